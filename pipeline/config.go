@@ -1,0 +1,171 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Path is a file or folder named in a configuration file. LoadConfig makes a relative one relative to the folder of
+// the file that names it, so that a configuration works from any working directory.
+type Path string
+
+// Validator is implemented by configurations that can check themselves. Validate returns every problem it finds
+// (errors.Join), not only the first.
+type Validator interface{ Validate() error }
+
+// ConfigError lists everything that is wrong with one configuration file.
+type ConfigError struct {
+	File     string   // the file as it was named
+	Problems []string // one line each; with a line number where the YAML has one
+}
+
+func (e *ConfigError) Error() string {
+	if len(e.Problems) == 1 {
+		return fmt.Sprintf("read config %q: %s", e.File, e.Problems[0])
+	}
+	return fmt.Sprintf("read config %q: %d problems:\n  %s", e.File, len(e.Problems), strings.Join(e.Problems, "\n  "))
+}
+
+// LoadConfig reads the YAML file at path into dst, a pointer to a struct that already holds the defaults.
+//
+// ${VAR} and ${VAR:-default} in values are replaced from the environment; a variable that is not set and has no
+// default is a problem. Unknown and repeated keys and values of the wrong type are problems. If dst is a Validator,
+// it is asked last. All problems of a stage come back together in one *ConfigError; a file that cannot be read gives
+// the operating system's error.
+func LoadConfig(path string, dst any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("read config %q: %w", path, err)
+	}
+	if problems := decodeConfig(text, dir, os.LookupEnv, dst); len(problems) > 0 {
+		return &ConfigError{File: path, Problems: problems}
+	}
+	return nil
+}
+
+// decodeConfig does the work of LoadConfig on bytes; dir is the folder that relative paths start from.
+func decodeConfig(text []byte, dir string, env func(string) (string, bool), dst any) []string {
+	var root yaml.Node
+	if err := yaml.Load(text, &root); err != nil {
+		return configProblems(err)
+	}
+	if problems := expandNode(&root, env); len(problems) > 0 {
+		return problems
+	}
+	if err := root.Load(dst, yaml.WithKnownFields()); err != nil {
+		return configProblems(err)
+	}
+	resolvePaths(reflect.ValueOf(dst), dir)
+	if v, ok := dst.(Validator); ok {
+		if err := v.Validate(); err != nil {
+			return flattenErrors(err)
+		}
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+
+// expandNode replaces variables in every scalar below n and returns the undefined ones. Expansion works on values
+// after parsing, so neither comments nor a value with YAML's special characters can change the file's structure.
+func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []string) {
+	if n.Kind == yaml.ScalarNode && variable.MatchString(n.Value) {
+		n.Value = variable.ReplaceAllStringFunc(n.Value, func(ref string) string {
+			m := variable.FindStringSubmatch(ref)
+			if value, ok := env(m[1]); ok {
+				return value
+			}
+			if m[2] == "" {
+				problems = append(problems, fmt.Sprintf("line %d: variable %s is not set", n.Line, m[1]))
+			}
+			return m[3]
+		})
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
+			n.Tag = "" // a plain scalar takes its type from the expanded text: lr: ${LR}
+		}
+	}
+	for _, child := range n.Content {
+		problems = append(problems, expandNode(child, env)...)
+	}
+	return problems
+}
+
+var (
+	pathType     = reflect.TypeFor[Path]()
+	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	yamlPosition = regexp.MustCompile(`^go-yaml load error in .*? at L(\d+)[^:]*: `)
+)
+
+// resolvePaths joins dir to every relative, non-empty Path below v.
+func resolvePaths(v reflect.Value, dir string) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			resolvePaths(v.Elem(), dir)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			resolvePaths(v.Field(i), dir)
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			resolvePaths(v.Index(i), dir)
+		}
+	case reflect.Map:
+		resolveMapPaths(v, dir)
+	case reflect.String:
+		if v.Type() == pathType && v.CanSet() && v.String() != "" && !filepath.IsAbs(v.String()) {
+			v.SetString(filepath.Join(dir, v.String()))
+		}
+	}
+}
+
+// resolveMapPaths copies each value out and back in, because map elements cannot be set in place.
+func resolveMapPaths(m reflect.Value, dir string) {
+	for _, key := range m.MapKeys() {
+		value := reflect.New(m.Type().Elem()).Elem()
+		value.Set(m.MapIndex(key))
+		resolvePaths(value, dir)
+		m.SetMapIndex(key, value)
+	}
+}
+
+// configProblems turns the YAML library's error into one line per problem, in the user's words.
+func configProblems(err error) []string {
+	var many *yaml.LoadErrors
+	if !errors.As(err, &many) {
+		return []string{yamlPosition.ReplaceAllString(err.Error(), "line $1: ")}
+	}
+	var lines []string
+	for _, e := range many.Errors {
+		msg := yamlPosition.ReplaceAllString(e.Error(), "line $1: ")
+		if strings.Contains(msg, "no documents in stream") {
+			msg = "the file is empty"
+		}
+		lines = append(lines, unknownField.ReplaceAllString(msg, `unknown key "$1"`))
+	}
+	return lines
+}
+
+// flattenErrors returns one line per error of an errors.Join tree.
+func flattenErrors(err error) []string {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		var lines []string
+		for _, e := range many.Unwrap() {
+			lines = append(lines, flattenErrors(e)...)
+		}
+		return lines
+	}
+	return []string{err.Error()}
+}
