@@ -1,0 +1,228 @@
+package costs
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Split says what an instance is used for.
+type Split uint8
+
+// The splits. Validation rows are reported on and never trained on.
+const (
+	Train Split = iota
+	Val
+	Test
+)
+
+var splitNames = [...]string{Train: "train", Val: "val", Test: "test"}
+
+// String returns "train", "val" or "test".
+func (s Split) String() string {
+	if int(s) < len(splitNames) {
+		return splitNames[s]
+	}
+	return fmt.Sprintf("split(%d)", uint8(s))
+}
+
+// ParseSplit is the inverse of String.
+func ParseSplit(name string) (Split, error) {
+	for s, n := range splitNames {
+		if n == name {
+			return Split(s), nil
+		}
+	}
+	return 0, fmt.Errorf("unknown split %q; known are train, val and test", name)
+}
+
+// Tensor is a cost tensor: what every action loses on every instance, beside
+// the features a policy sees. N is the number of instances, A = Actions.Len().
+type Tensor struct {
+	Actions     *Actions
+	IDs         []string          // N, unique
+	Splits      []Split           // N
+	Labels      []string          // N, or nil if there are none
+	Predictions []string          // N x A, or nil
+	Dim         int               // features per instance
+	Features    []float32         // N x Dim, finite
+	Loss        []float32         // N x A task losses, finite, NaN exactly where the pair is unavailable
+	Fee         []float32         // N x A measured fees >= 0, or nil
+	Meta        map[string]string // further metadata of the file; not part of the digest
+}
+
+// Len returns the number of instances.
+func (t *Tensor) Len() int { return len(t.IDs) }
+
+// Rows returns the indices of the instances of a split, ascending.
+func (t *Tensor) Rows(s Split) []int {
+	var rows []int
+	for n, v := range t.Splits {
+		if v == s {
+			rows = append(rows, n)
+		}
+	}
+	return rows
+}
+
+// Row returns the features of instance n, a view.
+func (t *Tensor) Row(n int) []float32 { return t.Features[n*t.Dim : (n+1)*t.Dim : (n+1)*t.Dim] }
+
+// Losses returns the task losses of instance n, a view of A values.
+func (t *Tensor) Losses(n int) []float32 {
+	a := t.Actions.Len()
+	return t.Loss[n*a : (n+1)*a : (n+1)*a]
+}
+
+// Subset returns a tensor of the given instances, in the given order. Actions
+// and metadata are shared, everything else is copied.
+func (t *Tensor) Subset(rows []int) *Tensor {
+	a := t.Actions.Len()
+	return &Tensor{
+		Actions: t.Actions, Dim: t.Dim, Meta: t.Meta,
+		IDs:         pick(t.IDs, rows, 1),
+		Splits:      pick(t.Splits, rows, 1),
+		Labels:      pick(t.Labels, rows, 1),
+		Predictions: pick(t.Predictions, rows, a),
+		Features:    pick(t.Features, rows, t.Dim),
+		Loss:        pick(t.Loss, rows, a),
+		Fee:         pick(t.Fee, rows, a),
+	}
+}
+
+// pick copies rows of the given width; nil stays nil.
+func pick[T any](from []T, rows []int, width int) []T {
+	if from == nil {
+		return nil
+	}
+	out := make([]T, 0, len(rows)*width)
+	for _, n := range rows {
+		out = append(out, from[n*width:(n+1)*width]...)
+	}
+	return out
+}
+
+// Validate returns the first thing that is wrong with the tensor, a *DataError
+// without a file unless the actions themselves are at fault.
+func (t *Tensor) Validate() error {
+	if t.Actions == nil {
+		return &DataError{Msg: "tensor has no actions"}
+	}
+	if err := t.Actions.Validate(); err != nil {
+		return err
+	}
+	if err := t.checkShape(); err != nil {
+		return err
+	}
+	if err := t.checkIDs(); err != nil {
+		return err
+	}
+	for n, s := range t.Splits {
+		if s > Test {
+			return &DataError{Row: n + 1, Column: "split", Msg: fmt.Sprintf("unknown split number %d", s)}
+		}
+	}
+	return t.checkValues()
+}
+
+func (t *Tensor) checkShape() error {
+	n, a := t.Len(), t.Actions.Len()
+	if n == 0 {
+		return &DataError{Msg: "there are no rows"}
+	}
+	if t.Dim <= 0 {
+		return &DataError{Column: "features", Msg: fmt.Sprintf("dimension is %d", t.Dim)}
+	}
+	if d := t.Actions.Features.Dim; d != 0 && d != t.Dim {
+		return &DataError{Column: "features", Msg: fmt.Sprintf("rows have %d values, the actions say %d", t.Dim, d)}
+	}
+	for _, c := range []struct {
+		column    string
+		got, want int
+		optional  bool
+	}{
+		{"split", len(t.Splits), n, false},
+		{"label", len(t.Labels), n, t.Labels == nil},
+		{"prediction", len(t.Predictions), n * a, t.Predictions == nil},
+		{"features", len(t.Features), n * t.Dim, false},
+		{"loss", len(t.Loss), n * a, false},
+		{"fee", len(t.Fee), n * a, t.Fee == nil},
+	} {
+		if c.got != c.want && !c.optional {
+			return &DataError{Column: c.column, Msg: fmt.Sprintf("has %d values for %d rows, expected %d", c.got, n, c.want)}
+		}
+	}
+	return nil
+}
+
+func (t *Tensor) checkIDs() error {
+	seen := make(map[string]int, t.Len())
+	for n, id := range t.IDs {
+		if id == "" {
+			return &DataError{Row: n + 1, Column: "id", Msg: "is empty"}
+		}
+		if first, ok := seen[id]; ok {
+			return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is there already, in row %d", id, first+1)}
+		}
+		seen[id] = n
+	}
+	return nil
+}
+
+func (t *Tensor) checkValues() error {
+	if i := firstNonFinite(t.Features); i >= 0 {
+		return cellError("features", i, t.Dim, fmt.Sprintf("is %v", t.Features[i]))
+	}
+	mask := t.Actions.Mask()
+	if err := checkLosses(t.Loss, mask, t.Actions); err != nil {
+		return err
+	}
+	return checkFees(t.Fee, mask)
+}
+
+func cellError(column string, i, width int, msg string) error {
+	return &DataError{Row: i/width + 1, Column: fmt.Sprintf("%s[%d]", column, i%width), Msg: msg}
+}
+
+// checkLosses returns a *DataError whose row counts within loss.
+func checkLosses(loss []float32, mask []bool, a *Actions) error {
+	for i, v := range loss {
+		available := mask[i%len(mask)]
+		switch {
+		case available && !isFinite(v):
+			return cellError("loss", i, len(mask), fmt.Sprintf("is %v (%s)", v, a.Name(i%len(mask))))
+		case !available && v == v:
+			return cellError("loss", i, len(mask), fmt.Sprintf("is %v, but %s is unavailable, which NaN must say", v, a.Name(i%len(mask))))
+		}
+	}
+	return nil
+}
+
+func checkFees(fee []float32, mask []bool) error {
+	for i, v := range fee {
+		available := mask[i%len(mask)]
+		if available && (!isFinite(v) || v < 0) || !available && (v < 0 || math.IsInf(float64(v), 0)) {
+			return cellError("fee", i, len(mask), fmt.Sprintf("is %v; measured fees are finite and not negative", v))
+		}
+	}
+	return nil
+}
+
+func isFinite(v float32) bool { return v-v == 0 }
+
+// firstNonFinite returns the index of the first NaN or infinity, or -1. A
+// whole run is checked with one test: x-x is 0 for every finite x, NaN else.
+func firstNonFinite(values []float32) int {
+	const run = 256
+	for start := 0; start < len(values); start += run {
+		part := values[start:min(start+run, len(values))]
+		var bad float32
+		for _, v := range part {
+			bad += v - v
+		}
+		if bad != 0 || bad != bad {
+			return start + slices.IndexFunc(part, func(v float32) bool { return !isFinite(v) })
+		}
+	}
+	return -1
+}
