@@ -1,0 +1,119 @@
+package ort
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// Names of the devices.
+const (
+	CPU  = "cpu"
+	CUDA = "cuda"
+)
+
+// Oldest library that speaks the C interface we are compiled against, and the
+// version that the project fetches and tests with.
+const (
+	MinVersion    = "1.24.3"
+	PinnedVersion = "1.31.1"
+)
+
+// Level says how much the runtime rewrites a graph before it runs it.
+type Level int
+
+// The levels: each includes the ones before it.
+const (
+	OptimizeNone Level = iota + 1
+	OptimizeBasic
+	OptimizeExtended
+	OptimizeAll
+)
+
+// Config says which library to load and which device its sessions use.
+type Config struct {
+	Library   string            // path of the library or its folder; empty: search for it
+	Device    string            // CPU or CUDA
+	DeviceID  int               // which GPU
+	Threads   int               // threads inside one operator; 0: one per core
+	CUDA      map[string]string // options of the CUDA provider, by its own names
+	NativeLog bool              // let the library write its own log to stderr
+}
+
+// DefaultConfig is the CPU with all cores.
+func DefaultConfig() Config { return Config{Device: CPU} }
+
+// Validate reports every problem at once.
+func (c Config) Validate() error {
+	return errors.Join(checkDevice(c.Device, c.DeviceID), checkThreads(c.Threads))
+}
+
+// SessionOptions shape one session. Start from Runtime.SessionOptions.
+type SessionOptions struct {
+	Device   string // CPU or CUDA
+	DeviceID int    // which GPU
+	// Threads inside one operator: 0 is one per core, 1 runs everything on the
+	// calling thread.
+	Threads int
+	// Spin lets idle worker threads burn their core while they wait. It helps
+	// one session that has the machine to itself, and hurts several side by side.
+	Spin     bool
+	Optimize Level
+	// DenormalsAsZero flushes denormal floats to zero. They appear when
+	// optimiser moments decay and slow arithmetic down many times over.
+	DenormalsAsZero bool
+	Arena           bool              // keep freed CPU memory for the next Run
+	CUDA            map[string]string // options of the CUDA provider, by its own names
+	Config          map[string]string // further session settings, by the runtime's own keys
+	Outputs         []string          // which outputs to compute and their order; nil: all
+}
+
+// DefaultSessionOptions is all optimisations on all CPU cores, without spinning.
+func DefaultSessionOptions() SessionOptions {
+	return SessionOptions{Device: CPU, Optimize: OptimizeAll, Arena: true}
+}
+
+// Validate reports every problem at once.
+func (o SessionOptions) Validate() error {
+	var level error
+	if o.Optimize < OptimizeNone || o.Optimize > OptimizeAll {
+		level = fmt.Errorf("optimisation level %d is unknown", o.Optimize)
+	}
+	return errors.Join(checkDevice(o.Device, o.DeviceID), checkThreads(o.Threads), level)
+}
+
+// settings are the session settings by the runtime's own keys; explicit
+// entries of o.Config win.
+func (o SessionOptions) settings() map[string]string {
+	m := map[string]string{
+		"session.intra_op.allow_spinning": flag(o.Spin),
+		"session.inter_op.allow_spinning": flag(o.Spin),
+		"session.set_denormal_as_zero":    flag(o.DenormalsAsZero),
+	}
+	maps.Copy(m, o.Config)
+	return m
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}
+
+func checkDevice(name string, id int) error {
+	if name != CPU && name != CUDA {
+		return fmt.Errorf("device %q is unknown: use %q or %q", name, CPU, CUDA)
+	}
+	if id < 0 {
+		return fmt.Errorf("device number %d is negative", id)
+	}
+	return nil
+}
+
+func checkThreads(n int) error {
+	if n < 0 {
+		return fmt.Errorf("threads is %d: must be 0 (one per core) or more", n)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package ort
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// EnvLibrary is the environment variable that names the library.
+const EnvLibrary = "ONNXRUNTIME_LIB"
+
+// Locate finds the ONNX Runtime library for the CPU: the flag, the environment
+// variable ONNXRUNTIME_LIB, the project's download folder (beside the
+// executable, then upwards from the working folder), the user's cache folder,
+// the system. The flag and the variable are orders, not suggestions: when one
+// is set and leads nowhere, the search ends there. tried lists the places in
+// order; the error is a *MissingLibraryError.
+func Locate(flag string) (path string, tried []string, err error) {
+	return locate(flag, CPU)
+}
+
+func locate(flag, device string) (path string, tried []string, err error) {
+	places := searchPlaces(device)
+	for _, explicit := range []string{flag, os.Getenv(EnvLibrary)} {
+		if explicit != "" {
+			places = []string{explicit}
+			break
+		}
+	}
+	for _, place := range places {
+		tried = append(tried, place)
+		if lib := libraryAt(place); lib != "" {
+			return lib, tried, nil
+		}
+	}
+	return "", tried, &MissingLibraryError{Device: device, Tried: tried}
+}
+
+// searchPlaces lists folders in the order they are searched.
+func searchPlaces(device string) []string {
+	var folders []string
+	if device == CUDA {
+		folders = append(folders, filepath.Join("third_party", "onnxruntime-cuda", "lib"))
+	}
+	folders = append(folders, filepath.Join("third_party", "onnxruntime", "lib"))
+	var places []string
+	for _, folder := range folders {
+		places = append(places, projectPlaces(folder)...)
+	}
+	if cache, err := os.UserCacheDir(); err == nil {
+		places = append(places, filepath.Join(cache, "pipe", "onnxruntime", PinnedVersion, "lib"))
+	}
+	return append(places, systemPlaces()...)
+}
+
+// projectPlaces lists folder beside the executable's folder and in the working
+// folder and each folder above it.
+func projectPlaces(folder string) []string {
+	var places []string
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		places = append(places, filepath.Join(filepath.Dir(filepath.Dir(exe)), folder))
+	}
+	dir, err := os.Getwd()
+	for err == nil {
+		places = append(places, filepath.Join(dir, folder))
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return places
+}
+
+func systemPlaces() []string {
+	variable := "LD_LIBRARY_PATH"
+	places := []string{"/usr/local/lib", "/usr/lib", "/usr/lib64", "/opt/onnxruntime/lib"}
+	switch {
+	case runtime.GOOS == "darwin":
+		variable = "DYLD_LIBRARY_PATH"
+		places = []string{"/usr/local/lib", "/opt/homebrew/lib"}
+	case runtime.GOARCH == "amd64":
+		places = append(places, "/usr/lib/x86_64-linux-gnu")
+	case runtime.GOARCH == "arm64":
+		places = append(places, "/usr/lib/aarch64-linux-gnu")
+	}
+	listed := filepath.SplitList(os.Getenv(variable))
+	listed = slices.DeleteFunc(listed, func(s string) bool { return s == "" })
+	return append(listed, places...)
+}
+
+// libraryAt returns the library at place, a file or a folder, or "".
+func libraryAt(place string) string {
+	info, err := os.Stat(place)
+	if err != nil {
+		return ""
+	}
+	if !info.IsDir() {
+		return absolute(place)
+	}
+	entries, err := os.ReadDir(place)
+	if err != nil {
+		return ""
+	}
+	best := ""
+	for _, e := range entries {
+		if isLibraryName(e.Name()) && (best == "" || compareVersions(e.Name(), best) > 0) {
+			best = e.Name()
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return absolute(filepath.Join(place, best))
+}
+
+// isLibraryName accepts libonnxruntime.so, libonnxruntime.so.1.31.1 and
+// libonnxruntime.1.31.1.dylib, and no provider library.
+func isLibraryName(name string) bool {
+	if runtime.GOOS == "darwin" {
+		return strings.HasPrefix(name, "libonnxruntime.") && strings.HasSuffix(name, ".dylib")
+	}
+	return name == "libonnxruntime.so" || strings.HasPrefix(name, "libonnxruntime.so.")
+}
+
+// absolute keeps the loader from searching its own path for a bare file name.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
