@@ -1,0 +1,168 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// ReportFormat is the version of the report object.
+const ReportFormat = 1
+
+// Report is what a benchmark or an evaluation found: one object that is printed as JSON and rendered as text,
+// Markdown, CSV and HTML. docs/report.md describes the fields. Losses are mean realised costs in the units of the
+// task loss; rates and shares lie in [0, 1].
+type Report struct {
+	Format       int               `json:"format"`
+	Benchmark    string            `json:"benchmark"`
+	Title        string            `json:"title,omitempty"`
+	Rows         []Row             `json:"rows"`
+	BestAdvice   []BestAdvice      `json:"best_advice,omitempty"`
+	Distribution []AdviceShares    `json:"advice_distribution,omitempty"`
+	Cells        []CellTable       `json:"cells,omitempty"`
+	Settings     map[string]string `json:"settings,omitempty"`
+	Notes        []string          `json:"notes,omitempty"`
+	Figures      []Figure          `json:"-"`
+}
+
+// Row is one method in one cost regime, over all seeds. A nil pointer is a figure that does not apply.
+type Row struct {
+	Method        string    `json:"method"`
+	Lambda        *float64  `json:"lambda,omitempty"`
+	N             int       `json:"n,omitempty"` // training rows
+	Seeds         int       `json:"seeds,omitempty"`
+	Pair          string    `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
+	TrueLossMean  float64   `json:"true_loss_mean"`
+	TrueLossStd   *float64  `json:"true_loss_std,omitempty"` // population convention, over seeds
+	ExcessMean    *float64  `json:"excess_mean,omitempty"`   // true loss minus the Bayes risk
+	ExcessStd     *float64  `json:"excess_std,omitempty"`
+	DiffBestFixed *Interval `json:"diff_best_fixed,omitempty"` // this method minus best_fixed, paired by row
+	DiffL2D       *Interval `json:"diff_l2d,omitempty"`        // this method minus l2d, paired by row
+	AdviceRate    *float64  `json:"advice_rate,omitempty"`
+	BayesMatch    *float64  `json:"bayes_match,omitempty"`
+	Regions       []Region  `json:"regions,omitempty"`
+}
+
+// Interval is a mean with the ends of its 95% interval.
+type Interval struct {
+	Mean float64 `json:"mean"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Region is a method's figures on a named part of the inputs.
+type Region struct {
+	Name       string   `json:"name"`
+	TrueLoss   *float64 `json:"true_loss,omitempty"`
+	BayesMatch *float64 `json:"bayes_match,omitempty"`
+}
+
+// BestAdvice names, for one lambda, the advice with the smallest mean cost for every expert.
+type BestAdvice struct {
+	Lambda  float64   `json:"lambda"`
+	Experts []string  `json:"experts"`
+	Advice  []string  `json:"advice"` // one per expert; "" if the expert is never available
+	Cost    []float64 `json:"cost"`   // one per expert
+}
+
+// AdviceShares tells how often each advice was bought by one method at one lambda, over all rows (Expert is empty)
+// or over the rows routed to one expert.
+type AdviceShares struct {
+	Method string    `json:"method"`
+	Lambda float64   `json:"lambda"`
+	Expert string    `json:"expert,omitempty"`
+	Routed float64   `json:"routed"` // share of all rows that this line is about
+	Advice []string  `json:"advice"`
+	Share  []float64 `json:"share"` // sums to 1 over the advice, or all zero if nothing was routed
+}
+
+// CellTable is the mean cost of every pair at one lambda.
+type CellTable struct {
+	Name     string       `json:"name"`
+	Lambda   float64      `json:"lambda"`
+	Experts  []string     `json:"experts"`
+	Advice   []string     `json:"advice"`
+	TrueLoss [][]*float64 `json:"true_loss"` // experts x advice; null where the pair is unavailable
+}
+
+// Figure is a finished picture in both forms. SVG holds no reference to anything outside itself.
+type Figure struct {
+	Name    string // file name without extension
+	Caption string
+	SVG     []byte
+	PNG     []byte
+}
+
+// Num returns a pointer to v, or nil where v is not a finite number, which JSON cannot hold.
+func Num(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// WriteJSON writes the report object, indented, with a final newline.
+func (r *Report) WriteJSON(w io.Writer) error {
+	out := *r
+	out.Format = ReportFormat
+	if out.Rows == nil {
+		out.Rows = []Row{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(&out); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// ReadReport reads what WriteJSON wrote and refuses a newer format.
+func ReadReport(rd io.Reader) (*Report, error) {
+	var r Report
+	if err := json.NewDecoder(rd).Decode(&r); err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	if r.Format < 1 || r.Format > ReportFormat {
+		return nil, fmt.Errorf("read report: format %d, this program knows 1 to %d", r.Format, ReportFormat)
+	}
+	return &r, nil
+}
+
+// Lambdas returns the cost regimes of the rows in ascending order.
+func (r *Report) Lambdas() []float64 {
+	var ls []float64
+	for _, row := range r.Rows {
+		if row.Lambda != nil && !slices.Contains(ls, *row.Lambda) {
+			ls = append(ls, *row.Lambda)
+		}
+	}
+	slices.Sort(ls)
+	return ls
+}
+
+// sizes returns the training sizes of the rows in ascending order.
+func (r *Report) sizes() []int {
+	var ns []int
+	for _, row := range r.Rows {
+		if row.N > 0 && !slices.Contains(ns, row.N) {
+			ns = append(ns, row.N)
+		}
+	}
+	slices.Sort(ns)
+	return ns
+}
+
+// methods returns the method names of the rows: known ones in their usual order, then others as they appear.
+func (r *Report) methods() []string {
+	var names []string
+	for _, row := range r.Rows {
+		if !slices.Contains(names, row.Method) {
+			names = append(names, row.Method)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return methodRank(a) - methodRank(b) })
+	return names
+}

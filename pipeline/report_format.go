@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+)
+
+// The functions of this file print one cell; a figure that does not apply is an empty cell.
+
+func number(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*v, 'g', 6, 64)
+}
+
+// plusMinus prints a loss to three decimals, with its spread if it has one.
+func plusMinus(mean, std *float64) string {
+	switch {
+	case mean == nil:
+		return ""
+	case std == nil:
+		return fmt.Sprintf("%.3f", *mean)
+	}
+	return fmt.Sprintf("%.3f ± %.3f", *mean, *std)
+}
+
+func interval(v *Interval) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.3f [%+.3f, %+.3f]", v.Mean, v.Low, v.High)
+}
+
+// percent prints a share in percent without the sign.
+func percent(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f", 100**v)
+}
+
+func positive(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// compareLambda orders regimes; rows without one come first.
+func compareLambda(a, b *float64) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Compare(*a, *b)
+}

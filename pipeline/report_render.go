@@ -1,0 +1,141 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
+func (r *Report) WriteText(w io.Writer) error {
+	var b bytes.Buffer
+	if r.Title != "" {
+		fmt.Fprintf(&b, "%s\n\n", r.Title)
+	}
+	for _, t := range r.tables() {
+		fmt.Fprintln(&b, t.title)
+		t.text(&b)
+		if t.caption != "" {
+			fmt.Fprintf(&b, "%s\n", t.caption)
+		}
+		fmt.Fprintln(&b)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", note)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// text aligns the cells in columns; a row with a bold cell gets a star, because plain text has no bold.
+func (t table) text(b *bytes.Buffer) {
+	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "  %s\n", strings.Join(t.head, "\t"))
+	for i, row := range t.rows {
+		cells := slices.Clone(row)
+		for c := range cells {
+			if slices.Contains(t.bold(i), c) && c >= t.left {
+				cells[c] += " *"
+			}
+		}
+		fmt.Fprintf(tw, "  %s\n", strings.Join(cells, "\t"))
+	}
+	tw.Flush()
+}
+
+func (t table) bold(row int) []int {
+	if row < len(t.best) {
+		return t.best[row]
+	}
+	return nil
+}
+
+// WriteMarkdown writes the report as Markdown; figures are linked by file name, as WriteReport lays them out.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n", escapeMarkdown(r.heading()))
+	for _, t := range r.tables() {
+		fmt.Fprintf(&b, "\n## %s\n\n", escapeMarkdown(t.title))
+		t.markdown(&b)
+		if t.caption != "" {
+			fmt.Fprintf(&b, "\n%s\n", t.caption)
+		}
+	}
+	for _, f := range r.Figures {
+		fmt.Fprintf(&b, "\n![%s](%s.png)\n\n%s\n", f.Name, f.Name, f.Caption)
+	}
+	fmt.Fprint(&b, "\n## Methods in words\n\n")
+	for _, m := range r.methodNotes() {
+		fmt.Fprintf(&b, "- `%s`: %s\n", m.Name, m.About)
+	}
+	if len(r.Notes) > 0 {
+		fmt.Fprint(&b, "\n## Notes\n\n")
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func (t table) markdown(b *bytes.Buffer) {
+	line := func(cells []string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
+	head, rule := make([]string, len(t.head)), make([]string, len(t.head))
+	for c, h := range t.head {
+		head[c], rule[c] = escapeMarkdown(h), "---:"
+		if c < t.left {
+			rule[c] = "---"
+		}
+	}
+	line(head)
+	line(rule)
+	for i, row := range t.rows {
+		cells := make([]string, len(row))
+		for c, cell := range row {
+			cells[c] = escapeMarkdown(cell)
+			if slices.Contains(t.bold(i), c) && cell != "" {
+				cells[c] = "**" + cells[c] + "**"
+			}
+		}
+		line(cells)
+	}
+}
+
+var markdownSpecial = strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;", "\n", " ")
+
+func escapeMarkdown(s string) string { return markdownSpecial.Replace(s) }
+
+// WriteCSV writes the rows, one line each, at full precision; a figure that does not apply is an empty field.
+func (r *Report) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
+		"excess_std", "diff_best_fixed", "diff_best_fixed_low", "diff_best_fixed_high", "diff_l2d", "diff_l2d_low", "diff_l2d_high",
+		"advice_rate", "bayes_match"})
+	for _, row := range r.Rows {
+		record := []string{r.Benchmark, row.Method, exact(row.Lambda), positive(row.N), positive(row.Seeds), row.Pair,
+			exact(&row.TrueLossMean), exact(row.TrueLossStd), exact(row.ExcessMean), exact(row.ExcessStd)}
+		record = append(record, row.DiffBestFixed.fields()...)
+		record = append(record, row.DiffL2D.fields()...)
+		_ = c.Write(append(record, exact(row.AdviceRate), exact(row.BayesMatch)))
+	}
+	c.Flush() // csv.Writer keeps the first error of every Write above
+	return c.Error()
+}
+
+func exact(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
+}
+
+func (v *Interval) fields() []string {
+	if v == nil {
+		return []string{"", "", ""}
+	}
+	return []string{exact(&v.Mean), exact(&v.Low), exact(&v.High)}
+}

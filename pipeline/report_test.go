@@ -1,0 +1,182 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/csv"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// sampleReport has one of everything a report can hold.
+func sampleReport() *Report {
+	return &Report{
+		Format: 1, Benchmark: "sample", Title: "Sample <report> | with * marks",
+		Rows: []Row{
+			{Method: "best_fixed", Lambda: new(1.0), N: 500, TrueLossMean: 0.4, Pair: "a/none", AdviceRate: new(0.0)},
+			{Method: "ours", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.281, TrueLossStd: new(0.001), ExcessMean: new(0.001), ExcessStd: new(0.001),
+				DiffBestFixed: &Interval{-0.119, -0.13, -0.1}, DiffL2D: &Interval{-0.061, -0.07, -0.05}, AdviceRate: new(0.496), BayesMatch: new(0.993),
+				Regions: []Region{{"x_1 < 0", new(0.381), new(0.993)}, {"x_1 >= 0", new(0.181), nil}}},
+			{Method: "ours", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.3, TrueLossStd: new(0.01), ExcessMean: new(0.02), ExcessStd: new(0.01)},
+			{Method: "l2d", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.342, TrueLossStd: new(0.001), ExcessMean: new(0.062), ExcessStd: new(0.001)},
+			{Method: "l2d", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.345, TrueLossStd: new(0.002), ExcessMean: new(0.065), ExcessStd: new(0.002)},
+			{Method: "ours", Lambda: new(0.0), N: 500, Seeds: 2, TrueLossMean: 0.25, TrueLossStd: new(0.0)},
+			{Method: "oracle", Lambda: new(1.0), N: 500, TrueLossMean: 0.1},
+		},
+		BestAdvice: []BestAdvice{{Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", ""}, Cost: []float64{0.4, 0}}},
+		Distribution: []AdviceShares{
+			{Method: "ours", Lambda: 1, Routed: 1, Advice: []string{"none", "help"}, Share: []float64{0.504, 0.496}},
+			{Method: "ours", Lambda: 1, Expert: "a", Routed: 0.7, Advice: []string{"none", "help"}, Share: []float64{0.3, 0.7}},
+		},
+		Cells: []CellTable{{Name: "validation", Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", "help"},
+			TrueLoss: [][]*float64{{new(0.4), new(0.5)}, {new(0.45), nil}}}},
+		Settings: map[string]string{"epochs": "120", "batch": "256"},
+		Notes:    []string{"a note with <tags> & signs"},
+	}
+}
+
+func TestReportGoldens(t *testing.T) {
+	r := sampleReport()
+	forms := map[string]func(io.Writer) error{
+		"report.txt": r.WriteText, "report.md": r.WriteMarkdown, "report.csv": r.WriteCSV, "report.json": r.WriteJSON,
+	}
+	for name, write := range forms {
+		var got bytes.Buffer
+		if err := write(&got); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := WriteFile(path, bytesTo(got.Bytes())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestReportJSONRoundTrip(t *testing.T) {
+	var b bytes.Buffer
+	if err := sampleReport().WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadReport(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sampleReport(), got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := ReadReport(strings.NewReader(`{"format":2,"rows":[]}`)); err == nil {
+		t.Error("a newer format was accepted")
+	}
+}
+
+func TestBestIgnoresOraclesAndOtherRegimes(t *testing.T) {
+	rows := sampleReport().headline()
+	var best []string
+	for _, row := range rows {
+		if isBest(row, rows) {
+			best = append(best, number(row.Lambda)+" "+row.Method)
+		}
+	}
+	if diff := cmp.Diff([]string{"0 ours", "1 ours"}, best); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCSVHasOneLinePerRowAndEqualWidths(t *testing.T) {
+	var b bytes.Buffer
+	if err := sampleReport().WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&b).ReadAll() // fails on lines of different width
+	if err != nil || len(records) != 1+len(sampleReport().Rows) {
+		t.Errorf("%d lines, error %v; want %d lines", len(records), err, 1+len(sampleReport().Rows))
+	}
+}
+
+func TestPageIsSelfContained(t *testing.T) {
+	r := sampleReport()
+	f, err := ExcessFigure(r.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Figures = []Figure{f}
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, bad := range []string{"<script", "<link", "src=", "@import", "url(", "<?xml", "<tags>"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("page holds %q", bad)
+		}
+	}
+	for _, want := range []string{"<svg", "&lt;tags&gt;", "prefers-color-scheme: dark", "0.281 ± 0.001"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("page lacks %q", want)
+		}
+	}
+}
+
+func TestWriteReportLeavesEveryForm(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	r := sampleReport()
+	r.Figures = []Figure{{Name: "f", SVG: []byte("<svg/>"), PNG: []byte("png")}}
+	if err := WriteReport(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"f.png", "f.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteFileLeavesNothingBehindAFailure(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.csv")
+	if err := os.WriteFile(path, []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := WriteFile(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return io.ErrUnexpectedEOF })
+	if err != io.ErrUnexpectedEOF {
+		t.Fatalf("error %v", err)
+	}
+	entries, _ := os.ReadDir(dir)
+	if text, _ := os.ReadFile(path); string(text) != "before" || len(entries) != 1 {
+		t.Errorf("file holds %q, folder has %d entries", text, len(entries))
+	}
+}
+
+func TestNum(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if Num(v) != nil {
+			t.Errorf("Num(%v) is a number", v)
+		}
+	}
+	if p := Num(0.5); p == nil || *p != 0.5 {
+		t.Errorf("Num(0.5) = %v", p)
+	}
+}
