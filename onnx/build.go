@@ -1,0 +1,204 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// BuildOptions says for which readers a model is written.
+type BuildOptions struct {
+	Opset     int64 // of the standard operators, 16 to 21; 0 is 17
+	IRVersion int64 // of the file format, at least 4; 0 is 8
+	Producer  string
+	Metadata  map[string]string
+}
+
+// Build makes the model. Nodes and constants that no output needs are left
+// out. The same calls on a graph give the same model, name by name. The error
+// is the first one of any op, or tells what the graph lacks.
+func (g *Graph) Build(o BuildOptions) (*Model, error) {
+	if err := g.Err(); err != nil {
+		return nil, err
+	}
+	if g.parent != nil {
+		return nil, fmt.Errorf("build graph %q: it is the body of a loop", g.name)
+	}
+	if len(g.outputs) == 0 {
+		return nil, fmt.Errorf("build graph %q: no outputs", g.name)
+	}
+	if o.Opset == 0 {
+		o.Opset = 17
+	}
+	if o.IRVersion == 0 {
+		o.IRVersion = 8
+	}
+	if o.Opset < 16 || o.Opset > 21 || o.IRVersion < 4 {
+		return nil, fmt.Errorf("build graph %q: opset %d with IR version %d", g.name, o.Opset, o.IRVersion)
+	}
+	w := &writer{opset: o.Opset, names: g.shared.names, live: map[any]bool{}}
+	for _, v := range g.outputs {
+		w.mark(v)
+	}
+	m := &Model{Proto: &onnxpb.ModelProto{
+		IrVersion:   proto.Int64(o.IRVersion),
+		OpsetImport: []*onnxpb.OperatorSetIdProto{{Domain: proto.String(""), Version: proto.Int64(o.Opset)}},
+		Graph:       w.graph(g),
+	}}
+	if o.Producer != "" {
+		m.Proto.ProducerName = proto.String(o.Producer)
+	}
+	m.SetMetadata(o.Metadata)
+	return m, nil
+}
+
+// writer turns graphs into their file form.
+type writer struct {
+	opset int64
+	names map[string]bool
+	live  map[any]bool // nodes and constants that an output needs
+}
+
+func (w *writer) mark(v *Value) {
+	v = v.base()
+	if v.init != nil {
+		w.live[v] = true
+	}
+	if v.node == nil || w.live[v.node] {
+		return
+	}
+	w.live[v.node] = true
+	for _, in := range v.node.in {
+		if in != nil {
+			w.mark(in)
+		}
+	}
+	if v.node.body != nil {
+		for _, out := range v.node.body.outputs {
+			w.mark(out)
+		}
+	}
+}
+
+func (w *writer) graph(g *Graph) *onnxpb.GraphProto {
+	p := &onnxpb.GraphProto{Name: proto.String(g.name)}
+	for _, v := range g.inputs {
+		p.Input = append(p.Input, valueInfo(v))
+	}
+	for _, v := range g.outputs {
+		p.Output = append(p.Output, valueInfo(v))
+	}
+	for _, v := range g.inits {
+		if w.live[v] {
+			p.Initializer = append(p.Initializer, v.init.proto(v.name))
+		}
+	}
+	for _, n := range g.nodes {
+		if w.live[n] {
+			p.Node = append(p.Node, w.node(p, n))
+		}
+	}
+	return p
+}
+
+func valueInfo(v *Value) *onnxpb.ValueInfoProto {
+	shape := &onnxpb.TensorShapeProto{}
+	for _, d := range v.shape {
+		dim := &onnxpb.TensorShapeProto_Dimension{}
+		if d.Known() {
+			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d.Size}
+		} else {
+			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.Name}
+		}
+		shape.Dim = append(shape.Dim, dim)
+	}
+	tensor := &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(int32(v.dtype)), Shape: shape}
+	return &onnxpb.ValueInfoProto{
+		Name: proto.String(v.Name()),
+		Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{TensorType: tensor}},
+	}
+}
+
+func (w *writer) node(g *onnxpb.GraphProto, n *node) *onnxpb.NodeProto {
+	p := &onnxpb.NodeProto{OpType: proto.String(n.op), Name: proto.String(n.name)}
+	for _, v := range n.in {
+		name := ""
+		if v != nil {
+			name = v.Name()
+		}
+		p.Input = append(p.Input, name)
+	}
+	for _, v := range n.out {
+		p.Output = append(p.Output, v.name)
+	}
+	attrs := slices.SortedFunc(slices.Values(n.attrs), func(a, b attr) int { return strings.Compare(a.name, b.name) })
+	for _, a := range attrs {
+		if a.name == "axes" && w.axesAreInput(n.op) {
+			p.Input = append(p.Input, w.axes(g, a.value.([]int64)))
+			continue
+		}
+		p.Attribute = append(p.Attribute, attribute(a))
+	}
+	if n.body != nil {
+		p.Attribute = append(p.Attribute, &onnxpb.AttributeProto{
+			Name: proto.String("body"), Type: onnxpb.AttributeProto_GRAPH.Enum(), G: w.graph(n.body),
+		})
+	}
+	return p
+}
+
+// axesAreInput tells ops whose axes are an input from those that still have
+// an attribute: the remaining reductions changed with opset 18.
+func (w *writer) axesAreInput(op string) bool {
+	switch op {
+	case "ReduceSum", "Squeeze", "Unsqueeze":
+		return true
+	}
+	return w.opset >= 18
+}
+
+// axes finds or adds the constant that lists axes in the graph itself, not in
+// one around it, so that optimisers of the runtime see it.
+func (w *writer) axes(g *onnxpb.GraphProto, axes []int64) string {
+	name := "axes"
+	if g.GetName() != "" {
+		name = g.GetName() + "_axes"
+	}
+	for _, a := range axes {
+		name += fmt.Sprintf("_%d", a)
+	}
+	for _, t := range g.Initializer {
+		if t.GetName() == name {
+			return name
+		}
+	}
+	for w.names[name] {
+		name += "_"
+	}
+	t := Int64s([]int64{int64(len(axes))}, axes)
+	g.Initializer = append(g.Initializer, t.proto(name))
+	return name
+}
+
+func attribute(a attr) *onnxpb.AttributeProto {
+	p := &onnxpb.AttributeProto{Name: proto.String(a.name)}
+	switch v := a.value.(type) {
+	case int64:
+		p.Type, p.I = onnxpb.AttributeProto_INT.Enum(), proto.Int64(v)
+	case float32:
+		p.Type, p.F = onnxpb.AttributeProto_FLOAT.Enum(), proto.Float32(v)
+	case string:
+		p.Type, p.S = onnxpb.AttributeProto_STRING.Enum(), []byte(v)
+	case []int64:
+		p.Type, p.Ints = onnxpb.AttributeProto_INTS.Enum(), v
+	case *Tensor:
+		p.Type, p.T = onnxpb.AttributeProto_TENSOR.Enum(), v.proto("")
+	default:
+		panic(fmt.Sprintf("onnx: attribute %s of type %T", a.name, v))
+	}
+	return p
+}

@@ -1,0 +1,146 @@
+package onnx
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// Model is the content of a model file.
+type Model struct {
+	Proto *onnxpb.ModelProto
+}
+
+// IO is an input or output of a model. Axes whose size the file leaves open
+// without a name are called "?".
+type IO struct {
+	Name  string
+	DType DType
+	Shape Shape
+}
+
+// Inputs lists what a caller must feed, in the order of the file: graph inputs
+// that have no initializer.
+func (m *Model) Inputs() []IO {
+	g := m.Proto.GetGraph()
+	has := map[string]bool{}
+	for _, t := range g.GetInitializer() {
+		has[t.GetName()] = true
+	}
+	var list []IO
+	for _, v := range g.GetInput() {
+		if !has[v.GetName()] {
+			list = append(list, ioOf(v))
+		}
+	}
+	return list
+}
+
+// Outputs lists the results in the order of the file.
+func (m *Model) Outputs() []IO {
+	var list []IO
+	for _, v := range m.Proto.GetGraph().GetOutput() {
+		list = append(list, ioOf(v))
+	}
+	return list
+}
+
+func ioOf(v *onnxpb.ValueInfoProto) IO {
+	t := v.GetType().GetTensorType()
+	io := IO{Name: v.GetName(), DType: DType(t.GetElemType())}
+	for _, d := range t.GetShape().GetDim() {
+		switch x := d.GetValue().(type) {
+		case *onnxpb.TensorShapeProto_Dimension_DimValue:
+			io.Shape = append(io.Shape, Fix(x.DimValue))
+		case *onnxpb.TensorShapeProto_Dimension_DimParam:
+			io.Shape = append(io.Shape, Sym(x.DimParam))
+		default:
+			io.Shape = append(io.Shape, Sym("?"))
+		}
+	}
+	return io
+}
+
+// Metadata copies the key-value pairs of the file.
+func (m *Model) Metadata() map[string]string {
+	out := map[string]string{}
+	for _, p := range m.Proto.GetMetadataProps() {
+		out[p.GetKey()] = p.GetValue()
+	}
+	return out
+}
+
+// SetMetadata replaces the key-value pairs; they are written in sorted order.
+func (m *Model) SetMetadata(pairs map[string]string) {
+	m.Proto.MetadataProps = nil
+	for _, k := range slices.Sorted(maps.Keys(pairs)) {
+		m.Proto.MetadataProps = append(m.Proto.MetadataProps,
+			&onnxpb.StringStringEntryProto{Key: proto.String(k), Value: proto.String(pairs[k])})
+	}
+}
+
+// Marshal gives the bytes of the file; equal models give equal bytes. A model
+// of 2 GB or more does not fit one file: WriteExternal splits it.
+func (m *Model) Marshal() ([]byte, error) {
+	if size := proto.Size(m.Proto); size > math.MaxInt32 {
+		return nil, fmt.Errorf("marshal model: %d bytes do not fit one file of 2 GB", size)
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Proto)
+	if err != nil {
+		return nil, fmt.Errorf("marshal model: %w", err)
+	}
+	return b, nil
+}
+
+// WriteFile writes the model so that path holds either what it held before or
+// the whole model, also after a crash.
+func (m *Model) WriteFile(path string) error {
+	b, err := m.Marshal()
+	if err != nil {
+		return fmt.Errorf("write model %q: %w", path, err)
+	}
+	err = writeAtomic(path, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("write model %q: %w", path, err)
+	}
+	return nil
+}
+
+// writeAtomic fills a temporary file in the folder of path and renames it.
+func writeAtomic(path string, fill func(io.Writer) error) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if err = fill(f); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	// CreateTemp makes files that only the owner reads; a model is shared.
+	if err = os.Chmod(f.Name(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Regenerates onnx/onnxpb/onnx-ml.pb.go from onnx-ml.proto with pinned tools.
+#
+#   tools/genproto.sh          write the generated file in place
+#   tools/genproto.sh --check  leave the tree alone; print a diff and exit 1 if the file is out of date
+#
+# protoc comes from the PyPI package grpcio-tools in a virtual environment of its own,
+# protoc-gen-go from the Go module proxy; both land in third_party/genproto and are reused.
+set -eu
+
+grpcio=1.76.0
+plugin=v1.36.12
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+tools=$root/third_party/genproto
+source=$root/onnx/onnxpb
+stamp=$tools/$grpcio-$plugin
+
+if [ ! -e "$stamp" ]; then
+	rm -rf "$tools"
+	mkdir -p "$tools"
+	python3 -m venv "$tools/venv"
+	"$tools/venv/bin/pip" install --quiet --disable-pip-version-check \
+		"grpcio==$grpcio" "grpcio-tools==$grpcio" "protobuf==6.33.6" "setuptools==80.9.0"
+	GOBIN=$tools/bin go install "google.golang.org/protobuf/cmd/protoc-gen-go@$plugin"
+	touch "$stamp"
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PATH=$tools/bin:$PATH "$tools/venv/bin/python" -m grpc_tools.protoc \
+	--proto_path="$source" --go_out="$work" --go_opt=paths=source_relative \
+	--go_opt=Monnx-ml.proto=pipe/onnx/onnxpb onnx-ml.proto
+
+if [ "${1-}" = --check ]; then
+	diff -u "$source/onnx-ml.pb.go" "$work/onnx-ml.pb.go"
+else
+	cp "$work/onnx-ml.pb.go" "$source/onnx-ml.pb.go"
+fi
