@@ -1,0 +1,356 @@
+package costs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// cursor walks through one column of one row group, page by page, and hands
+// out values. It checks on the way that every row has exactly width values and
+// that none of them is null: where that holds, values and levels run side by
+// side and a row is found by arithmetic.
+type cursor struct {
+	leaf  *leaf
+	width int // values per row; 1 unless the column is a list
+	first int // number of the row group's first row in the file, from 0
+	rows  int // rows the row group says it has
+	pages parquet.Pages
+	page  parquet.Page // nil between pages
+	size  int          // values in the page
+	at    int          // values of the page already handed out
+	done  int          // values of the row group already handed out
+
+	rep, def []byte
+	floats   []float32 // the page's values if the column is a number
+	scratch  []float32
+	text     pageText // the page's values if the column is a string
+
+	floatTable []float32 // dictionary of the chunk, in the form handed out
+	textTable  []string
+}
+
+// pageText are the strings of a page: an index into a dictionary each, or a
+// piece of one long string each.
+type pageText struct {
+	table   []string
+	indexes []int32
+	all     string
+	offsets []uint32
+}
+
+func (t *pageText) value(i int) string {
+	if t.table != nil {
+		return t.table[t.indexes[i]]
+	}
+	return t.all[t.offsets[i]-t.offsets[0] : t.offsets[i+1]-t.offsets[0]]
+}
+
+func (c *cursor) close() {
+	c.release()
+	if c.pages != nil {
+		c.pages.Close()
+		c.pages = nil
+	}
+}
+
+func (c *cursor) release() {
+	if c.page != nil {
+		parquet.Release(c.page)
+		c.page, c.floats, c.rep, c.def = nil, nil, nil, nil
+	}
+}
+
+// next makes sure that the current page has values left and returns how many,
+// at most need, may be taken from position at. It returns io.EOF at the end of
+// the row group.
+func (c *cursor) next(need int) (int, error) {
+	for c.page == nil || c.at == c.size {
+		c.release()
+		page, err := c.pages.ReadPage()
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return 0, io.EOF
+		}
+		if err != nil {
+			return 0, c.damaged(err)
+		}
+		c.page, c.at = page, 0
+		if err := c.load(); err != nil {
+			return 0, err
+		}
+	}
+	run := min(need, c.size-c.at)
+	if c.leaf.list && !regular(c.rep[c.at:c.at+run], c.done%c.width, c.width) {
+		return 0, c.irregular()
+	}
+	return run, nil
+}
+
+// take moves past values that have been used.
+func (c *cursor) take(run int) {
+	c.at += run
+	c.done += run
+}
+
+// load looks into the page just read. Nulls are found here, so that the values
+// and the levels of a page that passes have the same positions.
+func (c *cursor) load() error {
+	c.size = int(c.page.NumValues())
+	if c.leaf.list {
+		c.rep = c.page.RepetitionLevels()
+		c.size = len(c.rep)
+	}
+	if c.leaf.maxDef > 0 {
+		c.def = c.page.DefinitionLevels()
+		c.size = len(c.def)
+		if c.leaf.list && len(c.rep) != len(c.def) {
+			return c.damaged(errors.New("repetition and definition levels differ in number"))
+		}
+		if bytes.Count(c.def, []byte{c.leaf.maxDef}) != len(c.def) {
+			return c.irregular()
+		}
+	}
+	var values int
+	var err error
+	if c.leaf.kind == parquet.ByteArray {
+		values, err = c.loadText()
+	} else {
+		values, err = c.loadFloats()
+	}
+	if err == nil && values < c.size {
+		err = fmt.Errorf("page has %d values for %d levels", values, c.size)
+	}
+	if err != nil {
+		return c.damaged(err)
+	}
+	return nil
+}
+
+func (c *cursor) loadFloats() (int, error) {
+	data := c.page.Data()
+	dict := c.page.Dictionary()
+	switch {
+	case dict != nil:
+		if c.floatTable == nil {
+			table := dict.Page().Data()
+			if c.leaf.kind == parquet.Double {
+				c.floatTable = narrow(nil, table.Double())
+			} else {
+				c.floatTable = bytesafeClone(table.Float())
+			}
+		}
+		indexes := data.Int32()
+		c.scratch = resized(c.scratch, len(indexes))
+		for i, x := range indexes {
+			if uint(x) >= uint(len(c.floatTable)) {
+				return 0, fmt.Errorf("value %d is number %d of a dictionary of %d", i, x, len(c.floatTable))
+			}
+			c.scratch[i] = c.floatTable[x]
+		}
+		c.floats = c.scratch
+	case c.leaf.kind == parquet.Double:
+		c.scratch = narrow(c.scratch, data.Double())
+		c.floats = c.scratch
+	default:
+		c.floats = data.Float()
+	}
+	return len(c.floats), nil
+}
+
+func (c *cursor) loadText() (int, error) {
+	data := c.page.Data()
+	dict := c.page.Dictionary()
+	if dict == nil {
+		values, offsets := data.ByteArray()
+		c.text = pageText{offsets: offsets}
+		if len(offsets) == 0 {
+			return 0, nil
+		}
+		c.text.all = string(values[offsets[0]:offsets[len(offsets)-1]])
+		return len(offsets) - 1, nil
+	}
+	if c.textTable == nil {
+		table := dict.Page().Data()
+		values, offsets := table.ByteArray()
+		c.textTable = make([]string, max(len(offsets)-1, 0))
+		for i := range c.textTable {
+			c.textTable[i] = string(values[offsets[i]:offsets[i+1]])
+		}
+	}
+	indexes := data.Int32()
+	for i, x := range indexes {
+		if uint(x) >= uint(len(c.textTable)) {
+			return 0, fmt.Errorf("value %d is number %d of a dictionary of %d", i, x, len(c.textTable))
+		}
+	}
+	c.text = pageText{table: c.textTable, indexes: indexes}
+	return len(indexes), nil
+}
+
+// fillFloats reads the next len(dst)/width rows.
+func (c *cursor) fillFloats(dst []float32) error {
+	for len(dst) > 0 {
+		run, err := c.next(len(dst))
+		if err != nil {
+			return c.ended(err)
+		}
+		copy(dst, c.floats[c.at:c.at+run])
+		dst = dst[run:]
+		c.take(run)
+	}
+	return nil
+}
+
+// fillText calls use with the position and the value of each of the next
+// values.
+func (c *cursor) fillText(values int, use func(i int, s string) error) error {
+	for i := 0; i < values; {
+		run, err := c.next(values - i)
+		if err != nil {
+			return c.ended(err)
+		}
+		for m := range run {
+			if err := use(i+m, c.text.value(c.at+m)); err != nil {
+				return &DataError{Row: c.row(c.done + m), Column: c.column(c.done + m), Err: err}
+			}
+		}
+		i += run
+		c.take(run)
+	}
+	return nil
+}
+
+// finish checks that nothing is left once all rows have been read.
+func (c *cursor) finish() error {
+	switch run, err := c.next(1); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	case run > 0:
+		return c.damaged(fmt.Errorf("row group has more than its %d rows", c.rows))
+	}
+	return nil
+}
+
+// ended turns the end of the pages, where values were still due, into the
+// error that it is.
+func (c *cursor) ended(err error) error {
+	if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if short := c.done % c.width; short != 0 {
+		return c.wrongLength(c.done/c.width, short)
+	}
+	return c.damaged(fmt.Errorf("row group has %d rows, its metadata say %d", c.done/c.width, c.rows))
+}
+
+func (c *cursor) row(value int) int { return c.first + value/c.width + 1 }
+
+func (c *cursor) column(value int) string {
+	if !c.leaf.list {
+		return c.leaf.name
+	}
+	return fmt.Sprintf("%s[%d]", c.leaf.name, value%c.width)
+}
+
+func (c *cursor) damaged(err error) error {
+	return &DataError{Column: c.leaf.name, Msg: "cannot be read, the file is damaged", Err: err}
+}
+
+func (c *cursor) wrongLength(row, have int) error {
+	return &DataError{
+		Row: c.first + row + 1, Column: c.leaf.name,
+		Msg: fmt.Sprintf("list has %d values, expected %d", have, c.width),
+	}
+}
+
+// regular reports whether repetition levels start a row every width values,
+// where phase values of the current row have come already.
+func regular(rep []byte, phase, width int) bool {
+	for len(rep) > 0 {
+		if phase == 0 {
+			if rep[0] != 0 {
+				return false
+			}
+			rep, phase = rep[1:], 1
+		}
+		run := min(width-phase, len(rep), len(onesRow))
+		if !bytes.Equal(rep[:run], onesRow[:run]) {
+			return false
+		}
+		rep, phase = rep[run:], (phase+run)%width
+	}
+	return true
+}
+
+var onesRow = bytes.Repeat([]byte{1}, 1024)
+
+// irregular finds what is wrong with the first row of the page that is not
+// made of width values.
+func (c *cursor) irregular() error {
+	row, have := c.done/c.width, c.done%c.width
+	for i := c.at; i < c.size; i++ {
+		starts := !c.leaf.list || c.rep[i] == 0
+		if starts && have > 0 {
+			if have != c.width {
+				return c.wrongLength(row, have)
+			}
+			row, have = row+1, 0
+		}
+		if c.leaf.maxDef > 0 && c.def[i] != c.leaf.maxDef {
+			return c.null(row, have, c.def[i])
+		}
+		have++
+	}
+	// The row that the page ends with may go on in the next one.
+	if have != c.width {
+		return c.wrongLength(row, have)
+	}
+	return c.damaged(errors.New("repetition levels make no rows"))
+}
+
+func (c *cursor) null(row, element int, def byte) error {
+	e := &DataError{Row: c.first + row + 1, Column: c.leaf.name, Msg: "is null"}
+	switch {
+	case !c.leaf.list:
+	case def >= c.leaf.listDef:
+		e.Column = fmt.Sprintf("%s[%d]", c.leaf.name, element)
+	case def == c.leaf.listDef-1:
+		e.Msg = fmt.Sprintf("list is empty, expected %d values", c.width)
+	}
+	return e
+}
+
+// narrow converts to float32. A finite number beyond its range becomes an
+// infinity, which the check for finite values then reports.
+func narrow(dst []float32, src []float64) []float32 {
+	dst = resized(dst, len(src))
+	for i, v := range src {
+		dst[i] = float32(v)
+	}
+	return dst
+}
+
+func resized(s []float32, n int) []float32 {
+	if cap(s) < n {
+		return make([]float32, n)
+	}
+	return s[:n]
+}
+
+// bytesafeClone copies a dictionary out of its page, never returning nil.
+func bytesafeClone(s []float32) []float32 { return append(make([]float32, 0, len(s)), s...) }
+
+// shown formats a bad number for an error. Files may hold float64, where the
+// infinity can be our own rounding.
+func (l *leaf) shown(v float32) string {
+	if l.kind == parquet.Double && math.IsInf(float64(v), 0) {
+		return fmt.Sprintf("is %v, or too large for a float32", v)
+	}
+	return fmt.Sprintf("is %v", v)
+}

@@ -1,0 +1,148 @@
+package costs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// groupRead is one row group on its way into a tensor.
+type groupRead struct {
+	source *source
+	part   *part
+	group  int
+	first  int // rows of the part before this group
+	rows   int
+}
+
+func (g *groupRead) cursor(l *leaf, width int) *cursor {
+	chunk := g.part.pf.RowGroups()[g.group].ColumnChunks()[l.index]
+	return &cursor{leaf: l, width: width, first: g.first, rows: g.rows, pages: chunk.Pages()}
+}
+
+// columns returns one function per column, each of which reads the whole row
+// group into its place in a tensor of as many rows. The features, by far the
+// largest, come first.
+func (g *groupRead) columns(into *Tensor) []func() error {
+	var tasks []func() error
+	for _, c := range g.readers() {
+		tasks = append(tasks, func() error {
+			defer c.cursor.close()
+			if err := c.read(into); err != nil {
+				return err
+			}
+			return c.cursor.finish()
+		})
+	}
+	return tasks
+}
+
+// columnReader reads the next rows of one column into a tensor of that many
+// rows.
+type columnReader struct {
+	cursor *cursor
+	read   func(into *Tensor) error
+}
+
+func (g *groupRead) readers() []columnReader {
+	l := g.part.cols
+	readers := []columnReader{g.features(l.features)}
+	a := 0
+	if g.source.actions != nil {
+		a = g.source.actions.Len()
+	}
+	if l.id != nil {
+		readers = append(readers, g.text(l.id, 1, func(t *Tensor) []string { return t.IDs }))
+	}
+	if l.split != nil {
+		readers = append(readers, g.splits(l.split), g.losses(l.loss, a))
+	}
+	if l.fee != nil {
+		readers = append(readers, g.fees(l.fee, a))
+	}
+	if l.label != nil {
+		readers = append(readers, g.text(l.label, 1, func(t *Tensor) []string { return t.Labels }))
+	}
+	if l.prediction != nil {
+		readers = append(readers, g.text(l.prediction, a, func(t *Tensor) []string { return t.Predictions }))
+	}
+	return readers
+}
+
+func (g *groupRead) text(l *leaf, width int, field func(*Tensor) []string) columnReader {
+	c := g.cursor(l, width)
+	return columnReader{c, func(t *Tensor) error {
+		dst := field(t)
+		return c.fillText(len(dst), func(i int, s string) error {
+			dst[i] = s
+			return nil
+		})
+	}}
+}
+
+func (g *groupRead) splits(l *leaf) columnReader {
+	c := g.cursor(l, 1)
+	return columnReader{c, func(t *Tensor) error {
+		return c.fillText(len(t.Splits), func(i int, s string) (err error) {
+			t.Splits[i], err = ParseSplit(s)
+			return err
+		})
+	}}
+}
+
+func (g *groupRead) features(l *leaf) columnReader {
+	c := g.cursor(l, g.source.dim)
+	return columnReader{c, func(t *Tensor) error {
+		done := c.done
+		if err := c.fillFloats(t.Features); err != nil {
+			return err
+		}
+		if i := firstNonFinite(t.Features); i >= 0 {
+			return &DataError{Row: c.row(done + i), Column: c.column(done + i), Msg: l.shown(t.Features[i])}
+		}
+		return nil
+	}}
+}
+
+func (g *groupRead) losses(l *leaf, width int) columnReader {
+	c := g.cursor(l, width)
+	actions := g.source.actions
+	mask := actions.Mask()
+	return columnReader{c, func(t *Tensor) error {
+		done := c.done
+		if err := c.fillFloats(t.Loss); err != nil {
+			return err
+		}
+		return shifted(checkLosses(t.Loss, mask, actions), c.row(done)-1)
+	}}
+}
+
+func (g *groupRead) fees(l *leaf, width int) columnReader {
+	c := g.cursor(l, width)
+	mask := g.source.actions.Mask()
+	return columnReader{c, func(t *Tensor) error {
+		done := c.done
+		if err := c.fillFloats(t.Fee); err != nil {
+			return err
+		}
+		return shifted(checkFees(t.Fee, mask), c.row(done)-1)
+	}}
+}
+
+// shifted adds the rows before to the row of a *DataError.
+func shifted(err error, rows int) error {
+	var data *DataError
+	if errors.As(err, &data) {
+		data.Row += rows
+	}
+	return err
+}
+
+// emptyID reports an id that is there and empty.
+func emptyID(ids []string) error {
+	for n, id := range ids {
+		if id == "" {
+			return &DataError{Row: n + 1, Column: colID, Msg: fmt.Sprintf("%q is no id", id)}
+		}
+	}
+	return nil
+}

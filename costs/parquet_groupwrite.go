@@ -1,0 +1,44 @@
+package costs
+
+import "github.com/parquet-go/parquet-go"
+
+// groupWrite writes one row group, column after column in the order of the
+// schema, and keeps the first error.
+type groupWrite struct {
+	columns []*parquet.ColumnWriter
+	column  int
+	rows    int
+	values  []parquet.Value // scratch
+	err     error
+}
+
+func (g *groupWrite) text(s []string) {
+	g.put(1, false, func(i int) parquet.Value { return textValue(s[i]) })
+}
+
+func (g *groupWrite) floats(s []float32, width int) {
+	g.put(width, true, func(i int) parquet.Value { return parquet.FloatValue(s[i]) })
+}
+
+func textValue(s string) parquet.Value { return parquet.ByteArrayValue([]byte(s)) }
+
+// put writes the next column, width values per row. It goes by small steps of
+// fixed size, after each of which the library may end a page, so that pages end
+// at the same rows every time.
+func (g *groupWrite) put(width int, list bool, at func(i int) parquet.Value) {
+	const stepValues = 4096
+	step := max(1, stepValues/width)
+	for first := 0; first < g.rows && g.err == nil; first += step {
+		last := min(g.rows, first+step)
+		g.values = g.values[:0]
+		for i := first * width; i < last*width; i++ {
+			repetition, definition := 0, 0
+			if list {
+				repetition, definition = min(1, i%width), 1
+			}
+			g.values = append(g.values, at(i).Level(repetition, definition, g.column))
+		}
+		_, g.err = g.columns[g.column].WriteRowValues(g.values)
+	}
+	g.column++
+}

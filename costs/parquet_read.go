@@ -1,0 +1,195 @@
+package costs
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Read reads a cost tensor, a Parquet file or a folder of part files taken in
+// the order of their names, and validates it. The columns are those of
+// docs/cost-tensor.md; others are left alone. Bad content gives a *DataError
+// with file, row and column.
+//
+// All row groups and columns are decoded side by side, each into its place in
+// the result.
+func Read(path string, o ReadOptions) (*Tensor, error) {
+	t, err := read(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("read costs: %w", err)
+	}
+	return t, nil
+}
+
+func read(path string, o ReadOptions) (*Tensor, error) {
+	s, err := openSource(path, o)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	t := s.blank(s.rows, s.parts[0].cols)
+	var tasks []task
+	for i, p := range s.parts {
+		if err := samePresence(s.parts[0], p); err != nil {
+			return nil, err
+		}
+		if err := guarded(p.path, func() error {
+			tasks = append(tasks, s.partTasks(i, t)...)
+			return nil
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if err := runTasks(tasks); err != nil {
+		return nil, err
+	}
+	if t.IDs == nil {
+		return t, nil
+	}
+	return t, s.locate(t.checkIDs())
+}
+
+// partTasks returns the tasks that read part i into its place in t.
+func (s *source) partTasks(i int, t *Tensor) []task {
+	p := s.parts[i]
+	var tasks []task
+	row := 0
+	for g, group := range p.pf.RowGroups() {
+		chunk := groupRead{source: s, part: p, group: g, first: row, rows: int(group.NumRows())}
+		into := t.window(p.base+row, chunk.rows)
+		for order, column := range chunk.columns(into) {
+			tasks = append(tasks, task{part: i, order: order, path: p.path, run: column})
+		}
+		row += chunk.rows
+	}
+	return tasks
+}
+
+// locate turns a row of the tensor into file and row.
+func (s *source) locate(err error) error {
+	var data *DataError
+	if errors.As(err, &data) {
+		data.File, data.Row = s.at(data.Row - 1)
+	}
+	return err
+}
+
+// samePresence refuses parts of which some have an optional column and some
+// have not.
+func samePresence(a, b *part) error {
+	for _, c := range []struct {
+		name string
+		a, b *leaf
+	}{
+		{colID, a.cols.id, b.cols.id},
+		{colFee, a.cols.fee, b.cols.fee},
+		{colLabel, a.cols.label, b.cols.label},
+		{colPrediction, a.cols.prediction, b.cols.prediction},
+	} {
+		if (c.a == nil) != (c.b == nil) {
+			return &DataError{File: b.path, Column: c.name, Msg: fmt.Sprintf("is in only one of this part and %q", a.path)}
+		}
+	}
+	return nil
+}
+
+// blank makes room for n rows of the columns that there are.
+func (s *source) blank(n int, cols leaves) *Tensor {
+	t := &Tensor{Actions: s.actions, Dim: s.dim, Meta: s.meta, Features: make([]float32, n*s.dim)}
+	if cols.id != nil {
+		t.IDs = make([]string, n)
+	}
+	if cols.split == nil {
+		return t
+	}
+	a := s.actions.Len()
+	t.Splits, t.Loss = make([]Split, n), make([]float32, n*a)
+	if cols.fee != nil {
+		t.Fee = make([]float32, n*a)
+	}
+	if cols.label != nil {
+		t.Labels = make([]string, n)
+	}
+	if cols.prediction != nil {
+		t.Predictions = make([]string, n*a)
+	}
+	return t
+}
+
+// window returns rows [first, first+n) of t, sharing its memory.
+func (t *Tensor) window(first, n int) *Tensor {
+	w := &Tensor{Actions: t.Actions, Dim: t.Dim, Meta: t.Meta}
+	w.IDs = slice(t.IDs, first, n, 1)
+	w.Splits = slice(t.Splits, first, n, 1)
+	w.Labels = slice(t.Labels, first, n, 1)
+	w.Features = slice(t.Features, first, n, t.Dim)
+	if t.Actions != nil {
+		a := t.Actions.Len()
+		w.Predictions = slice(t.Predictions, first, n, a)
+		w.Loss = slice(t.Loss, first, n, a)
+		w.Fee = slice(t.Fee, first, n, a)
+	}
+	return w
+}
+
+func slice[T any](s []T, first, n, width int) []T {
+	if s == nil {
+		return nil
+	}
+	return s[first*width : (first+n)*width : (first+n)*width]
+}
+
+// task reads one column of one row group.
+type task struct {
+	part, order int
+	path        string
+	run         func() error
+}
+
+// runTasks runs all tasks on all cores. Of several errors it returns the one
+// that comes first by part, row and column, so that a file gives the same error
+// every time.
+func runTasks(tasks []task) error {
+	errs := make([]error, len(tasks))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(tasks) {
+					return
+				}
+				errs[i] = guarded(tasks[i].path, tasks[i].run)
+			}
+		})
+	}
+	wg.Wait()
+	var first error
+	var place [3]int
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		var data *DataError
+		here := [3]int{tasks[i].part, 0, tasks[i].order}
+		if errors.As(err, &data) {
+			here[1] = data.Row
+		}
+		if first == nil || before(here, place) {
+			first, place = err, here
+		}
+	}
+	return first
+}
+
+func before(a, b [3]int) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return a[i] < b[i]
+		}
+	}
+	return false
+}

@@ -1,0 +1,135 @@
+package costs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// The columns of the contract.
+const (
+	colID         = "id"
+	colSplit      = "split"
+	colFeatures   = "features"
+	colLoss       = "loss"
+	colFee        = "fee"
+	colLabel      = "label"
+	colPrediction = "prediction"
+)
+
+// leaf says where a column of the contract is in one file.
+type leaf struct {
+	name   string
+	index  int // of the column chunk within a row group
+	kind   parquet.Kind
+	list   bool
+	maxDef byte // definition level of a value that is there
+	// listDef is the definition level that says that a list has an element;
+	// one below it is an empty list, anything lower a null one.
+	listDef byte
+}
+
+// findLeaf returns the leaf of a top-level column, nil if the file has no such
+// column. Lists are recognised by their levels, not by the names inside, since
+// writers disagree on those (list/element, list/item, bag/array_element).
+func findLeaf(root *parquet.Column, name string, list bool, kinds ...parquet.Kind) (*leaf, error) {
+	col := root.Column(name)
+	if col == nil {
+		return nil, nil
+	}
+	l := &leaf{name: name, list: list}
+	for {
+		if col.Optional() || col.Repeated() {
+			l.maxDef++
+		}
+		if col.Repeated() {
+			l.listDef = l.maxDef
+		}
+		if col.Leaf() {
+			break
+		}
+		inner := col.Columns()
+		if len(inner) != 1 {
+			return nil, fmt.Errorf("is a group of %d columns, expected %s", len(inner), expected(list, kinds))
+		}
+		col = inner[0]
+	}
+	if want := map[bool]int{false: 0, true: 1}[list]; col.MaxRepetitionLevel() != want {
+		return nil, fmt.Errorf("has %d levels of lists, expected %s", col.MaxRepetitionLevel(), expected(list, kinds))
+	}
+	l.index, l.kind = col.Index(), col.Type().Kind()
+	if !slices.Contains(kinds, l.kind) {
+		return nil, fmt.Errorf("has values of type %s, expected %s", l.kind, expected(list, kinds))
+	}
+	return l, nil
+}
+
+func expected(list bool, kinds []parquet.Kind) string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = strings.ToLower(k.String())
+		if k == parquet.ByteArray {
+			names[i] = "string"
+		}
+	}
+	what := strings.Join(names, " or ")
+	if list {
+		return "a list of " + what
+	}
+	return what
+}
+
+// leaves are the columns of one file; nil where the file has none.
+type leaves struct {
+	id, split, features, loss, fee, label, prediction *leaf
+}
+
+// findLeaves looks up what the mode of reading needs. The error is a *DataError
+// without a file.
+func findLeaves(root *parquet.Column, featuresOnly bool) (leaves, error) {
+	var l leaves
+	text := []parquet.Kind{parquet.ByteArray}
+	number := []parquet.Kind{parquet.Float, parquet.Double}
+	for _, c := range []struct {
+		at       **leaf
+		name     string
+		list     bool
+		kinds    []parquet.Kind
+		required bool
+		skip     bool
+	}{
+		{&l.id, colID, false, text, !featuresOnly, false},
+		{&l.split, colSplit, false, text, true, featuresOnly},
+		{&l.features, colFeatures, true, number, true, false},
+		{&l.loss, colLoss, true, number, true, featuresOnly},
+		{&l.fee, colFee, true, number, false, featuresOnly},
+		{&l.label, colLabel, false, text, false, featuresOnly},
+		{&l.prediction, colPrediction, true, text, false, featuresOnly},
+	} {
+		if c.skip {
+			continue
+		}
+		found, err := findLeaf(root, c.name, c.list, c.kinds...)
+		if err != nil {
+			return l, &DataError{Column: c.name, Msg: err.Error()}
+		}
+		if found == nil && c.required {
+			return l, &DataError{Column: c.name, Msg: "is missing; the file has " + columnNames(root)}
+		}
+		*c.at = found
+	}
+	return l, nil
+}
+
+func columnNames(root *parquet.Column) string {
+	var names []string
+	for _, c := range root.Columns() {
+		names = append(names, c.Name())
+	}
+	if len(names) > 12 {
+		names = append(names[:12], fmt.Sprintf("and %d more", len(names)-12))
+	}
+	return strings.Join(names, ", ")
+}

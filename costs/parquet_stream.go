@@ -1,0 +1,161 @@
+package costs
+
+import (
+	"fmt"
+	"io"
+)
+
+// defaultBatchBytes is what the features of one batch take if the caller does
+// not say how many rows he wants.
+const defaultBatchBytes = 4 << 20
+
+// Reader reads a cost tensor batch by batch, in memory that does not grow with
+// the number of rows. Everything is checked as in Read, except that no id is
+// there twice, which would take memory for every id. It is not for use by
+// several goroutines at once.
+type Reader struct {
+	source  *source
+	batch   int
+	part    int // next part to open a row group of
+	group   int // next row group in it
+	current *groupRead
+	readers []columnReader
+	done    int // rows of the current group that have been returned
+	err     error
+}
+
+// OpenReader opens a file or a folder of parts. The caller closes the reader.
+func OpenReader(path string, o ReadOptions) (*Reader, error) {
+	s, err := openSource(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("read costs: %w", err)
+	}
+	for _, p := range s.parts[1:] {
+		if err := samePresence(s.parts[0], p); err != nil {
+			s.close()
+			return nil, fmt.Errorf("read costs: %w", err)
+		}
+	}
+	r := &Reader{source: s, batch: o.BatchRows}
+	if r.batch <= 0 {
+		r.batch = max(256, min(1<<16, defaultBatchBytes/(4*s.dim)))
+	}
+	return r, nil
+}
+
+// Rows returns the number of rows that the files say they have.
+func (r *Reader) Rows() int { return r.source.rows }
+
+// Dim returns the number of features per row.
+func (r *Reader) Dim() int { return r.source.dim }
+
+// Actions returns the actions; nil if only features are read and there are
+// none.
+func (r *Reader) Actions() *Actions { return r.source.actions }
+
+// Meta returns the further metadata of the first file.
+func (r *Reader) Meta() map[string]string { return r.source.meta }
+
+// Next returns the next rows, in the order of the files, and io.EOF after the
+// last. The batch belongs to the caller. With FeaturesOnly it has no splits and
+// no losses, and no ids if the file has none: then its length is
+// len(Features)/Dim.
+func (r *Reader) Next() (*Tensor, error) {
+	if r.err == nil {
+		var t *Tensor
+		if t, r.err = r.next(); r.err == nil {
+			return t, nil
+		}
+		if r.err != io.EOF {
+			r.err = fmt.Errorf("read costs: %w", r.err)
+		}
+	}
+	return nil, r.err
+}
+
+func (r *Reader) next() (*Tensor, error) {
+	for r.current == nil || r.done == r.current.rows {
+		if err := r.advance(); err != nil {
+			return nil, err
+		}
+	}
+	rows := min(r.batch, r.current.rows-r.done)
+	t := r.source.blank(rows, r.current.part.cols)
+	err := guarded(r.current.part.path, func() error {
+		for _, c := range r.readers {
+			if err := c.read(t); err != nil {
+				return err
+			}
+		}
+		return shifted(emptyID(t.IDs), r.current.first+r.done)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.done += rows
+	return t, nil
+}
+
+// advance closes the current row group, which has been read to its end, and
+// opens the next one.
+func (r *Reader) advance() error {
+	if err := r.endGroup(); err != nil {
+		return err
+	}
+	for r.part < len(r.source.parts) {
+		p := r.source.parts[r.part]
+		groups := p.pf.RowGroups()
+		if r.group == len(groups) {
+			r.part, r.group = r.part+1, 0
+			continue
+		}
+		first := 0
+		for _, g := range groups[:r.group] {
+			first += int(g.NumRows())
+		}
+		r.current = &groupRead{source: r.source, part: p, group: r.group, first: first, rows: int(groups[r.group].NumRows())}
+		r.done = 0
+		r.group++
+		return guarded(p.path, func() error {
+			r.readers = r.current.readers()
+			return nil
+		})
+	}
+	return io.EOF
+}
+
+func (r *Reader) endGroup() error {
+	if r.current == nil {
+		return nil
+	}
+	err := guarded(r.current.part.path, func() error {
+		for _, c := range r.readers {
+			if err := c.cursor.finish(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	r.closeCursors()
+	r.current = nil
+	return err
+}
+
+func (r *Reader) closeCursors() {
+	for _, c := range r.readers {
+		c.cursor.close()
+	}
+	r.readers = nil
+}
+
+// Close closes the files. It may be called more than once; batches stay valid.
+func (r *Reader) Close() error {
+	r.closeCursors()
+	r.current = nil
+	r.source.close()
+	r.source.parts = nil
+	if r.err == nil {
+		r.err = fmt.Errorf("read costs: reader is closed")
+	}
+	return nil
+}

@@ -1,0 +1,324 @@
+package costs
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Layout of the files we write. A row group is the unit that is decoded side
+// by side, so a large tensor should have many and a small batch of decisions
+// should not have to hold much; floats are stored plain and uncompressed, since
+// embeddings do not compress and reading is then a copy.
+const (
+	groupBytes   = 8 << 20
+	minGroupRows = 1 << 10
+	maxGroupRows = 1 << 16
+	pageBytes    = 1 << 18
+)
+
+// WriterOptions fixes what every batch of a Writer has.
+type WriterOptions struct {
+	Dim         int               // features per row
+	Fee         bool              // there are measured fees
+	Labels      bool              // there are labels
+	Predictions bool              // there are predictions
+	Meta        map[string]string // further metadata of the file
+}
+
+// Writer writes a cost tensor batch by batch. The file appears under its name
+// when Close succeeds, and not before. The bytes depend on the content only,
+// not on how it was cut into batches.
+type Writer struct {
+	file    *atomicFile
+	parquet *parquet.Writer
+	actions *Actions
+	options WriterOptions
+	pending *Tensor // rows of the row group being collected
+	rows    int     // rows per row group
+	ids     map[string]struct{}
+	values  []parquet.Value
+	err     error
+	closed  bool
+}
+
+// NewWriter starts a file. The caller ends it with Close, or with Abort.
+func NewWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) {
+	w, err := newWriter(path, actions, o)
+	if err != nil {
+		return nil, fmt.Errorf("write costs %q: %w", path, err)
+	}
+	return w, nil
+}
+
+func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) {
+	if err := actions.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Dim <= 0 {
+		return nil, fmt.Errorf("dimension of the features is %d", o.Dim)
+	}
+	if d := actions.Features.Dim; d != 0 && d != o.Dim {
+		return nil, fmt.Errorf("rows have %d features, the actions say %d", o.Dim, d)
+	}
+	if _, ok := o.Meta[ActionsKey]; ok {
+		return nil, fmt.Errorf("metadata key %q is taken by the actions", ActionsKey)
+	}
+	file, err := createAtomic(path)
+	if err != nil {
+		return nil, err
+	}
+	options := []parquet.WriterOption{
+		schema(o),
+		parquet.PageBufferSize(pageBytes),
+		parquet.DataPageStatistics(false),
+		parquet.SkipPageBounds(colFeatures, "list", "element"),
+		parquet.SkipPageBounds(colLoss, "list", "element"),
+		parquet.CreatedBy("pipe", "1", "0"),
+		parquet.KeyValueMetadata(ActionsKey, string(actions.JSON())),
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Meta)) {
+		options = append(options, parquet.KeyValueMetadata(key, o.Meta[key]))
+	}
+	return &Writer{
+		file: file, parquet: parquet.NewWriter(file, options...),
+		actions: actions, options: o,
+		pending: &Tensor{Actions: actions, Dim: o.Dim},
+		rows:    max(minGroupRows, min(maxGroupRows, groupBytes/(4*o.Dim))),
+		ids:     make(map[string]struct{}),
+	}, nil
+}
+
+// schema has the columns in the order of the contract. Nothing is optional in
+// a file of ours, which keeps definition levels out of the way.
+func schema(o WriterOptions) *parquet.Schema {
+	text := parquet.String()
+	coded := parquet.Encoded(text, &parquet.RLEDictionary)
+	floats := parquet.List(parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain))
+	root := orderedGroup{Group: parquet.Group{}}
+	add := func(name string, node parquet.Node, wanted bool) {
+		if wanted {
+			root.Group[name] = node
+			root.order = append(root.order, name)
+		}
+	}
+	add(colID, parquet.Encoded(text, &parquet.Plain), true)
+	add(colSplit, coded, true)
+	add(colLabel, coded, o.Labels)
+	add(colFeatures, floats, true)
+	add(colLoss, floats, true)
+	add(colFee, floats, o.Fee)
+	add(colPrediction, parquet.List(coded), o.Predictions)
+	return parquet.NewSchema("costs", root)
+}
+
+// orderedGroup is a group whose columns are not sorted by name.
+type orderedGroup struct {
+	parquet.Group
+	order []string
+}
+
+func (g orderedGroup) Fields() []parquet.Field {
+	fields := g.Group.Fields()
+	slices.SortFunc(fields, func(a, b parquet.Field) int {
+		return slices.Index(g.order, a.Name()) - slices.Index(g.order, b.Name())
+	})
+	return fields
+}
+
+// Append adds the rows of a batch, which must have the columns that the options
+// promise and the same actions. A batch that is refused leaves the writer as it
+// was; after any other error only Abort is left.
+func (w *Writer) Append(batch *Tensor) error {
+	switch {
+	case w.closed:
+		return errors.New("append costs: writer is closed")
+	case w.err != nil:
+		return w.err
+	}
+	if err := w.check(batch); err != nil {
+		return fmt.Errorf("append costs: %w", err)
+	}
+	for first := 0; first < batch.Len(); {
+		n := min(batch.Len()-first, w.rows-w.pending.Len())
+		w.pending.extend(batch.window(first, n))
+		first += n
+		if w.pending.Len() == w.rows {
+			if w.err = w.flush(); w.err != nil {
+				return w.err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *Writer) check(batch *Tensor) error {
+	if err := batch.Validate(); err != nil {
+		return err
+	}
+	if err := w.actions.SameSet(batch.Actions); err != nil {
+		return fmt.Errorf("batch has other actions: %w", err)
+	}
+	o := w.options
+	have := WriterOptions{
+		Dim: batch.Dim, Fee: batch.Fee != nil, Labels: batch.Labels != nil, Predictions: batch.Predictions != nil,
+	}
+	if have.Dim != o.Dim || have.Fee != o.Fee || have.Labels != o.Labels || have.Predictions != o.Predictions {
+		return fmt.Errorf("batch has dimension %d, fee %t, label %t, prediction %t; the file %d, %t, %t, %t",
+			have.Dim, have.Fee, have.Labels, have.Predictions, o.Dim, o.Fee, o.Labels, o.Predictions)
+	}
+	for n, id := range batch.IDs {
+		if _, ok := w.ids[id]; ok {
+			return &DataError{Row: n + 1, Column: colID, Msg: fmt.Sprintf("%q has been written already", id)}
+		}
+	}
+	for _, id := range batch.IDs {
+		w.ids[id] = struct{}{}
+	}
+	return nil
+}
+
+// extend appends the rows of o, which has the same columns.
+func (t *Tensor) extend(o *Tensor) {
+	t.IDs = append(t.IDs, o.IDs...)
+	t.Splits = append(t.Splits, o.Splits...)
+	t.Labels = append(t.Labels, o.Labels...)
+	t.Predictions = append(t.Predictions, o.Predictions...)
+	t.Features = append(t.Features, o.Features...)
+	t.Loss = append(t.Loss, o.Loss...)
+	t.Fee = append(t.Fee, o.Fee...)
+}
+
+// clear drops all rows and keeps the memory.
+func (t *Tensor) clear() {
+	t.IDs, t.Splits, t.Labels, t.Predictions = t.IDs[:0], t.Splits[:0], t.Labels[:0], t.Predictions[:0]
+	t.Features, t.Loss, t.Fee = t.Features[:0], t.Loss[:0], t.Fee[:0]
+}
+
+// flush writes the pending rows as one row group.
+func (w *Writer) flush() error {
+	g := groupWrite{columns: w.parquet.ColumnWriters(), rows: w.pending.Len(), values: w.values}
+	p, a := w.pending, w.actions.Len()
+	g.text(p.IDs)
+	g.put(1, false, func(i int) parquet.Value { return textValue(p.Splits[i].String()) })
+	if w.options.Labels {
+		g.text(p.Labels)
+	}
+	g.floats(p.Features, p.Dim)
+	g.floats(p.Loss, a)
+	if w.options.Fee {
+		g.floats(p.Fee, a)
+	}
+	if w.options.Predictions {
+		g.put(a, true, func(i int) parquet.Value { return textValue(p.Predictions[i]) })
+	}
+	w.values = g.values
+	if g.err == nil {
+		g.err = w.parquet.Flush()
+	}
+	if g.err != nil {
+		return fmt.Errorf("write costs %q: %w", w.file.path, g.err)
+	}
+	p.clear()
+	return nil
+}
+
+// Close writes what is pending and puts the complete, durable file in its
+// place. A file without rows is an error. After an error nothing is left behind.
+func (w *Writer) Close() error {
+	if w.closed {
+		return w.err
+	}
+	err := w.err
+	if err == nil && w.pending.Len() > 0 {
+		err = w.flush()
+	}
+	if err == nil && len(w.ids) == 0 {
+		err = fmt.Errorf("write costs %q: %w", w.file.path, &DataError{Msg: "there are no rows"})
+	}
+	if err == nil {
+		if err = w.parquet.Close(); err != nil {
+			err = fmt.Errorf("write costs %q: %w", w.file.path, err)
+		}
+	}
+	if err != nil {
+		w.Abort()
+		w.err = err
+		return err
+	}
+	w.closed = true
+	if err := w.file.commit(); err != nil {
+		w.err = fmt.Errorf("write costs %q: %w", w.file.path, err)
+	}
+	return w.err
+}
+
+// Abort gives the file up. It does nothing after Close or another Abort.
+func (w *Writer) Abort() {
+	if !w.closed {
+		w.closed = true
+		w.file.abort()
+	}
+}
+
+// Write writes a tensor as one file, which appears when it is complete.
+func Write(path string, t *Tensor) error {
+	return writeWindow(path, t, 0, t.Len())
+}
+
+func writeWindow(path string, t *Tensor, first, n int) error {
+	if t.Actions == nil {
+		return fmt.Errorf("write costs %q: tensor has no actions", path)
+	}
+	w, err := NewWriter(path, t.Actions, WriterOptions{
+		Dim: t.Dim, Fee: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil, Meta: t.Meta,
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	if err := w.Append(t.window(first, n)); err != nil {
+		return fmt.Errorf("write costs %q: %w", path, err)
+	}
+	return w.Close()
+}
+
+// WriteParts writes a tensor as a folder of part files of at most the given
+// number of rows. The folder appears when it is complete; it must not exist
+// yet, unless it is empty.
+func WriteParts(folder string, t *Tensor, rows int) (err error) {
+	if rows <= 0 {
+		return fmt.Errorf("write costs %q: parts of %d rows", folder, rows)
+	}
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("write costs %q: %w", folder, err)
+	}
+	folder = filepath.Clean(folder)
+	temp, err := os.MkdirTemp(filepath.Dir(folder), "."+filepath.Base(folder)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("write costs %q: %w", folder, err)
+	}
+	defer os.RemoveAll(temp)
+	for i, first := 0, 0; first < t.Len(); i, first = i+1, first+rows {
+		name := filepath.Join(temp, fmt.Sprintf("part-%05d.parquet", i))
+		if err := writeWindow(name, t, first, min(rows, t.Len()-first)); err != nil {
+			return err
+		}
+	}
+	err = os.Chmod(temp, 0o755)
+	if err == nil {
+		err = os.Rename(temp, folder)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(folder))
+	}
+	if err != nil {
+		return fmt.Errorf("write costs %q: %w", folder, err)
+	}
+	return nil
+}
