@@ -73,7 +73,7 @@ def separated(scores, costs):
     router, query = scores[:, 0], scores[:, 1:3]
     cost = costs.view(-1, 2, 2)
     row = cost[..., 0] * soft(-query) + cost[..., 1] * soft(query)
-    return (soft(router) * row[:, 0] + soft(-router) * row[:, 1]).mean()
+    return (soft(-router) * row[:, 0] + soft(router) * row[:, 1]).mean()
 
 
 def separated_softmax(scores, costs, experts):

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// fetcher completes sets of libraries below dir.
+type fetcher struct {
+	dir      string
+	client   string // the only package client to use; empty: any
+	platform string // as in linux/amd64
+	log      io.Writer
+	download func(ctx context.Context, p pin, into string) (archive string, err error) // nil: by package client
+	roads    []road                                                                    // nil: from the table
+}
+
+var errChecksum = errors.New("checksum mismatch")
+
+// fetch leaves the set complete in its folder, or leaves the folder as it was.
+func (f *fetcher) fetch(ctx context.Context, name string) error {
+	s, ok := sets[name]
+	if !ok {
+		return fmt.Errorf("set %q is unknown: %s", name, strings.Join(setNames(), ", "))
+	}
+	roads, err := f.choose(s)
+	if err != nil {
+		return err
+	}
+	target := filepath.Join(f.dir, s.folder)
+	if used, ok := complete(target, roads); ok {
+		fmt.Fprintf(f.log, "%s: %s is in place in %s\n", name, used, target)
+		return nil
+	}
+	fmt.Fprintf(f.log, "%s: fetching %s\n", name, s.what)
+	var errs []error
+	for _, r := range roads {
+		err := f.build(ctx, r, target)
+		if err == nil {
+			fmt.Fprintf(f.log, "%s: %s is in %s\n", name, r, target)
+			return nil
+		}
+		if errors.Is(err, errChecksum) || ctx.Err() != nil {
+			return err
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("%s: no package client could bring it:\n%w", name, errors.Join(errs...))
+}
+
+// choose returns the roads of this platform that the client allows.
+func (f *fetcher) choose(s set) ([]road, error) {
+	roads := f.roads
+	if roads == nil {
+		roads = s.roads[f.platform]
+	}
+	if len(roads) == 0 {
+		return nil, fmt.Errorf("nothing is pinned for %s, only for %s", f.platform, slices.Sorted(maps.Keys(s.roads)))
+	}
+	if f.client == "" {
+		return roads, nil
+	}
+	kept := slices.DeleteFunc(slices.Clone(roads), func(r road) bool { return r[0].client != f.client })
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("%q brings no such set for %s", f.client, f.platform)
+	}
+	return kept, nil
+}
+
+// build downloads and unpacks beside target and moves the result into place.
+func (f *fetcher) build(ctx context.Context, r road, target string) error {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(f.dir, ".fetch-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	fresh := filepath.Join(work, "set")
+	if err := os.MkdirAll(filepath.Join(fresh, "lib"), 0o755); err != nil {
+		return err
+	}
+	st := stamp{Source: r.String(), Pins: r.sums(), Files: map[string]file{}}
+	for _, p := range r {
+		if err := f.add(ctx, p, work, fresh, st.Files); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	if err := st.write(fresh); err != nil {
+		return err
+	}
+	return replace(fresh, target, filepath.Join(work, "old"))
+}
+
+// add downloads one archive, checks it and unpacks what is wanted.
+func (f *fetcher) add(ctx context.Context, p pin, work, fresh string, files map[string]file) error {
+	into, err := os.MkdirTemp(work, "archive-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(into) // archives of gigabytes are not kept until the end
+	download := f.download
+	if download == nil {
+		download = f.byClient
+	}
+	archive, err := download(ctx, p, into)
+	if err != nil {
+		return err
+	}
+	if err := checkSum(archive, p.sha256); err != nil {
+		return err
+	}
+	return unpack(archive, p.files, fresh, files)
+}
+
+// replace puts fresh where target is, keeping the old one until the new one is there.
+func replace(fresh, target, old string) error {
+	err := os.Rename(target, old)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Rename(fresh, target)
+}
+
+func (r road) String() string {
+	parts := make([]string, len(r))
+	for i, p := range r {
+		parts[i] = p.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r road) sums() []string {
+	sums := make([]string, len(r))
+	for i, p := range r {
+		sums[i] = p.sha256
+	}
+	return sums
+}

@@ -1,0 +1,47 @@
+// Command fetch brings a pinned set of native libraries into third_party with
+// an ordinary package client, pip or npm, and checks every archive against a
+// SHA-256 before anything is unpacked.
+//
+// Usage: go run ./tools/fetch [-dir third_party] [-with pip|npm] runtime|cuda
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stderr))
+}
+
+func run(ctx context.Context, args []string, stderr io.Writer) int {
+	flags := flag.NewFlagSet("fetch", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	dir := flags.String("dir", "third_party", "folder to put the libraries in")
+	with := flags.String("with", "", "use only this package client: pip or npm")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if flags.NArg() != 1 {
+		fmt.Fprintln(stderr, "fetch: name one set:", strings.Join(setNames(), ", "))
+		return 2
+	}
+	f := &fetcher{dir: *dir, client: *with, platform: runtime.GOOS + "/" + runtime.GOARCH, log: stderr}
+	if err := f.fetch(ctx, flags.Arg(0)); err != nil {
+		fmt.Fprintln(stderr, "fetch: error:", err)
+		if ctx.Err() != nil {
+			return 130
+		}
+		return 1
+	}
+	return 0
+}
