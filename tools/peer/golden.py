@@ -179,7 +179,7 @@ def write(path, golden):
 
 def main():
     torch.set_default_dtype(torch.float64)
-    torch.manual_seed(14)  # no gradient entry near zero, where a float32 Adam step is all rounding
+    torch.manual_seed(1)  # no gradient entry near zero, where a float32 Adam step is all rounding
     data, cases = make_data(), make_cases()
     starts, initial = {}, {}
     backbone = None
