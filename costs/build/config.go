@@ -1,0 +1,118 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"pipe/costs"
+)
+
+// Config describes one build. Durable parts come first; every field that can
+// change the result is part of the digest by which a build is resumed.
+type Config struct {
+	Instances Part           `yaml:"instances" json:"instances"`
+	Labels    []string       `yaml:"labels" json:"labels,omitempty"` // all labels there are; empty: whatever the instances have
+	Split     Part           `yaml:"split" json:"split"`
+	TaskLoss  Part           `yaml:"task_loss" json:"task_loss"`
+	Advice    []AdviceConfig `yaml:"advice" json:"advice"` // the first one is the absence of advice
+	Experts   []ExpertConfig `yaml:"experts" json:"experts"`
+	Features  []Part         `yaml:"features" json:"features"`
+	Shard     int            `yaml:"shard" json:"shard"`     // instances per shard, the most that a kill can lose per worker
+	Batch     int            `yaml:"batch" json:"batch"`     // instances in memory per worker
+	Workers   int            `yaml:"workers" json:"workers"` // shards in the making at a time; 0: one per core
+}
+
+// Part is a component chosen by kind; every other key is a setting of that kind.
+type Part struct {
+	Kind     string         `yaml:"kind" json:"kind"`
+	Settings map[string]any `yaml:",inline" json:"settings,omitempty"`
+}
+
+// AdviceConfig is one advice level: its name, its base fee gamma_k and its source.
+type AdviceConfig struct {
+	Name     string         `yaml:"name" json:"name"`
+	Fee      float64        `yaml:"fee" json:"fee"`
+	Kind     string         `yaml:"kind" json:"kind"`
+	Settings map[string]any `yaml:",inline" json:"settings,omitempty"`
+}
+
+// ExpertConfig is one expert: its name, its fee beta_j, the advice it cannot
+// take, and what it is.
+type ExpertConfig struct {
+	Name        string         `yaml:"name" json:"name"`
+	Fee         float64        `yaml:"fee" json:"fee"`
+	Unavailable []string       `yaml:"unavailable" json:"unavailable,omitempty"`
+	Kind        string         `yaml:"kind" json:"kind"`
+	Settings    map[string]any `yaml:",inline" json:"settings,omitempty"`
+}
+
+// DefaultConfig returns a configuration without instances, advice, experts and
+// features: 0-1 loss, a stratified quarter for validation, shards of 256.
+func DefaultConfig() Config {
+	return Config{
+		Split:    Part{Kind: "stratified"},
+		TaskLoss: Part{Kind: "zero_one"},
+		Shard:    256,
+		Batch:    64,
+	}
+}
+
+// Validate reports every problem that can be seen without opening a file.
+func (c *Config) Validate() error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if c.Instances.Kind == "" {
+		add("instances: no kind; known are %s", known(sourceKinds))
+	}
+	if c.Shard <= 0 || c.Batch <= 0 {
+		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
+	}
+	if c.Workers < 0 {
+		add("workers is %d", c.Workers)
+	}
+	if len(c.Features) == 0 {
+		add("features: none are listed; known kinds are %s", known(featureKinds))
+	}
+	if err := c.actions().Validate(); err != nil {
+		problems = append(problems, err)
+	}
+	c.checkAvailability(add)
+	return errors.Join(problems...)
+}
+
+func (c *Config) checkAvailability(add func(string, ...any)) {
+	for _, e := range c.Experts {
+		for _, name := range e.Unavailable {
+			if !slices.ContainsFunc(c.Advice, func(a AdviceConfig) bool { return a.Name == name }) {
+				add("expert %q: unavailable: there is no advice %q", e.Name, name)
+			}
+		}
+	}
+}
+
+// actions returns the action set as far as the configuration alone tells it.
+func (c *Config) actions() *costs.Actions {
+	a := &costs.Actions{}
+	for _, e := range c.Experts {
+		a.Experts = append(a.Experts, costs.Expert{Name: e.Name, Fee: e.Fee})
+	}
+	for _, v := range c.Advice {
+		a.Advice = append(a.Advice, costs.Advice{Name: v.Name, Fee: v.Fee})
+	}
+	return a
+}
+
+// known renders the names of a registry for an error.
+func known[T any](kinds map[string]T) string {
+	names := slices.Sorted(maps.Keys(kinds))
+	var s string
+	for i, n := range names {
+		if i > 0 {
+			s += ", "
+		}
+		s += n
+	}
+	return s
+}

@@ -1,0 +1,49 @@
+package build
+
+import "context"
+
+// Expert answers for instances. It is safe for concurrent use.
+type Expert interface {
+	// Predict answers for every instance of the batch under every advice.
+	// shown[k][n] is what advice k shows of instance n; shown[k] is nil where
+	// the pair does not exist, and so is the answer. All levels come in one
+	// call, so that an expert computes once what nested advice has in common.
+	// The result is indexed [k][n]. Errors name the instance.
+	Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error)
+	// Close frees what the expert holds; it is called once, after the last
+	// Predict has returned.
+	Close() error
+}
+
+// Prediction is one answer.
+type Prediction struct {
+	Label         string    // "" if only the loss is known
+	Probabilities []float32 // per label of a Classifier, else nil
+	Loss          float32   // the task loss, if Judged
+	Judged        bool      // the expert came with its own loss; the build's task loss is not asked
+	Fee           float32   // measured fee >= 0 of a Metered expert
+}
+
+// Classifier is an expert whose predictions carry probabilities.
+type Classifier interface {
+	Expert
+	Labels() []string // in the order of the probabilities
+}
+
+// Selective is an expert that cannot take every advice.
+type Selective interface {
+	Takes(advice string) bool
+}
+
+// Metered is an expert that measures a fee per answer; the tensor then has a
+// fee column.
+type Metered interface {
+	Metered() bool
+}
+
+// TaskLoss judges an answer.
+type TaskLoss interface {
+	// Loss returns psi >= 0 of the answer for an instance. An instance without
+	// a label is an error where the loss needs one.
+	Loss(in *Instance, p Prediction) (float32, error)
+}

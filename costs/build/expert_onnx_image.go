@@ -1,0 +1,166 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pipe/featurize"
+)
+
+// imageClassifier is an ONNX network over images. It averages the
+// probabilities of the views it is shown; levels that share a view share the
+// forward pass.
+type imageClassifier struct {
+	model  *rowModel
+	input  featurize.ImageInput
+	labels []string
+}
+
+type imageClassifierSettings struct {
+	modelSettings
+	Layout string     `json:"layout"` // nchw or nhwc
+	Mean   [3]float32 `json:"mean"`   // per channel, pixels in 0..1
+	Std    [3]float32 `json:"std"`
+	Size   int        `json:"size"` // side in pixels, for a graph that leaves it open
+}
+
+func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Std: [3]float32{1, 1, 1}}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Layout != string(featurize.NCHW) && cfg.Layout != string(featurize.NHWC) {
+		return nil, fmt.Errorf("layout is %q; known are nchw, nhwc", cfg.Layout)
+	}
+	model, err := openModel(ctx, s, &cfg.modelSettings)
+	if err != nil {
+		return nil, err
+	}
+	e := &imageClassifier{model: model, labels: cfg.Labels}
+	e.input, err = imageInput(model, &cfg)
+	if err == nil {
+		err = e.input.Validate()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("model %q: %w", s.Path(cfg.Model), err), model.Close())
+	}
+	return e, nil
+}
+
+// imageInput reads the size of the image from the graph's input, or takes the
+// configured one where the graph leaves it open.
+func imageInput(m *rowModel, cfg *imageClassifierSettings) (featurize.ImageInput, error) {
+	in := featurize.ImageInput{Layout: featurize.Layout(cfg.Layout), Mean: cfg.Mean, Std: cfg.Std}
+	if len(m.shape) != 3 {
+		return in, fmt.Errorf("input %q has %d axes beside the batch, an image has 3", m.input, len(m.shape))
+	}
+	axis := map[featurize.Layout][2]int{featurize.NCHW: {1, 2}, featurize.NHWC: {0, 1}}[in.Layout]
+	side := func(i int) int64 {
+		if m.shape[i] < 0 {
+			return int64(cfg.Size)
+		}
+		return m.shape[i]
+	}
+	height, width := side(axis[0]), side(axis[1])
+	in.Height, in.Width = int(height), int(width)
+	if height == 0 || width == 0 {
+		return in, errors.New("the graph leaves the image size open; set size")
+	}
+	if in.Layout == featurize.NHWC {
+		return in, m.setShape(height, width, 3)
+	}
+	return in, m.setShape(3, height, width)
+}
+
+// Labels returns the labels in the order of the probabilities.
+func (e *imageClassifier) Labels() []string { return e.labels }
+
+// Predict runs every distinct view of every instance once.
+func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	jobs, index, err := e.collect(batch, shown)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]float32, len(jobs)*e.model.width)
+	for i, job := range jobs {
+		in := &batch[job.instance]
+		if err := e.input.Fill(values[i*e.model.width:(i+1)*e.model.width], in.Image, job.view); err != nil {
+			return nil, fmt.Errorf("instance %q: %w", in.ID, err)
+		}
+	}
+	p, err := e.model.probabilities(ctx, values)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		if level == nil {
+			continue
+		}
+		out[k] = make([]Prediction, len(batch))
+		for n := range batch {
+			out[k][n] = e.average(p, index, n, viewsOf(level[n]))
+		}
+	}
+	return out, nil
+}
+
+// viewJob is one view of one instance of a batch.
+type viewJob struct {
+	instance int
+	view     featurize.View
+}
+
+// collect lists the distinct views that the levels ask for, instance by
+// instance, and where each is in the list.
+func (e *imageClassifier) collect(batch []Instance, shown [][]Shown) ([]viewJob, map[viewJob]int, error) {
+	var jobs []viewJob
+	index := make(map[viewJob]int)
+	for n := range batch {
+		if batch[n].Image == nil {
+			return nil, nil, fmt.Errorf("instance %q has no image", batch[n].ID)
+		}
+		for _, level := range shown {
+			if level == nil {
+				continue
+			}
+			for _, v := range viewsOf(level[n]) {
+				job := viewJob{n, v}
+				if _, ok := index[job]; !ok {
+					index[job] = len(jobs)
+					jobs = append(jobs, job)
+				}
+			}
+		}
+	}
+	return jobs, index, nil
+}
+
+// viewsOf returns the views of a showing: the plain image if there are none.
+func viewsOf(s Shown) []featurize.View {
+	if len(s.Views) == 0 {
+		return []featurize.View{{Name: "image"}}
+	}
+	return s.Views
+}
+
+// average returns the mean distribution over the views of an instance.
+func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, views []featurize.View) Prediction {
+	classes := e.model.classes
+	sum := make([]float64, classes)
+	for _, v := range views {
+		at := index[viewJob{n, v}] * classes
+		for c, q := range p[at : at+classes] {
+			sum[c] += float64(q)
+		}
+	}
+	mean := make([]float32, classes)
+	for c, v := range sum {
+		mean[c] = float32(v / float64(len(views)))
+	}
+	return Prediction{Label: e.labels[argmax(mean)], Probabilities: mean}
+}
+
+// Close frees the network.
+func (e *imageClassifier) Close() error { return e.model.Close() }

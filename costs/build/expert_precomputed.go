@@ -1,0 +1,200 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+)
+
+// precomputed takes its answers from a file in long form: one row per instance
+// and, if there is such a column, per expert and advice. Without an advice
+// column only the answers without advice are known.
+type precomputed struct {
+	answers map[answerKey]Prediction
+	takes   []string // advice that the file tells of
+	advice  []string // all levels
+	metered bool
+}
+
+type answerKey struct{ id, advice string }
+
+type precomputedSettings struct {
+	File       Path              `json:"file"`
+	ID         string            `json:"id"`          // columns
+	Expert     string            `json:"expert"`      // "": all rows are this expert's
+	As         string            `json:"as"`          // name of the expert in the file; "": its name here
+	Advice     string            `json:"advice"`      // "": the answers are without advice
+	Prediction string            `json:"prediction"`  // "": the file has losses
+	Loss       string            `json:"loss"`        // "": the build's task loss judges the predictions
+	Fee        string            `json:"fee"`         // measured fee; "": none
+	LabelNames map[string]string `json:"label_names"` // label in the file -> label here
+}
+
+func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := precomputedSettings{ID: "id"}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.File == "" || cfg.Prediction == "" && cfg.Loss == "" {
+		return nil, fmt.Errorf("file is %q, and one of the columns prediction and loss must be named", string(cfg.File))
+	}
+	file := s.Path(cfg.File)
+	if err := s.File(ctx, "answers", file); err != nil {
+		return nil, err
+	}
+	t, err := readTable(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	e := &precomputed{advice: s.Advice, metered: cfg.Fee != ""}
+	if cfg.As == "" {
+		cfg.As = s.expert
+	}
+	if err := e.read(t, &cfg, s.Labels); err != nil {
+		return nil, err
+	}
+	return e, e.complete(file, s.Source.Entries(), s.unavailable)
+}
+
+// read keeps the rows of this expert.
+func (e *precomputed) read(t *table, cfg *precomputedSettings, labels []string) error {
+	column, err := optionalColumns(t.columns, cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
+	if err != nil {
+		return err
+	}
+	e.answers = make(map[answerKey]Prediction, len(t.cells))
+	found := make(map[string]bool)
+	for i, row := range t.cells {
+		cell := func(c int) string {
+			if column[c] < 0 {
+				return ""
+			}
+			return row[column[c]]
+		}
+		bad := func(name, format string, args ...any) error {
+			return &costs.DataError{File: t.columns.File, Row: t.lines[i], Column: name, Msg: fmt.Sprintf(format, args...)}
+		}
+		if cfg.Expert != "" && cell(1) != cfg.As {
+			continue
+		}
+		key := answerKey{cell(0), e.advice[0]}
+		if cfg.Advice != "" {
+			key.advice = cell(2)
+		}
+		if !slices.Contains(e.advice, key.advice) {
+			return bad(cfg.Advice, "unknown advice %q; known are %s", key.advice, strings.Join(e.advice, ", "))
+		}
+		if _, ok := e.answers[key]; ok {
+			return bad(cfg.ID, "%q has a second answer under advice %q", key.id, key.advice)
+		}
+		p, err := cfg.prediction(cell(3), cell(4), cell(5), labels, bad)
+		if err != nil {
+			return err
+		}
+		e.answers[key] = p
+		found[key.advice] = true
+	}
+	if len(e.answers) == 0 {
+		return &costs.DataError{File: t.columns.File, Column: cfg.Expert, Msg: fmt.Sprintf("no row of expert %q", cfg.As)}
+	}
+	for _, name := range e.advice {
+		if found[name] {
+			e.takes = append(e.takes, name)
+		}
+	}
+	return nil
+}
+
+// optionalColumns finds the named columns; "" is -1.
+func optionalColumns(c *Columns, names ...string) ([]int, error) {
+	at := make([]int, len(names))
+	for i, name := range names {
+		at[i] = -1
+		if name == "" {
+			continue
+		}
+		found, err := c.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		at[i] = found[0]
+	}
+	return at, nil
+}
+
+// prediction checks one answer.
+func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []string, bad func(string, string, ...any) error) (Prediction, error) {
+	p := Prediction{Label: label}
+	if here, ok := cfg.LabelNames[label]; ok {
+		p.Label = here
+	}
+	if cfg.Prediction != "" && cfg.Loss == "" && len(labels) > 0 && !slices.Contains(labels, p.Label) {
+		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, abbreviate(labels))
+	}
+	for _, n := range []struct {
+		name, text string
+		to         *float32
+	}{{cfg.Loss, loss, &p.Loss}, {cfg.Fee, fee, &p.Fee}} {
+		if n.name == "" {
+			continue
+		}
+		v, err := strconv.ParseFloat(n.text, 32)
+		if err != nil || v-v != 0 || v < 0 {
+			return p, bad(n.name, "%q is not a finite number of at least 0", n.text)
+		}
+		*n.to = float32(v)
+	}
+	p.Judged = cfg.Loss != ""
+	return p, nil
+}
+
+// complete reports the cells that the instances need and the file lacks:
+// their number and the first few.
+func (e *precomputed) complete(file string, entries []Entry, unavailable []string) error {
+	var missing []string
+	count := 0
+	for _, name := range e.takes {
+		if slices.Contains(unavailable, name) {
+			continue
+		}
+		for _, in := range entries {
+			if _, ok := e.answers[answerKey{in.ID, name}]; !ok {
+				if count++; count <= 5 {
+					missing = append(missing, fmt.Sprintf("%s under %s", in.ID, name))
+				}
+			}
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d answers are missing, such as %s", count, strings.Join(missing, "; "))}
+}
+
+// Takes reports whether the file has answers under an advice.
+func (e *precomputed) Takes(advice string) bool { return slices.Contains(e.takes, advice) }
+
+// Metered reports whether the file has a fee column.
+func (e *precomputed) Metered() bool { return e.metered }
+
+// Predict looks the answers up.
+func (e *precomputed) Predict(_ context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		if level == nil {
+			continue
+		}
+		out[k] = make([]Prediction, len(batch))
+		for n := range batch {
+			out[k][n] = e.answers[answerKey{batch[n].ID, e.advice[k]}]
+		}
+	}
+	return out, nil
+}
+
+// Close does nothing.
+func (e *precomputed) Close() error { return nil }

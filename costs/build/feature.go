@@ -1,0 +1,18 @@
+package build
+
+import "context"
+
+// Feature is a block of what a policy sees. It is safe for concurrent use.
+type Feature interface {
+	Name() string // short, such as "pooled 4x4"
+	Dim() int     // values per instance
+	// Encode writes the block of every instance into dst, instances x Dim. All
+	// values are finite. Errors name the instance.
+	Encode(ctx context.Context, dst []float32, b *Batch) error
+}
+
+// Batch is a group of instances with the answers that were given for them.
+type Batch struct {
+	Instances []Instance
+	Answers   [][][]Prediction // expert x advice x instance; nil where a pair does not exist
+}

@@ -1,0 +1,63 @@
+package build
+
+import (
+	"context"
+	"errors"
+
+	"pipe/costs"
+)
+
+// columnFeatures are numeric columns of the table that the instances come from.
+type columnFeatures struct {
+	columns *Columns
+	at      []int
+	missing *float32
+}
+
+type columnFeaturesSettings struct {
+	Columns []string `json:"columns"`
+	Missing *float32 `json:"missing"` // stands for an empty cell; without it one is an error
+}
+
+func newColumnFeatures(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+	var cfg columnFeaturesSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if len(cfg.Columns) == 0 {
+		return nil, errors.New("columns: none are listed")
+	}
+	at, err := s.Source.Columns().Find(cfg.Columns...)
+	return &columnFeatures{s.Source.Columns(), at, cfg.Missing}, err
+}
+
+func (f *columnFeatures) Name() string { return "columns" }
+
+// Dim returns the number of columns.
+func (f *columnFeatures) Dim() int { return len(f.at) }
+
+// Encode writes the cells as numbers, unscaled: a policy standardises by itself.
+func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *Batch) error {
+	for n := range b.Instances {
+		for i, column := range f.at {
+			v, err := numberOr(f.columns, &b.Instances[n], column, f.missing)
+			if err != nil {
+				return err
+			}
+			dst[n*len(f.at)+i] = v
+		}
+	}
+	return nil
+}
+
+// numberOr parses a cell; missing, if given, stands for an empty one.
+func numberOr(c *Columns, in *Instance, column int, missing *float32) (float32, error) {
+	v, err := c.Number(in, column)
+	if err == nil && v != v {
+		if missing == nil {
+			return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to say what stands for it"}
+		}
+		v = *missing
+	}
+	return v, err
+}

@@ -1,0 +1,51 @@
+package build
+
+import (
+	"context"
+	"fmt"
+)
+
+// expertProbabilities is what an expert says before it gets any advice: a
+// policy that consults it anyway knows its answer for free.
+type expertProbabilities struct {
+	name   string
+	expert int
+	dim    int
+}
+
+type expertSettings struct {
+	Expert string `json:"expert"`
+}
+
+func newExpertProbabilities(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+	var cfg expertSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	for j, e := range s.experts {
+		if e.name != cfg.Expert {
+			continue
+		}
+		c, ok := e.Expert.(Classifier)
+		if !ok || e.takes[0] == false {
+			return nil, fmt.Errorf("expert %q gives no probabilities without advice", cfg.Expert)
+		}
+		return &expertProbabilities{cfg.Expert, j, len(c.Labels())}, nil
+	}
+	return nil, fmt.Errorf("there is no expert %q", cfg.Expert)
+}
+
+func (f *expertProbabilities) Name() string { return "expert " + f.name }
+
+// Dim returns the number of labels of the expert.
+func (f *expertProbabilities) Dim() int { return f.dim }
+
+// Encode writes the probabilities given under advice 0.
+func (f *expertProbabilities) Encode(_ context.Context, dst []float32, b *Batch) error {
+	for n, p := range b.Answers[f.expert][0] {
+		if copy(dst[n*f.dim:], p.Probabilities) != f.dim {
+			return fmt.Errorf("instance %q: expert %q gave %d probabilities, not %d", b.Instances[n].ID, f.name, len(p.Probabilities), f.dim)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package build
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/featurize"
+)
+
+// pooled is the mean colour of the cells of a grid over the image.
+type pooled struct{ grid int }
+
+type pooledSettings struct {
+	Grid int `json:"grid"`
+}
+
+func newPooled(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+	cfg := pooledSettings{Grid: 4}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Grid < 1 || cfg.Grid > 256 {
+		return nil, fmt.Errorf("grid is %d; 1 to 256 cells a side are possible", cfg.Grid)
+	}
+	return pooled{cfg.Grid}, nil
+}
+
+func (f pooled) Name() string { return fmt.Sprintf("pooled %dx%d", f.grid, f.grid) }
+
+// Dim returns three channels per cell.
+func (f pooled) Dim() int { return 3 * f.grid * f.grid }
+
+// Encode writes channel means in 0..1, cells by row, channels innermost.
+func (f pooled) Encode(_ context.Context, dst []float32, b *Batch) error {
+	for n := range b.Instances {
+		in := &b.Instances[n]
+		if in.Image == nil {
+			return fmt.Errorf("instance %q has no image to pool", in.ID)
+		}
+		if err := featurize.PoolRGB(dst[n*f.Dim():], in.Image, f.grid); err != nil {
+			return fmt.Errorf("instance %q: %w", in.ID, err)
+		}
+	}
+	return nil
+}

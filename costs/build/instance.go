@@ -1,0 +1,102 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// Entry is what is known of an instance without loading it.
+type Entry struct {
+	ID    string // unique
+	Label string // "" if the source has no labels
+	Split string // train, val or test; "" if the source does not say
+}
+
+// Source lists the instances of a build and loads them. It is safe for
+// concurrent use once it is made.
+type Source interface {
+	// Entries returns all instances in the order of the output. The caller
+	// does not change the slice.
+	Entries() []Entry
+	// Load returns the instances of the given rows, in that order. Errors name
+	// the file.
+	Load(ctx context.Context, rows []int) ([]Instance, error)
+	// Columns returns the columns of a table, nil for other sources.
+	Columns() *Columns
+}
+
+// Instance is one loaded example. Image and Cells are shared and read only.
+type Instance struct {
+	Entry
+	Image *featurize.Image // nil unless the source has images
+	Cells []string         // one per column of the table, nil unless it is one; "" is a missing value
+	Line  int              // line or row of the file, for errors
+}
+
+// Columns names the cells of the instances of one table.
+type Columns struct {
+	File  string
+	Names []string
+	index map[string]int
+}
+
+// NewColumns returns the columns of a file; a repeated or empty name is an error.
+func NewColumns(file string, names []string) (*Columns, error) {
+	c := &Columns{File: file, Names: names, index: make(map[string]int, len(names))}
+	for i, n := range names {
+		if n == "" {
+			return nil, &costs.DataError{File: file, Row: 1, Msg: fmt.Sprintf("column %d has no name", i+1)}
+		}
+		if _, ok := c.index[n]; ok {
+			return nil, &costs.DataError{File: file, Row: 1, Column: n, Msg: "is there twice"}
+		}
+		c.index[n] = i
+	}
+	return c, nil
+}
+
+// Find returns the positions of the named columns. The error names the file and
+// the first column that is not there.
+func (c *Columns) Find(names ...string) ([]int, error) {
+	if c == nil {
+		return nil, fmt.Errorf("columns %s are wanted, but the instances are not a table", strings.Join(names, ", "))
+	}
+	at := make([]int, len(names))
+	for i, n := range names {
+		j, ok := c.index[n]
+		if !ok {
+			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", abbreviate(c.Names))}
+		}
+		at[i] = j
+	}
+	return at, nil
+}
+
+// Number parses one cell of an instance. A missing value is NaN; text, an
+// infinity or a written NaN is an error with row and column.
+func (c *Columns) Number(in *Instance, column int) (float32, error) {
+	cell := in.Cells[column]
+	if cell == "" {
+		return float32(math.NaN()), nil
+	}
+	v, err := strconv.ParseFloat(cell, 32)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: fmt.Sprintf("%q is not a finite number", cell)}
+	}
+	return float32(v), nil
+}
+
+// abbreviate lists at most a dozen names.
+func abbreviate(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}

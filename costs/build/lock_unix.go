@@ -1,0 +1,31 @@
+//go:build unix
+
+package build
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock is an advisory lock on a file. The system gives it back when the process
+// ends, however it ends.
+type lock struct{ file *os.File }
+
+func takeLock(path string) (*lock, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errInUse
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &lock{f}, nil
+}
+
+func (l *lock) release() error { return l.file.Close() }

@@ -1,0 +1,226 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+// rowModel is an ONNX graph that maps rows of float32 values to rows of class
+// scores. It is safe for concurrent use.
+type rowModel struct {
+	session *ort.Session
+	input   string
+	output  string
+	shape   []int64 // of one row
+	width   int     // values of one row
+	fixed   int     // batch size that the graph insists on; 0: any
+	batch   int     // rows per call where any is possible
+	classes int
+	logits  bool // scores are logits, not probabilities
+}
+
+// modelSettings are shared by the experts that are ONNX classifiers.
+type modelSettings struct {
+	Model  Path     `json:"model"`
+	Output string   `json:"output"` // name of the output; "": the only one
+	Scores string   `json:"scores"` // logits or probabilities
+	Labels []string `json:"labels"` // in the order of the output; none: those of the configuration
+	Batch  int      `json:"batch"`  // rows per call of a graph with a free batch
+}
+
+func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
+
+// openModel loads the graph and checks that it maps rows to one score per label.
+func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, error) {
+	if err := cfg.check(s); err != nil {
+		return nil, err
+	}
+	path := s.Path(cfg.Model)
+	if err := s.File(ctx, "model", path); err != nil {
+		return nil, fmt.Errorf("load model: %w", err)
+	}
+	rt, err := s.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	o := rt.SessionOptions()
+	o.Threads = 1 // shards run side by side, and one thread gives the same bits everywhere
+	if cfg.Output != "" {
+		o.Outputs = []string{cfg.Output}
+	}
+	session, err := rt.SessionFile(path, o)
+	if err != nil {
+		return nil, err
+	}
+	m := &rowModel{session: session, batch: cfg.Batch, logits: cfg.Scores == "logits"}
+	if err := m.bind(len(cfg.Labels)); err != nil {
+		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
+	}
+	return m, nil
+}
+
+func (cfg *modelSettings) check(s *Setup) error {
+	if len(cfg.Labels) == 0 {
+		cfg.Labels = s.Labels
+	}
+	switch {
+	case cfg.Model == "":
+		return errors.New("model: none is named")
+	case cfg.Scores != "logits" && cfg.Scores != "probabilities":
+		return fmt.Errorf("scores is %q; known are logits, probabilities", cfg.Scores)
+	case cfg.Batch < 1:
+		return fmt.Errorf("batch is %d", cfg.Batch)
+	case len(cfg.Labels) == 0:
+		return errors.New("labels: none are listed, here or for the whole configuration")
+	}
+	seen := make(map[string]bool)
+	for _, l := range cfg.Labels {
+		if seen[l] {
+			return fmt.Errorf("labels: %q is there twice", l)
+		}
+		seen[l] = true
+	}
+	for _, l := range s.Labels {
+		if !seen[l] {
+			return fmt.Errorf("labels: the instances' label %q is not among them", l)
+		}
+	}
+	return nil
+}
+
+// bind finds the input and the output and how many rows a call takes.
+func (m *rowModel) bind(labels int) error {
+	in, out := m.session.Inputs(), m.session.Outputs()
+	if len(in) != 1 {
+		return fmt.Errorf("has %d inputs, a classifier has one", len(in))
+	}
+	if len(out) != 1 {
+		return fmt.Errorf("has %d outputs; name the one with the scores (output: NAME)", len(out))
+	}
+	if in[0].DType != onnx.Float32 || out[0].DType != onnx.Float32 {
+		return fmt.Errorf("input %q is %v and output %q is %v; both must be float32", in[0].Name, in[0].DType, out[0].Name, out[0].DType)
+	}
+	if len(in[0].Shape) < 2 {
+		return fmt.Errorf("input %q has shape %v; the first axis must be the batch", in[0].Name, in[0].Shape)
+	}
+	m.input, m.output, m.classes, m.width = in[0].Name, out[0].Name, labels, 1
+	if d := in[0].Shape[0]; d.Name == "" {
+		m.fixed = int(d.Size)
+	}
+	for _, d := range in[0].Shape[1:] {
+		if d.Name != "" {
+			m.shape = append(m.shape, -1)
+			continue
+		}
+		m.shape = append(m.shape, d.Size)
+		m.width *= int(d.Size)
+	}
+	if s := out[0].Shape; len(s) > 0 && s[len(s)-1].Name == "" && s[len(s)-1].Size != int64(labels) {
+		return fmt.Errorf("output %q has shape %v for %d labels", out[0].Name, s, labels)
+	}
+	return nil
+}
+
+// setShape fixes the shape of one row; open axes take what the caller says.
+func (m *rowModel) setShape(want ...int64) error {
+	if len(m.shape) != len(want) {
+		return fmt.Errorf("input %q has %d axes beside the batch, not %d", m.input, len(m.shape), len(want))
+	}
+	m.width = 1
+	for i, d := range m.shape {
+		if d >= 0 && d != want[i] {
+			return fmt.Errorf("input %q takes rows of shape %v, not %v", m.input, m.shape, want)
+		}
+		m.shape[i] = want[i]
+		m.width *= int(want[i])
+	}
+	return nil
+}
+
+// probabilities returns rows x classes probabilities for rows x width values.
+func (m *rowModel) probabilities(ctx context.Context, values []float32) ([]float32, error) {
+	rows := len(values) / m.width
+	out := make([]float32, 0, rows*m.classes)
+	step := m.batch
+	if m.fixed > 0 {
+		step = m.fixed
+	}
+	for from := 0; from < rows; from += step {
+		n := min(step, rows-from)
+		part := values[from*m.width : (from+n)*m.width]
+		if m.fixed > n { // the last rows of a graph with a fixed batch
+			part = append(make([]float32, 0, m.fixed*m.width), part...)[:m.fixed*m.width]
+		}
+		scores, err := m.run(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, scores[:n*m.classes]...)
+	}
+	for from := 0; from < len(out); from += m.classes {
+		if err := m.normalise(out[from : from+m.classes]); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (m *rowModel) run(ctx context.Context, values []float32) ([]float32, error) {
+	rows := len(values) / m.width
+	shape := append([]int64{int64(rows)}, m.shape...)
+	got, err := m.session.Run(ctx, map[string]*onnx.Tensor{m.input: onnx.Float32s(shape, values)})
+	if err != nil {
+		return nil, err
+	}
+	scores := got[m.output]
+	if scores.Len() != rows*m.classes {
+		return nil, fmt.Errorf("output %q has shape %v for %d rows and %d labels", m.output, scores.Shape, rows, m.classes)
+	}
+	return scores.Float32s(), nil
+}
+
+// normalise makes one row of scores a distribution.
+func (m *rowModel) normalise(row []float32) error {
+	for i, v := range row {
+		if v-v != 0 {
+			return fmt.Errorf("output %q: score %d is %v", m.output, i, v)
+		}
+	}
+	if m.logits {
+		softmax(row)
+	}
+	return nil
+}
+
+// softmax replaces logits by probabilities, in double precision.
+func softmax(row []float32) {
+	top := row[0]
+	for _, v := range row {
+		top = max(top, v)
+	}
+	var sum float64
+	for _, v := range row {
+		sum += math.Exp(float64(v - top))
+	}
+	for i, v := range row {
+		row[i] = float32(math.Exp(float64(v-top)) / sum)
+	}
+}
+
+// argmax returns the index of the largest value, the first of equals.
+func argmax(row []float32) int {
+	best := 0
+	for i, v := range row {
+		if v > row[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+func (m *rowModel) Close() error { return m.session.Close() }

@@ -1,0 +1,242 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+)
+
+// plan is a configuration with every part made and checked.
+type plan struct {
+	cfg      *Config
+	source   Source
+	splits   []costs.Split // per instance
+	loss     TaskLoss
+	advice   []Advice
+	experts  []namedExpert
+	features []Feature
+	actions  *costs.Actions
+	inputs   inputs
+	options  costs.WriterOptions // what the rows have
+}
+
+// newPlan makes every part of a configuration. It reads all input files once,
+// for their digests. The caller closes the plan.
+func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) {
+	p := &plan{cfg: cfg, actions: cfg.actions(), inputs: make(inputs)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	s := &Setup{dir: o.Dir, open: o.runtime, inputs: p.inputs, advice: make(map[string]Advice)}
+	for _, a := range cfg.Advice {
+		s.Advice = append(s.Advice, a.Name)
+	}
+	for _, step := range []func(context.Context, *Setup) error{
+		p.makeSource, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures,
+	} {
+		if err := step(ctx, s); err != nil {
+			if ctx.Err() != nil {
+				return p, err
+			}
+			return p, fmt.Errorf("%s: %w", s.part, err)
+		}
+	}
+	s.part = "build"
+	if err := s.inputs.settings(s.part, p.shape()); err != nil {
+		return p, err
+	}
+	p.describe()
+	return p, p.actions.Validate()
+}
+
+func (p *plan) makeSource(ctx context.Context, s *Setup) error {
+	s.part = "instances"
+	make, err := lookup(sourceKinds, p.cfg.Instances.Kind)
+	if err != nil {
+		return err
+	}
+	if p.source, err = make(ctx, s, p.cfg.Instances.Settings); err != nil {
+		return err
+	}
+	s.Source = p.source
+	entries := p.source.Entries()
+	if len(entries) == 0 {
+		return errNoInstances
+	}
+	p.options.Labels = entries[0].Label != ""
+	if s.Labels, err = labelsOf(entries, p.cfg.Labels); err != nil {
+		return err
+	}
+	s.part = "split"
+	split, err := lookup(splitKinds, p.cfg.Split.Kind)
+	if err != nil {
+		return err
+	}
+	p.splits, err = split(s, p.cfg.Split.Settings)
+	return err
+}
+
+// labelsOf returns the labels there are: those listed, against which every
+// instance is checked, or else those of the instances, sorted.
+func labelsOf(entries []Entry, listed []string) ([]string, error) {
+	found := make(map[string]bool)
+	for _, e := range entries {
+		if e.Label == "" {
+			continue
+		}
+		if len(listed) > 0 && !found[e.Label] && !slices.Contains(listed, e.Label) {
+			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, abbreviate(listed))
+		}
+		found[e.Label] = true
+	}
+	if len(listed) > 0 {
+		return listed, nil
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+func (p *plan) makeLoss(_ context.Context, s *Setup) error {
+	s.part = "task_loss"
+	make, err := lookup(lossKinds, p.cfg.TaskLoss.Kind)
+	if err != nil {
+		return err
+	}
+	p.loss, err = make(s, p.cfg.TaskLoss.Settings)
+	return err
+}
+
+func (p *plan) makeAdvice(_ context.Context, s *Setup) error {
+	for _, c := range p.cfg.Advice {
+		s.part = fmt.Sprintf("advice %q", c.Name)
+		make, err := lookup(adviceKinds, c.Kind)
+		if err != nil {
+			return err
+		}
+		a, err := make(s, c.Settings)
+		if err != nil {
+			return err
+		}
+		s.advice[c.Name] = a
+		p.advice = append(p.advice, a)
+	}
+	return nil
+}
+
+func (p *plan) makeExperts(ctx context.Context, s *Setup) error {
+	for j, c := range p.cfg.Experts {
+		s.part, s.expert, s.unavailable = fmt.Sprintf("expert %q", c.Name), c.Name, c.Unavailable
+		make, err := lookup(expertKinds, c.Kind)
+		if err != nil {
+			return err
+		}
+		e, err := make(ctx, s, c.Settings)
+		if err != nil {
+			return err
+		}
+		named := namedExpert{Expert: e, name: c.Name}
+		for k, name := range s.Advice {
+			selective, ok := e.(Selective)
+			takes := !slices.Contains(c.Unavailable, name) && (!ok || selective.Takes(name))
+			named.takes = append(named.takes, takes)
+			if !takes {
+				p.actions.Unavailable = append(p.actions.Unavailable, costs.Pair{Expert: j, Advice: k})
+			}
+		}
+		if m, ok := e.(Metered); ok && m.Metered() {
+			p.options.Fee = true
+		}
+		p.experts = append(p.experts, named)
+		s.experts = p.experts
+	}
+	return nil
+}
+
+func (p *plan) makeFeatures(ctx context.Context, s *Setup) error {
+	var names []string
+	for i, c := range p.cfg.Features {
+		s.part = fmt.Sprintf("features[%d] %s", i, c.Kind)
+		make, err := lookup(featureKinds, c.Kind)
+		if err != nil {
+			return err
+		}
+		f, err := make(ctx, s, c.Settings)
+		if err != nil {
+			return err
+		}
+		p.features = append(p.features, f)
+		p.options.Dim += f.Dim()
+		names = append(names, f.Name())
+	}
+	p.actions.Features = costs.FeatureSource{Name: strings.Join(names, " + "), Dim: p.options.Dim}
+	return nil
+}
+
+// shape is what the parts' own settings do not tell. Fees are not part of it:
+// they are applied late, and a new price asks for no new answer.
+func (p *plan) shape() any {
+	type expert struct {
+		Name  string
+		Kind  string
+		Takes []bool
+	}
+	type level struct{ Name, Kind string }
+	out := struct {
+		Labels       []string
+		Shard, Batch int
+		Kinds        []string
+		Experts      []expert
+		Advice       []level
+	}{Labels: p.cfg.Labels, Shard: p.cfg.Shard, Batch: p.cfg.Batch}
+	out.Kinds = []string{p.cfg.Instances.Kind, p.cfg.Split.Kind, p.cfg.TaskLoss.Kind}
+	for j, e := range p.experts {
+		out.Experts = append(out.Experts, expert{e.name, p.cfg.Experts[j].Kind, e.takes})
+	}
+	for _, a := range p.cfg.Advice {
+		out.Advice = append(out.Advice, level{a.Name, a.Kind})
+	}
+	return out
+}
+
+// describe puts the digests of the inputs into the actions. Images are many:
+// one digest stands for all of them.
+func (p *plan) describe() {
+	p.options.Predictions = true
+	p.actions.Digests = make(map[string]string)
+	for name, sum := range p.inputs {
+		if !strings.HasPrefix(name, imagePrefix) {
+			p.actions.Digests[name] = sum
+		}
+	}
+}
+
+// shards returns the number of shards.
+func (p *plan) shards() int {
+	return (len(p.source.Entries()) + p.cfg.Shard - 1) / p.cfg.Shard
+}
+
+// rows returns the instances of a shard.
+func (p *plan) rows(shard int) []int {
+	from := shard * p.cfg.Shard
+	rows := make([]int, min(p.cfg.Shard, len(p.source.Entries())-from))
+	for i := range rows {
+		rows[i] = from + i
+	}
+	return rows
+}
+
+// Close frees the experts.
+func (p *plan) Close() error {
+	var errs []error
+	for _, e := range p.experts {
+		errs = append(errs, e.Close())
+	}
+	p.experts = nil
+	return errors.Join(errs...)
+}

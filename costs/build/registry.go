@@ -1,0 +1,50 @@
+package build
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/costs"
+)
+
+// The kinds of every part. A new one is a file with its settings and its
+// constructor, and one line here. Constructors are called in this order:
+// source, task loss, advice, experts, features.
+var (
+	sourceKinds = map[string]func(context.Context, *Setup, map[string]any) (Source, error){
+		"images": newImages,
+		"table":  newTable,
+	}
+	splitKinds = map[string]func(*Setup, map[string]any) ([]costs.Split, error){
+		"column":     splitByColumn,
+		"stratified": splitStratified,
+	}
+	lossKinds = map[string]func(*Setup, map[string]any) (TaskLoss, error){
+		"zero_one": newZeroOne,
+	}
+	adviceKinds = map[string]func(*Setup, map[string]any) (Advice, error){
+		"none":    newNone,
+		"views":   newViews,
+		"columns": newColumns,
+	}
+	expertKinds = map[string]func(context.Context, *Setup, map[string]any) (Expert, error){
+		"onnx_image":  newImageClassifier,
+		"onnx_table":  newTableClassifier,
+		"precomputed": newPrecomputed,
+	}
+	featureKinds = map[string]func(context.Context, *Setup, map[string]any) (Feature, error){
+		"pooled":  newPooled,
+		"expert":  newExpertProbabilities,
+		"columns": newColumnFeatures,
+		"file":    newFileFeatures,
+	}
+)
+
+// lookup returns the constructor of a kind; the error lists the known ones.
+func lookup[T any](kinds map[string]T, kind string) (T, error) {
+	c, ok := kinds[kind]
+	if !ok {
+		return c, fmt.Errorf("unknown kind %q; known are %s", kind, known(kinds))
+	}
+	return c, nil
+}

@@ -1,0 +1,243 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"pipe/costs"
+	"pipe/onnx/ort"
+)
+
+// Options is how a build is run; nothing here changes its result.
+type Options struct {
+	Out      string                       // a .parquet file, or a folder that gets costs.parquet
+	Dir      string                       // where relative paths of the configuration start; "": the working folder
+	Restart  bool                         // drop what an earlier run has done
+	Progress Progress                     // nil: nobody is told
+	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
+}
+
+// Progress is told how far a build has come. Add is called from several
+// goroutines between Start and Done.
+type Progress interface {
+	Start(total int64, what string)
+	Add(n int64)
+	Done()
+}
+
+type silent struct{}
+
+func (silent) Start(int64, string) {}
+func (silent) Add(int64)           {}
+func (silent) Done()               {}
+
+// Report is what a build did.
+type Report struct {
+	File      string  `json:"file"`
+	Digest    string  `json:"digest"` // of the file
+	Instances int     `json:"instances"`
+	Train     int     `json:"train"`
+	Val       int     `json:"val"`
+	Test      int     `json:"test"`
+	Actions   int     `json:"actions"`
+	Features  string  `json:"features"`
+	Dim       int     `json:"dim"`
+	Shards    int     `json:"shards"`
+	Resumed   int     `json:"resumed"` // shards that were done before
+	Seconds   float64 `json:"seconds"` // of this run
+}
+
+var errInUse = errors.New("another build is using it")
+
+// Run builds the cost tensor of a configuration, or goes on with the build that
+// an earlier Run of the same configuration into the same output began. A build
+// that was stopped, killed or went wrong and was then finished leaves the same
+// bytes as one that ran through.
+//
+// Finished shards are kept beside the output in OUT.work. Inputs that differ
+// from those of the shards give a *ChangedError, bad input data a
+// *costs.DataError. When ctx ends, Run waits for the native calls in flight and
+// returns ctx's error.
+func Run(ctx context.Context, cfg Config, o Options) (*Report, error) {
+	start := time.Now()
+	r, err := run(ctx, &cfg, &o)
+	if err != nil {
+		return nil, fmt.Errorf("build costs: %w", err)
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	out, err := outputFile(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPlan(ctx, cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.run(ctx, out, o)
+	return r, errors.Join(err, p.Close())
+}
+
+func (o *Options) runtime() (*ort.Runtime, error) {
+	if o.Runtime == nil {
+		return nil, errors.New("needs the ONNX Runtime, and none was given")
+	}
+	return o.Runtime()
+}
+
+// run does the work under the lock of the work folder.
+func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err error) {
+	w, err := openWork(out)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	before, err := w.resume(p.inputs, o.Restart)
+	if err != nil {
+		return nil, err
+	}
+	r := p.report(out)
+	finished, err := w.settle(ctx, before)
+	if err != nil {
+		return nil, err
+	}
+	if finished {
+		r.Resumed, r.Digest = r.Shards, before.Done.File
+		if before.Done.Actions == digest(p.actions.JSON()) {
+			return r, nil
+		}
+		return r, p.finish(ctx, w, r, fromFile(p, out)) // only fees changed
+	}
+	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
+		return nil, err
+	}
+	return r, p.finish(ctx, w, r, fromShards(p, w))
+}
+
+func (p *plan) report(out string) *Report {
+	r := &Report{
+		File: out, Instances: len(p.splits), Actions: p.actions.Len(), Shards: p.shards(),
+		Features: p.actions.Features.Name, Dim: p.options.Dim,
+	}
+	for _, s := range p.splits {
+		switch s {
+		case costs.Train:
+			r.Train++
+		case costs.Val:
+			r.Val++
+		case costs.Test:
+			r.Test++
+		}
+	}
+	return r
+}
+
+// makeShards makes the shards that are not there, several at a time, and
+// returns how many were. A shard that cannot be read is made again.
+func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int, err error) {
+	var missing []int
+	var instances int64
+	for shard := range p.shards() {
+		if _, err := w.load(p, shard); err == nil {
+			resumed++
+			continue
+		}
+		missing = append(missing, shard)
+		instances += int64(len(p.rows(shard)))
+	}
+	o.Progress.Start(instances, "instances")
+	defer o.Progress.Done()
+	workers := p.cfg.Workers
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	err = parallel(ctx, workers, len(missing), func(ctx context.Context, i int) error {
+		t, err := p.build(ctx, missing[i])
+		if err != nil {
+			return err
+		}
+		if err := w.save(missing[i], t, p.options); err != nil {
+			return err
+		}
+		o.Progress.Add(int64(t.Len()))
+		return nil
+	})
+	return resumed, err
+}
+
+// batches hands the rows of the output to add, in order.
+type batches func(add func(*costs.Tensor) error) error
+
+func fromShards(p *plan, w *work) batches {
+	return func(add func(*costs.Tensor) error) error {
+		for shard := range p.shards() {
+			t, err := w.load(p, shard)
+			if err != nil {
+				return err
+			}
+			if err := add(t); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// fromFile reads the rows of a finished output, to write them with new fees.
+func fromFile(p *plan, out string) batches {
+	return func(add func(*costs.Tensor) error) (err error) {
+		r, err := costs.OpenReader(out, costs.ReadOptions{})
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, r.Close()) }()
+		for {
+			t, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			t.Actions = p.actions
+			if err := add(t); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// finish writes the output and drops the shards. The manifest tells of the
+// output before it gets its name, so that no moment is lost between the two.
+func (p *plan) finish(ctx context.Context, w *work, r *Report, rows batches) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	final := w.file(finalName)
+	if err := writeTensors(final, p.actions, p.options, rows); err != nil {
+		return err
+	}
+	sum, err := fileDigest(ctx, final)
+	if err != nil {
+		return err
+	}
+	d := &done{File: sum, Actions: digest(p.actions.JSON())}
+	if err := w.write(&manifest{Inputs: p.inputs, Done: d}); err != nil {
+		return err
+	}
+	r.Digest = sum
+	return w.publish()
+}

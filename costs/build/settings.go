@@ -1,0 +1,53 @@
+package build
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Path is a file or folder of a configuration; a relative one starts from the
+// folder of the configuration file. Its JSON form is the base name: the digest
+// of a build depends on what a file holds, not on where it lies.
+type Path string
+
+// MarshalJSON returns the last element of the path.
+func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
+
+// decodeSettings fills dst, a pointer to a struct that holds the defaults, from
+// the settings of a part. Unknown keys and wrong types are errors that name the
+// key.
+func decodeSettings(settings map[string]any, dst any) error {
+	b, err := json.Marshal(settings)
+	if err != nil {
+		return settingsError(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if len(settings) == 0 {
+		return nil
+	}
+	if err := d.Decode(dst); err != nil {
+		return settingsError(err)
+	}
+	return nil
+}
+
+var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
+
+// settingsError says in the user's words what the JSON package found; the user
+// wrote YAML.
+func settingsError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s: expected %s, not a %s", wrong.Field, wrong.Type, wrong.Value)
+	}
+	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("unknown key %s", m[1])
+	}
+	return fmt.Errorf("settings: %s", strings.TrimPrefix(err.Error(), "json: "))
+}

@@ -1,0 +1,119 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pipe/onnx/ort"
+)
+
+// Setup is what a constructor may use: files, the runtime and the parts that
+// were made before it.
+type Setup struct {
+	Source Source   // nil while the source itself is made
+	Labels []string // all labels there are; nil if neither configuration nor instances tell
+	Advice []string // names of the levels, in order
+
+	dir        string
+	open       func() (*ort.Runtime, error)
+	inputs     inputs
+	part       string            // the part in the making, such as `expert "vit"`
+	advice     map[string]Advice // made so far
+	experts    []namedExpert     // made so far
+	usedEngine bool
+
+	expert      string   // name of the expert in the making
+	unavailable []string // advice that the configuration denies it
+}
+
+// namedExpert is an expert with the advice it takes.
+type namedExpert struct {
+	Expert
+	name  string
+	takes []bool // per advice
+}
+
+// Settings decodes the settings of the part in the making over the defaults in
+// dst and makes the outcome one of the build's inputs.
+func (s *Setup) Settings(settings map[string]any, dst any) error {
+	if err := decodeSettings(settings, dst); err != nil {
+		return err
+	}
+	return s.inputs.settings(s.part, dst)
+}
+
+// Path returns where a path of the configuration lies.
+func (s *Setup) Path(p Path) string {
+	if p == "" || filepath.IsAbs(string(p)) {
+		return string(p)
+	}
+	return filepath.Join(s.dir, string(p))
+}
+
+// File makes a file one of the build's inputs: a change of its bytes stops a
+// resumed build. role says what the part uses it for.
+func (s *Setup) File(ctx context.Context, role, path string) error {
+	sum, err := fileDigest(ctx, path)
+	if err != nil {
+		return err
+	}
+	s.inputs[role+" of "+s.part] = sum
+	return nil
+}
+
+// Runtime returns the ONNX Runtime of the build, opened on first use.
+func (s *Setup) Runtime() (*ort.Runtime, error) {
+	r, err := s.open()
+	if err == nil && !s.usedEngine {
+		s.usedEngine = true
+		s.inputs["runtime"] = fmt.Sprintf("onnxruntime %s on %s", r.Version(), r.Device())
+	}
+	return r, err
+}
+
+// inputs maps everything that the result depends on to a digest, or to a short
+// text that stands for itself.
+type inputs map[string]string
+
+// settings adds the JSON form of v under the name of its part.
+func (m inputs) settings(part string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	m["settings of "+part] = digest(b)
+	return nil
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// fileDigest hashes a file; a long one is left between blocks when ctx ends.
+func fileDigest(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		_, err := io.CopyN(h, f, 16<<20)
+		if err == io.EOF {
+			return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"pipe/costs"
+)
+
+// build makes the tensor of one shard, batch by batch.
+func (p *plan) build(ctx context.Context, shard int) (*costs.Tensor, error) {
+	rows := p.rows(shard)
+	t := p.blank(rows)
+	for from := 0; from < len(rows); from += p.cfg.Batch {
+		to := min(from+p.cfg.Batch, len(rows))
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := p.fill(ctx, t, rows[from:to], from); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// blank returns a tensor of the given instances whose cells are still empty.
+func (p *plan) blank(rows []int) *costs.Tensor {
+	cells := len(rows) * p.actions.Len()
+	t := &costs.Tensor{
+		Actions: p.actions, Dim: p.options.Dim,
+		Features:    make([]float32, len(rows)*p.options.Dim),
+		Loss:        make([]float32, cells),
+		Predictions: make([]string, cells),
+	}
+	if p.options.Fee {
+		t.Fee = make([]float32, cells)
+	}
+	for i := range t.Loss {
+		t.Loss[i] = float32(math.NaN())
+	}
+	entries := p.source.Entries()
+	for _, row := range rows {
+		t.IDs = append(t.IDs, entries[row].ID)
+		t.Splits = append(t.Splits, p.splits[row])
+		if p.options.Labels {
+			t.Labels = append(t.Labels, entries[row].Label)
+		}
+	}
+	return t
+}
+
+// fill computes the cells of a batch, which starts at row at of the tensor.
+func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int) error {
+	instances, err := p.source.Load(ctx, rows)
+	if err != nil {
+		return err
+	}
+	b := &Batch{Instances: instances}
+	if b.Answers, err = p.answers(ctx, instances); err != nil {
+		return err
+	}
+	for j := range p.experts {
+		for k, level := range b.Answers[j] {
+			if level == nil {
+				continue
+			}
+			if err := p.judge(t, b.Instances, level, at, p.actions.Index(j, k)); err != nil {
+				return err
+			}
+		}
+	}
+	return p.encode(ctx, t, b, at)
+}
+
+// answers asks every expert under every advice that it takes.
+func (p *plan) answers(ctx context.Context, batch []Instance) ([][][]Prediction, error) {
+	shown := make([][]Shown, len(p.advice))
+	for k, a := range p.advice {
+		var err error
+		if shown[k], err = a.Show(ctx, batch); err != nil {
+			return nil, fmt.Errorf("advice %q: %w", p.actions.Advice[k].Name, err)
+		}
+		if len(shown[k]) != len(batch) {
+			panic(fmt.Sprintf("build: advice %q shows %d of %d instances", p.actions.Advice[k].Name, len(shown[k]), len(batch)))
+		}
+	}
+	all := make([][][]Prediction, len(p.experts))
+	for j, e := range p.experts {
+		levels := make([][]Shown, len(shown))
+		for k := range shown {
+			if e.takes[k] {
+				levels[k] = shown[k]
+			}
+		}
+		var err error
+		if all[j], err = e.Predict(ctx, batch, levels); err != nil {
+			return nil, fmt.Errorf("expert %q: %w", e.name, err)
+		}
+	}
+	return all, nil
+}
+
+// judge writes the losses of one action.
+func (p *plan) judge(t *costs.Tensor, batch []Instance, answers []Prediction, at, action int) error {
+	for n, answer := range answers {
+		cell := (at+n)*p.actions.Len() + action
+		t.Predictions[cell] = answer.Label
+		t.Loss[cell] = answer.Loss
+		if !answer.Judged {
+			var err error
+			if t.Loss[cell], err = p.loss.Loss(&batch[n], answer); err != nil {
+				return fmt.Errorf("instance %q: action %s: %w", batch[n].ID, p.actions.Name(action), err)
+			}
+		}
+		if t.Fee != nil {
+			t.Fee[cell] = answer.Fee
+		}
+	}
+	return nil
+}
+
+// encode writes the features, block by block, into the rows of the tensor.
+func (p *plan) encode(ctx context.Context, t *costs.Tensor, b *Batch, at int) error {
+	offset := 0
+	for i, f := range p.features {
+		block := make([]float32, len(b.Instances)*f.Dim())
+		if err := f.Encode(ctx, block, b); err != nil {
+			return fmt.Errorf("features[%d] %s: %w", i, p.cfg.Features[i].Kind, err)
+		}
+		for n := range b.Instances {
+			copy(t.Row(at + n)[offset:offset+f.Dim()], block[n*f.Dim():])
+		}
+		offset += f.Dim()
+	}
+	return nil
+}

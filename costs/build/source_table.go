@@ -1,0 +1,149 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pipe/costs"
+)
+
+// table is a file with one row per instance. Its cells are kept as text and
+// read as numbers by whoever names a column.
+type table struct {
+	columns *Columns
+	cells   [][]string
+	lines   []int // where each row is in the file
+	list    []Entry
+}
+
+type tableSettings struct {
+	File  Path   `json:"file"`
+	ID    string `json:"id"`
+	Label string `json:"label"` // "": no labels
+	Split string `json:"split"` // "": none
+}
+
+func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+	cfg := tableSettings{ID: "id", Label: "label"}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.File == "" {
+		return nil, errors.New("file: none is named")
+	}
+	file := s.Path(cfg.File)
+	if err := s.File(ctx, "table", file); err != nil {
+		return nil, err
+	}
+	t, err := readTable(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	t.list, err = t.entries(cfg.ID, cfg.Label, cfg.Split)
+	return t, err
+}
+
+// readTable reads a whole file of records.
+func readTable(ctx context.Context, file string) (*table, error) {
+	r, err := openRecords(file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	t := &table{}
+	for r.Next() {
+		if len(t.cells)%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		t.cells = append(t.cells, r.Record())
+		t.lines = append(t.lines, r.Line())
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	if len(t.cells) == 0 {
+		return nil, &costs.DataError{File: file, Msg: "there are no rows"}
+	}
+	t.columns, err = NewColumns(file, r.Columns())
+	for i, cells := range t.cells { // a JSON line does not know the keys that only come later
+		if len(cells) < len(r.Columns()) {
+			t.cells[i] = append(cells, make([]string, len(r.Columns())-len(cells))...)
+		}
+	}
+	return t, err
+}
+
+// entries reads id, label and split of every row; "" for the last two means
+// that there is no such column.
+func (t *table) entries(id, label, split string) ([]Entry, error) {
+	at, err := t.columns.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	pick := func(name string) (func(row []string) string, error) {
+		if name == "" {
+			return func([]string) string { return "" }, nil
+		}
+		at, err := t.columns.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		return func(row []string) string { return row[at[0]] }, nil
+	}
+	labelOf, err := pick(label)
+	if err != nil {
+		return nil, err
+	}
+	splitOf, err := pick(split)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Entry, len(t.cells))
+	first := make(map[string]int, len(t.cells))
+	for n, row := range t.cells {
+		e := Entry{ID: row[at[0]], Label: labelOf(row), Split: splitOf(row)}
+		if err := t.checkEntry(n, e, id, label, split, first); err != nil {
+			return nil, err
+		}
+		list[n] = e
+	}
+	return list, nil
+}
+
+func (t *table) checkEntry(n int, e Entry, id, label, split string, first map[string]int) error {
+	bad := func(column, format string, args ...any) error {
+		return &costs.DataError{File: t.columns.File, Row: t.lines[n], Column: column, Msg: fmt.Sprintf(format, args...)}
+	}
+	if e.ID == "" {
+		return bad(id, "is empty")
+	}
+	if line, ok := first[e.ID]; ok {
+		return bad(id, "%q is there already, in row %d", e.ID, line)
+	}
+	first[e.ID] = t.lines[n]
+	if label != "" && e.Label == "" {
+		return bad(label, "is empty")
+	}
+	if split != "" {
+		if _, err := costs.ParseSplit(e.Split); err != nil {
+			return bad(split, "%v", err)
+		}
+	}
+	return nil
+}
+
+// Entries returns the rows in the order of the file.
+func (t *table) Entries() []Entry { return t.list }
+
+// Columns returns the columns of the file.
+func (t *table) Columns() *Columns { return t.columns }
+
+// Load returns rows; nothing is copied.
+func (t *table) Load(_ context.Context, rows []int) ([]Instance, error) {
+	out := make([]Instance, len(rows))
+	for n, i := range rows {
+		out[n] = Instance{Entry: t.list[i], Cells: t.cells[i], Line: t.lines[i]}
+	}
+	return out, nil
+}

@@ -1,0 +1,322 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+)
+
+// work is the folder beside the output in which a build keeps what is done:
+//
+//	lock           held while a build runs
+//	manifest.json  the inputs that the shards were made from
+//	part-*.parquet finished shards
+//	final.parquet  the output, until it gets its name
+//
+// Every file but the lock appears under its name only when it is complete, so
+// that the folder can be left at any moment.
+type work struct {
+	out    string // final file
+	folder string
+	lock   *lock
+}
+
+// manifest is the content of manifest.json.
+type manifest struct {
+	Format int    `json:"format"`
+	Inputs inputs `json:"inputs"`
+	Done   *done  `json:"done,omitempty"` // the output is written, here or under its name
+}
+
+// done tells which final file was written.
+type done struct {
+	File    string `json:"file"`    // digest of the final file
+	Actions string `json:"actions"` // digest of the actions in it, fees included
+}
+
+const (
+	manifestFormat = 1
+	manifestName   = "manifest.json"
+	lockName       = "lock"
+	finalName      = "final.parquet"
+)
+
+// ChangedError says that the inputs are not those that the finished shards were
+// made from.
+type ChangedError struct {
+	Folder  string
+	Changes []string // "model of expert ... changed", sorted
+}
+
+// Error names the first few changes.
+func (e *ChangedError) Error() string {
+	const most = 5
+	list := strings.Join(e.Changes[:min(most, len(e.Changes))], "; ")
+	if more := len(e.Changes) - most; more > 0 {
+		list += fmt.Sprintf("; and %d more", more)
+	}
+	return fmt.Sprintf("resume %q: inputs are not those it was started with: %s", e.Folder, list)
+}
+
+// Hint tells the way out.
+func (e *ChangedError) Hint() string {
+	return "put the inputs back, or start over with --restart, which drops what is done"
+}
+
+// outputFile returns the file that a build leaves: out itself if it ends in
+// .parquet, else costs.parquet in the folder out.
+func outputFile(out string) (string, error) {
+	if out == "" {
+		return "", errors.New("no output is named")
+	}
+	info, err := os.Stat(out)
+	isFolder := err == nil && info.IsDir()
+	if strings.HasSuffix(strings.ToLower(out), ".parquet") && !isFolder {
+		return out, nil
+	}
+	if err == nil && !isFolder {
+		return "", fmt.Errorf("output %q is a file that does not end in .parquet", out)
+	}
+	return filepath.Join(out, "costs.parquet"), nil
+}
+
+// openWork makes the folder and takes its lock.
+func openWork(out string) (*work, error) {
+	w := &work{out: out, folder: out + ".work"}
+	if err := os.MkdirAll(w.folder, 0o777); err != nil {
+		return nil, fmt.Errorf("make work folder: %w", err)
+	}
+	var err error
+	if w.lock, err = takeLock(filepath.Join(w.folder, lockName)); err != nil {
+		return nil, fmt.Errorf("work folder %q: %w", w.folder, err)
+	}
+	return w, nil
+}
+
+// Close gives the lock back.
+func (w *work) Close() error { return w.lock.release() }
+
+// resume compares the manifest with the inputs of this run. It returns what was
+// done before; nil is a fresh start, for which the manifest has been written.
+func (w *work) resume(in inputs, restart bool) (*manifest, error) {
+	m, err := w.read()
+	if err != nil && !restart {
+		return nil, err
+	}
+	if m != nil && !restart {
+		if changes := difference(m.Inputs, in); len(changes) > 0 {
+			return nil, &ChangedError{w.folder, changes}
+		}
+		return m, w.sweep(false)
+	}
+	if _, err := os.Lstat(w.out); err == nil && m == nil && !restart {
+		return nil, fmt.Errorf("output %q is there already and was not built here; remove it, or start over with --restart", w.out)
+	}
+	if err := errors.Join(w.sweep(true), w.forget(finalName)); err != nil {
+		return nil, err
+	}
+	return nil, w.write(&manifest{Inputs: in})
+}
+
+// read returns the manifest, nil if there is none.
+func (w *work) read() (*manifest, error) {
+	b, err := os.ReadFile(w.file(manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
+	m := &manifest{}
+	if err := json.Unmarshal(b, m); err != nil || m.Format != manifestFormat {
+		return nil, fmt.Errorf("resume %q: %s is damaged or of another version (format %d, this program writes %d)",
+			w.folder, manifestName, m.Format, manifestFormat)
+	}
+	return m, nil
+}
+
+func (w *work) write(m *manifest) error {
+	m.Format = manifestFormat
+	b, err := json.MarshalIndent(m, "", " ")
+	if err == nil {
+		err = writeAtomic(w.file(manifestName), b)
+	}
+	if err != nil {
+		return fmt.Errorf("write manifest: %w", err)
+	}
+	return nil
+}
+
+// settle brings a build that the manifest calls done to its end, should it have
+// been killed on the last steps. It reports whether the output is there.
+func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
+	if m == nil || m.Done == nil {
+		return false, w.forget(finalName)
+	}
+	sum, err := fileDigest(ctx, w.out)
+	switch {
+	case err == nil && sum == m.Done.File:
+		return true, errors.Join(w.forget(finalName), w.sweep(true))
+	case ctx.Err() != nil:
+		return false, err
+	}
+	if sum, _ := fileDigest(ctx, w.file(finalName)); sum == m.Done.File {
+		return true, w.publish()
+	}
+	if err == nil {
+		return false, fmt.Errorf("output %q is not the file that was built here; remove it, or start over with --restart", w.out)
+	}
+	return false, w.forget(finalName)
+}
+
+// publish gives the output its name and drops the shards.
+func (w *work) publish() error {
+	if err := os.Rename(w.file(finalName), w.out); err != nil {
+		return err
+	}
+	if err := syncFolder(filepath.Dir(w.out)); err != nil {
+		return err
+	}
+	return w.sweep(true)
+}
+
+// sweep removes what a killed run may have left half-written, and the shards if
+// they are not needed any more.
+func (w *work) sweep(shards bool) error {
+	files, err := os.ReadDir(w.folder)
+	if err != nil {
+		return fmt.Errorf("work folder: %w", err)
+	}
+	for _, f := range files {
+		name := f.Name()
+		temp := strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
+		shard := strings.HasPrefix(name, "part-") && strings.HasSuffix(name, ".parquet")
+		if temp || shards && shard {
+			if err := w.forget(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// forget removes a file of the folder, if it is there.
+func (w *work) forget(name string) error {
+	if err := os.Remove(w.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("work folder: %w", err)
+	}
+	return nil
+}
+
+func (w *work) file(name string) string { return filepath.Join(w.folder, name) }
+
+// difference names the inputs that differ, sorted.
+func difference(was, is inputs) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		now, ok := is[name]
+		switch {
+		case !ok:
+			list = append(list, name+" is gone")
+		case now != was[name] && strings.HasPrefix(now, "sha256:"):
+			list = append(list, name+" changed")
+		case now != was[name]:
+			list = append(list, fmt.Sprintf("%s was %s, is %s", name, was[name], now))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		if _, ok := was[name]; !ok {
+			list = append(list, name+" is new")
+		}
+	}
+	return specific(list)
+}
+
+// specific leaves out the digest of all images where single ones are named.
+func specific(changes []string) []string {
+	named := slices.ContainsFunc(changes, func(s string) bool { return strings.HasPrefix(s, imagePrefix) })
+	if !named {
+		return changes
+	}
+	return slices.DeleteFunc(changes, func(s string) bool { return s == "images changed" })
+}
+
+// part returns the file of a shard.
+func (w *work) part(shard int) string {
+	return w.file(fmt.Sprintf("part-%06d.parquet", shard))
+}
+
+// save writes a finished shard.
+func (w *work) save(shard int, t *costs.Tensor, o costs.WriterOptions) error {
+	return writeTensors(w.part(shard), t.Actions, o, func(add func(*costs.Tensor) error) error { return add(t) })
+}
+
+// writeTensors writes batches into one file, which appears when all are in.
+func writeTensors(path string, a *costs.Actions, o costs.WriterOptions, batches func(add func(*costs.Tensor) error) error) error {
+	f, err := costs.NewWriter(path, a, o)
+	if err != nil {
+		return err
+	}
+	if err := batches(f.Append); err != nil {
+		f.Abort()
+		return err
+	}
+	return f.Close()
+}
+
+// load reads a shard back and checks that it holds the given instances.
+func (w *work) load(p *plan, shard int) (*costs.Tensor, error) {
+	t, err := costs.Read(w.part(shard), costs.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	want := p.blank(p.rows(shard))
+	same := slices.Equal(t.IDs, want.IDs) && slices.Equal(t.Splits, want.Splits) && slices.Equal(t.Labels, want.Labels) &&
+		t.Dim == want.Dim && (t.Fee == nil) == (want.Fee == nil) && t.Actions.SameSet(want.Actions) == nil
+	if !same {
+		return nil, &costs.DataError{File: w.part(shard), Msg: "is not the shard that it should be"}
+	}
+	t.Actions = p.actions // the fees of this run
+	return t, nil
+}
+
+// writeAtomic writes a small file by way of a temporary one.
+func writeAtomic(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes a rename in a folder durable.
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
