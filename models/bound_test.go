@@ -1,0 +1,201 @@
+package models
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+var boundTaus = []float64{0, 0.3, 0.7, 0.999, 1, 1.0001, 1.3, 1.9, 2, 2.5, 3}
+
+func TestGammaKnownValues(t *testing.T) {
+	for _, c := range []struct {
+		tau     float64
+		actions int
+		u, want float64
+	}{
+		{0, 4, 0.02, 0.2},                      // sqrt(2u)
+		{0.5, 4, 1, math.Sqrt(3 / math.Sqrt2)}, // sqrt(sqrt2 * 1.5)
+		{1, 4, 0.5, 1},                         // sqrt(2u), whatever the number of actions
+		{1, 400, 0.5, 1},
+		{1.5, 4, 0.25, 1}, // sqrt(2 * 2 * 0.25)
+		{2, 4, 0.25, 1},   // linear from here
+		{3, 2, 0.5, 4},
+		{1, 4, -1e-18, 0},
+	} {
+		if got := Gamma(c.tau, c.actions, c.u); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("Gamma(%v, %d, %v) = %v, want %v", c.tau, c.actions, c.u, got, c.want)
+		}
+	}
+	if got := Transfer(1, 4, 0, 3); got != 0 {
+		t.Errorf("Transfer with no weight = %v, want 0", got)
+	}
+	if got := Transfer(1, 4, 2, 0.25); math.Abs(got-1) > 1e-12 { // 2 * sqrt(2 * 0.125)
+		t.Errorf("Transfer = %v, want 1", got)
+	}
+}
+
+func TestCompSumLossIsContinuousAroundOne(t *testing.T) {
+	for _, logp := range []float64{-1e-9, -0.1, -3, -40} {
+		at := CompSumLoss(1, logp)
+		for _, tau := range []float64{1 - 1e-9, 1 + 1e-9} {
+			if got := CompSumLoss(tau, logp); math.Abs(got-at) > 1e-6*(1+at) {
+				t.Errorf("Phi_%v(%v) = %v, Phi_1 = %v", tau, logp, got, at)
+			}
+		}
+	}
+	if got := CompSumLoss(2, math.Log(0.3)); math.Abs(got-0.7) > 1e-12 {
+		t.Errorf("Phi_2 = %v, want 1 - p = 0.7", got)
+	}
+	if got := CompSumLoss(0, math.Log(0.25)); math.Abs(got-3) > 1e-12 {
+		t.Errorf("Phi_0 = %v, want 1/p - 1 = 3", got)
+	}
+}
+
+func drawWeights(t *rapid.T) []float64 {
+	w := rapid.SliceOfN(rapid.Float64Range(0, 2), 1, 8).Draw(t, "w")
+	w[rapid.IntRange(0, len(w)-1).Draw(t, "zero")] = 0 // the largest cost always has weight 0
+	return w
+}
+
+func TestOptimalProbabilitiesAreNotBeaten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWeights(t)
+		tau := rapid.SampledFrom(boundTaus).Draw(t, "tau")
+		logp := make([]float64, len(w))
+		best := OptimalProbabilities(logp, tau, w)
+		other := rapid.SliceOfN(rapid.Float64Range(-12, 12), len(w), len(w)).Draw(t, "s")
+		logNormalise(other)
+		if risk := ConditionalRisk(tau, w, other); risk < best-1e-9*(1+best) {
+			t.Fatalf("tau %v: risk %v of %v is below the stated optimum %v of %v", tau, risk, other, best, logp)
+		}
+		var sum float64
+		for _, l := range logp {
+			sum += math.Exp(l)
+		}
+		if math.Abs(sum-1) > 1e-9 {
+			t.Fatalf("probabilities sum to %v", sum)
+		}
+	})
+}
+
+// Descent on the scores is an independent road to the same minimum.
+func TestOptimalProbabilitiesEqualDescent(t *testing.T) {
+	w := []float64{0.7, 0, 0.25, 0.24, 0.6}
+	for _, tau := range []float64{0, 0.5, 1, 1.5, 1.8} {
+		logp := make([]float64, len(w))
+		want := OptimalProbabilities(logp, tau, w)
+		got := descend(tau, w, 20000)
+		if got < want-1e-12 || got > want+2e-3 {
+			t.Errorf("tau %v: descent ends at %v, closed form %v", tau, got, want)
+		}
+	}
+}
+
+func descend(tau float64, w []float64, steps int) float64 {
+	s, logp := make([]float64, len(w)), make([]float64, len(w))
+	for range steps {
+		copy(logp, s)
+		logNormalise(logp)
+		var total float64 // sum_i w_i p_i^(tau-1): dPhi/dlogp_i = -p_i^(tau-1)
+		for i := range w {
+			total += w[i] * math.Exp((tau-1)*logp[i])
+		}
+		for i := range w {
+			s[i] += 0.2 * (w[i]*math.Exp((tau-1)*logp[i]) - math.Exp(logp[i])*total)
+		}
+	}
+	copy(logp, s)
+	logNormalise(logp)
+	return ConditionalRisk(tau, w, logp)
+}
+
+func TestBoundHoldsForEveryLaw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, n := rapid.IntRange(1, 6).Draw(t, "actions"), rapid.IntRange(1, 4).Draw(t, "n")
+		p := BoundProblem{
+			Kind: BoundConditional, Tau: rapid.SampledFrom(boundTaus).Draw(t, "tau"), Actions: a,
+			Costs:  rapid.SliceOfN(rapid.Float64Range(0, 1.5), n*a, n*a).Draw(t, "costs"),
+			Scores: rapid.SliceOfN(rapid.Float64Range(-6, 6), n*a, n*a).Draw(t, "scores"),
+		}
+		p.Largest = make([]float64, n)
+		for i := range p.Largest {
+			p.Largest[i] = 1.5 + rapid.Float64Range(0, 0.5).Draw(t, "slack")
+		}
+		r, err := ConsistencyBound(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.TrueExcess > r.Bound+1e-9 {
+			t.Fatalf("excess true loss %v exceeds its bound %v: %+v", r.TrueExcess, r.Bound, r)
+		}
+	})
+}
+
+func TestBoundVanishesAtTheOptimum(t *testing.T) {
+	costs := []float64{0.38, 1.08, 0.50, 0.51, math.Inf(1), 0.55, 0.18, 0.30, 0.90, math.NaN()}
+	scores := make([]float64, len(costs))
+	for at := 0; at < 2; at++ {
+		row, worst := costs[at*5:][:4], 0.0
+		for _, c := range row {
+			worst = math.Max(worst, c)
+		}
+		w := make([]float64, 4)
+		for i, c := range row {
+			w[i] = worst - c
+		}
+		OptimalProbabilities(scores[at*5:][:4], 1, w)
+		for i := range 4 {
+			scores[at*5+i] = math.Max(scores[at*5+i], -700)
+		}
+	}
+	r, err := ConsistencyBound(BoundProblem{Kind: BoundConditional, Tau: 1, Costs: costs, Scores: scores, Actions: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Excess > 1e-12 || r.Bound > 1e-5 || r.TrueExcess != 0 || math.Abs(r.TrueLoss-0.28) > 1e-12 || r.Actions != 4 {
+		t.Fatalf("report at the optimum: %+v", r)
+	}
+}
+
+func TestConsistencyBoundRefusesBadShapes(t *testing.T) {
+	for name, p := range map[string]BoundProblem{
+		"no actions":  {Tau: 1},
+		"ragged":      {Tau: 1, Actions: 2, Costs: make([]float64, 3), Scores: make([]float64, 3)},
+		"scores":      {Tau: 1, Actions: 2, Costs: make([]float64, 2), Scores: make([]float64, 4)},
+		"maxima":      {Tau: 1, Actions: 2, Costs: make([]float64, 2), Scores: make([]float64, 2), Largest: []float64{1, 1}},
+		"tau":         {Tau: -1, Actions: 2, Costs: make([]float64, 2), Scores: make([]float64, 2)},
+		"low maximum": {Tau: 1, Actions: 2, Costs: []float64{1, 2}, Scores: make([]float64, 2), Largest: []float64{1}},
+		"empty row":   {Tau: 1, Actions: 1, Costs: []float64{math.NaN()}, Scores: make([]float64, 1)},
+	} {
+		if _, err := ConsistencyBound(p); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestExpectedMaximumEqualsEnumeration(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "n")
+		p := rapid.SliceOfN(rapid.Float64Range(0, 1), n, n).Draw(t, "p")
+		fee := rapid.SliceOfN(rapid.Float64Range(0, 1.2), n, n).Draw(t, "fee")
+		var want float64
+		for outcome := range 1 << n {
+			prob, largest := 1.0, 0.0
+			for i := range n {
+				if outcome>>i&1 == 1 {
+					prob *= p[i]
+					largest = math.Max(largest, fee[i]+1)
+				} else {
+					prob *= 1 - p[i]
+					largest = math.Max(largest, fee[i])
+				}
+			}
+			want += prob * largest
+		}
+		if got := ExpectedMaximum(p, fee); math.Abs(got-want) > 1e-9 {
+			t.Fatalf("expected maximum %v, enumeration %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,233 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/onnx"
+)
+
+// PolicyFormat is the version of the policy file that this package writes and
+// the newest that it reads.
+const PolicyFormat = 1
+
+const (
+	keyPrefix  = "pipe."
+	policyKind = "policy"
+)
+
+// reservedKeys are the metadata keys, without prefix, that Export writes itself.
+var reservedKeys = map[string]bool{
+	"format": true, "kind": true, "actions": true, "lambda": true, "tau": true, "method": true, "recipe": true,
+	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true,
+}
+
+// PolicyInfo is what a policy file says about itself.
+type PolicyInfo struct {
+	Format  int
+	Actions *costs.Actions
+	Method  string
+	Recipe  string
+	Lambda  float64
+	Tau     float64
+	Decoder Decoder
+	Dim     int               // width of the features
+	Members int               // networks averaged
+	Fixed   int               // the action of a fixed policy, else -1
+	Info    map[string]string // everything else, as Policy.Info
+}
+
+// metadata returns the key-value pairs of the policy file.
+func (p *Policy) metadata() map[string]string {
+	m := make(map[string]string, len(p.Info)+len(reservedKeys))
+	for key, value := range p.Info {
+		m[keyPrefix+key] = value
+	}
+	set := func(key, value string) { m[keyPrefix+key] = value }
+	set("format", strconv.Itoa(PolicyFormat))
+	set("kind", policyKind)
+	set("actions", string(p.Actions.JSON()))
+	set("lambda", formatFloat(p.Lambda))
+	set("tau", formatFloat(p.Tau))
+	set("method", p.Method)
+	set("recipe", p.Recipe)
+	set("decoder", string(p.Decoder))
+	set("dim", strconv.Itoa(p.FeatureDim()))
+	set("feature_source", p.Actions.Features.Name)
+	set("members", strconv.Itoa(len(p.Members)))
+	if p.Decoder == DecoderFixed {
+		set("fixed", strconv.Itoa(p.Fixed))
+	}
+	return m
+}
+
+func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// ErrNotPolicy is wrapped by the errors for ONNX models that are not policies.
+var ErrNotPolicy = errors.New("not a policy")
+
+// ReadPolicy reads what the policy file at path says about itself. The error
+// names the first thing that makes the file unusable as a policy: not ONNX,
+// another model, a newer format, actions that do not parse, wrong outputs.
+func ReadPolicy(path string) (*PolicyInfo, error) {
+	_, info, err := readPolicy(path)
+	return info, err
+}
+
+func readPolicy(path string) (*onnx.Model, *PolicyInfo, error) {
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)
+	}
+	info, err := ParsePolicy(m)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)
+	}
+	return m, info, nil
+}
+
+// ParsePolicy is ReadPolicy for a model in memory.
+func ParsePolicy(m *onnx.Model) (*PolicyInfo, error) {
+	meta := m.Metadata()
+	if kind := meta[keyPrefix+"kind"]; kind != policyKind {
+		return nil, notPolicy(m, kind)
+	}
+	info, err := parseInfo(meta)
+	if err != nil {
+		return nil, err
+	}
+	if err := info.checkOutputs(m); err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+func notPolicy(m *onnx.Model, kind string) error {
+	if kind != "" {
+		return fmt.Errorf("%w: the file says that it is a %q", ErrNotPolicy, kind)
+	}
+	return fmt.Errorf("%w: an ONNX model without %skind in its metadata (inputs %s; outputs %s)",
+		ErrNotPolicy, keyPrefix, ioNames(m.Inputs()), ioNames(m.Outputs()))
+}
+
+func ioNames(ios []onnx.IO) string {
+	const shown = 8
+	names := make([]string, 0, shown+1)
+	for i, io := range ios {
+		if i == shown {
+			names = append(names, fmt.Sprintf("and %d more", len(ios)-shown))
+			break
+		}
+		names = append(names, strconv.Quote(io.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseInfo reads the metadata; the first field that is wrong ends it.
+func parseInfo(meta map[string]string) (*PolicyInfo, error) {
+	r := metaReader{meta: meta}
+	info := &PolicyInfo{Format: r.integer("format", 1, math.MaxInt32)}
+	if r.err == nil && info.Format > PolicyFormat {
+		return nil, fmt.Errorf("policy format %d is newer than %d, the newest this version reads", info.Format, PolicyFormat)
+	}
+	info.Method, info.Recipe = r.text("method"), r.text("recipe")
+	info.Decoder = Decoder(r.text("decoder"))
+	info.Lambda, info.Tau = r.number("lambda"), r.number("tau")
+	info.Dim = r.integer("dim", 1, math.MaxInt32)
+	info.Members = r.integer("members", 0, math.MaxInt32)
+	info.Actions = r.actions()
+	info.Fixed = -1
+	if r.err == nil && info.Decoder == DecoderFixed {
+		info.Fixed = r.integer("fixed", 0, info.Actions.Len()-1)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	info.Info = make(map[string]string)
+	for key, value := range meta {
+		if k, ours := strings.CutPrefix(key, keyPrefix); ours && !reservedKeys[k] {
+			info.Info[k] = value
+		}
+	}
+	return info, nil
+}
+
+// metaReader keeps the first error.
+type metaReader struct {
+	meta map[string]string
+	err  error
+}
+
+func (r *metaReader) text(key string) string {
+	v, ok := r.meta[keyPrefix+key]
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("metadata has no %s%s", keyPrefix, key)
+	}
+	return v
+}
+
+func (r *metaReader) integer(key string, low, high int) int {
+	s := r.text(key)
+	if r.err != nil {
+		return 0
+	}
+	v, err := strconv.Atoi(s)
+	if err != nil || v < low || v > high {
+		r.err = fmt.Errorf("metadata %s%s is %q, not a number from %d to %d", keyPrefix, key, s, low, high)
+	}
+	return v
+}
+
+func (r *metaReader) number(key string) float64 {
+	s := r.text(key)
+	if r.err != nil {
+		return 0
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !finite(v) || v < 0 {
+		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, s)
+	}
+	return v
+}
+
+func (r *metaReader) actions() *costs.Actions {
+	s := r.text("actions")
+	if r.err != nil {
+		return nil
+	}
+	a, err := costs.ParseActions([]byte(s))
+	if err != nil {
+		r.err = fmt.Errorf("metadata %sactions: %w", keyPrefix, err)
+	}
+	return a
+}
+
+// checkOutputs compares the model's outputs with the contract. The input is
+// not checked here: an encoder may have been merged in front.
+func (info *PolicyInfo) checkOutputs(m *onnx.Model) error {
+	outputs := make(map[string]onnx.IO)
+	for _, o := range m.Outputs() {
+		outputs[o.Name] = o
+	}
+	for _, want := range []struct {
+		name  string
+		dtype onnx.DType
+		rank  int
+	}{{ActionOutput, onnx.Int64, 1}, {ExpertOutput, onnx.Int64, 1}, {AdviceOutput, onnx.Int64, 1}, {ScoresOutput, onnx.Float32, 2}} {
+		o, ok := outputs[want.name]
+		if !ok {
+			return fmt.Errorf("policy has no output %q (outputs %s)", want.name, ioNames(m.Outputs()))
+		}
+		if o.DType != want.dtype || len(o.Shape) != want.rank {
+			return fmt.Errorf("policy output %q is %v %v, not %v of rank %d", want.name, o.DType, o.Shape, want.dtype, want.rank)
+		}
+	}
+	if d := outputs[ScoresOutput].Shape[1]; d.Name != "" || d.Size != int64(info.Actions.Len()) {
+		return fmt.Errorf("policy output %q is %v wide, its actions are %d", ScoresOutput, d, info.Actions.Len())
+	}
+	return nil
+}

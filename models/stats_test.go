@@ -1,0 +1,150 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func normals(seed uint64, n int, mean, std float64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = mean + std*rng.NormFloat64()
+	}
+	return v
+}
+
+func TestMeanStdIsPopulation(t *testing.T) {
+	mean, std := MeanStd([]float64{1, 3})
+	if mean != 2 || std != 1 {
+		t.Fatalf("mean %v, std %v; want 2 and 1", mean, std)
+	}
+	if mean, std := MeanStd(nil); !math.IsNaN(mean) || !math.IsNaN(std) {
+		t.Fatalf("of nothing: %v, %v", mean, std)
+	}
+}
+
+func TestPairedIntervalsAgreeWithNormalTheory(t *testing.T) {
+	const n = 4000
+	d, e := normals(1, n, 0.3, 1), normals(2, n, -2, 0.1)
+	got, err := PairedIntervals(DefaultBootstrap(7), d, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, series := range [][]float64{d, e} {
+		mean, std := MeanStd(series)
+		half := 1.96 * std / math.Sqrt(n)
+		if math.Abs(got[c].Mean-mean) > 1e-12 {
+			t.Errorf("series %d: mean %v, want %v", c, got[c].Mean, mean)
+		}
+		if math.Abs(got[c].Low-(mean-half)) > half/10 || math.Abs(got[c].High-(mean+half)) > half/10 {
+			t.Errorf("series %d: [%v, %v], normal theory %v +- %v", c, got[c].Low, got[c].High, mean, half)
+		}
+	}
+}
+
+func TestPairedIntervalsAreSeededAndIndependentOfCompany(t *testing.T) {
+	d, e := normals(1, 100, 0, 1), normals(2, 100, 0, 1)
+	alone, err := PairedIntervals(DefaultBootstrap(3), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := PairedIntervals(DefaultBootstrap(3), e, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(alone[0].Low-both[1].Low) > 1e-6 || math.Abs(alone[0].High-both[1].High) > 1e-6 {
+		t.Errorf("alone %+v, beside another series %+v", alone[0], both[1])
+	}
+	other, err := PairedIntervals(DefaultBootstrap(4), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other[0] == alone[0] {
+		t.Error("another seed gives the same interval")
+	}
+}
+
+func TestPairedIntervalOfAConstantIsAPoint(t *testing.T) {
+	got, err := PairedIntervals(DefaultBootstrap(1), []float64{0.25, 0.25, 0.25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0] != (Interval{0.25, 0.25, 0.25}) {
+		t.Fatalf("interval %+v", got[0])
+	}
+}
+
+func TestPairedIntervalsRefuse(t *testing.T) {
+	ok := DefaultBootstrap(1)
+	for name, call := range map[string]func() ([]Interval, error){
+		"no rows":       func() ([]Interval, error) { return PairedIntervals(ok, nil) },
+		"ragged":        func() ([]Interval, error) { return PairedIntervals(ok, []float64{1}, []float64{1, 2}) },
+		"one resample":  func() ([]Interval, error) { return PairedIntervals(BootstrapSettings{1, 0.9, 1}, []float64{1}) },
+		"certain level": func() ([]Interval, error) { return PairedIntervals(BootstrapSettings{9, 1, 1}, []float64{1}) },
+	} {
+		if _, err := call(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestGainLowerBound(t *testing.T) {
+	// Four gains 0, 0, 1, 1: mean 0.5, s = 0.57735, t(0.95, 3) = 2.35336.
+	mean, bound, err := GainLowerBound([]float64{0, 0, 1, 1}, nil, 0.95)
+	if err != nil || mean != 0.5 || math.Abs(bound-(0.5-2.353363*0.5773503/2)) > 1e-5 {
+		t.Fatalf("mean %v, bound %v, %v", mean, bound, err)
+	}
+	// Each row as its own cluster is the same; equal rows in pairs are not more evidence.
+	_, single, _ := GainLowerBound([]float64{0, 0, 1, 1}, []int{3, 1, 9, 4}, 0.95)
+	if math.Abs(single-bound) > 1e-12 {
+		t.Errorf("clusters of one: %v, want %v", single, bound)
+	}
+	_, doubled, _ := GainLowerBound([]float64{0, 0, 0, 0, 1, 1, 1, 1}, []int{0, 0, 1, 1, 2, 2, 3, 3}, 0.95)
+	if math.Abs(doubled-bound) > 1e-12 {
+		t.Errorf("rows doubled within clusters: %v, want %v", doubled, bound)
+	}
+	for _, gains := range [][]float64{nil, {1}} {
+		if _, b, err := GainLowerBound(gains, nil, 0.95); err != nil || !math.IsInf(b, -1) {
+			t.Errorf("bound of %v is %v, %v; want -Inf", gains, b, err)
+		}
+	}
+	if _, _, err := GainLowerBound([]float64{1, 2}, []int{1}, 0.95); err == nil {
+		t.Error("too few cluster ids: no error")
+	}
+	if _, _, err := GainLowerBound([]float64{1, 2}, nil, 1); err == nil {
+		t.Error("confidence 1: no error")
+	}
+}
+
+// A one-sided 95% bound on a gain of zero is positive in about 5% of samples.
+func TestGainLowerBoundCovers(t *testing.T) {
+	const trials = 2000
+	positive := 0
+	for seed := range uint64(trials) {
+		if _, b, _ := GainLowerBound(normals(seed, 60, 0, 1), nil, 0.95); b > 0 {
+			positive++
+		}
+	}
+	if share := float64(positive) / trials; share < 0.035 || share > 0.065 {
+		t.Errorf("false alarms in %.3f of the samples, want about 0.05", share)
+	}
+}
+
+func BenchmarkPairedIntervals(b *testing.B) {
+	for _, series := range []int{1, 50} {
+		b.Run(fmt.Sprintf("rows=10000/series=%d", series), func(b *testing.B) {
+			d := make([][]float64, series)
+			for c := range d {
+				d[c] = normals(uint64(c), 10000, 0, 1)
+			}
+			for b.Loop() {
+				if _, err := PairedIntervals(DefaultBootstrap(1), d...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
