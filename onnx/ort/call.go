@@ -14,6 +14,9 @@ func (s *Session) call(ctx context.Context, in, out []yort.Value) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if s.closing.Load() {
+		return fmt.Errorf("run %q: session %w", s.name, ErrClosed)
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.native == nil {

@@ -77,6 +77,9 @@ func (e *DeviceError) Unwrap() error { return e.Err }
 
 // Hint says how to get the device.
 func (e *DeviceError) Hint() string {
+	if strings.Contains(e.Err.Error(), "libcuda.so") {
+		return "install the NVIDIA driver (580 or newer, for CUDA 13), or use --device cpu"
+	}
 	return "run `make cuda` for the GPU libraries (an NVIDIA GPU with a CUDA 13 driver is needed too), or use --device cpu"
 }
 
@@ -89,6 +92,10 @@ func native(err error) error {
 	msg := err.Error()
 	for _, prefix := range []string{"Error running network: ", "Error creating C session: ", "Error creating C session from file: "} {
 		msg = strings.TrimPrefix(msg, prefix)
+	}
+	// Errors of a provider begin with the C++ source position.
+	if _, rest, found := strings.Cut(msg, " : FAIL : "); found {
+		msg = rest
 	}
 	return errors.New(msg)
 }

@@ -3,78 +3,80 @@ package ort
 import (
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	"pipe/onnx"
-	"pipe/onnx/onnxpb"
 )
 
-// The models of these tests are written as protobuf messages, so that the
-// session is judged apart from the graph builder.
-
-type testNode struct {
-	op      string
-	in, out []string
-}
-
-func testValue(io onnx.IO) *onnxpb.ValueInfoProto {
-	shape := &onnxpb.TensorShapeProto{}
-	for _, d := range io.Shape {
-		dim := &onnxpb.TensorShapeProto_Dimension{}
-		if d.Known() {
-			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d.Size}
-		} else {
-			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimParam{DimParam: d.Name}
-		}
-		shape.Dim = append(shape.Dim, dim)
-	}
-	return &onnxpb.ValueInfoProto{Name: proto.String(io.Name), Type: &onnxpb.TypeProto{
-		Value: &onnxpb.TypeProto_TensorType{TensorType: &onnxpb.TypeProto_Tensor{
-			ElemType: proto.Int32(int32(io.DType)), Shape: shape,
-		}},
-	}}
-}
-
-func testModel(in, out []onnx.IO, metadata map[string]string, nodes ...testNode) *onnxpb.ModelProto {
-	g := &onnxpb.GraphProto{Name: proto.String("test")}
-	for _, n := range nodes {
-		g.Node = append(g.Node, &onnxpb.NodeProto{OpType: proto.String(n.op), Input: n.in, Output: n.out})
-	}
-	for _, io := range in {
-		g.Input = append(g.Input, testValue(io))
-	}
-	for _, io := range out {
-		g.Output = append(g.Output, testValue(io))
-	}
-	m := &onnxpb.ModelProto{
-		IrVersion:   proto.Int64(8),
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}},
-		Graph:       g,
-	}
-	for k, v := range metadata {
-		m.MetadataProps = append(m.MetadataProps, &onnxpb.StringStringEntryProto{Key: proto.String(k), Value: proto.String(v)})
-	}
-	return m
-}
-
-func encode(t testing.TB, m *onnxpb.ModelProto) []byte {
+func openTest(t testing.TB) *Runtime {
 	t.Helper()
-	b, err := proto.Marshal(m)
+	r, err := Open(DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+func openModel(t testing.TB, r *Runtime, model []byte) *Session {
+	t.Helper()
+	o := r.SessionOptions()
+	o.Threads = 1
+	s, err := r.Session(model, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func newTestBuffer(t testing.TB, r *Runtime, shape ...int64) *Buffer {
+	t.Helper()
+	b, err := r.NewBuffer(onnx.Float32, shape...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+func build(t testing.TB, g *onnx.Graph) []byte {
+	t.Helper()
+	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"owner": "pipe"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
-// sumModel computes sum = x + y over [rows 3] and its total.
-func sumModel(t testing.TB, dtype onnx.DType) []byte {
+// sumModel: sum = x + y, rows x 3, and their total, a scalar.
+func sumModel(t testing.TB) []byte {
+	g := onnx.NewGraph("sum")
 	shape := onnx.Shape{onnx.Sym("rows"), onnx.Fix(3)}
-	in := []onnx.IO{{Name: "x", DType: dtype, Shape: shape}, {Name: "y", DType: dtype, Shape: shape}}
-	out := []onnx.IO{{Name: "sum", DType: dtype, Shape: shape}, {Name: "total", DType: dtype}}
-	nodes := []testNode{{"Add", []string{"x", "y"}, []string{"sum"}}, {"ReduceSum", []string{"sum"}, []string{"total"}}}
-	m := testModel(in, out, map[string]string{"owner": "pipe"}, nodes...)
-	m.Graph.Node[1].Attribute = []*onnxpb.AttributeProto{{
-		Name: proto.String("keepdims"), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(0),
-	}}
-	return encode(t, m)
+	sum := g.Add(g.Input("x", onnx.Float32, shape), g.Input("y", onnx.Float32, shape))
+	g.Output("sum", sum)
+	g.Output("total", g.ReduceSum(sum, false, 0, 1))
+	return build(t, g)
 }
+
+// copyModel: y = x for any type and shape.
+func copyModel(t testing.TB, dtype onnx.DType, shape onnx.Shape) []byte {
+	g := onnx.NewGraph("copy")
+	g.Output("y", g.Input("x", dtype, shape))
+	return build(t, g)
+}
+
+// spinModel adds one to x as often as trips says: a call as long as one likes.
+func spinModel(t testing.TB) []byte {
+	g := onnx.NewGraph("spin")
+	trips := g.Input("trips", onnx.Int64, nil)
+	x := g.Input("x", onnx.Float32, onnx.Dims(1))
+	final, _ := g.Loop(trips, []*onnx.Value{x}, func(b *onnx.Graph, _ *onnx.Value, v []*onnx.Value) (next, scan []*onnx.Value) {
+		return []*onnx.Value{b.Add(v[0], b.Const(onnx.Float32s([]int64{1}, []float32{1})))}, nil
+	})
+	g.Output("y", final[0])
+	return build(t, g)
+}
+
+func scalar(v int64) *onnx.Tensor { return onnx.Int64s(nil, []int64{v}) }

@@ -147,14 +147,14 @@ func (r *Runtime) appendCUDA(n *yort.SessionOptions, o SessionOptions) error {
 	maps.Copy(settings, o.CUDA)
 	cuda, err := yort.NewCUDAProviderOptions()
 	if err != nil {
-		return &DeviceError{CUDA, r.path, err}
+		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	defer cuda.Destroy()
 	if err := cuda.Update(settings); err != nil {
-		return &DeviceError{CUDA, r.path, err}
+		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	if err := n.AppendExecutionProviderCUDA(cuda); err != nil {
-		return &DeviceError{CUDA, r.path, err}
+		return &DeviceError{CUDA, r.path, native(err)}
 	}
 	return nil
 }

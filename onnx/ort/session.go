@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	yort "github.com/yalue/onnxruntime_go"
 
@@ -25,6 +26,8 @@ type Session struct {
 	outputs  []onnx.IO
 	unranked map[string]bool
 	metadata map[string]string
+
+	closing atomic.Bool // refuses new calls while Close waits for running ones
 
 	mu     sync.RWMutex // held for reading while a call runs
 	native *yort.DynamicAdvancedSession
@@ -143,6 +146,7 @@ func (s *Session) Metadata() map[string]string { return maps.Clone(s.metadata) }
 // Close waits for running calls, refuses new ones and frees the graph.
 func (s *Session) Close() error {
 	s.rt.forget(s)
+	s.closing.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.native == nil {
