@@ -22,12 +22,7 @@ func (s *Session) call(ctx context.Context, in, out []yort.Value) error {
 	if s.native == nil {
 		return fmt.Errorf("run %q: session %w", s.name, ErrClosed)
 	}
-	var err error
-	if ctx.Done() == nil {
-		err = s.native.Run(in, out)
-	} else {
-		err = s.callCancellable(ctx, in, out)
-	}
+	err := s.callNative(ctx, in, out)
 	if err == nil {
 		return nil
 	}
@@ -40,26 +35,42 @@ func (s *Session) call(ctx context.Context, in, out []yort.Value) error {
 	return fmt.Errorf("run %q: %w", s.name, native(err))
 }
 
-// callCancellable ties the call to ctx: the runtime stops before its next node
-// once ctx is done.
-func (s *Session) callCancellable(ctx context.Context, in, out []yort.Value) error {
-	opts, err := s.takeOptions()
+func (s *Session) callNative(ctx context.Context, in, out []yort.Value) error {
+	var opts *yort.RunOptions
+	if ctx.Done() != nil {
+		var release func()
+		var err error
+		if opts, release, err = s.cancelWith(ctx); err != nil {
+			return err
+		}
+		defer release()
+	}
+	if s.flush {
+		return flushingDenormals(func() error { return s.native.RunWithOptions(in, out, opts) })
+	}
+	return s.native.RunWithOptions(in, out, opts)
+}
+
+// cancelWith returns run options that stop a call before its next node once
+// ctx is done. release takes them back after the call.
+func (s *Session) cancelWith(ctx context.Context) (opts *yort.RunOptions, release func(), err error) {
+	opts, err = s.takeOptions()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	finished := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(finished)
-		// Terminate only fails on options that were never created.
-		_ = opts.Terminate()
+		_ = opts.Terminate() // fails only on options that were never created
 	})
-	err = s.native.RunWithOptions(in, out, opts)
-	if stop() {
-		s.putOptions(opts)
-		return err
-	}
-	<-finished
-	return errors.Join(err, opts.Destroy())
+	return opts, func() {
+		if stop() {
+			s.putOptions(opts)
+			return
+		}
+		<-finished
+		_ = opts.Destroy() // fails only on options that were never created
+	}, nil
 }
 
 func (s *Session) takeOptions() (*yort.RunOptions, error) {

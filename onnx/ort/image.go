@@ -3,7 +3,9 @@ package ort
 import (
 	"debug/elf"
 	"debug/macho"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 )
@@ -25,6 +27,9 @@ var elfMachines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM
 
 func checkELF(path string, size uint64) error {
 	f, err := elf.Open(path)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("not a shared library, or a truncated one")
+	}
 	if err != nil {
 		return fmt.Errorf("not a shared library: %w", err)
 	}

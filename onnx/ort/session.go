@@ -26,6 +26,7 @@ type Session struct {
 	outputs  []onnx.IO
 	unranked map[string]bool
 	metadata map[string]string
+	flush    bool // denormals to zero
 
 	closing atomic.Bool // refuses new calls while Close waits for running ones
 
@@ -95,9 +96,12 @@ func (r *Runtime) create(name string, o SessionOptions, src io.Reader, size int6
 	defer n.Destroy()
 	s := &Session{
 		name: name, rt: r, inputs: h.inputs, outputs: outputs, unranked: h.unranked,
-		metadata: h.metadata, idle: make(chan *yort.RunOptions, 4),
+		metadata: h.metadata, flush: o.DenormalsAsZero, idle: make(chan *yort.RunOptions, 4),
 	}
-	s.native, err = create(names(s.inputs), names(outputs), n)
+	err = keepingFloatMode(func() (err error) {
+		s.native, err = create(names(s.inputs), names(outputs), n)
+		return err
+	})
 	if err != nil {
 		return nil, native(err)
 	}

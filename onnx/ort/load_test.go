@@ -1,0 +1,192 @@
+package ort
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func writeFile(t *testing.T, path string, b []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// libraryName is a name that a search accepts on this system.
+func libraryName() string {
+	if runtime.GOOS == "darwin" {
+		return "libonnxruntime.1.dylib"
+	}
+	return "libonnxruntime.so.1"
+}
+
+func TestLocateOrder(t *testing.T) {
+	flagged := writeFile(t, filepath.Join(t.TempDir(), "own.so"), nil)
+	folder := t.TempDir()
+	named := writeFile(t, filepath.Join(folder, libraryName()), nil)
+	project := t.TempDir()
+	fetched := writeFile(t, filepath.Join(project, "third_party", "onnxruntime", "lib", libraryName()), nil)
+	deep := filepath.Join(project, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(deep)
+	for _, c := range []struct{ flag, env, want string }{
+		{flagged, folder, flagged},
+		{"", folder, named},
+		{"", named, named},
+		{"", "", fetched},
+	} {
+		t.Setenv(EnvLibrary, c.env)
+		got, tried, err := Locate(c.flag)
+		if err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		if !sameFile(t, got, c.want) {
+			t.Errorf("flag %q, variable %q: got %q after %q", c.flag, c.env, got, tried)
+		}
+	}
+}
+
+func sameFile(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, err := os.Stat(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := os.Stat(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.SameFile(x, y)
+}
+
+func TestLocateNewest(t *testing.T) {
+	if runtime.GOOS == "darwin" {
+		t.Skip("names carry versions this way on Linux")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"libonnxruntime.so.1.9.0", "libonnxruntime.so.1.31.1", "libonnxruntime_providers_shared.so", "libonnxruntime.so.1.4.2"} {
+		writeFile(t, filepath.Join(dir, name), nil)
+	}
+	if got := libraryAt(dir); filepath.Base(got) != "libonnxruntime.so.1.31.1" {
+		t.Errorf("chose %q", got)
+	}
+}
+
+func TestMissingLibrary(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent.so")
+	t.Setenv(EnvLibrary, absent)
+	cfg := DefaultConfig()
+	_, err := Open(cfg)
+	var missing *MissingLibraryError
+	if !errors.As(err, &missing) {
+		t.Fatalf("error is %v", err)
+	}
+	if !strings.Contains(err.Error(), absent) || !strings.Contains(missing.Hint(), "make runtime") {
+		t.Errorf("%v, hint %q", err, missing.Hint())
+	}
+	cfg.Device = CUDA
+	if _, err = Open(cfg); !errors.As(err, &missing) || !strings.Contains(missing.Hint(), "make cuda") {
+		t.Errorf("for cuda: %v, hint %q", err, missing.Hint())
+	}
+}
+
+func TestBadLibraries(t *testing.T) {
+	good, _, err := Locate("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for want, path := range map[string]string{
+		"not a shared library": writeFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
+		"truncated":            writeFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
+		"is a directory":       dir,
+		"no such file":         filepath.Join(dir, "absent.so"),
+		"no OrtGetApiBase":     compile(t, dir, "int something_else(void) { return 1; }"),
+	} {
+		_, err := probe(path)
+		var load *LoadError
+		if !errors.As(err, &load) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+func TestOldLibrary(t *testing.T) {
+	path := compile(t, t.TempDir(), `
+static const void *api(unsigned v) { return 0; }
+static const char *version(void) { return "1.17.3"; }
+static struct { const void *(*a)(unsigned); const char *(*v)(void); } base = {api, version};
+void *OrtGetApiBase(void) { return &base; }`)
+	_, err := probe(path)
+	var old *VersionError
+	if !errors.As(err, &old) || old.Found != "1.17.3" || !strings.Contains(old.Hint(), "make runtime") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// compile builds a shared library; cgo needs a C compiler anyway.
+func compile(t *testing.T, dir, source string) string {
+	t.Helper()
+	c := writeFile(t, filepath.Join(dir, "lib.c"), []byte(source))
+	path := filepath.Join(dir, "compiled.so")
+	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", path, c).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+func TestSecondLibrary(t *testing.T) {
+	r := openTest(t)
+	_, err := load(r.Library()+".other", false)
+	if err == nil || !strings.Contains(err.Error(), "already uses") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestNoCUDA holds where the library or the machine lacks a GPU: the request
+// ends in an error that says what to do, never on the CPU.
+func TestNoCUDA(t *testing.T) {
+	cpu := openTest(t)
+	if len(cpu.Providers()) == 2 {
+		t.Skip("this machine has CUDA")
+	}
+	cfg := DefaultConfig()
+	cfg.Library, cfg.Device = cpu.Library(), CUDA
+	_, openErr := Open(cfg)
+	o := cpu.SessionOptions()
+	o.Device = CUDA
+	_, sessionErr := cpu.Session(sumModel(t), o)
+	for _, err := range []error{openErr, sessionErr} {
+		var device *DeviceError
+		if !errors.As(err, &device) || device.Hint() == "" {
+			t.Errorf("error is %v", err)
+		}
+	}
+}
+
+func TestCompareVersions(t *testing.T) {
+	ordered := []string{"1.9", "1.24.2", "1.24.3", "1.24.10", "1.31.1", "2.0.0-dev"}
+	for i, a := range ordered {
+		for j, b := range ordered {
+			if got := compareVersions(a, b); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%s against %s gives %d", a, b, got)
+			}
+		}
+	}
+}
