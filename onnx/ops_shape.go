@@ -362,3 +362,24 @@ func (g *Graph) SliceDyn(x, starts, ends, axes *Value) *Value {
 	}
 	return g.emit("Slice", []*Value{x, starts, ends, axes}, x.dtype, out)
 }
+
+// Pad puts before[i] zeros in front of axis i and after[i] behind it; negative
+// numbers are not allowed.
+func (g *Graph) Pad(x *Value, before, after []int64) *Value {
+	if g.Err() != nil {
+		return g.inert(1)[0]
+	}
+	if len(before) != x.rank() || len(after) != x.rank() {
+		return g.fail("Pad", fmt.Errorf("%v and %v for shape %s", before, after, x.shape))
+	}
+	out := slices.Clone(x.shape)
+	for i := range out {
+		if before[i] < 0 || after[i] < 0 {
+			return g.fail("Pad", fmt.Errorf("%v and %v for shape %s", before, after, x.shape))
+		}
+		if n := before[i] + after[i]; n > 0 {
+			out[i] = addDims(out[i], Fix(n))
+		}
+	}
+	return g.emit("Pad", []*Value{x, g.int64s(slices.Concat(before, after)...)}, x.dtype, out)
+}

@@ -1,0 +1,285 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"pipe/onnx/onnxpb"
+)
+
+// external says where the data of a tensor lies: length -1 is up to the end.
+type external struct {
+	location       string
+	offset, length int64
+}
+
+func parseExternal(t *onnxpb.TensorProto) (external, error) {
+	e := external{length: -1}
+	for _, p := range t.GetExternalData() {
+		var err error
+		switch p.GetKey() {
+		case "location":
+			e.location = p.GetValue()
+		case "offset":
+			e.offset, err = strconv.ParseInt(p.GetValue(), 10, 64)
+		case "length":
+			e.length, err = strconv.ParseInt(p.GetValue(), 10, 64)
+			if err == nil && e.length < 0 {
+				err = errors.New("negative")
+			}
+		}
+		if err != nil {
+			return e, fmt.Errorf("external data: %s %q: %w", p.GetKey(), p.GetValue(), err)
+		}
+	}
+	if e.offset < 0 {
+		return e, fmt.Errorf("external data: offset %d", e.offset)
+	}
+	return e, e.checkLocation()
+}
+
+// checkLocation refuses every file outside the folder of the model, also as
+// Windows would read the path.
+func (e external) checkLocation() error {
+	p := strings.ReplaceAll(e.location, `\`, "/")
+	if p == "" || strings.ContainsRune(p, ':') || !filepath.IsLocal(filepath.FromSlash(p)) {
+		return fmt.Errorf("external data: location %q is not inside the model's folder", e.location)
+	}
+	return nil
+}
+
+// eachTensor visits the constants of a graph, of attributes and of the graphs
+// in them.
+func eachTensor(g *onnxpb.GraphProto, depth int, visit func(*onnxpb.TensorProto) error) error {
+	if depth > maxNesting {
+		return fmt.Errorf("graphs nested deeper than %d", maxNesting)
+	}
+	for _, t := range g.GetInitializer() {
+		if err := visit(t); err != nil {
+			return err
+		}
+	}
+	for _, s := range g.GetSparseInitializer() {
+		for _, t := range []*onnxpb.TensorProto{s.GetValues(), s.GetIndices()} {
+			if t != nil {
+				if err := visit(t); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return eachNodeTensor(g.GetNode(), depth, visit)
+}
+
+func eachNodeTensor(nodes []*onnxpb.NodeProto, depth int, visit func(*onnxpb.TensorProto) error) error {
+	for _, n := range nodes {
+		for _, a := range n.GetAttribute() {
+			tensors, graphs := a.GetTensors(), a.GetGraphs()
+			if a.GetT() != nil {
+				tensors = append(slices.Clone(tensors), a.GetT())
+			}
+			if a.GetG() != nil {
+				graphs = append(slices.Clone(graphs), a.GetG())
+			}
+			for _, t := range tensors {
+				if err := visit(t); err != nil {
+					return err
+				}
+			}
+			for _, g := range graphs {
+				if err := eachTensor(g, depth+1, visit); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (m *Model) eachTensor(visit func(*onnxpb.TensorProto) error) error {
+	for _, f := range m.Proto.GetFunctions() {
+		if err := eachNodeTensor(f.GetNode(), 0, visit); err != nil {
+			return err
+		}
+	}
+	return eachTensor(m.Proto.GetGraph(), 0, visit)
+}
+
+// loadExternal brings the data of side files in dir into the model.
+func (m *Model) loadExternal(dir string) error {
+	var files sideFiles
+	defer files.close()
+	return m.eachTensor(func(t *onnxpb.TensorProto) error {
+		if t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
+			return nil
+		}
+		raw, err := files.read(dir, t)
+		if err != nil {
+			return fmt.Errorf("tensor %q: %w", t.GetName(), err)
+		}
+		t.RawData, t.ExternalData, t.DataLocation = raw, nil, nil
+		return nil
+	})
+}
+
+// sideFiles keeps the files open that several tensors share. They are opened
+// through the folder's root, so that no symbolic link leads out of it.
+type sideFiles struct {
+	root *os.Root
+	open map[string]*os.File
+}
+
+func (f *sideFiles) close() {
+	for _, file := range f.open {
+		file.Close()
+	}
+	if f.root != nil {
+		f.root.Close()
+	}
+}
+
+func (f *sideFiles) file(dir, location string) (*os.File, error) {
+	if f.root == nil {
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			return nil, err
+		}
+		f.root, f.open = root, map[string]*os.File{}
+	}
+	if file, ok := f.open[location]; ok {
+		return file, nil
+	}
+	file, err := f.root.Open(filepath.FromSlash(location))
+	if err != nil {
+		return nil, err
+	}
+	f.open[location] = file
+	return file, nil
+}
+
+func (f *sideFiles) read(dir string, t *onnxpb.TensorProto) ([]byte, error) {
+	e, err := parseExternal(t)
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.file(dir, e.location)
+	if err != nil {
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("external data: %q is not a regular file", e.location)
+	}
+	if e.length < 0 {
+		e.length = info.Size() - e.offset
+	}
+	if e.length < 0 || e.offset > info.Size()-e.length {
+		return nil, fmt.Errorf("external data: bytes %d to %d of %q, which has %d",
+			e.offset, e.offset+e.length, e.location, info.Size())
+	}
+	if err := wantBytes(t, e.length); err != nil {
+		return nil, err
+	}
+	raw := make([]byte, e.length)
+	if _, err := file.ReadAt(raw, e.offset); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("external data: %w", err)
+	}
+	return raw, nil
+}
+
+// wantBytes compares a length with type and shape before memory is spent.
+func wantBytes(t *onnxpb.TensorProto, length int64) error {
+	n, err := elementCount(t.GetDims())
+	if err != nil {
+		return err
+	}
+	size := int64(DType(t.GetDataType()).Size())
+	if size > 0 && (n > math.MaxInt64/size || n*size != length) {
+		return fmt.Errorf("external data: %d bytes for %s of shape %v", length, DType(t.GetDataType()), t.GetDims())
+	}
+	return nil
+}
+
+// externalAlign is what readers that map files into memory want.
+const externalAlign = 4096
+
+// WriteExternal writes the model with the data of all constants of at least
+// threshold bytes in one side file, path + ".data", as models of 2 GB and more
+// need. The side file is complete before the model file appears.
+func (m *Model) WriteExternal(path string, threshold int) error {
+	side := path + ".data"
+	light := &Model{Proto: m.Proto}
+	var err error
+	if werr := writeAtomic(side, func(w io.Writer) error {
+		light.Proto, err = splitData(m.Proto, filepath.Base(side), threshold, w)
+		return err
+	}); werr != nil {
+		return fmt.Errorf("write model %q: %w", path, werr)
+	}
+	return light.WriteFile(path)
+}
+
+// splitData writes large data to w and returns a model that refers to it; the
+// data itself is not copied.
+func splitData(m *onnxpb.ModelProto, location string, threshold int, w io.Writer) (*onnxpb.ModelProto, error) {
+	light := &onnxpb.ModelProto{}
+	shallow(light, m)
+	light.Graph = &onnxpb.GraphProto{}
+	shallow(light.Graph, m.GetGraph())
+	light.Graph.Initializer = nil
+	offset := int64(0)
+	for _, t := range m.GetGraph().GetInitializer() {
+		if len(t.GetRawData()) < threshold || t.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
+			light.Graph.Initializer = append(light.Graph.Initializer, t)
+			continue
+		}
+		gap := (externalAlign - offset%externalAlign) % externalAlign
+		if _, err := w.Write(make([]byte, gap)); err != nil {
+			return nil, err
+		}
+		if _, err := w.Write(t.RawData); err != nil {
+			return nil, err
+		}
+		offset += gap
+		light.Graph.Initializer = append(light.Graph.Initializer, reference(t, location, offset))
+		offset += int64(len(t.RawData))
+	}
+	return light, nil
+}
+
+// shallow copies the fields of a message, which then share their contents.
+func shallow(dst, src proto.Message) {
+	src.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		dst.ProtoReflect().Set(f, v)
+		return true
+	})
+	dst.ProtoReflect().SetUnknown(src.ProtoReflect().GetUnknown())
+}
+
+func reference(t *onnxpb.TensorProto, location string, offset int64) *onnxpb.TensorProto {
+	pair := func(k, v string) *onnxpb.StringStringEntryProto {
+		return &onnxpb.StringStringEntryProto{Key: proto.String(k), Value: proto.String(v)}
+	}
+	return &onnxpb.TensorProto{
+		Name: t.Name, Dims: t.Dims, DataType: t.DataType,
+		DataLocation: onnxpb.TensorProto_EXTERNAL.Enum(),
+		ExternalData: []*onnxpb.StringStringEntryProto{
+			pair("location", location),
+			pair("offset", strconv.FormatInt(offset, 10)),
+			pair("length", strconv.Itoa(len(t.RawData))),
+		},
+	}
+}

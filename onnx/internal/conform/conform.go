@@ -1,0 +1,141 @@
+// Package conform holds the laws that every executor of graphs is tested
+// against; only tests import it.
+package conform
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pipe/onnx"
+)
+
+// Run executes a model: inputs by name in, outputs by name out.
+type Run func(m *onnx.Model, inputs map[string]*onnx.Tensor) (map[string]*onnx.Tensor, error)
+
+// Operand is an input of a case, sampled evenly from [Low, High).
+type Operand struct {
+	Shape     []int64
+	Low, High float64
+}
+
+// Case is an expression whose derivative is checked.
+type Case struct {
+	Name string
+	In   []Operand
+	Expr func(g *onnx.Graph, x []*onnx.Value) *onnx.Value
+	// Single marks ops that ONNX Runtime computes in float32 only.
+	Single bool
+}
+
+// variant says how a case is dressed: with named axes or with numbers, under a
+// weighted sum (every cotangent differs) or a plain one (cotangents are ones).
+type variant struct{ symbolic, weighted bool }
+
+// CheckGradients proves the derivative of the case against central differences
+// in float64, in four variants. The step h balances the truncation error h² and
+// the rounding error 1e-16/h.
+func CheckGradients(t *testing.T, c Case, run Run) {
+	for _, v := range []variant{{false, true}, {true, true}, {false, false}, {true, false}} {
+		t.Run(fmt.Sprintf("symbolic=%t/weighted=%t", v.symbolic, v.weighted), func(t *testing.T) {
+			c.check(t, v, run)
+		})
+	}
+}
+
+func (c Case) check(t *testing.T, v variant, run Run) {
+	m, err := c.model(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	x := c.sample()
+	out := c.run(t, m, x, run)
+	const h = 1e-5
+	for i, vals := range x {
+		grad := out[fmt.Sprintf("d%d", i)].Float64s()
+		for j := range vals {
+			at := vals[j]
+			vals[j] = at + h
+			up := c.run(t, m, x, run)["loss"].Float64s()[0]
+			vals[j] = at - h
+			down := c.run(t, m, x, run)["loss"].Float64s()[0]
+			vals[j] = at
+			want := (up - down) / (2 * h)
+			if diff := math.Abs(grad[j] - want); !(diff <= 1e-7*(1+math.Abs(want))) {
+				t.Errorf("operand %d element %d: derivative %.9g, differences give %.9g", i, j, grad[j], want)
+			}
+		}
+	}
+}
+
+func (c Case) model(v variant) (*onnx.Model, error) {
+	g := onnx.NewGraph(c.Name)
+	var x []*onnx.Value
+	for i, o := range c.In {
+		s := onnx.Dims(o.Shape...)
+		for j, n := range o.Shape {
+			// Sizes above 1 differ from axis to axis unless they must agree,
+			// so that the number can serve as the name.
+			if v.symbolic && n != 1 {
+				s[j] = onnx.Sym(fmt.Sprintf("n%d", n))
+			}
+		}
+		x = append(x, g.Input(fmt.Sprintf("x%d", i), onnx.Float64, s))
+	}
+	y := c.Expr(g, x)
+	if v.weighted {
+		y = g.Mul(y, weights(g, y))
+	}
+	loss := g.ReduceSum(y, false)
+	grads, err := g.Gradients(loss, x...)
+	if err != nil {
+		return nil, err
+	}
+	g.Output("loss", loss)
+	for i, d := range grads {
+		if !d.Shape().Equal(x[i].Shape()) {
+			return nil, fmt.Errorf("gradient %d has shape %s, operand %s", i, d.Shape(), x[i].Shape())
+		}
+		g.Output(fmt.Sprintf("d%d", i), d)
+	}
+	return g.Build(onnx.BuildOptions{})
+}
+
+// weights is a value like y with irregular elements, also where the sizes of y
+// are known only at run time.
+func weights(g *onnx.Graph, y *onnx.Value) *onnx.Value {
+	shape := g.ShapeOf(y)
+	count := g.ReduceProd(shape, false)
+	at := g.Cast(g.Range(g.Scalar(onnx.Int64, 0), count, g.Scalar(onnx.Int64, 1)), onnx.Float64)
+	w := g.Add(g.Scalar(onnx.Float64, 1.5), g.Sin(g.Mul(at, g.Scalar(onnx.Float64, 1.7))))
+	return g.ReshapeTo(w, shape, y.Shape())
+}
+
+func (c Case) sample() [][]float64 {
+	r := rand.New(rand.NewPCG(7, uint64(len(c.Name))))
+	x := make([][]float64, len(c.In))
+	for i, o := range c.In {
+		x[i] = make([]float64, onnx.Elements(o.Shape))
+		for j := range x[i] {
+			x[i][j] = o.Low + (o.High-o.Low)*r.Float64()
+		}
+	}
+	return x
+}
+
+func (c Case) run(t *testing.T, m *onnx.Model, x [][]float64, run Run) map[string]*onnx.Tensor {
+	t.Helper()
+	in := map[string]*onnx.Tensor{}
+	for i, o := range c.In {
+		in[fmt.Sprintf("x%d", i)] = onnx.Float64s(o.Shape, x[i])
+	}
+	out, err := run(m, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

@@ -1,0 +1,43 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// Parse reads the bytes of a model file. It does not Check the model, and data
+// in other files stays where it is; see ReadFile.
+func Parse(b []byte) (*Model, error) {
+	p := &onnxpb.ModelProto{}
+	// Unknown fields of newer versions are kept and written back.
+	if err := proto.Unmarshal(b, p); err != nil {
+		return nil, fmt.Errorf("parse model: %w", err)
+	}
+	if p.GetGraph() == nil {
+		return nil, errors.New("parse model: no graph; not an ONNX file")
+	}
+	return &Model{Proto: p}, nil
+}
+
+// ReadFile reads a model file. Data that the file keeps in other files is read
+// from the same folder, and from nowhere else, so that the model is complete.
+func ReadFile(path string) (*Model, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read model: %w", err)
+	}
+	m, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("read model %q: %w", path, err)
+	}
+	if err := m.loadExternal(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("read model %q: %w", path, err)
+	}
+	return m, nil
+}
