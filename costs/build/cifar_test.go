@@ -1,4 +1,4 @@
-package build_test
+package build
 
 import (
 	"compress/gzip"
@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/onnx/ort"
 )
 
@@ -36,12 +35,12 @@ func dataFolder(t *testing.T) string {
 }
 
 // cifarConfig is configs/cifar10-small.yaml in Go; perLabel limits the images.
-func cifarConfig(data string, perLabel int) build.Config {
-	cfg := build.DefaultConfig()
-	cfg.Instances = build.Part{Kind: "images", Settings: map[string]any{
+func cifarConfig(data string, perLabel int) Config {
+	cfg := DefaultConfig()
+	cfg.Instances = Part{Kind: "images", Settings: map[string]any{
 		"folder": filepath.Join(data, "cifar10", "images"), "per_label": perLabel,
 	}}
-	cfg.Advice = []build.AdviceConfig{
+	cfg.Advice = []AdviceConfig{
 		{Name: "one-view", Kind: "views", Settings: map[string]any{"views": []string{"image"}}},
 		{Name: "flip", Fee: 0.01, Kind: "views", Settings: map[string]any{"views": []string{"image", "mirror"}}},
 		{Name: "six-views", Fee: 0.05, Kind: "views", Settings: map[string]any{
@@ -57,11 +56,11 @@ func cifarConfig(data string, perLabel int) build.Config {
 		{"vit", "vit_pgd_2_3_16.onnx", 0, first}, {"wide", "cifar_wide_kw.onnx", 0.01, first},
 		{"resnet2b", "resnet_2b.onnx", 0.02, second}, {"resnet4b", "resnet_4b.onnx", 0.05, second},
 	} {
-		cfg.Experts = append(cfg.Experts, build.ExpertConfig{Name: e.name, Fee: e.fee, Kind: "onnx_image", Settings: map[string]any{
+		cfg.Experts = append(cfg.Experts, ExpertConfig{Name: e.name, Fee: e.fee, Kind: "onnx_image", Settings: map[string]any{
 			"model": filepath.Join(data, "models", "cifar10", e.file), "mean": e.norm["mean"], "std": e.norm["std"],
 		}})
 	}
-	cfg.Features = []build.Part{
+	cfg.Features = []Part{
 		{Kind: "pooled", Settings: map[string]any{"grid": 4}},
 		{Kind: "expert", Settings: map[string]any{"expert": "vit"}},
 	}
@@ -87,7 +86,7 @@ func openRuntime(t *testing.T) func() (*ort.Runtime, error) {
 func TestCIFARAgreesWithReference(t *testing.T) {
 	data := dataFolder(t)
 	out := filepath.Join(t.TempDir(), "cifar.parquet")
-	r, err := build.Run(context.Background(), cifarConfig(data, 0), build.Options{Out: out, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Out: out, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,4 +171,14 @@ func readReference(t *testing.T, file string) [][]string {
 		t.Fatal(err)
 	}
 	return rows[1:]
+}
+
+// TestKilledCIFARBuildsResumeToTheSameBytes kills builds that run the networks
+// on some of the images; tools/kill9.sh does it to the program on all of them.
+func TestKilledCIFARBuildsResumeToTheSameBytes(t *testing.T) {
+	data := dataFolder(t)
+	openRuntime(t)
+	cfg := cifarConfig(data, 24)
+	cfg.Shard = 16
+	killRepeatedly(t, child{Config: cfg}, 20)
 }

@@ -1,0 +1,133 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"pipe/onnx/ort"
+)
+
+// child is what a test asks of its own binary, run as another process.
+type child struct {
+	Config Config
+	Out    string
+	Dir    string
+	Delay  time.Duration // per batch, so that small worlds live long enough to be killed
+}
+
+const childVariable = "PIPE_BUILD_CHILD"
+
+// TestMain turns the binary into a build when a test asks for it.
+func TestMain(m *testing.M) {
+	file := os.Getenv(childVariable)
+	if file == "" {
+		os.Exit(m.Run())
+	}
+	if err := runChild(file); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func runChild(file string) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var c child
+	if err := json.Unmarshal(b, &c); err != nil {
+		return err
+	}
+	precomputedKind := expertKinds["precomputed"]
+	expertKinds["precomputed"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+		e, err := precomputedKind(ctx, s, settings)
+		return slow{e, c.Delay}, err
+	}
+	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Runtime: func() (*ort.Runtime, error) {
+		return ort.Open(ort.DefaultConfig())
+	}})
+	return err
+}
+
+// slow is an expert that takes its time.
+type slow struct {
+	Expert
+	delay time.Duration
+}
+
+func (e slow) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	time.Sleep(e.delay)
+	return e.Expert.Predict(ctx, batch, shown)
+}
+
+func (e slow) Takes(advice string) bool { return e.Expert.(Selective).Takes(advice) }
+func (e slow) Metered() bool            { return e.Expert.(Metered).Metered() }
+
+func (c *child) start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "child.json")
+	if err := os.WriteFile(file, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+file)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// killRepeatedly checks that builds killed at random moments and then repeated
+// leave the bytes of one that ran through. A build that ends before its kill is
+// compared, and the next one starts from nothing.
+func killRepeatedly(t *testing.T, c child, kills int) {
+	t.Helper()
+	c.Out = filepath.Join(t.TempDir(), "whole.parquet")
+	begin := time.Now()
+	if err := c.start(t).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	whole, want := time.Since(begin), readBytes(t, c.Out)
+	r := rand.New(rand.NewPCG(1, 2))
+	c.Out = filepath.Join(t.TempDir(), "killed.parquet")
+	killed, finished := 0, 0
+	for killed < kills || finished == 0 {
+		cmd := c.start(t)
+		if killed < kills {
+			time.AfterFunc(time.Duration(r.Int64N(int64(whole))), func() { cmd.Process.Kill() })
+		}
+		err := cmd.Wait()
+		if err != nil && cmd.ProcessState.Exited() {
+			t.Fatalf("after %d kills: %v", killed, err)
+		}
+		if err != nil {
+			killed++
+			if got, err := os.ReadFile(c.Out); err == nil && string(got) != want {
+				t.Fatal("a kill left an output that is not the whole one")
+			}
+			continue
+		}
+		if finished++; readBytes(t, c.Out) != want {
+			t.Fatalf("after %d kills: the bytes differ", killed)
+		}
+		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
+	}
+	t.Logf("%d kills, %d builds finished, %.2f s undisturbed, %.1f s in all", killed, finished, whole.Seconds(), time.Since(begin).Seconds())
+}
+
+func TestKilledBuildsResumeToTheSameBytes(t *testing.T) {
+	w := newWorld(t, 160)
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 5 * time.Millisecond}, 20)
+}
