@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/onnx/ort"
 )
 
 // KNNSettings governs cost regression by nearest neighbours.
@@ -46,7 +47,7 @@ type KNN struct {
 
 // FitKNN finds the neighbours of the query rows among the training rows of t.
 // It needs two training rows. The error is the context's if it is cancelled.
-func FitKNN(ctx context.Context, t *costs.Tensor, train, query []int, s KNNSettings) (*KNN, error) {
+func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query []int, s KNNSettings) (*KNN, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
 	}
@@ -56,10 +57,10 @@ func FitKNN(ctx context.Context, t *costs.Tensor, train, query []int, s KNNSetti
 	inner, rest := splitRows(train, s.InnerShare, s.Seed)
 	k := &KNN{tensor: t, grid: capGrid(s.Grid, len(rest)), rows: inner}
 	var err error
-	if k.inner, err = k.means(ctx, rest, inner); err != nil {
+	if k.inner, err = k.means(ctx, rt, rest, inner); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
 	}
-	if k.query, err = k.means(ctx, train, query); err != nil {
+	if k.query, err = k.means(ctx, rt, train, query); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
 	}
 	return k, nil
@@ -133,10 +134,10 @@ func (m *neighbourMeans) row(g, n int) []float32 {
 	return m.mean[start : start+m.width]
 }
 
-func (k *KNN) means(ctx context.Context, train, query []int) (*neighbourMeans, error) {
+func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*neighbourMeans, error) {
 	t, width := k.tensor, k.tensor.Actions.Len()
 	std := FitStandardizer(t.Features, t.Dim, train)
-	near, err := nearest(ctx, std.Apply(pickRows(t.Features, t.Dim, train), t.Dim),
+	near, err := nearest(ctx, rt, std.Apply(pickRows(t.Features, t.Dim, train), t.Dim),
 		std.Apply(pickRows(t.Features, t.Dim, query), t.Dim), t.Dim, slices.Max(k.grid))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,143 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"pipe/costs"
+)
+
+// Candidate is one point of the grid that the auto recipe searches.
+type Candidate struct {
+	Hidden       []int   `json:"hidden" yaml:"hidden"` // none or one layer; empty is the linear scorer
+	Dropout      float64 `json:"dropout" yaml:"dropout"`
+	WeightDecay  float64 `json:"weight_decay" yaml:"weight_decay"`
+	LearningRate float64 `json:"learning_rate" yaml:"learning_rate"`
+}
+
+// AutoSettings are the choices of the auto recipe.
+type AutoSettings struct {
+	Grid        []Candidate `json:"grid" yaml:"grid"`
+	Steps       int         `json:"steps" yaml:"steps"`             // optimiser steps of a full run, about; epochs follow from the rows
+	Evaluations int         `json:"evaluations" yaml:"evaluations"` // points of a run at which it may stop
+	CrossFit    int         `json:"cross_fit" yaml:"cross_fit"`     // up to this many training rows, Folds folds; above, one inner split
+	Folds       int         `json:"folds" yaml:"folds"`
+	Inner       float64     `json:"inner" yaml:"inner"` // share of the training rows in the one inner split
+	Seeds       int         `json:"seeds" yaml:"seeds"` // members of the exported policy
+	Seed        uint64      `json:"seed" yaml:"seed"`
+	Confidence  float64     `json:"confidence" yaml:"confidence"` // of the guard, one-sided
+	Tau         float64     `json:"tau" yaml:"tau"`
+	Workers     int         `json:"workers" yaml:"workers"`
+}
+
+// DefaultAuto is a grid of a linear scorer and one hidden layer under light
+// and heavy regularisation.
+func DefaultAuto() AutoSettings {
+	var grid []Candidate
+	for _, decay := range []float64{1e-3, 1e-1} {
+		grid = append(grid, Candidate{WeightDecay: decay, LearningRate: 3e-3})
+		for _, rate := range []float64{1e-3, 4e-3} {
+			grid = append(grid, Candidate{Hidden: []int{64}, Dropout: 0.5, WeightDecay: decay, LearningRate: rate})
+		}
+	}
+	grid = append(grid, Candidate{Hidden: []int{64}, Dropout: 0.2, WeightDecay: 1e-2, LearningRate: 2e-3})
+	return AutoSettings{
+		Grid: grid, Steps: 3000, Evaluations: 20, CrossFit: 10_000, Folds: 5, Inner: 0.25,
+		Seeds: 4, Confidence: 0.95, Tau: 1, Workers: runtime.NumCPU(),
+	}
+}
+
+// Validate reports every problem at once.
+func (s AutoSettings) Validate() error {
+	var errs []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	bad(len(s.Grid) > 0, "grid: no candidates")
+	for i, c := range s.Grid {
+		bad(len(c.Hidden) <= 1, "grid: candidate %d has %d hidden layers, at most one is searched", i, len(c.Hidden))
+	}
+	bad(s.Steps > 0, "steps: %d, at least 1 is needed", s.Steps)
+	bad(s.Evaluations > 0, "evaluations: %d, at least 1 is needed", s.Evaluations)
+	bad(s.Folds >= 2, "folds: %d, at least 2 are needed", s.Folds)
+	bad(s.Inner > 0 && s.Inner < 1, "inner: %g, a share in (0, 1) is needed", s.Inner)
+	bad(s.Seeds > 0, "seeds: %d, at least 1 is needed", s.Seeds)
+	bad(s.Confidence > 0 && s.Confidence < 1, "confidence: %g, a probability in (0, 1) is needed", s.Confidence)
+	bad(s.Tau >= 0 && s.Tau <= 3, "tau: %g is outside [0, 3]", s.Tau)
+	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
+	return errors.Join(errs...)
+}
+
+// AutoReport says what the auto recipe found for one lambda.
+type AutoReport struct {
+	Lambda    float64   `json:"lambda"`
+	Rows      int       `json:"rows"`  // training rows
+	Folds     int       `json:"folds"` // 1: one inner split
+	Chosen    Candidate `json:"chosen"`
+	Epochs    int       `json:"epochs"` // at which the chosen candidate stops
+	InnerLoss float64   `json:"inner_loss"`
+	Guard     Guard     `json:"guard"`
+}
+
+// Guard compares the learned policy with the best fixed pair on rows that its
+// training and selection did not see.
+type Guard struct {
+	Fixed      string  `json:"fixed"`      // best fixed pair on the training rows
+	FixedLoss  float64 `json:"fixed_loss"` // its true loss on the guarded rows
+	Learned    float64 `json:"learned_loss"`
+	Gain       float64 `json:"gain"`        // fixed minus learned
+	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain
+	Confidence float64 `json:"confidence"`
+	Rows       int     `json:"rows"`
+	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
+}
+
+// TrainAuto learns one policy per lambda on the tensor's training rows, on any
+// file and without choices by the user:
+//
+//   - a small grid is trained in lockstep on parts of the training rows and its
+//     true loss followed on the rows left out (folds when rows are few, else one
+//     inner split);
+//   - the best candidate and stopping epoch are refitted on all training rows
+//     with several seeds, averaged in log-probability;
+//   - the guard estimates the gain of that procedure over the best fixed pair:
+//     for each block of left-out rows the choice is made on the other blocks,
+//     and the averaged policy decides the block. If the one-sided lower bound
+//     of the gain is not positive, the policy is the fixed pair.
+func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSettings, o Options) ([]*Policy, []AutoReport, error) {
+	if err := s.Validate(); err != nil {
+		return nil, nil, err
+	}
+	rows := t.Rows(costs.Train)
+	if len(rows) < 2*s.Folds {
+		return nil, nil, fmt.Errorf("the tensor has %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)
+	}
+	a := newAuto(t, rows, lambdas, s, o)
+	found, err := a.search(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: search: %w", err)
+	}
+	chosen := a.choose(found)
+	guards, err := a.guard(ctx, found)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: guard: %w", err)
+	}
+	policies, err := a.refit(ctx, chosen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: refit: %w", err)
+	}
+	reports := make([]AutoReport, len(lambdas))
+	for l, lambda := range lambdas {
+		c := chosen[l]
+		reports[l] = AutoReport{Lambda: lambda, Rows: len(rows), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
+			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l]}
+		if guards[l].Fallback {
+			policies[l] = a.fixedPolicy(l)
+		}
+	}
+	return policies, reports, nil
+}

@@ -1,0 +1,197 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"pipe/costs"
+)
+
+// choice is a candidate and the index of the stop that suits it best.
+type choice struct {
+	candidate, stop int
+	loss            float64
+}
+
+// choose picks, per lambda, the choice with the smallest mean cost over all
+// held rows; the earlier one on ties.
+func (a *auto) choose(f found) []choice {
+	out := make([]choice, len(a.lambdas))
+	for l := range out {
+		out[l] = a.best(f[l], -1)
+	}
+	return out
+}
+
+// best leaves the rows of one block out (-1: none).
+func (a *auto) best(traces []trace, without int) choice {
+	var rows []int32
+	for b, blk := range a.blocks {
+		if b != without {
+			rows = append(rows, blk.rows...)
+		}
+	}
+	pick := choice{loss: math.Inf(1)}
+	for c, t := range traces {
+		for s, costs := range t {
+			sum := 0.0
+			for _, r := range rows {
+				sum += float64(costs[r])
+			}
+			if mean := sum / float64(len(rows)); mean < pick.loss {
+				pick = choice{c, s, mean}
+			}
+		}
+	}
+	return pick
+}
+
+// task is a model that a refit needs: its choice, its training rows.
+type task struct {
+	lambda int
+	choice choice
+	rows   []int32 // nil: all
+}
+
+// fit trains every task with all seeds and returns the members of each.
+func (a *auto) fit(ctx context.Context, name string, tasks []task) ([][]MLP, error) {
+	out := make([][]MLP, len(tasks))
+	// Models of one architecture that stop together advance together; the
+	// schedule stays that of the full run, as in the search.
+	type key struct {
+		arch string
+		stop int
+	}
+	var order []key
+	byKey := map[key][]int{}
+	for i, t := range tasks {
+		k := key{fmt.Sprint(a.s.Grid[t.choice.candidate].Hidden), t.choice.stop}
+		if byKey[k] == nil {
+			order = append(order, k)
+		}
+		byKey[k] = append(byKey[k], i)
+	}
+	for n, k := range order {
+		var specs []Spec
+		for _, i := range byKey[k] {
+			for seed := range a.s.Seeds {
+				specs = append(specs, a.spec(a.s.Grid[tasks[i].choice.candidate], tasks[i].lambda, uint64(seed), tasks[i].rows))
+			}
+		}
+		o := a.stage(fmt.Sprintf("%s-%d", name, n))
+		o.Every, o.Record = a.stops[k.stop], stopThere{}
+		trained, err := Train(ctx, a.problem, specs, a.settingsOf(a.s.Grid[tasks[byKey[k][0]].choice.candidate]), o)
+		if err != nil {
+			return nil, err
+		}
+		for m, i := range byKey[k] {
+			for seed := range a.s.Seeds {
+				out[i] = append(out[i], trained[m*a.s.Seeds+seed].Network)
+			}
+		}
+	}
+	return out, nil
+}
+
+// stopThere ends training at its first record.
+type stopThere struct{}
+
+func (stopThere) Record(context.Context, *Snapshot) (bool, error) { return true, nil }
+func (stopThere) Save([]int) ([]byte, error)                      { return nil, nil }
+func (stopThere) Load([]int, []byte) error                        { return nil }
+
+// guard decides every block with the choice made on the other blocks, and
+// tests the gain over the best fixed pair of the training rows.
+func (a *auto) guard(ctx context.Context, f found) ([]Guard, error) {
+	var tasks []task
+	at := map[[4]int]int{} // lambda, part, candidate, stop -> task
+	of := make([][]int, len(a.lambdas))
+	for l := range a.lambdas {
+		for b, blk := range a.blocks {
+			c := a.best(f[l], b)
+			k := [4]int{l, blk.part, c.candidate, c.stop}
+			i, ok := at[k]
+			if !ok {
+				i = len(tasks)
+				at[k] = i
+				tasks = append(tasks, task{l, c, a.parts[blk.part].fit})
+			}
+			of[l] = append(of[l], i)
+		}
+	}
+	members, err := a.fit(ctx, "guard", tasks)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Guard, len(a.lambdas))
+	for l, lambda := range a.lambdas {
+		sum := a.fixedSummary(l)
+		g := Guard{Fixed: a.full.Actions.Name(sum.Best), Confidence: a.s.Confidence}
+		var gains []float64
+		for b, blk := range a.blocks {
+			p := a.policy(l, members[of[l][b]])
+			for _, r := range blk.rows {
+				learned := a.train.Cost(int(r), p.Decide(a.train.Row(int(r))), lambda)
+				fixed := a.train.Cost(int(r), sum.Best, lambda)
+				g.Learned += learned
+				g.FixedLoss += fixed
+				gains = append(gains, fixed-learned)
+			}
+		}
+		g.Rows = len(gains)
+		g.Learned /= float64(g.Rows)
+		g.FixedLoss /= float64(g.Rows)
+		if g.Gain, g.LowerBound, err = GainLowerBound(gains, nil, a.s.Confidence); err != nil {
+			return nil, err
+		}
+		g.Fallback = !(g.LowerBound > 0)
+		out[l] = g
+	}
+	return out, nil
+}
+
+func (a *auto) fixedSummary(l int) costs.Summary {
+	return costs.Summarize(a.full, a.full.Rows(costs.Train), a.lambdas[l])
+}
+
+func (a *auto) policy(l int, members []MLP) *Policy {
+	return &Policy{
+		Actions: a.full.Actions, Method: "auto", Recipe: "auto", Lambda: a.lambdas[l], Tau: a.s.Tau,
+		Decoder: DecoderComposite, Dim: a.full.Dim, Standard: a.std, Members: members, Info: map[string]string{},
+	}
+}
+
+// refit trains the chosen candidates on all training rows.
+func (a *auto) refit(ctx context.Context, chosen []choice) ([]*Policy, error) {
+	var tasks []task
+	for l, c := range chosen {
+		tasks = append(tasks, task{lambda: l, choice: c})
+	}
+	members, err := a.fit(ctx, "refit", tasks)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Policy
+	for l := range a.lambdas {
+		out = append(out, a.policy(l, members[l]))
+	}
+	return out, nil
+}
+
+func (a *auto) fixedPolicy(l int) *Policy {
+	sum := a.fixedSummary(l)
+	p := FixedPolicy(a.full.Actions, sum.Cost, a.lambdas[l], a.full.Dim)
+	p.Method, p.Recipe, p.Tau, p.Info = "auto", "auto", a.s.Tau, map[string]string{}
+	return p
+}
+
+// JSON is the report for a policy's metadata.
+func (g Guard) JSON() string {
+	b, err := json.Marshal(g)
+	if err != nil {
+		panic(err) // plain numbers and strings
+	}
+	return string(b)
+}

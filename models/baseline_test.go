@@ -1,0 +1,118 @@
+package models
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+)
+
+// syntheticMeans is the benchmark of the paper as known means: rows alternate
+// between the two regions. Losses are means without fees.
+func syntheticMeans(rows int) *costs.Tensor {
+	t := tensorOf(actionsOf([]float64{0, 0}, []float64{0, 0.08}))
+	t.Fee = nil
+	for n := range rows {
+		t.IDs = append(t.IDs, string(rune(n)))
+		t.Splits = append(t.Splits, costs.Test)
+		t.Features = append(t.Features, float32(2*(n%2)-1))
+		if n%2 == 0 {
+			t.Loss = append(t.Loss, 0.38, 1.00, 0.50, 0.43)
+		} else {
+			t.Loss = append(t.Loss, 0.55, 0.10, 0.30, 0.82)
+		}
+	}
+	return t
+}
+
+// bayesInput is what a perfect policy of either kind hands to the baselines.
+func bayesInput(rows int) BaselineInput {
+	in := BaselineInput{Tensor: syntheticMeans(rows), Lambda: 1, Seed: 5}
+	for n := range rows {
+		in.Rows = append(in.Rows, n)
+		in.Chosen = append(in.Chosen, n%2) // (0,0) then (0,1)
+		in.L2D = append(in.L2D, 2*(n%2))   // (0,0) then (1,0)
+		for i := range 4 {
+			in.Scores = append(in.Scores, -float32(in.Tensor.Cost(n, i, 1)))
+		}
+	}
+	in.Train = in.Rows
+	return in
+}
+
+// The population limits of the synthetic table follow from its means.
+func TestBaselinesReachTheirLimits(t *testing.T) {
+	in := bayesInput(20000)
+	for name, want := range map[string]float64{
+		"best_fixed":                   0.40,               // expert 1 without advice
+		"best_fixed_train":             0.40,               //
+		"learned_expert_random_advice": (0.73 + 0.365) / 2, // expert 0 in both regions
+		"l2d_random_advice":            0.665,
+		"random_expert_learned_advice": 0.34,
+		"random_expert_kept_advice":    0.49,
+		"random_expert_no_advice":      0.4325,
+		"random_pair":                  0.55,
+		"oracle":                       0.28,
+		"oracle_no_advice":             0.34,
+	} {
+		actions, err := RunBaseline(name, in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if loss := in.Tensor.TrueLoss(in.Rows, actions, 1); math.Abs(loss-want) > 0.006 {
+			t.Errorf("%s: true loss %.4f, limit %.4f", name, loss, want)
+		}
+	}
+}
+
+func TestEveryBaselineIsListedSeededAndAvailable(t *testing.T) {
+	in := bayesInput(400)
+	in.Tensor.Actions.Unavailable = []costs.Pair{{Expert: 1, Advice: 1}}
+	for n := range in.Rows {
+		in.Tensor.Loss[n*4+3] = float32(math.NaN())
+	}
+	for _, name := range Baselines() {
+		first, err := RunBaseline(name, in)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		second, err := RunBaseline(name, in)
+		if err != nil || !slices.Equal(first, second) {
+			t.Errorf("%s: two runs differ (%v)", name, err)
+		}
+		if slices.Contains(first, 3) {
+			t.Errorf("%s takes a pair that does not exist", name)
+		}
+		other := in
+		other.Seed++
+		third, err := RunBaseline(name, other)
+		if random := strings.Contains(name, "random"); err != nil || slices.Equal(first, third) == random {
+			t.Errorf("%s: drawn %v, but another seed changes it: %v (%v)", name, random, !random, err)
+		}
+	}
+}
+
+func TestBaselinesRefuse(t *testing.T) {
+	if _, err := RunBaseline("best", bayesInput(2)); err == nil || !strings.Contains(err.Error(), "best_fixed_train") {
+		t.Errorf("unknown name: %v", err)
+	}
+	for name, spoil := range map[string]func(in *BaselineInput){
+		"learned_expert_random_advice": func(in *BaselineInput) { in.Chosen = nil },
+		"l2d_random_advice":            func(in *BaselineInput) { in.L2D = []int{0, 9} },
+		"random_expert_learned_advice": func(in *BaselineInput) { in.Scores = in.Scores[1:] },
+		"random_expert_kept_advice":    func(in *BaselineInput) { in.Chosen = in.Chosen[1:] },
+		"best_fixed_train":             func(in *BaselineInput) { in.Train = nil },
+		"oracle_no_advice": func(in *BaselineInput) {
+			in.Tensor.Actions.Unavailable = []costs.Pair{{Expert: 0, Advice: 0}, {Expert: 1, Advice: 0}}
+		},
+	} {
+		in := bayesInput(2)
+		spoil(&in)
+		if _, err := RunBaseline(name, in); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package models
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+	"unsafe"
+
+	"github.com/google/renameio/v2"
+)
+
+// CheckpointPolicy says where and how often a training run is saved. Each
+// group has its own file group-N.ckpt in Dir; a run that is started again with
+// the same problem, specs and settings continues from them to the same bits.
+type CheckpointPolicy struct {
+	Dir   string        // empty: no checkpoints
+	Every time.Duration // least time between two saves of a group
+}
+
+const (
+	checkpointMagic  = "PIPECKPT"
+	checkpointFormat = 1
+)
+
+// Checkpoint is the readable head of a checkpoint file. The file is the magic
+// PIPECKPT, a little-endian uint64 length, this head as JSON, the recorder's
+// state, the training state as little-endian float32 (per parameter value, M
+// and V, [S, rows, cols], then the scale), and a SHA-256 of all that.
+type Checkpoint struct {
+	Format   int         `json:"format"`
+	Key      string      `json:"key"`   // digest of data, specs, settings, runtime and device
+	Group    int         `json:"group"` // index of the group in its run
+	Step     int         `json:"step"`  // steps taken
+	Steps    int         `json:"steps"` // of the whole run
+	Settings Settings    `json:"settings"`
+	Specs    []Spec      `json:"specs"`
+	Params   []string    `json:"params"`  // names and shapes
+	Losses   [][]float64 `json:"losses"`  // per model, per finished epoch
+	Partial  []float64   `json:"partial"` // per model, of the epoch in progress
+	Recorder int         `json:"recorder_bytes"`
+	Floats   int         `json:"floats"`
+}
+
+// ErrOtherCheckpoint is wrapped when a checkpoint belongs to another run.
+var ErrOtherCheckpoint = errors.New("checkpoint belongs to another training run")
+
+// ReadCheckpoint reads and verifies a checkpoint file's head.
+func ReadCheckpoint(path string) (*Checkpoint, error) {
+	c, _, _, err := readCheckpoint(path)
+	return c, err
+}
+
+func readCheckpoint(path string) (c *Checkpoint, recorder, state []byte, err error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	bad := func(what string) (*Checkpoint, []byte, []byte, error) {
+		return nil, nil, nil, fmt.Errorf("read checkpoint %q: %s", path, what)
+	}
+	const lead = len(checkpointMagic) + 8
+	if len(b) < lead+sha256.Size || string(b[:len(checkpointMagic)]) != checkpointMagic {
+		return bad("not a checkpoint file")
+	}
+	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
+		return bad("checksum does not match: the file is damaged")
+	}
+	n := binary.LittleEndian.Uint64(b[len(checkpointMagic):])
+	if n > uint64(len(body)-lead) {
+		return bad("head is longer than the file")
+	}
+	c = &Checkpoint{}
+	if err := json.Unmarshal(body[lead:lead+int(n)], c); err != nil {
+		return bad(err.Error())
+	}
+	if c.Format > checkpointFormat {
+		return bad(fmt.Sprintf("format %d is newer than this program's %d", c.Format, checkpointFormat))
+	}
+	rest := body[lead+int(n):]
+	if c.Recorder < 0 || c.Floats < 0 || c.Recorder > len(rest) || len(rest)-c.Recorder != 4*c.Floats {
+		return bad("state is not as long as the head says")
+	}
+	return c, rest[:c.Recorder], rest[c.Recorder:], nil
+}
+
+// path of a group's file.
+func (p CheckpointPolicy) path(g *group) string {
+	return filepath.Join(p.Dir, fmt.Sprintf("group-%d.ckpt", g.index))
+}
+
+// save writes the run's state if the policy asks for it by now. force is for
+// the end of a run.
+func (p CheckpointPolicy) save(r *run, rec Recorder, force bool) error {
+	if p.Dir == "" || (!force && time.Since(r.saved) < p.Every) {
+		return nil
+	}
+	c := Checkpoint{
+		Format: checkpointFormat, Key: r.key, Group: r.g.index, Step: r.step, Steps: r.g.settings.Epochs * r.g.perEpoch,
+		Settings: r.g.settings, Specs: r.g.plan.specs, Losses: r.losses, Partial: r.partial,
+	}
+	for _, q := range r.g.plan.net.params() {
+		c.Params = append(c.Params, fmt.Sprintf("%s %dx%d", q.name, q.rows, q.cols))
+	}
+	var extra []byte
+	if rec != nil {
+		var err error
+		if extra, err = rec.Save(r.g.members); err != nil {
+			return fmt.Errorf("save checkpoint: %w", err)
+		}
+	}
+	c.Recorder = len(extra)
+	for _, b := range r.state[r.front] {
+		c.Floats += len(b.Float32s())
+	}
+	head, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	b := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
+	b = append(append(b, head...), extra...)
+	for _, buf := range r.state[r.front] {
+		b = append(b, buf.Bytes()...)
+	}
+	sum := sha256.Sum256(b)
+	if err := renameio.WriteFile(p.path(r.g), append(b, sum[:]...), 0o644, renameio.WithTempDir(p.Dir)); err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
+	r.saved = time.Now()
+	return nil
+}
+
+// load continues from the group's file, if there is one.
+func (p CheckpointPolicy) load(r *run, rec Recorder) error {
+	r.saved = time.Now()
+	if p.Dir == "" {
+		return nil
+	}
+	c, extra, state, err := readCheckpoint(p.path(r.g))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if c.Key != r.key {
+		return fmt.Errorf("%q: %w", p.path(r.g), ErrOtherCheckpoint)
+	}
+	for _, buf := range r.state[r.front] {
+		n := copy(buf.Bytes(), state)
+		state = state[n:]
+	}
+	r.step, r.losses, r.partial = c.Step, c.Losses, c.Partial
+	if rec != nil {
+		return rec.Load(r.g.members, extra)
+	}
+	return nil
+}
+
+// runKey identifies what a group trains on: the same key means that a
+// checkpoint continues to the same bits.
+func runKey(g *group, dataDigest, runtime string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, checkpointFormat, dataDigest, runtime)
+	json.NewEncoder(h).Encode(g.settings)
+	json.NewEncoder(h).Encode(g.plan.specs)
+	for _, r := range g.rows {
+		fmt.Fprintln(h, len(r))
+		h.Write(rawBytes(r))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digest identifies a problem's content.
+func (p *Problem) digest() string {
+	h := sha256.New()
+	fmt.Fprintln(h, p.Dim, p.Experts, p.Advice, p.Beta, p.Gamma, p.Mask)
+	h.Write(rawBytes(p.Features))
+	h.Write(rawBytes(p.Target))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// rawBytes views numbers as the machine's bytes.
+func rawBytes[T float32 | int32](v []T) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
+}

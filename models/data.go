@@ -1,0 +1,40 @@
+package models
+
+import (
+	"errors"
+
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+// trainingData are the problem's arrays as runtime buffers, shared by all
+// sessions of a training run.
+type trainingData struct {
+	rt               *ort.Runtime
+	features, target *ort.Buffer
+	digest           string // only when checkpoints are kept
+}
+
+func newTrainingData(rt *ort.Runtime, p *Problem, digest bool) (*trainingData, error) {
+	n := int64(p.Len())
+	d := &trainingData{rt: rt}
+	if digest {
+		d.digest = p.digest()
+	}
+	var err1, err2 error
+	d.features, err1 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Dim)}, p.Features))
+	d.target, err2 = rt.BufferOf(onnx.Float32s([]int64{n, int64(p.Actions())}, p.Target))
+	if err := errors.Join(err1, err2); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *trainingData) Close() {
+	for _, b := range []*ort.Buffer{d.features, d.target} {
+		if b != nil {
+			b.Close()
+		}
+	}
+}

@@ -1,0 +1,15 @@
+// Package models trains policies and small networks, and turns them into files.
+//
+// A training step is one ONNX graph: gather a minibatch, forward, surrogate,
+// gradients, clipping by global norm, AdamW. S models with their own seed,
+// lambda, learning rate, decay, tau, mask and rows advance in lockstep along a
+// leading axis of every tensor; the steps of one call are the iterations of an
+// ONNX Loop, so parameters stay inside the runtime. See [Train].
+//
+// Inside the graph activations are feature-major, [S, width, batch]: biases
+// and row-wise reductions then touch long contiguous runs, which is where small
+// networks spend their time.
+//
+// A trained policy ([Policy]) is exported as one self-describing ONNX file and
+// read back by a [Decider].
+package models

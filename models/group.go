@@ -1,0 +1,102 @@
+package models
+
+import (
+	"fmt"
+)
+
+const (
+	// groupBytes bounds a group's parameters and moments so that the optimiser
+	// works in cache; measured on the FEVER shape, where 36 models in one group
+	// cost a quarter more per model than 4.
+	groupBytes = 4 << 20
+	// groupModels bounds a group's activations in the same way.
+	groupModels = 16
+)
+
+// group is a set of models that advance in one session.
+type group struct {
+	index    int
+	plan     stepPlan
+	settings Settings
+	members  []int     // indices into the specs of Train
+	rows     [][]int32 // per model
+	perEpoch int       // steps of an epoch
+}
+
+// kind is what models must share to advance in lockstep.
+type kind struct {
+	perEpoch             int
+	drops, decays, small bool
+}
+
+// planGroups cuts the specs into groups, a function of its arguments only:
+// resumption finds the same groups.
+func planGroups(p *Problem, specs []Spec, s Settings, embed bool) ([]*group, error) {
+	net, sur, err := newNetwork(p, s)
+	if err != nil {
+		return nil, err
+	}
+	all := allRows(p.Len())
+	var order []kind
+	byKind := map[kind][]int{}
+	for i, spec := range specs {
+		n := p.Len()
+		if spec.Rows != nil {
+			n = len(spec.Rows)
+		}
+		k := kind{(n + s.Batch - 1) / s.Batch, spec.Dropout > 0 && len(s.Hidden) > 0, spec.WeightDecay > 0, spec.Tau < 1}
+		if byKind[k] == nil {
+			order = append(order, k)
+		}
+		byKind[k] = append(byKind[k], i)
+	}
+	var groups []*group
+	for _, k := range order {
+		members := byKind[k]
+		size := groupSize(len(members), net, s)
+		for len(members) > 0 {
+			n := min(size, len(members))
+			g := &group{index: len(groups), settings: s, members: members[:n], perEpoch: k.perEpoch}
+			g.plan = stepPlan{net: net, surrogate: sur, problem: p, batch: s.Batch, clip: s.Clip, embed: embed}
+			for _, m := range g.members {
+				spec := specs[m]
+				if len(s.Hidden) == 0 {
+					spec.Dropout = 0
+				}
+				g.plan.specs = append(g.plan.specs, spec)
+				rows := spec.Rows
+				if rows == nil {
+					rows = all
+				}
+				g.rows = append(g.rows, rows)
+			}
+			if g.plan.allowed() != nil && !sur.Masks() {
+				return nil, fmt.Errorf("surrogate %s needs every pair, some are unavailable or masked", s.Surrogate)
+			}
+			groups, members = append(groups, g), members[n:]
+		}
+	}
+	return groups, nil
+}
+
+// groupSize spreads n models over the workers within what the cache holds.
+func groupSize(n int, net network, s Settings) int {
+	if s.Group > 0 {
+		return s.Group
+	}
+	limit := max(1, min(groupModels, groupBytes/(3*4*net.size())))
+	share := (n + s.Workers - 1) / s.Workers
+	if share <= limit {
+		return share
+	}
+	rounds := (n + limit*s.Workers - 1) / (limit * s.Workers)
+	return (n + rounds*s.Workers - 1) / (rounds * s.Workers)
+}
+
+func allRows(n int) []int32 {
+	r := make([]int32, n)
+	for i := range r {
+		r[i] = int32(i)
+	}
+	return r
+}

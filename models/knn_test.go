@@ -1,0 +1,240 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pipe/costs"
+)
+
+func TestNearestEqualsBruteForce(t *testing.T) {
+	rt := testRuntime(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, s := range []struct{ train, query, dim, k int }{{1, 3, 2, 1}, {300, 130, 5, 17}, {4100, 7, 3, 4100}, {5000, 150, 8, 60}} {
+		train, query := randomFloats(rng, s.train*s.dim), randomFloats(rng, s.query*s.dim)
+		got, err := nearest(context.Background(), rt, train, query, s.dim, s.k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q := range s.query {
+			near := got[q*s.k : (q+1)*s.k]
+			checkNeighbours(t, near, train, query[q*s.dim:(q+1)*s.dim], s.dim)
+		}
+	}
+}
+
+// checkNeighbours: distinct rows, ascending distance, none left out is nearer
+// than the last, up to float32 rounding.
+func checkNeighbours(t *testing.T, near []int32, train, q []float32, dim int) {
+	t.Helper()
+	distance := func(row int) float64 {
+		var d float64
+		for c, v := range q {
+			d += math.Pow(float64(v)-float64(train[row*dim+c]), 2)
+		}
+		return d
+	}
+	in := make(map[int]bool)
+	last := 0.0
+	for _, row := range near {
+		d := distance(int(row))
+		if d < last-1e-4 || in[int(row)] {
+			t.Fatalf("row %d at %v after %v, seen before: %v", row, d, last, in[int(row)])
+		}
+		last, in[int(row)] = d, true
+	}
+	for row := range len(train) / dim {
+		if !in[row] && distance(row) < last-1e-4 {
+			t.Fatalf("row %d at %v is left out, the last neighbour is at %v", row, distance(row), last)
+		}
+	}
+}
+
+func TestSelectSmallestEqualsSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfNDistinct(rapid.Uint64(), 1, 60, rapid.ID).Draw(t, "keys")
+		k := rapid.IntRange(0, len(keys)).Draw(t, "k")
+		want := slices.Sorted(slices.Values(keys))[:k]
+		selectSmallest(keys, k)
+		if got := slices.Sorted(slices.Values(keys[:k])); !slices.Equal(got, want) {
+			t.Fatalf("%d smallest are %v, want %v", k, got, want)
+		}
+	})
+}
+
+func TestDistanceKeysOrderLikeDistances(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := rapid.Float32().Draw(t, "a"), rapid.Float32().Draw(t, "b")
+		if a < b != (distanceKey(a, 9) < distanceKey(b, 0)) && a != b {
+			t.Fatalf("%v and %v are ordered otherwise", a, b)
+		}
+		if got := keyDistance(distanceKey(a, 7)); got != a {
+			t.Fatalf("%v comes back as %v", a, got)
+		}
+	})
+}
+
+func TestNearestTiesTakeTheSmallerRow(t *testing.T) {
+	rt := testRuntime(t)
+	train := make([]float32, 2*6000) // all the same point
+	got, err := nearest(context.Background(), rt, train, make([]float32, 4), 2, 3)
+	if err != nil || !slices.Equal(got, []int32{0, 1, 2, 0, 1, 2}) {
+		t.Fatalf("neighbours %v, %v", got, err)
+	}
+}
+
+// plantedTensor: on one half of the inputs the first expert is right, on the
+// other half the second; advice costs and does nothing.
+func plantedTensor(rows, dim int) (t *costs.Tensor, train, query []int) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	t = tensorOf(actionsOf([]float64{0, 0}, []float64{0, 0.5}))
+	t.Dim = dim
+	for n := range rows {
+		x := randomFloats(rng, dim)
+		right := 0
+		if x[0] > 0 {
+			right = 1
+		}
+		t.IDs, t.Splits = append(t.IDs, fmt.Sprint(n)), append(t.Splits, costs.Train)
+		t.Features = append(t.Features, x...)
+		for i := range 4 {
+			loss := float32(1)
+			if i/2 == right != (rng.IntN(10) == 0) { // a tenth of the labels is wrong
+				loss = 0
+			}
+			t.Loss = append(t.Loss, loss)
+		}
+		if n%4 == 0 {
+			query = append(query, n)
+		} else {
+			train = append(train, n)
+		}
+	}
+	return t, train, query
+}
+
+func TestKNNFindsPlantedStructure(t *testing.T) {
+	rt := testRuntime(t)
+	tensor, train, query := plantedTensor(4000, 3)
+	k, err := FitKNN(context.Background(), rt, tensor, train, query, DefaultKNNSettings(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	actions, neighbours := k.Decide(1)
+	loss := tensor.TrueLoss(query, actions, 1)
+	if loss > 0.16 { // 0.10 is Bayes, 0.5 the best constant
+		t.Errorf("true loss %v with %d neighbours", loss, neighbours)
+	}
+	if neighbours < 10 {
+		t.Errorf("%d neighbours on labels of which a tenth is wrong", neighbours)
+	}
+	for _, i := range actions {
+		if i%2 == 1 {
+			t.Fatal("buys advice that is useless at this price")
+		}
+	}
+}
+
+// Every row is its own nearest neighbour, so that one neighbour among the
+// training rows is the oracle on them, in every regime, fees included.
+func TestKNNWithOneNeighbourRepeatsTheTable(t *testing.T) {
+	rt := testRuntime(t)
+	tensor, train, _ := plantedTensor(300, 4)
+	tensor.Fee = make([]float32, len(tensor.Loss))
+	for i := range tensor.Fee {
+		tensor.Fee[i] = float32(i%7) / 16
+	}
+	tensor.Actions.Unavailable = []costs.Pair{{Expert: 0, Advice: 1}}
+	for n := range tensor.Len() {
+		tensor.Loss[n*4+1] = float32(math.NaN())
+	}
+	s := DefaultKNNSettings(2)
+	s.Grid = []int{1}
+	k, err := FitKNN(context.Background(), rt, tensor, train, train, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lambda := range []float64{0, 1} {
+		got, neighbours := k.Decide(lambda)
+		want, err := RunBaseline("oracle", BaselineInput{Tensor: tensor, Rows: train, Lambda: lambda})
+		if err != nil || neighbours != 1 || !slices.Equal(got, want) {
+			t.Errorf("lambda %v: %d neighbours, actions differ from the oracle (%v)", lambda, neighbours, err)
+		}
+	}
+}
+
+func TestFitKNNRefuses(t *testing.T) {
+	rt := testRuntime(t)
+	tensor, train, query := plantedTensor(40, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	ok := DefaultKNNSettings(1)
+	if _, err := FitKNN(ctx, rt, tensor, train[:1], query, ok); err == nil {
+		t.Error("one training row: no error")
+	}
+	if _, err := FitKNN(ctx, rt, tensor, train, query, KNNSettings{Grid: []int{0}, InnerShare: 0.2}); err == nil {
+		t.Error("no neighbours: no error")
+	}
+	if _, err := FitKNN(ctx, rt, tensor, train, query, KNNSettings{Grid: []int{5}, InnerShare: 1}); err == nil {
+		t.Error("inner share 1: no error")
+	}
+	if k, err := FitKNN(ctx, rt, tensor, train[:2], query, ok); err != nil {
+		t.Errorf("two training rows: %v", err)
+	} else if _, n := k.Decide(1); n != 1 {
+		t.Errorf("two training rows: %d neighbours", n)
+	}
+	cancel()
+	if _, err := FitKNN(ctx, rt, tensor, train, query, ok); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+func TestFitStandardizer(t *testing.T) {
+	features := []float32{1, 7, 100, 3, 7, -100, 99, 99, 99}
+	s := FitStandardizer(features, 3, []int{0, 1})
+	got := s.Apply(features[:6], 3)
+	if !slices.Equal(got, []float32{-1, 0, 1, 1, 0, -1}) {
+		t.Errorf("standardised %v", got)
+	}
+	if far := s.Apply([]float32{1, 1e30, 0}, 3); far[1] != 0 {
+		t.Errorf("a column that never varied becomes %v", far[1])
+	}
+	if same := (Standardizer{}).Apply(features, 3); !slices.Equal(same, features) {
+		t.Errorf("the empty standardizer changes %v to %v", features, same)
+	}
+}
+
+func BenchmarkFitKNN(b *testing.B) {
+	rt := testRuntime(b)
+	for _, s := range []struct{ rows, dim int }{{13333, 64}} {
+		tensor, train, query := plantedTensor(s.rows, s.dim)
+		b.Run(fmt.Sprintf("train=%d/query=%d/dim=%d", len(train), len(query), s.dim), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := FitKNN(context.Background(), rt, tensor, train, query, DefaultKNNSettings(1)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkNearest(b *testing.B) {
+	rt := testRuntime(b)
+	for _, s := range []struct{ train, query, dim int }{{10000, 10000, 64}, {10000, 2000, 512}} {
+		b.Run(fmt.Sprintf("train=%d/query=%d/dim=%d", s.train, s.query, s.dim), func(b *testing.B) {
+			rng := rand.New(rand.NewPCG(1, 2))
+			train, query := randomFloats(rng, s.train*s.dim), randomFloats(rng, s.query*s.dim)
+			for b.Loop() {
+				if _, err := nearest(context.Background(), rt, train, query, s.dim, 400); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"pipe/costs"
+)
+
+// Problem is what is learned from: N rows of features and targets.
+type Problem struct {
+	Dim      int
+	Features []float32 // N x Dim, already standardised
+	Target   []float32 // N x Experts*Advice: task losses with measured fees, or class weights
+	Experts  int       // J; number of classes for a plain network
+	Advice   int       // K+1; 1 for a plain network
+	Beta     []float64 // expert fees, J, or nil
+	Gamma    []float64 // base advice fees, K+1, or nil
+	Mask     []bool    // pairs that exist, or nil for all
+}
+
+// Actions is J(K+1), the number of target columns.
+func (p *Problem) Actions() int { return p.Experts * p.Advice }
+
+// Len is the number of rows.
+func (p *Problem) Len() int { return len(p.Target) / max(1, p.Actions()) }
+
+// Validate checks the shapes and that every number is finite.
+func (p *Problem) Validate() error {
+	n, a := p.Len(), p.Actions()
+	switch {
+	case p.Dim < 1 || a < 1:
+		return fmt.Errorf("problem has %d features and %d actions", p.Dim, a)
+	case n == 0 || len(p.Target) != n*a:
+		return fmt.Errorf("target has %d values, rows have %d", len(p.Target), a)
+	case len(p.Features) != n*p.Dim:
+		return fmt.Errorf("features have %d values, %d rows of %d need %d", len(p.Features), n, p.Dim, n*p.Dim)
+	case p.Beta != nil && len(p.Beta) != p.Experts, p.Gamma != nil && len(p.Gamma) != p.Advice:
+		return errors.New("fees do not match the experts and advice")
+	case p.Mask != nil && len(p.Mask) != a:
+		return fmt.Errorf("mask has %d entries, there are %d actions", len(p.Mask), a)
+	}
+	if i := firstNonFinite(p.Features); i >= 0 {
+		return fmt.Errorf("feature %d of row %d is not finite", i%p.Dim, i/p.Dim)
+	}
+	if i := firstNonFinite(p.Target); i >= 0 {
+		return fmt.Errorf("target %d of row %d is not finite", i%a, i/a)
+	}
+	return nil
+}
+
+func firstNonFinite(v []float32) int {
+	for i, x := range v {
+		if x-x != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// CostProblem turns the rows of a tensor into a problem over composite
+// actions. Features are standardised with std; measured fees join the task
+// losses; cells of unavailable pairs become 0 and are masked. rows nil means all.
+func CostProblem(t *costs.Tensor, rows []int, std Standardizer) *Problem {
+	if rows != nil {
+		t = t.Subset(rows)
+	}
+	a := t.Actions
+	p := &Problem{
+		Dim: t.Dim, Features: std.Apply(t.Features, t.Dim), Target: make([]float32, len(t.Loss)),
+		Experts: len(a.Experts), Advice: len(a.Advice), Mask: a.Mask(),
+	}
+	for i, v := range t.Loss {
+		if p.Mask != nil && !p.Mask[i%a.Len()] {
+			continue
+		}
+		p.Target[i] = v
+		if t.Fee != nil {
+			p.Target[i] += t.Fee[i]
+		}
+	}
+	for _, e := range a.Experts {
+		p.Beta = append(p.Beta, e.Fee)
+	}
+	for _, d := range a.Advice {
+		p.Gamma = append(p.Gamma, d.Fee)
+	}
+	return p
+}
+
+// ClassProblem is weighted classification for the "weighted" surrogate: row n
+// carries weight[n] (nil: 1) on its label and 0 elsewhere, so that the loss is
+// weighted cross entropy at tau = 1. Labels lie in 0..classes-1.
+func ClassProblem(features []float32, dim int, labels []int, classes int, weight []float64) (*Problem, error) {
+	p := &Problem{Dim: dim, Features: features, Experts: classes, Advice: 1, Target: make([]float32, len(labels)*classes)}
+	if weight != nil && len(weight) != len(labels) {
+		return nil, fmt.Errorf("%d weights for %d labels", len(weight), len(labels))
+	}
+	for n, y := range labels {
+		if y < 0 || y >= classes {
+			return nil, fmt.Errorf("row %d: label %d is outside 0..%d", n, y, classes-1)
+		}
+		w := 1.0
+		if weight != nil {
+			w = weight[n]
+		}
+		if !(w >= 0) || math.IsInf(w, 0) {
+			return nil, fmt.Errorf("row %d: weight %g is not a finite non-negative number", n, w)
+		}
+		p.Target[n*classes+y] = float32(w)
+	}
+	return p, p.Validate()
+}
+
+// BalancedWeights gives each class the same total weight and the mean row
+// weight 1: weight[n] = N / (classes * count of the label of n).
+func BalancedWeights(labels []int, classes int) []float64 {
+	count := make([]float64, classes)
+	for _, y := range labels {
+		count[y]++
+	}
+	w := make([]float64, len(labels))
+	for n, y := range labels {
+		w[n] = float64(len(labels)) / (float64(classes) * count[y])
+	}
+	return w
+}

@@ -1,0 +1,100 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// Settings are the choices that all models of one Train call share.
+// Zero never means "default": start from [DefaultSettings].
+type Settings struct {
+	Hidden    []int   `json:"hidden" yaml:"hidden"`       // widths of the ReLU layers; empty: the head sees the features
+	Head      string  `json:"head" yaml:"head"`           // "low_rank" or "linear", see [Heads]
+	Surrogate string  `json:"surrogate" yaml:"surrogate"` // see [Surrogates]
+	Epochs    int     `json:"epochs" yaml:"epochs"`       // passes over a model's rows
+	Batch     int     `json:"batch" yaml:"batch"`         // instances per step; the last minibatch of an epoch may be smaller
+	Schedule  string  `json:"schedule" yaml:"schedule"`   // "none" or "cosine" (to zero)
+	Warmup    float64 `json:"warmup" yaml:"warmup"`       // share of all steps with a linearly rising rate, cosine only
+	Clip      float64 `json:"clip" yaml:"clip"`           // largest global gradient norm
+	Init      string  `json:"init" yaml:"init"`           // "he" or "xavier" for hidden layers; heads always use xavier
+	Workers   int     `json:"workers" yaml:"workers"`     // single-threaded sessions side by side
+	Group     int     `json:"group" yaml:"group"`         // most models in one session; 0: chosen from the shapes
+}
+
+// DefaultSettings is the paper's synthetic recipe (spec 3.1), on all cores.
+func DefaultSettings() Settings {
+	return Settings{
+		Hidden: []int{32, 32}, Head: "low_rank", Surrogate: "comp_sum",
+		Epochs: 120, Batch: 256, Schedule: "none", Warmup: 0.05, Clip: 10,
+		Init: "he", Workers: runtime.NumCPU(),
+	}
+}
+
+// Validate reports every setting that cannot be trained with, joined.
+func (s Settings) Validate() error {
+	var errs []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	for i, h := range s.Hidden {
+		bad(h > 0, "hidden: layer %d has width %d", i, h)
+	}
+	bad(s.Epochs > 0, "epochs: %d, at least 1 is needed", s.Epochs)
+	bad(s.Batch > 0, "batch: %d, at least 1 is needed", s.Batch)
+	bad(s.Schedule == "none" || s.Schedule == "cosine", "schedule: %q, known are none, cosine", s.Schedule)
+	bad(s.Warmup >= 0 && s.Warmup < 1, "warmup: %g, a share in [0, 1) is needed", s.Warmup)
+	bad(s.Clip > 0, "clip: %g, a positive norm is needed", s.Clip)
+	bad(s.Init == "he" || s.Init == "xavier", "init: %q, known are he, xavier", s.Init)
+	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
+	bad(s.Group >= 0, "group: %d is negative", s.Group)
+	_, err := newHead(s.Head, headShape{width: 1, experts: 1, advice: 1, outputs: 1})
+	if err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := newSurrogate(s.Surrogate); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Spec is what one model of a sweep has for itself.
+type Spec struct {
+	Name         string  `json:"name,omitempty"` // regime, for messages
+	Seed         uint64  `json:"seed"`           // initialisation, order and dropout
+	Lambda       float64 `json:"lambda"`         // multiplier of the advice fees
+	LearningRate float64 `json:"learning_rate"`
+	WeightDecay  float64 `json:"weight_decay"` // decoupled, on every parameter
+	Tau          float64 `json:"tau"`          // comp-sum family, in [0, 3]
+	Dropout      float64 `json:"dropout"`      // on hidden layers, in [0, 1)
+	Mask         []bool  `json:"mask,omitempty"`
+	Rows         []int32 `json:"-"` // training rows of the problem; nil: all
+}
+
+// check returns the first thing wrong with a spec for a problem of n rows and a actions.
+func (s Spec) check(n, a int) error {
+	switch {
+	case !(s.LearningRate > 0):
+		return fmt.Errorf("learning rate %g is not positive", s.LearningRate)
+	case !(s.WeightDecay >= 0):
+		return fmt.Errorf("weight decay %g is negative", s.WeightDecay)
+	case !(s.Tau >= 0 && s.Tau <= 3):
+		return fmt.Errorf("tau %g is outside [0, 3]", s.Tau)
+	case !(s.Dropout >= 0 && s.Dropout < 1):
+		return fmt.Errorf("dropout %g is outside [0, 1)", s.Dropout)
+	case !(s.Lambda >= 0):
+		return fmt.Errorf("lambda %g is negative", s.Lambda)
+	case s.Mask != nil && len(s.Mask) != a:
+		return fmt.Errorf("mask has %d entries, there are %d actions", len(s.Mask), a)
+	case s.Rows != nil && len(s.Rows) == 0:
+		return errors.New("no training rows")
+	}
+	for _, r := range s.Rows {
+		if r < 0 || int(r) >= n {
+			return fmt.Errorf("training row %d is outside 0..%d", r, n-1)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package models
+
+import (
+	"fmt"
+
+	"pipe/onnx"
+)
+
+// stepPlan is what the training graph of one group of models depends on.
+type stepPlan struct {
+	net       network
+	surrogate Surrogate
+	problem   *Problem
+	specs     []Spec
+	batch     int
+	clip      float64
+	embed     bool // data as constants of the session rather than inputs
+}
+
+func (p stepPlan) dropout() bool { return anySpec(p.specs, func(s Spec) bool { return s.Dropout > 0 }) }
+func (p stepPlan) decays() bool  { return anySpec(p.specs, func(s Spec) bool { return s.WeightDecay > 0 }) }
+
+// scalesLoss says whether gradients can leave float32: below tau = 1 the
+// surrogate grows like p^(tau-1).
+func (p stepPlan) scalesLoss() bool { return anySpec(p.specs, func(s Spec) bool { return s.Tau < 1 }) }
+
+func anySpec(specs []Spec, f func(Spec) bool) bool {
+	for _, s := range specs {
+		if f(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// Names of the training graph's inputs. State inputs come last, per parameter
+// value, m, v, then the scale; outputs mirror them, followed by the losses.
+const (
+	inFeatures = "features" // [N, dim]
+	inTarget   = "target"   // [N, actions]
+	inSteps    = "steps"    // int64 scalar
+	inRows     = "rows"     // int64 [T, S, B]
+	inCoef     = "coef"     // [T, S, 1, B]
+	inAlpha    = "alpha"    // [T, S, 1, 1]
+	inEps      = "eps"      // [T, S, 1, 1]
+	inDecay    = "decay"    // [T, S, 1, 1], only when a model decays
+	inDrop     = "drop"     // drop.I [T, S, width, B], only with dropout
+	inScale    = "scale"    // [S, 1, 1]
+	outLosses  = "losses"   // [T, S]
+)
+
+// trainGraph builds the graph that takes T steps of S models in one call.
+func (p stepPlan) trainGraph() (*onnx.Model, error) {
+	g := onnx.NewGraph("train")
+	n, s, b := int64(p.problem.Len()), int64(len(p.specs)), int64(p.batch)
+	t := onnx.Sym("T")
+	features := p.data(g, inFeatures, p.problem.Features, n, int64(p.problem.Dim))
+	target := p.data(g, inTarget, p.problem.Target, n, int64(p.problem.Actions()))
+	perStep := func(name string, dt onnx.DType, dims ...int64) *onnx.Value {
+		return g.Input(name, dt, append(onnx.Shape{t}, onnx.Dims(dims...)...))
+	}
+	trip := g.Input(inSteps, onnx.Int64, onnx.Shape{})
+	rows := perStep(inRows, onnx.Int64, s, b)
+	coef := perStep(inCoef, onnx.Float32, s, 1, b)
+	alpha, eps := perStep(inAlpha, onnx.Float32, s, 1, 1), perStep(inEps, onnx.Float32, s, 1, 1)
+	var decay *onnx.Value
+	if p.decays() {
+		decay = perStep(inDecay, onnx.Float32, s, 1, 1)
+	}
+	var drops []*onnx.Value
+	if p.dropout() {
+		for i, h := range p.net.hidden {
+			drops = append(drops, perStep(fmt.Sprintf("%s.%d", inDrop, i), onnx.Float32, s, int64(h), b))
+		}
+	}
+	state := p.stateInputs(g)
+	lambda, fees := p.fees(g)
+
+	var gradErr error
+	final, scans := g.Loop(trip, state, func(g *onnx.Graph, iter *onnx.Value, carried []*onnx.Value) (next, scan []*onnx.Value) {
+		at := func(v *onnx.Value) *onnx.Value {
+			if v == nil {
+				return nil
+			}
+			return g.Gather(v, iter, 0)
+		}
+		idx := at(rows)
+		x := g.Transpose(g.Gather(features, idx, 0), 0, 2, 1) // [S, dim, B]
+		y := g.Transpose(g.Gather(target, idx, 0), 0, 2, 1)   // [S, actions, B]
+		slots, scale := unpackState(carried)
+		params := make([]*onnx.Value, len(slots))
+		for i := range slots {
+			params[i] = slots[i].p
+		}
+		drop := make([]*onnx.Value, len(drops))
+		for i := range drops {
+			drop[i] = at(drops[i])
+		}
+		scores := p.net.forward(g, x, params, drop)
+		loss := p.surrogate.Loss(g, Batch{
+			Scores: scores, Target: y, Coef: at(coef), Lambda: lambda, Fees: fees,
+			Tau: taus(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
+		})
+		grads, lossScale, err := p.gradients(g, loss, scores, params)
+		if err != nil {
+			gradErr = err
+			return carried, []*onnx.Value{loss}
+		}
+		slots, scale = adamW(g, slots, grads, stepScalars{at(alpha), at(eps), at(decay)}, scale, lossScale, p.clip)
+		return packState(slots, scale), []*onnx.Value{g.ReduceSum(loss, false, 1, 2)}
+	})
+	if gradErr != nil {
+		return nil, gradErr
+	}
+	for i, v := range final {
+		g.Output("next."+state[i].Name(), v)
+	}
+	g.Output(outLosses, scans[0])
+	return g.Build(onnx.BuildOptions{})
+}
+
+// gradients differentiates the loss. With a loss scale the gradient at the
+// scores is first divided by its largest absolute value per model, so that
+// neither the rest of the way back nor its squares overflow.
+func (p stepPlan) gradients(g *onnx.Graph, loss, scores *onnx.Value, params []*onnx.Value) ([]*onnx.Value, *onnx.Value, error) {
+	if !p.scalesLoss() {
+		grads, err := g.Gradients(loss, params...)
+		return grads, nil, err
+	}
+	top, err := g.Gradients(loss, scores)
+	if err != nil {
+		return nil, nil, err
+	}
+	one := g.Scalar(onnx.Float32, 1)
+	f := g.Reciprocal(g.Max(g.ReduceMax(g.Abs(top[0]), true, 1, 2), one)) // [S, 1, 1]
+	grads, err := g.Gradients(g.Mul(scores, g.StopGradient(g.Mul(top[0], f))), params...)
+	return grads, f, err
+}
+
+// data is a session constant or an input: a GPU wants the former (no copy per
+// call), a CPU the latter (no second copy in memory).
+func (p stepPlan) data(g *onnx.Graph, name string, v []float32, dims ...int64) *onnx.Value {
+	if p.embed {
+		return g.NamedConst(name, onnx.Float32s(dims, v))
+	}
+	return g.Input(name, onnx.Float32, onnx.Dims(dims...))
+}
+
+func (p stepPlan) stateInputs(g *onnx.Graph) []*onnx.Value {
+	s := int64(len(p.specs))
+	var in []*onnx.Value
+	for _, q := range p.net.params() {
+		for _, suffix := range []string{"", ".m", ".v"} {
+			in = append(in, g.Input(q.name+suffix, onnx.Float32, onnx.Dims(s, int64(q.rows), int64(q.cols))))
+		}
+	}
+	return append(in, g.Input(inScale, onnx.Float32, onnx.Dims(s, 1, 1)))
+}
+
+func unpackState(v []*onnx.Value) (slots []slot, scale *onnx.Value) {
+	for i := 0; i+2 < len(v); i += 3 {
+		slots = append(slots, slot{v[i], v[i+1], v[i+2]})
+	}
+	return slots, v[len(v)-1]
+}
+
+func packState(slots []slot, scale *onnx.Value) []*onnx.Value {
+	var v []*onnx.Value
+	for _, s := range slots {
+		v = append(v, s.p, s.m, s.v)
+	}
+	return append(v, scale)
+}
+
+// fees forms beta_j + lambda*gamma_k, [S, actions, 1], from each model's
+// lambda [S, 1, 1].
+func (p stepPlan) fees(g *onnx.Graph) (lambda, fees *onnx.Value) {
+	q := p.problem
+	lambdas := make([]float32, len(p.specs))
+	for i, s := range p.specs {
+		lambdas[i] = float32(s.Lambda)
+	}
+	beta, gamma := make([]float32, q.Actions()), make([]float32, q.Actions())
+	for i := range beta {
+		if q.Beta != nil {
+			beta[i] = float32(q.Beta[i/q.Advice])
+		}
+		if q.Gamma != nil {
+			gamma[i] = float32(q.Gamma[i%q.Advice])
+		}
+	}
+	lambda = perModel(g, len(p.specs), lambdas)
+	return lambda, g.Add(g.Mul(lambda, perModel(g, 1, gamma)), perModel(g, 1, beta))
+}
+
+// allowed joins the problem's mask and the models' masks, S x actions; nil when
+// nothing is masked.
+func (p stepPlan) allowed() []bool {
+	a := p.problem.Actions()
+	out, all := make([]bool, 0, len(p.specs)*a), true
+	for _, s := range p.specs {
+		for i := range a {
+			ok := (p.problem.Mask == nil || p.problem.Mask[i]) && (s.Mask == nil || s.Mask[i])
+			out, all = append(out, ok), all && ok
+		}
+	}
+	if all {
+		return nil
+	}
+	return out
+}
+
+func taus(specs []Spec) []float64 {
+	t := make([]float64, len(specs))
+	for i, s := range specs {
+		t[i] = s.Tau
+	}
+	return t
+}
+
+// scoreGraph maps features [N, dim] to scores [S, outputs, N] with parameters
+// as inputs: the view of a group in training.
+func (p stepPlan) scoreGraph() (*onnx.Model, error) {
+	g := onnx.NewGraph("score")
+	s := int64(len(p.specs))
+	x := g.Input(inFeatures, onnx.Float32, onnx.Shape{onnx.Sym("N"), onnx.Fix(int64(p.problem.Dim))})
+	var params []*onnx.Value
+	for _, q := range p.net.params() {
+		params = append(params, g.Input(q.name, onnx.Float32, onnx.Dims(s, int64(q.rows), int64(q.cols))))
+	}
+	g.Output("scores", p.net.forward(g, g.Transpose(x, 1, 0), params, nil))
+	return g.Build(onnx.BuildOptions{})
+}

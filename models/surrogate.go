@@ -1,0 +1,61 @@
+package models
+
+import (
+	"fmt"
+	"strings"
+
+	"pipe/onnx"
+)
+
+// Surrogates are the known training losses, by the name used in settings.
+var Surrogates = []string{"comp_sum", "separated", "separated_softmax", "weighted"}
+
+// Surrogate is a training loss over a network's outputs. Its gradient comes
+// from differentiating the graph, so that a new one is a forward expression.
+type Surrogate interface {
+	// Outputs is the number of network outputs for J experts and K+1 advice.
+	Outputs(experts, advice int) (int, error)
+	// Masks says whether pairs can be left out.
+	Masks() bool
+	// Decoder says how a trained network's outputs become an action.
+	Decoder() Decoder
+	// Loss returns the per-instance losses as summands [S, *, B] with the
+	// instance weights b.Coef already applied: their sum over the last two axes
+	// is each model's minibatch loss.
+	Loss(g *onnx.Graph, b Batch) *onnx.Value
+}
+
+// Batch is what a surrogate sees of one minibatch, inside the graph.
+type Batch struct {
+	Scores  *onnx.Value // [S, outputs, B]
+	Target  *onnx.Value // [S, J(K+1), B] task losses (with measured fees) or class weights
+	Coef    *onnx.Value // [S, 1, B] 1/size of the minibatch; 0 for padding
+	Lambda  *onnx.Value // [S, 1, 1]
+	Fees    *onnx.Value // [S, J(K+1), 1] beta_j + lambda*gamma_k
+	Tau     []float64   // S values
+	Allowed []bool      // S x J(K+1), or nil when every pair is allowed
+	Experts int
+	Advice  int
+}
+
+// Costs are task losses plus fees, [S, J(K+1), B].
+func (b Batch) Costs(g *onnx.Graph) *onnx.Value { return g.Add(b.Target, b.Fees) }
+
+func newSurrogate(name string) (Surrogate, error) {
+	switch name {
+	case "comp_sum":
+		return compSum{}, nil
+	case "weighted":
+		return weighted{}, nil
+	case "separated":
+		return separated{}, nil
+	case "separated_softmax":
+		return separatedSoftmax{}, nil
+	}
+	return nil, fmt.Errorf("surrogate: %q, known are %s", name, strings.Join(Surrogates, ", "))
+}
+
+// perModel is a constant [S, rows, 1].
+func perModel(g *onnx.Graph, models int, v []float32) *onnx.Value {
+	return g.Const(onnx.Float32s([]int64{int64(models), int64(len(v) / models), 1}, v))
+}

@@ -1,0 +1,110 @@
+package models
+
+import (
+	"pipe/onnx"
+)
+
+const (
+	// maskedScore is added to the score of an action that is not allowed.
+	// exp of it is 0 in float32 next to any score that training produces.
+	maskedScore = -1e9
+	// phiCap bounds (1-tau)(-log p): beyond it exp leaves float32, so the loss
+	// is held there and has no gradient.
+	phiCap = 80
+	// phiSeries is |(1-tau)(-log p)| below which expm1(u)/u is its Taylor
+	// polynomial; at the edge both forms agree to float32 precision.
+	phiSeries = 0.1
+)
+
+// compSum is the augmented surrogate: sum_i w_i Phi_tau(s, i) with
+// w_i = max_i' c_i' - c_i over the allowed actions (spec section 2). With only
+// the pairs (j, 0) allowed it is the L2D surrogate.
+type compSum struct{}
+
+func (compSum) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
+func (compSum) Masks() bool                              { return true }
+func (compSum) Decoder() Decoder                         { return DecoderComposite }
+
+func (compSum) Loss(g *onnx.Graph, b Batch) *onnx.Value {
+	c := b.Costs(g)
+	if b.Allowed == nil {
+		w := g.Sub(g.ReduceMax(c, true, 1), c)
+		return weightedPhi(g, b, g.Mul(g.StopGradient(w), b.Coef))
+	}
+	one, off := allowedConsts(g, b)
+	w := g.Mul(g.Sub(g.ReduceMax(g.Add(c, off), true, 1), c), one)
+	return weightedPhi(g, b, g.Mul(g.StopGradient(w), b.Coef))
+}
+
+// weighted takes the target itself as the weights: weighted cross entropy for
+// classes at tau = 1, and its comp-sum relatives for other tau.
+type weighted struct{}
+
+func (weighted) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
+func (weighted) Masks() bool                              { return true }
+func (weighted) Decoder() Decoder                         { return DecoderComposite }
+
+func (weighted) Loss(g *onnx.Graph, b Batch) *onnx.Value {
+	return weightedPhi(g, b, g.Mul(b.Target, b.Coef))
+}
+
+// allowedConsts are the mask as 0/1 and as an additive maskedScore, [S, A, 1].
+func allowedConsts(g *onnx.Graph, b Batch) (one, off *onnx.Value) {
+	ones, offs := make([]float32, len(b.Allowed)), make([]float32, len(b.Allowed))
+	for i, ok := range b.Allowed {
+		if ok {
+			ones[i] = 1
+		} else {
+			offs[i] = maskedScore
+		}
+	}
+	return perModel(g, len(b.Tau), ones), perModel(g, len(b.Tau), offs)
+}
+
+// weightedPhi is w * Phi_tau(s), [S, A, B], from L = -log softmax(s).
+func weightedPhi(g *onnx.Graph, b Batch, w *onnx.Value) *onnx.Value {
+	s := b.Scores
+	if b.Allowed != nil {
+		_, off := allowedConsts(g, b)
+		s = g.Add(s, off)
+	}
+	s = g.Sub(s, g.StopGradient(g.ReduceMax(s, true, 1)))
+	nll := g.Sub(g.Log(g.ReduceSum(g.Exp(s), true, 1)), s)
+	return g.Mul(w, phi(g, nll, b.Tau))
+}
+
+// phi is Phi_tau as a function of L = -log p:
+//
+//	(p^(tau-1) - 1)/(1 - tau) = L * expm1(u)/u,  u = (1-tau) L,
+//
+// which is L at tau = 1. u is capped at phiCap, without gradient beyond.
+func phi(g *onnx.Graph, nll *onnx.Value, tau []float64) *onnx.Value {
+	one := true
+	slope, safe := make([]float32, len(tau)), make([]float32, len(tau))
+	for i, t := range tau {
+		slope[i] = float32(1 - t)
+		safe[i] = slope[i]
+		if t == 1 {
+			safe[i] = 1 // only the series is used there
+		}
+		one = one && t == 1
+	}
+	if one {
+		return nll
+	}
+	f := func(v float64) *onnx.Value { return g.Scalar(onnx.Float32, v) }
+	u := g.Mul(nll, perModel(g, len(tau), slope))
+	capped := g.Min(u, f(phiCap))
+	// Both branches of Where are computed, so each is kept finite where the
+	// other is chosen: a series of a huge u would give Inf * 0 = NaN backwards.
+	large := g.Greater(g.Abs(u), f(phiSeries))
+	small := g.Where(large, f(0), u)
+	// expm1(u)/u to the sixth order, by Horner.
+	series := g.Add(f(1.0/120), g.Mul(small, f(1.0/720)))
+	for _, c := range []float64{1.0 / 24, 1.0 / 6, 0.5, 1} {
+		series = g.Add(f(c), g.Mul(small, series))
+	}
+	near := g.Mul(g.Where(large, f(0), nll), series)
+	far := g.Div(g.Sub(g.Exp(capped), f(1)), perModel(g, len(tau), safe))
+	return g.Where(large, far, near)
+}

@@ -1,0 +1,123 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"pipe/onnx/ort"
+)
+
+// Options are what a training run touches outside the mathematics.
+type Options struct {
+	Runtime  *ort.Runtime
+	Every    int              // epochs between calls of Record; 0: only after the last epoch
+	Record   Recorder         // may be nil
+	Progress func(steps int)  // model-steps done since the last call; may be nil
+	Save     CheckpointPolicy // zero: no checkpoints
+}
+
+// Recorder watches groups of models in training. Calls for different groups
+// can overlap.
+type Recorder interface {
+	// Record is called at the end of an epoch, before a checkpoint is saved.
+	// Returning stop ends the group's training.
+	Record(ctx context.Context, s *Snapshot) (stop bool, err error)
+	// Save returns what the recorder knows of a group (indices into the specs),
+	// and Load takes it back when a run is continued.
+	Save(models []int) ([]byte, error)
+	Load(models []int, saved []byte) error
+}
+
+// Trained is one trained model.
+type Trained struct {
+	Spec    Spec
+	Network MLP
+	Decoder Decoder
+	Epochs  int       // epochs taken
+	Loss    []float64 // mean surrogate loss of each epoch
+}
+
+// NonFiniteError says where training left the numbers.
+type NonFiniteError struct {
+	Step  int // from 0
+	Epoch int // from 0
+	Spec  Spec
+	Loss  float32
+}
+
+func (e *NonFiniteError) Error() string {
+	return fmt.Sprintf("surrogate loss is %g at step %d (epoch %d) of %s (seed %d, lambda %g)",
+		e.Loss, e.Step, e.Epoch, e.Spec.Name, e.Spec.Seed, e.Spec.Lambda)
+}
+
+// Hint suggests what usually helps.
+func (e *NonFiniteError) Hint() string {
+	return "lower the learning rate, or raise tau towards 1"
+}
+
+// Train trains one model per spec on a problem and returns them in order.
+// Models advance in lockstep in groups that fit the cache, one single-threaded
+// session per worker. The same problem, specs, settings, runtime and device
+// give the same bits, whether or not the run was interrupted in between.
+func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options) ([]Trained, error) {
+	if err := errors.Join(p.Validate(), s.Validate()); err != nil {
+		return nil, err
+	}
+	for i, spec := range specs {
+		if err := spec.check(p.Len(), p.Actions()); err != nil {
+			return nil, fmt.Errorf("model %d %s: %w", i, spec.Name, err)
+		}
+	}
+	groups, err := planGroups(p, specs, s, o.Runtime.Device() == "cuda")
+	if err != nil {
+		return nil, err
+	}
+	data, err := newTrainingData(o.Runtime, p, o.Save.Dir != "")
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	out := make([]Trained, len(specs))
+	err = eachGroup(ctx, groups, s.Workers, func(ctx context.Context, g *group) error {
+		trained, err := g.train(ctx, data, o)
+		for i, m := range g.members {
+			if err == nil {
+				out[m] = trained[i]
+			}
+		}
+		return err
+	})
+	return out, err
+}
+
+// eachGroup runs f over the groups with a number of workers; the first error
+// stops the others.
+func eachGroup(ctx context.Context, groups []*group, workers int, f func(context.Context, *group) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan *group)
+	var wg sync.WaitGroup
+	for range min(workers, len(groups)) {
+		wg.Go(func() {
+			for g := range next {
+				if err := f(ctx, g); err != nil {
+					cancel(err)
+					return
+				}
+			}
+		})
+	}
+feed:
+	for _, g := range groups {
+		select {
+		case next <- g:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(next)
+	wg.Wait()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,229 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+// smallProblem has structure in its first feature.
+func smallProblem(rows int) *Problem {
+	r := rand.New(rand.NewPCG(7, 9))
+	p := &Problem{Dim: 3, Experts: 2, Advice: 3, Beta: []float64{0, 0.05}, Gamma: []float64{0, 0.05, 0.1}}
+	for range rows {
+		x := r.NormFloat64()
+		p.Features = append(p.Features, float32(x), float32(r.NormFloat64()), float32(r.NormFloat64()))
+		for i := range p.Actions() {
+			loss := 0.2 + 0.1*float64(i)
+			if x > 0 {
+				loss = 0.7 - 0.1*float64(i)
+			}
+			p.Target = append(p.Target, float32(loss))
+		}
+	}
+	return p
+}
+
+func smallSettings() Settings {
+	s := DefaultSettings()
+	s.Hidden, s.Batch, s.Epochs, s.Workers = []int{8, 5}, 32, 6, 2
+	return s
+}
+
+func smallSpecs(n int) []Spec {
+	var specs []Spec
+	for i := range n {
+		specs = append(specs, Spec{Name: "m", Seed: uint64(i), Lambda: float64(i % 3), LearningRate: 0.01 * float64(1+i%2),
+			WeightDecay: 0.01 * float64(i%2), Tau: 1 + 0.5*float64(i%3), Dropout: 0.25 * float64(i%2)})
+	}
+	return specs
+}
+
+func mustTrain(t *testing.T, p *Problem, specs []Spec, s Settings, o Options) []Trained {
+	t.Helper()
+	o.Runtime = testRuntime(t)
+	out, err := Train(context.Background(), p, specs, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func largestDifference(a, b MLP) float64 {
+	worst := 0.0
+	for l := range a.Layers {
+		for i := range a.Layers[l].W {
+			worst = max(worst, math.Abs(float64(a.Layers[l].W[i]-b.Layers[l].W[i])))
+		}
+		for i := range a.Layers[l].B {
+			worst = max(worst, math.Abs(float64(a.Layers[l].B[i]-b.Layers[l].B[i])))
+		}
+	}
+	return worst
+}
+
+func TestTrainingLearns(t *testing.T) {
+	p, s := smallProblem(600), smallSettings()
+	s.Epochs = 40
+	out := mustTrain(t, p, []Spec{{Seed: 1, LearningRate: 0.01, Tau: 1}}, s, Options{})
+	first, last := out[0].Loss[0], out[0].Loss[len(out[0].Loss)-1]
+	if len(out[0].Loss) != 40 || !(last < 0.9*first) {
+		t.Fatalf("loss went from %g to %g in %d epochs", first, last, len(out[0].Loss))
+	}
+}
+
+func TestLockstepEqualsAlone(t *testing.T) {
+	p, s := smallProblem(100), smallSettings() // 100 rows: the last minibatch of an epoch is short
+	specs := smallSpecs(8)
+	specs[3].Mask = []bool{true, false, true, true, true, false}
+	specs[5].Rows = allRows(100)[:97]
+	s.Group = 8
+	together := mustTrain(t, p, specs, s, Options{})
+	for i, spec := range specs {
+		alone := mustTrain(t, p, []Spec{spec}, s, Options{})
+		if d := largestDifference(together[i].Network, alone[0].Network); d > 2e-5 {
+			t.Errorf("model %d differs by %g from the one trained alone", i, d)
+		}
+	}
+}
+
+func TestTrainingIsDeterministic(t *testing.T) {
+	p, s := smallProblem(100), smallSettings()
+	a := mustTrain(t, p, smallSpecs(6), s, Options{})
+	b := mustTrain(t, p, smallSpecs(6), s, Options{})
+	if !reflect.DeepEqual(a, b) {
+		t.Fatal("two runs differ")
+	}
+}
+
+// interrupted stops with an error at an epoch, and carries a counter.
+type interrupted struct {
+	at    int
+	calls int
+}
+
+var errInterrupted = errors.New("interrupted")
+
+func (r *interrupted) Record(_ context.Context, s *Snapshot) (bool, error) {
+	r.calls++
+	if s.Epoch() == r.at {
+		return false, errInterrupted
+	}
+	return false, nil
+}
+
+func (r *interrupted) Save([]int) ([]byte, error) { return []byte{byte(r.calls)}, nil }
+func (r *interrupted) Load(_ []int, b []byte) error {
+	r.calls = int(b[0])
+	return nil
+}
+
+func TestCheckpointResumesToTheSameBits(t *testing.T) {
+	p, s := smallProblem(100), smallSettings()
+	s.Workers = 1
+	specs := smallSpecs(3)
+	specs = append(specs[:0:0], specs[1], specs[1], specs[1])
+	specs[1].Seed, specs[2].Seed = 11, 12
+	whole := mustTrain(t, p, specs, s, Options{})
+	dir := t.TempDir()
+	o := Options{Every: 1, Save: CheckpointPolicy{Dir: dir}}
+	o.Runtime, o.Record = testRuntime(t), &interrupted{at: 4}
+	if _, err := Train(context.Background(), p, specs, s, o); !errors.Is(err, errInterrupted) {
+		t.Fatalf("error is %v", err)
+	}
+	c, err := ReadCheckpoint(filepath.Join(dir, "group-0.ckpt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Step != 3*4 || c.Steps != 6*4 {
+		t.Fatalf("checkpoint is at step %d of %d, want 12 of 24", c.Step, c.Steps)
+	}
+	rec := &interrupted{at: -1}
+	o.Record = rec
+	resumed, err := Train(context.Background(), p, specs, s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(whole, resumed) {
+		t.Fatal("resumed run differs from the undisturbed one")
+	}
+	if rec.calls != 6 {
+		t.Fatalf("recorder saw %d epochs, want 6", rec.calls)
+	}
+	specs[0].LearningRate *= 2
+	if _, err := Train(context.Background(), p, specs, s, o); !errors.Is(err, ErrOtherCheckpoint) {
+		t.Fatalf("another run's checkpoint was taken: %v", err)
+	}
+}
+
+func TestDamagedCheckpointIsRefused(t *testing.T) {
+	p, s := smallProblem(64), smallSettings()
+	dir := t.TempDir()
+	o := Options{Save: CheckpointPolicy{Dir: dir}}
+	mustTrain(t, p, smallSpecs(1), s, o)
+	path := filepath.Join(dir, "group-0.ckpt")
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(good) {
+		if cut%97 != 0 {
+			continue
+		}
+		if err := os.WriteFile(path, good[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadCheckpoint(path); err == nil {
+			t.Fatalf("a checkpoint cut at %d of %d bytes reads as complete", cut, len(good))
+		}
+	}
+	bad := bytes.Clone(good)
+	bad[len(bad)/2] ^= 1
+	if err := os.WriteFile(path, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadCheckpoint(path); err == nil {
+		t.Fatal("a flipped bit went unseen")
+	}
+}
+
+func TestNonFiniteLossNamesStepSeedAndRegime(t *testing.T) {
+	p, s := smallProblem(64), smallSettings()
+	spec := Spec{Name: "wild", Seed: 5, Lambda: 2, LearningRate: 1e38, Tau: 1}
+	_, err := Train(context.Background(), p, []Spec{spec}, s, Options{Runtime: testRuntime(t)})
+	var bad *NonFiniteError
+	if !errors.As(err, &bad) || bad.Spec.Seed != 5 || bad.Spec.Lambda != 2 {
+		t.Fatalf("error is %v", err)
+	}
+}
+
+func TestCancelledTrainingStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Train(ctx, smallProblem(64), smallSpecs(2), smallSettings(), Options{Runtime: testRuntime(t)})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error is %v", err)
+	}
+}
+
+func TestMaskedActionIsNeverChosen(t *testing.T) {
+	p, s := smallProblem(200), smallSettings()
+	mask := []bool{true, false, true, false, true, true}
+	for i := range p.Target { // make the masked ones the cheapest by far
+		if !mask[i%6] {
+			p.Target[i] = -5
+		}
+	}
+	out := mustTrain(t, p, []Spec{{LearningRate: 0.01, Tau: 1, Mask: mask}}, s, Options{})
+	for _, l := range out[0].Loss {
+		if !(l < 3) { // allowed costs differ by less than 1; a masked one would give weights of 5
+			t.Fatalf("loss %g shows weights of masked actions", l)
+		}
+	}
+}
