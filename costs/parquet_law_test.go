@@ -25,7 +25,7 @@ func drawTensor(t *rapid.T) *Tensor {
 			a.Unavailable = append(a.Unavailable, Pair{j, k})
 		}
 	}
-	tensor := testTensor(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 3000).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "dim"), a)
+	tensor := testTensor(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 1500).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "dim"), a)
 	if rapid.Bool().Draw(t, "no labels") {
 		tensor.Labels = nil
 	}

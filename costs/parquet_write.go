@@ -268,13 +268,13 @@ func (w *Writer) Abort() {
 
 // Write writes a tensor as one file, which appears when it is complete.
 func Write(path string, t *Tensor) error {
+	if err := t.Validate(); err != nil {
+		return fmt.Errorf("write costs %q: %w", path, err)
+	}
 	return writeWindow(path, t, 0, t.Len())
 }
 
 func writeWindow(path string, t *Tensor, first, n int) error {
-	if t.Actions == nil {
-		return fmt.Errorf("write costs %q: tensor has no actions", path)
-	}
 	w, err := NewWriter(path, t.Actions, WriterOptions{
 		Dim: t.Dim, Fee: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil, Meta: t.Meta,
 	})

@@ -34,13 +34,12 @@ func Summarize(t *Tensor, rows []int, lambda float64) Summary {
 		Best: -1, BestNoAdvice: -1, BestCost: math.Inf(1), BestNoAdviceCost: math.Inf(1),
 	}
 	fees := t.Actions.Fees(lambda)
-	count := float64(len(rows))
 	for _, n := range rows {
 		best, cheapest, plain := -1, math.Inf(1), math.Inf(1)
 		for i := range a {
 			c := t.cost(n, i, fees[i])
-			s.Cost[i] += c / count
-			s.TaskLoss[i] += infIfNaN(float64(t.Loss[n*a+i])) / count
+			s.Cost[i] += c
+			s.TaskLoss[i] += infIfNaN(float64(t.Loss[n*a+i]))
 			if c < cheapest {
 				best, cheapest = i, c
 			}
@@ -48,14 +47,26 @@ func Summarize(t *Tensor, rows []int, lambda float64) Summary {
 				plain = min(plain, c)
 			}
 		}
-		s.Oracle += cheapest / count
-		s.OracleNoAdvice += plain / count
+		s.Oracle += cheapest
+		s.OracleNoAdvice += plain
 		if best >= 0 && best%len(t.Actions.Advice) != 0 {
-			s.OracleAdviceRate += 1 / count
+			s.OracleAdviceRate++
 		}
 	}
+	s.divide(float64(len(rows)))
 	s.chooseFixed(len(t.Actions.Advice))
 	return s
+}
+
+// divide turns sums over the instances into means.
+func (s *Summary) divide(count float64) {
+	for i := range s.Cost {
+		s.Cost[i] /= count
+		s.TaskLoss[i] /= count
+	}
+	s.Oracle /= count
+	s.OracleNoAdvice /= count
+	s.OracleAdviceRate /= count
 }
 
 func (s *Summary) chooseFixed(levels int) {

@@ -1,0 +1,294 @@
+package costs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// ImportReport counts what an import read, kept and left out.
+type ImportReport struct {
+	OutcomeRows  int            `json:"outcome_rows"`            // rows of the outcome table
+	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of them, rows of experts or advice that are not listed
+	Instances    int            `json:"instances"`               // distinct ids among the outcomes
+	Kept         int            `json:"kept"`                    // instances in the tensor
+	MissingCells int            `json:"missing_cells"`           // pairs without an outcome, over all instances
+	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were left out
+	UnusedRows   int            `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
+	Splits       map[string]int `json:"splits"`                  // instances per split
+	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
+	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
+}
+
+// Dropped is a reason for leaving instances out. An instance with several
+// reasons counts under the first.
+type Dropped struct {
+	Reason string   `json:"reason"`
+	Count  int      `json:"count"`
+	First  []string `json:"first"` // some of the ids
+}
+
+// Constants compares the best fixed pair of a split with its oracle, at lambda
+// 1.
+type Constants struct {
+	Split    string  `json:"split"`
+	Rows     int     `json:"rows"`
+	Best     string  `json:"best_fixed"`
+	BestCost float64 `json:"best_fixed_cost"`
+	Oracle   float64 `json:"oracle"`
+}
+
+// Import reads foreign tables into a cost tensor. Bad content gives a
+// *DataError; a missing outcome or feature never becomes a number.
+func Import(ctx context.Context, c ImportConfig) (*Tensor, ImportReport, error) {
+	m := &importer{ctx: ctx, config: &c}
+	t, err := m.run()
+	if err != nil {
+		return nil, m.report, fmt.Errorf("import: %w", err)
+	}
+	return t, m.report, nil
+}
+
+type importer struct {
+	ctx    context.Context
+	config *ImportConfig
+	report ImportReport
+
+	outcomes *outcomes
+	features []*featureBlock
+	labels   *textColumn // nil if no table has labels
+	splits   *textColumn // nil if no table has splits
+}
+
+func (m *importer) run() (*Tensor, error) {
+	if err := m.config.Validate(); err != nil {
+		return nil, err
+	}
+	var err error
+	if m.outcomes, err = m.readOutcomes(); err != nil {
+		return nil, err
+	}
+	m.report.Instances = len(m.outcomes.ids.names)
+	if m.report.Instances == 0 {
+		return nil, &DataError{File: m.config.Outcomes.File, Msg: "has no rows"}
+	}
+	if err := m.readFeatures(); err != nil {
+		return nil, err
+	}
+	actions, order, err := m.actions()
+	if err != nil {
+		return nil, err
+	}
+	keep, err := m.complete(actions, order)
+	if err != nil {
+		return nil, err
+	}
+	t, err := m.assemble(actions, order, keep)
+	if err != nil {
+		return nil, err
+	}
+	m.summarise(t)
+	return t, t.Validate()
+}
+
+// assemble builds the tensor of the kept instances.
+func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor, error) {
+	t := &Tensor{Actions: actions}
+	for _, n := range keep {
+		t.IDs = append(t.IDs, m.outcomes.ids.names[n])
+	}
+	if m.labels != nil {
+		t.Labels = m.labels.pick(keep)
+	}
+	m.outcomes.fill(t, order, keep)
+	m.outcomes = nil
+	t.Features, t.Dim, m.report.FeatureNames = joinFeatures(m.features, keep)
+	if t.Dim == 0 {
+		return nil, errors.New("the feature tables give no feature")
+	}
+	m.features = nil
+	actions.Features = FeatureSource{Name: m.featureName(), Dim: t.Dim}
+	var err error
+	if t.Splits, err = m.splitRows(t, keep); err != nil {
+		return nil, err
+	}
+	m.report.Kept = len(keep)
+	names, err := json.Marshal(m.report.FeatureNames)
+	if err != nil {
+		return nil, err
+	}
+	t.Meta = map[string]string{"pipe.feature_names": string(names)}
+	actions.Digests, err = m.digests()
+	return t, err
+}
+
+func (m *importer) featureName() string {
+	if m.config.FeatureName != "" {
+		return m.config.FeatureName
+	}
+	var names []string
+	for _, f := range m.config.Features {
+		names = append(names, filepath.Base(m.featureFile(f)))
+	}
+	return strings.Join(names, " + ")
+}
+
+func (m *importer) featureFile(f FeatureTable) string {
+	if f.File == "" {
+		return m.config.Outcomes.File
+	}
+	return f.File
+}
+
+// digests returns the sha256 of every file that was read.
+func (m *importer) digests() (map[string]string, error) {
+	files := map[string]string{"outcomes": m.config.Outcomes.File}
+	if m.config.Fees.File != "" {
+		files["fees"] = m.config.Fees.File
+	}
+	for i, f := range m.config.Features {
+		files[fmt.Sprintf("features[%d]", i)] = m.featureFile(f)
+	}
+	digests := make(map[string]string)
+	for _, role := range slices.Sorted(maps.Keys(files)) {
+		parts, _, err := partFiles(files[role])
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			sum, err := fileDigest(part)
+			if err != nil {
+				return nil, err
+			}
+			digests[role+" "+filepath.Base(part)] = sum
+		}
+	}
+	return digests, nil
+}
+
+func fileDigest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// summarise fills in what the report says about the finished tensor.
+func (m *importer) summarise(t *Tensor) {
+	m.report.Splits = make(map[string]int)
+	all := make([]int, t.Len())
+	for n := range all {
+		all[n] = n
+		m.report.Splits[t.Splits[n].String()]++
+	}
+	add := func(name string, rows []int) {
+		if len(rows) == 0 {
+			return
+		}
+		s := Summarize(t, rows, 1)
+		m.report.Constants = append(m.report.Constants, Constants{
+			Split: name, Rows: len(rows), Best: t.Actions.Name(s.Best), BestCost: s.BestCost, Oracle: s.Oracle,
+		})
+	}
+	add("all", all)
+	for s := Train; s <= Test; s++ {
+		add(s.String(), t.Rows(s))
+	}
+}
+
+// walk reads the chosen columns of a table row by row.
+func (m *importer) walk(tab table, columns []string, row func(row int, cells []cell) error) error {
+	if err := tab.choose(columns); err != nil {
+		return err
+	}
+	cells := make([]cell, len(columns))
+	for count := 0; ; count++ {
+		if count%1024 == 0 {
+			if err := m.ctx.Err(); err != nil {
+				return err
+			}
+		}
+		n, err := tab.next(cells)
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err == nil {
+			err = row(n, cells)
+		}
+		if err != nil {
+			return inFile(tab.path(), err)
+		}
+	}
+}
+
+// names numbers strings in the order of their first appearance.
+type names struct {
+	names []string
+	index map[string]int
+}
+
+func newNames() *names { return &names{index: make(map[string]int)} }
+
+// add returns the number of a name. The name is copied when it is new: the
+// reader may have cut it out of a whole line.
+func (s *names) add(name string) int {
+	if i, ok := s.index[name]; ok {
+		return i
+	}
+	name = strings.Clone(name)
+	s.index[name] = len(s.names)
+	s.names = append(s.names, name)
+	return len(s.names) - 1
+}
+
+// textColumn is one text per instance, -1 while it is not known.
+type textColumn struct {
+	name   string
+	values *names
+	at     []int32
+}
+
+func newTextColumn(name string) *textColumn { return &textColumn{name: name, values: newNames()} }
+
+// set notes the text of an instance, which must be the same every time.
+func (c *textColumn) set(n int, text cell) error {
+	for len(c.at) <= n {
+		c.at = append(c.at, -1)
+	}
+	if text.kind == missingCell {
+		return &DataError{Column: c.name, Msg: "is missing"}
+	}
+	v := int32(c.values.add(text.str()))
+	if c.at[n] >= 0 && c.at[n] != v {
+		return &DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
+			quoted(c.values.names[v]), quoted(c.values.names[c.at[n]]))}
+	}
+	c.at[n] = v
+	return nil
+}
+
+// has reports whether the text of an instance is known.
+func (c *textColumn) has(n int) bool { return n < len(c.at) && c.at[n] >= 0 }
+
+func (c *textColumn) pick(rows []int) []string {
+	out := make([]string, len(rows))
+	for i, n := range rows {
+		out[i] = c.values.names[c.at[n]]
+	}
+	return out
+}

@@ -1,0 +1,176 @@
+package costs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// noAdvice is what the absence of advice is called where the data do not name
+// it.
+const noAdvice = "none"
+
+// wanted reports whether an outcome of this expert and advice is kept. It is an
+// error if a list is configured that lacks one of them.
+func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
+	c := m.config
+	missing := ""
+	switch {
+	case expert == "":
+		return false, fmt.Errorf("the expert is missing")
+	case len(c.Experts) > 0 && !slices.Contains(c.Experts, expert):
+		missing = fmt.Sprintf("expert %s is not listed", quoted(expert))
+	case hasAdvice && advice != "" && len(c.Advice) > 0 && !slices.Contains(c.Advice, advice):
+		missing = fmt.Sprintf("advice %s is not listed", quoted(advice))
+	}
+	if missing != "" && !c.IgnoreUnlisted {
+		return false, fmt.Errorf("%s; experts are %v, advice %v", missing, c.Experts, c.Advice)
+	}
+	return missing == "", nil
+}
+
+// actions returns the action set and, per action, the number of its outcomes in
+// the order of appearance, -1 for none.
+func (m *importer) actions() (*Actions, []int, error) {
+	o := m.outcomes
+	experts := m.config.Experts
+	if len(experts) == 0 {
+		experts = o.experts.names
+	}
+	advice, err := m.adviceOrder()
+	if err != nil {
+		return nil, nil, err
+	}
+	a := &Actions{}
+	for _, name := range experts {
+		a.Experts = append(a.Experts, Expert{Name: name})
+	}
+	for _, name := range advice {
+		a.Advice = append(a.Advice, Advice{Name: name})
+	}
+	if err := m.setFees(a); err != nil {
+		return nil, nil, err
+	}
+	for _, u := range m.config.Unavailable {
+		p := Pair{a.ExpertIndex(u.Expert), a.AdviceIndex(u.Advice)}
+		if p.Expert < 0 || p.Advice < 0 {
+			return nil, nil, fmt.Errorf("unavailable pair %q with %q names no known expert or advice", u.Expert, u.Advice)
+		}
+		a.Unavailable = append(a.Unavailable, p)
+	}
+	if err := a.Validate(); err != nil {
+		return nil, nil, err
+	}
+	return a, m.appearance(a), nil
+}
+
+// appearance maps every action to the number of its outcomes. An advice without
+// a name is the absence of advice.
+func (m *importer) appearance(a *Actions) []int {
+	o := m.outcomes
+	order := make([]int, a.Len())
+	for i := range order {
+		j, k := a.Pair(i)
+		expert, ok := o.experts.index[a.Experts[j].Name]
+		level, ok2 := o.advice.index[a.Advice[k].Name]
+		if k == 0 && !ok2 {
+			level, ok2 = o.advice.index[""]
+		}
+		order[i] = -1
+		if ok && ok2 {
+			order[i] = expert*len(o.advice.names) + level
+		}
+	}
+	return order
+}
+
+// adviceOrder puts the absence of advice first.
+func (m *importer) adviceOrder() ([]string, error) {
+	seen := m.outcomes.advice
+	_, unnamed := seen.index[""]
+	none := m.config.None
+	if len(m.config.Advice) > 0 {
+		none = m.config.Advice[0]
+	}
+	switch _, named := seen.index[noAdvice]; {
+	case none == "" && (named || unnamed):
+		none = noAdvice
+	case none == "":
+		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", listed(seen.names, 12), noAdvice)
+	}
+	if _, named := seen.index[none]; named && unnamed {
+		return nil, fmt.Errorf("outcomes without a name of advice and outcomes with advice %q are both there", none)
+	}
+	if len(m.config.Advice) > 0 {
+		return m.config.Advice, nil
+	}
+	if _, named := seen.index[none]; !named && !unnamed {
+		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, listed(seen.names, 12))
+	}
+	order := []string{none}
+	for _, name := range seen.names {
+		if name != none && name != "" {
+			order = append(order, name)
+		}
+	}
+	return order, nil
+}
+
+// setFees takes the fees from the file and from the configuration.
+func (m *importer) setFees(a *Actions) error {
+	f := m.config.Fees
+	if f.File == "" && f.Experts == nil && f.Advice == nil {
+		return nil
+	}
+	var file struct {
+		Experts map[string]*float64 `json:"experts"`
+		Advice  map[string]*float64 `json:"advice"`
+	}
+	if f.File != "" {
+		b, err := os.ReadFile(f.File)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(b, &file); err != nil {
+			return &DataError{File: f.File, Msg: "is no table of fees", Err: err}
+		}
+	}
+	for name := range f.Experts {
+		if a.ExpertIndex(name) < 0 {
+			return fmt.Errorf("fees.experts names %q, which is no expert", name)
+		}
+	}
+	for name := range f.Advice {
+		if a.AdviceIndex(name) < 0 {
+			return fmt.Errorf("fees.advice names %q, which is no advice", name)
+		}
+	}
+	for j := range a.Experts {
+		e := &a.Experts[j]
+		if !lookupFee(&e.Fee, e.Name, f.Experts, file.Experts) {
+			return fmt.Errorf("expert %q has no fee", e.Name)
+		}
+	}
+	for k := range a.Advice {
+		v := &a.Advice[k]
+		if !lookupFee(&v.Fee, v.Name, f.Advice, file.Advice) && k > 0 {
+			return fmt.Errorf("advice %q has no fee", v.Name)
+		}
+	}
+	return nil
+}
+
+// lookupFee takes the fee from the first table that names it. A null in the
+// file names nothing.
+func lookupFee(fee *float64, name string, inline map[string]float64, file map[string]*float64) bool {
+	if v, ok := inline[name]; ok {
+		*fee = v
+		return true
+	}
+	if v := file[name]; v != nil {
+		*fee = *v
+		return true
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+package costs
+
+import (
+	"fmt"
+	"strings"
+)
+
+// shownMissing is how many ids or cells an error or a report lists.
+const shownMissing = 5
+
+// complete returns the instances that have everything. Without
+// DropIncomplete anything that is missing is an error that counts it.
+func (m *importer) complete(a *Actions, order []int) ([]int, error) {
+	var keep []int
+	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label or a split"}
+	var firstCells []string
+	mask := a.Mask()
+	columns := make([]*outcomeColumn, len(order))
+	for i := range order {
+		columns[i] = m.outcomes.column(order[i])
+	}
+	for n, id := range m.outcomes.ids.names {
+		missing := 0
+		for i, c := range columns {
+			switch have := c.has(n); {
+			case have && !mask[i]:
+				return nil, &DataError{File: m.config.Outcomes.File,
+					Msg: fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", quoted(id), a.Name(i))}
+			case !have && mask[i]:
+				missing++
+				if len(firstCells) < shownMissing {
+					firstCells = append(firstCells, fmt.Sprintf("%s %s", quoted(id), a.Name(i)))
+				}
+			}
+		}
+		m.report.MissingCells += missing
+		switch {
+		case missing > 0:
+			cells.add(id)
+		case !m.hasFeatures(n):
+			features.add(id)
+		case m.labels != nil && !m.labels.has(n) || m.splits != nil && !m.splits.has(n):
+			texts.add(id)
+		default:
+			keep = append(keep, n)
+		}
+	}
+	for _, g := range []gap{cells, features, texts} {
+		if g.count > 0 {
+			m.report.Dropped = append(m.report.Dropped, Dropped{Reason: "without " + g.what, Count: g.count, First: g.first})
+		}
+	}
+	return keep, m.incomplete(keep, firstCells)
+}
+
+// gap counts instances that lack something.
+type gap struct {
+	what  string
+	count int
+	first []string
+}
+
+func (g *gap) add(id string) {
+	if g.count++; g.count <= shownMissing {
+		g.first = append(g.first, id)
+	}
+}
+
+// incomplete makes the error of what is missing, nil if it may be.
+func (m *importer) incomplete(keep []int, firstCells []string) error {
+	if len(m.report.Dropped) == 0 || m.config.DropIncomplete && len(keep) > 0 {
+		return nil
+	}
+	var parts []string
+	for _, d := range m.report.Dropped {
+		part := fmt.Sprintf("%d of %d instances are %s (%s", d.Count, m.report.Instances, d.Reason, listed(d.First, shownMissing))
+		if d.Count > len(d.First) {
+			part += ", ..."
+		}
+		parts = append(parts, part+")")
+	}
+	msg := strings.Join(parts, "; ")
+	if m.report.MissingCells > 0 {
+		msg += fmt.Sprintf("; %d cells are missing, first %s", m.report.MissingCells, strings.Join(firstCells, ", "))
+	}
+	if m.config.DropIncomplete {
+		msg += "; nothing is left"
+	} else {
+		msg += "; drop_incomplete leaves such instances out"
+	}
+	return &DataError{File: m.config.Outcomes.File, Msg: msg}
+}

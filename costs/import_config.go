@@ -1,0 +1,223 @@
+package costs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ImportConfig says how a foreign outcome table becomes a cost tensor. Start
+// from DefaultImportConfig; see docs/import.md.
+type ImportConfig struct {
+	Outcomes OutcomeTable `yaml:"outcomes"`
+	// Experts and Advice fix the order; if empty it is that of first appearance,
+	// with the absence of advice moved to the front. A name in the data that is
+	// not listed is an error, or with IgnoreUnlisted a row that is left out.
+	Experts        []string `yaml:"experts"`
+	Advice         []string `yaml:"advice"`
+	IgnoreUnlisted bool     `yaml:"ignore_unlisted"`
+	// None is the name of the advice that is the absence of advice. If it is
+	// empty that is the first one of Advice, else the one called "none".
+	None string `yaml:"none"`
+	// Unavailable lists the pairs that do not exist.
+	Unavailable []PairName     `yaml:"unavailable"`
+	Fees        FeeTable       `yaml:"fees"`
+	Features    []FeatureTable `yaml:"features"`
+	// FeatureName is what the features are called in the tensor; if empty, the
+	// names of their files.
+	FeatureName string    `yaml:"feature_name"`
+	Split       SplitRule `yaml:"split"`
+	// DropIncomplete leaves out instances without an outcome for every pair, or
+	// without features, and counts them. Otherwise they are an error.
+	DropIncomplete bool `yaml:"drop_incomplete"`
+}
+
+// PairName names a pair by its expert and advice.
+type PairName struct {
+	Expert string `yaml:"expert"`
+	Advice string `yaml:"advice"`
+}
+
+// OutcomeTable is a CSV, JSONL (each also gzipped) or Parquet file with what
+// the experts did. In long form it has one row per instance and pair. In wide
+// form, if Wide names pairs, it has one row per instance.
+type OutcomeTable struct {
+	File    string         `yaml:"file"`
+	Columns OutcomeColumns `yaml:"columns"`
+	// ScoreRange is the worst and the best score: a score becomes the loss
+	// (best-score)/(best-worst). Without it a score lies in [0, 1] and becomes
+	// 1-score.
+	ScoreRange []float64 `yaml:"score_range"`
+	Wide       WideForm  `yaml:"wide"`
+}
+
+// OutcomeColumns maps our words to column names. In long form exactly one of
+// Loss, Correct and Score is set; Advice may be empty, and then nobody gets any.
+type OutcomeColumns struct {
+	ID         string `yaml:"id"`
+	Expert     string `yaml:"expert"`
+	Advice     string `yaml:"advice"`
+	Loss       string `yaml:"loss"`
+	Correct    string `yaml:"correct"`
+	Score      string `yaml:"score"`
+	Fee        string `yaml:"fee"`
+	Prediction string `yaml:"prediction"`
+	Label      string `yaml:"label"`
+	Split      string `yaml:"split"`
+}
+
+// WideForm lists the columns of a table that has one row per instance.
+type WideForm struct {
+	Value string       `yaml:"value"` // what the columns hold: loss, correct or score
+	Pairs []WideColumn `yaml:"pairs"`
+}
+
+// WideColumn is one pair of a wide table. An empty advice is no advice.
+type WideColumn struct {
+	Expert     string `yaml:"expert"`
+	Advice     string `yaml:"advice"`
+	Column     string `yaml:"column"`
+	Fee        string `yaml:"fee"`
+	Prediction string `yaml:"prediction"`
+}
+
+// FeeTable gives the fees: a JSON file {"experts": {NAME: FEE}, "advice":
+// {NAME: FEE}}, or the same inline, which wins where both name somebody. With
+// neither, everything is free; otherwise every expert and every advice but the
+// absent one needs a fee.
+type FeeTable struct {
+	File    string             `yaml:"file"`
+	Experts map[string]float64 `yaml:"experts"`
+	Advice  map[string]float64 `yaml:"advice"`
+}
+
+// FeatureTable is a table with one row per instance, joined by id.
+type FeatureTable struct {
+	File string `yaml:"file"` // empty: the outcome table itself, in wide form
+	ID   string `yaml:"id"`
+	// Columns are numeric ones: names, globs such as "px*", or ranges such as
+	// "px0..px47" in the order of the file. Globs and ranges leave out the
+	// columns that have another use here.
+	Columns []string `yaml:"columns"`
+	// List is a column with a list of numbers.
+	List string `yaml:"list"`
+	// Length are text columns of which the length in characters is a feature.
+	Length []string `yaml:"length"`
+	// Categorical columns become one feature per value, 1 where it is the
+	// instance's and 0 elsewhere, in the order of the sorted values.
+	Categorical []string `yaml:"categorical"`
+	Label       string   `yaml:"label"`
+	Split       string   `yaml:"split"`
+}
+
+// SplitRule says which instances are held out, where no table has a split
+// column.
+type SplitRule struct {
+	Validation float64 `yaml:"validation"` // share of the instances
+	Test       float64 `yaml:"test"`
+	Seed       uint64  `yaml:"seed"`
+	Stratify   bool    `yaml:"stratify"` // the same shares of every label, if there are labels
+	// Names maps the values of a split column to train, val and test; values
+	// that are not listed must be one of the three.
+	Names map[string]string `yaml:"names"`
+}
+
+// DefaultImportConfig holds out a quarter for validation, stratified by label,
+// with seed 0.
+func DefaultImportConfig() ImportConfig {
+	return ImportConfig{Split: SplitRule{Validation: 0.25, Stratify: true}}
+}
+
+// Validate reports every problem of the configuration at once.
+func (c *ImportConfig) Validate() error {
+	var problems []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	add(c.Outcomes.File == "", "outcomes.file is empty")
+	add(c.Outcomes.Columns.ID == "", "outcomes.columns.id is empty")
+	if len(c.Outcomes.Wide.Pairs) > 0 {
+		c.checkWide(add)
+	} else {
+		c.checkLong(add)
+	}
+	if r := c.Outcomes.ScoreRange; r != nil {
+		add(len(r) != 2 || !(r[0] != r[1]), "outcomes.score_range is the worst and the best score, not %v", r)
+	}
+	add(len(c.Advice) > 0 && c.None != "" && c.Advice[0] != c.None,
+		"advice starts with %q, but none is %q; the absence of advice comes first", first(c.Advice), c.None)
+	add(c.IgnoreUnlisted && len(c.Experts) == 0 && len(c.Advice) == 0, "ignore_unlisted needs a list of experts or advice")
+	add(len(c.Features) == 0, "features is empty")
+	c.checkFeatures(add)
+	s := c.Split
+	add(!(s.Validation >= 0 && s.Test >= 0 && s.Validation+s.Test < 1),
+		"split holds out %v and %v of the instances; together that must leave some", s.Validation, s.Test)
+	for from, to := range s.Names {
+		_, err := ParseSplit(to)
+		add(err != nil, "split.names: %q: %v", from, err)
+	}
+	return errors.Join(problems...)
+}
+
+func first(s []string) string {
+	if len(s) == 0 {
+		return ""
+	}
+	return s[0]
+}
+
+func (c *ImportConfig) checkLong(add func(bool, string, ...any)) {
+	o := c.Outcomes.Columns
+	add(o.Expert == "", "outcomes.columns.expert is empty (a table in wide form lists outcomes.wide.pairs)")
+	add(c.Outcomes.Wide.Value != "", "outcomes.wide.value is set, but outcomes.wide.pairs is empty")
+	values := 0
+	for _, name := range []string{o.Loss, o.Correct, o.Score} {
+		if name != "" {
+			values++
+		}
+	}
+	add(values != 1, "exactly one of outcomes.columns.loss, correct and score is needed, not %d", values)
+	add(c.Outcomes.ScoreRange != nil && o.Score == "", "outcomes.score_range needs outcomes.columns.score")
+}
+
+func (c *ImportConfig) checkWide(add func(bool, string, ...any)) {
+	o, w := c.Outcomes.Columns, c.Outcomes.Wide
+	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "",
+		"a table in wide form has only id, label and split in outcomes.columns")
+	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
+		"outcomes.wide.value is %q; it is one of loss, correct and score", w.Value)
+	add(c.Outcomes.ScoreRange != nil && w.Value != "score", "outcomes.score_range needs outcomes.wide.value score")
+	seen := make(map[PairName]bool)
+	for i, p := range w.Pairs {
+		add(p.Expert == "" || p.Column == "", "outcomes.wide.pairs[%d] needs expert and column", i)
+		name := PairName{p.Expert, p.Advice}
+		add(seen[name], "outcomes.wide.pairs[%d]: expert %q with advice %q is there twice", i, p.Expert, p.Advice)
+		seen[name] = true
+		add((p.Fee == "") != (w.Pairs[0].Fee == ""), "outcomes.wide.pairs[%d]: either all pairs have a fee or none", i)
+		add((p.Prediction == "") != (w.Pairs[0].Prediction == ""), "outcomes.wide.pairs[%d]: either all pairs have a prediction or none", i)
+	}
+}
+
+func (c *ImportConfig) checkFeatures(add func(bool, string, ...any)) {
+	labels, splits := 0, 0
+	count := func(label, split string) {
+		if label != "" {
+			labels++
+		}
+		if split != "" {
+			splits++
+		}
+	}
+	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split)
+	for i, f := range c.Features {
+		count(f.Label, f.Split)
+		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
+		add(f.ID == "", "features[%d].id is empty", i)
+		add(len(f.Columns)+len(f.Length)+len(f.Categorical) == 0 && f.List == "" && f.Label == "" && f.Split == "",
+			"features[%d] takes no column", i)
+	}
+	add(labels > 1, "label is taken from %d places", labels)
+	add(splits > 1, "split is taken from %d places", splits)
+}

@@ -1,0 +1,275 @@
+package costs
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// featureBlock holds the features that one table gives, by instance.
+type featureBlock struct {
+	numbers     []string      // names of the columns of values
+	values      []float32     // instances x len(numbers)
+	categorical []*textColumn // one-hot at the end
+	there       []bool        // whether an instance has a complete row
+}
+
+func (m *importer) hasFeatures(n int) bool {
+	for _, b := range m.features {
+		if !b.there[n] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *importer) readFeatures() error {
+	for i := range m.config.Features {
+		f := &m.config.Features[i]
+		tab, err := openTable(m.featureFile(*f))
+		if err != nil {
+			return err
+		}
+		block, err := m.readFeatureTable(tab, f)
+		tab.close()
+		if err != nil {
+			return err
+		}
+		m.features = append(m.features, block)
+	}
+	return nil
+}
+
+// featureRow says where the parts of a row of features are.
+type featureRow struct {
+	id, list          int
+	columns, lengths  []int
+	categories        []int
+	names             []string // of all chosen columns
+	width, listLength int      // listLength is -1 until the first row
+}
+
+func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, error) {
+	columns, err := f.matchColumns(tab)
+	if err != nil {
+		return nil, err
+	}
+	var set columnSet
+	row := featureRow{id: set.want(f.ID), list: set.want(f.List), listLength: -1}
+	b := &featureBlock{there: make([]bool, len(m.outcomes.ids.names))}
+	for _, name := range columns {
+		row.columns = append(row.columns, set.want(name))
+		b.numbers = append(b.numbers, name)
+	}
+	for _, name := range f.Length {
+		row.lengths = append(row.lengths, set.want(name))
+		b.numbers = append(b.numbers, "length of "+name)
+	}
+	for _, name := range f.Categorical {
+		row.categories = append(row.categories, set.want(name))
+		b.categorical = append(b.categorical, newTextColumn(name))
+	}
+	texts := m.instanceTexts(&set, f.Label, f.Split)
+	row.names = set.names
+	seen := make([]bool, len(b.there))
+	err = m.walk(tab, set.names, func(line int, cells []cell) error {
+		if cells[row.id].kind == missingCell {
+			return &DataError{Row: line, Column: f.ID, Msg: "is missing"}
+		}
+		n, ok := m.outcomes.ids.index[cells[row.id].str()]
+		if !ok {
+			m.report.UnusedRows++
+			return nil
+		}
+		if seen[n] {
+			return &DataError{Row: line, Column: f.ID, Msg: quoted(cells[row.id].str()) + " is there already"}
+		}
+		seen[n] = true
+		if row.listLength < 0 {
+			if row.list >= 0 && cells[row.list].kind == missingCell {
+				return nil // incomplete, and it does not tell the length
+			}
+			if err := row.fixWidth(b, f, cells, len(b.there)); err != nil {
+				return shiftedTo(err, line)
+			}
+		}
+		if err := texts(n, cells); err != nil {
+			return shiftedTo(err, line)
+		}
+		return shiftedTo(row.read(b, n, cells), line)
+	})
+	return b, err
+}
+
+// fixWidth learns the length of the list column from the first row.
+func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []cell, instances int) error {
+	r.listLength = 0
+	if r.list >= 0 {
+		list, err := cells[r.list].floats()
+		if err != nil {
+			return &DataError{Column: f.List, Err: err}
+		}
+		r.listLength = len(list)
+		for i := range list {
+			b.numbers = append(b.numbers, fmt.Sprintf("%s[%d]", f.List, i))
+		}
+	}
+	r.width = len(b.numbers)
+	b.values = make([]float32, instances*r.width)
+	return nil
+}
+
+// read takes one row. An instance with an empty field stays incomplete; a field
+// that is no number is an error.
+func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
+	dst := b.values[n*r.width : (n+1)*r.width]
+	complete := true
+	for _, at := range r.columns {
+		if cells[at].kind == missingCell {
+			complete, dst = false, dst[1:]
+			continue
+		}
+		v, err := cells[at].flagOrFloat()
+		if err != nil {
+			return &DataError{Column: r.names[at], Err: err}
+		}
+		dst[0], dst = float32(v), dst[1:]
+	}
+	for _, at := range r.lengths {
+		v, err := cells[at].length()
+		if err != nil {
+			return &DataError{Column: r.names[at], Err: err}
+		}
+		dst[0], dst = float32(v), dst[1:]
+	}
+	if r.list >= 0 && cells[r.list].kind == missingCell {
+		complete = false
+	} else if r.list >= 0 {
+		list, err := cells[r.list].floats()
+		if err == nil && len(list) != r.listLength {
+			err = fmt.Errorf("list has %d values, expected %d", len(list), r.listLength)
+		}
+		if err != nil {
+			return &DataError{Column: r.names[r.list], Err: err}
+		}
+		copy(dst, list)
+	}
+	for i, at := range r.categories {
+		if cells[at].kind == missingCell {
+			complete = false
+		} else if err := b.categorical[i].set(n, cells[at]); err != nil {
+			return err
+		}
+	}
+	b.there[n] = complete
+	return nil
+}
+
+// flagOrFloat is float, and 0 or 1 for a truth value.
+func (c *cell) flagOrFloat() (float64, error) {
+	if c.kind == textCell && (c.text == "true" || c.text == "false") {
+		return c.flag()
+	}
+	return c.float()
+}
+
+// matchColumns expands names, globs and ranges.
+func (f *FeatureTable) matchColumns(tab table) ([]string, error) {
+	have := tab.names()
+	used := append([]string{f.ID, f.List, f.Label, f.Split}, f.Length...)
+	used = append(used, f.Categorical...)
+	var columns []string
+	for _, pattern := range f.Columns {
+		found, err := matchPattern(have, pattern, used)
+		if err != nil {
+			return nil, inFile(tab.path(), err)
+		}
+		for _, name := range found {
+			if slices.Contains(columns, name) {
+				return nil, &DataError{File: tab.path(), Column: name, Msg: "is taken as a feature twice"}
+			}
+			columns = append(columns, name)
+		}
+	}
+	return columns, nil
+}
+
+func matchPattern(have []string, pattern string, used []string) ([]string, error) {
+	if slices.Contains(have, pattern) {
+		return []string{pattern}, nil
+	}
+	var found []string
+	from, to, isRange := strings.Cut(pattern, "..")
+	switch {
+	case isRange:
+		a, b := slices.Index(have, from), slices.Index(have, to)
+		if a < 0 || b < a {
+			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + listed(have, 12)}
+		}
+		found = slices.Clone(have[a : b+1])
+	default:
+		for _, name := range have {
+			ok, err := path.Match(pattern, name)
+			if err != nil {
+				return nil, &DataError{Column: pattern, Msg: "is no pattern", Err: err}
+			}
+			if ok {
+				found = append(found, name)
+			}
+		}
+	}
+	found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(used, name) })
+	if len(found) == 0 {
+		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + listed(have, 12)}
+	}
+	return found, nil
+}
+
+// joinFeatures puts the blocks side by side for the kept instances. A category
+// becomes a column only if a kept instance has it.
+func joinFeatures(blocks []*featureBlock, keep []int) (features []float32, dim int, names []string) {
+	levels := make([][][]int32, len(blocks))
+	for i, b := range blocks {
+		names = append(names, b.numbers...)
+		for _, c := range b.categorical {
+			sorted := c.sortedLevels(keep)
+			levels[i] = append(levels[i], sorted)
+			for _, v := range sorted {
+				names = append(names, c.name+"="+c.values.names[v])
+			}
+		}
+	}
+	dim = len(names)
+	features = make([]float32, len(keep)*dim)
+	for row, n := range keep {
+		dst := features[row*dim : (row+1)*dim]
+		for i, b := range blocks {
+			width := len(b.numbers)
+			copy(dst, b.values[n*width:(n+1)*width])
+			dst = dst[width:]
+			for j, c := range b.categorical {
+				dst[slices.Index(levels[i][j], c.at[n])] = 1
+				dst = dst[len(levels[i][j]):]
+			}
+		}
+	}
+	return features, dim, names
+}
+
+// sortedLevels returns the numbers of the values that occur in the rows, in the
+// order of the values.
+func (c *textColumn) sortedLevels(rows []int) []int32 {
+	occurs := make([]bool, len(c.values.names))
+	for _, n := range rows {
+		occurs[c.at[n]] = true
+	}
+	var levels []int32
+	for v, ok := range occurs {
+		if ok {
+			levels = append(levels, int32(v))
+		}
+	}
+	slices.SortFunc(levels, func(a, b int32) int { return strings.Compare(c.values.names[a], c.values.names[b]) })
+	return levels
+}

@@ -1,0 +1,322 @@
+package costs
+
+import (
+	"fmt"
+	"math"
+)
+
+// outcomes are the cells read so far, one column per pair seen. Instances are
+// numbered as they appear.
+type outcomes struct {
+	ids     *names
+	experts *names
+	advice  *names
+	pairs   map[Pair]*outcomeColumn // by number in experts and advice
+	texts   *names                  // predictions
+	fees    bool
+	texted  bool
+}
+
+// outcomeColumn holds one pair's cells by instance. A loss that has not come
+// is NaN, which no loss can be.
+type outcomeColumn struct {
+	loss []float32
+	fee  []float32
+	text []int32
+}
+
+func newOutcomes(fees, texted bool) *outcomes {
+	return &outcomes{
+		ids: newNames(), experts: newNames(), advice: newNames(), texts: newNames(),
+		pairs: make(map[Pair]*outcomeColumn), fees: fees, texted: texted,
+	}
+}
+
+// put stores a cell and reports whether the place was free.
+func (o *outcomes) put(n int, p Pair, loss, fee float64, text string) bool {
+	c := o.pairs[p]
+	if c == nil {
+		c = &outcomeColumn{}
+		o.pairs[p] = c
+	}
+	for len(c.loss) <= n {
+		c.loss = append(c.loss, float32(math.NaN()))
+	}
+	if l := c.loss[n]; l == l {
+		return false
+	}
+	c.loss[n] = float32(loss)
+	if o.fees {
+		c.fee = grown(c.fee, n)
+		c.fee[n] = float32(fee)
+	}
+	if o.texted {
+		c.text = grown(c.text, n)
+		c.text[n] = int32(o.texts.add(text))
+	}
+	return true
+}
+
+func grown[T any](s []T, n int) []T {
+	for len(s) <= n {
+		var zero T
+		s = append(s, zero)
+	}
+	return s
+}
+
+// has reports whether the cell of instance n is there.
+func (c *outcomeColumn) has(n int) bool {
+	return c != nil && n < len(c.loss) && c.loss[n] == c.loss[n]
+}
+
+// fill copies the cells of the kept instances into t. The pair of action i has
+// the number order[i] = expert*levels+advice in the order of appearance, or -1
+// if it never appeared.
+func (o *outcomes) fill(t *Tensor, order []int, keep []int) {
+	a := len(order)
+	t.Loss = make([]float32, len(keep)*a)
+	if o.fees {
+		t.Fee = make([]float32, len(keep)*a)
+	}
+	if o.texted {
+		t.Predictions = make([]string, len(keep)*a)
+	}
+	for i := range order {
+		c := o.column(order[i])
+		for row, n := range keep {
+			if !c.has(n) {
+				t.Loss[row*a+i] = float32(math.NaN())
+				continue
+			}
+			t.Loss[row*a+i] = c.loss[n]
+			if o.fees {
+				t.Fee[row*a+i] = c.fee[n]
+			}
+			if o.texted {
+				t.Predictions[row*a+i] = o.texts.names[c.text[n]]
+			}
+		}
+	}
+}
+
+func (o *outcomes) column(number int) *outcomeColumn {
+	if number < 0 {
+		return nil
+	}
+	levels := len(o.advice.names)
+	return o.pairs[Pair{number / levels, number % levels}]
+}
+
+// readOutcomes reads the outcome table in either form.
+func (m *importer) readOutcomes() (*outcomes, error) {
+	tab, err := openTable(m.config.Outcomes.File)
+	if err != nil {
+		return nil, err
+	}
+	defer tab.close()
+	if len(m.config.Outcomes.Wide.Pairs) > 0 {
+		return m.readWide(tab)
+	}
+	return m.readLong(tab)
+}
+
+// columnSet collects the columns to choose and where each will be.
+type columnSet struct {
+	names []string
+}
+
+// want returns the position of a column, -1 for the empty name.
+func (s *columnSet) want(name string) int {
+	if name == "" {
+		return -1
+	}
+	for i, have := range s.names {
+		if have == name {
+			return i
+		}
+	}
+	s.names = append(s.names, name)
+	return len(s.names) - 1
+}
+
+func (m *importer) readLong(tab table) (*outcomes, error) {
+	c := m.config.Outcomes.Columns
+	o := newOutcomes(c.Fee != "", c.Prediction != "")
+	var set columnSet
+	id, expert, advice := set.want(c.ID), set.want(c.Expert), set.want(c.Advice)
+	value, valueName := set.want(c.Loss+c.Correct+c.Score), c.Loss+c.Correct+c.Score
+	fee, prediction := set.want(c.Fee), set.want(c.Prediction)
+	toLoss := m.lossOf(map[bool]string{true: "correct", false: "score"}[c.Correct != ""])
+	if c.Loss != "" {
+		toLoss = m.lossOf("loss")
+	}
+	texts := m.instanceTexts(&set, c.Label, c.Split)
+	err := m.walk(tab, set.names, func(row int, cells []cell) error {
+		m.report.OutcomeRows++
+		name := cells[expert].str()
+		level := ""
+		if advice >= 0 {
+			level = cells[advice].str()
+		}
+		switch keep, err := m.wanted(name, level, advice >= 0); {
+		case err != nil:
+			return &DataError{Row: row, Err: err}
+		case !keep:
+			m.report.IgnoredRows++
+			return nil
+		}
+		if cells[id].kind == missingCell {
+			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
+		}
+		n := o.ids.add(cells[id].str())
+		p := Pair{o.experts.add(name), o.advice.add(level)}
+		if err := texts(n, cells); err != nil {
+			return shiftedTo(err, row)
+		}
+		if cells[value].kind == missingCell {
+			return nil // counted with the cells that are not there at all
+		}
+		return m.store(o, n, p, outcomeCells{row, cells, value, fee, prediction, valueName, c.Fee}, toLoss)
+	})
+	return o, err
+}
+
+// outcomeCells says where one outcome is in a row.
+type outcomeCells struct {
+	row                    int
+	cells                  []cell
+	value, fee, prediction int
+	valueName, feeName     string
+}
+
+// store checks one outcome and puts it into its place.
+func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss func(*cell) (float64, error)) error {
+	loss, err := toLoss(&at.cells[at.value])
+	if err != nil {
+		return &DataError{Row: at.row, Column: at.valueName, Err: err}
+	}
+	fee, text := 0.0, ""
+	if at.fee >= 0 {
+		if fee, err = at.cells[at.fee].float(); err == nil && fee < 0 {
+			err = fmt.Errorf("is %v; a fee is not negative", fee)
+		}
+		if err != nil {
+			return &DataError{Row: at.row, Column: at.feeName, Err: err}
+		}
+	}
+	if at.prediction >= 0 {
+		text = at.cells[at.prediction].str()
+	}
+	if !o.put(n, p, loss, fee, text) {
+		return &DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is there already",
+			quoted(o.ids.names[n]), quoted(o.experts.names[p.Expert]), quoted(o.advice.names[p.Advice]))}
+	}
+	return nil
+}
+
+// lossOf returns the conversion of a kind of value to a loss.
+func (m *importer) lossOf(kind string) func(*cell) (float64, error) {
+	switch kind {
+	case "loss":
+		return (*cell).float
+	case "correct":
+		return func(c *cell) (float64, error) {
+			v, err := c.flag()
+			return 1 - v, err
+		}
+	}
+	worst, best := 0.0, 1.0
+	if r := m.config.Outcomes.ScoreRange; r != nil {
+		worst, best = r[0], r[1]
+	}
+	return func(c *cell) (float64, error) {
+		v, err := c.float()
+		loss := (best - v) / (best - worst)
+		if err == nil && !(loss >= 0 && loss <= 1) {
+			err = fmt.Errorf("is %v, outside %v to %v; a score_range can say otherwise", v, worst, best)
+		}
+		return loss, err
+	}
+}
+
+// instanceTexts prepares the label and split columns of a table. The function
+// it returns notes them for instance n.
+func (m *importer) instanceTexts(set *columnSet, label, split string) func(n int, cells []cell) error {
+	l, s := set.want(label), set.want(split)
+	if l >= 0 {
+		m.labels = newTextColumn(label)
+	}
+	if s >= 0 {
+		m.splits = newTextColumn(split)
+	}
+	labels, splits := m.labels, m.splits
+	return func(n int, cells []cell) error {
+		if l >= 0 {
+			if err := labels.set(n, cells[l]); err != nil {
+				return err
+			}
+		}
+		if s >= 0 {
+			return splits.set(n, cells[s])
+		}
+		return nil
+	}
+}
+
+func shiftedTo(err error, row int) error {
+	if data, ok := err.(*DataError); ok {
+		data.Row = row
+	}
+	return err
+}
+
+func (m *importer) readWide(tab table) (*outcomes, error) {
+	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
+	o := newOutcomes(pairs[0].Fee != "", pairs[0].Prediction != "")
+	var set columnSet
+	id := set.want(c.ID)
+	at := make([]outcomeCells, len(pairs))
+	who := make([]Pair, len(pairs))
+	for i, p := range pairs {
+		keep, err := m.wanted(p.Expert, p.Advice, true)
+		if err != nil {
+			return nil, err
+		}
+		if !keep {
+			who[i].Expert = -1
+			continue
+		}
+		who[i] = Pair{o.experts.add(p.Expert), o.advice.add(p.Advice)}
+		at[i] = outcomeCells{
+			value: set.want(p.Column), fee: set.want(p.Fee), prediction: set.want(p.Prediction),
+			valueName: p.Column, feeName: p.Fee,
+		}
+	}
+	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
+	texts := m.instanceTexts(&set, c.Label, c.Split)
+	err := m.walk(tab, set.names, func(row int, cells []cell) error {
+		m.report.OutcomeRows++
+		if cells[id].kind == missingCell {
+			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
+		}
+		n := o.ids.add(cells[id].str())
+		if n != m.report.OutcomeRows-1 {
+			return &DataError{Row: row, Column: c.ID, Msg: quoted(cells[id].str()) + " is there already"}
+		}
+		if err := texts(n, cells); err != nil {
+			return shiftedTo(err, row)
+		}
+		for i, where := range at {
+			if who[i].Expert < 0 || cells[where.value].kind == missingCell {
+				continue
+			}
+			where.row, where.cells = row, cells
+			if err := m.store(o, n, who[i], where, toLoss); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return o, err
+}
