@@ -37,3 +37,8 @@ require (
 	google.golang.org/protobuf v1.36.12
 	pgregory.net/rapid v1.3.0
 )
+
+require (
+	github.com/google/renameio/v2 v2.0.2 // indirect
+	golang.org/x/tools v0.36.0 // indirect
+)

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pipe/pipeline"
+)
+
+const benchText = `Bench runs a benchmark and prints its report. With --out it leaves the report as report.html (one self-contained page),
+report.md, report.csv and report.json in that folder, beside the figures.
+
+The benchmarks:
+`
+
+const benchExamples = `  pipe bench synthetic --out out/synthetic
+  pipe bench synthetic --json | jq '.rows[] | {method, true_loss_mean}'`
+
+func benchCommand(a *app) *cobra.Command {
+	var o pipeline.BenchOptions
+	var about strings.Builder
+	var names []string
+	for _, b := range pipeline.Benchmarks() {
+		about.WriteString("  " + b.Name + "  " + b.About + "\n")
+		names = append(names, b.Name)
+	}
+	c := &cobra.Command{
+		Use:       "bench NAME",
+		Short:     "Run a benchmark and report",
+		Long:      benchText + about.String(),
+		Example:   benchExamples,
+		Args:      oneArg("the name of a benchmark"),
+		ValidArgs: names,
+		RunE:      func(c *cobra.Command, args []string) error { return runBench(c, a, args[0], o) },
+	}
+	c.Flags().StringVar(&o.Config, "config", "", "YAML file with the benchmark's settings")
+	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
+	return c
+}
+
+func runBench(c *cobra.Command, a *app, name string, o pipeline.BenchOptions) error {
+	o.Runtime = a.runtime()
+	r, err := pipeline.Bench(c.Context(), name, o, a.progress())
+	if err != nil {
+		return err
+	}
+	if o.Out != "" {
+		a.say("report in %s", filepath.Join(o.Out, "report.html"))
+	}
+	return a.print(r)
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"pipe/pipeline"
+)
+
+const costsText = `Costs runs every expert under every advice over every instance that the configuration lists, and writes what each
+pair lost: the cost tensor that pipe train learns from.
+
+What is done is kept beside the output, in OUT.work: after an interruption of any kind the same command goes on where
+it was, and the result is the same to the byte. Changed inputs are refused by name; --restart starts over. New fees
+are no change: they are written into a finished tensor without asking anybody again.`
+
+const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out out/cifar10
+  pipe costs --config experts.yaml --out costs.parquet --json
+  pipe costs --config experts.yaml --out costs.parquet --restart`
+
+func costsCommand(a *app) *cobra.Command {
+	var o pipeline.CostsOptions
+	c := &cobra.Command{
+		Use:     "costs --config FILE --out DIR|FILE.parquet",
+		Short:   "Run experts under advice and record what they lose",
+		Long:    costsText,
+		Example: costsExamples,
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.Config, "config", "", "what to run: instances, advice, experts, features (YAML)")
+	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder that gets costs.parquet")
+	f.BoolVar(&o.Restart, "restart", false, "drop what an earlier run has done")
+	return c
+}
+
+func runCosts(c *cobra.Command, a *app, o pipeline.CostsOptions) error {
+	if err := required(c, "config", "out"); err != nil {
+		return err
+	}
+	o.Runtime = a.runtime()
+	report, err := pipeline.BuildCosts(c.Context(), o, a.progress())
+	if err != nil {
+		return err
+	}
+	return a.print(report)
+}

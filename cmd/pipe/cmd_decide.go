@@ -1,0 +1,71 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"pipe/onnx/ort"
+	"pipe/pipeline"
+)
+
+const decideText = `Decide reads features and writes, for every row, the action that the policy chooses: the names and indices of
+expert and advice, and with --scores the score of every pair. Rows stream through: memory stays flat.
+
+Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
+a feature) or JSONL ({"id": "a", "features": [0.1, 2]}). --without takes an expert or an advice out of the choice;
+the best remaining pair is taken then.`
+
+const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
+  pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
+  gunzip -c rows.jsonl.gz | pipe decide --policy policy.onnx --json`
+
+func decideCommand(a *app) *cobra.Command {
+	o := pipeline.DefaultDecideOptions()
+	c := &cobra.Command{
+		Use:     "decide --policy FILE",
+		Short:   "Choose expert and advice for every row of a file",
+		Long:    decideText,
+		Example: decideExamples,
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runDecide(c, a, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.Policy, "policy", "", "the policy file")
+	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
+	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
+	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
+	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by extension, else csv), parquet, csv or jsonl")
+	f.StringArrayVar(&o.Without, "without", nil, "expert=NAME or advice=NAME that must not be chosen; may be repeated")
+	f.BoolVar(&o.Scores, "scores", false, "write the score of every pair")
+	f.IntVar(&o.Workers, "workers", o.Workers, "batches decided side by side")
+	return c
+}
+
+func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
+	if err := required(c, "policy"); err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return usage(c, "%v", err)
+	}
+	if a.json && o.Out == "-" && o.OutFormat == "auto" {
+		o.OutFormat = "jsonl"
+	}
+	cfg := a.runtime()
+	if a.threads == 0 {
+		cfg.Threads = 1 // batches run side by side instead
+	}
+	rt, err := ort.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer rt.Close()
+	done, err := pipeline.Decide(c.Context(), rt, o, a.stdin, a.stdout, a.progress())
+	if err != nil {
+		return err
+	}
+	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
+	if a.json && o.Out != "-" {
+		return a.printJSON(done)
+	}
+	return nil
+}

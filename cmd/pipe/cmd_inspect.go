@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pipe/pipeline"
+)
+
+const inspectText = `Inspect explains files: a cost tensor (actions, fees, splits, mean cost of every pair, best fixed pair, oracle and the
+head-room between them in every regime asked for), a policy (all that its metadata say, and in plain words what it
+does) and a training checkpoint.`
+
+const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
+  pipe inspect policy.onnx
+  pipe inspect policy.onnx costs.parquet --json`
+
+func inspectCommand(a *app) *cobra.Command {
+	o := pipeline.DefaultInspectOptions()
+	c := &cobra.Command{
+		Use:     "inspect FILE...",
+		Short:   "Explain cost tensors, policies and checkpoints",
+		Long:    inspectText,
+		Example: inspectExamples,
+		Args:    someArgs("at least one file"),
+		RunE:    func(c *cobra.Command, args []string) error { return runInspect(c, a, o, args) },
+	}
+	c.Flags().Float64SliceVar(&o.Lambdas, "lambda", o.Lambdas, "cost regimes in which a tensor is summarised")
+	c.Flags().StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
+	return c
+}
+
+func runInspect(c *cobra.Command, a *app, o pipeline.InspectOptions, paths []string) error {
+	if err := o.Validate(); err != nil {
+		return usage(c, "%v", err)
+	}
+	var all []pipeline.Explanation
+	for _, path := range paths {
+		e, err := pipeline.Inspect(path, o)
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
+	}
+	if a.json && len(all) > 1 {
+		return a.printJSON(all)
+	}
+	for i, e := range all {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if err := a.print(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

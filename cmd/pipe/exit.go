@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pipe/costs"
+	"pipe/onnx/ort"
+	"pipe/pipeline"
+)
+
+// The exit codes.
+const (
+	exitOK          = 0
+	exitFailure     = 1
+	exitUsage       = 2
+	exitBadData     = 3
+	exitNoRuntime   = 4
+	exitInterrupted = 130
+)
+
+// usageError is a mistake on the command line.
+type usageError struct {
+	msg  string
+	help string // the command that explains
+}
+
+func (e *usageError) Error() string { return e.msg }
+func (e *usageError) Hint() string  { return "see " + e.help + " --help" }
+
+func usage(c *cobra.Command, format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...), c.CommandPath()}
+}
+
+// required is a usage error that names the flags in need of a value.
+func required(c *cobra.Command, flags ...string) error {
+	var missing []string
+	for _, name := range flags {
+		if f := c.Flag(name); f == nil || f.Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return usage(c, "%s needs a value", strings.Join(missing, " and "))
+}
+
+// codes maps the errors that have a code of their own; the first that matches counts.
+var codes = []struct {
+	code    int
+	matches func(error) bool
+}{
+	{exitUsage, is[*usageError]},
+	{exitUsage, is[*pipeline.UnknownError]},
+	{exitNoRuntime, is[*ort.MissingLibraryError]},
+	{exitNoRuntime, is[*ort.LoadError]},
+	{exitNoRuntime, is[*ort.VersionError]},
+	{exitNoRuntime, is[*ort.DeviceError]},
+	{exitBadData, is[*costs.DataError]},
+	{exitBadData, is[*pipeline.ConfigError]},
+	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+}
+
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+func exitCode(ctx context.Context, err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	for _, c := range codes {
+		if c.matches(err) {
+			return c.code
+		}
+	}
+	return exitFailure
+}
+
+// exit tells the user what went wrong and returns the code.
+func (a *app) exit(ctx context.Context, err error) int {
+	code := exitCode(ctx, err)
+	switch {
+	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output has left: nobody to tell
+	case code == exitInterrupted:
+		fmt.Fprintln(a.stderr, "pipe: interrupted")
+	default:
+		a.complain(err)
+	}
+	return code
+}
+
+func (a *app) complain(err error) {
+	label := "error:"
+	if a.colour() {
+		label = "\x1b[31merror:\x1b[0m"
+	}
+	fmt.Fprintf(a.stderr, "pipe: %s %v\n", label, err)
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(a.stderr, "pipe: hint: %s\n", hint)
+	}
+}
+
+// hintFor is the advice an error carries, or what helps with the operating system's usual complaints.
+func hintFor(err error) string {
+	var h interface{ Hint() string }
+	switch {
+	case errors.As(err, &h):
+		return h.Hint()
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk is full: free some space and run the same command again"
+	case errors.Is(err, fs.ErrPermission):
+		return "choose a folder that you can write to, with --out"
+	}
+	return ""
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"pipe": main, "samples": samples})
+}
+
+// TestScripts runs the real program over the scripts in testdata/script.
+func TestScripts(t *testing.T) {
+	library, _, err := ort.Locate("")
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:  "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv(ort.EnvLibrary, library)
+			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "runtime" {
+				return library != "", nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
+	})
+}
+
+// exits runs a program and checks its exit code: exits CODE PROGRAM ARG...
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var status *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &status) {
+		got = status.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("%s exited with %d, want %d", args[1], got, want)
+	}
+}
+
+// samples is a program for the scripts: it writes into the working folder a policy of two features (expert by the sign
+// of the first, advice by the sign of the second), a fixed one, and a cost tensor of four rows that they fit.
+func samples() {
+	if err := writeSamples("."); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func writeSamples(dir string) error {
+	actions := &costs.Actions{
+		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
+		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
+		Features: costs.FeatureSource{Name: "two numbers", Dim: 2},
+	}
+	learned := &models.Policy{
+		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
+		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: 2, W: []float32{-1, -1, -1, 1, 1, -1, 1, 1}, B: make([]float32, 4)}}}},
+	}
+	fixed := &models.Policy{
+		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: models.DecoderFixed, Dim: 2, Fixed: 1,
+		Info: map[string]string{"guard": `{"lower_bound":-0.01}`},
+	}
+	for name, p := range map[string]*models.Policy{"policy.onnx": learned, "fixed.onnx": fixed} {
+		m, err := p.Export()
+		if err != nil {
+			return err
+		}
+		if err := m.WriteFile(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return costs.Write(filepath.Join(dir, "costs.parquet"), &costs.Tensor{
+		Actions: actions, Dim: 2,
+		IDs:      []string{"a", "b", "c", "d"},
+		Splits:   []costs.Split{costs.Train, costs.Train, costs.Val, costs.Val},
+		Features: []float32{-1, -1, -1, 1, 1, -1, 1, 1},
+		Loss:     []float32{0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0},
+	})
+}
+
+// TestInterrupted cancels a decision that waits for its input: the program ends with 130 and leaves no file.
+func TestInterrupted(t *testing.T) {
+	if _, _, err := ort.Locate(""); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("needs ONNX Runtime: ", err)
+	}
+	dir := t.TempDir()
+	if err := writeSamples(dir); err != nil {
+		t.Fatal(err)
+	}
+	in, feed := io.Pipe() // never closed: the read of the second batch waits for ever
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _ = io.WriteString(feed, "id,u,v\nx,1,2\n")
+		cancel()
+	}()
+	out := filepath.Join(dir, "decisions.csv")
+	code := make(chan int, 1)
+	var stderr bytes.Buffer
+	go func() {
+		code <- run(ctx, []string{"decide", "--policy", filepath.Join(dir, "policy.onnx"), "--out", out}, in, io.Discard, &stderr)
+	}()
+	select {
+	case got := <-code:
+		if got != exitInterrupted {
+			t.Errorf("exit code %d (%s), want %d", got, stderr.String(), exitInterrupted)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the program did not end")
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*decisions.csv*"))
+	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left)+len(hidden) != 0 {
+		t.Errorf("left behind: %v %v (%v)", left, hidden, err)
+	}
+}

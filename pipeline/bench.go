@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"pipe/onnx/ort"
+)
+
+// Benchmark is a reproducible experiment that ends in a report.
+type Benchmark struct {
+	Name  string // as in pipe bench NAME
+	About string // one line
+	// Run computes the report and leaves further files, if it has any, in o.Out unless that is empty. The report's own
+	// files are written by Bench.
+	Run func(ctx context.Context, o BenchOptions, p Progress) (*Report, error)
+}
+
+// BenchOptions fixes one run of a benchmark.
+type BenchOptions struct {
+	Config  string     // configuration file; empty: the benchmark's defaults
+	Out     string     // folder for the report and what else the benchmark leaves; empty: nothing is written
+	Runtime ort.Config // which library and device
+}
+
+var benchmarks []Benchmark
+
+// Benchmarks lists the benchmarks that this program knows, in the order of the documentation.
+func Benchmarks() []Benchmark { return benchmarks }
+
+// Bench runs the named benchmark and leaves its report in o.Out. An unknown name is an error that lists the known ones.
+func Bench(ctx context.Context, name string, o BenchOptions, p Progress) (*Report, error) {
+	var known []string
+	for _, b := range benchmarks {
+		if b.Name != name {
+			known = append(known, b.Name)
+			continue
+		}
+		r, err := b.Run(ctx, o, p)
+		p.Done()
+		if err != nil {
+			return nil, fmt.Errorf("bench %s: %w", name, err)
+		}
+		if o.Out == "" {
+			return r, nil
+		}
+		return r, WriteReport(o.Out, r)
+	}
+	return nil, &UnknownError{What: "benchmark", Name: name, Known: known}
+}
+
+// UnknownError says that a name from a fixed list was not on it.
+type UnknownError struct {
+	What  string
+	Name  string
+	Known []string
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("unknown %s %q; known are %s", e.What, e.Name, strings.Join(e.Known, ", "))
+}

@@ -1,0 +1,118 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"text/tabwriter"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/onnx/ort"
+)
+
+// CostsConfig is the configuration file of pipe costs; docs/costs-config.md describes it.
+type CostsConfig struct {
+	Costs build.Config `yaml:"costs"`
+}
+
+// Validate reports every problem that can be seen without opening a file.
+func (c *CostsConfig) Validate() error { return c.Costs.Validate() }
+
+// CostsOptions fixes one run of BuildCosts.
+type CostsOptions struct {
+	Config  string // the configuration file
+	Out     string // a .parquet file, or a folder
+	Restart bool   // drop what an earlier run has done
+	Runtime ort.Config
+}
+
+// CostsReport is what a build did and what it found. It is the JSON object of pipe costs --json.
+type CostsReport struct {
+	build.Report
+	Losses []ActionLoss `json:"losses"`
+}
+
+// ActionLoss is the mean task loss of one action over all instances, fees not counted.
+type ActionLoss struct {
+	Action string  `json:"action"`
+	Loss   float64 `json:"loss"`
+}
+
+// BuildCosts builds the cost tensor that a configuration describes; see build.Run for how it resumes. ONNX Runtime is
+// opened only if a part of the configuration is a graph.
+func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *CostsReport, err error) {
+	cfg := CostsConfig{Costs: build.DefaultConfig()}
+	if err := LoadConfig(o.Config, &cfg); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return nil, err
+	}
+	var rt *ort.Runtime
+	defer func() {
+		if rt != nil {
+			err = errors.Join(err, rt.Close())
+		}
+	}()
+	r, err := build.Run(ctx, cfg.Costs, build.Options{
+		Out: o.Out, Dir: dir, Restart: o.Restart, Progress: progress,
+		Runtime: func() (*ort.Runtime, error) {
+			var err error
+			if rt == nil {
+				rt, err = ort.Open(o.Runtime)
+			}
+			return rt, err
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return summarizeBuild(r)
+}
+
+// summarizeBuild streams through the finished tensor, so that its size does not matter.
+func summarizeBuild(r *build.Report) (_ *CostsReport, err error) {
+	in, err := costs.OpenReader(r.File, costs.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	sums := make([]float64, in.Actions().Len())
+	for {
+		t, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range t.Loss {
+			sums[i%len(sums)] += float64(v) // NaN where the pair does not exist
+		}
+	}
+	out := &CostsReport{Report: *r}
+	for i, sum := range sums {
+		if !math.IsNaN(sum) {
+			out.Losses = append(out.Losses, ActionLoss{in.Actions().Name(i), sum / float64(r.Instances)})
+		}
+	}
+	return out, nil
+}
+
+// WriteText writes the report for a reader at a terminal.
+func (r *CostsReport) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "%s\n%d instances (%d train, %d val, %d test), %d actions, %d features (%s)\n",
+		r.File, r.Instances, r.Train, r.Val, r.Test, r.Actions, r.Dim, r.Features)
+	fmt.Fprintf(w, "%d shards, %d of them done before; %.1f s\n\n", r.Shards, r.Resumed, r.Seconds)
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "action\tmean task loss")
+	for _, l := range r.Losses {
+		fmt.Fprintf(tab, "%s\t%.4f\n", l.Action, l.Loss)
+	}
+	return tab.Flush()
+}

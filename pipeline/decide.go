@@ -1,0 +1,255 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// DecideOptions says what to decide on and where the decisions go.
+type DecideOptions struct {
+	Policy    string   // the policy file
+	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
+	InFormat  string   // auto, parquet, csv or jsonl
+	Out       string   // decisions: a file, or "-" for standard output
+	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
+	Without   []string // "expert=NAME" or "advice=NAME": pairs that must not be chosen
+	Scores    bool     // write the score of every pair
+	Workers   int      // batches decided side by side
+}
+
+// DefaultDecideOptions reads standard input, writes standard output and uses every core.
+func DefaultDecideOptions() DecideOptions {
+	return DecideOptions{In: "-", InFormat: "auto", Out: "-", OutFormat: "auto", Workers: runtime.NumCPU()}
+}
+
+// Validate reports every problem at once.
+func (o DecideOptions) Validate() error {
+	var problems []error
+	if o.Policy == "" {
+		problems = append(problems, errors.New("decide: no policy file named"))
+	}
+	if o.In == "" || o.Out == "" {
+		problems = append(problems, errors.New(`decide: input and output are files or "-"`))
+	}
+	if o.Workers < 1 {
+		problems = append(problems, fmt.Errorf("decide: %d workers", o.Workers))
+	}
+	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
+}
+
+// DecideSummary is what a run of Decide did.
+type DecideSummary struct {
+	Format  int              `json:"format"`
+	Policy  string           `json:"policy"`
+	Rows    int64            `json:"rows"`
+	Seconds float64          `json:"seconds"`
+	Chosen  map[string]int64 `json:"chosen"` // rows per pair that was chosen at least once
+}
+
+// Decide streams features through a policy. Memory does not grow with the number of rows, and decisions leave in the
+// order of the input. An output file appears when it is complete; on standard output the rows decided so far have
+// been written when an error ends the run.
+//
+// Errors about the input are *costs.DataError with file, row and column. rt should have been opened with one thread:
+// batches, not operators, run side by side.
+func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, stdout io.Writer, p Progress) (*DecideSummary, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	if _, err := readPolicy(o.Policy); err != nil {
+		return nil, err
+	}
+	decider, err := models.OpenDecider(rt, o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	defer decider.Close()
+	info := decider.Info()
+	mask, err := models.ParseWithout(info.Actions, o.Without)
+	if err != nil {
+		return nil, fmt.Errorf("decide: %w", err)
+	}
+	if len(o.Without) == 0 {
+		mask = nil // the policy's own decision stands
+	}
+	src, err := openFeatures(o.In, o.InFormat, stdin, info.Dim)
+	if err != nil {
+		return nil, err
+	}
+	sink, err := openSink(o, stdout, info.Actions)
+	if err != nil {
+		src.close()
+		return nil, err
+	}
+	p.Start(src.rows(), "decide")
+	defer p.Done()
+	s := stream{decider: decider, mask: mask, workers: o.Workers, progress: p}
+	if err := s.run(ctx, src, sink); err != nil {
+		sink.abort()
+		return nil, err
+	}
+	if err := sink.commit(); err != nil {
+		return nil, err
+	}
+	return &DecideSummary{Format: 1, Policy: o.Policy, Rows: s.done, Seconds: time.Since(begin).Seconds(), Chosen: s.chosen(info.Actions)}, nil
+}
+
+// rowBatch is a run of rows: ids and features (len(ids) x dim).
+type rowBatch struct {
+	ids      []string
+	features []float32
+}
+
+// featureSource hands out rows of known width. next returns io.EOF after the last row; its batch belongs to the
+// caller. rows is the number of rows if the input tells it, else -1.
+type featureSource interface {
+	next() (*rowBatch, error)
+	rows() int64
+	close()
+}
+
+// decisionSink takes decisions in order. commit makes the output complete, abort drops it.
+type decisionSink interface {
+	write(ids []string, d *models.Decisions) error
+	commit() error
+	abort()
+}
+
+// stream carries batches from a source over several workers to a sink.
+type stream struct {
+	decider  *models.Decider
+	mask     []bool
+	workers  int
+	progress Progress
+	done     int64
+	counts   []int64
+}
+
+// job is one batch on its way; ready is closed when decisions or err are set.
+type job struct {
+	batch     *rowBatch
+	decisions *models.Decisions
+	err       error
+	ready     chan struct{}
+}
+
+// run reads, decides and writes at the same time. queue keeps the order and bounds what is in flight: each batch
+// enters it before a worker may take it. Everything started here has ended when run returns, except a read of
+// standard input that nothing can interrupt.
+func (s *stream) run(ctx context.Context, src featureSource, sink decisionSink) error {
+	ctx, cancel := context.WithCancel(ctx)
+	queue, work := make(chan *job, 2*s.workers), make(chan *job)
+	go s.read(ctx, src, queue, work)
+	var workers sync.WaitGroup
+	for range s.workers {
+		workers.Go(func() { s.work(ctx, work) })
+	}
+	defer workers.Wait()
+	defer cancel()
+	s.counts = make([]int64, s.decider.Info().Actions.Len())
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case j, more := <-queue:
+			if !more {
+				return ctx.Err()
+			}
+			if err := s.write(ctx, j, sink); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// read feeds queue and work until the source ends, and closes both and the source.
+func (s *stream) read(ctx context.Context, src featureSource, queue, work chan<- *job) {
+	defer src.close()
+	defer close(queue)
+	defer close(work)
+	for {
+		batch, err := src.next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		j := &job{batch: batch, err: err, ready: make(chan struct{})}
+		select {
+		case queue <- j:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			close(j.ready)
+			return
+		}
+		select {
+		case work <- j:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// work decides on batches until there are no more or ctx ends, whichever comes first: the reader may be stuck in a
+// read that never returns.
+func (s *stream) work(ctx context.Context, work <-chan *job) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j, more := <-work:
+			if !more {
+				return
+			}
+			s.decide(ctx, j)
+		}
+	}
+}
+
+func (s *stream) decide(ctx context.Context, j *job) {
+	defer close(j.ready)
+	j.decisions, j.err = s.decider.Decide(ctx, j.batch.features, len(j.batch.ids))
+	if j.err == nil && s.mask != nil {
+		j.err = j.decisions.Masked(s.mask)
+	}
+}
+
+func (s *stream) write(ctx context.Context, j *job, sink decisionSink) error {
+	select {
+	case <-j.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if j.err != nil {
+		return j.err
+	}
+	if err := sink.write(j.batch.ids, j.decisions); err != nil {
+		return err
+	}
+	for _, i := range j.decisions.Action {
+		s.counts[i]++
+	}
+	s.done += int64(len(j.batch.ids))
+	s.progress.Add(int64(len(j.batch.ids)))
+	return nil
+}
+
+func (s *stream) chosen(a *costs.Actions) map[string]int64 {
+	names := make(map[string]int64)
+	for i, n := range s.counts {
+		if n > 0 {
+			names[a.Name(i)] = n
+		}
+	}
+	return names
+}

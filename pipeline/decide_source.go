@@ -1,0 +1,184 @@
+package pipeline
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+)
+
+// The formats of rows that come and go.
+const (
+	formatAuto    = "auto"
+	formatParquet = "parquet"
+	formatCSV     = "csv"
+	formatJSONL   = "jsonl"
+)
+
+var formats = []string{formatAuto, formatParquet, formatCSV, formatJSONL}
+
+func checkFormat(what, name string) error {
+	if slices.Contains(formats, name) {
+		return nil
+	}
+	return fmt.Errorf("%s format %q: known are %s", what, name, strings.Join(formats, ", "))
+}
+
+// standardInput is how errors call what came from "-".
+const standardInput = "standard input"
+
+// openFeatures opens the input and checks that its rows have dim features. Format auto goes by the extension, then by
+// the first bytes.
+func openFeatures(path, format string, stdin io.Reader, dim int) (featureSource, error) {
+	if path == "-" {
+		return openStream(standardInput, format, io.NopCloser(stdin), dim)
+	}
+	if format == formatAuto {
+		format = formatOf(path)
+	}
+	if format == formatParquet {
+		return openParquet(path, dim)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read features: %w", err)
+	}
+	return openStream(path, format, f, dim)
+}
+
+// formatOf tells a format by name; auto where the name does not tell.
+func formatOf(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return formatParquet
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".parquet", ".pq":
+		return formatParquet
+	case ".csv":
+		return formatCSV
+	case ".jsonl", ".ndjson":
+		return formatJSONL
+	}
+	return formatAuto
+}
+
+// openStream opens rows that arrive from the front. Parquet starts at the end, so it is first put into a file.
+func openStream(name, format string, in io.ReadCloser, dim int) (featureSource, error) {
+	r := bufio.NewReaderSize(in, 1<<20)
+	if format == formatAuto {
+		format = sniff(r)
+	}
+	var src featureSource
+	var err error
+	switch format {
+	case formatParquet:
+		defer in.Close()
+		return spoolParquet(name, r, dim)
+	case formatJSONL:
+		src = &jsonlSource{file: name, in: in, lines: r, dim: dim}
+	default:
+		src, err = newCSVSource(name, in, r, dim)
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return src, nil
+}
+
+// sniff guesses a format from the first bytes: Parquet's mark, a brace, else CSV.
+func sniff(r *bufio.Reader) string {
+	head, _ := r.Peek(4) // a shorter input is judged by what there is
+	switch {
+	case string(head) == "PAR1":
+		return formatParquet
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+		return formatJSONL
+	}
+	return formatCSV
+}
+
+// wrongDim is the error for rows that do not have the policy's number of features.
+func wrongDim(file string, row, have, want int) error {
+	return badFeatures(&costs.DataError{File: file, Row: row, Column: "features", Msg: fmt.Sprintf("has %d features, the policy takes %d", have, want)})
+}
+
+func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
+
+// spoolParquet copies a Parquet stream to a temporary file and opens that.
+func spoolParquet(name string, r io.Reader, dim int) (featureSource, error) {
+	temp, err := os.CreateTemp("", "pipe-*.parquet")
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	_, err = io.Copy(temp, r)
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		os.Remove(temp.Name())
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	src, err := openParquet(temp.Name(), dim)
+	if err != nil {
+		os.Remove(temp.Name())
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return &spooled{src, temp.Name()}, nil
+}
+
+// spooled removes the temporary file when its reader closes.
+type spooled struct {
+	featureSource
+	path string
+}
+
+func (s *spooled) close() {
+	s.featureSource.close()
+	_ = os.Remove(s.path) // only a temporary copy: a leftover does no harm
+}
+
+// parquetSource reads the columns id and features of the cost tensor's contract; a file without ids counts its rows
+// from 0.
+type parquetSource struct {
+	reader *costs.Reader
+	seen   int
+}
+
+func openParquet(path string, dim int) (featureSource, error) {
+	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	if r.Dim() != dim {
+		r.Close()
+		return nil, wrongDim(path, 0, r.Dim(), dim)
+	}
+	return &parquetSource{reader: r}, nil
+}
+
+func (s *parquetSource) rows() int64 { return int64(s.reader.Rows()) }
+func (s *parquetSource) close()      { s.reader.Close() }
+
+func (s *parquetSource) next() (*rowBatch, error) {
+	t, err := s.reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	b := &rowBatch{ids: t.IDs, features: t.Features}
+	if b.ids == nil {
+		b.ids = make([]string, len(t.Features)/t.Dim)
+		for i := range b.ids {
+			b.ids[i] = strconv.Itoa(s.seen + i)
+		}
+	}
+	s.seen += len(b.ids)
+	return b, nil
+}

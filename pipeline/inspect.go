@@ -1,0 +1,105 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"pipe/costs"
+)
+
+// InspectOptions says in which regimes a tensor is summarised, and where its actions are if not in the file.
+type InspectOptions struct {
+	Lambdas []float64
+	Actions string
+}
+
+// DefaultInspectOptions is the regime lambda = 1.
+func DefaultInspectOptions() InspectOptions { return InspectOptions{Lambdas: []float64{1}} }
+
+// Validate reports every problem at once.
+func (o InspectOptions) Validate() error {
+	var problems []error
+	for _, l := range o.Lambdas {
+		if !(l >= 0) || Num(l) == nil {
+			problems = append(problems, fmt.Errorf("lambda %v must be finite and not negative", l))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Explanation is what Inspect says about one file: its exported fields are the JSON object of pipe inspect --json.
+type Explanation interface {
+	WriteText(w io.Writer) error
+}
+
+// explainer knows one kind of file. recognises is given the first bytes; a folder has none.
+type explainer struct {
+	kind       string
+	recognises func(head []byte, folder bool) bool
+	explain    func(path string, o InspectOptions) (Explanation, error)
+}
+
+// explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
+var explainers = []explainer{
+	{"cost tensor", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR1")) }, explainTensor},
+	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
+	{"policy", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainPolicy},
+}
+
+// Inspect explains a cost tensor, a policy or a checkpoint. A file of no known kind is a *costs.DataError that lists
+// the kinds.
+func Inspect(path string, o InspectOptions) (Explanation, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	head, folder, err := readHead(path)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	var kinds []string
+	for _, e := range explainers {
+		if e.recognises(head, folder) {
+			return e.explain(path, o)
+		}
+		kinds = append(kinds, e.kind)
+	}
+	if len(head) == 0 {
+		return nil, &costs.DataError{File: path, Msg: "is empty"}
+	}
+	return nil, &costs.DataError{File: path, Msg: "is none of the known kinds of file: " + strings.Join(kinds, ", ")}
+}
+
+func readHead(path string) (head []byte, folder bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	if info.IsDir() {
+		return nil, true, nil
+	}
+	head, err = io.ReadAll(io.LimitReader(f, 8))
+	return head, false, err
+}
+
+// titled starts a text with a line that names the file and its kind.
+func titled(path, kind string) *strings.Builder {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "%s: %s\n", path, kind)
+	return b
+}
+
+// field adds one line of a name and a value; empty values are left out.
+func field(b *strings.Builder, name, format string, args ...any) {
+	if value := fmt.Sprintf(format, args...); value != "" {
+		fmt.Fprintf(b, "  %-16s %s\n", name, value)
+	}
+}

@@ -1,0 +1,65 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"io"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// CheckpointExplanation tells how far a training run had come.
+type CheckpointExplanation struct {
+	Format   int             `json:"format"`
+	Kind     string          `json:"kind"`
+	File     string          `json:"file"`
+	Key      string          `json:"key"` // digest of data, settings and runtime: the run it belongs to
+	Group    int             `json:"group"`
+	Step     int             `json:"step"`
+	Steps    int             `json:"steps"`
+	Models   int             `json:"models"` // trained in lockstep
+	Epochs   int             `json:"epochs"` // finished
+	Loss     []float64       `json:"loss"`   // per model, surrogate loss of the last finished epoch
+	Params   []string        `json:"params"` // names and shapes
+	Settings json.RawMessage `json:"settings"`
+}
+
+func explainCheckpoint(path string, _ InspectOptions) (Explanation, error) {
+	c, err := models.ReadCheckpoint(path)
+	if err != nil {
+		return nil, &costs.DataError{Err: err}
+	}
+	settings, err := json.Marshal(c.Settings)
+	if err != nil {
+		return nil, &costs.DataError{File: path, Msg: "has settings without a JSON form", Err: err}
+	}
+	e := &CheckpointExplanation{
+		Format: 1, Kind: "checkpoint", File: path, Key: c.Key, Group: c.Group, Step: c.Step, Steps: c.Steps,
+		Models: len(c.Specs), Params: c.Params, Settings: settings,
+	}
+	for _, losses := range c.Losses {
+		if n := len(losses); n > 0 {
+			e.Epochs = n
+			e.Loss = append(e.Loss, losses[n-1])
+		}
+	}
+	return e, nil
+}
+
+// WriteText writes the explanation for a terminal.
+func (e *CheckpointExplanation) WriteText(w io.Writer) error {
+	b := titled(e.File, "training checkpoint")
+	field(b, "run", "%s, group %d", e.Key, e.Group)
+	field(b, "progress", "step %d of %d, %d epochs finished", e.Step, e.Steps, e.Epochs)
+	field(b, "models", "%d in lockstep", e.Models)
+	field(b, "loss", "%s", list(e.Loss, func(v float64) string { return plusMinus(&v, nil) }))
+	field(b, "parameters", "%s", list(e.Params, func(s string) string { return s }))
+	flat := map[string]string{}
+	var settings any
+	if err := json.Unmarshal(e.Settings, &settings); err == nil {
+		flatten(flat, "settings", settings)
+	}
+	writePairs(b, "metadata", flat)
+	_, err := io.WriteString(w, b.String())
+	return err
+}

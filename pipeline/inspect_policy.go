@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// PolicyExplanation tells what a policy file says about itself.
+type PolicyExplanation struct {
+	Format      int                        `json:"format"`
+	Kind        string                     `json:"kind"`
+	File        string                     `json:"file"`
+	Method      string                     `json:"method"`
+	Recipe      string                     `json:"recipe"`
+	Decoder     string                     `json:"decoder"`
+	Lambda      float64                    `json:"lambda"`
+	Tau         float64                    `json:"tau"`
+	Members     int                        `json:"members"` // networks averaged
+	Features    string                     `json:"features,omitempty"`
+	Dim         int                        `json:"dim"`
+	Experts     []costs.Expert             `json:"experts"`
+	Advice      []costs.Advice             `json:"advice"`
+	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
+	Unavailable []string                   `json:"unavailable,omitempty"`
+	Fixed       string                     `json:"fixed,omitempty"` // the pair of a policy that always plays one
+	Verdict     string                     `json:"verdict"`         // one sentence in plain words
+	Digests     map[string]string          `json:"digests,omitempty"`
+	Info        map[string]json.RawMessage `json:"info,omitempty"` // everything else in the metadata
+}
+
+func explainPolicy(path string, _ InspectOptions) (Explanation, error) {
+	info, err := readPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	a := info.Actions
+	e := &PolicyExplanation{
+		Format: 1, Kind: "policy", File: path, Method: info.Method, Recipe: info.Recipe, Decoder: string(info.Decoder),
+		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim,
+		Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Digests: a.Digests, Info: map[string]json.RawMessage{},
+	}
+	for i, fee := range a.Fees(info.Lambda) {
+		if a.Available(i) {
+			e.Fees[a.Name(i)] = fee
+		} else {
+			e.Unavailable = append(e.Unavailable, a.Name(i))
+		}
+	}
+	for key, value := range info.Info {
+		e.Info[key] = asJSON(value)
+	}
+	if info.Fixed >= 0 {
+		e.Fixed = a.Name(info.Fixed)
+	}
+	e.Verdict = e.verdict()
+	return e, nil
+}
+
+// readPolicy reads what a policy file says about itself. A file that is there but is no policy is a *costs.DataError,
+// since to the user it is an input like any other.
+func readPolicy(path string) (*models.PolicyInfo, error) {
+	info, err := models.ReadPolicy(path)
+	var onDisk *fs.PathError
+	if err != nil && !errors.As(err, &onDisk) {
+		err = &costs.DataError{Err: err}
+	}
+	return info, err
+}
+
+// asJSON keeps a value that is JSON and quotes one that is text.
+func asJSON(value string) json.RawMessage {
+	if json.Valid([]byte(value)) {
+		return json.RawMessage(value)
+	}
+	return quoteJSON(value)
+}
+
+// verdict says what the policy does, in plain words.
+func (e *PolicyExplanation) verdict() string {
+	_, guarded := e.Info["guard"]
+	switch {
+	case e.Fixed != "" && guarded:
+		return fmt.Sprintf("this policy always plays %s: a network was trained, but its gain over that fixed pair was not certain enough to be worth deploying", e.Fixed)
+	case e.Fixed != "":
+		return fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
+	case guarded:
+		return fmt.Sprintf("this policy chooses among %d pairs by the features, and its gain over the best fixed pair was certain enough", len(e.Fees))
+	}
+	return fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
+}
+
+// WriteText writes the explanation for a terminal.
+func (e *PolicyExplanation) WriteText(w io.Writer) error {
+	b := titled(e.File, "policy")
+	field(b, "in words", "%s", e.Verdict)
+	field(b, "method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
+	field(b, "regime", "lambda %g, tau %g", e.Lambda, e.Tau)
+	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
+	field(b, "experts", "%s", list(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
+	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
+	field(b, "unavailable", "%s", strings.Join(e.Unavailable, ", "))
+	writePairs(b, "trained from", e.Digests)
+	e.writeInfo(b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeInfo lists the rest of the metadata; nested JSON becomes lines of dotted names.
+func (e *PolicyExplanation) writeInfo(b *strings.Builder) {
+	flat := map[string]string{}
+	for key, raw := range e.Info {
+		var value any
+		if err := json.Unmarshal(raw, &value); err == nil {
+			flatten(flat, key, value)
+		}
+	}
+	writePairs(b, "metadata", flat)
+}
+
+func flatten(dst map[string]string, name string, value any) {
+	if m, ok := value.(map[string]any); ok {
+		for key, v := range m {
+			flatten(dst, name+"."+key, v)
+		}
+		return
+	}
+	if s, ok := value.(string); ok {
+		dst[name] = s
+		return
+	}
+	text, err := json.Marshal(value)
+	if err == nil { // value came from JSON, so it goes back
+		dst[name] = string(text)
+	}
+}

@@ -1,0 +1,178 @@
+package pipeline
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+)
+
+// TensorExplanation tells what a cost tensor holds.
+type TensorExplanation struct {
+	Format       int               `json:"format"`
+	Kind         string            `json:"kind"`
+	File         string            `json:"file"`
+	Rows         int               `json:"rows"`
+	Splits       map[string]int    `json:"splits"` // rows per split
+	Features     string            `json:"features,omitempty"`
+	Dim          int               `json:"dim"`
+	Experts      []costs.Expert    `json:"experts"`
+	Advice       []costs.Advice    `json:"advice"`
+	Unavailable  []string          `json:"unavailable,omitempty"`
+	MeasuredFees bool              `json:"measured_fees"`
+	Labels       bool              `json:"labels"`
+	Predictions  bool              `json:"predictions"`
+	Digest       string            `json:"digest"`
+	Digests      map[string]string `json:"digests,omitempty"` // of the inputs it was made from
+	Meta         map[string]string `json:"meta,omitempty"`
+	Summaries    []TensorSummary   `json:"summaries"`
+}
+
+// TensorSummary is one split in one regime. Costs include fees; unavailable pairs are null.
+type TensorSummary struct {
+	Split              string       `json:"split"`
+	Lambda             float64      `json:"lambda"`
+	Rows               int          `json:"rows"`
+	TaskLoss           [][]*float64 `json:"task_loss"` // experts x advice
+	Cost               [][]*float64 `json:"cost"`      // experts x advice
+	BestFixed          string       `json:"best_fixed"`
+	BestFixedCost      *float64     `json:"best_fixed_cost"`
+	BestNoAdvice       string       `json:"best_fixed_no_advice,omitempty"`
+	BestNoAdviceCost   *float64     `json:"best_fixed_no_advice_cost,omitempty"`
+	OracleNoAdviceCost *float64     `json:"oracle_no_advice,omitempty"`
+	OracleCost         *float64     `json:"oracle"`
+	OracleAdviceRate   float64      `json:"oracle_advice_rate"`
+	Headroom           *float64     `json:"headroom"` // best_fixed_cost - oracle: the most a policy could gain
+}
+
+func explainTensor(path string, o InspectOptions) (Explanation, error) {
+	t, err := costs.Read(path, costs.ReadOptions{Actions: o.Actions})
+	if err != nil {
+		return nil, err
+	}
+	a := t.Actions
+	e := &TensorExplanation{
+		Format: 1, Kind: "tensor", File: path, Rows: t.Len(), Splits: map[string]int{},
+		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
+		MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
+		Digest: t.Digest(), Digests: a.Digests, Meta: t.Meta,
+	}
+	for _, p := range a.Unavailable {
+		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
+	}
+	for _, split := range []costs.Split{costs.Train, costs.Val, costs.Test} {
+		rows := t.Rows(split)
+		if len(rows) == 0 {
+			continue
+		}
+		e.Splits[split.String()] = len(rows)
+		for _, lambda := range o.Lambdas {
+			e.Summaries = append(e.Summaries, summarise(a, split, costs.Summarize(t, rows, lambda)))
+		}
+	}
+	return e, nil
+}
+
+func summarise(a *costs.Actions, split costs.Split, s costs.Summary) TensorSummary {
+	out := TensorSummary{
+		Split: split.String(), Lambda: s.Lambda, Rows: s.Rows, TaskLoss: grid(a, s.TaskLoss), Cost: grid(a, s.Cost),
+		BestFixed: a.Name(s.Best), BestFixedCost: Num(s.BestCost), OracleCost: Num(s.Oracle),
+		OracleNoAdviceCost: Num(s.OracleNoAdvice), OracleAdviceRate: s.OracleAdviceRate, Headroom: Num(s.Headroom()),
+	}
+	if s.BestNoAdvice >= 0 {
+		out.BestNoAdvice, out.BestNoAdviceCost = a.Name(s.BestNoAdvice), Num(s.BestNoAdviceCost)
+	}
+	return out
+}
+
+// grid lays values of actions out as experts x advice; values that are not finite become nil.
+func grid(a *costs.Actions, values []float64) [][]*float64 {
+	rows := make([][]*float64, len(a.Experts))
+	for i, v := range values {
+		j, _ := a.Pair(i)
+		rows[j] = append(rows[j], Num(v))
+	}
+	return rows
+}
+
+// WriteText writes the explanation for a terminal.
+func (e *TensorExplanation) WriteText(w io.Writer) error {
+	b := titled(e.File, "cost tensor")
+	var splits []string
+	for _, name := range []string{"train", "val", "test"} {
+		if n := e.Splits[name]; n > 0 {
+			splits = append(splits, fmt.Sprintf("%s %d", name, n))
+		}
+	}
+	field(b, "rows", "%d (%s)", e.Rows, strings.Join(splits, ", "))
+	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
+	field(b, "experts", "%s", list(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
+	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (lambda x %g)", x.Name, x.Fee) }))
+	field(b, "unavailable", "%s", strings.Join(e.Unavailable, ", "))
+	field(b, "columns", "%s", e.columns())
+	field(b, "digest", "%s", e.Digest)
+	writePairs(b, "made from", e.Digests)
+	writePairs(b, "metadata", e.Meta)
+	for _, s := range e.Summaries {
+		e.writeSummary(b, s)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (e *TensorExplanation) columns() string {
+	names := []string{"id", "split", "features", "loss"}
+	for _, c := range []struct {
+		name string
+		is   bool
+	}{{"fee", e.MeasuredFees}, {"label", e.Labels}, {"prediction", e.Predictions}} {
+		if c.is {
+			names = append(names, c.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (e *TensorExplanation) writeSummary(b *strings.Builder, s TensorSummary) {
+	fmt.Fprintf(b, "\n  %s, lambda %g: mean cost of every pair over %d rows\n", s.Split, s.Lambda, s.Rows)
+	c := CellTable{TrueLoss: s.Cost}
+	for _, x := range e.Experts {
+		c.Experts = append(c.Experts, x.Name)
+	}
+	for _, x := range e.Advice {
+		c.Advice = append(c.Advice, x.Name)
+	}
+	var text bytes.Buffer
+	c.table().text(&text)
+	for line := range strings.Lines(text.String()) {
+		b.WriteString("  " + line)
+	}
+	field(b, "  best fixed", "%s at %s", s.BestFixed, plusMinus(s.BestFixedCost, nil))
+	if s.BestNoAdvice != "" {
+		field(b, "  without advice", "%s at %s", s.BestNoAdvice, plusMinus(s.BestNoAdviceCost, nil))
+		field(b, "  oracle", "%s (without advice %s), buys advice on %.1f%% of rows", plusMinus(s.OracleCost, nil), plusMinus(s.OracleNoAdviceCost, nil), 100*s.OracleAdviceRate)
+	} else {
+		field(b, "  oracle", "%s, buys advice on %.1f%% of rows", plusMinus(s.OracleCost, nil), 100*s.OracleAdviceRate)
+	}
+	field(b, "  head-room", "%s is the most that a policy could gain over the best fixed pair", plusMinus(s.Headroom, nil))
+}
+
+func list[T any](items []T, show func(T) string) string {
+	var names []string
+	for _, item := range items {
+		names = append(names, show(item))
+	}
+	return strings.Join(names, ", ")
+}
+
+// writePairs adds named values in the order of their names, under one heading.
+func writePairs(b *strings.Builder, heading string, m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		field(b, heading, "%s = %s", key, m[key])
+		heading = ""
+	}
+}
