@@ -54,10 +54,16 @@ func decodeError(b []byte, err error) error {
 		return errors.New("decode image: the file is empty")
 	case errors.Is(err, image.ErrFormat):
 		return fmt.Errorf("decode image: not one of %s", strings.Join(Extensions, " "))
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("decode image: the file is truncated")
+	case errors.Is(err, io.ErrUnexpectedEOF), endedEarly(err):
+		return fmt.Errorf("decode image: the file is truncated (%w)", err)
 	}
 	return fmt.Errorf("decode image: %w", err)
+}
+
+// endedEarly knows the decoders that have their own words for missing data.
+func endedEarly(err error) bool {
+	msg := err.Error()
+	return strings.Contains(msg, "short Huffman data") || strings.Contains(msg, "not enough pixel data")
 }
 
 // fromImage copies any decoded picture into RGB. The common types have a loop

@@ -1,0 +1,230 @@
+package featurize
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// testPicture has a colour per pixel that tells where it is.
+func testPicture(w, h int) *Image {
+	m := &Image{Width: w, Height: h}
+	for y := range h {
+		for x := range w {
+			m.Pix = append(m.Pix, uint8(x), uint8(y), uint8(7*x+3*y))
+		}
+	}
+	return m
+}
+
+func encodePNG(t testing.TB, src image.Image) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, src); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestDecodeImageKeepsColours decodes one picture in every colour model that
+// PNG has.
+func TestDecodeImageKeepsColours(t *testing.T) {
+	r := image.Rect(0, 0, 3, 2)
+	at := func(x, y int) color.NRGBA { return color.NRGBA{uint8(40 * x), uint8(90 * y), 200, 255} }
+	nrgba, rgba, deep := image.NewNRGBA(r), image.NewRGBA(r), image.NewNRGBA64(r)
+	palette := image.NewPaletted(r, nil)
+	for y := range 2 {
+		for x := range 3 {
+			palette.Palette = append(palette.Palette, at(x, y))
+		}
+	}
+	for y := range 2 {
+		for x := range 3 {
+			for _, m := range []interface {
+				Set(x, y int, c color.Color)
+			}{nrgba, rgba, deep, palette} {
+				m.Set(x, y, at(x, y))
+			}
+		}
+	}
+	for name, src := range map[string]image.Image{"nrgba": nrgba, "rgba": rgba, "16 bit": deep, "palette": palette} {
+		m, err := DecodeImage(encodePNG(t, src))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for y := range 2 {
+			for x := range 3 {
+				c, p := at(x, y), m.Pix[3*(3*y+x):]
+				if p[0] != c.R || p[1] != c.G || p[2] != c.B {
+					t.Errorf("%s: pixel %d, %d is %v, want %v", name, x, y, p[:3], c)
+				}
+			}
+		}
+	}
+}
+
+func TestDecodeImageDropsTransparency(t *testing.T) {
+	src := image.NewNRGBA(image.Rect(0, 0, 1, 1))
+	src.SetNRGBA(0, 0, color.NRGBA{10, 20, 30, 128})
+	m, err := DecodeImage(encodePNG(t, src))
+	if err != nil || !bytes.Equal(m.Pix, []uint8{10, 20, 30}) {
+		t.Errorf("%v, %v", m, err)
+	}
+}
+
+func TestDecodeImageReadsGreyAndJPEG(t *testing.T) {
+	grey := image.NewGray(image.Rect(0, 0, 16, 16))
+	for i := range grey.Pix {
+		grey.Pix[i] = 77
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, grey, &jpeg.Options{Quality: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][]byte{"png": encodePNG(t, grey), "jpeg": b.Bytes()} {
+		m, err := DecodeImage(file)
+		if err != nil || m.Width != 16 || m.Pix[0] != 77 || m.Pix[3*255+2] != 77 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDecodeImageRefuses(t *testing.T) {
+	whole := encodePNG(t, image.NewNRGBA(image.Rect(0, 0, 40, 40)))
+	var photo bytes.Buffer
+	if err := jpeg.Encode(&photo, image.NewNRGBA(image.Rect(0, 0, 200, 200)), nil); err != nil {
+		t.Fatal(err)
+	}
+	bomb := bytes.Clone(whole)
+	copy(bomb[16:], []byte{0, 1, 0, 0, 0, 1, 0, 0}) // 65,536 pixels a side; the checksum is wrong as well
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"empty":     {nil, "empty"},
+		"html":      {[]byte("<html>not found</html>"), "not one of .jpg"},
+		"truncated": {whole[:len(whole)/2], "truncated"},
+		"cut photo": {photo.Bytes()[:photo.Len()/2], "truncated"},
+		"header":    {whole[:20], "truncated"},
+		"damaged":   {bomb, "decode image"},
+	} {
+		if _, err := DecodeImage(c.file); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func FuzzDecodeImage(f *testing.F) {
+	f.Add(encodePNG(f, image.NewNRGBA(image.Rect(0, 0, 3, 2))))
+	f.Add([]byte("GIF89a"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if cfg, _, err := image.DecodeConfig(bytes.NewReader(b)); err == nil && cfg.Width*cfg.Height > 1<<20 {
+			t.Skip("large")
+		}
+		m, err := DecodeImage(b)
+		if err == nil && len(m.Pix) != 3*m.Width*m.Height {
+			t.Errorf("%d x %d pixels in %d bytes", m.Width, m.Height, len(m.Pix))
+		}
+	})
+}
+
+// TestViewsAreWhatTheyAreCalled compares every view with its definition pixel
+// by pixel, in both layouts.
+func TestViewsAreWhatTheyAreCalled(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := rapid.IntRange(1, 9).Draw(t, "w"), rapid.IntRange(1, 9).Draw(t, "h")
+		pixels := rapid.IntRange(1, 4).Draw(t, "pixels")
+		img := testPicture(w, h)
+		clampX := func(x int) int { return min(max(x, 0), w-1) }
+		clampY := func(y int) int { return min(max(y, 0), h-1) }
+		for name, from := range map[string]func(x, y int) (int, int){
+			"image":  func(x, y int) (int, int) { return x, y },
+			"mirror": func(x, y int) (int, int) { return w - 1 - x, y },
+			"left":   func(x, y int) (int, int) { return clampX(x + pixels), y },
+			"right":  func(x, y int) (int, int) { return clampX(x - pixels), y },
+			"up":     func(x, y int) (int, int) { return x, clampY(y + pixels) },
+			"down":   func(x, y int) (int, int) { return x, clampY(y - pixels) },
+		} {
+			v, err := ParseView(name, pixels)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in := ImageInput{Layout: NCHW, Width: w, Height: h, Mean: [3]float32{0.5, 0, 0.25}, Std: [3]float32{0.5, 1, 2}}
+			chw, hwc := make([]float32, in.Len()), make([]float32, in.Len())
+			err = in.Fill(chw, img, v)
+			in.Layout = NHWC
+			if err2 := in.Fill(hwc, img, v); err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			for y := range h {
+				for x := range w {
+					sx, sy := from(x, y)
+					for c := range 3 {
+						want := (float32(img.Pix[3*(sy*w+sx)+c])/255 - in.Mean[c]) / in.Std[c]
+						if chw[(c*h+y)*w+x] != want || hwc[3*(y*w+x)+c] != want {
+							t.Fatalf("%s: channel %d at %d, %d is %v and %v, want %v", name, c, x, y, chw[(c*h+y)*w+x], hwc[3*(y*w+x)+c], want)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestUnknownViewListsTheKnownOnes(t *testing.T) {
+	if _, err := ParseView("sideways", 2); err == nil || !strings.Contains(err.Error(), "image, mirror, left") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := ParseView("left", 0); err == nil {
+		t.Error("a shift by nothing was accepted")
+	}
+}
+
+func TestFillRefusesAnotherSize(t *testing.T) {
+	in := ImageInput{Layout: NCHW, Width: 4, Height: 5, Std: [3]float32{1, 1, 1}}
+	if err := in.Fill(make([]float32, in.Len()), testPicture(5, 4), View{}); err == nil || !strings.Contains(err.Error(), "5 x 4 pixels") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestPoolingKeepsTheMean: cells of equal size average to the picture's mean,
+// and a grid as fine as the picture is the picture.
+func TestPoolingKeepsTheMean(t *testing.T) {
+	img := testPicture(8, 12)
+	one, four, all := make([]float32, 3), make([]float32, 48), make([]float32, 3*8*8)
+	for _, p := range []struct {
+		dst  []float32
+		grid int
+	}{{one, 1}, {four, 4}} {
+		if err := PoolRGB(p.dst, img, p.grid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for c := range 3 {
+		var sum float64
+		for cell := range 16 {
+			sum += float64(four[3*cell+c]) / 16
+		}
+		if d := sum - float64(one[c]); d > 1e-6 || d < -1e-6 {
+			t.Errorf("channel %d: cells average %v, the picture is %v", c, sum, one[c])
+		}
+	}
+	square := testPicture(8, 8)
+	if err := PoolRGB(all, square, 8); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range square.Pix {
+		if all[i] != float32(float64(v)/255) {
+			t.Fatalf("value %d is %v for %d", i, all[i], v)
+		}
+	}
+	if err := PoolRGB(make([]float32, 3*81), square, 9); err == nil {
+		t.Error("a grid finer than the picture was accepted")
+	}
+}
