@@ -32,14 +32,22 @@ type pendingFile struct {
 
 // createFile starts the output at path, making its folder if need be. The caller ends with Commit or Abort.
 func createFile(path string) (*pendingFile, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, fmt.Errorf("write %q: %w", path, err)
+	if err := makeFolder(path); err != nil {
+		return nil, err
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", path, err)
 	}
 	return &pendingFile{Writer: bufio.NewWriterSize(temp, 1<<18), temp: temp, path: path}, nil
+}
+
+// makeFolder creates the folder that the file at path is to be in.
+func makeFolder(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	return nil
 }
 
 // Commit makes the file appear under its name, complete and on disk.
@@ -84,4 +92,9 @@ type form struct {
 
 func bytesTo(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := w.Write(b); return err }
+}
+
+func isFolder(path string) bool {
+	s, err := os.Stat(path)
+	return err == nil && s.IsDir()
 }

@@ -84,16 +84,20 @@ func asJSON(value string) json.RawMessage {
 
 // verdict says what the policy does, in plain words.
 func (e *PolicyExplanation) verdict() string {
-	_, guarded := e.Info["guard"]
-	switch {
-	case e.Fixed != "" && guarded:
-		return fmt.Sprintf("this policy always plays %s: a network was trained, but its gain over that fixed pair was not certain enough to be worth deploying", e.Fixed)
-	case e.Fixed != "":
-		return fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
-	case guarded:
-		return fmt.Sprintf("this policy chooses among %d pairs by the features, and its gain over the best fixed pair was certain enough", len(e.Fees))
+	chooses := fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
+	if e.Fixed != "" {
+		chooses = fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
 	}
-	return fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
+	var g models.Guard
+	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil || g.Rows == 0 {
+		return chooses
+	}
+	found := fmt.Sprintf("on %d rows that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
+		g.Rows, g.Gain, g.LowerBound, 100*g.Confidence)
+	if g.Fallback {
+		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to that pair", chooses, found)
+	}
+	return fmt.Sprintf("%s: %s", chooses, found)
 }
 
 // WriteText writes the explanation for a terminal.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"pipe/models"
 )
 
 // WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
@@ -118,8 +120,8 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	for _, row := range r.Rows {
 		record := []string{r.Benchmark, row.Method, exact(row.Lambda), positive(row.N), positive(row.Seeds), row.Pair,
 			exact(&row.TrueLossMean), exact(row.TrueLossStd), exact(row.ExcessMean), exact(row.ExcessStd)}
-		record = append(record, row.DiffBestFixed.fields()...)
-		record = append(record, row.DiffL2D.fields()...)
+		record = append(record, intervalFields(row.DiffBestFixed)...)
+		record = append(record, intervalFields(row.DiffL2D)...)
 		_ = c.Write(append(record, exact(row.AdviceRate), exact(row.BayesMatch)))
 	}
 	c.Flush() // csv.Writer keeps the first error of every Write above
@@ -133,7 +135,8 @@ func exact(v *float64) string {
 	return fmt.Sprint(*v)
 }
 
-func (v *Interval) fields() []string {
+// intervalFields are the mean and the ends as three fields.
+func intervalFields(v *models.Interval) []string {
 	if v == nil {
 		return []string{"", "", ""}
 	}

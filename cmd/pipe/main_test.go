@@ -86,7 +86,7 @@ func writeSamples(dir string) error {
 	}
 	fixed := &models.Policy{
 		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: models.DecoderFixed, Dim: 2, Fixed: 1,
-		Info: map[string]string{"guard": `{"lower_bound":-0.01}`},
+		Info: map[string]string{"guard": `{"fixed":"small/search","gain":0.002,"lower_bound":-0.01,"confidence":0.95,"rows":40,"fallback":true}`},
 	}
 	for name, p := range map[string]*models.Policy{"policy.onnx": learned, "fixed.onnx": fixed} {
 		m, err := p.Export()

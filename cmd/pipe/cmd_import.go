@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"pipe/pipeline"
+)
+
+const importText = `Import makes a cost tensor of a table of outcomes that somebody else recorded: one row per instance, expert and advice,
+or one row per instance with a column per pair (CSV, gzipped CSV, JSONL or Parquet), and a table of features joined
+by id. The configuration names the columns, the fees and the split; docs/import.md describes it.
+
+A missing outcome is an error unless the configuration says that incomplete instances are to be dropped; what was
+dropped is counted.`
+
+const importExamples = `  pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet
+  pipe import --config outcomes.yaml --out costs.parquet --json`
+
+func importCommand(a *app) *cobra.Command {
+	var config, out string
+	c := &cobra.Command{
+		Use:     "import --config FILE --out FILE",
+		Short:   "Make a cost tensor of a table of outcomes",
+		Long:    importText,
+		Example: importExamples,
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runImport(c, a, config, out) },
+	}
+	c.Flags().StringVar(&config, "config", "", "YAML file that describes the tables")
+	c.Flags().StringVarP(&out, "out", "o", "", "the Parquet file to write")
+	return c
+}
+
+func runImport(c *cobra.Command, a *app, config, out string) error {
+	if err := required(c, "config", "out"); err != nil {
+		return err
+	}
+	r, err := pipeline.Import(c.Context(), config, out)
+	if err != nil {
+		return err
+	}
+	return a.print(r)
+}

@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// EvalOptions fixes one evaluation.
+type EvalOptions struct {
+	Tensor    string     // cost tensor: a Parquet file or a folder of parts
+	Actions   string     // actions JSON, where the file has no metadata; empty: beside it or inside
+	Policies  []string   // policy files, or folders whose *.onnx files are policies
+	Split     string     // rows to report on: train, val or test
+	Lambdas   []float64  // cost regimes; nil: those of the policies
+	KNN       bool       // fit and report the knn baseline
+	Resamples int        // of the paired bootstrap
+	Seed      uint64     // of the bootstrap, of knn's inner split and of random baselines
+	Out       string     // folder for the report; empty: none
+	Runtime   ort.Config // library and device
+}
+
+// DefaultEvalOptions reports on validation rows with every baseline.
+func DefaultEvalOptions() EvalOptions {
+	return EvalOptions{Split: "val", KNN: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
+}
+
+// Validate reports every problem at once.
+func (o EvalOptions) Validate() error {
+	var errs []error
+	if o.Resamples < 2 {
+		errs = append(errs, fmt.Errorf("resamples: %d, at least 2 are needed", o.Resamples))
+	}
+	if _, err := costs.ParseSplit(o.Split); err != nil {
+		errs = append(errs, err)
+	}
+	for _, l := range o.Lambdas {
+		if !(l >= 0) {
+			errs = append(errs, fmt.Errorf("lambda: %g is negative", l))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Eval ranks policies and baselines by true loss on one split of a tensor. A
+// policy whose actions or features are not those of the tensor is refused.
+func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	rt, err := ort.Open(o.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
+	if err != nil {
+		return nil, err
+	}
+	files, err := policyFiles(o.Policies)
+	if err != nil {
+		return nil, err
+	}
+	var learned []Learned
+	for _, f := range files {
+		d, err := models.OpenDecider(rt, f)
+		if err != nil {
+			return nil, err
+		}
+		err = d.Info().Matches(t)
+		if err == nil {
+			var l Learned
+			l, err = decideTensor(ctx, d, t)
+			learned = append(learned, l)
+		}
+		if err := errors.Join(err, d.Close()); err != nil {
+			return nil, fmt.Errorf("policy %q: %w", f, err)
+		}
+	}
+	r, err := EvalTensor(ctx, rt, t, learned, o, progress)
+	if err != nil {
+		return nil, err
+	}
+	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)
+	if o.Out != "" {
+		return r, WriteReport(o.Out, r)
+	}
+	return r, nil
+}
+
+// policyFiles lists the given files and the *.onnx files of given folders.
+func policyFiles(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		inside, err := filepath.Glob(filepath.Join(p, "*.onnx"))
+		if err != nil {
+			return nil, fmt.Errorf("policies %q: %w", p, err)
+		}
+		if len(inside) == 0 {
+			inside = []string{p}
+			if isFolder(p) {
+				return nil, fmt.Errorf("policies %q: the folder holds no .onnx file: %w", p, fs.ErrNotExist)
+			}
+		}
+		sort.Strings(inside)
+		out = append(out, inside...)
+	}
+	return out, nil
+}
+
+// Learned is what a policy decides on every row of a tensor.
+type Learned struct {
+	Info   *models.PolicyInfo
+	Action []int     // per row
+	Scores []float32 // rows x actions
+}
+
+// decideTensor runs a policy over a whole tensor in batches.
+func decideTensor(ctx context.Context, d *models.Decider, t *costs.Tensor) (Learned, error) {
+	l := Learned{Info: d.Info()}
+	const batch = 8192
+	for from := 0; from < t.Len(); from += batch {
+		n := min(batch, t.Len()-from)
+		out, err := d.Decide(ctx, t.Features[from*t.Dim:(from+n)*t.Dim], n)
+		if err != nil {
+			return l, err
+		}
+		for _, a := range out.Action {
+			l.Action = append(l.Action, int(a))
+		}
+		l.Scores = append(l.Scores, out.Scores...)
+	}
+	return l, nil
+}
+
+// DecideTensor exports a policy, opens the exported file and decides every row:
+// figures are those of the file that is served.
+func DecideTensor(ctx context.Context, rt *ort.Runtime, p *models.Policy, t *costs.Tensor) (Learned, error) {
+	m, err := p.Export()
+	if err != nil {
+		return Learned{}, err
+	}
+	d, err := models.NewDecider(rt, m)
+	if err != nil {
+		return Learned{}, err
+	}
+	defer d.Close()
+	return decideTensor(ctx, d, t)
+}
+
+// EvalTensor is Eval on a tensor and decisions in memory. Policies of one
+// method and lambda are seeds of each other; method l2d has no lambda of its
+// own and is reported at all of them.
+func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress Progress) (*Report, error) {
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
+	e := &evaluation{t: t, o: o, learned: learned, rows: t.Rows(split), train: t.Rows(costs.Train)}
+	if len(e.rows) == 0 {
+		return nil, &costs.DataError{File: o.Tensor, Row: -1, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.Split)}
+	}
+	lambdas := o.Lambdas
+	if lambdas == nil {
+		lambdas = regimes(learned)
+	}
+	if o.KNN && len(e.train) >= 2 {
+		progress.Start(-1, "nearest neighbours")
+		if e.knn, err = models.FitKNN(ctx, rt, t, e.train, e.rows, models.DefaultKNNSettings(o.Seed)); err != nil {
+			return nil, err
+		}
+	}
+	r := &Report{Benchmark: "eval", Settings: map[string]string{
+		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
+		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed)}}
+	progress.Start(int64(len(lambdas)), "evaluate")
+	for _, l := range lambdas {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := e.regime(r, l); err != nil {
+			return nil, err
+		}
+		progress.Add(1)
+	}
+	progress.Done()
+	return r, nil
+}
+
+// regimes are the lambdas of all policies but l2d's, ascending; 1 if there are none.
+func regimes(learned []Learned) []float64 {
+	var out []float64
+	for _, l := range learned {
+		if l.Info.Method != "l2d" && !slices.Contains(out, l.Info.Lambda) {
+			out = append(out, l.Info.Lambda)
+		}
+	}
+	if len(out) == 0 {
+		out = []float64{1}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,321 @@
+package pipeline
+
+import (
+	"slices"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// evaluation is one run of EvalTensor.
+type evaluation struct {
+	t           *costs.Tensor
+	o           EvalOptions
+	learned     []Learned
+	rows, train []int
+	knn         *models.KNN
+}
+
+// outcome is a method at one lambda: its actions on the reported rows, one
+// list per seed.
+type outcome struct {
+	method  string
+	actions [][]int
+	pair    string // of a constant
+}
+
+// regime adds everything about one lambda to the report.
+func (e *evaluation) regime(r *Report, lambda float64) error {
+	outs, err := e.outcomes(lambda)
+	if err != nil {
+		return err
+	}
+	perRow := make([][]float64, len(outs))
+	first := len(r.Rows)
+	for i, out := range outs {
+		row := e.row(out, lambda)
+		perRow[i] = e.meanCosts(out, lambda)
+		r.Rows = append(r.Rows, row)
+	}
+	if err := e.differences(r.Rows[first:], outs, perRow); err != nil {
+		return err
+	}
+	r.BestAdvice = append(r.BestAdvice, e.bestAdvice(lambda))
+	r.Cells = append(r.Cells, e.cells(lambda))
+	for _, out := range outs {
+		if slices.Contains(compositeMethods, out.method) {
+			r.Distribution = append(r.Distribution, e.distribution(out, lambda)...)
+		}
+	}
+	return nil
+}
+
+// compositeMethods choose among all pairs; the first one present feeds the
+// baselines that borrow half of a decision.
+var compositeMethods = []string{"ours", "auto"}
+
+func (e *evaluation) outcomes(lambda float64) ([]outcome, error) {
+	var outs []outcome
+	for _, l := range e.learned {
+		if l.Info.Method != "l2d" && l.Info.Lambda != lambda {
+			continue
+		}
+		i := slices.IndexFunc(outs, func(o outcome) bool { return o.method == l.Info.Method })
+		if i < 0 {
+			i = len(outs)
+			outs = append(outs, outcome{method: l.Info.Method})
+		}
+		actions := make([]int, len(e.rows))
+		for k, n := range e.rows {
+			actions[k] = l.Action[n]
+		}
+		outs[i].actions = append(outs[i].actions, actions)
+		if l.Info.Fixed >= 0 {
+			outs[i].pair = e.t.Actions.Name(l.Info.Fixed)
+		}
+	}
+	outs, err := e.baselines(outs, lambda)
+	if err != nil {
+		return nil, err
+	}
+	if e.knn != nil {
+		actions, _ := e.knn.Decide(lambda)
+		outs = append(outs, outcome{method: "knn", actions: [][]int{actions}})
+	}
+	return outs, nil
+}
+
+// baselines runs every baseline whose inputs exist: random ones once per seed
+// of the policy that they borrow from.
+func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error) {
+	chosen, scores := e.composite(lambda)
+	var l2d [][]int
+	for _, o := range outs {
+		if o.method == "l2d" {
+			l2d = o.actions
+		}
+	}
+	for _, name := range models.Baselines() {
+		draws := 1
+		switch name {
+		case "best_fixed_train":
+			if len(e.train) == 0 {
+				continue
+			}
+		case "learned_expert_random_advice", "random_expert_learned_advice":
+			draws = len(chosen)
+		case "random_expert_kept_advice":
+			continue // the other reading of random_expert_learned_advice: the synthetic table has it
+		case "l2d_random_advice":
+			draws = len(l2d)
+		case "random_expert_no_advice", "random_pair":
+			draws = max(1, len(chosen))
+		}
+		out := outcome{method: name}
+		for s := range draws {
+			in := models.BaselineInput{Tensor: e.t, Rows: e.rows, Train: e.train, Lambda: lambda, Seed: e.o.Seed + uint64(s)}
+			if s < len(chosen) {
+				in.Chosen, in.Scores = chosen[s], scores[s]
+			}
+			if s < len(l2d) {
+				in.L2D = l2d[s]
+			}
+			actions, err := models.RunBaseline(name, in)
+			if err != nil {
+				return nil, err
+			}
+			out.actions = append(out.actions, actions)
+		}
+		if draws == 0 {
+			continue
+		}
+		if name == "best_fixed" || name == "best_fixed_train" {
+			out.pair = e.t.Actions.Name(out.actions[0][0])
+		}
+		outs = append(outs, out)
+	}
+	return outs, nil
+}
+
+// composite are the actions and scores of the composite policy's seeds on the
+// reported rows.
+func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float32) {
+	a := e.t.Actions.Len()
+	for _, method := range compositeMethods {
+		for _, l := range e.learned {
+			if l.Info.Method != method || l.Info.Lambda != lambda {
+				continue
+			}
+			act, sc := make([]int, len(e.rows)), make([]float32, 0, len(e.rows)*a)
+			for k, n := range e.rows {
+				act[k] = l.Action[n]
+				sc = append(sc, l.Scores[n*a:(n+1)*a]...)
+			}
+			chosen, scores = append(chosen, act), append(scores, sc)
+		}
+		if chosen != nil {
+			return chosen, scores
+		}
+	}
+	return nil, nil
+}
+
+// row is a method's line of the table.
+func (e *evaluation) row(out outcome, lambda float64) Row {
+	var losses, rates []float64
+	for _, actions := range out.actions {
+		losses = append(losses, e.t.TrueLoss(e.rows, actions, lambda))
+		rates = append(rates, adviceRate(actions, len(e.t.Actions.Advice)))
+	}
+	mean, std := models.MeanStd(losses)
+	rate, _ := models.MeanStd(rates)
+	row := Row{Method: out.method, Lambda: Num(lambda), N: len(e.train), Seeds: len(losses), Pair: out.pair,
+		TrueLossMean: mean, AdviceRate: Num(rate)}
+	if len(losses) > 1 {
+		row.TrueLossStd = Num(std)
+	}
+	return row
+}
+
+func adviceRate(actions []int, levels int) float64 {
+	bought := 0
+	for _, i := range actions {
+		if i%levels != 0 {
+			bought++
+		}
+	}
+	return float64(bought) / float64(max(1, len(actions)))
+}
+
+// meanCosts are the realised costs per reported row, averaged over seeds.
+func (e *evaluation) meanCosts(out outcome, lambda float64) []float64 {
+	c := make([]float64, len(e.rows))
+	for _, actions := range out.actions {
+		for k, n := range e.rows {
+			c[k] += e.t.Cost(n, actions[k], lambda) / float64(len(out.actions))
+		}
+	}
+	return c
+}
+
+// differences adds the paired intervals to best_fixed and to l2d.
+func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64) error {
+	type place struct {
+		row int
+		l2d bool
+	}
+	var places []place
+	var series [][]float64
+	for _, ref := range []string{"best_fixed", "l2d"} {
+		r := slices.IndexFunc(outs, func(o outcome) bool { return o.method == ref })
+		if r < 0 {
+			continue
+		}
+		for i := range outs {
+			if i == r {
+				continue
+			}
+			d := make([]float64, len(e.rows))
+			for k := range d {
+				d[k] = perRow[i][k] - perRow[r][k]
+			}
+			places = append(places, place{i, ref == "l2d"})
+			series = append(series, d)
+		}
+	}
+	s := models.DefaultBootstrap(e.o.Seed)
+	s.Resamples = e.o.Resamples
+	intervals, err := models.PairedIntervals(s, series...)
+	if err != nil {
+		return err
+	}
+	for i, p := range places {
+		v := &Interval{intervals[i].Mean, intervals[i].Low, intervals[i].High}
+		if p.l2d {
+			rows[p.row].DiffL2D = v
+		} else {
+			rows[p.row].DiffBestFixed = v
+		}
+	}
+	return nil
+}
+
+// bestAdvice is the advice with the smallest mean cost on the reported rows,
+// for each expert.
+func (e *evaluation) bestAdvice(lambda float64) BestAdvice {
+	a := e.t.Actions
+	sum := costs.Summarize(e.t, e.rows, lambda)
+	b := BestAdvice{Lambda: lambda}
+	for j, x := range a.Experts {
+		best := -1
+		for k := range a.Advice {
+			if i := a.Index(j, k); a.Available(i) && (best < 0 || sum.Cost[i] < sum.Cost[best]) {
+				best = i
+			}
+		}
+		b.Experts = append(b.Experts, x.Name)
+		if best < 0 {
+			b.Advice, b.Cost = append(b.Advice, ""), append(b.Cost, 0)
+			continue
+		}
+		_, k := a.Pair(best)
+		b.Advice, b.Cost = append(b.Advice, a.Advice[k].Name), append(b.Cost, sum.Cost[best])
+	}
+	return b
+}
+
+func (e *evaluation) cells(lambda float64) CellTable {
+	a := e.t.Actions
+	sum := costs.Summarize(e.t, e.rows, lambda)
+	c := CellTable{Name: e.o.Split, Lambda: lambda}
+	for _, d := range a.Advice {
+		c.Advice = append(c.Advice, d.Name)
+	}
+	for j, x := range a.Experts {
+		c.Experts = append(c.Experts, x.Name)
+		var line []*float64
+		for k := range a.Advice {
+			line = append(line, Num(sum.Cost[a.Index(j, k)]))
+		}
+		c.TrueLoss = append(c.TrueLoss, line)
+	}
+	return c
+}
+
+// distribution is how often each advice is taken, overall and per routed
+// expert, over all seeds.
+func (e *evaluation) distribution(out outcome, lambda float64) []AdviceShares {
+	a := e.t.Actions
+	var names []string
+	for _, d := range a.Advice {
+		names = append(names, d.Name)
+	}
+	counts := make([][]float64, len(a.Experts)+1) // last: overall
+	for i := range counts {
+		counts[i] = make([]float64, len(names))
+	}
+	for _, actions := range out.actions {
+		for _, i := range actions {
+			j, k := a.Pair(i)
+			counts[j][k]++
+			counts[len(a.Experts)][k]++
+		}
+	}
+	total := float64(len(e.rows) * len(out.actions))
+	share := func(expert string, count []float64) AdviceShares {
+		sum := 0.0
+		for _, c := range count {
+			sum += c
+		}
+		s := AdviceShares{Method: out.method, Lambda: lambda, Expert: expert, Routed: sum / total, Advice: names}
+		for _, c := range count {
+			s.Share = append(s.Share, c/max(1, sum))
+		}
+		return s
+	}
+	shares := []AdviceShares{share("", counts[len(a.Experts)])}
+	for j, x := range a.Experts {
+		shares = append(shares, share(x.Name, counts[j]))
+	}
+	return shares
+}

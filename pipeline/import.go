@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"pipe/costs"
+)
+
+// ImportResult is what Import did. It is the JSON object of pipe import --json.
+type ImportResult struct {
+	Format int    `json:"format"`
+	File   string `json:"file"`
+	Digest string `json:"digest"`
+	costs.ImportReport
+}
+
+// Import turns foreign outcome tables into a cost tensor at out, as the configuration file says; relative paths in it
+// start from its folder. Bad data is a *costs.DataError, a bad configuration a *ConfigError, and neither leaves a file.
+func Import(ctx context.Context, config, out string) (*ImportResult, error) {
+	cfg := costs.DefaultImportConfig()
+	if err := LoadConfig(config, &cfg); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(config))
+	if err != nil {
+		return nil, err
+	}
+	resolveImport(&cfg, dir)
+	t, report, err := costs.Import(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := makeFolder(out); err != nil {
+		return nil, err
+	}
+	if err := costs.Write(out, t); err != nil {
+		return nil, err
+	}
+	return &ImportResult{Format: 1, File: out, Digest: t.Digest(), ImportReport: report}, nil
+}
+
+// resolveImport makes the files of the configuration relative to dir. They are plain strings, because package costs
+// knows nothing about configuration files.
+func resolveImport(c *costs.ImportConfig, dir string) {
+	files := []*string{&c.Outcomes.File, &c.Fees.File}
+	for i := range c.Features {
+		files = append(files, &c.Features[i].File)
+	}
+	for _, f := range files {
+		if *f != "" && !filepath.IsAbs(*f) {
+			*f = filepath.Join(dir, *f)
+		}
+	}
+}
+
+// WriteText writes the result for a terminal.
+func (r *ImportResult) WriteText(w io.Writer) error {
+	b := titled(r.File, "cost tensor")
+	field(b, "outcomes", "%d rows%s", r.OutcomeRows, counted(", %d of them ignored", r.IgnoredRows))
+	field(b, "instances", "%d, %d kept", r.Instances, r.Kept)
+	field(b, "missing cells", "%s", counted("%d", r.MissingCells))
+	for _, d := range r.Dropped {
+		field(b, "dropped", "%d: %s (%s ...)", d.Count, d.Reason, strings.Join(d.First, ", "))
+	}
+	field(b, "unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
+	field(b, "features", "%d", len(r.FeatureNames))
+	for _, c := range r.Constants {
+		field(b, c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
+	}
+	field(b, "digest", "%s", r.Digest)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// counted formats a count, or is empty for none.
+func counted(format string, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, n)
+}

@@ -1,0 +1,286 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// TrainConfig are the choices of pipe train: the `train:` section of a
+// configuration file, or flags.
+type TrainConfig struct {
+	Recipe       string              `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
+	Lambdas      []float64           `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
+	Methods      []string            `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	Seeds        int                 `yaml:"seeds" json:"seeds"`     // recipe paper and the other methods
+	Seed         uint64              `yaml:"seed" json:"seed"`       // the first
+	Tau          float64             `yaml:"tau" json:"tau"`
+	LearningRate float64             `yaml:"learning_rate" json:"learning_rate"`
+	L2DRate      float64             `yaml:"l2d_learning_rate" json:"l2d_learning_rate"`
+	WeightDecay  float64             `yaml:"weight_decay" json:"weight_decay"`
+	Dropout      float64             `yaml:"dropout" json:"dropout"`
+	Network      models.Settings     `yaml:"network" json:"network"` // recipe paper and the other methods
+	Auto         models.AutoSettings `yaml:"auto" json:"auto"`
+}
+
+// DefaultTrainConfig is the auto recipe at lambda 1, with L2D beside it.
+func DefaultTrainConfig() TrainConfig {
+	n := models.DefaultSettings()
+	n.Hidden, n.Epochs, n.Schedule = []int{64}, 50, "cosine"
+	return TrainConfig{
+		Recipe: "auto", Lambdas: []float64{1}, Methods: []string{"l2d"}, Seeds: 4, Tau: 1,
+		LearningRate: 1e-3, L2DRate: 1e-3, WeightDecay: 1e-4, Network: n, Auto: models.DefaultAuto(),
+	}
+}
+
+// Validate reports every problem at once.
+func (c TrainConfig) Validate() error {
+	var errs []error
+	bad := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	bad(c.Recipe == "auto" || c.Recipe == "paper", "recipe: %q, known are auto, paper", c.Recipe)
+	bad(len(c.Lambdas) > 0, "lambdas: none given")
+	for i, l := range c.Lambdas {
+		bad(l >= 0 && l-l == 0, "lambdas: %g is not a finite non-negative number", l)
+		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
+	}
+	for _, m := range c.Methods {
+		_, known := otherMethods[m]
+		bad(known, "methods: %q, known are l2d, separated, separated_softmax", m)
+	}
+	bad(c.Seeds > 0, "seeds: %d, at least 1 is needed", c.Seeds)
+	bad(c.LearningRate > 0 && c.L2DRate > 0, "learning_rate: %g and %g must be positive", c.LearningRate, c.L2DRate)
+	bad(c.WeightDecay >= 0, "weight_decay: %g is negative", c.WeightDecay)
+	bad(c.Dropout >= 0 && c.Dropout < 1, "dropout: %g is outside [0, 1)", c.Dropout)
+	bad(c.Tau >= 0 && c.Tau <= 3, "tau: %g is outside [0, 3]", c.Tau)
+	return errors.Join(append(errs, c.Network.Validate(), c.Auto.Validate())...)
+}
+
+// TrainOptions fixes one run of Train.
+type TrainOptions struct {
+	TrainConfig
+	Tensor  string // cost tensor: a Parquet file or a folder of parts
+	Actions string // actions JSON, where the file has no metadata
+	Out     string // folder for the policies and train.json
+	Split   string // rows that the report's losses are on
+	Runtime ort.Config
+}
+
+// DefaultTrainOptions is DefaultTrainConfig reported on validation rows.
+func DefaultTrainOptions() TrainOptions {
+	return TrainOptions{TrainConfig: DefaultTrainConfig(), Split: "val", Runtime: ort.DefaultConfig()}
+}
+
+// TrainReport says what was trained. It is the JSON object of pipe train.
+type TrainReport struct {
+	Format   int                 `json:"format"`
+	Tensor   string              `json:"tensor"`
+	Rows     int                 `json:"rows"`
+	Policies []TrainedPolicy     `json:"policies"`
+	Auto     []models.AutoReport `json:"auto,omitempty"`
+	Seconds  float64             `json:"seconds"`
+}
+
+// TrainedPolicy is one policy file.
+type TrainedPolicy struct {
+	File     string   `json:"file"`
+	Method   string   `json:"method"`
+	Lambda   *float64 `json:"lambda,omitempty"` // absent for l2d, which has none
+	Seed     *uint64  `json:"seed,omitempty"`   // absent for averaged seeds
+	TrueLoss *float64 `json:"true_loss,omitempty"`
+	Fallback string   `json:"fallback,omitempty"` // the pair that the guard fell back to
+}
+
+// Train trains policies on the tensor's training rows and writes one ONNX file
+// each, and train.json, into o.Out. A run that was interrupted continues from
+// its checkpoints when it is started again; they are removed at the end.
+func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
+	if err != nil {
+		return nil, err
+	}
+	rt, err := ort.Open(o.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	checkpoints := filepath.Join(o.Out, "checkpoints")
+	if err := os.MkdirAll(checkpoints, 0o777); err != nil {
+		return nil, err
+	}
+	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
+	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)
+	if err != nil {
+		return nil, err
+	}
+	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Auto: reports}
+	for _, p := range policies {
+		line, err := writePolicy(ctx, rt, t, o, p, len(policies))
+		if err != nil {
+			return nil, err
+		}
+		r.Policies = append(r.Policies, line)
+	}
+	r.Seconds = time.Since(start).Seconds()
+	if err := WriteFile(filepath.Join(o.Out, "train.json"), r.WriteJSON); err != nil {
+		return nil, err
+	}
+	return r, os.RemoveAll(checkpoints)
+}
+
+// TrainTensor trains everything that c asks for on a tensor in memory.
+func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress Progress) ([]*models.Policy, []models.AutoReport, error) {
+	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
+	var policies []*models.Policy
+	var reports []models.AutoReport
+	if c.Recipe == "auto" {
+		progress.Start(-1, "train auto")
+		o.Save = folder(save, "auto")
+		s := c.Auto
+		s.Seed, s.Tau = c.Seed, c.Tau
+		var err error
+		if policies, reports, err = models.TrainAuto(ctx, t, c.Lambdas, s, o); err != nil {
+			return nil, nil, err
+		}
+		for i, p := range policies {
+			p.Info["guard"] = reports[i].Guard.JSON()
+			p.Info["settings"] = compact(reports[i])
+		}
+	} else {
+		ours, err := trainPaper(ctx, t, c, "ours", o, progress)
+		if err != nil {
+			return nil, nil, err
+		}
+		policies = ours
+	}
+	for _, m := range c.Methods {
+		o.Save = folder(save, m)
+		more, err := trainPaper(ctx, t, c, m, o, progress)
+		if err != nil {
+			return nil, nil, fmt.Errorf("method %s: %w", m, err)
+		}
+		policies = append(policies, more...)
+	}
+	progress.Done()
+	digest := t.Digest()
+	for _, p := range policies {
+		p.Info["training_digest"] = digest
+	}
+	return policies, reports, nil
+}
+
+func folder(p models.CheckpointPolicy, name string) models.CheckpointPolicy {
+	if p.Dir != "" {
+		p.Dir = filepath.Join(p.Dir, name)
+	}
+	return p
+}
+
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // settings are plain numbers and strings
+	}
+	return string(b)
+}
+
+// WriteJSON writes the report as one indented JSON object.
+func (r *TrainReport) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// writePolicy exports a policy with its validation figure and writes its file.
+func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *models.Policy, total int) (TrainedPolicy, error) {
+	line := TrainedPolicy{Method: p.Method}
+	if p.Method != "l2d" {
+		line.Lambda = Num(p.Lambda)
+	}
+	if s, err := strconv.ParseUint(p.Info["seed"], 10, 64); err == nil {
+		line.Seed = &s
+	}
+	if p.Decoder == models.DecoderFixed {
+		line.Fallback = p.Actions.Name(p.Fixed)
+	}
+	line.File = policyName(line)
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return line, err
+	}
+	if rows := t.Rows(split); len(rows) > 0 {
+		l, err := DecideTensor(ctx, rt, p, t)
+		if err != nil {
+			return line, err
+		}
+		actions := make([]int, len(rows))
+		for k, n := range rows {
+			actions[k] = l.Action[n]
+		}
+		line.TrueLoss = Num(t.TrueLoss(rows, actions, p.Lambda))
+		p.Info["validation"] = compact(map[string]any{"split": o.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
+	}
+	m, err := p.Export()
+	if err != nil {
+		return line, err
+	}
+	return line, m.WriteFile(filepath.Join(o.Out, line.File))
+}
+
+// policyName is METHOD[-lambdaL][-seedS].onnx.
+func policyName(p TrainedPolicy) string {
+	name := p.Method
+	if p.Lambda != nil {
+		name += "-lambda" + strconv.FormatFloat(*p.Lambda, 'g', -1, 64)
+	}
+	if p.Seed != nil {
+		name += "-seed" + strconv.FormatUint(*p.Seed, 10)
+	}
+	return name + ".onnx"
+}
+
+// WriteText writes the report for a reader at a terminal.
+func (r *TrainReport) WriteText(w io.Writer) error {
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "policy\ttrue loss\tremark")
+	for _, p := range r.Policies {
+		remark := ""
+		if p.Fallback != "" {
+			remark = "guard: always " + p.Fallback
+		}
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", p.File, number(p.TrueLoss), remark)
+	}
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	for _, a := range r.Auto {
+		g := a.Guard
+		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d left-out rows; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+			a.Lambda, g.Learned, g.FixedLoss, g.Fixed, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
+			map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

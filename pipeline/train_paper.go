@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"context"
+	"strconv"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// otherMethods are the learned methods of the paper recipe by name: what each
+// changes in the shared settings.
+var otherMethods = map[string]struct {
+	surrogate, head string
+	lambdas         bool // depends on lambda
+	advice          bool // may buy advice
+}{
+	"ours":              {"comp_sum", "", true, true},
+	"l2d":               {"comp_sum", "linear", false, false},
+	"separated":         {"separated", "linear", true, true},
+	"separated_softmax": {"separated_softmax", "linear", true, true},
+}
+
+// trainPaper trains one method with fixed settings: a policy per lambda and
+// seed, the last epoch's weights. L2D does not depend on lambda and is trained
+// once per seed.
+func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string, o models.Options, progress Progress) ([]*models.Policy, error) {
+	m := otherMethods[name]
+	rows := t.Rows(costs.Train)
+	std := models.FitStandardizer(t.Features, t.Dim, rows)
+	problem := models.CostProblem(t, rows, std)
+	s := c.Network
+	s.Surrogate = m.surrogate
+	if m.head != "" {
+		s.Head = m.head
+	}
+	var specs []models.Spec
+	lambdas := c.Lambdas
+	if !m.lambdas {
+		lambdas = []float64{0}
+	}
+	for _, l := range lambdas {
+		for seed := range c.Seeds {
+			spec := models.Spec{Name: name, Seed: c.Seed + uint64(seed), Lambda: l, LearningRate: c.LearningRate,
+				WeightDecay: c.WeightDecay, Tau: c.Tau, Dropout: c.Dropout}
+			if !m.advice {
+				spec.LearningRate, spec.Mask = c.L2DRate, withoutAdvice(t.Actions)
+			}
+			specs = append(specs, spec)
+		}
+	}
+	steps := (len(rows) + s.Batch - 1) / s.Batch * s.Epochs
+	progress.Start(int64(steps*len(specs)), "train "+name)
+	trained, err := models.Train(ctx, problem, specs, s, o)
+	if err != nil {
+		return nil, err
+	}
+	var out []*models.Policy
+	for _, tr := range trained {
+		p := &models.Policy{
+			Actions: t.Actions, Method: name, Recipe: "paper", Lambda: tr.Spec.Lambda, Tau: tr.Spec.Tau, Decoder: tr.Decoder,
+			Dim: t.Dim, Standard: std, Members: []models.MLP{tr.Network},
+			Info: map[string]string{"seed": strconv.FormatUint(tr.Spec.Seed, 10),
+				"settings": compact(struct {
+					models.Settings
+					models.Spec
+				}{s, tr.Spec})},
+		}
+		if !m.advice {
+			p.Decoder = models.DecoderL2D
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// withoutAdvice allows the pairs (j, 0).
+func withoutAdvice(a *costs.Actions) []bool {
+	mask := make([]bool, a.Len())
+	for j := range a.Experts {
+		mask[a.Index(j, 0)] = true
+	}
+	return mask
+}
