@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"pipe/costs"
 )
 
@@ -93,6 +95,32 @@ func TestEveryBaselineIsListedSeededAndAvailable(t *testing.T) {
 			t.Errorf("%s: drawn %v, but another seed changes it: %v (%v)", name, random, !random, err)
 		}
 	}
+}
+
+// Raising the cost of an action never makes it chosen.
+func TestDearerActionsAreNotChosen(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tensor := drawTensor(t, 4)
+		in := BaselineInput{Tensor: tensor, Rows: []int{0, 1, 2, 3}, Train: []int{0, 1}, Lambda: 1}
+		name := rapid.SampledFrom([]string{"oracle", "oracle_no_advice", "best_fixed", "best_fixed_train"}).Draw(t, "name")
+		before, err := RunBaseline(name, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raised := rapid.IntRange(0, tensor.Actions.Len()-1).Draw(t, "raised")
+		for n := range in.Rows {
+			tensor.Losses(n)[raised] += 0.25
+		}
+		after, err := RunBaseline(name, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range before {
+			if before[n] != raised && after[n] == raised {
+				t.Fatalf("%s: row %d takes action %d once it is dearer", name, n, raised)
+			}
+		}
+	})
 }
 
 func TestBaselinesRefuse(t *testing.T) {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -157,6 +158,51 @@ func TestBoundVanishesAtTheOptimum(t *testing.T) {
 	if r.Excess > 1e-12 || r.Bound > 1e-5 || r.TrueExcess != 0 || math.Abs(r.TrueLoss-0.28) > 1e-12 || r.Actions != 4 {
 		t.Fatalf("report at the optimum: %+v", r)
 	}
+}
+
+// A law of two equally likely tables at one x: its conditional bound is tighter
+// than what its instances give one by one, and both hold.
+func TestPerInstanceBoundIsLooser(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const a = 3
+		tables := rapid.SliceOfN(rapid.Float64Range(0, 1), 2*a, 2*a).Draw(t, "costs")
+		scores := rapid.SliceOfN(rapid.Float64Range(-5, 5), a, a).Draw(t, "scores")
+		tau := rapid.SampledFrom(boundTaus).Draw(t, "tau")
+		mean, largest := make([]float64, a), 0.0
+		for outcome := range 2 {
+			most := 0.0
+			for i := range a {
+				mean[i] += tables[outcome*a+i] / 2
+				most = math.Max(most, tables[outcome*a+i])
+			}
+			largest += most / 2
+		}
+		law, err := ConsistencyBound(BoundProblem{Kind: BoundConditional, Tau: tau, Costs: mean, Largest: []float64{largest}, Scores: scores, Actions: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		single, err := ConsistencyBound(BoundProblem{Kind: BoundPerInstance, Tau: tau, Costs: tables, Scores: append(scores, scores...), Actions: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(single.SurrogateRisk-law.SurrogateRisk) > 1e-9*(1+law.SurrogateRisk) || math.Abs(single.WeightNorm-law.WeightNorm) > 1e-12 {
+			t.Fatalf("the risks are of different laws: %+v, %+v", single, law)
+		}
+		if single.Excess < law.Excess-1e-9 || single.Bound < law.Bound-1e-6 || law.TrueExcess > law.Bound+1e-9 {
+			t.Fatalf("per instance %+v, conditional %+v", single, law)
+		}
+	})
+}
+
+func ExampleTransfer() {
+	// 12 actions whose weights sum to 3 on average, 0.01 above the best surrogate risk.
+	for _, tau := range []float64{0, 1, 2} {
+		fmt.Printf("tau %v: excess true loss at most %.3f\n", tau, Transfer(tau, 12, 3, 0.01))
+	}
+	// Output:
+	// tau 0: excess true loss at most 0.245
+	// tau 1: excess true loss at most 0.245
+	// tau 2: excess true loss at most 0.120
 }
 
 func TestConsistencyBoundRefusesBadShapes(t *testing.T) {

@@ -24,8 +24,12 @@ type Decider struct {
 	closed bool
 }
 
-// keptBuffers bounds how many idle batches a decider keeps for reuse.
-const keptBuffers = 16
+// A decider keeps at most keptBuffers idle batches for reuse, none of more than
+// keptRows rows: one huge call must not hold its memory for ever.
+const (
+	keptBuffers = 16
+	keptRows    = 1 << 16
+)
 
 // OpenDecider opens the policy file at path on rt, which must outlive the
 // decider. The errors are those of ReadPolicy, and one for a policy that does
@@ -144,10 +148,8 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 	if n < 1 || len(features) != n*d.info.Dim {
 		return fmt.Errorf("decide: %d features for %d rows, the policy takes %d per row", len(features), n, d.info.Dim)
 	}
-	for i, v := range features {
-		if v-v != 0 {
-			return fmt.Errorf("decide: row %d: feature %d is %v", i/d.info.Dim, i%d.info.Dim, v)
-		}
+	if i := firstNonFinite(features); i >= 0 {
+		return fmt.Errorf("decide: row %d: feature %d is %v", i/d.info.Dim, i%d.info.Dim, features[i])
 	}
 	b, err := d.take(n)
 	if err != nil {
@@ -218,7 +220,7 @@ func (d *Decider) newBuffers(n int) (*batchBuffers, error) {
 func (d *Decider) put(b *batchBuffers) {
 	d.mu.Lock()
 	drop := b
-	if !d.closed {
+	if !d.closed && b.rows <= keptRows {
 		d.idle, drop = append(d.idle, b), nil
 		if len(d.idle) > keptBuffers {
 			drop, d.idle = d.idle[0], d.idle[1:]

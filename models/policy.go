@@ -137,7 +137,7 @@ func (p *Policy) checkStandard(add func(string, ...any)) {
 	if len(s.Mean) != p.FeatureDim() || len(s.Scale) != p.FeatureDim() {
 		add("standardizer has %d means and %d scales for %d features", len(s.Mean), len(s.Scale), p.FeatureDim())
 	}
-	if !allFinite(s.Mean) || !allFinite(s.Scale) {
+	if firstNonFinite(s.Mean) >= 0 || firstNonFinite(s.Scale) >= 0 {
 		add("standardizer has a value that is not finite")
 	}
 }
@@ -153,7 +153,7 @@ func checkMember(add func(string, ...any), i int, m MLP, dim int) {
 				i, l, a.Out, a.In, len(a.W), len(a.B), width)
 			return
 		}
-		if !allFinite(a.W) || !allFinite(a.B) {
+		if firstNonFinite(a.W) >= 0 || firstNonFinite(a.B) >= 0 {
 			add("member %d: layer %d has a value that is not finite", i, l)
 		}
 		width = a.Out
@@ -186,12 +186,3 @@ func (p *Policy) decoder() (decoder, error) {
 }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-
-func allFinite(values []float32) bool {
-	for _, v := range values {
-		if v-v != 0 {
-			return false
-		}
-	}
-	return true
-}
