@@ -140,7 +140,7 @@ func (c *cursor) loadFloats() (int, error) {
 			if c.leaf.kind == parquet.Double {
 				c.floatTable = narrow(nil, table.Double())
 			} else {
-				c.floatTable = bytesafeClone(table.Float())
+				c.floatTable = cloneTable(table.Float())
 			}
 		}
 		indexes := data.Int32()
@@ -294,6 +294,9 @@ var onesRow = bytes.Repeat([]byte{1}, 1024)
 // made of width values.
 func (c *cursor) irregular() error {
 	row, have := c.done/c.width, c.done%c.width
+	if have == 0 && row > 0 && c.leaf.list && c.rep[c.at] != 0 {
+		row, have = row-1, c.width // the row before goes on
+	}
 	for i := c.at; i < c.size; i++ {
 		starts := !c.leaf.list || c.rep[i] == 0
 		if starts && have > 0 {
@@ -343,8 +346,8 @@ func resized(s []float32, n int) []float32 {
 	return s[:n]
 }
 
-// bytesafeClone copies a dictionary out of its page, never returning nil.
-func bytesafeClone(s []float32) []float32 { return append(make([]float32, 0, len(s)), s...) }
+// cloneTable copies a dictionary out of its page, never returning nil.
+func cloneTable(s []float32) []float32 { return append(make([]float32, 0, len(s)), s...) }
 
 // shown formats a bad number for an error. Files may hold float64, where the
 // infinity can be our own rounding.

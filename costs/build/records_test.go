@@ -1,0 +1,142 @@
+package build
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestEveryFormatReadsTheSameTable writes one table in every format.
+func TestEveryFormatReadsTheSameTable(t *testing.T) {
+	dir := t.TempDir()
+	text := "id,score,note\na,1.5,\"x, y\"\nb,,é\n"
+	lines := `{"id":"a","score":1.5,"note":"x, y"}` + "\n\n" + `{"note":"é","id":"b","score":null}` + "\n"
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := z.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		ID    string   `parquet:"id"`
+		Score *float64 `parquet:"score,optional"`
+		Note  string   `parquet:"note,dict"`
+	}
+	score := 1.5
+	table := filepath.Join(dir, "t.parquet")
+	if err := parquet.WriteFile(table, []row{{"a", &score, "x, y"}, {"b", nil, "é"}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{
+		"t.csv": []byte(text), "mark.csv": append([]byte("\ufeff"), text...), "t.csv.gz": zipped.Bytes(), "t.jsonl": []byte(lines),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"t.csv", "mark.csv", "t.csv.gz", "t.jsonl", "t.parquet"} {
+		got, err := readTable(context.Background(), filepath.Join(dir, name))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		at, err := got.columns.Find("id", "score", "note")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var cells [][]string
+		for _, c := range got.cells {
+			cells = append(cells, []string{c[at[0]], c[at[1]], c[at[2]]})
+		}
+		if want := [][]string{{"a", "1.5", "x, y"}, {"b", "", "é"}}; !reflect.DeepEqual(cells, want) {
+			t.Errorf("%s: got %q", name, cells)
+		}
+	}
+}
+
+func TestListColumnsBecomeArrays(t *testing.T) {
+	type row struct {
+		ID     string    `parquet:"id"`
+		Vector []float32 `parquet:"vector,list"`
+	}
+	w := newWorld(t, 3)
+	if err := parquet.WriteFile(filepath.Join(w.dir, "f.parquet"), []row{{"r1", []float32{1, 2.5}}, {"r0", []float32{3, -4e-5}}, {"r2", []float32{5, 6}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "f.parquet"}}}
+	_, tensor := w.mustRun(t)
+	if want := []float32{3, -4e-5, 1, 2.5, 5, 6}; !reflect.DeepEqual(tensor.Features, want) {
+		t.Errorf("features %v, want %v", tensor.Features, want)
+	}
+}
+
+// TestFeaturesFromAFile joins by id and names what does not fit.
+func TestFeaturesFromAFile(t *testing.T) {
+	w := newWorld(t, 3)
+	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "f.csv", "skip": []string{"note"}}}}
+	w.write(t, "f.csv", "id,a,note,b\nr2,5,x,6\nr0,1,x,2\nr1,3,x,4\n")
+	_, tensor := w.mustRun(t)
+	if want := []float32{1, 2, 3, 4, 5, 6}; !reflect.DeepEqual(tensor.Features, want) {
+		t.Errorf("features %v, want %v", tensor.Features, want)
+	}
+	for text, want := range map[string]string{
+		"id,a,note,b\nr2,5,x,6\nr0,1,x,2\n":             "1 instances have no features: r1",
+		"id,a,note,b\nr2,5,x,6\nr0,1,x,\nr1,1,x,1\n":    `row 3: column b: "" is not a finite number`,
+		"id,a,note,b\nr2,5,x,6\nr2,1,x,1\nr1,1,x,1\n":   `row 3: column id: "r2"`,
+		"id,a,b\nr0,1,2\nr1,1,1\n":                      "column note: is not there",
+		"id,a,note,b\nr2,5,x,NaN\nr0,1,x,1\nr1,1,x,1\n": `row 2: column b: "NaN"`,
+	} {
+		w.write(t, "f.csv", text)
+		_, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// FuzzRecords feeds damaged tables; none may panic or read past its columns.
+func FuzzRecords(f *testing.F) {
+	f.Add("csv", []byte("id,a\nx,1\n"))
+	f.Add("jsonl", []byte("{\"id\":\"x\",\"a\":[1,{\"b\":2}]}\n{\"c\":null}"))
+	small := filepath.Join(f.TempDir(), "small.parquet")
+	type row struct {
+		ID string    `parquet:"id,dict"`
+		V  []float32 `parquet:"v,list"`
+	}
+	if err := parquet.WriteFile(small, []row{{"a", []float32{1}}, {"b", nil}}); err != nil {
+		f.Fatal(err)
+	}
+	b, err := os.ReadFile(small)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("parquet", b)
+	f.Fuzz(func(t *testing.T, ending string, b []byte) {
+		if ending != "csv" && ending != "jsonl" && ending != "parquet" {
+			return
+		}
+		file := filepath.Join(t.TempDir(), fmt.Sprint("t.", ending))
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		table, err := readTable(context.Background(), file)
+		if err != nil {
+			return
+		}
+		for _, cells := range table.cells {
+			if len(cells) != len(table.columns.Names) {
+				t.Fatalf("%d cells in %d columns", len(cells), len(table.columns.Names))
+			}
+		}
+	})
+}
