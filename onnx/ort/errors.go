@@ -22,9 +22,9 @@ func (e *MissingLibraryError) Error() string {
 // Hint names the command that brings the library.
 func (e *MissingLibraryError) Hint() string {
 	if e.Device == CUDA {
-		return "run `make cuda`, or name a library built with CUDA by --ort-lib or ONNXRUNTIME_LIB"
+		return "run `make cuda`, or name a library built with CUDA by --runtime or ONNXRUNTIME_LIB"
 	}
-	return "run `make runtime`, or name the library by --ort-lib or ONNXRUNTIME_LIB"
+	return "run `make runtime`, or name the library by --runtime or ONNXRUNTIME_LIB"
 }
 
 // LoadError says that a file was found but is not a loadable ONNX Runtime

@@ -1,0 +1,123 @@
+package pipe_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// mayImport is who may import whom, for programs and tests alike. A package
+// without a row, and an import that its row does not name, fail the test: a new
+// arrow is one line here, and somebody's decision.
+var mayImport = map[string][]string{
+	"onnx/onnxpb":           {},
+	"onnx":                  {"onnx/onnxpb"},
+	"onnx/internal/conform": {"onnx"},
+	"onnx/ort":              {"onnx", "onnx/internal/conform"},
+	"costs":                 {},
+	"featurize":             {"onnx", "onnx/ort"},
+	"models":                {"onnx", "onnx/ort", "costs"},
+	"costs/build":           {"onnx", "onnx/ort", "costs", "featurize", "models"},
+	"pipeline":              {"onnx", "onnx/ort", "costs", "featurize", "models", "costs/build"},
+	"cmd/pipe":              {"onnx", "onnx/ort", "costs", "featurize", "models", "costs/build", "pipeline"},
+	"tools/fetch":           {},
+	"tools/verify":          {"onnx", "onnx/ort", "costs", "models"},
+	".":                     {},
+}
+
+// ownedBy names the one package that may import a module which holds memory or
+// threads outside Go.
+var ownedBy = map[string]string{
+	"github.com/yalue/onnxruntime_go": "onnx/ort",
+}
+
+func TestImports(t *testing.T) {
+	for folder, files := range goFiles(t) {
+		row, known := mayImport[folder]
+		if !known {
+			t.Errorf("%s has no row in the import table", folder)
+			continue
+		}
+		for _, file := range files {
+			for _, imported := range importsOf(t, file) {
+				if owner, owned := ownedBy[imported]; owned && owner != folder {
+					t.Errorf("%s imports %s, which belongs to %s", file, imported, owner)
+				}
+				target, ours := strings.CutPrefix(imported, "pipe/")
+				if ours && target != folder && !slices.Contains(row, target) {
+					t.Errorf("%s imports %s: no such arrow from %s", file, target, folder)
+				}
+			}
+		}
+	}
+}
+
+// TestImportsOneWay holds the table itself to an order.
+func TestImportsOneWay(t *testing.T) {
+	var visit func(folder string, path []string)
+	visit = func(folder string, path []string) {
+		if slices.Contains(path, folder) {
+			t.Fatalf("the table goes in a circle: %s", strings.Join(append(path, folder), " -> "))
+		}
+		for _, next := range mayImport[folder] {
+			visit(next, append(slices.Clone(path), folder))
+		}
+	}
+	for folder := range mayImport {
+		visit(folder, nil)
+	}
+}
+
+// goFiles lists the Go files of this module by folder.
+func goFiles(t *testing.T) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			skip := slices.Contains([]string{"third_party", "testdata", "bin", "out", "demo"}, d.Name()) ||
+				len(d.Name()) > 1 && strings.HasPrefix(d.Name(), ".")
+			if skip {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if strings.HasSuffix(name, ".go") {
+			folder := path.Dir(filepath.ToSlash(name))
+			found[folder] = append(found[folder], name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 5 {
+		t.Fatalf("found only %d packages: not run in the module's root?", len(found))
+	}
+	return found
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, spec := range f.Imports {
+		p, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}

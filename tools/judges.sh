@@ -1,0 +1,25 @@
+#!/bin/sh
+# Makes third_party/python, a virtual environment with the pinned packages of
+# tools/python/requirements.txt that tests use as outside judges. Without Python
+# the tests that need them are skipped; under CI=true that is an error.
+set -eu
+cd "$(dirname "$0")/.."
+venv=third_party/python
+wanted=tools/python/requirements.txt
+
+without() {
+	echo "judges: $1" >&2
+	[ "${CI:-}" = true ] && exit 1
+	echo "judges: going on without; the tests that need them will be skipped" >&2
+	exit 0
+}
+
+cmp -s "$wanted" "$venv/requirements.txt" && exit 0
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || without "needs Python 3.11 or newer"
+echo "judges: installing into $venv" >&2
+rm -rf "$venv"
+python3 -m venv "$venv" || { rm -rf "$venv"; without "python3 -m venv does not work here"; }
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$wanted" ||
+	{ rm -rf "$venv"; without "pip could not install the packages"; }
+# Written last: the environment counts only when it is whole.
+cp "$wanted" "$venv/requirements.txt"
