@@ -1,0 +1,166 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// MergeOptions says how the names of two models get along.
+type MergeOptions struct {
+	Name string // of the merged graph
+	// Prefixes of all names that are neither inputs nor outputs of the result.
+	FirstPrefix, SecondPrefix string
+	// KeepOutputs makes the outputs of first outputs of the result, too.
+	KeepOutputs bool
+}
+
+// DefaultMergeOptions keeps the names of both models apart.
+func DefaultMergeOptions() MergeOptions {
+	return MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"}
+}
+
+// Merge puts first in front of second: connect tells for outputs of first, by
+// name, which inputs of second they feed. The result has the inputs of first
+// and those of second that nothing feeds; its outputs are those of second. The
+// lower operator set is raised to the higher one if that changes no operator's
+// meaning. Metadata of second wins over that of first. The models themselves
+// stay as they are; the result shares their constants.
+//
+// Errors tell which names, types, shapes or operators do not fit.
+func Merge(first, second *Model, connect map[string]string, o MergeOptions) (*Model, error) {
+	m, err := merge(first, second, connect, o)
+	if err != nil {
+		return nil, fmt.Errorf("merge models: %w", err)
+	}
+	return m, nil
+}
+
+func merge(first, second *Model, connect map[string]string, o MergeOptions) (*Model, error) {
+	for i, m := range []*Model{first, second} {
+		if err := m.Check(); err != nil {
+			return nil, fmt.Errorf("model %d: %w", i+1, err)
+		}
+	}
+	opsets, err := commonOpsets(first.Proto, second.Proto)
+	if err != nil {
+		return nil, err
+	}
+	a, b, err := renamers(first, second, connect, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &onnxpb.ModelProto{
+		IrVersion:    proto.Int64(max(first.Proto.GetIrVersion(), second.Proto.GetIrVersion())),
+		ProducerName: second.Proto.ProducerName,
+		OpsetImport:  opsets,
+		Graph:        joinGraphs(a.graph(first.Proto.GetGraph()), b.graph(second.Proto.GetGraph()), a, connect, o),
+	}
+	if p.Functions, err = joinFunctions(first.Proto, second.Proto); err != nil {
+		return nil, err
+	}
+	m := &Model{Proto: p}
+	meta := first.Metadata()
+	maps.Copy(meta, second.Metadata())
+	m.SetMetadata(meta)
+	return m, m.Check()
+}
+
+// renamers plans the names of both models.
+func renamers(first, second *Model, connect map[string]string, o MergeOptions) (a, b *renamer, err error) {
+	a, b = newRenamer(o.FirstPrefix), newRenamer(o.SecondPrefix)
+	outputs, inputs := byName(first.Outputs()), byName(second.Inputs())
+	for _, v := range first.Inputs() {
+		a.names[v.Name] = v.Name
+	}
+	if o.KeepOutputs {
+		for name := range outputs {
+			a.names[name] = name
+		}
+	}
+	for _, v := range slices.Concat(second.Inputs(), second.Outputs()) {
+		b.names[v.Name] = v.Name
+	}
+	if len(connect) == 0 {
+		return nil, nil, errors.New("nothing is connected")
+	}
+	fed := map[string]bool{}
+	for _, from := range slices.Sorted(maps.Keys(connect)) {
+		to := connect[from]
+		out, ok := outputs[from]
+		if !ok {
+			return nil, nil, fmt.Errorf("first model has no output %q, it has %q", from, slices.Sorted(maps.Keys(outputs)))
+		}
+		in, ok := inputs[to]
+		if !ok || fed[to] {
+			return nil, nil, fmt.Errorf("second model has no free input %q, it has %q", to, slices.Sorted(maps.Keys(inputs)))
+		}
+		if err := b.unify(out, in); err != nil {
+			return nil, nil, fmt.Errorf("output %q into input %q: %w", from, to, err)
+		}
+		fed[to] = true
+		b.names[to] = a.rename(from)
+	}
+	return a, b, nil
+}
+
+func byName(list []IO) map[string]IO {
+	out := map[string]IO{}
+	for _, v := range list {
+		out[v.Name] = v
+	}
+	return out
+}
+
+// joinGraphs appends the nodes of b, whose fed inputs already carry the names
+// of a's outputs.
+func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]string, o MergeOptions) *onnxpb.GraphProto {
+	fed := map[string]bool{}
+	for from := range connect {
+		fed[names.rename(from)] = true
+	}
+	g := &onnxpb.GraphProto{
+		Name:                   proto.String(o.Name),
+		Node:                   slices.Concat(a.Node, b.Node),
+		Initializer:            slices.Concat(a.Initializer, b.Initializer),
+		SparseInitializer:      slices.Concat(a.SparseInitializer, b.SparseInitializer),
+		ValueInfo:              slices.Concat(a.ValueInfo, b.ValueInfo),
+		QuantizationAnnotation: slices.Concat(a.QuantizationAnnotation, b.QuantizationAnnotation),
+		Input:                  a.Input,
+		Output:                 b.Output,
+	}
+	for _, v := range b.Input {
+		if !fed[v.GetName()] {
+			g.Input = append(g.Input, v)
+		}
+	}
+	if o.KeepOutputs {
+		g.Output = slices.Concat(a.Output, b.Output)
+	}
+	return g
+}
+
+func joinFunctions(a, b *onnxpb.ModelProto) ([]*onnxpb.FunctionProto, error) {
+	key := func(f *onnxpb.FunctionProto) string {
+		return f.GetDomain() + "\x00" + f.GetName() + "\x00" + f.GetOverload()
+	}
+	have := map[string]*onnxpb.FunctionProto{}
+	for _, f := range a.GetFunctions() {
+		have[key(f)] = f
+	}
+	list := slices.Clone(a.GetFunctions())
+	for _, f := range b.GetFunctions() {
+		switch old := have[key(f)]; {
+		case old == nil:
+			list = append(list, f)
+		case !proto.Equal(old, f):
+			return nil, fmt.Errorf("both models define a function %q, differently", f.GetName())
+		}
+	}
+	return list, nil
+}
