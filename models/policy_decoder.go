@@ -80,10 +80,7 @@ func (m MLP) forward(x []float64) []float64 {
 	for l, a := range m.Layers {
 		y := make([]float64, a.Out)
 		for o := range y {
-			sum := float64(a.B[o])
-			for i, w := range a.W[o*a.In : (o+1)*a.In] {
-				sum += float64(w) * x[i]
-			}
+			sum := float64(a.B[o]) + dot(a.W[o*a.In:(o+1)*a.In], x)
 			if l+1 < len(m.Layers) {
 				sum = math.Max(sum, 0)
 			}
@@ -92,6 +89,23 @@ func (m MLP) forward(x []float64) []float64 {
 		x = y
 	}
 	return x
+}
+
+// dot sums in four lanes: one chain of additions waits for each to finish.
+func dot(w []float32, x []float64) float64 {
+	x = x[:len(w)]
+	var s0, s1, s2, s3 float64
+	i := 0
+	for ; i+4 <= len(w); i += 4 {
+		s0 += float64(w[i]) * x[i]
+		s1 += float64(w[i+1]) * x[i+1]
+		s2 += float64(w[i+2]) * x[i+2]
+		s3 += float64(w[i+3]) * x[i+3]
+	}
+	for ; i < len(w); i++ {
+		s0 += float64(w[i]) * x[i]
+	}
+	return s0 + s1 + (s2 + s3)
 }
 
 // meanOutputs averages the members' outputs element by element.

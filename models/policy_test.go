@@ -337,3 +337,11 @@ func TestMatches(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkReferenceDecide(b *testing.B) {
+	p := benchmarkPolicy(384, 128, 1)
+	x := make([]float32, 384)
+	for b.Loop() {
+		p.Decide(x)
+	}
+}
