@@ -27,7 +27,7 @@ func TestBadInput(t *testing.T) {
 		"ragged row":            {edit("instances.csv", "r4,dog", "r4,dog,dog"), []string{"instances.csv", "row 6", "number of fields"}},
 		"text for a number":     {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,four"), []string{"instances.csv", "row 6", "column x", `"four"`}},
 		"missing number":        {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,"), []string{"row 6", "column x", "is empty"}},
-		"repeated column":       {edit("instances.csv", "split,x,y", "split,x,x"), []string{"instances.csv", "column x", "twice"}},
+		"repeated column":       {edit("instances.csv", "split,x,y", "split,x,x"), []string{"instances.csv", "column x", "more than once"}},
 		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "not there"}},
 		"missing answers":       {edit("answers.csv", "r2,plain,none", "r2,other,none"), []string{"answers.csv", "1 answers are missing", "r2 under none"}},
 		"second answer":         {edit("answers.csv", "r2,plain,none", "r1,plain,none"), []string{"answers.csv", "row 10", "second answer"}},
@@ -38,7 +38,7 @@ func TestBadInput(t *testing.T) {
 		"not gzip": {func(t *testing.T, w *world) {
 			w.write(t, "x.csv.gz", "id,label\n")
 			w.cfg.Instances.Settings["file"] = "x.csv.gz"
-		}, []string{"x.csv.gz", "not a gzip file"}},
+		}, []string{"x.csv.gz", "no gzip file"}},
 		"empty file":     {func(t *testing.T, w *world) { w.write(t, "instances.csv", "") }, []string{"instances.csv", "is empty"}},
 		"no rows":        {func(t *testing.T, w *world) { w.write(t, "instances.csv", "id,label,split,x,y\n") }, []string{"instances.csv", "no rows"}},
 		"unknown label":  {set(func(c *Config) { c.Labels = []string{"cat", "dog"} }), []string{"instances", `"r2"`, `unknown label "owl"`}},

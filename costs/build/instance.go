@@ -46,19 +46,13 @@ type Columns struct {
 	index map[string]int
 }
 
-// NewColumns returns the columns of a file; a repeated or empty name is an error.
-func NewColumns(file string, names []string) (*Columns, error) {
+// NewColumns returns the columns of a file, whose names are unique.
+func NewColumns(file string, names []string) *Columns {
 	c := &Columns{File: file, Names: names, index: make(map[string]int, len(names))}
 	for i, n := range names {
-		if n == "" {
-			return nil, &costs.DataError{File: file, Row: 1, Msg: fmt.Sprintf("column %d has no name", i+1)}
-		}
-		if _, ok := c.index[n]; ok {
-			return nil, &costs.DataError{File: file, Row: 1, Column: n, Msg: "is there twice"}
-		}
 		c.index[n] = i
 	}
-	return c, nil
+	return c
 }
 
 // Find returns the positions of the named columns. The error names the file and

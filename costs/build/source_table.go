@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"pipe/costs"
 )
@@ -44,34 +45,32 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	return t, err
 }
 
-// readTable reads a whole file of records.
+// readTable reads a whole file.
 func readTable(ctx context.Context, file string) (*table, error) {
-	r, err := openRecords(file)
+	r, err := costs.OpenTable(file)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	t := &table{}
-	for r.Next() {
+	t := &table{columns: NewColumns(file, r.Columns())}
+	for {
+		cells, line, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
 		if len(t.cells)%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		t.cells = append(t.cells, r.Record())
-		t.lines = append(t.lines, r.Line())
-	}
-	if err := r.Err(); err != nil {
-		return nil, err
+		t.cells = append(t.cells, cells)
+		t.lines = append(t.lines, line)
 	}
 	if len(t.cells) == 0 {
 		return nil, &costs.DataError{File: file, Msg: "there are no rows"}
 	}
-	t.columns, err = NewColumns(file, r.Columns())
-	for i, cells := range t.cells { // a JSON line does not know the keys that only come later
-		if len(cells) < len(r.Columns()) {
-			t.cells[i] = append(cells, make([]string, len(r.Columns())-len(cells))...)
-		}
-	}
-	return t, err
+	return t, nil
 }
 
 // entries reads id, label and split of every row; "" for the last two means

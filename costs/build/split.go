@@ -1,13 +1,8 @@
 package build
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"math/rand/v2"
-	"slices"
 
 	"pipe/costs"
 )
@@ -34,37 +29,23 @@ func splitByColumn(s *Setup, settings map[string]any) ([]costs.Split, error) {
 
 type stratifiedSettings struct {
 	Validation float64 `json:"validation"` // share of every label
+	Test       float64 `json:"test"`
 	Seed       uint64  `json:"seed"`
 }
 
-// splitStratified draws the validation share of every label. The draw depends
-// on the seed and on the ids of the label's instances, not on their order.
+// splitStratified draws the shares of every label; see costs.DrawSplits.
 func splitStratified(s *Setup, settings map[string]any) ([]costs.Split, error) {
 	cfg := stratifiedSettings{Validation: 0.25}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	if !(cfg.Validation > 0 && cfg.Validation < 1) {
-		return nil, fmt.Errorf("validation is %v; a share between 0 and 1 is needed", cfg.Validation)
+	if !(cfg.Validation > 0 && cfg.Test >= 0 && cfg.Validation+cfg.Test < 1) {
+		return nil, fmt.Errorf("validation is %v and test is %v; shares that leave some to train on are needed", cfg.Validation, cfg.Test)
 	}
-	return stratify(s.Source.Entries(), cfg.Validation, cfg.Seed), nil
-}
-
-func stratify(entries []Entry, share float64, seed uint64) []costs.Split {
-	byLabel := make(map[string][]int)
+	entries := s.Source.Entries()
+	labels := make([]string, len(entries))
 	for n, e := range entries {
-		byLabel[e.Label] = append(byLabel[e.Label], n)
+		labels[n] = e.Label
 	}
-	splits := make([]costs.Split, len(entries))
-	for label, rows := range byLabel {
-		slices.SortFunc(rows, func(a, b int) int { return cmp.Compare(entries[a].ID, entries[b].ID) })
-		h := fnv.New64a()
-		h.Write([]byte(label))
-		r := rand.New(rand.NewPCG(seed, h.Sum64()))
-		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-		for _, n := range rows[:int(math.Round(share*float64(len(rows))))] {
-			splits[n] = costs.Val
-		}
-	}
-	return splits
+	return costs.DrawSplits(len(entries), labels, cfg.Validation, cfg.Test, cfg.Seed), nil
 }

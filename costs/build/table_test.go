@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -102,41 +101,4 @@ func TestFeaturesFromAFile(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-}
-
-// FuzzRecords feeds damaged tables; none may panic or read past its columns.
-func FuzzRecords(f *testing.F) {
-	f.Add("csv", []byte("id,a\nx,1\n"))
-	f.Add("jsonl", []byte("{\"id\":\"x\",\"a\":[1,{\"b\":2}]}\n{\"c\":null}"))
-	small := filepath.Join(f.TempDir(), "small.parquet")
-	type row struct {
-		ID string    `parquet:"id,dict"`
-		V  []float32 `parquet:"v,list"`
-	}
-	if err := parquet.WriteFile(small, []row{{"a", []float32{1}}, {"b", nil}}); err != nil {
-		f.Fatal(err)
-	}
-	b, err := os.ReadFile(small)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add("parquet", b)
-	f.Fuzz(func(t *testing.T, ending string, b []byte) {
-		if ending != "csv" && ending != "jsonl" && ending != "parquet" {
-			return
-		}
-		file := filepath.Join(t.TempDir(), fmt.Sprint("t.", ending))
-		if err := os.WriteFile(file, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		table, err := readTable(context.Background(), file)
-		if err != nil {
-			return
-		}
-		for _, cells := range table.cells {
-			if len(cells) != len(table.columns.Names) {
-				t.Fatalf("%d cells in %d columns", len(cells), len(table.columns.Names))
-			}
-		}
-	})
 }
