@@ -31,21 +31,24 @@ type Report struct {
 
 // Row is one method in one cost regime, over all seeds. A nil pointer is a figure that does not apply.
 type Row struct {
-	Method        string           `json:"method"`
-	Lambda        *float64         `json:"lambda,omitempty"`
-	N             int              `json:"n,omitempty"` // training rows
-	Seeds         int              `json:"seeds,omitempty"`
-	Pair          string           `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
-	TrueLossMean  float64          `json:"true_loss_mean"`
-	TrueLossStd   *float64         `json:"true_loss_std,omitempty"` // population convention, over seeds
-	ExcessMean    *float64         `json:"excess_mean,omitempty"`   // true loss minus the Bayes risk
-	ExcessStd     *float64         `json:"excess_std,omitempty"`
-	DiffBestFixed *models.Interval `json:"diff_best_fixed,omitempty"` // this method minus best_fixed, paired by row
-	DiffL2D       *models.Interval `json:"diff_l2d,omitempty"`        // this method minus l2d, paired by row
-	AdviceRate    *float64         `json:"advice_rate,omitempty"`
-	BayesMatch    *float64         `json:"bayes_match,omitempty"`
-	Regions       []Region         `json:"regions,omitempty"`
+	Method        string    `json:"method"`
+	Lambda        *float64  `json:"lambda,omitempty"`
+	N             int       `json:"n,omitempty"` // training rows
+	Seeds         int       `json:"seeds,omitempty"`
+	Pair          string    `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
+	TrueLossMean  float64   `json:"true_loss_mean"`
+	TrueLossStd   *float64  `json:"true_loss_std,omitempty"` // population convention, over seeds
+	ExcessMean    *float64  `json:"excess_mean,omitempty"`   // true loss minus the Bayes risk
+	ExcessStd     *float64  `json:"excess_std,omitempty"`
+	DiffBestFixed *Interval `json:"diff_best_fixed,omitempty"` // this method minus best_fixed, paired by row
+	DiffL2D       *Interval `json:"diff_l2d,omitempty"`        // this method minus l2d, paired by row
+	AdviceRate    *float64  `json:"advice_rate,omitempty"`
+	BayesMatch    *float64  `json:"bayes_match,omitempty"`
+	Regions       []Region  `json:"regions,omitempty"`
 }
+
+// Interval is a mean with the ends of its 95% interval.
+type Interval models.Interval
 
 // Region is a method's figures on a named part of the inputs.
 type Region struct {

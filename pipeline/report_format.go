@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-
-	"pipe/models"
 )
 
 // The functions of this file print one cell; a figure that does not apply is an empty cell.
@@ -28,7 +26,7 @@ func plusMinus(mean, std *float64) string {
 	return fmt.Sprintf("%.3f ± %.3f", *mean, *std)
 }
 
-func interval(v *models.Interval) string {
+func interval(v *Interval) string {
 	if v == nil {
 		return ""
 	}

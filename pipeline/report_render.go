@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-
-	"pipe/models"
 )
 
 // WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
@@ -136,7 +134,7 @@ func exact(v *float64) string {
 }
 
 // intervalFields are the mean and the ends as three fields.
-func intervalFields(v *models.Interval) []string {
+func intervalFields(v *Interval) []string {
 	if v == nil {
 		return []string{"", "", ""}
 	}

@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pipe/models"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -25,7 +23,7 @@ func sampleReport() *Report {
 		Rows: []Row{
 			{Method: "best_fixed", Lambda: new(1.0), N: 500, TrueLossMean: 0.4, Pair: "a/none", AdviceRate: new(0.0)},
 			{Method: "ours", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.281, TrueLossStd: new(0.001), ExcessMean: new(0.001), ExcessStd: new(0.001),
-				DiffBestFixed: &models.Interval{Mean: -0.119, Low: -0.13, High: -0.1}, DiffL2D: &models.Interval{Mean: -0.061, Low: -0.07, High: -0.05}, AdviceRate: new(0.496), BayesMatch: new(0.993),
+				DiffBestFixed: &Interval{Mean: -0.119, Low: -0.13, High: -0.1}, DiffL2D: &Interval{Mean: -0.061, Low: -0.07, High: -0.05}, AdviceRate: new(0.496), BayesMatch: new(0.993),
 				Regions: []Region{{"x_1 < 0", new(0.381), new(0.993)}, {"x_1 >= 0", new(0.181), nil}}},
 			{Method: "ours", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.3, TrueLossStd: new(0.01), ExcessMean: new(0.02), ExcessStd: new(0.01)},
 			{Method: "l2d", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.342, TrueLossStd: new(0.001), ExcessMean: new(0.062), ExcessStd: new(0.001)},

@@ -1,0 +1,308 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// openRuntime returns a one-thread runtime, or skips; under CI its absence is a failure.
+func openRuntime(t testing.TB) *ort.Runtime {
+	t.Helper()
+	cfg := ort.DefaultConfig()
+	cfg.Threads = 1
+	rt, err := ort.Open(cfg)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("needs ONNX Runtime: ", err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	return rt
+}
+
+// randomPolicy has three experts, two pieces of advice beside none, and one hidden layer.
+func randomPolicy(dim, hidden int) *models.Policy {
+	rng := rand.New(rand.NewPCG(1, 2))
+	layer := func(out, in int) models.Affine {
+		a := models.Affine{Out: out, In: in, W: make([]float32, out*in), B: make([]float32, out)}
+		for i := range a.W {
+			a.W[i] = float32(rng.NormFloat64()) / 4
+		}
+		return a
+	}
+	return &models.Policy{
+		Actions: &costs.Actions{
+			Experts: []costs.Expert{{Name: "a, or b"}, {Name: `"quoted"`}, {Name: "c"}},
+			Advice:  []costs.Advice{{Name: "none"}, {Name: "short", Fee: 0.1}, {Name: "long", Fee: 0.2}},
+		},
+		Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
+		Members: []models.MLP{{Layers: []models.Affine{layer(hidden, dim), layer(9, hidden)}}},
+	}
+}
+
+func exportPolicy(t testing.TB, p *models.Policy) string {
+	t.Helper()
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "policy.onnx")
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// writeFeatures writes a cost tensor of random features, batch by batch, and returns its path and its first rows.
+func writeFeatures(t testing.TB, a *costs.Actions, rows, dim int) (string, *costs.Tensor) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "costs.parquet")
+	w, err := costs.NewWriter(path, a, costs.WriterOptions{Dim: dim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	rng := rand.New(rand.NewPCG(3, 4))
+	var first *costs.Tensor
+	for done := 0; done < rows; {
+		n := min(rows-done, 10_000)
+		b := &costs.Tensor{Actions: a, Dim: dim, Features: make([]float32, n*dim), Loss: make([]float32, n*a.Len()), Splits: make([]costs.Split, n)}
+		for i := range b.Features {
+			b.Features[i] = float32(rng.NormFloat64())
+		}
+		for i := range n {
+			b.IDs = append(b.IDs, fmt.Sprintf("row %d", done+i))
+		}
+		if err := w.Append(b); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+		}
+		done += n
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path, first
+}
+
+func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
+	rt := openRuntime(t)
+	p := randomPolicy(5, 7)
+	policy := exportPolicy(t, p)
+	in, rows := writeFeatures(t, p.Actions, 9000, 5) // three batches of text
+	want := make([]int32, rows.Len())
+	for n := range want {
+		want[n] = int32(p.Decide(rows.Row(n)))
+	}
+	text := filepath.Join(t.TempDir(), "rows.csv")
+	if err := WriteFile(text, func(w io.Writer) error { return writeCSV(w, rows) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, from := range []string{in, text} {
+		for _, scores := range []bool{false, true} {
+			out := filepath.Join(t.TempDir(), "out.parquet")
+			o := DefaultDecideOptions()
+			o.Policy, o.In, o.Out, o.Scores, o.Workers = policy, from, out, scores, 3
+			sum, err := Decide(t.Context(), rt, o, nil, nil, Quiet)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum.Rows != int64(rows.Len()) {
+				t.Errorf("%d rows decided, want %d", sum.Rows, rows.Len())
+			}
+			got, err := parquet.ReadFile[scoredRow](out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkDecisions(t, p, rows, want, got, scores)
+		}
+	}
+}
+
+func checkDecisions(t *testing.T, p *models.Policy, rows *costs.Tensor, want []int32, got []scoredRow, scores bool) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%d rows written, want %d", len(got), len(want))
+	}
+	for n, g := range got {
+		j, k := p.Actions.Pair(int(want[n]))
+		expected := decisionRow{rows.IDs[n], want[n], p.Actions.Experts[j].Name, p.Actions.Advice[k].Name, int32(j), int32(k)}
+		if g.decisionRow != expected {
+			t.Fatalf("row %d is %+v, want %+v", n, g.decisionRow, expected)
+		}
+		if scores != (len(g.Scores) == 9) {
+			t.Fatalf("row %d has %d scores", n, len(g.Scores))
+		}
+	}
+}
+
+func writeCSV(w io.Writer, t *costs.Tensor) error {
+	c := csv.NewWriter(w)
+	head := []string{"f0", "f1", "id", "f2", "f3", "f4"} // the id may stand anywhere
+	_ = c.Write(head)
+	for n, id := range t.IDs {
+		var cells []string
+		for _, v := range t.Row(n) {
+			cells = append(cells, fmt.Sprint(v))
+		}
+		_ = c.Write(append(append(append([]string{}, cells[:2]...), id), cells[2:]...))
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func TestDecideTextOutputsParse(t *testing.T) {
+	rt := openRuntime(t)
+	p := randomPolicy(2, 3)
+	o := DefaultDecideOptions()
+	o.Policy, o.Scores = exportPolicy(t, p), true
+	in := "id,x,y\n\"a \"\"b\"\", c\",1,2\n,3,4\n"
+	var out bytes.Buffer
+	if _, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, Quiet); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := []string{records[1][0], records[2][0]}
+	if diff := cmp.Diff([]string{`a "b", c`, ""}, ids); diff != "" || len(records[0]) != 6+9 {
+		t.Errorf("%d columns, ids %s", len(records[0]), diff)
+	}
+}
+
+func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
+	rt := openRuntime(t)
+	p := randomPolicy(3, 4)
+	in, rows := writeFeatures(t, p.Actions, 200, 3)
+	o := DefaultDecideOptions()
+	o.Policy, o.In, o.Out, o.Without = exportPolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []string{"expert=c", "advice=short"}
+	if _, err := Decide(t.Context(), rt, o, nil, nil, Quiet); err != nil {
+		t.Fatal(err)
+	}
+	got, err := parquet.ReadFile[decisionRow](o.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := make([]float64, p.Actions.Len())
+	for n, g := range got {
+		p.Scores(scores, rows.Row(n))
+		best := -1
+		for i, s := range scores {
+			if j, k := p.Actions.Pair(i); j != 2 && k != 1 && (best < 0 || s > scores[best]) {
+				best = i
+			}
+		}
+		if int(g.Action) != best {
+			t.Fatalf("row %d: action %d, best remaining is %d", n, g.Action, best)
+		}
+	}
+}
+
+func TestDecideErrorsLeaveNoFile(t *testing.T) {
+	rt := openRuntime(t)
+	p := randomPolicy(2, 3)
+	policy := exportPolicy(t, p)
+	good := strings.Repeat("1,2\n", 3*textBatch)
+	for name, in := range map[string]string{
+		"first row": "x,y\n1,z\n",
+		"last row":  "x,y\n" + good + "1,Inf\n",
+		"quotes":    "x,y\n" + good + "1,\"2\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			o := DefaultDecideOptions()
+			o.Policy, o.Out = policy, filepath.Join(dir, "out.csv")
+			_, err := Decide(t.Context(), rt, o, strings.NewReader(in), nil, Quiet)
+			var bad *costs.DataError
+			if !errors.As(err, &bad) || bad.File != standardInput || bad.Row == 0 {
+				t.Errorf("error %v, want a *costs.DataError with file and row", err)
+			}
+			if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+				t.Errorf("left behind: %v", entries)
+			}
+		})
+	}
+}
+
+func TestDecideStopsWhenTheOutputFails(t *testing.T) {
+	rt := openRuntime(t)
+	o := DefaultDecideOptions()
+	o.Policy = exportPolicy(t, randomPolicy(2, 3))
+	in := strings.NewReader("x,y\n" + strings.Repeat("1,2\n", 20*textBatch))
+	if _, err := Decide(t.Context(), rt, o, in, failingWriter{}, Quiet); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("error %v, want the writer's", err)
+	}
+}
+
+type failingWriter struct{}
+
+func (failingWriter) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
+
+// FuzzDecideText feeds arbitrary bytes as CSV and JSONL: an error or rows of the right width, never a panic.
+func FuzzDecideText(f *testing.F) {
+	for _, seed := range []string{"id,x,y\na,1,2\n", "{\"id\":1,\"features\":[1,2]}\n", "x,y\n\"", "{", "{\"features\":[null,1e99]}", "\n\n"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, format := range []string{formatCSV, formatJSONL} {
+			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), 2)
+			if err != nil {
+				continue
+			}
+			for {
+				b, err := src.next()
+				if err != nil {
+					break
+				}
+				if len(b.ids) == 0 || len(b.features) != 2*len(b.ids) {
+					t.Fatalf("%s: %d ids and %d features", format, len(b.ids), len(b.features))
+				}
+			}
+			src.close()
+		}
+	})
+}
+
+// BenchmarkDecide is the whole way from a Parquet file to a Parquet file.
+func BenchmarkDecide(b *testing.B) {
+	const dim = 64
+	for _, rows := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("parquet/rows=%d/dim=%d", rows, dim), func(b *testing.B) {
+			rt := openRuntime(b)
+			p := randomPolicy(dim, 64)
+			in, _ := writeFeatures(b, p.Actions, rows, dim)
+			o := DefaultDecideOptions()
+			o.Policy, o.In, o.Out = exportPolicy(b, p), in, filepath.Join(b.TempDir(), "out.parquet")
+			for b.Loop() {
+				if _, err := Decide(context.Background(), rt, o, nil, nil, Quiet); err != nil {
+					b.Fatal(err)
+				}
+			}
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+			b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-sys")
+		})
+	}
+}
