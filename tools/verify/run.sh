@@ -1,0 +1,84 @@
+#!/bin/sh
+# The same policy file, the same actions, in four runtimes:
+#   run.sh                         builds a cost tensor, trains with both recipes, verifies every policy
+#   run.sh POLICY.onnx TENSOR.parquet
+# The tensor is that of the four CIFAR-10 networks where the data folder ($PIPE_DATA, else
+# ../shared/data) has them, else a synthetic one. Runtimes go to third_party/verify;
+# $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+kept=$root/third_party/verify
+pipe=${PIPE_BIN:-$root/bin/pipe}
+export PYTHONDONTWRITEBYTECODE=1
+
+say() { echo "verify: $*" >&2; }
+
+# A stamp holds the pins it was made from, so that new pins install anew.
+fresh() { [ -f "$1" ] && cmp -s "$1" "$2"; }
+
+install_python() {
+	python=${PIPE_VERIFY_PYTHON:-}
+	[ -z "$python" ] || return 0
+	python=$kept/venv/bin/python
+	fresh "$kept/venv.stamp" "$here/requirements.txt" && return 0
+	say "installing onnxruntime for Python into third_party/verify"
+	python3 -m venv "$kept/venv"
+	"$python" -m pip install --quiet --requirement "$here/requirements.txt"
+	cp "$here/requirements.txt" "$kept/venv.stamp"
+}
+
+install_node() {
+	fresh "$kept/node.stamp" "$here/package-lock.json" && return 0
+	say "installing onnxruntime-node and onnxruntime-web into third_party/verify"
+	cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$kept/"
+	(cd "$kept" && npm ci --ignore-scripts --silent)
+	cp "$here/package-lock.json" "$kept/node.stamp"
+}
+
+# Sets $tensor and trains both recipes into $work: "paper" gives policies that really look at the
+# features; "auto" may fall back to one pair, which has to run everywhere too.
+make_policies() {
+	work=$1
+	data=${PIPE_DATA:-$root/../shared/data}
+	if [ -d "$data/cifar10/images" ] && [ -d "$data/models/cifar10" ]; then
+		data=$(cd "$data" && pwd)
+		say "cost tensor of the four CIFAR-10 networks"
+		PIPE_DATA=$data "$pipe" costs --config "$root/configs/cifar10-small.yaml" --out "$work" >&2
+		tensor=$work/costs.parquet
+	else
+		say "no CIFAR-10 data in $data: a synthetic tensor instead"
+		tensor=$work/synthetic.parquet
+		"$python" "$here/sample.py" "$tensor"
+	fi
+	for recipe in paper auto; do
+		"$pipe" train --costs "$tensor" --recipe "$recipe" --seeds 1 --out "$work/$recipe" >&2
+	done
+}
+
+judge() {
+	echo "$1"
+	"$python" "$here/verify.py" "$1" "$2" --pipe "$pipe" --modules "$kept/node_modules"
+}
+
+case $# in
+0 | 2) ;;
+*) echo "usage: $0 [POLICY.onnx TENSOR.parquet]" >&2 && exit 2 ;;
+esac
+mkdir -p "$kept"
+[ -x "$pipe" ] || (cd "$root" && go build -o "$pipe" ./cmd/pipe)
+install_python
+install_node
+if [ $# -eq 2 ]; then
+	judge "$1" "$2"
+	exit
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT TERM
+make_policies "$folder"
+status=0
+for policy in "$folder"/paper/*.onnx "$folder"/auto/*.onnx; do
+	judge "$policy" "$tensor" || status=1
+done
+exit $status
