@@ -20,7 +20,7 @@ type Model struct {
 }
 
 // IO is an input or output of a model. Axes whose size the file leaves open
-// without a name are called "?".
+// without a name are called "?"; a nil Shape is one of unknown rank.
 type IO struct {
 	Name  string
 	DType DType
@@ -56,6 +56,9 @@ func (m *Model) Outputs() []IO {
 func ioOf(v *onnxpb.ValueInfoProto) IO {
 	t := v.GetType().GetTensorType()
 	io := IO{Name: v.GetName(), DType: DType(t.GetElemType())}
+	if t.GetShape() != nil {
+		io.Shape = Shape{} // a scalar, unlike nil, an unknown rank
+	}
 	for _, d := range t.GetShape().GetDim() {
 		switch x := d.GetValue().(type) {
 		case *onnxpb.TensorShapeProto_Dimension_DimValue:

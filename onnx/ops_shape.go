@@ -48,37 +48,29 @@ func reshape(s Shape, sizes []int64) (Shape, error) {
 
 // quotient is the size that -1 stands for: names on both sides cancel.
 func quotient(s, out Shape) (Dim, error) {
-	left := slices.Clone(s)
-	n := int64(1)
-	for _, d := range out {
-		if d.Known() {
-			n *= d.Size
-			continue
-		}
-		i := slices.IndexFunc(left, d.same)
+	have, left := factors(s)
+	made, names := factors(out)
+	for _, name := range names {
+		i := slices.Index(left, name)
 		if i < 0 {
-			return Dim{}, fmt.Errorf("axis %s is not there", d)
+			return Dim{}, fmt.Errorf("axis %s is not there", name)
 		}
 		left = slices.Delete(left, i, i+1)
 	}
-	fixed, names := int64(1), Shape(nil)
-	for _, d := range left {
-		if d.Known() {
-			fixed *= d.Size
-		} else {
-			names = append(names, d)
-		}
+	rest := make(Shape, len(left))
+	for i, name := range left {
+		rest[i] = Sym(name)
 	}
-	if n == 0 {
+	switch {
+	case made == 0:
 		return Dim{}, errors.New("nothing to divide")
+	case have%made == 0:
+		return product(append(rest, Fix(have/made))), nil
+	case len(left) == 0:
+		return Dim{}, fmt.Errorf("%d elements do not divide by %d", have, made)
+	default:
+		return Sym(fmt.Sprintf("(%s/%d)", product(append(rest, Fix(have))), made)), nil
 	}
-	if fixed%n == 0 {
-		return product(append(names, Fix(fixed/n))), nil
-	}
-	if len(names) == 0 {
-		return Dim{}, fmt.Errorf("%d elements do not divide by %d", fixed, n)
-	}
-	return Sym(fmt.Sprintf("%s/%d", product(append(names, Fix(fixed))), n)), nil
 }
 
 // ReshapeTo reshapes to the sizes in shape (int64, one axis), known when the
@@ -219,7 +211,7 @@ func addDims(a, b Dim) Dim {
 	if a.Known() && b.Known() {
 		return Fix(a.Size + b.Size)
 	}
-	return Sym(a.String() + "+" + b.String())
+	return Sym("(" + a.String() + "+" + b.String() + ")")
 }
 
 // Split cuts x along an axis into pieces of the given sizes, whose sum must be
@@ -305,7 +297,7 @@ func sliceShape(s Shape, starts, ends, axes, steps []int64) (Shape, error) {
 			out[at] = Fix(sliceLen(d.Size, starts[i], ends[i], steps[i]))
 		case starts[i] == 0 && ends[i] == toEnd && steps[i] == 1:
 		default:
-			out[at] = Sym(fmt.Sprintf("%s[%d:%d:%d]", d.Name, starts[i], ends[i], steps[i]))
+			out[at] = Sym(fmt.Sprintf("slice(%s,%d,%d,%d)", d.Name, starts[i], ends[i], steps[i]))
 		}
 	}
 	return out, nil

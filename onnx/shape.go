@@ -77,14 +77,7 @@ func (s Shape) Sizes() (sizes []int64, ok bool) {
 // product is the number of elements along the axes: a number, or a name made
 // of the number and the sorted names, so that equal products are the same Dim.
 func product(dims []Dim) Dim {
-	n, names := int64(1), []string(nil)
-	for _, d := range dims {
-		if d.Known() {
-			n *= d.Size
-			continue
-		}
-		names = append(names, d.Name)
-	}
+	n, names := factors(dims)
 	if len(names) == 0 {
 		return Fix(n)
 	}
@@ -93,6 +86,44 @@ func product(dims []Dim) Dim {
 		names = append([]string{strconv.FormatInt(n, 10)}, names...)
 	}
 	return Sym(strings.Join(names, "*"))
+}
+
+// factors undoes product, also for axes that are products already.
+func factors(dims []Dim) (n int64, names []string) {
+	n = 1
+	for _, d := range dims {
+		if d.Known() {
+			n *= d.Size
+			continue
+		}
+		for _, f := range splitFactors(d.Name) {
+			if v, err := strconv.ParseInt(f, 10, 64); err == nil {
+				n *= v
+			} else {
+				names = append(names, f)
+			}
+		}
+	}
+	return n, names
+}
+
+// splitFactors cuts a name at the stars that stand outside parentheses.
+func splitFactors(name string) []string {
+	var out []string
+	depth, start := 0, 0
+	for i, c := range name {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '*':
+			if depth == 0 {
+				out, start = append(out, name[start:i]), i+1
+			}
+		}
+	}
+	return append(out, name[start:])
 }
 
 // broadcast is the numpy result shape of an elementwise op.

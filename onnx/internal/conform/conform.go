@@ -33,11 +33,26 @@ type Case struct {
 // weighted sum (every cotangent differs) or a plain one (cotangents are ones).
 type variant struct{ symbolic, weighted bool }
 
+var variants = []variant{{false, true}, {true, true}, {false, false}, {true, false}}
+
+// Models builds the case, loss and derivatives, in its variants.
+func (c Case) Models(o onnx.BuildOptions) ([]*onnx.Model, error) {
+	var list []*onnx.Model
+	for _, v := range variants {
+		m, err := c.model(v, o)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
+
 // CheckGradients proves the derivative of the case against central differences
 // in float64, in four variants. The step h balances the truncation error h² and
 // the rounding error 1e-16/h.
 func CheckGradients(t *testing.T, c Case, run Run) {
-	for _, v := range []variant{{false, true}, {true, true}, {false, false}, {true, false}} {
+	for _, v := range variants {
 		t.Run(fmt.Sprintf("symbolic=%t/weighted=%t", v.symbolic, v.weighted), func(t *testing.T) {
 			c.check(t, v, run)
 		})
@@ -45,7 +60,7 @@ func CheckGradients(t *testing.T, c Case, run Run) {
 }
 
 func (c Case) check(t *testing.T, v variant, run Run) {
-	m, err := c.model(v)
+	m, err := c.model(v, onnx.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +87,7 @@ func (c Case) check(t *testing.T, v variant, run Run) {
 	}
 }
 
-func (c Case) model(v variant) (*onnx.Model, error) {
+func (c Case) model(v variant, o onnx.BuildOptions) (*onnx.Model, error) {
 	g := onnx.NewGraph(c.Name)
 	var x []*onnx.Value
 	for i, o := range c.In {
@@ -102,7 +117,7 @@ func (c Case) model(v variant) (*onnx.Model, error) {
 		}
 		g.Output(fmt.Sprintf("d%d", i), d)
 	}
-	return g.Build(onnx.BuildOptions{})
+	return g.Build(o)
 }
 
 // weights is a value like y with irregular elements, also where the sizes of y

@@ -1,0 +1,49 @@
+package onnx_test
+
+import (
+	"testing"
+
+	"pipe/onnx"
+)
+
+// FuzzParse reads arbitrary bytes as a model; whatever they are, reading,
+// checking, listing, merging and writing end without a panic, and what passes
+// the check reads back after writing.
+func FuzzParse(f *testing.F) {
+	for _, m := range []*onnx.Model{affine(f), head(f, onnx.Sym("n"), 18)} {
+		b, err := m.Marshal()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)/2])
+	}
+	second := head(f, onnx.Sym("n"), 17)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := onnx.Parse(b)
+		if err != nil {
+			return
+		}
+		sound := m.Check() == nil
+		m.Metadata()
+		connect := map[string]string{}
+		for _, o := range append(m.Outputs(), m.Inputs()...) {
+			connect[o.Name] = "x"
+			break
+		}
+		if c, err := onnx.Merge(m, second, connect, onnx.DefaultMergeOptions()); err == nil && c.Check() != nil {
+			t.Fatal("a merged model does not pass the check")
+		}
+		w, err := m.Marshal()
+		if !sound || err != nil {
+			return
+		}
+		back, err := onnx.Parse(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := back.Check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,67 @@
+package onnx_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/onnx"
+	"pipe/onnx/internal/conform"
+)
+
+// python finds an interpreter that has the package onnx.
+func python(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("PIPE_PYTHON")
+	if path == "" {
+		path = filepath.Join("..", "third_party", "python", "bin", "python")
+	}
+	if out, err := exec.Command(path, "-c", "import onnx").CombinedOutput(); err != nil {
+		missing(t, fmt.Sprintf("no Python with onnx at %s (set PIPE_PYTHON): %v %s", path, err, out))
+	}
+	return path
+}
+
+const judge = `
+import sys, onnx
+for path in sys.argv[1:]:
+    try:
+        onnx.checker.check_model(path, full_check=True)
+    except Exception as e:
+        print(path, ":", e)
+`
+
+// The checker of the ONNX project, shape inference included, accepts what the
+// builder, the differentiator and Merge write, under old and new operator sets.
+func TestOfficialCheckerAgrees(t *testing.T) {
+	py, dir := python(t), t.TempDir()
+	args := []string{"-c", judge}
+	write := func(name string, m *onnx.Model, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, strings.NewReplacer("/", "_", " ", "_").Replace(name)+".onnx")
+		if err := m.WriteExternal(path, 64); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, path)
+	}
+	write("affine", affine(t), nil)
+	m, err := onnx.Merge(affine(t), head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	write("merged", m, err)
+	for _, c := range conform.Cases() {
+		for _, opset := range []int64{16, 17, 18, 21} {
+			ms, err := c.Models(onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)})
+			for i, m := range ms {
+				write(fmt.Sprintf("%s.%d.%d", c.Name, opset, i), m, err)
+			}
+		}
+	}
+	out, err := exec.Command(py, args...).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

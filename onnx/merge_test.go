@@ -1,0 +1,124 @@
+package onnx_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx"
+)
+
+// head squares what affine makes; its names collide with those of affine.
+func head(t testing.TB, rows onnx.Dim, opset int64) *onnx.Model {
+	t.Helper()
+	g := onnx.NewGraph("head")
+	x := g.Input("x", onnx.Float64, onnx.Shape{rows, onnx.Fix(1)})
+	w := g.NamedConst("w", onnx.Float64s([]int64{1}, []float64{10}))
+	s := g.Input("shift", onnx.Float64, nil)
+	_, scans := g.Loop(g.Scalar(onnx.Int64, 2), []*onnx.Value{x}, func(b *onnx.Graph, _ *onnx.Value, c []*onnx.Value) (next, scan []*onnx.Value) {
+		v := b.Mul(c[0], w)
+		return []*onnx.Value{v}, []*onnx.Value{v}
+	})
+	g.Output("z", g.Add(g.ReduceSum(scans[0], false, 0), s))
+	g.Output("mean", g.ReduceMean(x, true, 0))
+	m, err := g.Build(onnx.BuildOptions{Opset: opset, Metadata: map[string]string{"b": "head", "c": "3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestMergeComposes(t *testing.T) {
+	first, second := affine(t), head(t, onnx.Sym("rows"), 17)
+	m, err := onnx.Merge(first, second, map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})
+	shift := onnx.Float64s(nil, []float64{0.5})
+	got, err := evaluate(m, map[string]*onnx.Tensor{"x": x, "shift": shift})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mid, err := evaluate(first, map[string]*onnx.Tensor{"x": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := evaluate(second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || !slices.Equal(got["z"].Float64s(), want["z"].Float64s()) {
+		t.Errorf("z is %v, want %v", got["z"].Float64s(), want["z"].Float64s())
+	}
+	if s := m.Outputs()[0].Shape.String(); s != "[n 1]" {
+		t.Errorf("z has shape %s, want the name of the first model's axis", s)
+	}
+	if meta := m.Metadata(); meta["a"] != "1" || meta["b"] != "head" || meta["c"] != "3" {
+		t.Errorf("metadata is %v", meta)
+	}
+	if first.Check() != nil || second.Check() != nil {
+		t.Error("a merged model was changed")
+	}
+}
+
+func TestMergeKeepsOutputs(t *testing.T) {
+	o := onnx.DefaultMergeOptions()
+	o.KeepOutputs = true
+	m, err := onnx.Merge(affine(t), head(t, onnx.Fix(2), 17), map[string]string{"y": "x"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, o := range m.Outputs() {
+		names = append(names, o.Name)
+	}
+	if want := []string{"y", "twice", "same", "z", "mean"}; !slices.Equal(names, want) {
+		t.Errorf("outputs are %v, want %v", names, want)
+	}
+}
+
+func TestMergeRefusals(t *testing.T) {
+	plain := map[string]string{"y": "x"}
+	tests := []struct {
+		want    string
+		second  *onnx.Model
+		connect map[string]string
+		o       onnx.MergeOptions
+	}{
+		{`no output "q"`, head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, onnx.DefaultMergeOptions()},
+		{`no free input "q"`, head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, onnx.DefaultMergeOptions()},
+		{`no free input "x"`, head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, onnx.DefaultMergeOptions()},
+		{"nothing is connected", head(t, onnx.Sym("n"), 17), nil, onnx.DefaultMergeOptions()},
+		{"shape [n 1] into []", head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, onnx.DefaultMergeOptions()},
+		{`initializer "first/w" is defined twice`, head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{FirstPrefix: "first/", SecondPrefix: "first/"}},
+		{"is defined twice", head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{}},
+	}
+	for _, tt := range tests {
+		_, err := onnx.Merge(affine(t), tt.second, tt.connect, tt.o)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error is %v, want %s", err, tt.want)
+		}
+	}
+}
+
+func TestMergeReconcilesOperatorSets(t *testing.T) {
+	plain := map[string]string{"y": "x"}
+	// affine has no operator that 18 changed, so it is raised.
+	m, err := onnx.Merge(affine(t), head(t, onnx.Sym("n"), 18), plain, onnx.DefaultMergeOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := m.Proto.OpsetImport[0].GetVersion(); v != 18 {
+		t.Errorf("operator set %d, want 18", v)
+	}
+	// head's ReduceMean changed with 18.
+	first := affine(t)
+	first.Proto.OpsetImport[0].Version = proto.Int64(19)
+	_, err = onnx.Merge(first, head(t, onnx.Sym("n"), 17), plain, onnx.DefaultMergeOptions())
+	if err == nil || !strings.Contains(err.Error(), "ReduceMean") {
+		t.Errorf("error is %v, want one about ReduceMean", err)
+	}
+}
