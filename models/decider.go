@@ -160,7 +160,24 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 	if err := d.session.RunBuffers(ctx, b.in[:], b.out[:]); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
+	if err := d.check(b); err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
 	use(b)
+	return nil
+}
+
+// check refuses decisions that the metadata of the file cannot name: features
+// so large that the scores overflow, or a file that somebody else wrote.
+func (d *Decider) check(b *batchBuffers) error {
+	levels := int64(len(d.info.Actions.Advice))
+	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
+	for n, i := range b.ints(d.order[0]) {
+		if i < 0 || i >= int64(d.info.Actions.Len()) || expert[n] != i/levels || advice[n] != i%levels {
+			return fmt.Errorf("row %d: the policy answers action %d (expert %d, advice %d), which its %d actions do not have: features out of range, or a damaged file",
+				n, i, expert[n], advice[n], d.info.Actions.Len())
+		}
+	}
 	return nil
 }
 

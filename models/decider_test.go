@@ -138,6 +138,18 @@ func TestDecideRefusesBadInput(t *testing.T) {
 	}
 }
 
+// Finite features can still overflow float32 inside the network.
+func TestDecideRefusesOverflow(t *testing.T) {
+	p := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3)
+	for i := range p.Members[0].Layers[0].W {
+		p.Members[0].Layers[0].W[i] = 1e30
+	}
+	d := mustDecider(t, testRuntime(t), p)
+	if _, err := d.Decide(context.Background(), []float32{0, 0, 1e30, 1e30}, 2); err == nil || !strings.Contains(err.Error(), "row 1: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A NaN that reaches the file by another road must not look like a decision.
 func TestFileMarksNaN(t *testing.T) {
 	rt := testRuntime(t)
