@@ -35,7 +35,7 @@ type Config struct {
 	Library   string            // path of the library or its folder; empty: search for it
 	Device    string            // CPU or CUDA
 	DeviceID  int               // which GPU
-	Threads   int               // threads inside one operator; 0: one per core
+	Threads   int               // threads inside one operator; 0: as many as Go uses
 	CUDA      map[string]string // options of the CUDA provider, by its own names
 	NativeLog bool              // let the library write its own log to stderr
 }
@@ -52,8 +52,8 @@ func (c Config) Validate() error {
 type SessionOptions struct {
 	Device   string // CPU or CUDA
 	DeviceID int    // which GPU
-	// Threads inside one operator: 0 is one per core, 1 runs everything on the
-	// calling thread.
+	// Threads inside one operator: 0 is as many as Go uses (GOMAXPROCS, which
+	// respects the limits of a container), 1 runs all on the calling thread.
 	Threads int
 	// Spin lets idle worker threads burn their core while they wait. It helps
 	// one session that has the machine to itself, and hurts several side by side.
@@ -65,7 +65,7 @@ type SessionOptions struct {
 	Arena           bool              // keep freed CPU memory for the next Run
 	CUDA            map[string]string // options of the CUDA provider, by its own names
 	Config          map[string]string // further session settings, by the runtime's own keys
-	Outputs         []string          // which outputs to compute and their order; nil: all
+	Outputs         []string          // which outputs to deliver and in which order; nil: all
 }
 
 // DefaultSessionOptions is all optimisations on all CPU cores, without spinning.
@@ -113,7 +113,7 @@ func checkDevice(name string, id int) error {
 
 func checkThreads(n int) error {
 	if n < 0 {
-		return fmt.Errorf("threads is %d: must be 0 (one per core) or more", n)
+		return fmt.Errorf("threads is %d: must be 0 (as many as Go uses) or more", n)
 	}
 	return nil
 }

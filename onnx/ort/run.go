@@ -13,9 +13,9 @@ import (
 	"pipe/onnx"
 )
 
-// Run computes outputs, or all of them when none is named, from inputs by
-// name. Inputs are read in place and must not change during the call; outputs
-// are fresh Go memory.
+// Run computes the graph from inputs by name and returns outputs, or all of
+// them when none is named. Inputs are read in place and must not change during
+// the call; outputs are fresh Go memory.
 func (s *Session) Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error) {
 	for _, name := range outputs {
 		if indexOf(s.outputs, name) < 0 {
@@ -142,7 +142,8 @@ func toTensor(v yort.Value) (*onnx.Tensor, error) {
 // order of Inputs and Outputs. An out[i] that is nil is allocated, stored in
 // out[i] and then belongs to the caller; a given one must have exactly the
 // shape of the result. A buffer cannot be written while it is read, neither by
-// this call nor by another.
+// this call nor by another. After an error the outputs hold anything, the
+// inputs what they held.
 func (s *Session) RunBuffers(ctx context.Context, in, out []*Buffer) error {
 	if len(in) != len(s.inputs) || len(out) != len(s.outputs) {
 		return fmt.Errorf("run %q: got %d inputs and %d outputs, the model has %d and %d",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -119,6 +120,10 @@ var levels = map[Level]yort.GraphOptimizationLevel{
 }
 
 func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
+	threads := o.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
 	logLevel := yort.LoggingLevel(yort.LoggingLevelFatal)
 	if r.cfg.NativeLog {
 		logLevel = yort.LoggingLevelWarning
@@ -126,7 +131,7 @@ func (r *Runtime) fill(n *yort.SessionOptions, o SessionOptions) error {
 	err := errors.Join(
 		n.SetGraphOptimizationLevel(levels[o.Optimize]),
 		n.SetExecutionMode(yort.ExecutionModeSequential),
-		n.SetIntraOpNumThreads(o.Threads),
+		n.SetIntraOpNumThreads(threads),
 		n.SetInterOpNumThreads(1),
 		n.SetCpuMemArena(o.Arena),
 		n.SetLogSeverityLevel(logLevel),
