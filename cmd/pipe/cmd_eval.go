@@ -1,0 +1,60 @@
+package main
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pipe/pipeline"
+)
+
+const evalText = `Eval ranks policies and baselines by true loss on one split of a cost tensor: mean and spread over seeds, 95% intervals
+of the difference to the best fixed pair and to L2D (paired bootstrap over rows), advice rate and distribution, and
+the best advice of every expert. A policy whose actions or features are not the tensor's is refused.
+
+With --out the report is left as report.html, report.md, report.csv and report.json in that folder.`
+
+const evalExamples = `  pipe eval --in costs.parquet --policy policies
+  pipe eval --in costs.parquet --policy policies/auto-lambda1.onnx --lambda 0.5,1 --split test --json
+  pipe eval --in costs.parquet --policy policies --out report`
+
+func evalCommand(a *app) *cobra.Command {
+	o := pipeline.DefaultEvalOptions()
+	c := &cobra.Command{
+		Use:     "eval --in FILE --policy FILE|DIR",
+		Short:   "Rank policies and baselines by true loss",
+		Long:    evalText,
+		Example: evalExamples,
+		Args:    noArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return runEval(c, a, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.Tensor, "in", "", "cost tensor: a Parquet file or a folder of parts")
+	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
+	f.StringArrayVar(&o.Policies, "policy", nil, "policy file, or a folder of them; may be repeated; none: baselines only")
+	f.StringVar(&o.Split, "split", o.Split, "rows to report on: train, val or test")
+	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "cost regimes; empty: those of the policies")
+	f.BoolVar(&o.KNN, "knn", o.KNN, "report cost regression by nearest neighbours, which a learned policy must beat")
+	f.IntVar(&o.Resamples, "resamples", o.Resamples, "resamples of the bootstrap")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the bootstrap and of random baselines")
+	f.StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
+	return c
+}
+
+func runEval(c *cobra.Command, a *app, o pipeline.EvalOptions) error {
+	if err := required(c, "in"); err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return usage(c, "%v", err)
+	}
+	o.Runtime = a.runtime()
+	r, err := pipeline.Eval(c.Context(), o, a.progress())
+	if err != nil {
+		return err
+	}
+	if o.Out != "" {
+		a.say("report in %s", filepath.Join(o.Out, "report.html"))
+	}
+	return a.print(r)
+}
