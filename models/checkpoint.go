@@ -131,6 +131,9 @@ func (p CheckpointPolicy) save(r *run, rec Recorder, force bool) error {
 		b = append(b, buf.Bytes()...)
 	}
 	sum := sha256.Sum256(b)
+	if err := os.MkdirAll(p.Dir, 0o777); err != nil {
+		return fmt.Errorf("save checkpoint: %w", err)
+	}
 	if err := renameio.WriteFile(p.path(r.g), append(b, sum[:]...), 0o644, renameio.WithTempDir(p.Dir)); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}

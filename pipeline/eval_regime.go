@@ -230,7 +230,7 @@ func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64)
 		return err
 	}
 	for i, p := range places {
-		v := &Interval{intervals[i].Mean, intervals[i].Low, intervals[i].High}
+		v := (*Interval)(&intervals[i])
 		if p.l2d {
 			rows[p.row].DiffL2D = v
 		} else {

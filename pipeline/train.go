@@ -167,6 +167,7 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 			p.Info["settings"] = compact(reports[i])
 		}
 	} else {
+		o.Save = folder(save, "ours")
 		ours, err := trainPaper(ctx, t, c, "ours", o, progress)
 		if err != nil {
 			return nil, nil, err

@@ -1,0 +1,207 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// SyntheticConfig are the settings of pipe bench synthetic.
+type SyntheticConfig struct {
+	Sizes        []int           `yaml:"sizes"`         // training rows; the last is the table's
+	Seeds        int             `yaml:"seeds"`         // of initialisation, order and baselines' draws
+	DataSeed     uint64          `yaml:"data_seed"`     // of the instances and their losses, the same for all seeds
+	Test         int             `yaml:"test"`          // instances of the independent test split
+	LearningRate float64         `yaml:"learning_rate"` // of all three methods
+	Tau          float64         `yaml:"tau"`
+	Network      models.Settings `yaml:"network"`
+	Map          int             `yaml:"map"` // cells along a side of the decision maps
+}
+
+// DefaultSynthetic is the paper's setting.
+func DefaultSynthetic() SyntheticConfig {
+	return SyntheticConfig{
+		Sizes: []int{250, 500, 1000, 2500, 5000}, Seeds: 5, DataSeed: 1, Test: 20_000,
+		LearningRate: 3e-3, Tau: 1, Network: models.DefaultSettings(), Map: 160,
+	}
+}
+
+// Validate reports every problem at once.
+func (c *SyntheticConfig) Validate() error {
+	var errs []error
+	if len(c.Sizes) == 0 || slices.Min(c.Sizes) < 1 || !slices.IsSorted(c.Sizes) {
+		errs = append(errs, fmt.Errorf("sizes: %v, ascending positive numbers are needed", c.Sizes))
+	}
+	for name, v := range map[string]int{"seeds": c.Seeds, "test": c.Test, "map": c.Map} {
+		if v < 1 {
+			errs = append(errs, fmt.Errorf("%s: %d, at least 1 is needed", name, v))
+		}
+	}
+	if !(c.LearningRate > 0) {
+		errs = append(errs, fmt.Errorf("learning_rate: %g is not positive", c.LearningRate))
+	}
+	if !(c.Tau >= 0 && c.Tau <= 3) {
+		errs = append(errs, fmt.Errorf("tau: %g is outside [0, 3]", c.Tau))
+	}
+	return errors.Join(append(errs, c.Network.Validate())...)
+}
+
+func init() {
+	benchmarks = append(benchmarks, Benchmark{
+		Name:  "synthetic",
+		About: "known cost tables where the separated surrogate and L2D must fail and the composite policy must not",
+		Run:   runSynthetic,
+	})
+}
+
+// syntheticMethods are the learned methods of the benchmark.
+var syntheticMethods = []string{"ours", "separated", "l2d"}
+
+// syntheticRun is one run of the benchmark.
+type syntheticRun struct {
+	c       SyntheticConfig
+	rt      *ort.Runtime
+	train   *costs.Tensor // realised
+	test    *costs.Tensor // expected losses
+	results []*syntheticResult
+}
+
+// syntheticResult is one method at one size, over all seeds.
+type syntheticResult struct {
+	method   string
+	n        int
+	policies []*models.Policy
+	learned  []Learned
+	maps     DecisionMap
+}
+
+func runSynthetic(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+	c := DefaultSynthetic()
+	if o.Config != "" {
+		var file struct {
+			Synthetic *SyntheticConfig `yaml:"synthetic"`
+		}
+		file.Synthetic = &c
+		if err := LoadConfig(o.Config, &file); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	rt, err := ort.Open(o.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	defer rt.Close()
+	largest := c.Sizes[len(c.Sizes)-1]
+	r := &syntheticRun{c: c, rt: rt,
+		train: syntheticTensor(largest, costs.Train, c.DataSeed, true),
+		test:  syntheticTensor(c.Test, costs.Test, c.DataSeed, false)}
+	if err := r.trainAll(ctx, p); err != nil {
+		return nil, err
+	}
+	report, err := r.report()
+	if err != nil {
+		return nil, err
+	}
+	if o.Out != "" {
+		err = r.leave(o.Out)
+	}
+	return report, err
+}
+
+// trainAll trains every method at every size; each training run is one group
+// of seeds in lockstep, and the runs share the workers.
+func (r *syntheticRun) trainAll(ctx context.Context, p Progress) error {
+	for _, n := range r.c.Sizes {
+		for _, m := range syntheticMethods {
+			r.results = append(r.results, &syntheticResult{method: m, n: n})
+		}
+	}
+	slices.SortStableFunc(r.results, func(a, b *syntheticResult) int { return b.n - a.n }) // longest first
+	total := 0
+	for _, s := range r.results {
+		total += (s.n + r.c.Network.Batch - 1) / r.c.Network.Batch * r.c.Network.Epochs * r.c.Seeds
+	}
+	p.Start(int64(total), "train")
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	work := make(chan *syntheticResult, len(r.results))
+	for _, s := range r.results {
+		work <- s
+	}
+	close(work)
+	var wg sync.WaitGroup
+	for range r.c.Network.Workers {
+		wg.Go(func() {
+			for s := range work {
+				if err := r.trainOne(ctx, s, p); err != nil {
+					cancel(fmt.Errorf("%s at n = %d: %w", s.method, s.n, err))
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p Progress) error {
+	rows := make([]int, s.n)
+	for i := range rows {
+		rows[i] = i
+	}
+	c := DefaultTrainConfig()
+	c.Lambdas, c.Seeds, c.Tau = []float64{syntheticLambda}, r.c.Seeds, r.c.Tau
+	c.LearningRate, c.L2DRate, c.WeightDecay = r.c.LearningRate, r.c.LearningRate, 0
+	c.Network = r.c.Network
+	c.Network.Workers = 1
+	var err error
+	s.policies, err = trainPaper(ctx, r.train.Subset(rows), c, s.method, models.Options{
+		Runtime: r.rt, Progress: func(n int) { p.Add(int64(n)) }}, Quiet)
+	if err != nil {
+		return err
+	}
+	for _, policy := range s.policies {
+		l, err := DecideTensor(ctx, r.rt, policy, r.test)
+		if err != nil {
+			return err
+		}
+		s.learned = append(s.learned, l)
+	}
+	s.maps = r.decisionMap(s.method, s.policies[0])
+	return nil
+}
+
+func (r *syntheticRun) decisionMap(method string, p *models.Policy) DecisionMap {
+	m := DecisionMap{Title: method, Size: r.c.Map}
+	for row := range m.Size {
+		for col := range m.Size {
+			x := []float32{float32(CellCentre(col, m.Size)), float32(CellCentre(row, m.Size))}
+			m.Action = append(m.Action, p.Decide(x))
+		}
+	}
+	return m
+}
+
+// leave writes the realised tensor (the training rows, and as many validation
+// rows) that the demo trains from.
+func (r *syntheticRun) leave(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	val := syntheticTensor(r.train.Len(), costs.Val, r.c.DataSeed, true)
+	t := r.train.Subset(r.train.Rows(costs.Train))
+	t.IDs, t.Splits = append(t.IDs, val.IDs...), append(t.Splits, val.Splits...)
+	t.Features, t.Loss = append(t.Features, val.Features...), append(t.Loss, val.Loss...)
+	return costs.Write(filepath.Join(dir, "costs.parquet"), t)
+}

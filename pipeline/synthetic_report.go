@@ -1,0 +1,179 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// report is the table at the largest size, excess risk against size, and maps.
+func (r *syntheticRun) report() (*Report, error) {
+	rep := &Report{
+		Benchmark: "synthetic", Title: "Synthetic benchmark: composite policy against the separated surrogate and L2D",
+		Settings: map[string]string{
+			"seeds": fmt.Sprint(r.c.Seeds), "data seed": fmt.Sprint(r.c.DataSeed), "test instances": fmt.Sprint(r.c.Test),
+			"network": compact(r.c.Network), "learning rate": fmt.Sprint(r.c.LearningRate), "tau": fmt.Sprint(r.c.Tau),
+		},
+		Notes: []string{
+			"True loss is the expected loss under the known tables; training sees Bernoulli draws. Bayes risk 0.280; population limits: separated 0.340, L2D 0.340.",
+			"l2d_random_advice and random_expert_no_advice are the paper's rows \"learned route, random advice\" and \"random route, no advice\"; learned_expert_random_advice borrows from ours instead.",
+			"random_expert_learned_advice takes the best advice for the drawn expert; random_expert_kept_advice keeps the advice index that ours chose.",
+		},
+	}
+	largest := r.c.Sizes[len(r.c.Sizes)-1]
+	for _, n := range r.c.Sizes {
+		for _, m := range syntheticMethods {
+			s := r.find(m, n)
+			var actions [][]int
+			for _, l := range s.learned {
+				actions = append(actions, l.Action)
+			}
+			rep.Rows = append(rep.Rows, r.row(m, n, actions))
+		}
+	}
+	if err := r.baselineRows(rep, largest); err != nil {
+		return nil, err
+	}
+	if err := r.boundNotes(rep, largest); err != nil {
+		return nil, err
+	}
+	return rep, r.figures(rep, largest)
+}
+
+func (r *syntheticRun) find(method string, n int) *syntheticResult {
+	for _, s := range r.results {
+		if s.method == method && s.n == n {
+			return s
+		}
+	}
+	panic("no result for " + method) // every method was trained at every size
+}
+
+// row summarises one method over its seeds.
+func (r *syntheticRun) row(method string, n int, actions [][]int) Row {
+	rows := r.test.Rows(costs.Test)
+	var loss, rate, match []float64
+	var regional [2][2][]float64 // region, (loss, match)
+	var members [2][]int
+	for _, k := range rows {
+		members[region(r.test.Row(k))] = append(members[region(r.test.Row(k))], k)
+	}
+	for _, act := range actions {
+		loss = append(loss, r.test.TrueLoss(rows, act, syntheticLambda))
+		rate = append(rate, adviceRate(act, 2))
+		match = append(match, r.bayesMatch(rows, act))
+		for g, in := range members {
+			of := make([]int, len(in))
+			for i, k := range in {
+				of[i] = act[k]
+			}
+			regional[g][0] = append(regional[g][0], r.test.TrueLoss(in, of, syntheticLambda))
+			regional[g][1] = append(regional[g][1], r.bayesMatch(in, of))
+		}
+	}
+	mean, std := models.MeanStd(loss)
+	out := Row{Method: method, Lambda: Num(syntheticLambda), N: n, Seeds: len(actions), TrueLossMean: mean,
+		ExcessMean: Num(mean - syntheticBayes), AdviceRate: Num(average(rate)), BayesMatch: Num(average(match))}
+	if len(actions) > 1 {
+		out.TrueLossStd, out.ExcessStd = Num(std), Num(std)
+	}
+	for g, name := range []string{"x_1 < 0", "x_1 >= 0"} {
+		out.Regions = append(out.Regions, Region{Name: name, TrueLoss: Num(average(regional[g][0])), BayesMatch: Num(average(regional[g][1]))})
+	}
+	return out
+}
+
+func (r *syntheticRun) bayesMatch(rows, actions []int) float64 {
+	hits := 0
+	for i, k := range rows {
+		if actions[i] == syntheticBest[region(r.test.Row(k))] {
+			hits++
+		}
+	}
+	return float64(hits) / float64(max(1, len(rows)))
+}
+
+func average(v []float64) float64 {
+	mean, _ := models.MeanStd(v)
+	return mean
+}
+
+// baselineRows adds the random and constant baselines at the largest size, and
+// the Bayes policy.
+func (r *syntheticRun) baselineRows(rep *Report, n int) error {
+	rows := r.test.Rows(costs.Test)
+	for _, name := range models.Baselines() {
+		if name == "best_fixed_train" || name == "oracle" || name == "oracle_no_advice" {
+			continue // on expected losses the oracle is the Bayes policy, and nothing is chosen on training rows
+		}
+		var actions [][]int
+		for seed := range r.c.Seeds {
+			ours := r.find("ours", n).learned[seed]
+			act, err := models.RunBaseline(name, models.BaselineInput{
+				Tensor: r.test, Rows: rows, Lambda: syntheticLambda, Seed: uint64(seed),
+				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action})
+			if err != nil {
+				return err
+			}
+			actions = append(actions, act)
+		}
+		if name == "best_fixed" {
+			actions = actions[:1]
+		}
+		rep.Rows = append(rep.Rows, r.row(name, n, actions))
+	}
+	bayes := make([]int, len(rows))
+	for i, k := range rows {
+		bayes[i] = syntheticBest[region(r.test.Row(k))]
+	}
+	rep.Rows = append(rep.Rows, r.row("bayes", n, [][]int{bayes}))
+	return nil
+}
+
+// boundNotes states the consistency bound of ours, exact because the law is known.
+func (r *syntheticRun) boundNotes(rep *Report, n int) error {
+	p := models.BoundProblem{Kind: models.BoundConditional, Tau: r.c.Tau, Actions: 4}
+	var costs []float64
+	for k := range r.test.Len() {
+		costs = r.test.Costs(costs, k, syntheticLambda)
+		p.Costs = append(p.Costs, costs...)
+		p.Largest = append(p.Largest, syntheticMaximum(region(r.test.Row(k))))
+	}
+	for _, s := range r.find("ours", n).learned[0].Scores {
+		p.Scores = append(p.Scores, float64(s))
+	}
+	b, err := models.ConsistencyBound(p)
+	if err != nil {
+		return err
+	}
+	rep.Notes = append(rep.Notes, fmt.Sprintf(
+		"Consistency bound of ours (seed 0, n = %d, exact for this law): surrogate excess %.4f with W = %.3f bounds the true excess by %.3f; it is %.4f.",
+		n, b.Excess, b.WeightNorm, b.Bound, b.TrueExcess))
+	return nil
+}
+
+func (r *syntheticRun) figures(rep *Report, largest int) error {
+	var learned []Row
+	for _, row := range rep.Rows {
+		for _, m := range syntheticMethods {
+			if row.Method == m {
+				learned = append(learned, row)
+			}
+		}
+	}
+	curve, err := ExcessFigure(learned)
+	if err != nil {
+		return err
+	}
+	var maps []DecisionMap
+	for _, m := range syntheticMethods {
+		maps = append(maps, r.find(m, largest).maps)
+	}
+	decisions, err := DecisionFigure(maps, r.test.Actions.Names())
+	if err != nil {
+		return err
+	}
+	rep.Figures = append(rep.Figures, curve, decisions)
+	return nil
+}
