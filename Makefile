@@ -1,9 +1,6 @@
 # Two commands do everything: make demo, make test.
-.PHONY: help demo test build runtime cuda judges bench verify peer lint generate clean
+.PHONY: help demo test build runtime cuda bench verify peer lint generate clean
 .DEFAULT_GOAL := help
-
-# The judges of the tests; empty where there is no Python.
-PYTHON = $(wildcard $(CURDIR)/third_party/python/bin/python)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -11,8 +8,8 @@ help: ## list the targets
 demo: runtime build ## train, evaluate and decide on the synthetic benchmark; leaves a report in demo/
 	tools/demo.sh
 
-test: runtime judges ## run all tests
-	PIPE_PYTHON="$(PYTHON)" go test -timeout 9m ./...
+test: runtime ## run all tests, with Python packages as judges where there is Python
+	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m ./...
 
 build: ## build bin/pipe
 	go build -trimpath -o bin/pipe ./cmd/pipe
@@ -23,14 +20,11 @@ runtime: ## fetch the pinned ONNX Runtime into third_party/ with pip or npm
 cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 	@go run ./tools/fetch cuda
 
-judges:
-	@tools/judges.sh
-
 bench: runtime ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./...
 
-verify: runtime build judges ## one policy file, the same decisions in Go, Python, node and the browser build
-	PIPE_PYTHON="$(PYTHON)" tools/verify/run.sh
+verify: runtime build ## one policy file, the same decisions in Go, Python, node and the browser build
+	python=$$(tools/judges.sh) && PIPE_VERIFY_PYTHON="$$python" tools/verify/run.sh
 
 peer: runtime build ## training speed beside PyTorch (fetches PyTorch, about 3 GB)
 	tools/peer/run.sh

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes third_party/python, a virtual environment with the pinned packages of
-# tools/python/requirements.txt that tests use as outside judges. Without Python
-# the tests that need them are skipped; under CI=true that is an error.
+# tools/python/requirements.txt that tests use as outside judges, and prints the
+# path of its Python. Where that cannot be, it prints nothing and the tests that
+# need a judge are skipped; under CI=true it is an error.
 set -eu
 cd "$(dirname "$0")/.."
 venv=third_party/python
@@ -14,7 +15,10 @@ without() {
 	exit 0
 }
 
-cmp -s "$wanted" "$venv/requirements.txt" && exit 0
+if cmp -s "$wanted" "$venv/requirements.txt"; then
+	echo "$PWD/$venv/bin/python"
+	exit 0
+fi
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || without "needs Python 3.11 or newer"
 echo "judges: installing into $venv" >&2
 rm -rf "$venv"
@@ -23,3 +27,4 @@ python3 -m venv "$venv" || { rm -rf "$venv"; without "python3 -m venv does not w
 	{ rm -rf "$venv"; without "pip could not install the packages"; }
 # Written last: the environment counts only when it is whole.
 cp "$wanted" "$venv/requirements.txt"
+echo "$PWD/$venv/bin/python"
