@@ -69,6 +69,9 @@ func (t *parquetTable) openNext() error {
 		}
 		info, err := file.Stat()
 		if err == nil {
+			err = checkFooter(file, info.Size())
+		}
+		if err == nil {
 			t.pf, err = parquet.OpenFile(file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 		}
 		if err != nil {

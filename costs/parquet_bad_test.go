@@ -186,6 +186,24 @@ func TestReadRefusesBadContent(t *testing.T) {
 			a.Unavailable = []Pair{{1, 1}}
 			f.meta[ActionsKey] = string(a.JSON())
 		}, 1, "loss[3]", "unavailable"},
+		{"null beside an absent one", func(f *rawFile) {
+			a := testActions(2, 2)
+			a.Unavailable = []Pair{{1, 1}}
+			f.meta[ActionsKey] = string(a.JSON())
+			for n := range f.lists[colLoss] {
+				f.lists[colLoss][n][3] = nil
+			}
+			f.lists[colLoss][2][2] = nil
+		}, 3, "loss[2]", "is null"},
+		{"short list beside an absent one", func(f *rawFile) {
+			a := testActions(2, 2)
+			a.Unavailable = []Pair{{0, 1}}
+			f.meta[ActionsKey] = string(a.JSON())
+			for n := range f.lists[colLoss] {
+				f.lists[colLoss][n][1] = nil
+			}
+			f.lists[colLoss][2] = f.lists[colLoss][2][:3]
+		}, 3, "loss", "has 3 values, expected 4"},
 		{"other dimension", func(f *rawFile) {
 			a := testActions(2, 2)
 			a.Features.Dim = 4

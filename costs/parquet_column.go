@@ -25,6 +25,10 @@ type cursor struct {
 	at    int          // values of the page already handed out
 	done  int          // values of the row group already handed out
 
+	// absent marks the elements of a row that may be null: pairs that do not
+	// exist, which pandas cannot write as NaN. They are handed out as NaN.
+	absent []bool
+
 	rep, def []byte
 	floats   []float32 // the page's values if the column is a number
 	scratch  []float32
@@ -100,6 +104,7 @@ func (c *cursor) take(run int) {
 // and the levels of a page that passes have the same positions.
 func (c *cursor) load() error {
 	c.size = int(c.page.NumValues())
+	nulls := false
 	if c.leaf.list {
 		c.rep = c.page.RepetitionLevels()
 		c.size = len(c.rep)
@@ -110,7 +115,8 @@ func (c *cursor) load() error {
 		if c.leaf.list && len(c.rep) != len(c.def) {
 			return c.damaged(errors.New("repetition and definition levels differ in number"))
 		}
-		if bytes.Count(c.def, []byte{c.leaf.maxDef}) != len(c.def) {
+		nulls = bytes.Count(c.def, []byte{c.leaf.maxDef}) != len(c.def)
+		if nulls && !c.onlyAbsent() {
 			return c.irregular()
 		}
 	}
@@ -120,6 +126,9 @@ func (c *cursor) load() error {
 		values, err = c.loadText()
 	} else {
 		values, err = c.loadFloats()
+		if nulls && err == nil {
+			values, err = c.spread()
+		}
 	}
 	if err == nil && values < c.size {
 		err = fmt.Errorf("page has %d values for %d levels", values, c.size)
@@ -128,6 +137,50 @@ func (c *cursor) load() error {
 		return c.damaged(err)
 	}
 	return nil
+}
+
+// nullAllowed reports whether level i of the page, which is for element pos of
+// a row, may say null.
+func (c *cursor) nullAllowed(i, pos int) bool {
+	return c.def[i] >= c.leaf.listDef && pos < len(c.absent) && c.absent[pos]
+}
+
+// onlyAbsent reports whether all nulls of the page are allowed.
+func (c *cursor) onlyAbsent() bool {
+	if c.absent == nil {
+		return false
+	}
+	pos := c.done % c.width
+	for i, def := range c.def {
+		if c.rep[i] == 0 {
+			pos = 0
+		}
+		if def != c.leaf.maxDef && !c.nullAllowed(i, pos) {
+			return false
+		}
+		pos++
+	}
+	return true
+}
+
+// spread puts a NaN where a null was, so that values and levels have the same
+// positions again.
+func (c *cursor) spread() (int, error) {
+	all := make([]float32, len(c.def))
+	next := 0
+	for i, def := range c.def {
+		switch {
+		case def != c.leaf.maxDef:
+			all[i] = float32(math.NaN())
+		case next == len(c.floats):
+			return 0, fmt.Errorf("page has only %d values", next)
+		default:
+			all[i] = c.floats[next]
+			next++
+		}
+	}
+	c.floats = all
+	return len(all), nil
 }
 
 func (c *cursor) loadFloats() (int, error) {
@@ -305,7 +358,7 @@ func (c *cursor) irregular() error {
 			}
 			row, have = row+1, 0
 		}
-		if c.leaf.maxDef > 0 && c.def[i] != c.leaf.maxDef {
+		if c.leaf.maxDef > 0 && c.def[i] != c.leaf.maxDef && !c.nullAllowed(i, have) {
 			return c.null(row, have, c.def[i])
 		}
 		have++

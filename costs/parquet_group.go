@@ -107,6 +107,7 @@ func (g *groupRead) losses(l *leaf, width int) columnReader {
 	c := g.cursor(l, width)
 	actions := g.source.actions
 	mask := actions.Mask()
+	c.absent = negate(mask)
 	return columnReader{c, func(t *Tensor) error {
 		done := c.done
 		if err := c.fillFloats(t.Loss); err != nil {
@@ -119,6 +120,7 @@ func (g *groupRead) losses(l *leaf, width int) columnReader {
 func (g *groupRead) fees(l *leaf, width int) columnReader {
 	c := g.cursor(l, width)
 	mask := g.source.actions.Mask()
+	c.absent = negate(mask)
 	return columnReader{c, func(t *Tensor) error {
 		done := c.done
 		if err := c.fillFloats(t.Fee); err != nil {
@@ -126,6 +128,14 @@ func (g *groupRead) fees(l *leaf, width int) columnReader {
 		}
 		return shifted(checkFees(t.Fee, mask), c.row(done)-1)
 	}}
+}
+
+func negate(mask []bool) []bool {
+	out := make([]bool, len(mask))
+	for i, v := range mask {
+		out[i] = !v
+	}
+	return out
 }
 
 // shifted adds the rows before to the row of a *DataError.

@@ -137,6 +137,9 @@ func openPart(path string, featuresOnly bool) (p *part, err error) {
 	if info.Size() == 0 {
 		return nil, &DataError{File: path, Msg: "is empty"}
 	}
+	if err := checkFooter(file, info.Size()); err != nil {
+		return nil, err
+	}
 	pf, err := parquet.OpenFile(file, info.Size(),
 		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
 	if err != nil {

@@ -1,0 +1,229 @@
+package costs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// python returns an interpreter with the given modules, and skips where there
+// is none; in CI there must be one.
+func python(t *testing.T, modules ...string) string {
+	t.Helper()
+	interpreter := os.Getenv("PIPE_PYTHON")
+	if interpreter == "" {
+		root, err := filepath.Abs(moduleRoot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		interpreter = filepath.Join(root, "third_party", "python", "bin", "python")
+	}
+	out, err := exec.Command(interpreter, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no Python with %v: %v %s", modules, err, out)
+		}
+		t.Skipf("no Python with %v (PIPE_PYTHON can name one): %v %s", modules, err, out)
+	}
+	return interpreter
+}
+
+func runPython(t *testing.T, interpreter, dir, script string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(interpreter, append([]string{"-c", script}, args...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// makeTable builds the same table in Python that interopTensor builds here.
+const makeTable = `
+import sys, json, numpy as np
+n, d, a = 5000, 7, 4
+r = np.arange(n)
+x = ((r[:, None] * 31 + np.arange(d) * 17) % 1009 / 64 - 5).astype("float32")
+loss = ((r[:, None] + np.arange(a)) % 3 / 2).astype("float32")
+loss[:, 3] = np.nan
+fee = ((r[:, None] * np.arange(a)) % 5 / 8).astype("float32")
+ids = ["id %d" % i for i in r]
+split = [["train", "val", "test"][i % 3] for i in r]
+label = ["класс %d" % (i % 7) for i in r]
+prediction = [["класс %d" % ((i + k) % 7) for k in range(a)] for i in r]
+actions = json.dumps({"format": 1,
+  "experts": [{"name": "e0", "fee": 0}, {"name": "e1", "fee": 0.0625}],
+  "advice": [{"name": "none"}, {"name": "a1", "fee": 0.03125}],
+  "unavailable": [{"expert": "e1", "advice": "a1"}]})
+`
+
+func interopTensor() *Tensor {
+	a := testActions(2, 2)
+	a.Unavailable = []Pair{{1, 1}}
+	t := testTensor(1, 5000, 7, a)
+	classes := strings.Fields("0 1 2 3 4 5 6")
+	for n := range t.IDs {
+		t.IDs[n] = fmt.Sprint("id ", n)
+		t.Splits[n] = Split(n % 3)
+		t.Labels[n] = "класс " + classes[n%7]
+		for c := range t.Dim {
+			t.Features[n*t.Dim+c] = float32((n*31+c*17)%1009)/64 - 5
+		}
+		for i := range 4 {
+			if i != 3 {
+				t.Loss[n*4+i] = float32((n+i)%3) / 2
+			}
+			t.Fee[n*4+i] = float32(n*i%5) / 8
+			t.Predictions[n*4+i] = "класс " + classes[(n+i)%7]
+		}
+	}
+	return t
+}
+
+const arrowTable = makeTable + `
+import pyarrow as pa, pyarrow.parquet as pq
+out, options = sys.argv[1], json.loads(sys.argv[2])
+number, large = (np.float64 if options.pop("double", False) else np.float32), options.pop("large", False)
+as_list = (lambda v: pa.array(list(v), pa.large_list(pa.from_numpy_dtype(number)))) if large else (lambda v: pa.array(list(v)))
+t = pa.table({"zz": r, "prediction": prediction, "fee": as_list(fee.astype(number)), "id": pa.array(ids, pa.large_string() if large else pa.string()),
+  "label": label, "loss": as_list(loss.astype(number)), "features": as_list(x.astype(number)), "split": split})
+if options.pop("fixed", False):
+  t = t.set_column(t.column_names.index("features"), "features", pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), d))
+pq.write_table(t.replace_schema_metadata({"pipe.actions": actions}), out, **options)
+`
+
+func TestReadsFilesOfPyArrow(t *testing.T) {
+	py := python(t, "numpy", "pyarrow")
+	want := interopTensor()
+	for name, options := range map[string]string{
+		"default":            `{}`,
+		"plain":              `{"use_dictionary": false, "compression": "none"}`,
+		"zstd, small groups": `{"compression": "zstd", "row_group_size": 777, "data_page_size": 1000}`,
+		"float64":            `{"double": true}`,
+		"large list":         `{"large": true}`,
+		"fixed size list":    `{"fixed": true}`,
+		"float64, no dict":   `{"double": true, "use_dictionary": false, "data_page_version": "2.0"}`,
+		"item names":         `{"use_compliant_nested_type": false}`,
+		"stream split":       `{"use_dictionary": ["id"], "use_byte_stream_split": ["features.list.element"]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "t.parquet")
+			runPython(t, py, "", arrowTable, path, options)
+			sameTensor(t, path, want)
+		})
+	}
+}
+
+func sameTensor(t *testing.T, path string, want *Tensor) {
+	t.Helper()
+	got, err := Read(path, ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Meta = nil
+	if d := diffTensors(want, got); d != "" {
+		t.Errorf("tensor differs:\n%s", d[:min(len(d), 2000)])
+	}
+}
+
+// polars, DuckDB and pandas put the actions beside the file.
+const otherTable = makeTable + `
+out, who = sys.argv[1], sys.argv[2]
+open(out.rsplit("/", 1)[0] + "/actions.json", "w").write(actions)
+columns = dict(id=ids, split=split, label=label, features=list(x), loss=list(loss), fee=list(fee), prediction=prediction)
+if who == "polars":
+  import polars as pl
+  f = pl.List(pl.Float32)
+  pl.DataFrame({**columns, "features": x.tolist(), "loss": loss.tolist(), "fee": fee.tolist()},
+    schema_overrides={"features": f, "loss": f, "fee": f}).write_parquet(out)
+elif who == "pandas":
+  import pandas as pd
+  pd.DataFrame(columns).to_parquet(out)
+else:
+  import duckdb, pyarrow as pa
+  t = pa.table(columns)
+  duckdb.sql("copy (select * from t) to '%s' (format parquet)" % out)
+`
+
+func TestReadsFilesOfOthers(t *testing.T) {
+	want := interopTensor()
+	for _, who := range []string{"polars", "pandas", "duckdb"} {
+		t.Run(who, func(t *testing.T) {
+			py := python(t, "numpy", "pyarrow", who)
+			path := filepath.Join(t.TempDir(), "t.parquet")
+			runPython(t, py, "", otherTable, path, who)
+			sameTensor(t, path, want)
+		})
+	}
+}
+
+const readBack = makeTable + `
+path, who = sys.argv[1], sys.argv[2]
+if who == "pyarrow":
+  import pyarrow.parquet as pq
+  t = pq.read_table(path)
+  assert json.loads(t.schema.metadata[b"pipe.actions"])["unavailable"] == [{"expert": "e1", "advice": "a1"}]
+  got = t.to_pydict()
+elif who == "polars":
+  import polars as pl
+  got = pl.read_parquet(path).to_dict(as_series=False)
+elif who == "pandas":
+  import pandas as pd
+  got = pd.read_parquet(path).to_dict("list")
+else:
+  import duckdb
+  got = duckdb.sql("select * from '%s'" % path).arrow().read_all().to_pydict()
+assert list(got) == ["id", "split", "label", "features", "loss", "fee", "prediction"], list(got)
+assert got["id"] == ids and got["split"] == split and got["label"] == label
+assert [list(p) for p in got["prediction"]] == prediction
+for name, want in (("features", x), ("loss", loss), ("fee", fee)):
+  have = np.array([list(v) for v in got[name]], dtype="float32")
+  assert np.array_equal(have, want, equal_nan=True), name
+`
+
+func TestOthersReadOurFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	if err := Write(path, interopTensor()); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"pyarrow", "polars", "pandas", "duckdb"} {
+		t.Run(who, func(t *testing.T) {
+			runPython(t, python(t, "numpy", "pyarrow", who), "", readBack, path, who)
+		})
+	}
+}
+
+// The example of the documentation writes a file that we read.
+func TestDocumentedExample(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "cost-tensor.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```python\n")
+	script, _, found := strings.Cut(rest, "```")
+	if !found || strings.Count(script, "\n") > 10 {
+		t.Fatalf("the documentation has no example of at most ten lines:\n%s", script)
+	}
+	py := python(t, "numpy", "pyarrow")
+	dir := t.TempDir()
+	runPython(t, py, dir, script)
+	got, err := Read(filepath.Join(dir, "costs.parquet"), ReadOptions{})
+	if err != nil || got.Len() != 1000 || got.Dim != 16 || got.Actions.Len() != 4 || len(got.Rows(Val)) != 250 {
+		t.Errorf("read %v: %v", got, err)
+	}
+}
+
+// The documented JSON is what the parser reads.
+func TestDocumentedActions(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "cost-tensor.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```json\n")
+	text, _, _ := strings.Cut(rest, "```")
+	if a, err := ParseActions([]byte(text)); err != nil || a.Len() != 4 {
+		t.Errorf("%v", err)
+	}
+}

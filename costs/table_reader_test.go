@@ -1,0 +1,54 @@
+package costs
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// FuzzTableReader feeds damaged tables; none may panic.
+func FuzzTableReader(f *testing.F) {
+	f.Add("csv", []byte("id,a\nx,1\n"))
+	f.Add("jsonl", []byte("{\"id\":\"x\",\"a\":[1,{\"b\":2}]}\n{\"c\":null}"))
+	small := filepath.Join(f.TempDir(), "small.parquet")
+	type row struct {
+		ID string    `parquet:"id,dict"`
+		V  []float32 `parquet:"v,list"`
+	}
+	if err := parquet.WriteFile(small, []row{{"a", []float32{1}}, {"b", nil}}); err != nil {
+		f.Fatal(err)
+	}
+	b, err := os.ReadFile(small)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("parquet", b)
+	f.Fuzz(func(t *testing.T, ending string, b []byte) {
+		if ending != "csv" && ending != "jsonl" && ending != "parquet" {
+			return
+		}
+		file := filepath.Join(t.TempDir(), "t."+ending)
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		r, err := OpenTable(file)
+		if err != nil {
+			return
+		}
+		defer r.Close()
+		for err == nil {
+			var cells []string
+			if cells, _, err = r.Next(); err == nil && len(cells) != len(r.Columns()) {
+				t.Fatalf("%d cells in %d columns", len(cells), len(r.Columns()))
+			}
+		}
+		var bad *DataError
+		if !errors.Is(err, io.EOF) && !errors.As(err, &bad) {
+			t.Fatalf("got %v, want a DataError", err)
+		}
+	})
+}
