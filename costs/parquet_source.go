@@ -138,7 +138,7 @@ func openPart(path string, featuresOnly bool) (p *part, err error) {
 		return nil, &DataError{File: path, Msg: "is empty"}
 	}
 	if err := checkFooter(file, info.Size()); err != nil {
-		return nil, err
+		return nil, inFile(path, err)
 	}
 	pf, err := parquet.OpenFile(file, info.Size(),
 		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
