@@ -4,6 +4,8 @@ Shapes: B rows, d features, J experts, K+1 advice levels, A = J*(K+1) actions,
 expert-major. Costs are given (fees already applied); scores are higher = better.
 """
 
+from math import cos, floor, pi
+
 import torch
 from torch import nn
 
@@ -91,11 +93,10 @@ def separated_softmax(scores, costs, experts):
 
 
 def learning_rate(base, step, total, schedule, warmup=0.05):
-    """Rate of 0-based step: linear warm-up over ceil(warmup*total) steps, then cosine to 0."""
+    """Rate of 0-based step: linear warm-up over round(warmup*total) steps, at least one, then cosine to 0."""
     if schedule == "none":
         return base
-    from math import ceil, cos, pi
-    rising = ceil(warmup * total - 1e-9)
+    rising = max(1, floor(warmup * total + 0.5))
     if step < rising:
         return base * (step + 1) / rising
     return base * 0.5 * (1 + cos(pi * (step - rising) / (total - rising)))
