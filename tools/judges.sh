@@ -22,8 +22,8 @@ fi
 python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || without "needs Python 3.11 or newer"
 echo "judges: installing into $venv" >&2
 rm -rf "$venv"
-python3 -m venv "$venv" || { rm -rf "$venv"; without "python3 -m venv does not work here"; }
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$wanted" ||
+python3 -m venv "$venv" >&2 || { rm -rf "$venv"; without "python3 -m venv does not work here"; }
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$wanted" >&2 ||
 	{ rm -rf "$venv"; without "pip could not install the packages"; }
 # Written last: the environment counts only when it is whole.
 cp "$wanted" "$venv/requirements.txt"
