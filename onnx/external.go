@@ -218,7 +218,8 @@ const externalAlign = 4096
 
 // WriteExternal writes the model with the data of all constants of at least
 // threshold bytes in one side file, path + ".data", as models of 2 GB and more
-// need. The side file is complete before the model file appears.
+// need. The side file is complete before the model file appears; when both
+// exist already, a crash in between leaves the old model with the new data.
 func (m *Model) WriteExternal(path string, threshold int) error {
 	side := path + ".data"
 	light := &Model{Proto: m.Proto}

@@ -128,3 +128,28 @@ func TestGradientsInsideLoop(t *testing.T) {
 		t.Errorf("x is %v, losses %v", out["x3"].Float64s(), out["losses"].Float64s())
 	}
 }
+
+// Differences cannot see through float32, but the gradient of a linear map is
+// exact in it.
+func TestGradientThroughCast(t *testing.T) {
+	g := onnx.NewGraph("cast")
+	x := g.Input("x", onnx.Float64, onnx.Dims(2))
+	three := g.Const(onnx.Float32s([]int64{2}, []float32{3, 5}))
+	y := g.Cast(g.Mul(g.Cast(x, onnx.Float32), three), onnx.Float64)
+	grads, err := g.Gradients(g.Add(y, g.Cast(g.Cast(x, onnx.Int64), onnx.Float64)), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Output("dx", grads[0])
+	m, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{1, 2})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out["dx"].DType != onnx.Float64 || !slices.Equal(out["dx"].Float64s(), []float64{3, 5}) {
+		t.Errorf("gradient is %v", out["dx"])
+	}
+}

@@ -213,6 +213,12 @@ func shapeCases() []Case {
 		{Name: "Concat", In: []Operand{around(2, 3), around(2, 4), around(2, 3)}, Expr: func(g graph, x []value) value {
 			return g.Exp(g.Concat(1, x[0], x[1], x[2], x[0]))
 		}},
+		{Name: "Concat/ones", In: []Operand{around(2, 3), around(2, 4)}, Expr: func(g graph, x []value) value {
+			return g.Concat(1, x...)
+		}},
+		{Name: "Concat/unexpanded", In: []Operand{around(2, 3), around(2, 4)}, Expr: func(g graph, x []value) value {
+			return g.ReduceSum(g.Concat(1, x...), true, 1)
+		}},
 		{Name: "Concat/one", In: []Operand{around(2, 3)}, Expr: func(g graph, x []value) value {
 			zero := g.StopGradient(g.Sub(x[0], x[0]))
 			return g.Exp(g.Concat(0, zero, g.Neg(x[0])))

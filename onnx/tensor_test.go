@@ -1,0 +1,133 @@
+package onnx_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"pipe/onnx"
+	"pipe/onnx/onnxpb"
+)
+
+func TestTensorsHoldWhatTheyWereGiven(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 9).Draw(t, "n")
+		shape := []int64{int64(n)}
+		f := rapid.SliceOfN(rapid.Float32(), n, n).Draw(t, "float32")
+		d := rapid.SliceOfN(rapid.Float64(), n, n).Draw(t, "float64")
+		i := rapid.SliceOfN(rapid.Int64(), n, n).Draw(t, "int64")
+		k := rapid.SliceOfN(rapid.Int32(), n, n).Draw(t, "int32")
+		b := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "bool")
+		if !slices.Equal(f, onnx.Float32s(shape, f).Float32s()) || !slices.Equal(d, onnx.Float64s(shape, d).Float64s()) ||
+			!slices.Equal(i, onnx.Int64s(shape, i).Int64s()) || !slices.Equal(k, onnx.Int32s(shape, k).Int32s()) ||
+			!slices.Equal(b, onnx.Bools(shape, b).Bools()) {
+			t.Error("elements changed")
+		}
+	})
+	for _, x := range []*onnx.Tensor{
+		onnx.Uint8s([]int64{2, 1}, []uint8{1, 255}), onnx.Strings([]int64{2}, []string{"a", "ü"}), onnx.Float32s(nil, []float32{1}),
+	} {
+		if err := x.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	bad := onnx.Int64s([]int64{3}, []int64{1, 2, 3})
+	bad.Shape = []int64{4}
+	if err := bad.Validate(); err == nil {
+		t.Error("24 bytes pass for 4 elements of int64")
+	}
+}
+
+// The format has two places for data: raw bytes, and typed fields that widen
+// small types.
+func TestTensorFromTypedFields(t *testing.T) {
+	tests := []struct {
+		p    *onnxpb.TensorProto
+		t    onnx.DType
+		want []byte
+	}{
+		{&onnxpb.TensorProto{FloatData: []float32{1}}, onnx.Float32, []byte{0, 0, 0x80, 0x3f}},
+		{&onnxpb.TensorProto{DoubleData: []float64{1}}, onnx.Float64, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}},
+		{&onnxpb.TensorProto{Int64Data: []int64{-2}}, onnx.Int64, []byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
+		{&onnxpb.TensorProto{Uint64Data: []uint64{258}}, onnx.Uint64, []byte{2, 1, 0, 0, 0, 0, 0, 0}},
+		{&onnxpb.TensorProto{Uint64Data: []uint64{258}}, onnx.Uint32, []byte{2, 1, 0, 0}},
+		{&onnxpb.TensorProto{Int32Data: []int32{-2}}, onnx.Int32, []byte{0xfe, 0xff, 0xff, 0xff}},
+		{&onnxpb.TensorProto{Int32Data: []int32{-2}}, onnx.Int8, []byte{0xfe}},
+		{&onnxpb.TensorProto{Int32Data: []int32{1}}, onnx.Bool, []byte{1}},
+		{&onnxpb.TensorProto{Int32Data: []int32{0x3c00}}, onnx.Float16, []byte{0, 0x3c}},
+	}
+	for _, tt := range tests {
+		tt.p.Dims, tt.p.DataType = []int64{1}, proto.Int32(int32(tt.t))
+		got, err := onnx.TensorFrom(tt.p)
+		if err != nil || !slices.Equal(got.Raw, tt.want) {
+			t.Errorf("%s: %v, %v, want %v", tt.t, got, err, tt.want)
+		}
+		tt.p.Dims[0] = 2
+		if _, err := onnx.TensorFrom(tt.p); err == nil || !strings.Contains(err.Error(), tt.t.String()) {
+			t.Errorf("%s: error is %v", tt.t, err)
+		}
+	}
+}
+
+func TestLogicAndCustomOps(t *testing.T) {
+	g := onnx.NewGraph("logic")
+	x := g.Input("x", onnx.Float64, onnx.Dims(4))
+	inside := g.And(g.Less(x, g.Scalar(onnx.Float64, 3)), g.Not(g.LessOrEqual(x, g.Scalar(onnx.Float64, 1))))
+	g.Output("in", g.Cast(g.Or(inside, g.Equal(x, g.Scalar(onnx.Float64, 9))), onnx.Int64))
+	g.Output("floor", g.Floor(x))
+	g.Output("best", g.ArgMax(x, 0, true))
+	g.Output("hot", g.OneHot(g.Const(onnx.Int64s([]int64{2}, []int64{2, 0})), 3, onnx.Float64))
+	g.Output("sum", g.Op("ReduceSumSquare", []*onnx.Value{x}, onnx.Float64, nil,
+		onnx.Attr{Name: "axes", Value: []int64{0}}, onnx.Attr{Name: "keepdims", Value: int64(0)}))
+	m, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{4}, []float64{1, 2.5, 3, 9})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(out["in"].Int64s(), []int64{0, 1, 0, 1}) || !slices.Equal(out["floor"].Float64s(), []float64{1, 2, 3, 9}) ||
+		out["best"].Int64s()[0] != 3 || !slices.Equal(out["hot"].Float64s(), []float64{0, 0, 1, 1, 0, 0}) || out["sum"].Float64s()[0] != 97.25 {
+		t.Errorf("outputs are %v", out)
+	}
+	g.Op("Nothing", nil, onnx.Float64, nil, onnx.Attr{Name: "a", Value: 1})
+	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "attribute a has type int") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Functions, quantisation notes and side effects of names survive a merge.
+func TestMergeFunctions(t *testing.T) {
+	withFunction := func(m *onnx.Model, op string) *onnx.Model {
+		m.Proto.Functions = []*onnxpb.FunctionProto{{
+			Name: proto.String("twice"), Domain: proto.String("local"),
+			Input: []string{"a"}, Output: []string{"b"},
+			OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}},
+			Node:        []*onnxpb.NodeProto{{OpType: proto.String(op), Input: []string{"a", "a"}, Output: []string{"b"}}},
+		}}
+		m.Proto.Graph.QuantizationAnnotation = []*onnxpb.TensorAnnotation{{TensorName: proto.String("w")}}
+		return m
+	}
+	plain, o := map[string]string{"y": "x"}, onnx.DefaultMergeOptions()
+	m, err := onnx.Merge(withFunction(affine(t), "Add"), withFunction(head(t, onnx.Sym("n"), 17), "Add"), plain, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := m.Proto.Graph.QuantizationAnnotation
+	if len(m.Proto.Functions) != 1 || len(notes) != 2 || notes[0].GetTensorName() != "first/w" || notes[1].GetTensorName() != "second/w" {
+		t.Errorf("%d functions, notes %v", len(m.Proto.Functions), notes)
+	}
+	_, err = onnx.Merge(withFunction(affine(t), "Add"), withFunction(head(t, onnx.Sym("n"), 17), "Mul"), plain, o)
+	if err == nil || !strings.Contains(err.Error(), `function "twice", differently`) {
+		t.Errorf("error is %v", err)
+	}
+	broken := withFunction(affine(t), "Add")
+	broken.Proto.Functions[0].Output = []string{"c"}
+	if err := broken.Check(); err == nil || !strings.Contains(err.Error(), `function "twice": output "c"`) {
+		t.Errorf("error is %v", err)
+	}
+}
