@@ -55,7 +55,7 @@ func openFeatures(path, format string, stdin io.Reader, dim int) (featureSource,
 
 // formatOf tells a format by name; auto where the name does not tell.
 func formatOf(path string) string {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if isFolder(path) {
 		return formatParquet
 	}
 	switch strings.ToLower(filepath.Ext(path)) {

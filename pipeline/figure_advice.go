@@ -31,7 +31,7 @@ func AdviceFigure(shares []AdviceShares, methodName string) (Figure, error) {
 	const width, height, legend = 2.5 * vg.Inch, 2.3 * vg.Inch, vg.Length(24)
 	caption := fmt.Sprintf("Advice bought by %s, per cost regime and routed expert; the figure above a bar is the share of rows routed there, in %%.", methodName)
 	w, h := width*vg.Length(columns), height*vg.Length(lines)+legend
-	return render("advice", caption, w, h, func(c draw.Canvas) {
+	return render(adviceName(methodName), caption, w, h, func(c draw.Canvas) {
 		whole(c)
 		for i, expert := range experts {
 			left, top := width*vg.Length(i%columns), height*vg.Length(i/columns)
@@ -41,6 +41,8 @@ func AdviceFigure(shares []AdviceShares, methodName string) (Figure, error) {
 		drawKeys(draw.Crop(c, 20, -20, 0, legend-4-h), keys)
 	})
 }
+
+func adviceName(method string) string { return "advice_" + method }
 
 func advicePanel(shares []AdviceShares, expert string, first bool) *plot.Plot {
 	mine := slices.DeleteFunc(slices.Clone(shares), func(s AdviceShares) bool { return s.Expert != expert })

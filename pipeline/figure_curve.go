@@ -12,6 +12,12 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
+// The file names of the curves.
+const (
+	excessName = "excess"
+	lossName   = "loss"
+)
+
 // series is one method's line: means with an optional spread.
 type series struct {
 	method string
@@ -24,12 +30,7 @@ type series struct {
 // seeds, one line per method that the rows hold at more than one size.
 func ExcessFigure(rows []Row) (Figure, error) {
 	r := Report{Rows: rows}
-	lines := collect(rows, func(row Row) (x, y float64, std *float64, ok bool) {
-		if row.N == 0 || row.ExcessMean == nil {
-			return 0, 0, nil, false
-		}
-		return float64(row.N), *row.ExcessMean, row.ExcessStd, true
-	})
+	lines := excessSeries(rows)
 	p := newPlot("Excess risk by number of training rows", "training rows n (log scale)", "excess true loss over Bayes")
 	p.X.Scale = plot.LogScale{}
 	var ticks []plot.Tick
@@ -45,7 +46,17 @@ func ExcessFigure(rows []Row) (Figure, error) {
 	if ns := r.sizes(); len(ns) > 0 {
 		p.X.Min, p.X.Max = float64(ns[0])*0.85, float64(ns[len(ns)-1])*1.18
 	}
-	return drawCurve("excess", "Excess true loss over the Bayes risk against the number of training rows; bars are one standard deviation over seeds.", p, lines)
+	return drawCurve(excessName, "Excess true loss over the Bayes risk against the number of training rows; bars are one standard deviation over seeds.", p, lines)
+}
+
+// excessSeries are the lines of ExcessFigure.
+func excessSeries(rows []Row) []series {
+	return collect(rows, func(row Row) (x, y float64, std *float64, ok bool) {
+		if row.N == 0 || row.ExcessMean == nil {
+			return 0, 0, nil, false
+		}
+		return float64(row.N), *row.ExcessMean, row.ExcessStd, true
+	})
 }
 
 // LossFigure draws true loss against lambda, one line per method with more than one regime. The regimes stand at
@@ -69,7 +80,7 @@ func LossFigure(rows []Row) (Figure, error) {
 		return Figure{}, err
 	}
 	p.X.Min, p.X.Max = -0.3, float64(len(lambdas))-0.7
-	return drawCurve("loss", "True loss in every cost regime; bars are one standard deviation over seeds.", p, lines)
+	return drawCurve(lossName, "True loss in every cost regime; bars are one standard deviation over seeds.", p, lines)
 }
 
 // collect groups rows by method, keeps the methods with several points and sorts each by x.

@@ -69,31 +69,6 @@ func (f *pendingFile) Abort() {
 	_ = os.Remove(f.temp.Name())
 }
 
-// WriteReport leaves the report in dir in every form: report.json, report.md, report.csv, report.html and every
-// figure as PNG and SVG.
-func WriteReport(dir string, r *Report) error {
-	forms := []form{{"report.json", r.WriteJSON}, {"report.md", r.WriteMarkdown}, {"report.csv", r.WriteCSV}, {"report.html", r.WriteHTML}}
-	for _, f := range r.Figures {
-		forms = append(forms, form{f.Name + ".png", bytesTo(f.PNG)}, form{f.Name + ".svg", bytesTo(f.SVG)})
-	}
-	for _, f := range forms {
-		if err := WriteFile(filepath.Join(dir, f.name), f.write); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// form is one file of a report.
-type form struct {
-	name  string
-	write func(io.Writer) error
-}
-
-func bytesTo(b []byte) func(io.Writer) error {
-	return func(w io.Writer) error { _, err := w.Write(b); return err }
-}
-
 func isFolder(path string) bool {
 	s, err := os.Stat(path)
 	return err == nil && s.IsDir()

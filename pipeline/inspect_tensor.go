@@ -169,10 +169,17 @@ func list[T any](items []T, show func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
+// widest is the number of characters of a metadata value that a terminal gets to see; --json has all of it.
+const widest = 120
+
 // writePairs adds named values in the order of their names, under one heading.
 func writePairs(b *strings.Builder, heading string, m map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		field(b, heading, "%s = %s", key, m[key])
+		value := []rune(m[key])
+		if len(value) > widest {
+			value = append(value[:widest], []rune(fmt.Sprintf(" ... (%d characters)", len(m[key])))...)
+		}
+		field(b, heading, "%s = %s", key, string(value))
 		heading = ""
 	}
 }

@@ -149,7 +149,7 @@ func TestWriteReportLeavesEveryForm(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"f.png", "f.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"advice_ours.png", "advice_ours.svg", "excess.png", "excess.svg", "f.png", "f.svg", "loss.png", "loss.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,0 +1,36 @@
+#!/bin/sh
+# The whole way on the synthetic benchmark: report, training from a Parquet file, evaluation, decisions, explanation.
+# Everything is left in demo/; run by "make demo" after the build.
+set -eu
+cd "$(dirname "$0")/.."
+pipe=bin/pipe
+out=demo
+rm -rf "$out"
+mkdir -p "$out"
+
+say() { printf '\n== %s\n' "$*"; }
+
+say "$pipe doctor"
+"$pipe" doctor
+
+say "$pipe bench synthetic --out $out/synthetic"
+"$pipe" bench synthetic --out "$out/synthetic"
+
+say "$pipe inspect $out/synthetic/costs.parquet"
+"$pipe" inspect "$out/synthetic/costs.parquet"
+
+say "$pipe train --in $out/synthetic/costs.parquet --out $out/policies"
+"$pipe" train --in "$out/synthetic/costs.parquet" --out "$out/policies"
+
+say "$pipe eval --in $out/synthetic/costs.parquet --policy $out/policies --out $out/eval"
+"$pipe" eval --in "$out/synthetic/costs.parquet" --policy "$out/policies" --out "$out/eval"
+
+say "$pipe decide --policy $out/policies/auto-lambda1.onnx --in $out/synthetic/costs.parquet --out $out/decisions.csv"
+"$pipe" decide --policy "$out/policies/auto-lambda1.onnx" --in "$out/synthetic/costs.parquet" --out "$out/decisions.csv"
+head -n 4 "$out/decisions.csv"
+
+say "$pipe inspect $out/policies/auto-lambda1.onnx"
+"$pipe" inspect "$out/policies/auto-lambda1.onnx"
+
+cp "$out/synthetic/report.html" "$out/report.html"
+say "open $out/report.html (the benchmark) and $out/eval/report.html (the policy trained from the file)"
