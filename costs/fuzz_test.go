@@ -1,0 +1,116 @@
+package costs
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// FuzzRead: whatever the bytes, Read and the Reader return a valid tensor or a
+// *DataError, agree on which, and do not panic.
+func FuzzRead(f *testing.F) {
+	for _, spoil := range []func(*rawFile){
+		func(*rawFile) {},
+		func(r *rawFile) { r.double = true },
+		func(r *rawFile) { r.pages = true },
+		func(r *rawFile) { r.lists[colLoss][1] = nil },
+	} {
+		raw := goodRaw()
+		spoil(raw)
+		f.Add(raw.bytes(f))
+	}
+	small := testTensor(1, 6, 2, testActions(2, 2))
+	path := filepath.Join(f.TempDir(), "t.parquet")
+	if err := Write(path, small); err != nil {
+		f.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		path := filepath.Join(t.TempDir(), "t.parquet")
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tensor, err := Read(path, ReadOptions{})
+		streamed := drain(path, 3)
+		var data *DataError
+		switch {
+		case err != nil && !errors.As(err, &data):
+			t.Fatalf("error of another kind: %v", err)
+		case err != nil && streamed == nil && !strings.Contains(err.Error(), "is there already"):
+			t.Fatalf("only Read refuses: %v", err)
+		case err == nil && streamed != nil:
+			t.Fatalf("only the Reader refuses: %v", streamed)
+		case err == nil:
+			if err := tensor.Validate(); err != nil {
+				t.Fatalf("read and invalid: %v", err)
+			}
+		}
+		openTableAndRead(t, path)
+	})
+}
+
+// openTableAndRead reads every column that a foreign table has.
+func openTableAndRead(t *testing.T, path string) {
+	tab, err := openTable(path)
+	if err != nil {
+		return
+	}
+	defer tab.close()
+	columns := tab.names()
+	if tab.choose(columns) != nil {
+		return
+	}
+	cells := make([]cell, len(columns))
+	for range 1000 {
+		if _, err := tab.next(cells); err != nil {
+			return
+		}
+		for i := range cells {
+			cells[i].str()
+			cells[i].float()
+			cells[i].floats()
+		}
+	}
+}
+
+// FuzzImport: whatever the two tables hold, as CSV and as JSON lines, the
+// import gives a valid tensor or an error.
+func FuzzImport(f *testing.F) {
+	f.Add(longCSV, featureCSV, false)
+	f.Add(jsonLines(longCSV), jsonLines(featureCSV), true)
+	f.Add("id,who,hint,wrong,answer,paid\n\"a\",x,,1e0,,0\n", "id,f0,kind,text,truth,part\na,0x1p-2,,,c,val\n", false)
+	f.Add(`{"id":1,"who":"x","hint":"no","wrong":null,"answer":[],"paid":{}}`, `{"id":1,"f":[1,null]}`, true)
+	f.Fuzz(func(t *testing.T, outcomes, features string, lines bool) {
+		c := smallImport(t, outcomes, features)
+		if lines {
+			for _, file := range []*string{&c.Outcomes.File, &c.Features[0].File} {
+				renamed := strings.TrimSuffix(*file, ".csv") + ".jsonl"
+				if err := os.Rename(*file, renamed); err != nil {
+					t.Fatal(err)
+				}
+				*file = renamed
+			}
+		}
+		c.Fees = FeeTable{}
+		for _, drop := range []bool{false, true} {
+			c.DropIncomplete = drop
+			tensor, report, err := Import(context.Background(), c)
+			if err != nil {
+				continue
+			}
+			if err := tensor.Validate(); err != nil {
+				t.Fatalf("imported and invalid: %v", err)
+			}
+			if report.Kept != tensor.Len() || !drop && report.MissingCells > 0 {
+				t.Fatalf("report is %+v for %d rows", report, tensor.Len())
+			}
+		}
+	})
+}
