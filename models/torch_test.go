@@ -102,7 +102,7 @@ func TestStepsEqualPyTorch(t *testing.T) {
 			s := DefaultSettings()
 			s.Hidden, s.Batch, s.Epochs, s.Clip = []int{7, 6}, 8, c.Optimizer.TotalSteps, c.Optimizer.Clip
 			s.Schedule, s.Warmup = c.Optimizer.Schedule, c.Optimizer.Warmup
-			s.Head = map[string]string{"lowrank": "low_rank", "linear": "linear"}[c.Head]
+			s.Head = c.Head
 			s.Surrogate = map[string]string{"augmented": "comp_sum", "l2d": "comp_sum"}[c.Method]
 			if s.Surrogate == "" {
 				s.Surrogate = c.Method

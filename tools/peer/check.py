@@ -62,7 +62,7 @@ def trained(kind, head, models=1, steps=5):
 
 def contenders_agree():
     ok = True
-    for head in ("linear", "lowrank"):
+    for head in ("linear", "low_rank"):
         plain = trained("plain", head)
         for kind in ("fused", "compiled", "stack", "whole"):
             gap = (trained(kind, head) - plain).abs().max().item()

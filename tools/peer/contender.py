@@ -19,7 +19,7 @@ CLIP, RATE = 10.0, 1e-3
 @dataclass(frozen=True)
 class Shape:
     name: str
-    rows: int
+    rows: int  # as in BenchmarkTrain
     batch: int
     sizes: tuple  # d, hidden...
     experts: int
@@ -28,9 +28,9 @@ class Shape:
 
 
 SHAPES = {s.name: s for s in (
-    Shape("fever", 11250, 128, (384, 128, 64), 3, 5, 1e-4),
-    Shape("synthetic", 5000, 256, (2, 32, 32), 2, 2, 0.0),
-    Shape("clip", 39222, 256, (512, 512, 256), 3, 4, 1e-3),
+    Shape("fever", 4096, 128, (384, 128, 64), 3, 5, 1e-4),
+    Shape("synthetic", 5120, 256, (2, 32, 32), 2, 2, 0.0),
+    Shape("clip", 4096, 256, (512, 512, 256), 3, 4, 1e-3),
 )}
 
 

@@ -17,8 +17,8 @@ Layout of the file (every matrix is a list of rows, every number a float64):
               final     weights after the third step}]
 
   weights   {layers [{w [out][in], b [out]}], head}
-  head      linear:  {w [rows][z], b [rows]}
-            lowrank: {rho [J], delta [K+1], a [J][z], m [J][z], g [K+1][z]}
+  head      linear:   {w [rows][z], b [rows]}
+            low_rank: {rho [J], delta [K+1], a [J][z], m [J][z], g [K+1][z]}
 
 Rows of a linear head: augmented = actions, expert-major; l2d = experts;
 separated = r, q_0, q_1; separated_softmax = J router rows, then the query rows expert-major.
@@ -70,8 +70,8 @@ def start_of(case):
 
 def build(case):
     sizes = (DIM, *HIDDEN)
-    if case["head"] == "lowrank":
-        return method.make_scorer(sizes, EXPERTS, case["levels"], "lowrank")
+    if case["head"] == "low_rank":
+        return method.make_scorer(sizes, EXPERTS, case["levels"], "low_rank")
     return method.make_scorer(sizes, 1, rows_of(case["method"], case["levels"]), "linear")
 
 
@@ -139,15 +139,15 @@ def make_cases():
         return c
 
     cases = [case(f"{head}/tau={tau:g}", head=head, tau=float(tau))
-             for head in ("lowrank", "linear") for tau in (0, 0.5, 1, 1.5, 2, 3)]
+             for head in ("low_rank", "linear") for tau in (0, 0.5, 1, 1.5, 2, 3)]
     cases += [
-        case("lowrank/lambda=4", head="lowrank", **{"lambda": 4.0}),
-        case("lowrank/decay=0.1", head="lowrank", optimizer=optimizer(weight_decay=0.1)),
-        case("lowrank/clip=0.05", head="lowrank", optimizer=optimizer(clip=0.05)),
-        case("lowrank/cosine,decay,clip", head="lowrank", tau=1.5,
+        case("low_rank/lambda=4", head="low_rank", **{"lambda": 4.0}),
+        case("low_rank/decay=0.1", head="low_rank", optimizer=optimizer(weight_decay=0.1)),
+        case("low_rank/clip=0.05", head="low_rank", optimizer=optimizer(clip=0.05)),
+        case("low_rank/cosine,decay,clip", head="low_rank", tau=1.5,
              optimizer=optimizer(schedule="cosine", weight_decay=0.05, clip=0.1)),
         case("linear/cosine", optimizer=optimizer(schedule="cosine")),
-        case("lowrank/unavailable", head="lowrank", unavailable=[1, 5]),
+        case("low_rank/unavailable", head="low_rank", unavailable=[1, 5]),
         case("linear/unavailable,tau=0.5", tau=0.5, unavailable=[4]),
         case("l2d", method="l2d"),
         case("l2d/tau=1.5", method="l2d", tau=1.5),

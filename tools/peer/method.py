@@ -44,13 +44,13 @@ class Scorer(nn.Module):
 
 
 def make_scorer(sizes, experts, levels, head):
-    """sizes = d, hidden...; head is "linear" or "lowrank"."""
+    """sizes = d, hidden...; head is "linear" or "low_rank"."""
     width = sizes[-1]
     if head == "linear":
         return Scorer(sizes, nn.Linear(width, experts * levels))
-    if head == "lowrank":
+    if head == "low_rank":
         return Scorer(sizes, LowRankHead(width, experts, levels))
-    raise ValueError(f"unknown head {head!r}: linear, lowrank")
+    raise ValueError(f"unknown head {head!r}: linear, low_rank")
 
 
 def comp_sum(log_p, tau):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Time training beside PyTorch in one sitting: microseconds per step and model, and ratios.
 
-usage: peer.py [--shapes fever,synthetic,clip] [--head linear|lowrank] [--rounds N] [--seconds S]
+usage: peer.py [--shapes fever,synthetic,clip] [--head linear|low_rank] [--rounds N] [--seconds S]
                [--threads N] [--ours FILE | --no-ours] [--json FILE]
 
 In every round each PyTorch loop and the Go benchmark BenchmarkTrain/<shape> run in turn for a time
@@ -28,7 +28,7 @@ AIM = {"fever": (5, 1.5), "synthetic": (15, 3), "clip": (1.9, 1.3)}  # x plain, 
 def parse_args():
     p = argparse.ArgumentParser(description="training speed beside PyTorch in one sitting")
     p.add_argument("--shapes", default="fever,synthetic,clip")
-    p.add_argument("--head", default="linear", choices=("linear", "lowrank"))
+    p.add_argument("--head", default="linear", choices=("linear", "low_rank"))
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=2.0, help="time slice of one contender in one round")
     p.add_argument("--threads", type=int, default=os.cpu_count())
@@ -67,7 +67,8 @@ class Ours:
             raise SystemExit(f"peer: error: BenchmarkTrain/{shape}:\n{done.stdout}{done.stderr}")
         found = {name.removeprefix(f"BenchmarkTrain/{shape}").strip("/") or "default": float(value)
                  for name, value in METRIC.findall(done.stdout)}
-        wanted = {n: v for n, v in found.items() if f"head={head}" in n or "head=" not in n}
+        wanted = {n.removeprefix("low_rank/"): v for n, v in found.items()
+                  if n.startswith("low_rank/") == (head == "low_rank")}
         if not wanted:
             raise SystemExit(f"peer: error: BenchmarkTrain/{shape} printed no us/step/model for head {head}")
         return {f"pipe, {n}": v for n, v in wanted.items()}
