@@ -45,8 +45,8 @@ type linearHead struct{ headShape }
 
 func (h linearHead) params() []param {
 	return []param{
-		{name: "head.weight", rows: h.outputs, cols: h.width, init: initXavier, fanIn: h.width, fanOut: h.outputs},
-		{name: "head.bias", rows: h.outputs, cols: 1},
+		{name: "head.weight", rows: h.outputs, cols: h.width, fanIn: h.width, fanOut: h.outputs},
+		{name: "head.bias", rows: h.outputs, cols: 1, bias: true, fanIn: h.width},
 	}
 }
 
@@ -63,11 +63,11 @@ type lowRankHead struct{ headShape }
 
 func (h lowRankHead) params() []param {
 	return []param{
-		{name: "head.rho", rows: h.experts, cols: 1},
-		{name: "head.a", rows: h.experts, cols: h.width, init: initXavier, fanIn: h.width, fanOut: h.experts},
-		{name: "head.delta", rows: h.advice, cols: 1},
-		{name: "head.m", rows: h.experts, cols: h.width, init: initXavier, fanIn: h.width, fanOut: h.experts},
-		{name: "head.g", rows: h.advice, cols: h.width, init: initUnit},
+		{name: "head.rho", rows: h.experts, cols: 1, bias: true, fanIn: h.width},
+		{name: "head.a", rows: h.experts, cols: h.width, fanIn: h.width, fanOut: h.experts},
+		{name: "head.delta", rows: h.advice, cols: 1, bias: true, fanIn: h.width},
+		{name: "head.m", rows: h.experts, cols: h.width, fanIn: h.width, fanOut: h.experts},
+		{name: "head.g", rows: h.advice, cols: h.width, fanIn: h.width, fanOut: h.width},
 	}
 }
 

@@ -6,22 +6,20 @@ import (
 	"math/rand/v2"
 )
 
-// initKind names how a parameter starts.
-type initKind uint8
-
-const (
-	initZero   initKind = iota
-	initHe              // uniform, variance 2/fanIn: keeps the variance through ReLU
-	initXavier          // uniform, variance 2/(fanIn+fanOut)
-	initUnit            // uniform, variance 1: gates that multiply a representation
-)
+// Initialisers are the known ways a network starts, by the name used in
+// settings; fans are those of the layer that a parameter belongs to.
+//
+//	fan_in  uniform on +-1/sqrt(fan in), biases too (the default of PyTorch's Linear)
+//	xavier  uniform with variance 2/(fan in + fan out), biases zero (Glorot and Bengio)
+//	he      uniform with variance 2/(fan in), biases zero (He et al.)
+var Initialisers = []string{"fan_in", "xavier", "he"}
 
 // param is one parameter of one model: a rows x cols matrix. In the training
 // graph it is [S, rows, cols].
 type param struct {
 	name          string
 	rows, cols    int
-	init          initKind
+	bias          bool
 	fanIn, fanOut int
 }
 
@@ -29,18 +27,17 @@ func (p param) size() int { return p.rows * p.cols }
 
 // draw fills a parameter from the model's seed and the parameter's name alone,
 // so that what else is trained beside it does not matter.
-func (p param) draw(seed uint64) []float32 {
+func (p param) draw(init string, seed uint64) []float32 {
 	v := make([]float32, p.size())
-	var variance float64
-	switch p.init {
-	case initZero:
+	if p.bias && init != "fan_in" {
 		return v
-	case initHe:
-		variance = 2 / float64(p.fanIn)
-	case initXavier:
+	}
+	variance := 1 / (3 * float64(p.fanIn))
+	switch init {
+	case "xavier":
 		variance = 2 / float64(p.fanIn+p.fanOut)
-	case initUnit:
-		variance = 1
+	case "he":
+		variance = 2 / float64(p.fanIn)
 	}
 	limit := math.Sqrt(3 * variance) // a uniform on (-l, l) has variance l*l/3
 	r := stream(seed, "init/"+p.name, 0)

@@ -11,7 +11,6 @@ import (
 type network struct {
 	dim    int
 	hidden []int
-	init   initKind
 	head   head
 }
 
@@ -24,10 +23,7 @@ func newNetwork(p *Problem, s Settings) (network, Surrogate, error) {
 	if err != nil {
 		return network{}, nil, err
 	}
-	n := network{dim: p.Dim, hidden: s.Hidden, init: initHe}
-	if s.Init == "xavier" {
-		n.init = initXavier
-	}
+	n := network{dim: p.Dim, hidden: s.Hidden}
 	width := p.Dim
 	if len(s.Hidden) > 0 {
 		width = s.Hidden[len(s.Hidden)-1]
@@ -41,8 +37,8 @@ func (n network) params() []param {
 	in := n.dim
 	for i, h := range n.hidden {
 		ps = append(ps,
-			param{name: fmt.Sprintf("hidden.%d.weight", i), rows: h, cols: in, init: n.init, fanIn: in, fanOut: h},
-			param{name: fmt.Sprintf("hidden.%d.bias", i), rows: h, cols: 1})
+			param{name: fmt.Sprintf("hidden.%d.weight", i), rows: h, cols: in, fanIn: in, fanOut: h},
+			param{name: fmt.Sprintf("hidden.%d.bias", i), rows: h, cols: 1, bias: true, fanIn: in})
 		in = h
 	}
 	return append(ps, n.head.params()...)

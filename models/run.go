@@ -133,7 +133,7 @@ func (r *run) initState() error {
 			}
 			v := r.state[0][len(r.state[0])-1].Float32s()
 			for m, spec := range r.g.plan.specs {
-				copy(v[m*p.size():], p.draw(spec.Seed))
+				copy(v[m*p.size():], p.draw(r.g.settings.Init, spec.Seed))
 			}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 )
 
 // Settings are the choices that all models of one Train call share.
@@ -17,7 +19,7 @@ type Settings struct {
 	Schedule  string  `json:"schedule" yaml:"schedule"`   // "none" or "cosine" (to zero)
 	Warmup    float64 `json:"warmup" yaml:"warmup"`       // share of all steps with a linearly rising rate, cosine only
 	Clip      float64 `json:"clip" yaml:"clip"`           // largest global gradient norm
-	Init      string  `json:"init" yaml:"init"`           // "he" or "xavier" for hidden layers; heads always use xavier
+	Init      string  `json:"init" yaml:"init"`           // see [Initialisers]
 	Workers   int     `json:"workers" yaml:"workers"`     // single-threaded sessions side by side
 	Group     int     `json:"group" yaml:"group"`         // most models in one session; 0: chosen from the shapes
 }
@@ -27,7 +29,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		Hidden: []int{32, 32}, Head: "low_rank", Surrogate: "comp_sum",
 		Epochs: 120, Batch: 256, Schedule: "none", Warmup: 0.05, Clip: 10,
-		Init: "he", Workers: runtime.NumCPU(),
+		Init: "fan_in", Workers: runtime.NumCPU(),
 	}
 }
 
@@ -47,7 +49,7 @@ func (s Settings) Validate() error {
 	bad(s.Schedule == "none" || s.Schedule == "cosine", "schedule: %q, known are none, cosine", s.Schedule)
 	bad(s.Warmup >= 0 && s.Warmup < 1, "warmup: %g, a share in [0, 1) is needed", s.Warmup)
 	bad(s.Clip > 0, "clip: %g, a positive norm is needed", s.Clip)
-	bad(s.Init == "he" || s.Init == "xavier", "init: %q, known are he, xavier", s.Init)
+	bad(slices.Contains(Initialisers, s.Init), "init: %q, known are %s", s.Init, strings.Join(Initialisers, ", "))
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
 	bad(s.Group >= 0, "group: %d is negative", s.Group)
 	_, err := newHead(s.Head, headShape{width: 1, experts: 1, advice: 1, outputs: 1})

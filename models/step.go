@@ -18,7 +18,9 @@ type stepPlan struct {
 }
 
 func (p stepPlan) dropout() bool { return anySpec(p.specs, func(s Spec) bool { return s.Dropout > 0 }) }
-func (p stepPlan) decays() bool  { return anySpec(p.specs, func(s Spec) bool { return s.WeightDecay > 0 }) }
+func (p stepPlan) decays() bool {
+	return anySpec(p.specs, func(s Spec) bool { return s.WeightDecay > 0 })
+}
 
 // scalesLoss says whether gradients can leave float32: below tau = 1 the
 // surrogate grows like p^(tau-1).

@@ -71,6 +71,7 @@ type syntheticRun struct {
 	rt      *ort.Runtime
 	train   *costs.Tensor // realised
 	test    *costs.Tensor // expected losses
+	bayes   float64       // risk of the Bayes policy on the test instances
 	results []*syntheticResult
 }
 
@@ -106,6 +107,8 @@ func runSynthetic(ctx context.Context, o BenchOptions, p Progress) (*Report, err
 	r := &syntheticRun{c: c, rt: rt,
 		train: syntheticTensor(largest, costs.Train, c.DataSeed, true),
 		test:  syntheticTensor(c.Test, costs.Test, c.DataSeed, false)}
+	rows := r.test.Rows(costs.Test)
+	r.bayes = r.test.TrueLoss(rows, r.bayesActions(rows), syntheticLambda)
 	if err := r.trainAll(ctx, p); err != nil {
 		return nil, err
 	}

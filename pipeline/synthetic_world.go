@@ -17,10 +17,7 @@ var syntheticMeans = [2][4]float64{
 	{0.55, 0.10, 0.30, 0.82}, // x_1 >= 0: Bayes takes (0, advice) at 0.10 + 0.08
 }
 
-const (
-	syntheticLambda = 1.0
-	syntheticBayes  = 0.28 // half of 0.38 + 0.18
-)
+const syntheticLambda = 1.0
 
 // syntheticBest is the Bayes pair of a region.
 var syntheticBest = [2]int{0, 1}
