@@ -30,7 +30,8 @@ type cursor struct {
 	absent []bool
 
 	rep, def []byte
-	floats   []float32 // the page's values if the column is a number
+	floats   []float32 // the page's values if the column is a number,
+	indexes  []int32   // unless it gives them as places in floatTable
 	scratch  []float32
 	text     pageText // the page's values if the column is a string
 
@@ -65,7 +66,7 @@ func (c *cursor) close() {
 func (c *cursor) release() {
 	if c.page != nil {
 		parquet.Release(c.page)
-		c.page, c.floats, c.rep, c.def = nil, nil, nil, nil
+		c.page, c.floats, c.indexes, c.rep, c.def = nil, nil, nil, nil, nil
 	}
 }
 
@@ -166,6 +167,11 @@ func (c *cursor) onlyAbsent() bool {
 // spread puts a NaN where a null was, so that values and levels have the same
 // positions again.
 func (c *cursor) spread() (int, error) {
+	if c.indexes != nil {
+		c.floats = resized(c.scratch, len(c.indexes))
+		c.gather(c.floats)
+		c.indexes = nil
+	}
 	all := make([]float32, len(c.def))
 	next := 0
 	for i, def := range c.def {
@@ -193,18 +199,11 @@ func (c *cursor) loadFloats() (int, error) {
 			if c.leaf.kind == parquet.Double {
 				c.floatTable = narrow(nil, table.Double())
 			} else {
-				c.floatTable = cloneTable(table.Float())
+				c.floatTable = table.Float()
 			}
 		}
-		indexes := data.Int32()
-		c.scratch = resized(c.scratch, len(indexes))
-		for i, x := range indexes {
-			if uint(x) >= uint(len(c.floatTable)) {
-				return 0, fmt.Errorf("value %d is number %d of a dictionary of %d", i, x, len(c.floatTable))
-			}
-			c.scratch[i] = c.floatTable[x]
-		}
-		c.floats = c.scratch
+		c.indexes = data.Int32()
+		return len(c.indexes), checkIndexes(c.indexes, len(c.floatTable))
 	case c.leaf.kind == parquet.Double:
 		c.scratch = narrow(c.scratch, data.Double())
 		c.floats = c.scratch
@@ -235,13 +234,17 @@ func (c *cursor) loadText() (int, error) {
 		}
 	}
 	indexes := data.Int32()
+	c.text = pageText{table: c.textTable, indexes: indexes}
+	return len(indexes), checkIndexes(indexes, len(c.textTable))
+}
+
+func checkIndexes(indexes []int32, table int) error {
 	for i, x := range indexes {
-		if uint(x) >= uint(len(c.textTable)) {
-			return 0, fmt.Errorf("value %d is number %d of a dictionary of %d", i, x, len(c.textTable))
+		if uint(x) >= uint(table) {
+			return fmt.Errorf("value %d is number %d of a dictionary of %d", i, x, table)
 		}
 	}
-	c.text = pageText{table: c.textTable, indexes: indexes}
-	return len(indexes), nil
+	return nil
 }
 
 // fillFloats reads the next len(dst)/width rows.
@@ -251,11 +254,22 @@ func (c *cursor) fillFloats(dst []float32) error {
 		if err != nil {
 			return c.ended(err)
 		}
-		copy(dst, c.floats[c.at:c.at+run])
+		if c.indexes == nil {
+			copy(dst, c.floats[c.at:c.at+run])
+		} else {
+			c.gather(dst[:run])
+		}
 		dst = dst[run:]
 		c.take(run)
 	}
 	return nil
+}
+
+// gather looks up the next values in the dictionary.
+func (c *cursor) gather(dst []float32) {
+	for i, x := range c.indexes[c.at : c.at+len(dst)] {
+		dst[i] = c.floatTable[x]
+	}
 }
 
 // fillText calls use with the position and the value of each of the next
@@ -398,9 +412,6 @@ func resized(s []float32, n int) []float32 {
 	}
 	return s[:n]
 }
-
-// cloneTable copies a dictionary out of its page, never returning nil.
-func cloneTable(s []float32) []float32 { return append(make([]float32, 0, len(s)), s...) }
 
 // shown formats a bad number for an error. Files may hold float64, where the
 // infinity can be our own rounding.
