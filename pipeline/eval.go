@@ -76,7 +76,9 @@ func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error
 			return nil, err
 		}
 		err = d.Info().Matches(t)
-		if err == nil {
+		if err != nil {
+			err = &costs.DataError{Err: err} // to the user, two files that do not go together
+		} else {
 			var l Learned
 			l, err = decideTensor(ctx, d, t)
 			learned = append(learned, l)

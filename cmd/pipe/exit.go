@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/costs"
+	"pipe/costs/build"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -65,6 +66,7 @@ var codes = []struct {
 	{exitNoRuntime, is[*ort.DeviceError]},
 	{exitBadData, is[*costs.DataError]},
 	{exitBadData, is[*pipeline.ConfigError]},
+	{exitBadData, is[*build.PartError]},
 	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
 }
 

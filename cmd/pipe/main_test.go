@@ -66,7 +66,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // samples is a program for the scripts: it writes into the working folder a policy of two features (expert by the sign
-// of the first, advice by the sign of the second), a fixed one, and a cost tensor of four rows that they fit.
+// of the first, advice by the sign of the second), a fixed one, a cost tensor of four rows that they fit, a larger one
+// to train from, and one with other experts.
 func samples() {
 	if err := writeSamples("."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -97,6 +98,14 @@ func writeSamples(dir string) error {
 			return err
 		}
 	}
+	if err := costs.Write(filepath.Join(dir, "table.parquet"), sampleTable(actions, 600)); err != nil {
+		return err
+	}
+	renamed := *actions
+	renamed.Experts = []costs.Expert{{Name: "tiny"}, {Name: "large"}}
+	if err := costs.Write(filepath.Join(dir, "other.parquet"), sampleTable(&renamed, 8)); err != nil {
+		return err
+	}
 	return costs.Write(filepath.Join(dir, "costs.parquet"), &costs.Tensor{
 		Actions: actions, Dim: 2,
 		IDs:      []string{"a", "b", "c", "d"},
@@ -104,6 +113,27 @@ func writeSamples(dir string) error {
 		Features: []float32{-1, -1, -1, 1, 1, -1, 1, 1},
 		Loss:     []float32{0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0},
 	})
+}
+
+// sampleTable has rows on which small without advice is right left of zero, and large with search right of it.
+func sampleTable(actions *costs.Actions, rows int) *costs.Tensor {
+	t := &costs.Tensor{Actions: actions, Dim: 2}
+	for n := range rows {
+		u, v := float32(n%40)/20-0.975, float32(n%7)/7
+		losses := []float32{0, 1, 1, 1}
+		if u > 0 {
+			losses = []float32{1, 1, 1, 0}
+		}
+		split := costs.Train
+		if n%4 == 3 {
+			split = costs.Val
+		}
+		t.IDs = append(t.IDs, fmt.Sprint("row ", n))
+		t.Splits = append(t.Splits, split)
+		t.Features = append(t.Features, u, v)
+		t.Loss = append(t.Loss, losses...)
+	}
+	return t
 }
 
 // TestInterrupted cancels a decision that waits for its input: the program ends with 130 and leaves no file.
