@@ -6,7 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/onnx"
 )
+
+func netExpert(model string) ExpertConfig {
+	return ExpertConfig{Name: "net", Kind: "onnx_table", Settings: map[string]any{"model": model, "columns": []string{"x"}}}
+}
 
 // TestBadInput breaks one thing at a time; the error must name the file, row
 // and column, and nothing may be left behind.
@@ -50,9 +56,11 @@ func TestBadInput(t *testing.T) {
 		"not an advice":  {set(func(c *Config) { c.Experts[1].Unavailable = []string{"serch"} }), []string{`expert "plain"`, `no advice "serch"`}},
 		"no features":    {set(func(c *Config) { c.Features = nil }), []string{"features"}},
 		"image features": {set(func(c *Config) { c.Features[0] = Part{Kind: "pooled"} }), []string{"features[0] pooled", "has no image"}},
-		"no runtime": {set(func(c *Config) {
-			c.Experts[0] = ExpertConfig{Name: "net", Kind: "onnx_table", Settings: map[string]any{"model": "instances.csv", "columns": []string{"x"}}}
-		}), []string{`expert "net"`, "ONNX Runtime"}},
+		"no model":       {set(func(c *Config) { c.Experts[0] = netExpert("instances.csv") }), []string{`expert "net"`, "instances.csv", "parse model"}},
+		"no runtime": {func(t *testing.T, w *world) {
+			linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(1)}, [][]float32{{1, 0, 0}})
+			w.cfg.Experts[0] = netExpert("net.onnx")
+		}, []string{`expert "net"`, "ONNX Runtime"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 12)

@@ -148,7 +148,7 @@ func writePNG(t *testing.T, file string, m image.Image) {
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Runtime: openRuntime(t)})
+	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Progress: silent{}, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,8 +314,32 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		strings.Replace(listed.String(), "04.png,right\n", "", 1): `no row for image "04.png"`,
 	} {
 		w.write(t, "labels.csv", text)
-		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Progress: silent{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// TestExternalDataIsAnInput changes the file that a model keeps its weights in.
+func TestExternalDataIsAnInput(t *testing.T) {
+	w := imageWorld(t, onnx.Sym("n"))
+	file := filepath.Join(w.dir, "net.onnx")
+	m, err := onnx.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.WriteExternal(file, 64); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
+	if _, err := Run(context.Background(), w.cfg, o); err != nil {
+		t.Fatal(err)
+	}
+	weights := []byte(readBytes(t, file+".data"))
+	weights[0] ^= 1
+	w.write(t, "net.onnx.data", string(weights))
+	want := `model data net.onnx.data of expert "net" changed`
+	if _, err := Run(context.Background(), w.cfg, o); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -41,7 +41,7 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 		return nil, err
 	}
 	path := s.Path(cfg.Model)
-	if err := s.File(ctx, "model", path); err != nil {
+	if err := s.Model(ctx, path); err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}
 	rt, err := s.Runtime()

@@ -2,6 +2,8 @@ package build
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,6 +27,19 @@ type plan struct {
 	options  costs.WriterOptions // what the rows have
 }
 
+// PartError says that a part of the configuration cannot be made: its settings,
+// or the files they name, are at fault, or the runtime library is missing.
+type PartError struct {
+	Part string // such as `expert "vit"`
+	Err  error
+}
+
+// Error returns the part and what is wrong with it.
+func (e *PartError) Error() string { return e.Part + ": " + e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *PartError) Unwrap() error { return e.Err }
+
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) {
@@ -34,7 +49,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) 
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	s := &Setup{dir: o.Dir, open: o.runtime, inputs: p.inputs, advice: make(map[string]Advice)}
+	s := &Setup{dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice)}
 	for _, a := range cfg.Advice {
 		s.Advice = append(s.Advice, a.Name)
 	}
@@ -45,7 +60,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) 
 			if ctx.Err() != nil {
 				return p, err
 			}
-			return p, fmt.Errorf("%s: %w", s.part, err)
+			return p, &PartError{s.part, err}
 		}
 	}
 	s.part = "build"
@@ -58,11 +73,11 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) 
 
 func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	s.part = "instances"
-	make, err := lookup(sourceKinds, p.cfg.Instances.Kind)
+	create, err := lookup(sourceKinds, p.cfg.Instances.Kind)
 	if err != nil {
 		return err
 	}
-	if p.source, err = make(ctx, s, p.cfg.Instances.Settings); err != nil {
+	if p.source, err = create(ctx, s, p.cfg.Instances.Settings); err != nil {
 		return err
 	}
 	s.Source = p.source
@@ -104,22 +119,22 @@ func labelsOf(entries []Entry, listed []string) ([]string, error) {
 
 func (p *plan) makeLoss(_ context.Context, s *Setup) error {
 	s.part = "task_loss"
-	make, err := lookup(lossKinds, p.cfg.TaskLoss.Kind)
+	create, err := lookup(lossKinds, p.cfg.TaskLoss.Kind)
 	if err != nil {
 		return err
 	}
-	p.loss, err = make(s, p.cfg.TaskLoss.Settings)
+	p.loss, err = create(s, p.cfg.TaskLoss.Settings)
 	return err
 }
 
 func (p *plan) makeAdvice(_ context.Context, s *Setup) error {
 	for _, c := range p.cfg.Advice {
 		s.part = fmt.Sprintf("advice %q", c.Name)
-		make, err := lookup(adviceKinds, c.Kind)
+		create, err := lookup(adviceKinds, c.Kind)
 		if err != nil {
 			return err
 		}
-		a, err := make(s, c.Settings)
+		a, err := create(s, c.Settings)
 		if err != nil {
 			return err
 		}
@@ -132,11 +147,11 @@ func (p *plan) makeAdvice(_ context.Context, s *Setup) error {
 func (p *plan) makeExperts(ctx context.Context, s *Setup) error {
 	for j, c := range p.cfg.Experts {
 		s.part, s.expert, s.unavailable = fmt.Sprintf("expert %q", c.Name), c.Name, c.Unavailable
-		make, err := lookup(expertKinds, c.Kind)
+		create, err := lookup(expertKinds, c.Kind)
 		if err != nil {
 			return err
 		}
-		e, err := make(ctx, s, c.Settings)
+		e, err := create(ctx, s, c.Settings)
 		if err != nil {
 			return err
 		}
@@ -162,11 +177,11 @@ func (p *plan) makeFeatures(ctx context.Context, s *Setup) error {
 	var names []string
 	for i, c := range p.cfg.Features {
 		s.part = fmt.Sprintf("features[%d] %s", i, c.Kind)
-		make, err := lookup(featureKinds, c.Kind)
+		create, err := lookup(featureKinds, c.Kind)
 		if err != nil {
 			return err
 		}
-		f, err := make(ctx, s, c.Settings)
+		f, err := create(ctx, s, c.Settings)
 		if err != nil {
 			return err
 		}
@@ -204,16 +219,22 @@ func (p *plan) shape() any {
 	return out
 }
 
-// describe puts the digests of the inputs into the actions. Images are many:
-// one digest stands for all of them.
+// describe puts the digests of the inputs into the actions. Settings and images
+// are many: one digest stands for all settings, and one for all images.
 func (p *plan) describe() {
 	p.options.Predictions = true
 	p.actions.Digests = make(map[string]string)
-	for name, sum := range p.inputs {
-		if !strings.HasPrefix(name, imagePrefix) {
-			p.actions.Digests[name] = sum
+	settings := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
+		switch {
+		case strings.HasPrefix(name, imagePrefix):
+		case strings.HasPrefix(name, settingsPrefix):
+			fmt.Fprintf(settings, "%s  %s\n", p.inputs[name], name)
+		default:
+			p.actions.Digests[name] = p.inputs[name]
 		}
 	}
+	p.actions.Digests["settings"] = "sha256:" + hex.EncodeToString(settings.Sum(nil))
 }
 
 // shards returns the number of shards.

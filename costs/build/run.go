@@ -158,6 +158,9 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 		missing = append(missing, shard)
 		instances += int64(len(p.rows(shard)))
 	}
+	if len(missing) == 0 {
+		return resumed, ctx.Err()
+	}
 	o.Progress.Start(instances, "instances")
 	defer o.Progress.Done()
 	workers := p.cfg.Workers

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"pipe/costs"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -23,6 +25,7 @@ type Setup struct {
 	dir        string
 	open       func() (*ort.Runtime, error)
 	inputs     inputs
+	progress   Progress
 	part       string            // the part in the making, such as `expert "vit"`
 	advice     map[string]Advice // made so far
 	experts    []namedExpert     // made so far
@@ -67,6 +70,30 @@ func (s *Setup) File(ctx context.Context, role, path string) error {
 	return nil
 }
 
+// Model makes an ONNX file and the files that it keeps data in inputs of the
+// build.
+func (s *Setup) Model(ctx context.Context, path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	s.inputs["model of "+s.part] = digest(b)
+	m, err := onnx.Parse(b)
+	if err != nil {
+		return &costs.DataError{File: path, Err: err}
+	}
+	files, err := m.ExternalFiles()
+	if err != nil {
+		return &costs.DataError{File: path, Err: err}
+	}
+	for _, name := range files {
+		if err := s.File(ctx, "model data "+name, filepath.Join(filepath.Dir(path), filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Runtime returns the ONNX Runtime of the build, opened on first use.
 func (s *Setup) Runtime() (*ort.Runtime, error) {
 	r, err := s.open()
@@ -81,13 +108,16 @@ func (s *Setup) Runtime() (*ort.Runtime, error) {
 // text that stands for itself.
 type inputs map[string]string
 
+// settingsPrefix starts the names of the inputs that are settings of a part.
+const settingsPrefix = "settings of "
+
 // settings adds the JSON form of v under the name of its part.
 func (m inputs) settings(part string, v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	m["settings of "+part] = digest(b)
+	m[settingsPrefix+part] = digest(b)
 	return nil
 }
 

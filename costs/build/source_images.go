@@ -57,7 +57,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 		return nil, err
 	}
 	src.entries = firstPerLabel(src.entries, cfg.PerLabel)
-	return src, src.digest(ctx, s.inputs)
+	return src, src.digest(ctx, s.inputs, s.progress)
 }
 
 // listImages returns the images below a folder, sorted. Hidden files and files
@@ -154,10 +154,13 @@ func firstPerLabel(entries []Entry, most int) []Entry {
 }
 
 // digest hashes every image, several at a time.
-func (s *images) digest(ctx context.Context, in inputs) error {
+func (s *images) digest(ctx context.Context, in inputs, progress Progress) error {
+	progress.Start(int64(len(s.entries)), "checking images")
+	defer progress.Done()
 	sums := make([]string, len(s.entries))
 	err := parallel(ctx, runtime.GOMAXPROCS(0), len(s.entries), func(ctx context.Context, i int) (err error) {
 		sums[i], err = fileDigest(ctx, s.file(i))
+		progress.Add(1)
 		return err
 	})
 	if err != nil {

@@ -297,6 +297,9 @@ func writeAtomic(path string, b []byte) error {
 	}
 	_, err = f.Write(b)
 	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if closeErr := f.Close(); err == nil {
