@@ -2,7 +2,9 @@ package costs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 )
@@ -40,7 +42,7 @@ func (m *importer) actions() (*Actions, []int, error) {
 	}
 	advice, err := m.adviceOrder()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, asData(m.config.Outcomes.File, err)
 	}
 	a := &Actions{}
 	for _, name := range experts {
@@ -50,7 +52,7 @@ func (m *importer) actions() (*Actions, []int, error) {
 		a.Advice = append(a.Advice, Advice{Name: name})
 	}
 	if err := m.setFees(a); err != nil {
-		return nil, nil, err
+		return nil, nil, asData(m.config.Fees.File, err)
 	}
 	for _, u := range m.config.Unavailable {
 		p := Pair{a.ExpertIndex(u.Expert), a.AdviceIndex(u.Advice)}
@@ -60,9 +62,20 @@ func (m *importer) actions() (*Actions, []int, error) {
 		a.Unavailable = append(a.Unavailable, p)
 	}
 	if err := a.Validate(); err != nil {
-		return nil, nil, err
+		return nil, nil, asData(m.config.Fees.File, err)
 	}
 	return a, m.appearance(a), nil
+}
+
+// asData makes an error about data of one that only tells what is wrong. A file
+// that cannot be opened stays what it is.
+func asData(file string, err error) error {
+	var data *DataError
+	var access *fs.PathError
+	if errors.As(err, &data) || errors.As(err, &access) {
+		return err
+	}
+	return &DataError{File: file, Err: err}
 }
 
 // appearance maps every action to the number of its outcomes. An advice without

@@ -356,6 +356,8 @@ func TestImportFees(t *testing.T) {
 			checkSmall(t, c)
 		} else if err == nil || !strings.Contains(err.Error(), msg) || msg == "" {
 			t.Errorf("%s: %v", content, err)
+		} else {
+			checkDataError(t, err, c.Fees.File, 0, "", msg)
 		}
 	}
 	c.Fees = FeeTable{Experts: map[string]float64{"x": 0, "y": 0, "z": 0}}

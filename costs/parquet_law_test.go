@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -217,5 +218,31 @@ func TestWritePartsRefusesFullFolder(t *testing.T) {
 	}
 	if got, err := Read(folder, ReadOptions{}); err != nil || got.Len() != 20 {
 		t.Error(fmt.Sprint("folder damaged: ", err))
+	}
+}
+
+// What Read allocates in all, garbage included, stays close to the float32
+// values that it returns; that bounds the peak.
+func TestReadAllocatesLittleMore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	want := testTensor(8, 20000, 512, testActions(2, 2))
+	want.Fee, want.Predictions = nil, nil
+	if err := Write(path, want); err != nil {
+		t.Fatal(err)
+	}
+	values := 4 * (len(want.Features) + len(want.Loss))
+	want = nil
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := Read(path, ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if ratio := float64(after.TotalAlloc-before.TotalAlloc) / float64(values); ratio > 1.3 {
+		t.Errorf("allocated %.2f times the %d bytes of the values", ratio, values)
+	}
+	if got.Len() != 20000 {
+		t.Errorf("read %d rows", got.Len())
 	}
 }
