@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"pipe/onnx/ort"
@@ -36,6 +37,11 @@ func Bench(ctx context.Context, name string, o BenchOptions, p Progress) (*Repor
 		if b.Name != name {
 			known = append(known, b.Name)
 			continue
+		}
+		if o.Out != "" { // better now than after the work
+			if err := makeFolder(filepath.Join(o.Out, "report.html")); err != nil {
+				return nil, err
+			}
 		}
 		r, err := b.Run(ctx, o, p)
 		p.Done()

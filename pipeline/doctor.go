@@ -56,7 +56,7 @@ type DeviceCheck struct {
 // not an error: Err says whether cfg's device can work.
 func Doctor(ctx context.Context, cfg ort.Config) *Checkup {
 	c := &Checkup{
-		Format: 1, Version: buildVersion(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Format: 1, Version: Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		CPU: cpuModel(), Cores: runtime.NumCPU(), Cache: cacheFolder(),
 	}
 	// One process holds one library, so the device that was asked for is looked at first.
@@ -211,8 +211,8 @@ func hintOf(err error) string {
 	return ""
 }
 
-// buildVersion is the version or the commit the program was built from.
-func buildVersion() string {
+// Version is the version or the commit that the program was built from.
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

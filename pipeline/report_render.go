@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 )
 
 // WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
@@ -20,15 +21,38 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintln(&b, t.title)
 		t.text(&b)
 		if t.caption != "" {
-			fmt.Fprintf(&b, "%s\n", t.caption)
+			fmt.Fprintf(&b, "%s\n", wrap(t.caption, textWidth))
 		}
 		fmt.Fprintln(&b)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", note)
+		fmt.Fprintf(&b, "%s\n", wrap("note: "+note, textWidth))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// textWidth is where sentences are broken for a terminal.
+const textWidth = 110
+
+// wrap breaks a sentence into lines of at most width characters; a longer word stays whole.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && column+1+n > width:
+			b.WriteByte('\n')
+			column = 0
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
 }
 
 // text aligns the cells in columns; a row with a bold cell gets a star, because plain text has no bold.

@@ -50,6 +50,7 @@ func newRoot(a *app) *cobra.Command {
 		Example:       rootExamples,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Version:       pipeline.Version(),
 		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -60,6 +61,9 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVar(&a.device, "device", ort.CPU, "where graphs run: cpu or cuda")
 	f.IntVar(&a.gpu, "gpu", 0, "which GPU, with --device cuda")
 	f.IntVar(&a.threads, "threads", 0, "threads of the runtime; 0 is one per core")
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		return oneOf(c, "device", a.device, ort.CPU, ort.CUDA)
+	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	root.AddCommand(

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/onnx/ort"
+	"pipe/pipeline"
 )
 
 func TestMain(m *testing.M) {
@@ -172,5 +174,48 @@ func TestInterrupted(t *testing.T) {
 	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
 	if err != nil || len(left)+len(hidden) != 0 {
 		t.Errorf("left behind: %v %v (%v)", left, hidden, err)
+	}
+}
+
+// TestFullDisk writes standard output to a device without room.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("needs /dev/full: ", err)
+	}
+	defer full.Close()
+	dir := t.TempDir()
+	if err := writeSamples(dir); err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	code := run(t.Context(), []string{"inspect", filepath.Join(dir, "costs.parquet")}, nil, full, &stderr)
+	if code != exitFailure || !strings.Contains(stderr.String(), "pipe: hint: the disk is full") {
+		t.Errorf("exit code %d, %q", code, stderr.String())
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		ctx  context.Context
+		err  error
+		want int
+	}{
+		{t.Context(), nil, exitOK},
+		{t.Context(), errors.New("x"), exitFailure},
+		{t.Context(), fmt.Errorf("a: %w", &usageError{}), exitUsage},
+		{t.Context(), fmt.Errorf("a: %w", &pipeline.UnknownError{}), exitUsage},
+		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
+		{t.Context(), errors.Join(errors.New("x"), &pipeline.ConfigError{Problems: []string{"y"}}), exitBadData},
+		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
+		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},
+		{cancelled, fmt.Errorf("a: %w", context.Canceled), exitInterrupted},
+		{t.Context(), context.Canceled, exitFailure}, // nobody interrupted the program
+	} {
+		if got := exitCode(c.ctx, c.err); got != c.want {
+			t.Errorf("exit code of %v is %d, want %d", c.err, got, c.want)
+		}
 	}
 }
