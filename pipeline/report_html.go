@@ -41,6 +41,19 @@ type pageCell struct {
 	Bold bool
 }
 
+// Class is the cell's style: w for words, b for bold.
+func (c pageCell) Class() string {
+	switch {
+	case c.Word && c.Bold:
+		return "w b"
+	case c.Word:
+		return "w"
+	case c.Bold:
+		return "b"
+	}
+	return ""
+}
+
 type pageTable struct {
 	Title, Caption string
 	Head           []pageCell
