@@ -407,3 +407,21 @@ func TestDrawSplits(t *testing.T) {
 		}
 	})
 }
+
+// A wide table may hold outcomes and features alike.
+func TestImportOneWideTable(t *testing.T) {
+	c := smallImport(t, "id,small,large,f0,f1,f2,part\na,1,0,1,2,3,fit\nb,0,1,4,5,6,held\n", "")
+	c.Outcomes.Columns = OutcomeColumns{ID: "id", Split: "part"}
+	c.Outcomes.Wide = WideForm{Value: "correct", Pairs: []WideColumn{{Expert: "s", Column: "small"}, {Expert: "l", Column: "large"}}}
+	c.None, c.Fees = "", FeeTable{}
+	c.Features = []FeatureTable{{ID: "id", Columns: []string{"f1..f2", "f0"}}}
+	c.Split.Names = map[string]string{"fit": "train", "held": "test"}
+	got, _, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cmp.Equal(got.Features, []float32{2, 3, 1, 5, 6, 4}) || !cmp.Equal(got.Loss, []float32{0, 1, 1, 0}) ||
+		!cmp.Equal(got.Splits, []Split{Train, Test}) {
+		t.Errorf("got %v %v %v", got.Features, got.Loss, got.Splits)
+	}
+}

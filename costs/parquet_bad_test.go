@@ -67,7 +67,7 @@ func (f *rawFile) bytes(t testing.TB) []byte {
 		options = append(options, parquet.KeyValueMetadata(k, v))
 	}
 	var buf bytes.Buffer
-	w := parquet.NewWriter(&buf, options...)
+	w := parquet.NewGenericWriter[any](&buf, options...)
 	columns := w.Schema().Columns()
 	for i, c := range w.ColumnWriters() {
 		for _, row := range f.rows(columns[i][0], i) {

@@ -36,7 +36,7 @@ type WriterOptions struct {
 // not on how it was cut into batches.
 type Writer struct {
 	file    *atomicFile
-	parquet *parquet.Writer
+	parquet *parquet.GenericWriter[any]
 	actions *Actions
 	options WriterOptions
 	pending *Tensor // rows of the row group being collected
@@ -86,7 +86,7 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		options = append(options, parquet.KeyValueMetadata(key, o.Meta[key]))
 	}
 	return &Writer{
-		file: file, parquet: parquet.NewWriter(file, options...),
+		file: file, parquet: parquet.NewGenericWriter[any](file, options...),
 		actions: actions, options: o,
 		pending: &Tensor{Actions: actions, Dim: o.Dim},
 		rows:    max(minGroupRows, min(maxGroupRows, groupBytes/(4*o.Dim))),

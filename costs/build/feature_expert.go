@@ -27,7 +27,7 @@ func newExpertProbabilities(_ context.Context, s *Setup, settings map[string]any
 			continue
 		}
 		c, ok := e.Expert.(Classifier)
-		if !ok || e.takes[0] == false {
+		if !ok || !e.takes[0] {
 			return nil, fmt.Errorf("expert %q gives no probabilities without advice", cfg.Expert)
 		}
 		return &expertProbabilities{cfg.Expert, j, len(c.Labels())}, nil
