@@ -3,6 +3,7 @@ package pipeline
 import (
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -10,8 +11,8 @@ import (
 )
 
 // Progress is told how far a stage has come. Start begins a phase of total units (a negative total is unknown) and
-// replaces the one before; Add counts finished units; Done ends the phase. Calls may come from several goroutines
-// once Start has returned.
+// replaces the one before; Add counts finished units; Done ends the phase and may be called again. Calls may come from
+// several goroutines.
 type Progress interface {
 	Start(total int64, what string)
 	Add(n int64)
@@ -40,11 +41,15 @@ func NewProgress(w io.Writer, colour bool) Progress {
 type bar struct {
 	w      io.Writer
 	colour bool
-	now    *progressbar.ProgressBar
+
+	mu  sync.Mutex
+	now *progressbar.ProgressBar // nil between phases
 }
 
 func (b *bar) Start(total int64, what string) {
-	b.Done()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.finish()
 	b.now = progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(b.w),
 		progressbar.OptionSetDescription(what),
@@ -62,12 +67,20 @@ func (b *bar) Start(total int64, what string) {
 }
 
 func (b *bar) Add(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.now != nil {
 		_ = b.now.Add64(n) // a bar that cannot be drawn must not stop the work
 	}
 }
 
 func (b *bar) Done() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.finish()
+}
+
+func (b *bar) finish() {
 	if b.now != nil {
 		_ = b.now.Finish()
 		b.now = nil

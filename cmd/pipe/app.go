@@ -25,10 +25,12 @@ type app struct {
 	device  string
 	gpu     int
 	threads int
+
+	bar pipeline.Progress // what progress returned
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	return &app{stdin: stdin, stdout: stdout, stderr: stderr, bar: pipeline.Quiet}
 }
 
 const rootText = `pipe learns, from a table of what every expert loses under every piece of advice, which expert should act on
@@ -92,10 +94,10 @@ func (a *app) runtime() ort.Config {
 
 // progress is a bar if standard error is a terminal and nobody asked for silence.
 func (a *app) progress() pipeline.Progress {
-	if a.quiet {
-		return pipeline.Quiet
+	if !a.quiet {
+		a.bar = pipeline.NewProgress(a.stderr, a.colour())
 	}
-	return pipeline.NewProgress(a.stderr, a.colour())
+	return a.bar
 }
 
 // colour tells whether standard error may carry colours: a terminal, and NO_COLOR is not set.
