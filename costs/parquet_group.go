@@ -89,15 +89,22 @@ func (g *groupRead) splits(l *leaf) columnReader {
 	}}
 }
 
+// features reads in steps that stay in the cache between the copy and the
+// check.
 func (g *groupRead) features(l *leaf) columnReader {
 	c := g.cursor(l, g.source.dim)
+	const step = 1 << 16
 	return columnReader{c, func(t *Tensor) error {
-		done := c.done
-		if err := c.fillFloats(t.Features); err != nil {
-			return err
-		}
-		if i := firstNonFinite(t.Features); i >= 0 {
-			return &DataError{Row: c.row(done + i), Column: c.column(done + i), Msg: l.shown(t.Features[i])}
+		for rest := t.Features; len(rest) > 0; {
+			part := rest[:min(step, len(rest))]
+			done := c.done
+			if err := c.fillFloats(part); err != nil {
+				return err
+			}
+			if i := firstNonFinite(part); i >= 0 {
+				return &DataError{Row: c.row(done + i), Column: c.column(done + i), Msg: l.shown(part[i])}
+			}
+			rest = rest[len(part):]
 		}
 		return nil
 	}}
