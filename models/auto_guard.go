@@ -158,7 +158,7 @@ func (a *auto) fixedSummary(l int) costs.Summary {
 
 func (a *auto) policy(l int, members []MLP) *Policy {
 	return &Policy{
-		Actions: a.full.Actions, Method: "auto", Recipe: "auto", Lambda: a.lambdas[l], Tau: a.s.Tau,
+		Actions: a.full.Actions, Method: "auto", Recipe: "auto", Lambda: a.lambdas[l],
 		Decoder: DecoderComposite, Dim: a.full.Dim, Standard: a.std, Members: members, Info: map[string]string{},
 	}
 }
@@ -183,7 +183,7 @@ func (a *auto) refit(ctx context.Context, chosen []choice) ([]*Policy, error) {
 func (a *auto) fixedPolicy(l int) *Policy {
 	sum := a.fixedSummary(l)
 	p := FixedPolicy(a.full.Actions, sum.Cost, a.lambdas[l], a.full.Dim)
-	p.Method, p.Recipe, p.Tau, p.Info = "auto", "auto", a.s.Tau, map[string]string{}
+	p.Method, p.Recipe, p.Info = "auto", "auto", map[string]string{}
 	return p
 }
 

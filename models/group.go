@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 )
 
@@ -25,8 +26,9 @@ type group struct {
 
 // kind is what models must share to advance in lockstep.
 type kind struct {
-	perEpoch             int
-	drops, decays, small bool
+	perEpoch      int
+	drops, decays bool
+	tau           int // below 1 gradients are scaled, at 1 the surrogate is one operator
 }
 
 // planGroups cuts the specs into groups, a function of its arguments only:
@@ -44,7 +46,7 @@ func planGroups(p *Problem, specs []Spec, s Settings, embed bool) ([]*group, err
 		if spec.Rows != nil {
 			n = len(spec.Rows)
 		}
-		k := kind{(n + s.Batch - 1) / s.Batch, spec.Dropout > 0 && len(s.Hidden) > 0, spec.WeightDecay > 0, spec.Tau < 1}
+		k := kind{(n + s.Batch - 1) / s.Batch, spec.Dropout > 0 && len(s.Hidden) > 0, spec.WeightDecay > 0, cmp.Compare(spec.Tau, 1)}
 		if byKind[k] == nil {
 			order = append(order, k)
 		}

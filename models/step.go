@@ -76,7 +76,7 @@ func (p stepPlan) trainGraph() (*onnx.Model, error) {
 		}
 	}
 	state := p.stateInputs(g)
-	lambda, fees := p.fees(g)
+	fees := p.fees(g)
 
 	var gradErr error
 	final, scans := g.Loop(trip, state, func(g *onnx.Graph, iter *onnx.Value, carried []*onnx.Value) (next, scan []*onnx.Value) {
@@ -100,7 +100,7 @@ func (p stepPlan) trainGraph() (*onnx.Model, error) {
 		}
 		scores := p.net.forward(g, x, params, drop)
 		loss := p.surrogate.Loss(g, Batch{
-			Scores: scores, Target: y, Coef: at(coef), Lambda: lambda, Fees: fees,
+			Scores: scores, Target: y, Coef: at(coef), Fees: fees,
 			Tau: taus(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
 		})
 		grads, lossScale, err := p.gradients(g, loss, scores, params)
@@ -176,23 +176,24 @@ func packState(slots []slot, scale *onnx.Value) []*onnx.Value {
 
 // fees forms beta_j + lambda*gamma_k, [S, actions, 1], from each model's
 // lambda [S, 1, 1].
-func (p stepPlan) fees(g *onnx.Graph) (lambda, fees *onnx.Value) {
+func (p stepPlan) fees(g *onnx.Graph) *onnx.Value {
 	q := p.problem
-	lambdas := make([]float32, len(p.specs))
+	lambdas := make([]float64, len(p.specs))
 	for i, s := range p.specs {
-		lambdas[i] = float32(s.Lambda)
+		lambdas[i] = s.Lambda
 	}
-	beta, gamma := make([]float32, q.Actions()), make([]float32, q.Actions())
+	beta, gamma := make([]float64, q.Actions()), make([]float64, q.Actions())
 	for i := range beta {
 		if q.Beta != nil {
-			beta[i] = float32(q.Beta[i/q.Advice])
+			beta[i] = q.Beta[i/q.Advice]
 		}
 		if q.Gamma != nil {
-			gamma[i] = float32(q.Gamma[i%q.Advice])
+			gamma[i] = q.Gamma[i%q.Advice]
 		}
 	}
-	lambda = perModel(g, len(p.specs), lambdas)
-	return lambda, g.Add(g.Mul(lambda, perModel(g, 1, gamma)), perModel(g, 1, beta))
+	const t = onnx.Float32
+	lambda := perModel(g, t, len(p.specs), lambdas)
+	return g.Add(g.Mul(lambda, perModel(g, t, 1, gamma)), perModel(g, t, 1, beta))
 }
 
 // allowed joins the problem's mask and the models' masks, S x actions; nil when

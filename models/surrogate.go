@@ -30,7 +30,6 @@ type Batch struct {
 	Scores  *onnx.Value // [S, outputs, B]
 	Target  *onnx.Value // [S, J(K+1), B] task losses (with measured fees) or class weights
 	Coef    *onnx.Value // [S, 1, B] 1/size of the minibatch; 0 for padding
-	Lambda  *onnx.Value // [S, 1, 1]
 	Fees    *onnx.Value // [S, J(K+1), 1] beta_j + lambda*gamma_k
 	Tau     []float64   // S values
 	Allowed []bool      // S x J(K+1), or nil when every pair is allowed
@@ -55,7 +54,22 @@ func newSurrogate(name string) (Surrogate, error) {
 	return nil, fmt.Errorf("surrogate: %q, known are %s", name, strings.Join(Surrogates, ", "))
 }
 
-// perModel is a constant [S, rows, 1].
-func perModel(g *onnx.Graph, models int, v []float32) *onnx.Value {
-	return g.Const(onnx.Float32s([]int64{int64(models), int64(len(v) / models), 1}, v))
+// perModel is a constant [S, rows, 1] of a float type.
+func perModel(g *onnx.Graph, t onnx.DType, models int, v []float64) *onnx.Value {
+	shape := []int64{int64(models), int64(len(v) / models), 1}
+	if t == onnx.Float64 {
+		return g.Const(onnx.Float64s(shape, v))
+	}
+	narrow := make([]float32, len(v))
+	for i, x := range v {
+		narrow[i] = float32(x)
+	}
+	return g.Const(onnx.Float32s(shape, narrow))
+}
+
+// softplus is log(1 + e^x) without overflow, from operators that exist in
+// double precision too, where gradients are checked.
+func softplus(g *onnx.Graph, x *onnx.Value) *onnx.Value {
+	one := g.Scalar(x.DType(), 1)
+	return g.Add(g.Relu(x), g.Log(g.Add(one, g.Exp(g.Neg(g.Abs(x))))))
 }

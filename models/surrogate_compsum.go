@@ -50,7 +50,7 @@ func (weighted) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 
 // allowedConsts are the mask as 0/1 and as an additive maskedScore, [S, A, 1].
 func allowedConsts(g *onnx.Graph, b Batch) (one, off *onnx.Value) {
-	ones, offs := make([]float32, len(b.Allowed)), make([]float32, len(b.Allowed))
+	ones, offs := make([]float64, len(b.Allowed)), make([]float64, len(b.Allowed))
 	for i, ok := range b.Allowed {
 		if ok {
 			ones[i] = 1
@@ -58,7 +58,8 @@ func allowedConsts(g *onnx.Graph, b Batch) (one, off *onnx.Value) {
 			offs[i] = maskedScore
 		}
 	}
-	return perModel(g, len(b.Tau), ones), perModel(g, len(b.Tau), offs)
+	t := b.Scores.DType()
+	return perModel(g, t, len(b.Tau), ones), perModel(g, t, len(b.Tau), offs)
 }
 
 // weightedPhi is w * Phi_tau(s), [S, A, B], from L = -log softmax(s).
@@ -80,9 +81,9 @@ func weightedPhi(g *onnx.Graph, b Batch, w *onnx.Value) *onnx.Value {
 // which is L at tau = 1. u is capped at phiCap, without gradient beyond.
 func phi(g *onnx.Graph, nll *onnx.Value, tau []float64) *onnx.Value {
 	one := true
-	slope, safe := make([]float32, len(tau)), make([]float32, len(tau))
+	slope, safe := make([]float64, len(tau)), make([]float64, len(tau))
 	for i, t := range tau {
-		slope[i] = float32(1 - t)
+		slope[i] = 1 - t
 		safe[i] = slope[i]
 		if t == 1 {
 			safe[i] = 1 // only the series is used there
@@ -92,8 +93,9 @@ func phi(g *onnx.Graph, nll *onnx.Value, tau []float64) *onnx.Value {
 	if one {
 		return nll
 	}
-	f := func(v float64) *onnx.Value { return g.Scalar(onnx.Float32, v) }
-	u := g.Mul(nll, perModel(g, len(tau), slope))
+	dt := nll.DType()
+	f := func(v float64) *onnx.Value { return g.Scalar(dt, v) }
+	u := g.Mul(nll, perModel(g, dt, len(tau), slope))
 	capped := g.Min(u, f(phiCap))
 	// Both branches of Where are computed, so each is kept finite where the
 	// other is chosen: a series of a huge u would give Inf * 0 = NaN backwards.
@@ -105,6 +107,6 @@ func phi(g *onnx.Graph, nll *onnx.Value, tau []float64) *onnx.Value {
 		series = g.Add(f(c), g.Mul(small, series))
 	}
 	near := g.Mul(g.Where(large, f(0), nll), series)
-	far := g.Div(g.Sub(g.Exp(capped), f(1)), perModel(g, len(tau), safe))
+	far := g.Div(g.Sub(g.Exp(capped), f(1)), perModel(g, dt, len(tau), safe))
 	return g.Where(large, far, near)
 }

@@ -20,9 +20,9 @@ type benchShape struct {
 }
 
 var benchShapes = []benchShape{
-	{"fever", 4096, 384, []int{128, 64}, 3, 5, 128, 200, 1e-4},
-	{"synthetic", 5120, 2, []int{32, 32}, 2, 2, 256, 1000, 0},
-	{"clip", 4096, 512, []int{512, 256}, 3, 4, 256, 16, 1e-3},
+	{"fever", 4096, 384, []int{128, 64}, 3, 5, 128, 1600, 1e-4},
+	{"synthetic", 5120, 2, []int{32, 32}, 2, 2, 256, 4000, 0},
+	{"clip", 4096, 512, []int{512, 256}, 3, 4, 256, 160, 1e-3},
 }
 
 func (b benchShape) problem() *Problem {

@@ -157,14 +157,18 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 		progress.Start(-1, "train auto")
 		o.Save = folder(save, "auto")
 		s := c.Auto
-		s.Seed, s.Tau = c.Seed, c.Tau
+		s.Seed = c.Seed
 		var err error
 		if policies, reports, err = models.TrainAuto(ctx, t, c.Lambdas, s, o); err != nil {
 			return nil, nil, err
 		}
 		for i, p := range policies {
 			p.Info["guard"] = reports[i].Guard.JSON()
-			p.Info["settings"] = compact(reports[i])
+			p.Info["settings"] = compact(struct {
+				models.Candidate
+				Epochs, Folds int
+				Seeds         int
+			}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds})
 		}
 	} else {
 		o.Save = folder(save, "ours")
