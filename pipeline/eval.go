@@ -168,7 +168,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	e := &evaluation{t: t, o: o, learned: learned, rows: t.Rows(split), train: t.Rows(costs.Train)}
 	if len(e.rows) == 0 {
-		return nil, &costs.DataError{File: o.Tensor, Row: -1, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.Split)}
+		return nil, &costs.DataError{File: o.Tensor, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.Split)}
 	}
 	lambdas := o.Lambdas
 	if lambdas == nil {

@@ -138,11 +138,12 @@ func (r *syntheticRun) bayesActions(rows []int) []int {
 // boundNotes states the consistency bound of ours, exact because the law is known.
 func (r *syntheticRun) boundNotes(rep *Report, n int) error {
 	p := models.BoundProblem{Kind: models.BoundConditional, Tau: r.c.Tau, Actions: 4}
+	fees := r.test.Actions.Fees(syntheticLambda)
 	var costs []float64
 	for k := range r.test.Len() {
 		costs = r.test.Costs(costs, k, syntheticLambda)
 		p.Costs = append(p.Costs, costs...)
-		p.Largest = append(p.Largest, syntheticMaximum(region(r.test.Row(k))))
+		p.Largest = append(p.Largest, models.ExpectedMaximum(syntheticMeans[region(r.test.Row(k))][:], fees))
 	}
 	for _, s := range r.find("ours", n).learned[0].Scores {
 		p.Scores = append(p.Scores, float64(s))

@@ -64,12 +64,3 @@ func syntheticTensor(n int, split costs.Split, seed uint64, realised bool) *cost
 	}
 	return t
 }
-
-// syntheticMaximum is E[max over pairs of the cost | region]: costs are
-// independent, 1 + fee with probability mean and fee otherwise.
-func syntheticMaximum(region int) float64 {
-	m := syntheticMeans[region]
-	const fee = 0.08
-	noAdvice, noPlain := (1-m[1])*(1-m[3]), (1-m[0])*(1-m[2])
-	return (1-noAdvice)*(1+fee) + noAdvice*((1-noPlain)*1+noPlain*fee)
-}

@@ -1,0 +1,106 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// evalFixture is a synthetic tensor with a perfect policy and a constant one.
+func evalFixture(t *testing.T) (*costs.Tensor, []Learned) {
+	t.Helper()
+	tensor := syntheticTensor(400, costs.Train, 1, true)
+	val := syntheticTensor(300, costs.Val, 1, true)
+	tensor.IDs, tensor.Splits = append(tensor.IDs, val.IDs...), append(tensor.Splits, val.Splits...)
+	tensor.Features, tensor.Loss = append(tensor.Features, val.Features...), append(tensor.Loss, val.Loss...)
+	perfect := Learned{Info: &models.PolicyInfo{Method: "ours", Lambda: 1, Fixed: -1}}
+	l2d := Learned{Info: &models.PolicyInfo{Method: "l2d", Fixed: -1}}
+	for n := range tensor.Len() {
+		best := syntheticBest[region(tensor.Row(n))]
+		perfect.Action = append(perfect.Action, best)
+		for i := range 4 {
+			s := float32(0)
+			if i == best {
+				s = 1
+			}
+			perfect.Scores = append(perfect.Scores, s)
+		}
+		l2d.Action = append(l2d.Action, 2*region(tensor.Row(n)))
+		l2d.Scores = append(l2d.Scores, 0, 0, 0, 0)
+	}
+	return tensor, []Learned{perfect, l2d}
+}
+
+func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
+	t.Helper()
+	tensor, learned := evalFixture(t)
+	r, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]Row{}
+	for _, row := range r.Rows {
+		rows[row.Method] = row
+	}
+	return r, rows
+}
+
+// TestEvalKeepsTheOrderOfTheLaw: oracle <= everything, the perfect policy beats
+// L2D and every constant, and differences are those of the means.
+func TestEvalKeepsTheOrderOfTheLaw(t *testing.T) {
+	r, rows := evalRows(t, DefaultEvalOptions())
+	for _, m := range []string{"ours", "l2d", "knn", "best_fixed", "best_fixed_train", "learned_expert_random_advice", "l2d_random_advice",
+		"random_expert_learned_advice", "random_expert_no_advice", "random_pair", "oracle", "oracle_no_advice"} {
+		row, ok := rows[m]
+		if !ok {
+			t.Fatalf("method %s is not reported", m)
+		}
+		if row.TrueLossMean < rows["oracle"].TrueLossMean {
+			t.Errorf("%s at %.4f is below the oracle %.4f", m, row.TrueLossMean, rows["oracle"].TrueLossMean)
+		}
+		if m == "best_fixed" {
+			continue
+		}
+		if d := row.DiffBestFixed; d == nil || math.Abs(d.Mean-(row.TrueLossMean-rows["best_fixed"].TrueLossMean)) > 1e-9 || d.Low > d.Mean || d.High < d.Mean {
+			t.Errorf("%s: difference to best_fixed is %+v, means differ by %.6f", m, d, row.TrueLossMean-rows["best_fixed"].TrueLossMean)
+		}
+	}
+	if ours := rows["ours"].TrueLossMean; ours >= rows["l2d"].TrueLossMean || ours >= rows["best_fixed"].TrueLossMean {
+		t.Errorf("the perfect policy at %.4f does not lead: %+v", ours, rows)
+	}
+	if d := rows["ours"].DiffL2D; d == nil || d.High >= 0 {
+		t.Errorf("difference of ours to l2d is %+v, want an interval below 0", d)
+	}
+	if *rows["l2d"].AdviceRate != 0 || math.Abs(*rows["ours"].AdviceRate-0.5) > 0.1 {
+		t.Errorf("advice rates: l2d %g, ours %g", *rows["l2d"].AdviceRate, *rows["ours"].AdviceRate)
+	}
+	for _, d := range r.Distribution {
+		sum := 0.0
+		for _, s := range d.Share {
+			sum += s
+		}
+		if d.Routed > 0 && math.Abs(sum-1) > 1e-9 {
+			t.Errorf("shares of %q sum to %g", d.Expert, sum)
+		}
+	}
+}
+
+func TestEvalIsDeterministic(t *testing.T) {
+	a, _ := evalRows(t, DefaultEvalOptions())
+	b, _ := evalRows(t, DefaultEvalOptions())
+	if compact(a) != compact(b) {
+		t.Fatal("two evaluations differ")
+	}
+}
+
+func TestEvalOfAnEmptySplitIsAnError(t *testing.T) {
+	tensor, learned := evalFixture(t)
+	o := DefaultEvalOptions()
+	o.Split = "test"
+	if _, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, Quiet); err == nil {
+		t.Fatal("no error")
+	}
+}
