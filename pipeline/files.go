@@ -2,11 +2,12 @@ package pipeline
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // WriteFile creates path from what write produces, all or nothing: the bytes go to a temporary file in the same
@@ -26,7 +27,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 // pendingFile is an output that does not exist under its own name until Commit.
 type pendingFile struct {
 	*bufio.Writer
-	temp *os.File
+	file *renameio.PendingFile
 	path string
 }
 
@@ -35,11 +36,11 @@ func createFile(path string) (*pendingFile, error) {
 	if err := makeFolder(path); err != nil {
 		return nil, err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", path, err)
 	}
-	return &pendingFile{Writer: bufio.NewWriterSize(temp, 1<<18), temp: temp, path: path}, nil
+	return &pendingFile{Writer: bufio.NewWriterSize(file, 1<<18), file: file, path: path}, nil
 }
 
 // makeFolder creates the folder that the file at path is to be in.
@@ -52,22 +53,19 @@ func makeFolder(path string) error {
 
 // Commit makes the file appear under its name, complete and on disk.
 func (f *pendingFile) Commit() error {
-	err := errors.Join(f.Flush(), f.temp.Chmod(0o644), f.temp.Sync(), f.temp.Close())
+	defer f.Abort()
+	err := f.Flush()
 	if err == nil {
-		err = os.Rename(f.temp.Name(), f.path)
+		err = f.file.CloseAtomicallyReplace()
 	}
 	if err != nil {
-		_ = os.Remove(f.temp.Name())
 		return fmt.Errorf("write %q: %w", f.path, err)
 	}
 	return nil
 }
 
-// Abort removes what was written.
-func (f *pendingFile) Abort() {
-	_ = f.temp.Close()
-	_ = os.Remove(f.temp.Name())
-}
+// Abort removes what was written; after a Commit that succeeded it does nothing.
+func (f *pendingFile) Abort() { _ = f.file.Cleanup() }
 
 func isFolder(path string) bool {
 	s, err := os.Stat(path)
