@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/google/renameio/v2"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -35,7 +36,8 @@ type WriterOptions struct {
 // when Close succeeds, and not before. The bytes depend on the content only,
 // not on how it was cut into batches.
 type Writer struct {
-	file    *atomicFile
+	file    *renameio.PendingFile
+	path    string
 	parquet *parquet.GenericWriter[any]
 	actions *Actions
 	options WriterOptions
@@ -69,7 +71,8 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 	if _, ok := o.Meta[ActionsKey]; ok {
 		return nil, fmt.Errorf("metadata key %q is taken by the actions", ActionsKey)
 	}
-	file, err := createAtomic(path)
+	// In the same folder, so that the rename at the end cannot cross file systems.
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +89,7 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		options = append(options, parquet.KeyValueMetadata(key, o.Meta[key]))
 	}
 	return &Writer{
-		file: file, parquet: parquet.NewGenericWriter[any](file, options...),
+		file: file, path: path, parquet: parquet.NewGenericWriter[any](file, options...),
 		actions: actions, options: o,
 		pending: &Tensor{Actions: actions, Dim: o.Dim},
 		rows:    max(minGroupRows, min(maxGroupRows, groupBytes/(4*o.Dim))),
@@ -222,7 +225,7 @@ func (w *Writer) flush() error {
 		g.err = w.parquet.Flush()
 	}
 	if g.err != nil {
-		return fmt.Errorf("write costs %q: %w", w.file.path, g.err)
+		return fmt.Errorf("write costs %q: %w", w.path, g.err)
 	}
 	p.clear()
 	return nil
@@ -239,11 +242,11 @@ func (w *Writer) Close() error {
 		err = w.flush()
 	}
 	if err == nil && len(w.ids) == 0 {
-		err = fmt.Errorf("write costs %q: %w", w.file.path, &DataError{Msg: "there are no rows"})
+		err = fmt.Errorf("write costs %q: %w", w.path, &DataError{Msg: "there are no rows"})
 	}
 	if err == nil {
 		if err = w.parquet.Close(); err != nil {
-			err = fmt.Errorf("write costs %q: %w", w.file.path, err)
+			err = fmt.Errorf("write costs %q: %w", w.path, err)
 		}
 	}
 	if err != nil {
@@ -252,8 +255,13 @@ func (w *Writer) Close() error {
 		return err
 	}
 	w.closed = true
-	if err := w.file.commit(); err != nil {
-		w.err = fmt.Errorf("write costs %q: %w", w.file.path, err)
+	defer w.file.Cleanup()
+	err = w.file.CloseAtomicallyReplace()
+	if err == nil {
+		err = syncFolder(filepath.Dir(w.path))
+	}
+	if err != nil {
+		w.err = fmt.Errorf("write costs %q: %w", w.path, err)
 	}
 	return w.err
 }
@@ -262,7 +270,7 @@ func (w *Writer) Close() error {
 func (w *Writer) Abort() {
 	if !w.closed {
 		w.closed = true
-		w.file.abort()
+		w.file.Cleanup()
 	}
 }
 
@@ -321,4 +329,13 @@ func WriteParts(folder string, t *Tensor, rows int) (err error) {
 		return fmt.Errorf("write costs %q: %w", folder, err)
 	}
 	return nil
+}
+
+// syncFolder makes a rename in the folder durable.
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

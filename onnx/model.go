@@ -5,10 +5,10 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/google/renameio/v2"
 	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx/onnxpb"
@@ -120,30 +120,16 @@ func (m *Model) WriteFile(path string) error {
 	return nil
 }
 
-// writeAtomic fills a temporary file in the folder of path and renames it.
-func writeAtomic(path string, fill func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+// writeAtomic fills a temporary file in the folder of path, which gets its name
+// when everything is on disk.
+func writeAtomic(path string, fill func(io.Writer) error) error {
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if err = fill(f); err != nil {
+	defer f.Cleanup()
+	if err := fill(f); err != nil {
 		return err
 	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	// CreateTemp makes files that only the owner reads; a model is shared.
-	if err = os.Chmod(f.Name(), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return f.CloseAtomicallyReplace()
 }

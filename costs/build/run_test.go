@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/renameio/v2"
+
 	"pipe/costs"
 )
 
@@ -182,11 +184,11 @@ func TestDamagedLeftovers(t *testing.T) {
 	}
 	work := w.out() + ".work"
 	part := filepath.Join(work, "part-000000.parquet")
+	stale := []string{leaveHalf(t, filepath.Join(work, "part-000005.parquet")), leaveHalf(t, filepath.Join(work, manifestName))}
 	for name, b := range map[string]string{
 		part: readBytes(t, part)[:100],
-		filepath.Join(work, "part-000003.parquet"):         readBytes(t, part), // another shard's rows
-		filepath.Join(work, ".part-000005.parquet.77.tmp"): "half",
-		filepath.Join(work, "final.parquet"):               "half",
+		filepath.Join(work, "part-000003.parquet"): readBytes(t, part), // another shard's rows
+		filepath.Join(work, "final.parquet"):       "half",
 	} {
 		if err := os.WriteFile(name, []byte(b), 0o666); err != nil {
 			t.Fatal(err)
@@ -196,9 +198,26 @@ func TestDamagedLeftovers(t *testing.T) {
 	if r.Resumed != 0 || readBytes(t, w.out()) != want {
 		t.Errorf("resumed %d shards, bytes equal: %t", r.Resumed, readBytes(t, w.out()) == want)
 	}
-	if _, err := os.Stat(filepath.Join(work, ".part-000005.parquet.77.tmp")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("stale temporary file: %v", err)
+	for _, name := range stale {
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("stale temporary file %s: %v", filepath.Base(name), err)
+		}
 	}
+}
+
+// leaveHalf starts to write path as a run does that is killed then, and returns
+// the name of what is left.
+func leaveHalf(t *testing.T, path string) string {
+	t.Helper()
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString("half")
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
 }
 
 // TestKilledBetweenManifestAndRename leaves the output finished but unnamed.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/renameio/v2"
+
 	"pipe/costs"
 )
 
@@ -148,7 +150,10 @@ func (w *work) write(m *manifest) error {
 	m.Format = manifestFormat
 	b, err := json.MarshalIndent(m, "", " ")
 	if err == nil {
-		err = writeAtomic(w.file(manifestName), b)
+		err = renameio.WriteFile(w.file(manifestName), b, 0o644, renameio.WithTempDir(w.folder))
+	}
+	if err == nil {
+		err = syncFolder(w.folder)
 	}
 	if err != nil {
 		return fmt.Errorf("write manifest: %w", err)
@@ -198,15 +203,21 @@ func (w *work) sweep(shards bool) error {
 	}
 	for _, f := range files {
 		name := f.Name()
-		temp := strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
 		shard := strings.HasPrefix(name, "part-") && strings.HasSuffix(name, ".parquet")
-		if temp || shards && shard {
+		if isTemp(name) || shards && shard {
 			if err := w.forget(name); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// isTemp tells the names under which files of the folder are written: that of
+// the file between a dot and a number.
+func isTemp(name string) bool {
+	stem := strings.TrimRight(name, "0123456789")
+	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || stem == "."+manifestName)
 }
 
 // forget removes a file of the folder, if it is there.
@@ -287,32 +298,6 @@ func (w *work) load(p *plan, shard int) (*costs.Tensor, error) {
 	}
 	t.Actions = p.actions // the fees of this run
 	return t, nil
-}
-
-// writeAtomic writes a small file by way of a temporary one.
-func writeAtomic(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
 }
 
 // syncFolder makes a rename in a folder durable.
