@@ -24,8 +24,10 @@ func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 		for i, c := range columns {
 			switch have := c.has(n); {
 			case have && !mask[i]:
-				return nil, &DataError{File: m.config.Outcomes.File,
-					Msg: fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", quoted(id), a.Name(i))}
+				return nil, &DataError{
+					File: m.config.Outcomes.File,
+					Msg:  fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", quoted(id), a.Name(i)),
+				}
 			case !have && mask[i]:
 				missing++
 				if len(firstCells) < shownMissing {

@@ -197,8 +197,10 @@ func TestImportWideForm(t *testing.T) {
 	c := smallImport(t, "id,xn,xy,yn,yy\na,1,0,0,0.5\nb,1,1,0,0\n", featureCSV)
 	c.Outcomes.Columns = OutcomeColumns{ID: "id"}
 	c.Outcomes.Wide = WideForm{Value: "correct", Pairs: []WideColumn{
-		{Expert: "x", Advice: "no", Column: "xn"}, {Expert: "x", Advice: "yes", Column: "xy"},
-		{Expert: "y", Advice: "no", Column: "yn"}, {Expert: "y", Advice: "yes", Column: "yy"},
+		{Expert: "x", Advice: "no", Column: "xn"},
+		{Expert: "x", Advice: "yes", Column: "xy"},
+		{Expert: "y", Advice: "no", Column: "yn"},
+		{Expert: "y", Advice: "yes", Column: "yy"},
 	}}
 	got, _, err := Import(context.Background(), c)
 	if err != nil {

@@ -145,8 +145,10 @@ func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSe
 	reports := make([]AutoReport, len(lambdas))
 	for l, lambda := range lambdas {
 		c := chosen[l]
-		reports[l] = AutoReport{Lambda: lambda, Rows: len(rows), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
-			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l]}
+		reports[l] = AutoReport{
+			Lambda: lambda, Rows: len(rows), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
+			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l],
+		}
 		policies[l].Tau = reports[l].Chosen.Tau
 		if guards[l].Fallback {
 			policies[l] = a.fixedPolicy(l)

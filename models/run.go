@@ -89,8 +89,10 @@ func nextStop(step, perEpoch, every, total int) int {
 }
 
 func newRun(g *group, data *trainingData, o Options) (*run, error) {
-	r := &run{g: g, rt: data.rt, data: data, feed: newFeed(g), inputs: map[int]*stepInputs{},
-		losses: make([][]float64, len(g.members)), partial: make([]float64, len(g.members))}
+	r := &run{
+		g: g, rt: data.rt, data: data, feed: newFeed(g), inputs: map[int]*stepInputs{},
+		losses: make([][]float64, len(g.members)), partial: make([]float64, len(g.members)),
+	}
 	if data.digest != "" {
 		r.key = runKey(g, data.digest, data.rt.Version()+"/"+data.rt.Device())
 	}

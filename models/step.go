@@ -18,6 +18,7 @@ type stepPlan struct {
 }
 
 func (p stepPlan) dropout() bool { return anySpec(p.specs, func(s Spec) bool { return s.Dropout > 0 }) }
+
 func (p stepPlan) decays() bool {
 	return anySpec(p.specs, func(s Spec) bool { return s.WeightDecay > 0 })
 }

@@ -73,7 +73,8 @@ func (p *surrogateProbe) run(t *testing.T, scores, target []float64) (loss, grad
 	}
 	out, err := p.session.Run(context.Background(), map[string]*onnx.Tensor{
 		"scores": tensor(p.shape, scores), "target": tensor([]int64{p.shape[0], p.actions, p.shape[2]}, target),
-		"coef": tensor([]int64{p.shape[0], 1, p.shape[2]}, coef)})
+		"coef": tensor([]int64{p.shape[0], 1, p.shape[2]}, coef),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +100,11 @@ func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 		experts, advice int
 		mask            bool
 	}{
-		{"comp_sum", 3, 2, false}, {"comp_sum", 2, 3, true}, {"weighted", 4, 1, false},
-		{"separated", 2, 2, false}, {"separated_softmax", 3, 3, false},
+		{"comp_sum", 3, 2, false},
+		{"comp_sum", 2, 3, true},
+		{"weighted", 4, 1, false},
+		{"separated", 2, 2, false},
+		{"separated_softmax", 3, 3, false},
 	} {
 		t.Run(fmt.Sprintf("%s_%dx%d", c.name, c.experts, c.advice), func(t *testing.T) {
 			const batch = 4

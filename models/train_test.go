@@ -39,8 +39,10 @@ func smallSettings() Settings {
 func smallSpecs(n int) []Spec {
 	var specs []Spec
 	for i := range n {
-		specs = append(specs, Spec{Name: "m", Seed: uint64(i), Lambda: float64(i % 3), LearningRate: 0.01 * float64(1+i%2),
-			WeightDecay: 0.01 * float64(i%2), Tau: 1 + 0.5*float64(i%3), Dropout: 0.25 * float64(i%2)})
+		specs = append(specs, Spec{
+			Name: "m", Seed: uint64(i), Lambda: float64(i % 3), LearningRate: 0.01 * float64(1+i%2),
+			WeightDecay: 0.01 * float64(i%2), Tau: 1 + 0.5*float64(i%3), Dropout: 0.25 * float64(i%2),
+		})
 	}
 	return specs
 }

@@ -52,8 +52,10 @@ func newCSVSource(file string, in io.Closer, r io.Reader, dim int) (*csvSource, 
 		features--
 	}
 	if features != dim {
-		return nil, badFeatures(&costs.DataError{File: file, Row: 1,
-			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, dim)})
+		return nil, badFeatures(&costs.DataError{
+			File: file, Row: 1,
+			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, dim),
+		})
 	}
 	return s, nil
 }

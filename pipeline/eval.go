@@ -182,7 +182,8 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	r := &Report{Benchmark: "eval", Settings: map[string]string{
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
-		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed)}}
+		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
+	}}
 	progress.Start(int64(len(lambdas)), "evaluate")
 	for _, l := range lambdas {
 		if err := ctx.Err(); err != nil {

@@ -169,8 +169,10 @@ func (e *evaluation) row(out outcome, lambda float64) Row {
 	}
 	mean, std := models.MeanStd(losses)
 	rate, _ := models.MeanStd(rates)
-	row := Row{Method: out.method, Lambda: Num(lambda), N: len(e.train), Seeds: len(losses), Pair: out.pair,
-		TrueLossMean: mean, AdviceRate: Num(rate)}
+	row := Row{
+		Method: out.method, Lambda: Num(lambda), N: len(e.train), Seeds: len(losses), Pair: out.pair,
+		TrueLossMean: mean, AdviceRate: Num(rate),
+	}
 	if len(losses) > 1 {
 		row.TrueLossStd = Num(std)
 	}

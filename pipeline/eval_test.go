@@ -52,8 +52,10 @@ func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
 // L2D and every constant, and differences are those of the means.
 func TestEvalKeepsTheOrderOfTheLaw(t *testing.T) {
 	r, rows := evalRows(t, DefaultEvalOptions())
-	for _, m := range []string{"ours", "l2d", "knn", "best_fixed", "best_fixed_train", "learned_expert_random_advice", "l2d_random_advice",
-		"random_expert_learned_advice", "random_expert_no_advice", "random_pair", "oracle", "oracle_no_advice"} {
+	for _, m := range []string{
+		"ours", "l2d", "knn", "best_fixed", "best_fixed_train", "learned_expert_random_advice", "l2d_random_advice",
+		"random_expert_learned_advice", "random_expert_no_advice", "random_pair", "oracle", "oracle_no_advice",
+	} {
 		row, ok := rows[m]
 		if !ok {
 			t.Fatalf("method %s is not reported", m)

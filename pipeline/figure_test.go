@@ -30,8 +30,10 @@ func sampleFigures(t testing.TB) []Figure {
 		}
 		for j, expert := range []string{"", "Qwen3-4B", "Qwen3-8B", "DeBERTa"} {
 			p := float64(i) / 5
-			shares = append(shares, AdviceShares{Method: "ours", Lambda: l, Expert: expert, Routed: []float64{1, 0.2, 0.3, 0.5}[j],
-				Advice: []string{"none", "top-1", "top-3"}, Share: []float64{p, (1 - p) / 2, (1 - p) / 2}})
+			shares = append(shares, AdviceShares{
+				Method: "ours", Lambda: l, Expert: expert, Routed: []float64{1, 0.2, 0.3, 0.5}[j],
+				Advice: []string{"none", "top-1", "top-3"}, Share: []float64{p, (1 - p) / 2, (1 - p) / 2},
+			})
 		}
 	}
 	const size = 120

@@ -136,12 +136,16 @@ func escapeMarkdown(s string) string { return markdownSpecial.Replace(s) }
 // WriteCSV writes the rows, one line each, at full precision; a figure that does not apply is an empty field.
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
+	_ = c.Write([]string{
+		"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
 		"excess_std", "diff_best_fixed", "diff_best_fixed_low", "diff_best_fixed_high", "diff_l2d", "diff_l2d_low", "diff_l2d_high",
-		"advice_rate", "bayes_match"})
+		"advice_rate", "bayes_match",
+	})
 	for _, row := range r.Rows {
-		record := []string{r.Benchmark, row.Method, exact(row.Lambda), positive(row.N), positive(row.Seeds), row.Pair,
-			exact(&row.TrueLossMean), exact(row.TrueLossStd), exact(row.ExcessMean), exact(row.ExcessStd)}
+		record := []string{
+			r.Benchmark, row.Method, exact(row.Lambda), positive(row.N), positive(row.Seeds), row.Pair,
+			exact(&row.TrueLossMean), exact(row.TrueLossStd), exact(row.ExcessMean), exact(row.ExcessStd),
+		}
 		record = append(record, intervalFields(row.DiffBestFixed)...)
 		record = append(record, intervalFields(row.DiffL2D)...)
 		_ = c.Write(append(record, exact(row.AdviceRate), exact(row.BayesMatch)))

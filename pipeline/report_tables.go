@@ -186,8 +186,10 @@ func (r *Report) regionTable() table {
 }
 
 func (r *Report) bestAdviceTable() table {
-	t := table{title: "Best advice per expert", left: 1,
-		caption: "The advice with the smallest mean cost for each expert when it is used on every row; its cost in brackets."}
+	t := table{
+		title: "Best advice per expert", left: 1,
+		caption: "The advice with the smallest mean cost for each expert when it is used on every row; its cost in brackets.",
+	}
 	t.head = append([]string{"lambda"}, r.BestAdvice[0].Experts...)
 	for _, b := range r.BestAdvice {
 		cells := []string{number(&b.Lambda)}
@@ -204,8 +206,10 @@ func (r *Report) bestAdviceTable() table {
 }
 
 func (c CellTable) table() table {
-	t := table{title: fmt.Sprintf("Expert by advice: %s, lambda %s", c.Name, number(&c.Lambda)), left: 1,
-		caption: "Mean cost of every pair, fees included. Marked: the cheapest pair."}
+	t := table{
+		title: fmt.Sprintf("Expert by advice: %s, lambda %s", c.Name, number(&c.Lambda)), left: 1,
+		caption: "Mean cost of every pair, fees included. Marked: the cheapest pair.",
+	}
 	t.head = append([]string{"expert"}, c.Advice...)
 	low := c.cheapest()
 	for j, expert := range c.Experts {
@@ -234,8 +238,10 @@ func (c CellTable) cheapest() (low *float64) {
 }
 
 func (r *Report) distributionTable() table {
-	t := table{title: "Advice distribution", left: 3,
-		caption: "How often each advice was bought, in %, over all rows and over the rows routed to each expert."}
+	t := table{
+		title: "Advice distribution", left: 3,
+		caption: "How often each advice was bought, in %, over all rows and over the rows routed to each expert.",
+	}
 	t.head = append([]string{"lambda", "method", "expert", "rows %"}, r.Distribution[0].Advice...)
 	for _, d := range r.Distribution {
 		expert := d.Expert

@@ -25,9 +25,11 @@ func sampleReport() *Report {
 		Format: 1, Benchmark: "sample", Title: "Sample <report> | with * marks",
 		Rows: []Row{
 			{Method: "best_fixed", Lambda: new(1.0), N: 500, TrueLossMean: 0.4, Pair: "a/none", AdviceRate: new(0.0)},
-			{Method: "ours", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.281, TrueLossStd: new(0.001), ExcessMean: new(0.001), ExcessStd: new(0.001),
+			{
+				Method: "ours", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.281, TrueLossStd: new(0.001), ExcessMean: new(0.001), ExcessStd: new(0.001),
 				DiffBestFixed: &Interval{Mean: -0.119, Low: -0.13, High: -0.1}, DiffL2D: &Interval{Mean: -0.061, Low: -0.07, High: -0.05}, AdviceRate: new(0.496), BayesMatch: new(0.993),
-				Regions: []Region{{"x_1 < 0", new(0.381), new(0.993)}, {"x_1 >= 0", new(0.181), nil}}},
+				Regions: []Region{{"x_1 < 0", new(0.381), new(0.993)}, {"x_1 >= 0", new(0.181), nil}},
+			},
 			{Method: "ours", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.3, TrueLossStd: new(0.01), ExcessMean: new(0.02), ExcessStd: new(0.01)},
 			{Method: "l2d", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.342, TrueLossStd: new(0.001), ExcessMean: new(0.062), ExcessStd: new(0.001)},
 			{Method: "l2d", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.345, TrueLossStd: new(0.002), ExcessMean: new(0.065), ExcessStd: new(0.002)},
@@ -39,8 +41,10 @@ func sampleReport() *Report {
 			{Method: "ours", Lambda: 1, Routed: 1, Advice: []string{"none", "help"}, Share: []float64{0.504, 0.496}},
 			{Method: "ours", Lambda: 1, Expert: "a", Routed: 0.7, Advice: []string{"none", "help"}, Share: []float64{0.3, 0.7}},
 		},
-		Cells: []CellTable{{Name: "validation", Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", "help"},
-			TrueLoss: [][]*float64{{new(0.4), new(0.5)}, {new(0.45), nil}}}},
+		Cells: []CellTable{{
+			Name: "validation", Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", "help"},
+			TrueLoss: [][]*float64{{new(0.4), new(0.5)}, {new(0.45), nil}},
+		}},
 		Settings: map[string]string{"epochs": "120", "batch": "256"},
 		Notes:    []string{"a note with <tags> & signs"},
 	}

@@ -104,9 +104,11 @@ func runSynthetic(ctx context.Context, o BenchOptions, p Progress) (*Report, err
 	}
 	defer rt.Close()
 	largest := c.Sizes[len(c.Sizes)-1]
-	r := &syntheticRun{c: c, rt: rt,
+	r := &syntheticRun{
+		c: c, rt: rt,
 		train: syntheticTensor(largest, costs.Train, c.DataSeed, true),
-		test:  syntheticTensor(c.Test, costs.Test, c.DataSeed, false)}
+		test:  syntheticTensor(c.Test, costs.Test, c.DataSeed, false),
+	}
 	rows := r.test.Rows(costs.Test)
 	r.bayes = r.test.TrueLoss(rows, r.bayesActions(rows), syntheticLambda)
 	if err := r.trainAll(ctx, p); err != nil {
@@ -170,7 +172,8 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p Progr
 	c.Network.Workers = 1
 	var err error
 	s.policies, err = trainPaper(ctx, r.train.Subset(rows), c, s.method, models.Options{
-		Runtime: r.rt, Progress: func(n int) { p.Add(int64(n)) }}, Quiet)
+		Runtime: r.rt, Progress: func(n int) { p.Add(int64(n)) },
+	}, Quiet)
 	if err != nil {
 		return err
 	}

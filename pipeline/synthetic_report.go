@@ -73,8 +73,10 @@ func (r *syntheticRun) row(method string, n int, actions [][]int) Row {
 		}
 	}
 	mean, std := models.MeanStd(loss)
-	out := Row{Method: method, Lambda: Num(syntheticLambda), N: n, Seeds: len(actions), TrueLossMean: mean,
-		ExcessMean: Num(mean - r.bayes), AdviceRate: Num(average(rate)), BayesMatch: Num(average(match))}
+	out := Row{
+		Method: method, Lambda: Num(syntheticLambda), N: n, Seeds: len(actions), TrueLossMean: mean,
+		ExcessMean: Num(mean - r.bayes), AdviceRate: Num(average(rate)), BayesMatch: Num(average(match)),
+	}
 	if len(actions) > 1 {
 		out.TrueLossStd, out.ExcessStd = Num(std), Num(std)
 	}
@@ -112,7 +114,8 @@ func (r *syntheticRun) baselineRows(rep *Report, n int) error {
 			ours := r.find("ours", n).learned[seed]
 			act, err := models.RunBaseline(name, models.BaselineInput{
 				Tensor: r.test, Rows: rows, Lambda: syntheticLambda, Seed: uint64(seed),
-				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action})
+				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action,
+			})
 			if err != nil {
 				return err
 			}

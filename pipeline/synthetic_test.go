@@ -13,9 +13,11 @@ import (
 func TestSyntheticReachesItsLimits(t *testing.T) {
 	rt := openRuntime(t)
 	c := DefaultSynthetic()
-	r := &syntheticRun{c: c, rt: rt,
+	r := &syntheticRun{
+		c: c, rt: rt,
 		train: syntheticTensor(5000, costs.Train, c.DataSeed, true),
-		test:  syntheticTensor(c.Test, costs.Test, c.DataSeed, false)}
+		test:  syntheticTensor(c.Test, costs.Test, c.DataSeed, false),
+	}
 	rows := r.test.Rows(costs.Test)
 	r.bayes = r.test.TrueLoss(rows, r.bayesActions(rows), syntheticLambda)
 	for _, want := range []struct {

@@ -41,8 +41,10 @@ func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string
 	}
 	for _, l := range lambdas {
 		for seed := range c.Seeds {
-			spec := models.Spec{Name: name, Seed: c.Seed + uint64(seed), Lambda: l, LearningRate: c.LearningRate,
-				WeightDecay: c.WeightDecay, Tau: c.Tau, Dropout: c.Dropout}
+			spec := models.Spec{
+				Name: name, Seed: c.Seed + uint64(seed), Lambda: l, LearningRate: c.LearningRate,
+				WeightDecay: c.WeightDecay, Tau: c.Tau, Dropout: c.Dropout,
+			}
 			if !m.advice {
 				spec.LearningRate, spec.Mask = c.L2DRate, withoutAdvice(t.Actions)
 			}
@@ -60,11 +62,13 @@ func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string
 		p := &models.Policy{
 			Actions: t.Actions, Method: name, Recipe: "paper", Lambda: tr.Spec.Lambda, Tau: tr.Spec.Tau, Decoder: tr.Decoder,
 			Dim: t.Dim, Standard: std, Members: []models.MLP{tr.Network},
-			Info: map[string]string{"seed": strconv.FormatUint(tr.Spec.Seed, 10),
+			Info: map[string]string{
+				"seed": strconv.FormatUint(tr.Spec.Seed, 10),
 				"settings": compact(struct {
 					models.Settings
 					models.Spec
-				}{s, tr.Spec})},
+				}{s, tr.Spec}),
+			},
 		}
 		if !m.advice {
 			p.Decoder = models.DecoderL2D

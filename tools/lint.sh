@@ -17,7 +17,8 @@ step() {
 	fi
 }
 
-step gofmt gofmt -l $(git ls-files --cached --others --exclude-standard '*.go')
+# Generated files are as their generator formats them.
+step gofumpt go tool -modfile=tools/lint/go.mod gofumpt -l $(git ls-files --cached --others --exclude-standard '*.go' ':!:*.pb.go')
 step vet go vet ./...
 step staticcheck go tool -modfile=tools/lint/go.mod staticcheck ./...
 step "go mod tidy" go mod tidy -diff

@@ -44,7 +44,8 @@ func cifarConfig(data string, perLabel int) Config {
 		{Name: "one-view", Kind: "views", Settings: map[string]any{"views": []string{"image"}}},
 		{Name: "flip", Fee: 0.01, Kind: "views", Settings: map[string]any{"views": []string{"image", "mirror"}}},
 		{Name: "six-views", Fee: 0.05, Kind: "views", Settings: map[string]any{
-			"views": []string{"image", "mirror", "left", "right", "up", "down"}, "pixels": 2}},
+			"views": []string{"image", "mirror", "left", "right", "up", "down"}, "pixels": 2,
+		}},
 	}
 	first := map[string]any{"mean": []float64{0.485, 0.456, 0.406}, "std": []float64{0.225, 0.225, 0.225}}
 	second := map[string]any{"mean": []float64{0.4914, 0.4822, 0.4465}, "std": []float64{0.2471, 0.2435, 0.2616}}
@@ -53,8 +54,10 @@ func cifarConfig(data string, perLabel int) Config {
 		fee        float64
 		norm       map[string]any
 	}{
-		{"vit", "vit_pgd_2_3_16.onnx", 0, first}, {"wide", "cifar_wide_kw.onnx", 0.01, first},
-		{"resnet2b", "resnet_2b.onnx", 0.02, second}, {"resnet4b", "resnet_4b.onnx", 0.05, second},
+		{"vit", "vit_pgd_2_3_16.onnx", 0, first},
+		{"wide", "cifar_wide_kw.onnx", 0.01, first},
+		{"resnet2b", "resnet_2b.onnx", 0.02, second},
+		{"resnet4b", "resnet_4b.onnx", 0.05, second},
 	} {
 		cfg.Experts = append(cfg.Experts, ExpertConfig{Name: e.name, Fee: e.fee, Kind: "onnx_image", Settings: map[string]any{
 			"model": filepath.Join(data, "models", "cifar10", e.file), "mean": e.norm["mean"], "std": e.norm["std"],

@@ -27,8 +27,13 @@ func binaryCases() []Case {
 		name string
 		f    func(graph, value, value) value
 	}{
-		{"Add", graph.Add}, {"Sub", graph.Sub}, {"Mul", graph.Mul}, {"Div", graph.Div},
-		{"Pow", graph.Pow}, {"Max", graph.Max}, {"Min", graph.Min},
+		{"Add", graph.Add},
+		{"Sub", graph.Sub},
+		{"Mul", graph.Mul},
+		{"Div", graph.Div},
+		{"Pow", graph.Pow},
+		{"Max", graph.Max},
+		{"Min", graph.Min},
 	}
 	shapes := []struct {
 		name string
@@ -161,8 +166,11 @@ func reduceCases() []Case {
 		name string
 		f    func(graph, value, bool, ...int64) value
 	}{
-		{"ReduceSum", graph.ReduceSum}, {"ReduceMean", graph.ReduceMean}, {"ReduceMax", graph.ReduceMax},
-		{"ReduceMin", graph.ReduceMin}, {"ReduceSumSquare", graph.ReduceSumSquare},
+		{"ReduceSum", graph.ReduceSum},
+		{"ReduceMean", graph.ReduceMean},
+		{"ReduceMax", graph.ReduceMax},
+		{"ReduceMin", graph.ReduceMin},
+		{"ReduceSumSquare", graph.ReduceSumSquare},
 	}
 	var list []Case
 	for _, op := range ops {
