@@ -164,8 +164,14 @@ func TestAutoResumes(t *testing.T) {
 			}
 			continue
 		}
+		// Once more, from the checkpoints of stages that have all ended.
+		o.Progress = nil
+		again, _, err := TrainAuto(context.Background(), train, []float64{0, 1}, s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i := range whole {
-			if exported(t, whole[i]) != exported(t, got[i]) {
+			if exported(t, whole[i]) != exported(t, got[i]) || exported(t, whole[i]) != exported(t, again[i]) {
 				t.Fatalf("policy %d of the resumed run differs", i)
 			}
 		}

@@ -36,10 +36,11 @@ const (
 // and V, [S, rows, cols], then the scale), and a SHA-256 of all that.
 type Checkpoint struct {
 	Format   int         `json:"format"`
-	Key      string      `json:"key"`   // digest of data, specs, settings, runtime and device
-	Group    int         `json:"group"` // index of the group in its run
-	Step     int         `json:"step"`  // steps taken
-	Steps    int         `json:"steps"` // of the whole run
+	Key      string      `json:"key"`     // digest of data, specs, settings, runtime and device
+	Group    int         `json:"group"`   // index of the group in its run
+	Step     int         `json:"step"`    // steps taken
+	Steps    int         `json:"steps"`   // of the whole run
+	Stopped  bool        `json:"stopped"` // the recorder ended training here
 	Settings Settings    `json:"settings"`
 	Specs    []Spec      `json:"specs"`
 	Params   []string    `json:"params"`  // names and shapes
@@ -97,14 +98,15 @@ func (p CheckpointPolicy) path(g *group) string {
 	return filepath.Join(p.Dir, fmt.Sprintf("group-%d.ckpt", g.index))
 }
 
-// save writes the run's state if the policy asks for it by now. force is for
+// save writes the run's state if the policy asks for it by now, and always at
 // the end of a run.
-func (p CheckpointPolicy) save(r *run, rec Recorder, force bool) error {
-	if p.Dir == "" || (!force && time.Since(r.saved) < p.Every) {
+func (p CheckpointPolicy) save(r *run, rec Recorder) error {
+	steps := r.g.settings.Epochs * r.g.perEpoch
+	if p.Dir == "" || (!r.stopped && r.step < steps && time.Since(r.saved) < p.Every) {
 		return nil
 	}
 	c := Checkpoint{
-		Format: checkpointFormat, Key: r.key, Group: r.g.index, Step: r.step, Steps: r.g.settings.Epochs * r.g.perEpoch,
+		Format: checkpointFormat, Key: r.key, Group: r.g.index, Step: r.step, Steps: steps, Stopped: r.stopped,
 		Settings: r.g.settings, Specs: r.g.plan.specs, Losses: r.losses, Partial: r.partial,
 	}
 	for _, q := range r.g.plan.net.params() {
@@ -161,7 +163,7 @@ func (p CheckpointPolicy) load(r *run, rec Recorder) error {
 		n := copy(buf.Bytes(), state)
 		state = state[n:]
 	}
-	r.step, r.losses, r.partial = c.Step, c.Losses, c.Partial
+	r.step, r.stopped, r.losses, r.partial = c.Step, c.Stopped, c.Losses, c.Partial
 	if rec != nil {
 		return rec.Load(r.g.members, extra)
 	}

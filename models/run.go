@@ -31,6 +31,7 @@ type run struct {
 	state   [2][]*ort.Buffer // ping and pong
 	front   int
 	step    int
+	stopped bool                // by the recorder
 	inputs  map[int]*stepInputs // by number of steps
 	losses  [][]float64         // per model, mean loss of each finished epoch
 	partial []float64           // loss summed over the epoch in progress
@@ -57,7 +58,7 @@ func (g *group) train(ctx context.Context, data *trainingData, o Options) (out [
 		return nil, err
 	}
 	total := g.settings.Epochs * g.perEpoch
-	for stop := false; r.step < total && !stop; {
+	for r.step < total && !r.stopped {
 		epochEnd := nextStop(r.step, g.perEpoch, o.Every, total)
 		n := min(epochEnd-r.step, r.callSteps())
 		if err := r.advance(ctx, n); err != nil {
@@ -67,11 +68,11 @@ func (g *group) train(ctx context.Context, data *trainingData, o Options) (out [
 			o.Progress(n * len(g.members))
 		}
 		if r.step == epochEnd && o.Record != nil {
-			if stop, err = o.Record.Record(ctx, &Snapshot{run: r}); err != nil {
+			if r.stopped, err = o.Record.Record(ctx, &Snapshot{run: r}); err != nil {
 				return nil, err
 			}
 		}
-		if err := o.Save.save(r, o.Record, stop || r.step == total); err != nil {
+		if err := o.Save.save(r, o.Record); err != nil {
 			return nil, err
 		}
 	}

@@ -164,6 +164,20 @@ func TestCheckpointResumesToTheSameBits(t *testing.T) {
 	}
 }
 
+// TestStoppedRunStaysStopped: a group that its recorder ended is not trained
+// further when the run that it belongs to is continued.
+func TestStoppedRunStaysStopped(t *testing.T) {
+	p, s := smallProblem(100), smallSettings()
+	o := Options{Every: 2, Record: stopThere{}, Save: CheckpointPolicy{Dir: t.TempDir()}}
+	first := mustTrain(t, p, smallSpecs(2), s, o)
+	if first[0].Epochs != 2 {
+		t.Fatalf("training took %d epochs, its recorder ended it at 2", first[0].Epochs)
+	}
+	if again := mustTrain(t, p, smallSpecs(2), s, o); !reflect.DeepEqual(first, again) {
+		t.Fatalf("continued to %d epochs after the recorder had ended it at 2", again[0].Epochs)
+	}
+}
+
 func TestDamagedCheckpointIsRefused(t *testing.T) {
 	p, s := smallProblem(64), smallSettings()
 	dir := t.TempDir()
