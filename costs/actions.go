@@ -7,9 +7,12 @@ import (
 	"slices"
 )
 
-// maxActions bounds the action set, so that a damaged description cannot ask
-// for an absurd amount of memory.
-const maxActions = 1 << 20
+// maxActions and maxDim bound the action set and the features of an instance,
+// so that a damaged description cannot ask for an absurd amount of memory.
+const (
+	maxActions = 1 << 20
+	maxDim     = 1 << 24
+)
 
 // Expert is somebody or something that can act on an instance.
 type Expert struct {
@@ -163,8 +166,8 @@ func (a *Actions) Validate() error {
 		}
 	}
 	a.checkUnavailable(add)
-	if a.Features.Dim < 0 {
-		add("features have dimension %d", a.Features.Dim)
+	if d := a.Features.Dim; d < 0 || d > maxDim {
+		add("features have dimension %d; at most %d are supported", d, maxDim)
 	}
 	return errors.Join(problems...)
 }

@@ -85,6 +85,7 @@ func TestParseActionsRefuses(t *testing.T) {
 		{"unknown pair", `{"format":1,"experts":[{"name":"a","fee":0}],"advice":[{"name":"n"}],"unavailable":[{"expert":"a","advice":"x"}]}`, "names no known"},
 		{"all unavailable", `{"format":1,"experts":[{"name":"a","fee":0}],"advice":[{"name":"n"}],"unavailable":[{"expert":"a","advice":"n"}]}`, "every pair"},
 		{"negative dim", `{"format":1,"experts":[{"name":"a","fee":0}],"advice":[{"name":"n"}],"features":{"name":"x","dim":-1}}`, "dimension -1"},
+		{"absurd dim", `{"format":1,"experts":[{"name":"a","fee":0}],"advice":[{"name":"n"}],"features":{"name":"x","dim":4611686018427387904}}`, "at most"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := ParseActions([]byte(c.json)); err == nil || !strings.Contains(err.Error(), c.msg) {

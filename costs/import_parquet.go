@@ -71,10 +71,11 @@ func (t *parquetTable) openNext() error {
 		if err == nil {
 			err = checkFooter(file, info.Size())
 		}
-		if err == nil {
-			t.pf, err = parquet.OpenFile(file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-		}
 		if err != nil {
+			file.Close()
+			return err
+		}
+		if t.pf, err = parquet.OpenFile(file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err != nil {
 			file.Close()
 			return &DataError{Msg: "is no Parquet file, or a truncated one", Err: err}
 		}
