@@ -28,50 +28,61 @@ type BaselineInput struct {
 	Seed uint64 // of the draws
 }
 
-// Baseline returns one action per entry of in.Rows. Draws are uniform over the
-// available pairs that the baseline allows itself and depend only on in.Seed,
-// the method and the position in Rows.
-type Baseline func(in BaselineInput) ([]int, error)
+// Baseline is a method that is not trained: a rule for choosing actions and
+// what it looks at. knn is not among them: it is fitted once for all lambdas,
+// see FitKNN.
+type Baseline struct {
+	Name   string
+	Random bool // drawn: the result depends on the seed
+	// What of a BaselineInput it needs besides Tensor, Rows and Lambda.
+	NeedsTrain, NeedsChosen, NeedsL2D bool
+	// Extra marks a second reading of another baseline, for the benchmark that
+	// compares readings.
+	Extra bool
 
-// baselines lists the methods by name, in the order of reports. knn is not
-// among them: it is fitted once for all lambdas, see FitKNN.
-var baselines = []struct {
-	name string
-	run  Baseline
-}{
-	{"best_fixed", bestFixed},
-	{"best_fixed_train", bestFixedTrain},
-	{"learned_expert_random_advice", learnedExpertRandomAdvice},
-	{"l2d_random_advice", l2dRandomAdvice},
-	{"random_expert_learned_advice", randomExpertLearnedAdvice},
-	{"random_expert_kept_advice", randomExpertKeptAdvice},
-	{"random_expert_no_advice", randomExpertNoAdvice},
-	{"random_pair", randomPair},
-	{"oracle", oracle},
-	{"oracle_no_advice", oracleNoAdvice},
+	run func(in BaselineInput) ([]int, error)
 }
 
-// Baselines returns the names that RunBaseline knows, in the order of reports.
-func Baselines() []string {
-	names := make([]string, len(baselines))
-	for i, b := range baselines {
-		names[i] = b.name
+// Run returns one action per entry of in.Rows. Draws are uniform over the
+// available pairs that the baseline allows itself and depend only on in.Seed,
+// the method and the position in Rows.
+func (b Baseline) Run(in BaselineInput) ([]int, error) {
+	actions, err := b.run(in)
+	if err != nil {
+		return nil, fmt.Errorf("baseline %s: %w", b.Name, err)
 	}
-	return names
+	return actions, nil
+}
+
+// Constant says whether the baseline plays one pair everywhere.
+func (b Baseline) Constant() bool { return strings.HasPrefix(b.Name, "best_fixed") }
+
+// Baselines returns all of them, in the order of reports.
+func Baselines() []Baseline {
+	return []Baseline{
+		{Name: "best_fixed", run: bestFixed},
+		{Name: "best_fixed_train", NeedsTrain: true, run: bestFixedTrain},
+		{Name: "learned_expert_random_advice", Random: true, NeedsChosen: true, run: learnedExpertRandomAdvice},
+		{Name: "l2d_random_advice", Random: true, NeedsL2D: true, run: l2dRandomAdvice},
+		{Name: "random_expert_learned_advice", Random: true, NeedsChosen: true, run: randomExpertLearnedAdvice},
+		{Name: "random_expert_kept_advice", Random: true, NeedsChosen: true, Extra: true, run: randomExpertKeptAdvice},
+		{Name: "random_expert_no_advice", Random: true, run: randomExpertNoAdvice},
+		{Name: "random_pair", Random: true, run: randomPair},
+		{Name: "oracle", run: oracle},
+		{Name: "oracle_no_advice", run: oracleNoAdvice},
+	}
 }
 
 // RunBaseline runs the named baseline.
 func RunBaseline(name string, in BaselineInput) ([]int, error) {
-	for _, b := range baselines {
-		if b.name == name {
-			actions, err := b.run(in)
-			if err != nil {
-				return nil, fmt.Errorf("baseline %s: %w", name, err)
-			}
-			return actions, nil
+	var known []string
+	for _, b := range Baselines() {
+		if b.Name == name {
+			return b.Run(in)
 		}
+		known = append(known, b.Name)
 	}
-	return nil, fmt.Errorf("unknown baseline %q; known are %s", name, strings.Join(Baselines(), ", "))
+	return nil, fmt.Errorf("unknown baseline %q; known are %s", name, strings.Join(known, ", "))
 }
 
 // draws returns the stream of a method: methods with the same seed must not

@@ -31,16 +31,16 @@ type run struct {
 	state   [2][]*ort.Buffer // ping and pong
 	front   int
 	step    int
-	stopped bool                // by the recorder
-	inputs  map[int]*stepInputs // by number of steps
-	losses  [][]float64         // per model, mean loss of each finished epoch
-	partial []float64           // loss summed over the epoch in progress
-	key     string              // identifies the run in checkpoints
+	stopped bool                 // by the recorder
+	inputs  map[int]*callBuffers // by number of steps
+	losses  [][]float64          // per model, mean loss of each finished epoch
+	partial []float64            // loss summed over the epoch in progress
+	key     string               // identifies the run in checkpoints
 	saved   time.Time
 }
 
-// stepInputs are the input buffers of a call with a number of steps.
-type stepInputs struct {
+// callBuffers are the input buffers of a call with a number of steps.
+type callBuffers struct {
 	steps   int
 	trip    *ort.Buffer
 	byName  map[string]*ort.Buffer
@@ -91,7 +91,7 @@ func nextStop(step, perEpoch, every, total int) int {
 
 func newRun(g *group, data *trainingData, o Options) (*run, error) {
 	r := &run{
-		g: g, rt: data.rt, data: data, feed: newFeed(g), inputs: map[int]*stepInputs{},
+		g: g, rt: data.rt, data: data, feed: newFeed(g), inputs: map[int]*callBuffers{},
 		losses: make([][]float64, len(g.members)), partial: make([]float64, len(g.members)),
 	}
 	if data.digest != "" {
@@ -231,11 +231,11 @@ func (r *run) minibatchSize(m int) int {
 	return min(b, len(r.g.rows[m])-r.step%r.g.perEpoch*b)
 }
 
-func (r *run) inputsFor(n int) (*stepInputs, error) {
+func (r *run) inputsFor(n int) (*callBuffers, error) {
 	if in := r.inputs[n]; in != nil {
 		return in, nil
 	}
-	in := &stepInputs{steps: n, byName: map[string]*ort.Buffer{inFeatures: r.data.features, inTarget: r.data.target}}
+	in := &callBuffers{steps: n, byName: map[string]*ort.Buffer{inFeatures: r.data.features, inTarget: r.data.target}}
 	t, s, b := int64(n), int64(len(r.g.members)), int64(r.g.settings.Batch)
 	var errs []error
 	add := func(name string, dt onnx.DType, shape ...int64) *ort.Buffer {

@@ -52,74 +52,107 @@ const (
 	outLosses  = "losses"   // [T, S]
 )
 
-// trainGraph builds the graph that takes T steps of S models in one call.
+// stepInputs are the training graph's inputs besides state.
+type stepInputs struct {
+	trip             *onnx.Value
+	features, target *onnx.Value // [N, dim], [N, actions]
+	rows, coef       *onnx.Value // [T, S, B], [T, S, 1, B]
+	scalars          stepScalars // [T, S, 1, 1]
+	drops            []*onnx.Value
+	fees             *onnx.Value // [S, actions, 1]
+}
+
+// trainGraph builds the graph that takes T steps of S models in one call: a
+// Loop whose carried values are the state.
 func (p stepPlan) trainGraph() (*onnx.Model, error) {
 	g := onnx.NewGraph("train")
-	n, s, b := int64(p.problem.Len()), int64(len(p.specs)), int64(p.batch)
-	t := onnx.Sym("T")
-	features := p.data(g, inFeatures, p.problem.Features, n, int64(p.problem.Dim))
-	target := p.data(g, inTarget, p.problem.Target, n, int64(p.problem.Actions()))
-	perStep := func(name string, dt onnx.DType, dims ...int64) *onnx.Value {
-		return g.Input(name, dt, append(onnx.Shape{t}, onnx.Dims(dims...)...))
-	}
-	trip := g.Input(inSteps, onnx.Int64, onnx.Shape{})
-	rows := perStep(inRows, onnx.Int64, s, b)
-	coef := perStep(inCoef, onnx.Float32, s, 1, b)
-	alpha, eps := perStep(inAlpha, onnx.Float32, s, 1, 1), perStep(inEps, onnx.Float32, s, 1, 1)
-	var decay *onnx.Value
-	if p.decays() {
-		decay = perStep(inDecay, onnx.Float32, s, 1, 1)
-	}
-	var drops []*onnx.Value
-	if p.dropout() {
-		for i, h := range p.net.hidden {
-			drops = append(drops, perStep(fmt.Sprintf("%s.%d", inDrop, i), onnx.Float32, s, int64(h), b))
-		}
-	}
+	in := p.inputs(g)
 	state := p.stateInputs(g)
-	fees := p.fees(g)
-
-	var gradErr error
-	final, scans := g.Loop(trip, state, func(g *onnx.Graph, iter *onnx.Value, carried []*onnx.Value) (next, scan []*onnx.Value) {
-		at := func(v *onnx.Value) *onnx.Value {
-			if v == nil {
-				return nil
-			}
-			return g.Gather(v, iter, 0)
-		}
-		idx := at(rows)
-		x := g.Transpose(g.Gather(features, idx, 0), 0, 2, 1) // [S, dim, B]
-		y := g.Transpose(g.Gather(target, idx, 0), 0, 2, 1)   // [S, actions, B]
-		slots, scale := unpackState(carried)
-		params := make([]*onnx.Value, len(slots))
-		for i := range slots {
-			params[i] = slots[i].p
-		}
-		drop := make([]*onnx.Value, len(drops))
-		for i := range drops {
-			drop[i] = at(drops[i])
-		}
-		scores := p.net.forward(g, x, params, drop)
-		loss := p.surrogate.Loss(g, Batch{
-			Scores: scores, Target: y, Coef: at(coef), Fees: fees,
-			Tau: taus(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
-		})
-		grads, lossScale, err := p.gradients(g, loss, scores, params)
+	var failed error
+	final, scans := g.Loop(in.trip, state, func(g *onnx.Graph, iter *onnx.Value, carried []*onnx.Value) (next, scan []*onnx.Value) {
+		next, loss, err := p.step(g, in.at(g, iter), carried)
 		if err != nil {
-			gradErr = err
-			return carried, []*onnx.Value{loss}
+			failed = err
+			return carried, carried[:1]
 		}
-		slots, scale = adamW(g, slots, grads, stepScalars{at(alpha), at(eps), at(decay)}, scale, lossScale, p.clip)
-		return packState(slots, scale), []*onnx.Value{g.ReduceSum(loss, false, 1, 2)}
+		return next, []*onnx.Value{loss}
 	})
-	if gradErr != nil {
-		return nil, gradErr
+	if failed != nil {
+		return nil, failed
 	}
 	for i, v := range final {
 		g.Output("next."+state[i].Name(), v)
 	}
 	g.Output(outLosses, scans[0])
 	return g.Build(onnx.BuildOptions{})
+}
+
+func (p stepPlan) inputs(g *onnx.Graph) stepInputs {
+	n, s, b := int64(p.problem.Len()), int64(len(p.specs)), int64(p.batch)
+	perStep := func(name string, dt onnx.DType, dims ...int64) *onnx.Value {
+		return g.Input(name, dt, append(onnx.Shape{onnx.Sym("T")}, onnx.Dims(dims...)...))
+	}
+	in := stepInputs{
+		features: p.data(g, inFeatures, p.problem.Features, n, int64(p.problem.Dim)),
+		target:   p.data(g, inTarget, p.problem.Target, n, int64(p.problem.Actions())),
+		trip:     g.Input(inSteps, onnx.Int64, onnx.Shape{}),
+		rows:     perStep(inRows, onnx.Int64, s, b),
+		coef:     perStep(inCoef, onnx.Float32, s, 1, b),
+		scalars: stepScalars{
+			alpha: perStep(inAlpha, onnx.Float32, s, 1, 1),
+			eps:   perStep(inEps, onnx.Float32, s, 1, 1),
+		},
+		fees: p.fees(g),
+	}
+	if p.decays() {
+		in.scalars.decay = perStep(inDecay, onnx.Float32, s, 1, 1)
+	}
+	if p.dropout() {
+		for i, h := range p.net.hidden {
+			in.drops = append(in.drops, perStep(fmt.Sprintf("%s.%d", inDrop, i), onnx.Float32, s, int64(h), b))
+		}
+	}
+	return in
+}
+
+// at takes one step's slice of everything that has a step axis, inside the
+// Loop's body.
+func (in stepInputs) at(g *onnx.Graph, iter *onnx.Value) stepInputs {
+	take := func(v *onnx.Value) *onnx.Value { return g.Gather(v, iter, 0) }
+	out := in
+	out.rows, out.coef = take(in.rows), take(in.coef)
+	out.scalars = stepScalars{alpha: take(in.scalars.alpha), eps: take(in.scalars.eps)}
+	if in.scalars.decay != nil {
+		out.scalars.decay = take(in.scalars.decay)
+	}
+	out.drops = nil
+	for _, d := range in.drops {
+		out.drops = append(out.drops, take(d))
+	}
+	return out
+}
+
+// step is one optimiser step: minibatch, forward, surrogate, gradients, AdamW.
+// It returns the next state and the losses [S].
+func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (next []*onnx.Value, loss *onnx.Value, err error) {
+	x := g.Transpose(g.Gather(in.features, in.rows, 0), 0, 2, 1) // [S, dim, B]
+	y := g.Transpose(g.Gather(in.target, in.rows, 0), 0, 2, 1)   // [S, actions, B]
+	slots, scale := unpackState(carried)
+	params := make([]*onnx.Value, len(slots))
+	for i := range slots {
+		params[i] = slots[i].p
+	}
+	scores := p.net.forward(g, x, params, in.drops)
+	losses := p.surrogate.Loss(g, Batch{
+		Scores: scores, Target: y, Coef: in.coef, Fees: in.fees,
+		Tau: taus(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
+	})
+	grads, lossScale, err := p.gradients(g, losses, scores, params)
+	if err != nil {
+		return nil, nil, err
+	}
+	slots, scale = adamW(g, slots, grads, in.scalars, scale, lossScale, p.clip)
+	return packState(slots, scale), g.ReduceSum(losses, false, 1, 2), nil
 }
 
 // gradients differentiates the loss. With a loss scale the gradient at the

@@ -90,51 +90,49 @@ func (e *evaluation) outcomes(lambda float64) ([]outcome, error) {
 func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error) {
 	chosen, scores := e.composite(lambda)
 	var l2d [][]int
-	for _, o := range outs {
-		if o.method == "l2d" {
-			l2d = o.actions
-		}
+	if i := slices.IndexFunc(outs, func(o outcome) bool { return o.method == "l2d" }); i >= 0 {
+		l2d = outs[i].actions
 	}
-	for _, name := range models.Baselines() {
-		draws := 1
-		switch name {
-		case "best_fixed_train":
-			if len(e.train) == 0 {
-				continue
-			}
-		case "learned_expert_random_advice", "random_expert_learned_advice":
-			draws = len(chosen)
-		case "random_expert_kept_advice":
-			continue // the other reading of random_expert_learned_advice: the synthetic table has it
-		case "l2d_random_advice":
-			draws = len(l2d)
-		case "random_expert_no_advice", "random_pair":
-			draws = max(1, len(chosen))
-		}
-		out := outcome{method: name}
-		for s := range draws {
+	for _, b := range models.Baselines() {
+		out := outcome{method: b.Name}
+		for s := range e.draws(b, len(chosen), len(l2d)) {
 			in := models.BaselineInput{Tensor: e.t, Rows: e.rows, Train: e.train, Lambda: lambda, Seed: e.o.Seed + uint64(s)}
-			if s < len(chosen) {
+			if b.NeedsChosen {
 				in.Chosen, in.Scores = chosen[s], scores[s]
 			}
-			if s < len(l2d) {
+			if b.NeedsL2D {
 				in.L2D = l2d[s]
 			}
-			actions, err := models.RunBaseline(name, in)
+			actions, err := b.Run(in)
 			if err != nil {
 				return nil, err
 			}
 			out.actions = append(out.actions, actions)
 		}
-		if draws == 0 {
+		if len(out.actions) == 0 {
 			continue
 		}
-		if name == "best_fixed" || name == "best_fixed_train" {
+		if b.Constant() {
 			out.pair = e.t.Actions.Name(out.actions[0][0])
 		}
 		outs = append(outs, out)
 	}
 	return outs, nil
+}
+
+// draws is how often a baseline is run: 0 where its inputs are missing.
+func (e *evaluation) draws(b models.Baseline, chosen, l2d int) int {
+	switch {
+	case b.Extra || (b.NeedsTrain && len(e.train) == 0):
+		return 0
+	case b.NeedsChosen:
+		return chosen
+	case b.NeedsL2D:
+		return l2d
+	case b.Random:
+		return max(1, chosen)
+	}
+	return 1
 }
 
 // composite are the actions and scores of the composite policy's seeds on the

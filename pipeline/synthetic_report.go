@@ -105,26 +105,25 @@ func average(v []float64) float64 {
 // the Bayes policy.
 func (r *syntheticRun) baselineRows(rep *Report, n int) error {
 	rows := r.test.Rows(costs.Test)
-	for _, name := range models.Baselines() {
-		if name == "best_fixed_train" || name == "oracle" || name == "oracle_no_advice" {
-			continue // on expected losses the oracle is the Bayes policy, and nothing is chosen on training rows
+	for _, b := range models.Baselines() {
+		if b.NeedsTrain || !(b.Random || b.Constant()) {
+			continue // nothing is chosen on training rows, and on expected losses the oracle is the Bayes policy
 		}
 		var actions [][]int
 		for seed := range r.c.Seeds {
 			ours := r.find("ours", n).learned[seed]
-			act, err := models.RunBaseline(name, models.BaselineInput{
+			act, err := b.Run(models.BaselineInput{
 				Tensor: r.test, Rows: rows, Lambda: syntheticLambda, Seed: uint64(seed),
-				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action,
-			})
+				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action})
 			if err != nil {
 				return err
 			}
 			actions = append(actions, act)
 		}
-		if name == "best_fixed" {
+		if !b.Random {
 			actions = actions[:1]
 		}
-		rep.Rows = append(rep.Rows, r.row(name, n, actions))
+		rep.Rows = append(rep.Rows, r.row(b.Name, n, actions))
 	}
 	rep.Rows = append(rep.Rows, r.row("bayes", n, [][]int{r.bayesActions(rows)}))
 	return nil
