@@ -22,6 +22,9 @@ type fetcher struct {
 	roads    []road                                                                    // nil: from the table
 }
 
+// workPrefix begins the names of folders in which a fetch is under way.
+const workPrefix = ".fetch-"
+
 var errChecksum = errors.New("checksum mismatch")
 
 // fetch leaves the set complete in its folder, or leaves the folder as it was.
@@ -35,8 +38,15 @@ func (f *fetcher) fetch(ctx context.Context, name string) error {
 		return err
 	}
 	target := filepath.Join(f.dir, s.folder)
-	if used, ok := complete(target, roads); ok {
-		fmt.Fprintf(f.log, "%s: %s is in place in %s\n", name, used, target)
+	if f.inPlace(name, target, roads) {
+		return nil
+	}
+	unlock, err := f.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if f.inPlace(name, target, roads) { // another process brought it meanwhile
 		return nil
 	}
 	fmt.Fprintf(f.log, "%s: fetching %s\n", name, s.what)
@@ -53,6 +63,35 @@ func (f *fetcher) fetch(ctx context.Context, name string) error {
 		errs = append(errs, err)
 	}
 	return fmt.Errorf("%s: no package client could bring it:\n%w", name, errors.Join(errs...))
+}
+
+func (f *fetcher) inPlace(name, target string, roads []road) bool {
+	used, ok := complete(target, roads)
+	if ok {
+		fmt.Fprintf(f.log, "%s: %s is in place in %s\n", name, used, target)
+	}
+	return ok
+}
+
+// prepare makes the folder, locks it, and removes what killed fetches left in
+// it: under the lock nobody else is at work there.
+func (f *fetcher) prepare(ctx context.Context) (unlock func() error, err error) {
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if unlock, err = lockFolder(ctx, f.dir); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(f.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), workPrefix) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(f.dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
 }
 
 // choose returns the roads of this platform that the client allows.
@@ -76,10 +115,7 @@ func (f *fetcher) choose(s set) ([]road, error) {
 
 // build downloads and unpacks beside target and moves the result into place.
 func (f *fetcher) build(ctx context.Context, r road, target string) error {
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
-		return err
-	}
-	work, err := os.MkdirTemp(f.dir, ".fetch-*")
+	work, err := os.MkdirTemp(f.dir, workPrefix+"*")
 	if err != nil {
 		return err
 	}

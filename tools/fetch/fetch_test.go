@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func zipOf(t *testing.T, files map[string]string) []byte {
@@ -122,6 +123,33 @@ func TestFetchOnce(t *testing.T) {
 	if len(reg.asked) != 1 {
 		t.Errorf("asked for %q", reg.asked)
 	}
+}
+
+// TestFetchAfterKill: what a killed fetch left is gone after the next one, and a
+// fetch that another process holds up ends with its context.
+func TestFetchAfterKill(t *testing.T) {
+	f, _, target := setup(t)
+	if err := os.MkdirAll(filepath.Join(f.dir, workPrefix+"123", "set", "lib"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := lockFolder(context.Background(), f.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	if err := f.fetch(ctx, "runtime"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error is %v", err)
+	}
+	wantEntries(t, f.dir, 1)
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.fetch(context.Background(), "runtime"); err != nil {
+		t.Fatal(err)
+	}
+	wantFile(t, filepath.Join(target, "lib", "libx.so.1"), "library")
+	wantEntries(t, f.dir, 1)
 }
 
 func TestFetchRepairs(t *testing.T) {

@@ -73,7 +73,7 @@ var sets = map[string]set{
 	},
 	"cuda": {
 		folder: "onnxruntime-cuda",
-		what:   "ONNX Runtime with CUDA 13 and cuDNN 9 (about 1.6 GB to download)",
+		what:   "ONNX Runtime with CUDA 13 and cuDNN 9 (about 1.3 GB to download)",
 		roads: map[string][]road{
 			"linux/amd64": {{
 				{
