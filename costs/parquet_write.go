@@ -71,6 +71,9 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 	if _, ok := o.Meta[ActionsKey]; ok {
 		return nil, fmt.Errorf("metadata key %q is taken by the actions", ActionsKey)
 	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("it exists and is not a regular file") // a device, which the rename would replace
+	}
 	// In the same folder, so that the rename at the end cannot cross file systems.
 	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
 	if err != nil {
