@@ -57,7 +57,7 @@ func DefaultAuto() AutoSettings {
 	}
 	return AutoSettings{
 		Grid: grid, Steps: 3000, Evaluations: 20, CrossFit: 10_000, Folds: 5, Inner: 0.25,
-		Seeds: 4, Confidence: 0.95, Workers: runtime.NumCPU(),
+		Seeds: 4, Confidence: 0.95, Workers: runtime.GOMAXPROCS(0),
 	}
 }
 
@@ -126,7 +126,7 @@ func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSe
 	}
 	rows := t.Rows(costs.Train)
 	if len(rows) < 2*s.Folds {
-		return nil, nil, fmt.Errorf("the tensor has %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)
+		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("%d rows are train, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
 	}
 	a := newAuto(t, rows, lambdas, s, o)
 	found, err := a.search(ctx)

@@ -105,13 +105,34 @@ func (stopThere) Load([]int, []byte) error                        { return nil }
 // guard decides every block with the choice made on the other blocks, and
 // tests the gain over the best fixed pair of the training rows.
 func (a *auto) guard(ctx context.Context, f found) ([]Guard, error) {
-	var tasks []task
-	at := map[[4]int]int{} // lambda, part, candidate, stop -> task
-	of := make([][]int, len(a.lambdas))
+	tasks, of := a.guardTasks(f)
+	members, err := a.fit(ctx, "guard", tasks)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Guard, len(a.lambdas))
+	for l := range a.lambdas {
+		var policies []*Policy
+		for b := range a.blocks {
+			policies = append(policies, a.policy(l, members[of[l][b]]))
+		}
+		if out[l], err = a.judge(l, policies); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// guardTasks are the models that decide the blocks, each once, and for every
+// lambda and block the task that decides it.
+func (a *auto) guardTasks(f found) (tasks []task, of [][]int) {
+	type key struct{ lambda, part, candidate, stop int }
+	at := map[key]int{}
+	of = make([][]int, len(a.lambdas))
 	for l := range a.lambdas {
 		for b, blk := range a.blocks {
 			c := a.best(f[l], b)
-			k := [4]int{l, blk.part, c.candidate, c.stop}
+			k := key{l, blk.part, c.candidate, c.stop}
 			i, ok := at[k]
 			if !ok {
 				i = len(tasks)
@@ -121,35 +142,30 @@ func (a *auto) guard(ctx context.Context, f found) ([]Guard, error) {
 			of[l] = append(of[l], i)
 		}
 	}
-	members, err := a.fit(ctx, "guard", tasks)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Guard, len(a.lambdas))
-	for l, lambda := range a.lambdas {
-		sum := a.fixedSummary(l)
-		g := Guard{Fixed: a.full.Actions.Name(sum.Best), Confidence: a.s.Confidence}
-		var gains []float64
-		for b, blk := range a.blocks {
-			p := a.policy(l, members[of[l][b]])
-			for _, r := range blk.rows {
-				learned := a.train.Cost(int(r), p.Decide(a.train.Row(int(r))), lambda)
-				fixed := a.train.Cost(int(r), sum.Best, lambda)
-				g.Learned += learned
-				g.FixedLoss += fixed
-				gains = append(gains, fixed-learned)
-			}
+	return tasks, of
+}
+
+// judge compares the policies, one per block, with the best fixed pair.
+func (a *auto) judge(l int, policies []*Policy) (g Guard, err error) {
+	fixed := a.fixedSummary(l).Best
+	g = Guard{Fixed: a.full.Actions.Name(fixed), Confidence: a.s.Confidence}
+	var gains []float64
+	for b, blk := range a.blocks {
+		for _, r := range blk.rows {
+			n := int(r)
+			own := a.train.Cost(n, policies[b].Decide(a.train.Row(n)), a.lambdas[l])
+			constant := a.train.Cost(n, fixed, a.lambdas[l])
+			g.Learned += own
+			g.FixedLoss += constant
+			gains = append(gains, constant-own)
 		}
-		g.Rows = len(gains)
-		g.Learned /= float64(g.Rows)
-		g.FixedLoss /= float64(g.Rows)
-		if g.Gain, g.LowerBound, err = GainLowerBound(gains, nil, a.s.Confidence); err != nil {
-			return nil, err
-		}
-		g.Fallback = !(g.LowerBound > 0)
-		out[l] = g
 	}
-	return out, nil
+	g.Rows = len(gains)
+	g.Learned /= float64(g.Rows)
+	g.FixedLoss /= float64(g.Rows)
+	g.Gain, g.LowerBound, err = GainLowerBound(gains, nil, a.s.Confidence)
+	g.Fallback = !(g.LowerBound > 0)
+	return g, err
 }
 
 func (a *auto) fixedSummary(l int) costs.Summary {

@@ -64,31 +64,36 @@ func readCheckpoint(path string) (c *Checkpoint, recorder, state []byte, err err
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	bad := func(what string) (*Checkpoint, []byte, []byte, error) {
-		return nil, nil, nil, fmt.Errorf("read checkpoint %q: %s", path, what)
+	if c, recorder, state, err = parseCheckpoint(b); err != nil {
+		err = fmt.Errorf("read checkpoint %q: %w", path, err)
 	}
+	return c, recorder, state, err
+}
+
+// parseCheckpoint takes a file's bytes apart; recorder and state point into b.
+func parseCheckpoint(b []byte) (c *Checkpoint, recorder, state []byte, err error) {
 	const lead = len(checkpointMagic) + 8
 	if len(b) < lead+sha256.Size || string(b[:len(checkpointMagic)]) != checkpointMagic {
-		return bad("not a checkpoint file")
+		return nil, nil, nil, errors.New("not a checkpoint file")
 	}
 	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if got := sha256.Sum256(body); !bytes.Equal(got[:], sum) {
-		return bad("checksum does not match: the file is damaged")
+		return nil, nil, nil, errors.New("checksum does not match: the file is damaged")
 	}
 	n := binary.LittleEndian.Uint64(b[len(checkpointMagic):])
 	if n > uint64(len(body)-lead) {
-		return bad("head is longer than the file")
+		return nil, nil, nil, errors.New("head is longer than the file")
 	}
 	c = &Checkpoint{}
 	if err := json.Unmarshal(body[lead:lead+int(n)], c); err != nil {
-		return bad(err.Error())
+		return nil, nil, nil, err
 	}
-	if c.Format > checkpointFormat {
-		return bad(fmt.Sprintf("format %d is newer than this program's %d", c.Format, checkpointFormat))
+	if c.Format < 1 || c.Format > checkpointFormat {
+		return nil, nil, nil, fmt.Errorf("format %d, this program knows 1 to %d", c.Format, checkpointFormat)
 	}
 	rest := body[lead+int(n):]
-	if c.Recorder < 0 || c.Floats < 0 || c.Recorder > len(rest) || len(rest)-c.Recorder != 4*c.Floats {
-		return bad("state is not as long as the head says")
+	if c.Recorder < 0 || c.Floats < 0 || c.Recorder > len(rest) || c.Floats != (len(rest)-c.Recorder)/4 || (len(rest)-c.Recorder)%4 != 0 {
+		return nil, nil, nil, errors.New("state is not as long as the head says")
 	}
 	return c, rest[:c.Recorder], rest[c.Recorder:], nil
 }
@@ -167,6 +172,23 @@ func (p CheckpointPolicy) load(r *run, rec Recorder) error {
 	if rec != nil {
 		return rec.Load(r.g.members, extra)
 	}
+	return nil
+}
+
+// restore takes over a checkpoint's state.
+func (r *run) restore(c *Checkpoint, state []byte) error {
+	want := 0
+	for _, buf := range r.state[r.front] {
+		want += len(buf.Bytes())
+	}
+	models := len(r.g.members)
+	if len(state) != want || len(c.Losses) != models || len(c.Partial) != models || c.Step < 0 || c.Step > c.Steps {
+		return errors.New("state does not fit the models")
+	}
+	for _, buf := range r.state[r.front] {
+		state = state[copy(buf.Bytes(), state):]
+	}
+	r.step, r.losses, r.partial = c.Step, c.Losses, c.Partial
 	return nil
 }
 

@@ -3,6 +3,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -38,47 +39,54 @@ func planGroups(p *Problem, specs []Spec, s Settings, embed bool) ([]*group, err
 	if err != nil {
 		return nil, err
 	}
-	all := allRows(p.Len())
-	var order []kind
-	byKind := map[kind][]int{}
+	plan := stepPlan{net: net, surrogate: sur, problem: p, batch: s.Batch, clip: s.Clip, embed: embed}
+	order, members := kinds(p, specs, s)
+	var groups []*group
+	for _, k := range order {
+		for part := range slices.Chunk(members[k], groupSize(len(members[k]), net, s)) {
+			g := newGroup(plan, part, specs, s)
+			g.index, g.perEpoch = len(groups), k.perEpoch
+			if g.plan.allowed() != nil && !sur.Masks() {
+				return nil, fmt.Errorf("surrogate %s needs every pair, some are unavailable or masked", s.Surrogate)
+			}
+			groups = append(groups, g)
+		}
+	}
+	return groups, nil
+}
+
+// kinds sorts the specs by kind, in the order of first appearance.
+func kinds(p *Problem, specs []Spec, s Settings) (order []kind, members map[kind][]int) {
+	members = map[kind][]int{}
 	for i, spec := range specs {
 		n := p.Len()
 		if spec.Rows != nil {
 			n = len(spec.Rows)
 		}
 		k := kind{(n + s.Batch - 1) / s.Batch, spec.Dropout > 0 && len(s.Hidden) > 0, spec.WeightDecay > 0, cmp.Compare(spec.Tau, 1)}
-		if byKind[k] == nil {
+		if members[k] == nil {
 			order = append(order, k)
 		}
-		byKind[k] = append(byKind[k], i)
+		members[k] = append(members[k], i)
 	}
-	var groups []*group
-	for _, k := range order {
-		members := byKind[k]
-		size := groupSize(len(members), net, s)
-		for len(members) > 0 {
-			n := min(size, len(members))
-			g := &group{index: len(groups), settings: s, members: members[:n], perEpoch: k.perEpoch}
-			g.plan = stepPlan{net: net, surrogate: sur, problem: p, batch: s.Batch, clip: s.Clip, embed: embed}
-			for _, m := range g.members {
-				spec := specs[m]
-				if len(s.Hidden) == 0 {
-					spec.Dropout = 0
-				}
-				g.plan.specs = append(g.plan.specs, spec)
-				rows := spec.Rows
-				if rows == nil {
-					rows = all
-				}
-				g.rows = append(g.rows, rows)
-			}
-			if g.plan.allowed() != nil && !sur.Masks() {
-				return nil, fmt.Errorf("surrogate %s needs every pair, some are unavailable or masked", s.Surrogate)
-			}
-			groups, members = append(groups, g), members[n:]
+	return order, members
+}
+
+func newGroup(plan stepPlan, members []int, specs []Spec, s Settings) *group {
+	g := &group{plan: plan, settings: s, members: members}
+	for _, m := range members {
+		spec := specs[m]
+		if len(s.Hidden) == 0 {
+			spec.Dropout = 0 // there is no hidden layer to drop from
 		}
+		g.plan.specs = append(g.plan.specs, spec)
+		rows := spec.Rows
+		if rows == nil {
+			rows = allRows(plan.problem.Len())
+		}
+		g.rows = append(g.rows, rows)
 	}
-	return groups, nil
+	return g
 }
 
 // groupSize spreads n models over the workers within what the cache holds.

@@ -50,6 +50,9 @@ func (p *Problem) Validate() error {
 	return nil
 }
 
+// embeds says whether the arrays fit into a model file, whose limit is 2 GB.
+func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)) < 1<<30 }
+
 func firstNonFinite(v []float32) int {
 	for i, x := range v {
 		if x-x != 0 {

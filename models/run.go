@@ -164,7 +164,7 @@ func (r *run) addState(shape ...int64) error {
 func (r *run) callSteps() int {
 	s, b := len(r.g.members), r.g.settings.Batch
 	budget := callFlopsCPU
-	if r.g.plan.embed {
+	if r.rt.Device() == ort.CUDA {
 		budget = callFlopsCUDA
 	}
 	width := 3 // rows (two words) and coef

@@ -29,7 +29,7 @@ func DefaultSettings() Settings {
 	return Settings{
 		Hidden: []int{32, 32}, Head: "low_rank", Surrogate: "comp_sum",
 		Epochs: 120, Batch: 256, Schedule: "none", Warmup: 0.05, Clip: 10,
-		Init: "fan_in", Workers: runtime.NumCPU(),
+		Init: "fan_in", Workers: runtime.GOMAXPROCS(0),
 	}
 }
 
@@ -75,8 +75,9 @@ type Spec struct {
 	Rows         []int32 `json:"-"` // training rows of the problem; nil: all
 }
 
-// check returns the first thing wrong with a spec for a problem of n rows and a actions.
-func (s Spec) check(n, a int) error {
+// check returns the first thing wrong with a spec for a problem.
+func (s Spec) check(p *Problem) error {
+	n, a := p.Len(), p.Actions()
 	switch {
 	case !(s.LearningRate > 0):
 		return fmt.Errorf("learning rate %g is not positive", s.LearningRate)
@@ -90,6 +91,8 @@ func (s Spec) check(n, a int) error {
 		return fmt.Errorf("lambda %g is negative", s.Lambda)
 	case s.Mask != nil && len(s.Mask) != a:
 		return fmt.Errorf("mask has %d entries, there are %d actions", len(s.Mask), a)
+	case !s.allowsAny(p):
+		return errors.New("no action is allowed")
 	case s.Rows != nil && len(s.Rows) == 0:
 		return errors.New("no training rows")
 	}
@@ -99,4 +102,18 @@ func (s Spec) check(n, a int) error {
 		}
 	}
 	return nil
+}
+
+// allowed says whether the model may take action i: it exists and is not masked.
+func (s Spec) allowed(p *Problem, i int) bool {
+	return (p.Mask == nil || p.Mask[i]) && (s.Mask == nil || s.Mask[i])
+}
+
+func (s Spec) allowsAny(p *Problem) bool {
+	for i := range p.Actions() {
+		if s.allowed(p, i) {
+			return true
+		}
+	}
+	return false
 }

@@ -237,7 +237,7 @@ func (p stepPlan) allowed() []bool {
 	out, all := make([]bool, 0, len(p.specs)*a), true
 	for _, s := range p.specs {
 		for i := range a {
-			ok := (p.problem.Mask == nil || p.problem.Mask[i]) && (s.Mask == nil || s.Mask[i])
+			ok := s.allowed(p.problem, i)
 			out, all = append(out, ok), all && ok
 		}
 	}

@@ -66,11 +66,11 @@ func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options)
 		return nil, err
 	}
 	for i, spec := range specs {
-		if err := spec.check(p.Len(), p.Actions()); err != nil {
+		if err := spec.check(p); err != nil {
 			return nil, fmt.Errorf("model %d %s: %w", i, spec.Name, err)
 		}
 	}
-	groups, err := planGroups(p, specs, s, o.Runtime.Device() == "cuda")
+	groups, err := planGroups(p, specs, s, o.Runtime.Device() == ort.CUDA && p.embeds())
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ type DecideOptions struct {
 
 // DefaultDecideOptions reads standard input, writes standard output and uses every core.
 func DefaultDecideOptions() DecideOptions {
-	return DecideOptions{In: "-", InFormat: "auto", Out: "-", OutFormat: "auto", Workers: runtime.NumCPU()}
+	return DecideOptions{In: "-", InFormat: "auto", Out: "-", OutFormat: "auto", Workers: runtime.GOMAXPROCS(0)}
 }
 
 // Validate reports every problem at once.
@@ -144,12 +144,19 @@ type job struct {
 }
 
 // run reads, decides and writes at the same time. queue keeps the order and bounds what is in flight: each batch
-// enters it before a worker may take it. Everything started here has ended when run returns, except a read of
-// standard input that nothing can interrupt.
+// enters it before a worker may take it. Everything started here has ended when run returns, except a read of text
+// that nothing can interrupt.
 func (s *stream) run(ctx context.Context, src featureSource, sink decisionSink) error {
 	ctx, cancel := context.WithCancel(ctx)
 	queue, work := make(chan *job, 2*s.workers), make(chan *job)
-	go s.read(ctx, src, queue, work)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		s.read(ctx, src, queue, work)
+	}()
+	if src.rows() >= 0 { // a file, which has an end, and perhaps a temporary one to remove
+		defer func() { <-finished }()
+	}
 	var workers sync.WaitGroup
 	for range s.workers {
 		workers.Go(func() { s.work(ctx, work) })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,9 +61,11 @@ func (c TrainConfig) Validate() error {
 		bad(l >= 0 && l-l == 0, "lambdas: %g is not a finite non-negative number", l)
 		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
 	}
-	for _, m := range c.Methods {
-		_, known := otherMethods[m]
-		bad(known, "methods: %q, known are l2d, separated, separated_softmax", m)
+	for i, m := range c.Methods {
+		_, known := paperMethods[m]
+		bad(known, "methods: %q, known are %s", m, strings.Join(slices.Sorted(maps.Keys(paperMethods)), ", "))
+		bad(!slices.Contains(c.Methods[:i], m), "methods: %q is given twice", m)
+		bad(m != "ours" || c.Recipe != "paper", "methods: %q is what the recipe paper trains anyway", m)
 	}
 	bad(c.Seeds > 0, "seeds: %d, at least 1 is needed", c.Seeds)
 	bad(c.LearningRate > 0 && c.L2DRate > 0, "learning_rate: %g and %g must be positive", c.LearningRate, c.L2DRate)
@@ -85,6 +88,12 @@ type TrainOptions struct {
 // DefaultTrainOptions is DefaultTrainConfig reported on validation rows.
 func DefaultTrainOptions() TrainOptions {
 	return TrainOptions{TrainConfig: DefaultTrainConfig(), Split: "val", Runtime: ort.DefaultConfig()}
+}
+
+// Validate reports every problem at once.
+func (o TrainOptions) Validate() error {
+	_, err := costs.ParseSplit(o.Split)
+	return errors.Join(o.TrainConfig.Validate(), err)
 }
 
 // TrainReport says what was trained. It is the JSON object of pipe train.
@@ -131,7 +140,7 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
 	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
 	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Auto: reports}
 	for _, p := range policies {
@@ -150,7 +159,21 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 
 // TrainTensor trains everything that c asks for on a tensor in memory.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress Progress) ([]*models.Policy, []models.AutoReport, error) {
+	if len(t.Rows(costs.Train)) == 0 {
+		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
+	}
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
+	// The other methods come first: that the actions rule one out should not be
+	// found out after the long search.
+	var others []*models.Policy
+	for _, m := range c.Methods {
+		o.Save = folder(save, m)
+		more, err := trainPaper(ctx, t, c, m, o, progress)
+		if err != nil {
+			return nil, nil, fmt.Errorf("method %s: %w", m, err)
+		}
+		others = append(others, more...)
+	}
 	var policies []*models.Policy
 	var reports []models.AutoReport
 	if c.Recipe == "auto" {
@@ -166,8 +189,9 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 			p.Info["guard"] = reports[i].Guard.JSON()
 			p.Info["settings"] = compact(struct {
 				models.Candidate
-				Epochs, Folds int
-				Seeds         int
+				Epochs int `json:"epochs"`
+				Folds  int `json:"folds"`
+				Seeds  int `json:"seeds"`
 			}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds})
 		}
 	} else {
@@ -178,14 +202,7 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 		}
 		policies = ours
 	}
-	for _, m := range c.Methods {
-		o.Save = folder(save, m)
-		more, err := trainPaper(ctx, t, c, m, o, progress)
-		if err != nil {
-			return nil, nil, fmt.Errorf("method %s: %w", m, err)
-		}
-		policies = append(policies, more...)
-	}
+	policies = append(policies, others...)
 	progress.Done()
 	digest := t.Digest()
 	for _, p := range policies {

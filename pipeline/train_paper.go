@@ -8,13 +8,15 @@ import (
 	"pipe/models"
 )
 
-// otherMethods are the learned methods of the paper recipe by name: what each
-// changes in the shared settings.
-var otherMethods = map[string]struct {
-	surrogate, head string
-	lambdas         bool // depends on lambda
-	advice          bool // may buy advice
-}{
+// paperMethod is a learned method of the paper recipe: what it changes in the
+// shared settings.
+type paperMethod struct {
+	surrogate, head string // head empty: the configured one
+	lambdas         bool   // depends on lambda
+	advice          bool   // may buy advice
+}
+
+var paperMethods = map[string]paperMethod{
 	"ours":              {"comp_sum", "", true, true},
 	"l2d":               {"comp_sum", "linear", false, false},
 	"separated":         {"separated", "linear", true, true},
@@ -25,35 +27,18 @@ var otherMethods = map[string]struct {
 // seed, the last epoch's weights. L2D does not depend on lambda and is trained
 // once per seed.
 func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string, o models.Options, progress Progress) ([]*models.Policy, error) {
-	m := otherMethods[name]
+	m := paperMethods[name]
 	rows := t.Rows(costs.Train)
 	std := models.FitStandardizer(t.Features, t.Dim, rows)
-	problem := models.CostProblem(t, rows, std)
 	s := c.Network
 	s.Surrogate = m.surrogate
 	if m.head != "" {
 		s.Head = m.head
 	}
-	var specs []models.Spec
-	lambdas := c.Lambdas
-	if !m.lambdas {
-		lambdas = []float64{0}
-	}
-	for _, l := range lambdas {
-		for seed := range c.Seeds {
-			spec := models.Spec{
-				Name: name, Seed: c.Seed + uint64(seed), Lambda: l, LearningRate: c.LearningRate,
-				WeightDecay: c.WeightDecay, Tau: c.Tau, Dropout: c.Dropout,
-			}
-			if !m.advice {
-				spec.LearningRate, spec.Mask = c.L2DRate, withoutAdvice(t.Actions)
-			}
-			specs = append(specs, spec)
-		}
-	}
+	specs := m.specs(t.Actions, c, name)
 	steps := (len(rows) + s.Batch - 1) / s.Batch * s.Epochs
 	progress.Start(int64(steps*len(specs)), "train "+name)
-	trained, err := models.Train(ctx, problem, specs, s, o)
+	trained, err := models.Train(ctx, models.CostProblem(t, rows, std), specs, s, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +46,7 @@ func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string
 	for _, tr := range trained {
 		p := &models.Policy{
 			Actions: t.Actions, Method: name, Recipe: "paper", Lambda: tr.Spec.Lambda, Tau: tr.Spec.Tau, Decoder: tr.Decoder,
-			Dim: t.Dim, Standard: std, Members: []models.MLP{tr.Network},
-			Info: map[string]string{
-				"seed": strconv.FormatUint(tr.Spec.Seed, 10),
-				"settings": compact(struct {
-					models.Settings
-					models.Spec
-				}{s, tr.Spec}),
-			},
+			Dim: t.Dim, Standard: std, Members: []models.MLP{tr.Network}, Info: paperInfo(s, tr.Spec),
 		}
 		if !m.advice {
 			p.Decoder = models.DecoderL2D
@@ -76,6 +54,37 @@ func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string
 		out = append(out, p)
 	}
 	return out, nil
+}
+
+// specs are the method's models: every lambda that it depends on, every seed.
+func (m paperMethod) specs(a *costs.Actions, c TrainConfig, name string) []models.Spec {
+	lambdas := c.Lambdas
+	if !m.lambdas {
+		lambdas = []float64{0}
+	}
+	var specs []models.Spec
+	for _, l := range lambdas {
+		for seed := range c.Seeds {
+			spec := models.Spec{
+				Name: name, Seed: c.Seed + uint64(seed), Lambda: l, LearningRate: c.LearningRate,
+				WeightDecay: c.WeightDecay, Tau: c.Tau, Dropout: c.Dropout,
+			}
+			if !m.advice {
+				spec.LearningRate, spec.Mask = c.L2DRate, withoutAdvice(a)
+			}
+			specs = append(specs, spec)
+		}
+	}
+	return specs
+}
+
+// paperInfo is what a policy file says about its training.
+func paperInfo(s models.Settings, spec models.Spec) map[string]string {
+	settings := struct {
+		models.Settings
+		models.Spec
+	}{s, spec}
+	return map[string]string{"seed": strconv.FormatUint(spec.Seed, 10), "settings": compact(settings)}
 }
 
 // withoutAdvice allows the pairs (j, 0).
