@@ -114,7 +114,8 @@ func (r *syntheticRun) baselineRows(rep *Report, n int) error {
 			ours := r.find("ours", n).learned[seed]
 			act, err := b.Run(models.BaselineInput{
 				Tensor: r.test, Rows: rows, Lambda: syntheticLambda, Seed: uint64(seed),
-				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action})
+				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action,
+			})
 			if err != nil {
 				return err
 			}
