@@ -54,9 +54,10 @@ type Tensor struct {
 // Len returns the number of instances.
 func (t *Tensor) Len() int { return len(t.IDs) }
 
-// Rows returns the indices of the instances of a split, ascending.
+// Rows returns the indices of the instances of a split, ascending; never nil,
+// which elsewhere stands for all of them.
 func (t *Tensor) Rows(s Split) []int {
-	var rows []int
+	rows := []int{}
 	for n, v := range t.Splits {
 		if v == s {
 			rows = append(rows, n)
