@@ -82,7 +82,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if len(o.Without) == 0 {
 		mask = nil // the policy's own decision stands
 	}
-	src, err := openFeatures(o.In, o.InFormat, stdin, info.Dim)
+	src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info.Dim)
 	if err != nil {
 		return nil, err
 	}

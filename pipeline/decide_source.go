@@ -3,6 +3,8 @@ package pipeline
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,10 +37,10 @@ func checkFormat(what, name string) error {
 const standardInput = "standard input"
 
 // openFeatures opens the input and checks that its rows have dim features. Format auto goes by the extension, then by
-// the first bytes.
-func openFeatures(path, format string, stdin io.Reader, dim int) (featureSource, error) {
+// the first bytes. When ctx ends, reads of standard input end too.
+func openFeatures(ctx context.Context, path, format string, stdin io.Reader, dim int) (featureSource, error) {
 	if path == "-" {
-		return openStream(standardInput, format, io.NopCloser(stdin), dim)
+		return openStream(standardInput, format, interruptible(ctx, stdin), dim)
 	}
 	if format == formatAuto {
 		format = formatOf(path)
@@ -51,6 +53,18 @@ func openFeatures(path, format string, stdin io.Reader, dim int) (featureSource,
 		return nil, fmt.Errorf("read features: %w", err)
 	}
 	return openStream(path, format, f, dim)
+}
+
+// interruptible passes r on until ctx ends, when reads return the context's error. The read of r that is then under way
+// is left behind: nothing can end a read of a terminal.
+func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		_, err := io.Copy(in, r)
+		_ = in.CloseWithError(err) // never fails
+	}()
+	context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	return out
 }
 
 // formatOf tells a format by name; auto where the name does not tell.
@@ -72,6 +86,7 @@ func formatOf(path string) string {
 // openStream opens rows that arrive from the front. Parquet starts at the end, so it is first put into a file.
 func openStream(name, format string, in io.ReadCloser, dim int) (featureSource, error) {
 	r := bufio.NewReaderSize(in, 1<<20)
+	skipMark(r)
 	if format == formatAuto {
 		format = sniff(r)
 	}
@@ -91,6 +106,14 @@ func openStream(name, format string, in io.ReadCloser, dim int) (featureSource, 
 		return nil, err
 	}
 	return src, nil
+}
+
+// skipMark drops the byte order mark that spreadsheets put before UTF-8.
+func skipMark(r *bufio.Reader) {
+	const mark = "\ufeff"
+	if head, _ := r.Peek(len(mark)); string(head) == mark {
+		_, _ = r.Discard(len(mark)) // it was just seen
+	}
 }
 
 // sniff guesses a format from the first bytes: Parquet's mark, a brace, else CSV.
@@ -129,15 +152,30 @@ func spoolParquet(name string, r io.Reader, dim int) (featureSource, error) {
 	src, err := openParquet(temp.Name(), dim)
 	if err != nil {
 		os.Remove(temp.Name())
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, renamed(err, name)
 	}
-	return &spooled{src, temp.Name()}, nil
+	return &spooled{src, temp.Name(), name}, nil
+}
+
+// renamed puts name in the place of the temporary file's in an error about data.
+func renamed(err error, name string) error {
+	var data *costs.DataError
+	if errors.As(err, &data) {
+		data.File = name
+	}
+	return err
 }
 
 // spooled removes the temporary file when its reader closes.
 type spooled struct {
 	featureSource
 	path string
+	name string // for errors
+}
+
+func (s *spooled) next() (*rowBatch, error) {
+	b, err := s.featureSource.next()
+	return b, renamed(err, s.name)
 }
 
 func (s *spooled) close() {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"pipe/costs"
@@ -43,6 +44,9 @@ func newCSVSource(file string, in io.Closer, r io.Reader, dim int) (*csvSource, 
 	s.header = header
 	s.csv.ReuseRecord = true
 	for c, name := range header {
+		if slices.Contains(header[:c], name) {
+			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: "is there twice"})
+		}
 		if name == "id" {
 			s.id = c
 		}
@@ -77,10 +81,7 @@ func (s *csvSource) next() (*rowBatch, error) {
 			return nil, err
 		}
 	}
-	if len(b.ids) == 0 {
-		return nil, io.EOF
-	}
-	return b, nil
+	return b.orEnd(s.file, s.seen)
 }
 
 func (s *csvSource) add(b *rowBatch, record []string) error {
@@ -160,10 +161,18 @@ func (s *jsonlSource) next() (*rowBatch, error) {
 			return nil, err
 		}
 	}
-	if len(b.ids) == 0 {
-		return nil, io.EOF
+	return b.orEnd(s.file, s.seen)
+}
+
+// orEnd is b, or the end of the input where b is empty; an input that ends before its first row is an error.
+func (b *rowBatch) orEnd(file string, seen int) (*rowBatch, error) {
+	switch {
+	case len(b.ids) > 0:
+		return b, nil
+	case seen == 0:
+		return nil, badFeatures(&costs.DataError{File: file, Msg: "has no rows"})
 	}
-	return b, nil
+	return nil, io.EOF
 }
 
 // readLine returns the next line, valid until the next call; the last one may lack its newline.
@@ -193,7 +202,7 @@ func (s *jsonlSource) readLine() ([]byte, error) {
 func (s *jsonlSource) add(b *rowBatch, text []byte) error {
 	var row featureLine
 	if err := json.Unmarshal(text, &row); err != nil {
-		return s.bad("", "%v", err)
+		return s.badJSON(err)
 	}
 	if len(row.Features) != s.dim {
 		return s.bad("features", "has %d features, the policy takes %d", len(row.Features), s.dim)
@@ -208,6 +217,18 @@ func (s *jsonlSource) add(b *rowBatch, text []byte) error {
 	b.ids = append(b.ids, id)
 	s.seen++
 	return nil
+}
+
+// badJSON says what is wrong with a line in words of the file instead of Go's types.
+func (s *jsonlSource) badJSON(err error) error {
+	var shape *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &shape):
+		return s.bad("", "%v", err)
+	case shape.Field == "":
+		return s.bad("", `is a JSON %s, not an object such as {"id": "a", "features": [0.1, 2]}`, shape.Value)
+	}
+	return s.bad(shape.Field, "is a JSON %s, not a list of numbers", shape.Value)
 }
 
 // name reads an id, which may be text or a number.

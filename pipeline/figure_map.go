@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"fmt"
 	"image/color"
 	"slices"
@@ -39,7 +40,7 @@ func DecisionFigure(maps []DecisionMap, names []string) (Figure, error) {
 	}
 	const side, legend = 2.5 * vg.Inch, vg.Length(22)
 	caption := "The pair that each method executes over the square; the dashed line is where the cost table changes."
-	return render("decisions", caption, side*vg.Length(len(maps)), side+legend+12, func(c draw.Canvas) {
+	f, err := render("decisions", caption, side*vg.Length(len(maps)), side+legend+12, func(c draw.Canvas) {
 		whole(c)
 		for i, m := range maps {
 			left := side * vg.Length(i)
@@ -48,6 +49,13 @@ func DecisionFigure(maps []DecisionMap, names []string) (Figure, error) {
 		}
 		drawKeys(draw.Crop(c, 20, -20, 0, legend-(c.Max.Y-c.Min.Y)), keys)
 	})
+	f.SVG = crisp(f.SVG)
+	return f, err
+}
+
+// crisp keeps renderers from blending the edges of neighbouring cells, which would show as seams.
+func crisp(svg []byte) []byte {
+	return bytes.Replace(svg, []byte("<svg "), []byte(`<svg shape-rendering="crispEdges" `), 1)
 }
 
 func (m DecisionMap) plot(first bool) *plot.Plot {
