@@ -38,7 +38,7 @@ func (a *auto) best(traces []trace, without int) choice {
 		for s, costs := range t {
 			sum := 0.0
 			for _, r := range rows {
-				sum += float64(costs[r])
+				sum += float64(costs[a.at[r]])
 			}
 			if mean := sum / float64(len(rows)); mean < pick.loss {
 				pick = choice{c, s, mean}
@@ -116,7 +116,7 @@ func (a *auto) guard(ctx context.Context, f found) ([]Guard, error) {
 		for b := range a.blocks {
 			policies = append(policies, a.policy(l, members[of[l][b]]))
 		}
-		if out[l], err = a.judge(l, policies); err != nil {
+		if out[l], err = a.judge(ctx, l, policies); err != nil {
 			return nil, err
 		}
 	}
@@ -146,14 +146,18 @@ func (a *auto) guardTasks(f found) (tasks []task, of [][]int) {
 }
 
 // judge compares the policies, one per block, with the best fixed pair.
-func (a *auto) judge(l int, policies []*Policy) (g Guard, err error) {
+func (a *auto) judge(ctx context.Context, l int, policies []*Policy) (g Guard, err error) {
 	fixed := a.fixedSummary(l).Best
 	g = Guard{Fixed: a.full.Actions.Name(fixed), Confidence: a.s.Confidence}
 	var gains []float64
 	for b, blk := range a.blocks {
-		for _, r := range blk.rows {
+		actions, err := a.decide(ctx, policies[b], blk.rows)
+		if err != nil {
+			return g, err
+		}
+		for i, r := range blk.rows {
 			n := int(r)
-			own := a.train.Cost(n, policies[b].Decide(a.train.Row(n)), a.lambdas[l])
+			own := a.train.Cost(n, int(actions[i]), a.lambdas[l])
 			constant := a.train.Cost(n, fixed, a.lambdas[l])
 			g.Learned += own
 			g.FixedLoss += constant
@@ -166,6 +170,29 @@ func (a *auto) judge(l int, policies []*Policy) (g Guard, err error) {
 	g.Gain, g.LowerBound, err = GainLowerBound(gains, nil, a.s.Confidence)
 	g.Fallback = !(g.LowerBound > 0)
 	return g, err
+}
+
+// decide lets the graph that would be served decide on the rows: on large
+// tables the Go reference would take minutes.
+func (a *auto) decide(ctx context.Context, p *Policy, rows []int32) ([]int64, error) {
+	m, err := p.Export()
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewDecider(a.o.Runtime, m)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	features := make([]float32, 0, len(rows)*a.train.Dim)
+	for _, r := range rows {
+		features = append(features, a.train.Row(int(r))...)
+	}
+	out, err := d.Decide(ctx, features, len(rows))
+	if err != nil {
+		return nil, err
+	}
+	return out.Action, nil
 }
 
 func (a *auto) fixedSummary(l int) costs.Summary {

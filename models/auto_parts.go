@@ -20,6 +20,8 @@ type auto struct {
 	stops    []int // epochs at which a run may stop, ascending
 	parts    []part
 	blocks   []block
+	held     []int32 // rows that some part holds: what a search has to score
+	at       []int32 // position in held, by row
 }
 
 // part is a division of the rows: models are trained on fit and judged on held.
@@ -37,6 +39,10 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s AutoSettings, o O
 	a.problem = CostProblem(a.train, nil, a.std)
 	n := len(rows)
 	a.divide(n)
+	a.at = make([]int32, n)
+	for i, r := range a.held {
+		a.at[r] = int32(i)
+	}
 	fit := len(a.parts[0].fit)
 	a.settings = DefaultSettings()
 	a.settings.Workers = s.Workers
@@ -61,6 +67,7 @@ func (a *auto) divide(n int) {
 	rng := rand.New(pcg(a.s.Seed, "auto/divide", 0))
 	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	if n <= a.s.CrossFit {
+		a.held = order
 		for f := range a.s.Folds {
 			lo, hi := f*n/a.s.Folds, (f+1)*n/a.s.Folds
 			held := order[lo:hi]
@@ -72,7 +79,7 @@ func (a *auto) divide(n int) {
 	}
 	inner := max(a.s.Folds, int(a.s.Inner*float64(n)))
 	held := order[:inner]
-	a.parts = []part{{fit: order[inner:], held: held}}
+	a.held, a.parts = held, []part{{fit: order[inner:], held: held}}
 	for b := range a.s.Folds {
 		a.blocks = append(a.blocks, block{rows: held[b*inner/a.s.Folds : (b+1)*inner/a.s.Folds]})
 	}

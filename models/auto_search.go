@@ -13,7 +13,7 @@ import (
 )
 
 // trace holds, for one lambda and candidate, the realised cost of every held
-// row at every stop: loss[stop][row], NaN where the row was never held out.
+// row at every stop: trace[stop][position in held], NaN until it is known.
 type trace [][]float32
 
 // found are the traces of a search, [lambda][candidate].
@@ -70,13 +70,24 @@ func (a *auto) stage(name string) Options {
 func (a *auto) newTrace() trace {
 	t := make(trace, len(a.stops))
 	for i := range t {
-		t[i] = slices.Repeat([]float32{float32(math.NaN())}, a.train.Len())
+		t[i] = slices.Repeat([]float32{float32(math.NaN())}, len(a.held))
 	}
 	return t
 }
 
+// featureBuffer has the standardised features of the held rows: scoring the
+// others would multiply time and memory on large tables.
 func (a *auto) featureBuffer() (*ort.Buffer, error) {
-	return a.o.Runtime.BufferOf(onnx.Float32s([]int64{int64(a.train.Len()), int64(a.train.Dim)}, a.problem.Features))
+	d := a.problem.Dim
+	b, err := a.o.Runtime.NewBuffer(onnx.Float32, int64(len(a.held)), int64(d))
+	if err != nil {
+		return nil, err
+	}
+	dst := b.Float32s()
+	for i, r := range a.held {
+		copy(dst[i*d:(i+1)*d], a.problem.Features[int(r)*d:])
+	}
+	return b, nil
 }
 
 // architectures groups candidate indices by what changes the graph.
@@ -114,24 +125,25 @@ func (r *searchRecorder) Record(ctx context.Context, s *Snapshot) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	n, outputs := r.a.train.Len(), r.a.train.Actions.Len()
+	n, outputs := len(r.a.held), r.a.train.Actions.Len()
 	for i, m := range s.Models() {
 		mem := r.members[m]
 		row := r.f[mem.lambda][mem.candidate][stop]
 		own := scores[i*outputs*n : (i+1)*outputs*n]
 		for _, h := range r.a.parts[mem.part].held {
-			best := r.a.argmaxColumn(own, n, int(h))
-			row[h] = float32(r.a.train.Cost(int(h), best, r.a.lambdas[mem.lambda]))
+			at := int(r.a.at[h])
+			best := r.a.argmaxColumn(own, n, at)
+			row[at] = float32(r.a.train.Cost(int(h), best, r.a.lambdas[mem.lambda]))
 		}
 	}
 	return false, nil
 }
 
-// argmaxColumn is the best available action of row h in scores [actions, n].
-func (a *auto) argmaxColumn(scores []float32, n, h int) int {
+// argmaxColumn is the best available action of column at in scores [actions, n].
+func (a *auto) argmaxColumn(scores []float32, n, at int) int {
 	best, top := -1, float32(math.Inf(-1))
 	for i := range a.train.Actions.Len() {
-		if v := scores[i*n+h]; a.train.Actions.Available(i) && (best < 0 || v > top) {
+		if v := scores[i*n+at]; a.train.Actions.Available(i) && (best < 0 || v > top) {
 			best, top = i, v
 		}
 	}
@@ -146,7 +158,7 @@ func (r *searchRecorder) Save(models []int) ([]byte, error) {
 		mem := r.members[m]
 		for _, row := range r.f[mem.lambda][mem.candidate] {
 			for _, h := range r.a.parts[mem.part].held {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(row[h]))
+				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(row[r.a.at[h]]))
 			}
 		}
 	}
@@ -161,7 +173,7 @@ func (r *searchRecorder) Load(models []int, b []byte) error {
 				if len(b) < 4 {
 					return fmt.Errorf("saved search is too short")
 				}
-				row[h] = math.Float32frombits(binary.LittleEndian.Uint32(b))
+				row[r.a.at[h]] = math.Float32frombits(binary.LittleEndian.Uint32(b))
 				b = b[4:]
 			}
 		}
