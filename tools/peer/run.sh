@@ -19,11 +19,11 @@ python=${PIPE_PEER_PYTHON:-}
 if [ -z "$python" ]; then
 	venv=$root/third_party/peer
 	python=$venv/bin/python
-	if [ ! -f "$venv/complete" ]; then
+	if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt"; then
 		echo "peer: installing PyTorch into third_party/peer, about 3 GB" >&2
 		python3 -m venv "$venv"
 		"$python" -m pip install --quiet --requirement "$here/requirements.txt"
-		touch "$venv/complete"
+		cp "$here/requirements.txt" "$venv/requirements.txt" # last: it counts only when it is whole
 	fi
 fi
 export PYTHONDONTWRITEBYTECODE=1
