@@ -46,6 +46,14 @@ func (o DecideOptions) Validate() error {
 	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
 }
 
+// OptionError says that an option does not fit the files that it is used with.
+type OptionError struct{ Err error }
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the underlying error.
+func (e *OptionError) Unwrap() error { return e.Err }
+
 // DecideSummary is what a run of Decide did.
 type DecideSummary struct {
 	Format  int              `json:"format"`
@@ -77,7 +85,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	info := decider.Info()
 	mask, err := models.ParseWithout(info.Actions, o.Without)
 	if err != nil {
-		return nil, fmt.Errorf("decide: %w", err)
+		return nil, &OptionError{fmt.Errorf("decide: %w", err)}
 	}
 	if len(o.Without) == 0 {
 		mask = nil // the policy's own decision stands

@@ -160,10 +160,12 @@ func spoolParquet(name string, r io.Reader, dim int) (featureSource, error) {
 // renamed puts name in the place of the temporary file's in an error about data.
 func renamed(err error, name string) error {
 	var data *costs.DataError
-	if errors.As(err, &data) {
-		data.File = name
+	if !errors.As(err, &data) {
+		return err
 	}
-	return err
+	there := *data
+	there.File = name
+	return badFeatures(&there)
 }
 
 // spooled removes the temporary file when its reader closes.

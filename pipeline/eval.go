@@ -43,8 +43,8 @@ func (o EvalOptions) Validate() error {
 		errs = append(errs, err)
 	}
 	for _, l := range o.Lambdas {
-		if !(l >= 0) {
-			errs = append(errs, fmt.Errorf("lambda: %g is negative", l))
+		if !(l >= 0) || Num(l) == nil {
+			errs = append(errs, fmt.Errorf("lambda: %g is not a finite non-negative number", l))
 		}
 	}
 	return errors.Join(errs...)
@@ -71,6 +71,9 @@ func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error
 	}
 	var learned []Learned
 	for _, f := range files {
+		if _, err := readPolicy(f); err != nil {
+			return nil, err
+		}
 		d, err := models.OpenDecider(rt, f)
 		if err != nil {
 			return nil, err

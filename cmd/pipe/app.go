@@ -64,6 +64,9 @@ func newRoot(a *app) *cobra.Command {
 	f.IntVar(&a.gpu, "gpu", 0, "which GPU, with --device cuda")
 	f.IntVar(&a.threads, "threads", 0, "threads of the runtime; 0 is one per core")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if a.threads < 0 || a.gpu < 0 {
+			return usage(c, "--threads %d, --gpu %d: neither may be negative", a.threads, a.gpu)
+		}
 		return oneOf(c, "device", a.device, ort.CPU, ort.CUDA)
 	}
 	root.SuggestionsMinimumDistance = 2

@@ -60,6 +60,7 @@ var codes = []struct {
 }{
 	{exitUsage, is[*usageError]},
 	{exitUsage, is[*pipeline.UnknownError]},
+	{exitUsage, is[*pipeline.OptionError]},
 	{exitNoRuntime, is[*ort.MissingLibraryError]},
 	{exitNoRuntime, is[*ort.LoadError]},
 	{exitNoRuntime, is[*ort.VersionError]},
@@ -123,7 +124,7 @@ func hintFor(err error) string {
 		return h.Hint()
 	case errors.Is(err, syscall.ENOSPC):
 		return "the disk is full: free some space and run the same command again"
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "choose a folder that you can write to, with --out"
 	}
 	return ""

@@ -138,7 +138,8 @@ func sampleTable(actions *costs.Actions, rows int) *costs.Tensor {
 	return t
 }
 
-// TestInterrupted cancels a decision that waits for its input: the program ends with 130 and leaves no file.
+// TestInterrupted cancels a decision that waits for its input, before and after the first row: the program ends with
+// 130 and leaves no file.
 func TestInterrupted(t *testing.T) {
 	if _, _, err := ort.Locate(""); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -146,34 +147,44 @@ func TestInterrupted(t *testing.T) {
 		}
 		t.Skip("needs ONNX Runtime: ", err)
 	}
+	for _, format := range []string{"auto", "csv", "jsonl", "parquet"} {
+		for _, sent := range []string{"", "id,u", "id,u,v\nx,1,2\n"} {
+			t.Run(fmt.Sprintf("%s %q", format, sent), func(t *testing.T) { interrupt(t, format, sent) })
+		}
+	}
+}
+
+func interrupt(t *testing.T, format, sent string) {
 	dir := t.TempDir()
 	if err := writeSamples(dir); err != nil {
 		t.Fatal(err)
 	}
-	in, feed := io.Pipe() // never closed: the read of the second batch waits for ever
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	in, feed := io.Pipe() // never closed: a read of more than was sent waits for ever
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		_, _ = io.WriteString(feed, "id,u,v\nx,1,2\n")
+		_, _ = io.WriteString(feed, sent)
 		cancel()
 	}()
 	out := filepath.Join(dir, "decisions.csv")
 	code := make(chan int, 1)
 	var stderr bytes.Buffer
 	go func() {
-		code <- run(ctx, []string{"decide", "--policy", filepath.Join(dir, "policy.onnx"), "--out", out}, in, io.Discard, &stderr)
+		code <- run(ctx, []string{"decide", "--policy", filepath.Join(dir, "policy.onnx"), "--format", format, "--out", out}, in, io.Discard, &stderr)
 	}()
 	select {
 	case got := <-code:
-		if got != exitInterrupted {
+		if got != exitInterrupted && (format != "jsonl" || got != exitBadData) { // text that is no JSON may come first
 			t.Errorf("exit code %d (%s), want %d", got, stderr.String(), exitInterrupted)
 		}
 	case <-time.After(30 * time.Second):
 		t.Fatal("the program did not end")
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "*decisions.csv*"))
-	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
-	if err != nil || len(left)+len(hidden) != 0 {
-		t.Errorf("left behind: %v %v (%v)", left, hidden, err)
+	for _, pattern := range []string{filepath.Join(dir, "*decisions.csv*"), filepath.Join(dir, ".*"), filepath.Join(temp, "pipe-*")} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) != 0 {
+			t.Errorf("left behind: %v (%v)", left, err)
+		}
 	}
 }
 
@@ -207,6 +218,7 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), errors.New("x"), exitFailure},
 		{t.Context(), fmt.Errorf("a: %w", &usageError{}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &pipeline.UnknownError{}), exitUsage},
+		{t.Context(), fmt.Errorf("a: %w", &pipeline.OptionError{Err: errors.New("x")}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
 		{t.Context(), errors.Join(errors.New("x"), &pipeline.ConfigError{Problems: []string{"y"}}), exitBadData},
 		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
