@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"costs/build":           {"onnx", "onnx/ort", "costs", "featurize", "models"},
 	"pipeline":              {"onnx", "onnx/ort", "costs", "featurize", "models", "costs/build"},
 	"cmd/pipe":              {"onnx", "onnx/ort", "costs", "featurize", "models", "costs/build", "pipeline"},
+	"internal/realdata":     {},
 	"tools/fetch":           {},
 	"tools/verify":          {"onnx", "onnx/ort", "costs", "models"},
 	".":                     {},
@@ -33,8 +34,12 @@ var mayImport = map[string][]string{
 
 // testsMayImport adds what only _test.go files may import.
 var testsMayImport = map[string][]string{
-	"onnx":     {"onnx/internal/conform"},
-	"onnx/ort": {"onnx/internal/conform"},
+	"onnx":        {"onnx/internal/conform", "internal/realdata"},
+	"onnx/ort":    {"onnx/internal/conform"},
+	"costs":       {"internal/realdata"},
+	"costs/build": {"internal/realdata"},
+	"models":      {"internal/realdata"},
+	"pipeline":    {"internal/realdata"},
 }
 
 // ownedBy names the one package that may import a module which holds memory or

@@ -12,27 +12,12 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/realdata"
 )
 
 // moduleRoot is where the go command runs the tests of this package from.
 const moduleRoot = ".."
-
-// dataFolder returns the folder with the real tables, and skips where there is
-// none; in CI it must be there.
-func dataFolder(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PIPE_DATA")
-	if dir == "" {
-		dir = filepath.Join(moduleRoot, "..", "shared", "data")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("real data are missing: %v", err)
-		}
-		t.Skipf("real data are missing: %v", err)
-	}
-	return dir
-}
 
 // loadImport reads one of the configurations that the project comes with.
 func loadImport(t *testing.T, name, data string) ImportConfig {
@@ -52,7 +37,7 @@ func loadImport(t *testing.T, name, data string) ImportConfig {
 
 func importReal(t *testing.T, name string) (*Tensor, ImportReport) {
 	t.Helper()
-	tensor, report, err := Import(context.Background(), loadImport(t, name, dataFolder(t)))
+	tensor, report, err := Import(context.Background(), loadImport(t, name, realdata.Folder(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +138,7 @@ func TestImportMMLUPro(t *testing.T) {
 }
 
 func TestMissingCellsAreCounted(t *testing.T) {
-	c := loadImport(t, "import-mmlu-pro.yaml", dataFolder(t))
+	c := loadImport(t, "import-mmlu-pro.yaml", realdata.Folder(t))
 	c.DropIncomplete = false
 	_, _, err := Import(context.Background(), c)
 	var data *DataError

@@ -11,28 +11,19 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
+	"pipe/internal/realdata"
 )
 
 // realTensor imports one of the outcome tables that the project's own
 // configurations describe. Without the data a test is skipped, except in CI.
 func realTensor(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
-	dir := os.Getenv("PIPE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("real data are missing: %v", err)
-		}
-		t.Skipf("real data are missing: %v", err)
-	}
 	b, err := os.ReadFile(filepath.Join("..", "configs", config))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := costs.DefaultImportConfig()
-	dec := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(b, []byte("${PIPE_DATA}"), []byte(dir))))
+	dec := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(b, []byte("${PIPE_DATA}"), []byte(realdata.Folder(t)))))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/realdata"
 	"pipe/onnx"
 )
 
@@ -21,24 +22,11 @@ func missing(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// dataFolder is the folder of real files that tests read.
-func dataFolder(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PIPE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		missing(t, "no data folder: "+err.Error())
-	}
-	return dir
-}
-
 // Model files that others wrote read, pass the check, and after writing read
 // back to the same bytes.
 func TestRealModels(t *testing.T) {
 	count := 0
-	err := filepath.WalkDir(filepath.Join(dataFolder(t), "models"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(realdata.Folder(t, "models"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".onnx") {
 			return err
 		}

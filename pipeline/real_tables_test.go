@@ -2,11 +2,11 @@ package pipeline
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/realdata"
 	"pipe/models"
 )
 
@@ -14,21 +14,7 @@ import (
 // data are absent; under CI that is a failure.
 func realTable(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
-	dir := os.Getenv("PIPE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "outcomes")); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("needs the real outcome tables: ", err)
-	}
-	t.Setenv("PIPE_DATA", dir)
+	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
 	out := filepath.Join(t.TempDir(), "costs.parquet")
 	if _, err := Import(context.Background(), filepath.Join("..", "configs", config), out); err != nil {
 		t.Fatal(err)

@@ -11,28 +11,9 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/realdata"
 	"pipe/onnx/ort"
 )
-
-// dataFolder returns the folder of the real data.
-func dataFolder(t *testing.T) string {
-	t.Helper()
-	dir := os.Getenv("PIPE_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(dir, "cifar10")); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("real data: %v", err)
-		}
-		t.Skipf("no real data: %v", err)
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
 
 // cifarConfig is configs/cifar10-small.yaml in Go; perLabel limits the images.
 func cifarConfig(data string, perLabel int) Config {
@@ -87,7 +68,7 @@ func openRuntime(t *testing.T) func() (*ort.Runtime, error) {
 // TestCIFARAgreesWithReference compares the whole build with outcomes that
 // another decoder and another runtime language produced.
 func TestCIFARAgreesWithReference(t *testing.T) {
-	data := dataFolder(t)
+	data := filepath.Dir(realdata.Folder(t, "cifar10"))
 	out := filepath.Join(t.TempDir(), "cifar.parquet")
 	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Out: out, Runtime: openRuntime(t)})
 	if err != nil {
@@ -179,7 +160,7 @@ func readReference(t *testing.T, file string) [][]string {
 // TestKilledCIFARBuildsResumeToTheSameBytes kills builds that run the networks
 // on some of the images; tools/kill9.sh does it to the program on all of them.
 func TestKilledCIFARBuildsResumeToTheSameBytes(t *testing.T) {
-	data := dataFolder(t)
+	data := filepath.Dir(realdata.Folder(t, "cifar10"))
 	openRuntime(t)
 	cfg := cifarConfig(data, 24)
 	cfg.Shard = 16
