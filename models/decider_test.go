@@ -153,19 +153,23 @@ func TestDecideRefusesOverflow(t *testing.T) {
 // A NaN that reaches the file by another road must not look like a decision.
 func TestFileMarksNaN(t *testing.T) {
 	rt := testRuntime(t)
-	p := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3)
-	s, err := rt.Session(exportBytes(t, p), rt.SessionOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	in := onnx.Float32s([]int64{1, 2}, []float32{0, float32(math.NaN())})
-	out, err := s.Run(context.Background(), map[string]*onnx.Tensor{FeaturesInput: in})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := out[ActionOutput].Int64s()[0]; got != 4 {
-		t.Errorf("action %d, want 4, one past the last", got)
+	for _, decoder := range []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax} {
+		p := randomPolicy(rand.New(rand.NewPCG(1, 1)), decoder, 2, true)
+		s, err := rt.Session(exportBytes(t, p), rt.SessionOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		x := make([]float32, p.FeatureDim())
+		x[len(x)-1] = float32(math.NaN())
+		in := onnx.Float32s([]int64{1, int64(len(x))}, x)
+		out, err := s.Run(context.Background(), map[string]*onnx.Tensor{FeaturesInput: in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out[ActionOutput].Int64s()[0]; got != int64(p.Actions.Len()) {
+			t.Errorf("%s: action %d, want %d, one past the last", decoder, got, p.Actions.Len())
+		}
 	}
 }
 

@@ -22,7 +22,8 @@ const (
 // The action is the smallest index among the largest scores on every runtime,
 // because it is computed as such and not by ArgMax, whose ties are a matter of
 // the kernel. If a feature is NaN no score equals the largest, and the action
-// is J(K+1), one past the last: wrong input stays visible.
+// is J(K+1), one past the last: wrong input stays visible. A fixed policy does
+// not look at the features.
 func (p *Policy) Export() (*onnx.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("export policy: %w", err)

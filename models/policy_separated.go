@@ -101,7 +101,13 @@ func rankGraph(g *onnx.Graph, router, query *onnx.Value, j, levels int64, larger
 	experts := g.Unsqueeze(rankAxis(g, router, j, larger), 2)                        // batch x J x 1
 	advice := rankAxis(g, g.Reshape(query, 0, j, levels), levels, larger)            // batch x J x levels
 	scores := g.Add(g.Mul(experts, g.Scalar(onnx.Float32, float64(levels))), advice) // batch x J x levels
-	return g.Reshape(scores, 0, j*levels)
+	// Comparisons hide NaN, which must not come out as a decision.
+	return g.Add(g.Reshape(scores, 0, j*levels), g.Add(nanMark(g, router), nanMark(g, query)))
+}
+
+// nanMark is 0 in rows of v (batch x n) whose values are finite, else NaN: batch x 1.
+func nanMark(g *onnx.Graph, v *onnx.Value) *onnx.Value {
+	return g.ReduceSum(g.Sub(v, v), true, 1)
 }
 
 // rankAxis ranks the last axis, which has n entries, by comparing all pairs.
