@@ -2,13 +2,23 @@ package models
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"pipe/onnx"
 )
 
+// surrogates is the registry: a new one is a file and a line here.
+var surrogates = map[string]Surrogate{
+	"comp_sum":          compSum{},
+	"separated":         separated{},
+	"separated_softmax": separatedSoftmax{},
+	"weighted":          weighted{},
+}
+
 // Surrogates are the known training losses, by the name used in settings.
-var Surrogates = []string{"comp_sum", "separated", "separated_softmax", "weighted"}
+var Surrogates = slices.Sorted(maps.Keys(surrogates))
 
 // Surrogate is a training loss over a network's outputs. Its gradient comes
 // from differentiating the graph, so that a new one is a forward expression.
@@ -41,15 +51,8 @@ type Batch struct {
 func (b Batch) Costs(g *onnx.Graph) *onnx.Value { return g.Add(b.Target, b.Fees) }
 
 func newSurrogate(name string) (Surrogate, error) {
-	switch name {
-	case "comp_sum":
-		return compSum{}, nil
-	case "weighted":
-		return weighted{}, nil
-	case "separated":
-		return separated{}, nil
-	case "separated_softmax":
-		return separatedSoftmax{}, nil
+	if s, ok := surrogates[name]; ok {
+		return s, nil
 	}
 	return nil, fmt.Errorf("surrogate: %q, known are %s", name, strings.Join(Surrogates, ", "))
 }

@@ -95,7 +95,7 @@ func (p *surrogateProbe) run(t *testing.T, scores, target []float64) (loss, grad
 // several tau in one graph, against central differences in double precision.
 func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 	taus := []float64{0, 0.3, 0.999, 1, 1.001, 1.5, 2, 3}
-	for _, c := range []struct {
+	cases := []struct {
 		name            string
 		experts, advice int
 		mask            bool
@@ -105,7 +105,10 @@ func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 		{"weighted", 4, 1, false},
 		{"separated", 2, 2, false},
 		{"separated_softmax", 3, 3, false},
-	} {
+	}
+	covered := map[string]bool{}
+	for _, c := range cases {
+		covered[c.name] = true
 		t.Run(fmt.Sprintf("%s_%dx%d", c.name, c.experts, c.advice), func(t *testing.T) {
 			const batch = 4
 			a := c.experts * c.advice
@@ -142,6 +145,11 @@ func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 				}
 			}
 		})
+	}
+	for _, name := range Surrogates {
+		if !covered[name] {
+			t.Errorf("surrogate %s has no case here", name)
+		}
 	}
 }
 
