@@ -72,6 +72,10 @@ func (s AutoSettings) Validate() error {
 	bad(len(s.Grid) > 0, "grid: no candidates")
 	for i, c := range s.Grid {
 		bad(len(c.Hidden) <= 1, "grid: candidate %d has %d hidden layers, at most one is searched", i, len(c.Hidden))
+		bad(len(c.Hidden) == 0 || c.Hidden[0] > 0, "grid: candidate %d: hidden layers of %v", i, c.Hidden)
+		bad(c.Dropout >= 0 && c.Dropout < 1, "grid: candidate %d: dropout %g is outside [0, 1)", i, c.Dropout)
+		bad(c.WeightDecay >= 0 && finite(c.WeightDecay), "grid: candidate %d: weight_decay %g is not a finite non-negative number", i, c.WeightDecay)
+		bad(c.LearningRate > 0 && finite(c.LearningRate), "grid: candidate %d: learning_rate %g is not a finite positive number", i, c.LearningRate)
 		bad(c.Tau >= 0 && c.Tau <= 3, "grid: candidate %d: tau %g is outside [0, 3]", i, c.Tau)
 	}
 	bad(s.Steps > 0, "steps: %d, at least 1 is needed", s.Steps)

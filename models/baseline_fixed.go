@@ -38,7 +38,7 @@ func oracleNoAdvice(in BaselineInput) ([]int, error) {
 func cheapest(in BaselineInput, keep func(k int) bool) ([]int, error) {
 	pairs := in.pairs(func(int, int) int { return 0 }, 1, func(_, k int) bool { return keep(k) })[0]
 	if len(pairs) == 0 {
-		return nil, errNoPair
+		return nil, ErrNoPair
 	}
 	actions := make([]int, len(in.Rows))
 	var row []float64
@@ -54,4 +54,5 @@ func cheapest(in BaselineInput, keep func(k int) bool) ([]int, error) {
 	return actions, nil
 }
 
-var errNoPair = errors.New("no available pair fits")
+// ErrNoPair is wrapped where a baseline has no pair to choose, such as an expert without advice.
+var ErrNoPair = errors.New("no available pair fits")

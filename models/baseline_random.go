@@ -27,7 +27,7 @@ func redrawAdvice(in BaselineInput, what string, chosen []int, method string) ([
 	for m, i := range chosen {
 		j, _ := in.Tensor.Actions.Pair(i)
 		if len(rows[j]) == 0 {
-			return nil, fmt.Errorf("row %d: %s chose an expert without available pairs: %w", m, what, errNoPair)
+			return nil, fmt.Errorf("row %d: %s chose an expert without available pairs: %w", m, what, ErrNoPair)
 		}
 		actions[m] = rows[j][rng.IntN(len(rows[j]))]
 	}
@@ -69,7 +69,7 @@ func randomExpertKeptAdvice(in BaselineInput) ([]int, error) {
 	for m, i := range in.Chosen {
 		_, k := in.Tensor.Actions.Pair(i)
 		if len(levels[k]) == 0 {
-			return nil, fmt.Errorf("row %d: the learned policy chose advice that no expert takes: %w", m, errNoPair)
+			return nil, fmt.Errorf("row %d: the learned policy chose advice that no expert takes: %w", m, ErrNoPair)
 		}
 		actions[m] = levels[k][rng.IntN(len(levels[k]))]
 	}
@@ -89,7 +89,7 @@ func randomPair(in BaselineInput) ([]int, error) {
 func drawPairs(in BaselineInput, method string, keep func(k int) bool) ([]int, error) {
 	pairs := in.pairs(func(int, int) int { return 0 }, 1, func(_, k int) bool { return keep(k) })[0]
 	if len(pairs) == 0 {
-		return nil, errNoPair
+		return nil, ErrNoPair
 	}
 	return drawEach(in.draws(method), pairs, len(in.Rows)), nil
 }

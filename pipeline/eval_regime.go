@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"slices"
 
 	"pipe/costs"
@@ -104,6 +105,9 @@ func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error
 				in.L2D = l2d[s]
 			}
 			actions, err := b.Run(in)
+			if errors.Is(err, models.ErrNoPair) {
+				break // say, an expert without advice where all of them need some
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func (c TrainConfig) Validate() error {
 	bad(c.Recipe == "auto" || c.Recipe == "paper", "recipe: %q, known are auto, paper", c.Recipe)
 	bad(len(c.Lambdas) > 0, "lambdas: none given")
 	for i, l := range c.Lambdas {
-		bad(l >= 0 && l-l == 0, "lambdas: %g is not a finite non-negative number", l)
+		bad(l >= 0 && Num(l) != nil && !math.Signbit(l), "lambdas: %g is not a finite non-negative number", l)
 		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
 	}
 	for i, m := range c.Methods {
@@ -68,11 +69,24 @@ func (c TrainConfig) Validate() error {
 		bad(m != "ours" || c.Recipe != "paper", "methods: %q is what the recipe paper trains anyway", m)
 	}
 	bad(c.Seeds > 0, "seeds: %d, at least 1 is needed", c.Seeds)
-	bad(c.LearningRate > 0 && c.L2DRate > 0, "learning_rate: %g and %g must be positive", c.LearningRate, c.L2DRate)
-	bad(c.WeightDecay >= 0, "weight_decay: %g is negative", c.WeightDecay)
+	bad(c.LearningRate > 0 && Num(c.LearningRate) != nil, "learning_rate: %g is not a finite positive number", c.LearningRate)
+	bad(c.L2DRate > 0 && Num(c.L2DRate) != nil, "l2d_learning_rate: %g is not a finite positive number", c.L2DRate)
+	bad(c.WeightDecay >= 0 && Num(c.WeightDecay) != nil, "weight_decay: %g is not a finite non-negative number", c.WeightDecay)
 	bad(c.Dropout >= 0 && c.Dropout < 1, "dropout: %g is outside [0, 1)", c.Dropout)
 	bad(c.Tau >= 0 && c.Tau <= 3, "tau: %g is outside [0, 3]", c.Tau)
-	return errors.Join(append(errs, c.Network.Validate(), c.Auto.Validate())...)
+	return errors.Join(append(errs, under("network", c.Network.Validate()), under("auto", c.Auto.Validate()))...)
+}
+
+// under puts the name of a section before every problem of its settings.
+func under(section string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var errs []error
+	for _, line := range flattenErrors(err) {
+		errs = append(errs, errors.New(section+"."+line))
+	}
+	return errors.Join(errs...)
 }
 
 // TrainOptions fixes one run of Train.
@@ -103,7 +117,7 @@ type TrainReport struct {
 	Rows     int                 `json:"rows"`
 	Policies []TrainedPolicy     `json:"policies"`
 	Auto     []models.AutoReport `json:"auto,omitempty"`
-	Seconds  float64             `json:"seconds"`
+	Seconds  float64             `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
 }
 
 // TrainedPolicy is one policy file.
@@ -140,6 +154,10 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
 	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)
 	if err != nil {
+		_ = os.Remove(checkpoints) // where there are none yet
+		if errors.Is(err, models.ErrOtherCheckpoint) {
+			err = fmt.Errorf("%w; repeat the command that was interrupted, or remove %q", err, checkpoints)
+		}
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
 	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Auto: reports}
@@ -150,10 +168,10 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 		}
 		r.Policies = append(r.Policies, line)
 	}
-	r.Seconds = time.Since(start).Seconds()
 	if err := WriteFile(filepath.Join(o.Out, "train.json"), r.WriteJSON); err != nil {
 		return nil, err
 	}
+	r.Seconds = time.Since(start).Seconds()
 	return r, os.RemoveAll(checkpoints)
 }
 
@@ -161,6 +179,11 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress Progress) ([]*models.Policy, []models.AutoReport, error) {
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
+	}
+	for _, m := range c.Methods {
+		if err := paperMethods[m].fits(t.Actions); err != nil {
+			return nil, nil, &OptionError{fmt.Errorf("method %s: %w", m, err)}
+		}
 	}
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
 	// The other methods come first: that the actions rule one out should not be

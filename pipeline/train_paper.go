@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"pipe/costs"
 	"pipe/models"
@@ -21,6 +24,32 @@ var paperMethods = map[string]paperMethod{
 	"l2d":               {"comp_sum", "linear", false, false},
 	"separated":         {"separated", "linear", true, true},
 	"separated_softmax": {"separated_softmax", "linear", true, true},
+}
+
+// fits says why the method cannot be trained for some actions, nil if it can.
+func (m paperMethod) fits(a *costs.Actions) error {
+	separated := strings.HasPrefix(m.surrogate, "separated")
+	experts, advice := len(a.Experts), len(a.Advice)
+	switch {
+	case !m.advice && !anyWithoutAdvice(a):
+		return errors.New("it chooses without advice, and no expert is available without")
+	case separated && len(a.Unavailable) > 0:
+		return errors.New("it scores every pair, and some are unavailable")
+	case m.surrogate == "separated" && (experts != 2 || advice != 2):
+		return fmt.Errorf("it is defined for 2 experts and 2 levels of advice, here are %d and %d; separated_softmax takes more", experts, advice)
+	case separated && (experts < 2 || advice < 2):
+		return fmt.Errorf("it needs 2 experts and 2 levels of advice or more, here are %d and %d", experts, advice)
+	}
+	return nil
+}
+
+func anyWithoutAdvice(a *costs.Actions) bool {
+	for j := range a.Experts {
+		if a.Available(a.Index(j, 0)) {
+			return true
+		}
+	}
+	return false
 }
 
 // trainPaper trains one method with fixed settings: a policy per lambda and

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -37,5 +38,78 @@ func TestTrainOptionsNameEveryProblem(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}
+	}
+}
+
+// TestTrainProblemsNameTheirField: settings of sections that share names are told apart.
+func TestTrainProblemsNameTheirField(t *testing.T) {
+	c := DefaultTrainConfig()
+	c.Lambdas = []float64{math.Copysign(0, -1)}
+	c.LearningRate, c.WeightDecay = math.Inf(1), math.NaN()
+	c.Network.Epochs, c.Auto.Seeds = 0, 0
+	c.Auto.Grid = []models.Candidate{{Hidden: []int{0}, Dropout: 2, WeightDecay: math.Inf(1)}}
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{
+		"lambdas: -0 ", "\nlearning_rate: +Inf", "\nweight_decay: NaN", "network.epochs: 0", "auto.seeds: 0",
+		"auto.grid: candidate 0: hidden", "dropout 2", "weight_decay +Inf", "learning_rate 0",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q: %v", want, err)
+		}
+	}
+}
+
+func TestMethodsFitActions(t *testing.T) {
+	actions := func(experts, advice int, missing ...costs.Pair) *costs.Actions {
+		return &costs.Actions{Experts: make([]costs.Expert, experts), Advice: make([]costs.Advice, advice), Unavailable: missing}
+	}
+	for _, c := range []struct {
+		method string
+		a      *costs.Actions
+		want   string // of the error; empty: it fits
+	}{
+		{"l2d", actions(1, 1), ""},
+		{"l2d", actions(2, 2, costs.Pair{Expert: 0}), ""},
+		{"l2d", actions(2, 2, costs.Pair{Expert: 0}, costs.Pair{Expert: 1}), "no expert is available without"},
+		{"ours", actions(1, 2, costs.Pair{}), ""},
+		{"separated", actions(2, 2), ""},
+		{"separated", actions(3, 2), "separated_softmax takes more"},
+		{"separated_softmax", actions(3, 4), ""},
+		{"separated_softmax", actions(1, 2), "2 experts"},
+		{"separated_softmax", actions(3, 4, costs.Pair{Expert: 1, Advice: 1}), "some are unavailable"},
+	} {
+		err := paperMethods[c.method].fits(c.a)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s for %d x %d: %v, want %q", c.method, len(c.a.Experts), len(c.a.Advice), err, c.want)
+		}
+	}
+}
+
+// TestEvalWithoutFreeAdvice: where every expert needs advice, the baselines without it are left out.
+func TestEvalWithoutFreeAdvice(t *testing.T) {
+	rt := openRuntime(t)
+	tensor := syntheticTensor(60, costs.Val, 1, true)
+	a := *tensor.Actions
+	tensor.Actions = &a
+	for j := range a.Experts {
+		a.Unavailable = append(a.Unavailable, costs.Pair{Expert: j})
+		for n := range tensor.Len() {
+			tensor.Loss[n*a.Len()+a.Index(j, 0)] = float32(math.NaN())
+		}
+	}
+	r, err := EvalTensor(t.Context(), rt, tensor, nil, DefaultEvalOptions(), Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		if strings.HasSuffix(row.Method, "no_advice") {
+			t.Errorf("%s is reported with %g", row.Method, row.TrueLossMean)
+		}
+	}
+	if len(r.Rows) == 0 {
+		t.Error("nothing is reported")
 	}
 }
