@@ -187,6 +187,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}
+	r.Notes = e.cautions(split, lambdas)
 	progress.Start(int64(len(lambdas)), "evaluate")
 	for _, l := range lambdas {
 		if err := ctx.Err(); err != nil {
@@ -199,6 +200,21 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	progress.Done()
 	return r, nil
+}
+
+// cautions say what a reader of the report could otherwise miss.
+func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
+	var notes []string
+	if split == costs.Train {
+		notes = append(notes, "These rows were trained on: the figures flatter every learned method, knn included.")
+	}
+	for _, l := range e.learned {
+		note := fmt.Sprintf("Policies trained for lambda %g are left out: a policy is reported at its own lambda.", l.Info.Lambda)
+		if l.Info.Method != "l2d" && !slices.Contains(lambdas, l.Info.Lambda) && !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // regimes are the lambdas of all policies but l2d's, ascending; 1 if there are none.

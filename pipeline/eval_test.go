@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"pipe/costs"
@@ -32,6 +33,15 @@ func evalFixture(t *testing.T) (*costs.Tensor, []Learned) {
 		l2d.Scores = append(l2d.Scores, 0, 0, 0, 0)
 	}
 	return tensor, []Learned{perfect, l2d}
+}
+
+func TestEvalSaysWhatItLeavesOut(t *testing.T) {
+	o := DefaultEvalOptions()
+	o.KNN, o.Split, o.Lambdas = false, "train", []float64{0.5}
+	r, rows := evalRows(t, o)
+	if _, ok := rows["ours"]; ok || len(r.Notes) != 2 || !strings.Contains(r.Notes[1], "lambda 1 are left out") {
+		t.Errorf("notes %q, rows %v", r.Notes, rows)
+	}
 }
 
 func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
