@@ -212,10 +212,11 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 			p.Info["guard"] = reports[i].Guard.JSON()
 			p.Info["settings"] = compact(struct {
 				models.Candidate
-				Epochs int `json:"epochs"`
-				Folds  int `json:"folds"`
-				Seeds  int `json:"seeds"`
-			}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds})
+				Epochs int    `json:"epochs"`
+				Folds  int    `json:"folds"`
+				Seeds  int    `json:"seeds"`
+				Seed   uint64 `json:"seed"` // the first
+			}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds, s.Seed})
 		}
 	} else {
 		o.Save = folder(save, "ours")

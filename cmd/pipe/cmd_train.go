@@ -50,7 +50,7 @@ func trainCommand(a *app) *cobra.Command {
 func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
 	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "cost regimes: one policy for each")
-	f.StringSliceVar(&c.Methods, "methods", c.Methods, "other methods beside the recipe's: l2d, separated, separated_softmax")
+	f.StringSliceVar(&c.Methods, "methods", c.Methods, "other methods beside the recipe's: ours (with auto), l2d, separated, separated_softmax")
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "seeds of the recipe paper and of the other methods")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "the first seed")
 	f.Float64Var(&c.Tau, "tau", c.Tau, "member of the surrogate family, in [0, 3]")
