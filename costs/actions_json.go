@@ -54,7 +54,7 @@ func ParseActions(b []byte) (*Actions, error) {
 		Format *int `json:"format"`
 	}
 	if err := json.Unmarshal(b, &version); err != nil {
-		return nil, fmt.Errorf("parse actions: %w", err)
+		return nil, fmt.Errorf("parse actions: %w", plainJSON(err))
 	}
 	switch {
 	case version.Format == nil:
@@ -69,7 +69,7 @@ func ParseActions(b []byte) (*Actions, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, fmt.Errorf("parse actions: %w", err)
+		return nil, fmt.Errorf("parse actions: %w", plainJSON(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("parse actions: something follows the JSON object")
@@ -82,6 +82,18 @@ func ParseActions(b []byte) (*Actions, error) {
 		return nil, fmt.Errorf("parse actions: %w", err)
 	}
 	return a, nil
+}
+
+// plainJSON says which field has a value of the wrong type, without the names of Go's types.
+func plainJSON(err error) error {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(err, &wrong):
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("a JSON object is expected, not a JSON %s", wrong.Value)
+	}
+	return fmt.Errorf("field %q cannot be a JSON %s", wrong.Field, wrong.Value)
 }
 
 func (in *actionsJSON) actions() (*Actions, error) {

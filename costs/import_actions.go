@@ -57,7 +57,7 @@ func (m *importer) actions() (*Actions, []int, error) {
 	for _, u := range m.config.Unavailable {
 		p := Pair{a.ExpertIndex(u.Expert), a.AdviceIndex(u.Advice)}
 		if p.Expert < 0 || p.Advice < 0 {
-			return nil, nil, fmt.Errorf("unavailable pair %q with %q names no known expert or advice", u.Expert, u.Advice)
+			return nil, nil, &DataError{Msg: fmt.Sprintf("unavailable pair %q with %q names no known expert or advice", u.Expert, u.Advice)}
 		}
 		a.Unavailable = append(a.Unavailable, p)
 	}
@@ -146,7 +146,7 @@ func (m *importer) setFees(a *Actions) error {
 			return err
 		}
 		if err := json.Unmarshal(b, &file); err != nil {
-			return &DataError{File: f.File, Msg: "is no table of fees", Err: err}
+			return &DataError{File: f.File, Msg: "is no table of fees", Err: plainJSON(err)}
 		}
 	}
 	for name := range f.Experts {

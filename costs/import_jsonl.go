@@ -117,7 +117,7 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(line, &object); err != nil {
-		return 0, &DataError{File: t.file, Row: t.line, Err: err}
+		return 0, &DataError{File: t.file, Row: t.line, Err: plainJSON(err)}
 	}
 	if object == nil {
 		return 0, &DataError{File: t.file, Row: t.line, Msg: "is no JSON object"}

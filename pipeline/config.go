@@ -153,9 +153,51 @@ func configProblems(err error) []string {
 		if strings.Contains(msg, "no documents in stream") {
 			msg = "the file is empty"
 		}
-		lines = append(lines, unknownField.ReplaceAllString(msg, `unknown key "$1"`))
+		lines = append(lines, plainType(unknownField.ReplaceAllString(msg, `unknown key "$1"`)))
 	}
 	return lines
+}
+
+// wrongType matches what the YAML library says about a value that does not fit: its tag, the value, Go's type.
+var wrongType = regexp.MustCompile("cannot construct !!(\\w+)(?: `(.*)`)? into (\\S+)$")
+
+// plainType replaces the library's words for a value of the wrong type.
+func plainType(msg string) string {
+	m := wrongType.FindStringSubmatchIndex(msg)
+	if m == nil {
+		return msg
+	}
+	tag, value, kind := msg[m[2]:m[3]], "", msg[m[6]:m[7]]
+	if m[4] >= 0 {
+		value = fmt.Sprintf(" %q", msg[m[4]:m[5]])
+	}
+	found, known := tagsInWords[tag]
+	if !known {
+		found = "a " + tag
+	}
+	return fmt.Sprintf("%s%s%s does not fit: expected %s", msg[:m[0]], found, value, typeInWords(kind))
+}
+
+var tagsInWords = map[string]string{
+	"seq": "a list", "map": "a section", "str": "the text", "int": "the number", "float": "the number", "bool": "the value",
+}
+
+func typeInWords(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "[]"):
+		return "a list"
+	case strings.HasPrefix(kind, "int"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "uint"):
+		return "a whole number from 0"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	case kind == "bool":
+		return "true or false"
+	case kind == "string", kind == "pipeline.Path":
+		return "text"
+	}
+	return "a section with keys"
 }
 
 // flattenErrors returns one line per error of an errors.Join tree.

@@ -72,6 +72,8 @@ func TestConfigReportsEveryProblem(t *testing.T) {
 		{"unknown keys", "name: a\nepoch: 3\nepochs: 1\nratee: 1\n", []string{`line 2: unknown key "epoch"`, `line 4: unknown key "ratee"`}},
 		{"silent narrowing", "epochs: 5.5\n", []string{"line 1:", "5.5"}},
 		{"variables", "name: ${A}\ndata: ${B}/${C}\n", []string{"line 1: variable A is not set", "line 2: variable B is not set", "line 2: variable C is not set"}},
+		{"text for a number", "epochs: many\n", []string{`line 1: the text "many" does not fit: expected a whole number`}},
+		{"list for a section", "[1]\n", []string{"line 1: a list does not fit: expected a section with keys"}},
 		{"repeated key", "epochs: 1\nepochs: 2\n", []string{"line 2:", "already defined"}},
 		{"validation", "name: x\n", []string{"epochs must be positive", "rate must be positive"}},
 		{"empty", "", []string{"the file is empty"}},
