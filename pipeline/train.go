@@ -162,7 +162,7 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 	}
 	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Auto: reports}
 	for _, p := range policies {
-		line, err := writePolicy(ctx, rt, t, o, p, len(policies))
+		line, err := writePolicy(ctx, rt, t, o, p)
 		if err != nil {
 			return nil, err
 		}
@@ -259,7 +259,7 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 }
 
 // writePolicy exports a policy with its validation figure and writes its file.
-func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *models.Policy, total int) (TrainedPolicy, error) {
+func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *models.Policy) (TrainedPolicy, error) {
 	line := TrainedPolicy{Method: p.Method}
 	if p.Method != "l2d" {
 		line.Lambda = Num(p.Lambda)
