@@ -164,11 +164,9 @@ func (p CheckpointPolicy) load(r *run, rec Recorder) error {
 	if c.Key != r.key {
 		return fmt.Errorf("%q: %w", p.path(r.g), ErrOtherCheckpoint)
 	}
-	for _, buf := range r.state[r.front] {
-		n := copy(buf.Bytes(), state)
-		state = state[n:]
+	if err := r.restore(c, state); err != nil {
+		return fmt.Errorf("read checkpoint %q: %w", p.path(r.g), err)
 	}
-	r.step, r.stopped, r.losses, r.partial = c.Step, c.Stopped, c.Losses, c.Partial
 	if rec != nil {
 		return rec.Load(r.g.members, extra)
 	}
@@ -188,7 +186,7 @@ func (r *run) restore(c *Checkpoint, state []byte) error {
 	for _, buf := range r.state[r.front] {
 		state = state[copy(buf.Bytes(), state):]
 	}
-	r.step, r.losses, r.partial = c.Step, c.Losses, c.Partial
+	r.step, r.stopped, r.losses, r.partial = c.Step, c.Stopped, c.Losses, c.Partial
 	return nil
 }
 
