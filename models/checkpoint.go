@@ -36,7 +36,7 @@ const (
 // and V, [S, rows, cols], then the scale), and a SHA-256 of all that.
 type Checkpoint struct {
 	Format   int         `json:"format"`
-	Key      string      `json:"key"`     // digest of data, specs, settings, runtime and device
+	Key      string      `json:"key"`     // digest of data, specs, settings, training graph, runtime and device
 	Group    int         `json:"group"`   // index of the group in its run
 	Step     int         `json:"step"`    // steps taken
 	Steps    int         `json:"steps"`   // of the whole run
@@ -159,7 +159,7 @@ func (p CheckpointPolicy) load(r *run, rec Recorder) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; without it its models start over", err)
 	}
 	if c.Key != r.key {
 		return fmt.Errorf("%q: %w", p.path(r.g), ErrOtherCheckpoint)
@@ -192,8 +192,9 @@ func (r *run) restore(c *Checkpoint, state []byte) error {
 
 // runKey identifies what a group trains on: the same key means that a
 // checkpoint continues to the same bits.
-func runKey(g *group, dataDigest, runtime string) string {
+func runKey(g *group, graph []byte, dataDigest, runtime string) string {
 	h := sha256.New()
+	h.Write(graph)
 	fmt.Fprintln(h, checkpointFormat, dataDigest, runtime)
 	json.NewEncoder(h).Encode(g.settings)
 	json.NewEncoder(h).Encode(g.plan.specs)

@@ -3,6 +3,10 @@ package models
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -32,4 +36,36 @@ func FuzzParseCheckpoint(f *testing.F) {
 			t.Fatalf("head %q and %d bytes parsed as %+v with %d and %d bytes", head, len(rest), c, len(recorder), len(state))
 		}
 	})
+}
+
+// TestUnusableCheckpointIsRefused: damaged, and of another shape under the right key.
+func TestUnusableCheckpointIsRefused(t *testing.T) {
+	p, s := smallProblem(50), smallSettings()
+	o := Options{Runtime: testRuntime(t), Save: CheckpointPolicy{Dir: t.TempDir()}}
+	mustTrain(t, p, smallSpecs(1), s, o)
+	path := filepath.Join(o.Save.Dir, "group-0.ckpt")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, recorder, state, err := parseCheckpoint(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Floats--
+	head, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, b := range map[string][]byte{
+		"damaged; without it its models start over": append(whole[:len(whole)-1:len(whole)-1], whole[len(whole)-1]^1),
+		"state does not fit the models":             sealed(head, append(recorder, state[4:]...)),
+	} {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Train(t.Context(), p, smallSpecs(1), s, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
 }
