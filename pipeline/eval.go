@@ -43,8 +43,8 @@ func (o EvalOptions) Validate() error {
 		errs = append(errs, err)
 	}
 	for _, l := range o.Lambdas {
-		if !(l >= 0) || Num(l) == nil {
-			errs = append(errs, fmt.Errorf("lambda: %g is not a finite non-negative number", l))
+		if !usableLambda(l) {
+			errs = append(errs, fmt.Errorf("lambda: %g is not a number from 0 to %g", l, maxLambda))
 		}
 	}
 	return errors.Join(errs...)

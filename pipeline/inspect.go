@@ -24,8 +24,8 @@ func DefaultInspectOptions() InspectOptions { return InspectOptions{Lambdas: []f
 func (o InspectOptions) Validate() error {
 	var problems []error
 	for _, l := range o.Lambdas {
-		if !(l >= 0) || Num(l) == nil {
-			problems = append(problems, fmt.Errorf("lambda %v must be finite and not negative", l))
+		if !usableLambda(l) {
+			problems = append(problems, fmt.Errorf("lambda %v is not a number from 0 to %g", l, maxLambda))
 		}
 	}
 	return errors.Join(problems...)

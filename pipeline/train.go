@@ -59,7 +59,7 @@ func (c TrainConfig) Validate() error {
 	bad(c.Recipe == "auto" || c.Recipe == "paper", "recipe: %q, known are auto, paper", c.Recipe)
 	bad(len(c.Lambdas) > 0, "lambdas: none given")
 	for i, l := range c.Lambdas {
-		bad(l >= 0 && Num(l) != nil && !math.Signbit(l), "lambdas: %g is not a finite non-negative number", l)
+		bad(usableLambda(l), "lambdas: %g is not a number from 0 to %g", l, maxLambda)
 		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
 	}
 	for i, m := range c.Methods {
@@ -76,6 +76,11 @@ func (c TrainConfig) Validate() error {
 	bad(c.Tau >= 0 && c.Tau <= 3, "tau: %g is outside [0, 3]", c.Tau)
 	return errors.Join(append(errs, under("network", c.Network.Validate()), under("auto", c.Auto.Validate()))...)
 }
+
+// maxLambda is far beyond any fee's worth, and low enough for sums of costs to stay finite.
+const maxLambda = 1e12
+
+func usableLambda(l float64) bool { return l >= 0 && l <= maxLambda && !math.Signbit(l) }
 
 // under puts the name of a section before every problem of its settings.
 func under(section string, err error) error {
