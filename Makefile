@@ -9,6 +9,7 @@ demo: runtime build ## train, evaluate and decide on the synthetic benchmark; le
 	tools/demo.sh
 
 test: runtime ## run all tests, with Python packages as judges where there is Python
+	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m ./...
 
 build: ## build bin/pipe
