@@ -94,14 +94,18 @@ func newRun(g *group, data *trainingData, o Options) (*run, error) {
 		g: g, rt: data.rt, data: data, feed: newFeed(g), inputs: map[int]*callBuffers{},
 		losses: make([][]float64, len(g.members)), partial: make([]float64, len(g.members)),
 	}
-	if data.digest != "" {
-		r.key = runKey(g, data.digest, data.rt.Version()+"/"+data.rt.Device())
-	}
 	model, err := g.plan.trainGraph()
 	if err != nil {
 		return nil, fmt.Errorf("build training graph: %w", err)
 	}
-	if r.session, err = open(r.rt, model); err != nil {
+	graph, err := model.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("build training graph: %w", err)
+	}
+	if data.digest != "" {
+		r.key = runKey(g, graph, data.digest, data.rt.Version()+"/"+data.rt.Device())
+	}
+	if r.session, err = open(r.rt, graph); err != nil {
 		return nil, fmt.Errorf("open training graph: %w", err)
 	}
 	if err := r.initState(); err != nil {
@@ -113,14 +117,10 @@ func newRun(g *group, data *trainingData, o Options) (*run, error) {
 
 // open makes the kind of session that training wants: one thread, because
 // groups run side by side, and no denormals, which moments decay into.
-func open(rt *ort.Runtime, m *onnx.Model) (*ort.Session, error) {
-	b, err := m.Marshal()
-	if err != nil {
-		return nil, err
-	}
+func open(rt *ort.Runtime, graph []byte) (*ort.Session, error) {
 	so := rt.SessionOptions()
 	so.Threads, so.DenormalsAsZero = 1, true
-	return rt.Session(b, so)
+	return rt.Session(graph, so)
 }
 
 // initState draws the parameters, zeroes the moments and sets the scale to 1.

@@ -35,7 +35,11 @@ func (s *Snapshot) Scores(ctx context.Context, features *ort.Buffer) ([]float32,
 		if err != nil {
 			return nil, fmt.Errorf("build score graph: %w", err)
 		}
-		if r.scorer, err = open(r.rt, m); err != nil {
+		graph, err := m.Marshal()
+		if err != nil {
+			return nil, fmt.Errorf("build score graph: %w", err)
+		}
+		if r.scorer, err = open(r.rt, graph); err != nil {
 			return nil, fmt.Errorf("open score graph: %w", err)
 		}
 	}

@@ -47,7 +47,11 @@ func newProbe(t *testing.T, name string, dt onnx.DType, tau []float64, experts, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := open(testRuntime(t), m)
+	graph, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := open(testRuntime(t), graph)
 	if err != nil {
 		t.Fatal(err)
 	}

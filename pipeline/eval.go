@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,26 +70,20 @@ func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error
 	if err != nil {
 		return nil, err
 	}
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
 	var learned []Learned
 	for _, f := range files {
-		if _, err := readPolicy(f); err != nil {
-			return nil, err
-		}
-		d, err := models.OpenDecider(rt, f)
+		l, err := openLearned(ctx, rt, f, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
-		err = d.Info().Matches(t)
-		if err != nil {
-			err = &costs.DataError{Err: err} // to the user, two files that do not go together
-		} else {
-			var l Learned
-			l, err = decideTensor(ctx, d, t)
-			learned = append(learned, l)
-		}
-		if err := errors.Join(err, d.Close()); err != nil {
-			return nil, fmt.Errorf("policy %q: %w", f, err)
-		}
+		learned = append(learned, l)
+	}
+	if err := sameTraining(files, learned); err != nil {
+		return nil, err
 	}
 	r, err := EvalTensor(ctx, rt, t, learned, o, progress)
 	if err != nil {
@@ -121,20 +116,44 @@ func policyFiles(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// Learned is what a policy decides on every row of a tensor.
+// Learned is what a policy decides on the reported rows, in their order.
 type Learned struct {
 	Info   *models.PolicyInfo
 	Action []int     // per row
 	Scores []float32 // rows x actions
 }
 
-// decideTensor runs a policy over a whole tensor in batches.
-func decideTensor(ctx context.Context, d *models.Decider, t *costs.Tensor) (Learned, error) {
+// openLearned reads a policy file that fits t and decides the given rows of t.
+func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
+	if _, err := readPolicy(file); err != nil {
+		return l, err
+	}
+	d, err := models.OpenDecider(rt, file)
+	if err != nil {
+		return l, err
+	}
+	defer func() {
+		if err = errors.Join(err, d.Close()); err != nil {
+			err = fmt.Errorf("policy %q: %w", file, err)
+		}
+	}()
+	if err := d.Info().Matches(t); err != nil {
+		return l, &costs.DataError{Err: err} // to the user, two files that do not go together
+	}
+	return decideRows(ctx, d, t, rows)
+}
+
+// decideRows runs a policy over rows of a tensor in batches.
+func decideRows(ctx context.Context, d *models.Decider, t *costs.Tensor, rows []int) (Learned, error) {
 	l := Learned{Info: d.Info()}
 	const batch = 8192
-	for from := 0; from < t.Len(); from += batch {
-		n := min(batch, t.Len()-from)
-		out, err := d.Decide(ctx, t.Features[from*t.Dim:(from+n)*t.Dim], n)
+	var features []float32
+	for part := range slices.Chunk(rows, batch) {
+		features = features[:0]
+		for _, n := range part {
+			features = append(features, t.Row(n)...)
+		}
+		out, err := d.Decide(ctx, features, len(part))
 		if err != nil {
 			return l, err
 		}
@@ -146,9 +165,9 @@ func decideTensor(ctx context.Context, d *models.Decider, t *costs.Tensor) (Lear
 	return l, nil
 }
 
-// DecideTensor exports a policy, opens the exported file and decides every row:
-// figures are those of the file that is served.
-func DecideTensor(ctx context.Context, rt *ort.Runtime, p *models.Policy, t *costs.Tensor) (Learned, error) {
+// DecideRows exports a policy, opens the exported file and decides the given
+// rows of t: figures are those of the file that is served.
+func DecideRows(ctx context.Context, rt *ort.Runtime, p *models.Policy, t *costs.Tensor, rows []int) (Learned, error) {
 	m, err := p.Export()
 	if err != nil {
 		return Learned{}, err
@@ -158,7 +177,45 @@ func DecideTensor(ctx context.Context, rt *ort.Runtime, p *models.Policy, t *cos
 		return Learned{}, err
 	}
 	defer d.Close()
-	return decideTensor(ctx, d, t)
+	return decideRows(ctx, d, t, rows)
+}
+
+// sameTraining refuses policies that would be taken for seeds of each other
+// although they were trained on other data or with other settings: leftovers
+// of an earlier run in the same folder.
+func sameTraining(files []string, learned []Learned) error {
+	type key struct {
+		method string
+		lambda float64
+	}
+	first := map[key]int{}
+	for i, l := range learned {
+		k := key{l.Info.Method, l.Info.Lambda}
+		j, seen := first[k]
+		if !seen {
+			first[k] = i
+			continue
+		}
+		if trainingOf(l) != trainingOf(learned[j]) {
+			return &costs.DataError{File: files[i], Msg: fmt.Sprintf(
+				"same method (%s) and lambda as %s, but another training: name the policies that belong together, or train into an empty folder",
+				l.Info.Method, filepath.Base(files[j]))}
+		}
+	}
+	return nil
+}
+
+// trainingOf is what seeds of one training share: data and settings. Recipe
+// auto finds its settings anew for every seed.
+func trainingOf(l Learned) string {
+	if l.Info.Recipe == "auto" {
+		return l.Info.Info["training_digest"]
+	}
+	var settings map[string]any
+	if json.Unmarshal([]byte(l.Info.Info["settings"]), &settings) == nil {
+		delete(settings, "seed")
+	}
+	return l.Info.Info["training_digest"] + compact(settings)
 }
 
 // EvalTensor is Eval on a tensor and decisions in memory. Policies of one

@@ -66,11 +66,7 @@ func (e *evaluation) outcomes(lambda float64) ([]outcome, error) {
 			i = len(outs)
 			outs = append(outs, outcome{method: l.Info.Method})
 		}
-		actions := make([]int, len(e.rows))
-		for k, n := range e.rows {
-			actions[k] = l.Action[n]
-		}
-		outs[i].actions = append(outs[i].actions, actions)
+		outs[i].actions = append(outs[i].actions, l.Action)
 		if l.Info.Fixed >= 0 {
 			outs[i].pair = e.t.Actions.Name(l.Info.Fixed)
 		}
@@ -142,18 +138,11 @@ func (e *evaluation) draws(b models.Baseline, chosen, l2d int) int {
 // composite are the actions and scores of the composite policy's seeds on the
 // reported rows.
 func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float32) {
-	a := e.t.Actions.Len()
 	for _, method := range compositeMethods {
 		for _, l := range e.learned {
-			if l.Info.Method != method || l.Info.Lambda != lambda {
-				continue
+			if l.Info.Method == method && l.Info.Lambda == lambda {
+				chosen, scores = append(chosen, l.Action), append(scores, l.Scores)
 			}
-			act, sc := make([]int, len(e.rows)), make([]float32, 0, len(e.rows)*a)
-			for k, n := range e.rows {
-				act[k] = l.Action[n]
-				sc = append(sc, l.Scores[n*a:(n+1)*a]...)
-			}
-			chosen, scores = append(chosen, act), append(scores, sc)
 		}
 		if chosen != nil {
 			return chosen, scores

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -10,16 +11,21 @@ import (
 	"pipe/models"
 )
 
-// evalFixture is a synthetic tensor with a perfect policy and a constant one.
-func evalFixture(t *testing.T) (*costs.Tensor, []Learned) {
+// evalFixture is a synthetic tensor, with the decisions of the perfect policy and
+// of perfect L2D on the rows of a split.
+func evalFixture(t *testing.T, name string) (*costs.Tensor, []Learned) {
 	t.Helper()
+	split, err := costs.ParseSplit(name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tensor := syntheticTensor(400, costs.Train, 1, true)
 	val := syntheticTensor(300, costs.Val, 1, true)
 	tensor.IDs, tensor.Splits = append(tensor.IDs, val.IDs...), append(tensor.Splits, val.Splits...)
 	tensor.Features, tensor.Loss = append(tensor.Features, val.Features...), append(tensor.Loss, val.Loss...)
 	perfect := Learned{Info: &models.PolicyInfo{Method: "ours", Lambda: 1, Fixed: -1}}
 	l2d := Learned{Info: &models.PolicyInfo{Method: "l2d", Fixed: -1}}
-	for n := range tensor.Len() {
+	for _, n := range tensor.Rows(split) {
 		best := syntheticBest[region(tensor.Row(n))]
 		perfect.Action = append(perfect.Action, best)
 		for i := range 4 {
@@ -46,7 +52,7 @@ func TestEvalSaysWhatItLeavesOut(t *testing.T) {
 
 func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
 	t.Helper()
-	tensor, learned := evalFixture(t)
+	tensor, learned := evalFixture(t, o.Split)
 	r, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, Quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -109,10 +115,34 @@ func TestEvalIsDeterministic(t *testing.T) {
 }
 
 func TestEvalOfAnEmptySplitIsAnError(t *testing.T) {
-	tensor, learned := evalFixture(t)
+	tensor, learned := evalFixture(t, "val")
 	o := DefaultEvalOptions()
 	o.Split = "test"
 	if _, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, Quiet); err == nil {
 		t.Fatal("no error")
+	}
+}
+
+func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
+	info := func(digest, settings, recipe string) Learned {
+		return Learned{Info: &models.PolicyInfo{Method: "ours", Recipe: recipe, Lambda: 1, Info: map[string]string{"training_digest": digest, "settings": settings}}}
+	}
+	files := []string{"a.onnx", "b.onnx"}
+	same := []Learned{info("d", `{"epochs":5,"seed":0}`, "paper"), info("d", `{"seed":1,"epochs":5}`, "paper")}
+	if err := sameTraining(files, same); err != nil {
+		t.Errorf("seeds of one training: %v", err)
+	}
+	for name, other := range map[string]Learned{
+		"other data":     info("e", `{"epochs":5,"seed":1}`, "paper"),
+		"other settings": info("d", `{"epochs":6,"seed":1}`, "paper"),
+	} {
+		var bad *costs.DataError
+		if err := sameTraining(files, []Learned{same[0], other}); !errors.As(err, &bad) || bad.File != "b.onnx" {
+			t.Errorf("%s: error is %v", name, err)
+		}
+	}
+	auto := []Learned{info("d", `{"tau":1}`, "auto"), info("d", `{"tau":2}`, "auto")}
+	if err := sameTraining(files, auto); err != nil {
+		t.Errorf("two seeds of auto: %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 	}
 	var learned []Learned
 	for _, p := range policies {
-		l, err := DecideTensor(context.Background(), rt, p, tensor)
+		l, err := DecideRows(context.Background(), rt, p, tensor, tensor.Rows(costs.Val))
 		if err != nil {
 			t.Fatal(err)
 		}

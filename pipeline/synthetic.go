@@ -178,7 +178,7 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p Progr
 		return err
 	}
 	for _, policy := range s.policies {
-		l, err := DecideTensor(ctx, r.rt, policy, r.test)
+		l, err := DecideRows(ctx, r.rt, policy, r.test, r.test.Rows(costs.Test))
 		if err != nil {
 			return err
 		}

@@ -281,15 +281,11 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 		return line, err
 	}
 	if rows := t.Rows(split); len(rows) > 0 {
-		l, err := DecideTensor(ctx, rt, p, t)
+		l, err := DecideRows(ctx, rt, p, t, rows)
 		if err != nil {
 			return line, err
 		}
-		actions := make([]int, len(rows))
-		for k, n := range rows {
-			actions[k] = l.Action[n]
-		}
-		line.TrueLoss = Num(t.TrueLoss(rows, actions, p.Lambda))
+		line.TrueLoss = Num(t.TrueLoss(rows, l.Action, p.Lambda))
 		p.Info["validation"] = compact(map[string]any{"split": o.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
 	}
 	m, err := p.Export()
