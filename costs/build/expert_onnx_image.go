@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/costs"
 	"pipe/featurize"
 )
 
@@ -19,16 +20,19 @@ type imageClassifier struct {
 
 type imageClassifierSettings struct {
 	modelSettings
-	Layout string     `json:"layout"` // nchw or nhwc
-	Mean   [3]float32 `json:"mean"`   // per channel, pixels in 0..1
-	Std    [3]float32 `json:"std"`
-	Size   int        `json:"size"` // side in pixels, for a graph that leaves it open
+	Layout string    `json:"layout"` // nchw or nhwc
+	Mean   []float32 `json:"mean"`   // per channel, pixels in 0..1
+	Std    []float32 `json:"std"`
+	Size   int       `json:"size"` // side in pixels, for a graph that leaves it open
 }
 
 func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Std: [3]float32{1, 1, 1}}
+	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
+	}
+	if len(cfg.Mean) != 3 || len(cfg.Std) != 3 {
+		return nil, fmt.Errorf("mean has %d values and std %d; both need one per channel, 3", len(cfg.Mean), len(cfg.Std))
 	}
 	if cfg.Layout != string(featurize.NCHW) && cfg.Layout != string(featurize.NHWC) {
 		return nil, fmt.Errorf("layout is %q; known are nchw, nhwc", cfg.Layout)
@@ -51,7 +55,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 // imageInput reads the size of the image from the graph's input, or takes the
 // configured one where the graph leaves it open.
 func imageInput(m *rowModel, cfg *imageClassifierSettings) (featurize.ImageInput, error) {
-	in := featurize.ImageInput{Layout: featurize.Layout(cfg.Layout), Mean: cfg.Mean, Std: cfg.Std}
+	in := featurize.ImageInput{Layout: featurize.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std)}
 	if len(m.shape) != 3 {
 		return in, fmt.Errorf("input %q has %d axes beside the batch, an image has 3", m.input, len(m.shape))
 	}
@@ -86,7 +90,7 @@ func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [
 	for i, job := range jobs {
 		in := &batch[job.instance]
 		if err := e.input.Fill(values[i*e.model.width:(i+1)*e.model.width], in.Image, job.view); err != nil {
-			return nil, fmt.Errorf("instance %q: %w", in.ID, err)
+			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", in.ID), Err: err}
 		}
 	}
 	p, err := e.model.probabilities(ctx, values)
@@ -119,7 +123,7 @@ func (e *imageClassifier) collect(batch []Instance, shown [][]Shown) ([]viewJob,
 	index := make(map[viewJob]int)
 	for n := range batch {
 		if batch[n].Image == nil {
-			return nil, nil, fmt.Errorf("instance %q has no image", batch[n].ID)
+			return nil, nil, &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", batch[n].ID)}
 		}
 		for _, level := range shown {
 			if level == nil {

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -271,6 +272,9 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"not a model":  {func(w *world) { w.cfg.Experts[0].Settings["model"] = "images/left/00.png" }, "00.png"},
 		"output":       {func(w *world) { w.cfg.Experts[0].Settings["output"] = "logits" }, `"logits"`},
 		"deviation":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 0, 1} }, "deviation 0"},
+		"two means":    {func(w *world) { w.cfg.Experts[0].Settings["mean"] = []float64{1, 0} }, "mean has 2 values"},
+		"four stds":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 1, 1, 1} }, "std 4"},
+		"fine grid":    {func(w *world) { w.cfg.Features = []Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "do not fill a grid"},
 		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" is not among them`},
 		"pictures": {func(w *world) {
 			writePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))
@@ -287,6 +291,11 @@ func TestModelsThatDoNotFit(t *testing.T) {
 			_, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
+			}
+			var data *costs.DataError
+			var part *PartError
+			if !errors.As(err, &data) && !errors.As(err, &part) {
+				t.Errorf("%v is no error about the input", err)
 			}
 			if _, err := os.Stat(w.out()); err == nil {
 				t.Error("an output is left")

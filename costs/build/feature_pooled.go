@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"pipe/costs"
 	"pipe/featurize"
 )
 
@@ -35,10 +36,10 @@ func (f pooled) Encode(_ context.Context, dst []float32, b *Batch) error {
 	for n := range b.Instances {
 		in := &b.Instances[n]
 		if in.Image == nil {
-			return fmt.Errorf("instance %q has no image to pool", in.ID)
+			return &costs.DataError{Msg: fmt.Sprintf("instance %q has no image to pool", in.ID)}
 		}
 		if err := featurize.PoolRGB(dst[n*f.Dim():], in.Image, f.grid); err != nil {
-			return fmt.Errorf("instance %q: %w", in.ID, err)
+			return &costs.DataError{Msg: fmt.Sprintf("instance %q", in.ID), Err: err}
 		}
 	}
 	return nil
