@@ -103,7 +103,7 @@ func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []strin
 
 var (
 	pathType     = reflect.TypeFor[Path]()
-	unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+	unknownField = regexp.MustCompile(`field (\S+) not found in type .*`)
 	yamlPosition = regexp.MustCompile(`^go-yaml load error in .*? at L(\d+)[^:]*: `)
 )
 

@@ -34,15 +34,25 @@ func DefaultSynthetic() SyntheticConfig {
 	}
 }
 
+// syntheticFile is the configuration file of the benchmark.
+type syntheticFile struct {
+	Synthetic SyntheticConfig `yaml:"synthetic"`
+}
+
+func (f *syntheticFile) Validate() error { return f.Synthetic.Validate() }
+
 // Validate reports every problem at once.
 func (c *SyntheticConfig) Validate() error {
 	var errs []error
 	if len(c.Sizes) == 0 || slices.Min(c.Sizes) < 1 || !slices.IsSorted(c.Sizes) {
 		errs = append(errs, fmt.Errorf("sizes: %v, ascending positive numbers are needed", c.Sizes))
 	}
-	for name, v := range map[string]int{"seeds": c.Seeds, "test": c.Test, "map": c.Map} {
-		if v < 1 {
-			errs = append(errs, fmt.Errorf("%s: %d, at least 1 is needed", name, v))
+	for _, s := range []struct {
+		name  string
+		value int
+	}{{"seeds", c.Seeds}, {"test", c.Test}, {"map", c.Map}} {
+		if s.value < 1 {
+			errs = append(errs, fmt.Errorf("%s: %d, at least 1 is needed", s.name, s.value))
 		}
 	}
 	if !(c.LearningRate > 0) {
@@ -51,7 +61,7 @@ func (c *SyntheticConfig) Validate() error {
 	if !(c.Tau >= 0 && c.Tau <= 3) {
 		errs = append(errs, fmt.Errorf("tau: %g is outside [0, 3]", c.Tau))
 	}
-	return errors.Join(append(errs, c.Network.Validate())...)
+	return errors.Join(append(errs, under("network", c.Network.Validate()))...)
 }
 
 func init() {
@@ -87,13 +97,11 @@ type syntheticResult struct {
 func runSynthetic(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
 	c := DefaultSynthetic()
 	if o.Config != "" {
-		var file struct {
-			Synthetic *SyntheticConfig `yaml:"synthetic"`
-		}
-		file.Synthetic = &c
+		file := syntheticFile{Synthetic: c}
 		if err := LoadConfig(o.Config, &file); err != nil {
 			return nil, err
 		}
+		c = file.Synthetic
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err
