@@ -167,6 +167,17 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 	return nil
 }
 
+// RowError says which of the rows of one call cannot be decided on.
+type RowError struct {
+	Row int // from 0
+	Err error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Err) }
+
+// Unwrap returns the underlying error.
+func (e *RowError) Unwrap() error { return e.Err }
+
 // check refuses decisions that the metadata of the file cannot name: features
 // so large that the scores overflow, or a file that somebody else wrote.
 func (d *Decider) check(b *batchBuffers) error {
@@ -174,8 +185,8 @@ func (d *Decider) check(b *batchBuffers) error {
 	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
 	for n, i := range b.ints(d.order[0]) {
 		if i < 0 || i >= int64(d.info.Actions.Len()) || expert[n] != i/levels || advice[n] != i%levels {
-			return fmt.Errorf("row %d: the policy answers action %d (expert %d, advice %d), which its %d actions do not have: features out of range, or a damaged file",
-				n, i, expert[n], advice[n], d.info.Actions.Len())
+			return &RowError{n, fmt.Errorf("the policy answers action %d (expert %d, advice %d), which its %d actions do not have: features out of range, or a damaged file",
+				i, expert[n], advice[n], d.info.Actions.Len())}
 		}
 	}
 	return nil
@@ -266,7 +277,7 @@ func (d *Decisions) Masked(available []bool) error {
 			}
 		}
 		if at < 0 {
-			return fmt.Errorf("row %d: no action remains that the policy may choose", n)
+			return &RowError{n, errors.New("no action remains that the policy may choose")}
 		}
 		chosen[n] = int64(at)
 	}

@@ -84,6 +84,9 @@ func readPolicy(path string) (*onnx.Model, *PolicyInfo, error) {
 		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)
 	}
 	info, err := ParsePolicy(m)
+	if err == nil {
+		err = m.Check()
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)
 	}

@@ -74,10 +74,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 		return nil, err
 	}
 	begin := time.Now()
-	if _, err := readPolicy(o.Policy); err != nil {
-		return nil, err
-	}
-	decider, err := models.OpenDecider(rt, o.Policy)
+	decider, err := openPolicy(rt, o.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +233,10 @@ func (s *stream) decide(ctx context.Context, j *job) {
 	j.decisions, j.err = s.decider.Decide(ctx, j.batch.features, len(j.batch.ids))
 	if j.err == nil && s.mask != nil {
 		j.err = j.decisions.Masked(s.mask)
+	}
+	var row *models.RowError
+	if errors.As(j.err, &row) {
+		j.err = &costs.DataError{Msg: fmt.Sprintf("decide: id %q", j.batch.ids[row.Row]), Err: row.Err}
 	}
 }
 

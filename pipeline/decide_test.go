@@ -19,6 +19,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -242,6 +243,44 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 				t.Errorf("left behind: %v", entries)
 			}
 		})
+	}
+}
+
+// TestDecideNamesTheRow: an l2d policy has nothing left where advice must be bought.
+func TestDecideNamesTheRow(t *testing.T) {
+	rt := openRuntime(t)
+	p := randomPolicy(2, 3)
+	p.Method, p.Decoder = "l2d", models.DecoderL2D
+	o := DefaultDecideOptions()
+	o.Policy, o.InFormat, o.Without = exportPolicy(t, p), "csv", []string{"advice=none"}
+	_, err := Decide(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, Quiet)
+	var data *costs.DataError
+	if !errors.As(err, &data) || !strings.Contains(err.Error(), `id "first": no action remains`) {
+		t.Errorf("error %v, want one that names the row", err)
+	}
+}
+
+// TestDamagedPolicyIsBadData: the metadata are whole, the graph is not.
+func TestDamagedPolicyIsBadData(t *testing.T) {
+	rt := openRuntime(t)
+	unknown := "Frobnicate"
+	for name, damage := range map[string]func(m *onnx.Model){
+		"dangling edge":    func(m *onnx.Model) { m.Proto.Graph.Node[1].Input[0] = "nowhere" },
+		"unknown operator": func(m *onnx.Model) { m.Proto.Graph.Node[0].OpType = &unknown },
+	} {
+		m, err := randomPolicy(2, 3).Export()
+		if err != nil {
+			t.Fatal(err)
+		}
+		damage(m)
+		path := filepath.Join(t.TempDir(), "policy.onnx")
+		if err := m.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+		var data *costs.DataError
+		if _, err := openPolicy(rt, path); !errors.As(err, &data) {
+			t.Errorf("%s: error %v, want one about the file", name, err)
+		}
 	}
 }
 

@@ -125,10 +125,7 @@ type Learned struct {
 
 // openLearned reads a policy file that fits t and decides the given rows of t.
 func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
-	if _, err := readPolicy(file); err != nil {
-		return l, err
-	}
-	d, err := models.OpenDecider(rt, file)
+	d, err := openPolicy(rt, file)
 	if err != nil {
 		return l, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/onnx/ort"
 )
 
 // PolicyExplanation tells what a policy file says about itself.
@@ -72,6 +73,18 @@ func readPolicy(path string) (*models.PolicyInfo, error) {
 		err = &costs.DataError{Err: err}
 	}
 	return info, err
+}
+
+// openPolicy opens a policy for decisions. A graph that the runtime refuses is bad data, like a file that cannot be read.
+func openPolicy(rt *ort.Runtime, path string) (*models.Decider, error) {
+	if _, err := readPolicy(path); err != nil {
+		return nil, err
+	}
+	d, err := models.OpenDecider(rt, path)
+	if err != nil {
+		return nil, &costs.DataError{Err: err}
+	}
+	return d, nil
 }
 
 // asJSON keeps a value that is JSON and quotes one that is text.
