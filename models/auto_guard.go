@@ -57,42 +57,64 @@ type task struct {
 
 // fit trains every task with all seeds and returns the members of each.
 func (a *auto) fit(ctx context.Context, name string, tasks []task) ([][]MLP, error) {
+	total := 0
+	for _, t := range tasks {
+		total += a.s.Seeds * a.steps(len(a.rowsOf(t)), a.stops[t.choice.stop])
+	}
+	a.announce(name, total)
 	out := make([][]MLP, len(tasks))
-	// Models of one architecture that stop together advance together; the
-	// schedule stays that of the full run, as in the search.
-	type key struct {
-		arch string
-		stop int
-	}
-	var order []key
-	byKey := map[key][]int{}
-	for i, t := range tasks {
-		k := key{fmt.Sprint(a.s.Grid[t.choice.candidate].Hidden), t.choice.stop}
-		if byKey[k] == nil {
-			order = append(order, k)
-		}
-		byKey[k] = append(byKey[k], i)
-	}
-	for n, k := range order {
+	for n, together := range a.lockstep(tasks) {
 		var specs []Spec
-		for _, i := range byKey[k] {
+		for _, i := range together {
 			for seed := range a.s.Seeds {
-				specs = append(specs, a.spec(a.s.Grid[tasks[i].choice.candidate], tasks[i].lambda, uint64(seed), tasks[i].rows))
+				specs = append(specs, a.spec(a.candidate(tasks[i]), tasks[i].lambda, uint64(seed), tasks[i].rows))
 			}
 		}
+		first := tasks[together[0]]
 		o := a.stage(fmt.Sprintf("%s-%d", name, n))
-		o.Every, o.Record = a.stops[k.stop], stopThere{}
-		trained, err := Train(ctx, a.problem, specs, a.settingsOf(a.s.Grid[tasks[byKey[k][0]].choice.candidate]), o)
+		o.Every, o.Record = a.stops[first.choice.stop], stopThere{}
+		trained, err := Train(ctx, a.problem, specs, a.settingsOf(a.candidate(first)), o)
 		if err != nil {
 			return nil, err
 		}
-		for m, i := range byKey[k] {
+		for m, i := range together {
 			for seed := range a.s.Seeds {
 				out[i] = append(out[i], trained[m*a.s.Seeds+seed].Network)
 			}
 		}
 	}
 	return out, nil
+}
+
+// lockstep groups tasks that can advance together: one architecture, one stop.
+// The schedule stays that of the full run, as in the search.
+func (a *auto) lockstep(tasks []task) [][]int {
+	type key struct {
+		arch string
+		stop int
+	}
+	var groups [][]int
+	at := map[key]int{}
+	for i, t := range tasks {
+		k := key{fmt.Sprint(a.candidate(t).Hidden), t.choice.stop}
+		g, seen := at[k]
+		if !seen {
+			g = len(groups)
+			at[k] = g
+			groups = append(groups, nil)
+		}
+		groups[g] = append(groups[g], i)
+	}
+	return groups
+}
+
+func (a *auto) candidate(t task) Candidate { return a.s.Grid[t.choice.candidate] }
+
+func (a *auto) rowsOf(t task) []int32 {
+	if t.rows == nil {
+		return allRows(a.train.Len())
+	}
+	return t.rows
 }
 
 // stopThere ends training at its first record.

@@ -36,6 +36,11 @@ func (a *auto) search(ctx context.Context) (found, error) {
 		return nil, err
 	}
 	defer features.Close()
+	total := 0
+	for _, p := range a.parts {
+		total += len(a.lambdas) * len(a.s.Grid) * a.steps(len(p.fit), a.settings.Epochs)
+	}
+	a.announce("search", total)
 	for i, arch := range a.architectures() {
 		rec := &searchRecorder{a: a, f: f, features: features}
 		var specs []Spec
@@ -54,6 +59,17 @@ func (a *auto) search(ctx context.Context) (found, error) {
 		}
 	}
 	return f, nil
+}
+
+// steps are the optimiser steps of a model over a number of rows.
+func (a *auto) steps(rows, epochs int) int {
+	return (rows + a.settings.Batch - 1) / a.settings.Batch * epochs
+}
+
+func (a *auto) announce(stage string, steps int) {
+	if a.o.Stage != nil {
+		a.o.Stage(stage, steps)
+	}
 }
 
 // stage are the options of one training run inside the recipe, with its own

@@ -3,7 +3,9 @@ package models
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,7 +140,7 @@ func parseInfo(meta map[string]string) (*PolicyInfo, error) {
 		return nil, fmt.Errorf("policy format %d is newer than %d, the newest this version reads", info.Format, PolicyFormat)
 	}
 	info.Method, info.Recipe = r.text("method"), r.text("recipe")
-	info.Decoder = Decoder(r.text("decoder"))
+	info.Decoder = r.decoder()
 	info.Lambda, info.Tau = r.number("lambda"), r.number("tau")
 	info.Dim = r.integer("dim", 1, math.MaxInt32)
 	info.Members = r.integer("members", 0, math.MaxInt32)
@@ -171,6 +173,14 @@ func (r *metaReader) text(key string) string {
 		r.err = fmt.Errorf("metadata has no %s%s", keyPrefix, key)
 	}
 	return v
+}
+
+func (r *metaReader) decoder() Decoder {
+	d := Decoder(r.text("decoder"))
+	if _, known := decoders[d]; !known && r.err == nil {
+		r.err = fmt.Errorf("metadata %sdecoder is %q, known are %s", keyPrefix, d, quoted(slices.Sorted(maps.Keys(decoders)), func(d Decoder) string { return string(d) }))
+	}
+	return d
 }
 
 func (r *metaReader) integer(key string, low, high int) int {

@@ -345,3 +345,17 @@ func BenchmarkReferenceDecide(b *testing.B) {
 		p.Decide(x)
 	}
 }
+
+func TestUnknownDecoderIsRefused(t *testing.T) {
+	p := randomPolicy(rand.New(rand.NewPCG(1, 1)), DecoderComposite, 1, false)
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := m.Metadata()
+	meta["pipe.decoder"] = "oracle"
+	m.SetMetadata(meta)
+	if _, err := ParsePolicy(m); err == nil || !strings.Contains(err.Error(), `"separated_softmax"`) {
+		t.Fatalf("error is %v", err)
+	}
+}

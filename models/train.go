@@ -12,10 +12,13 @@ import (
 // Options are what a training run touches outside the mathematics.
 type Options struct {
 	Runtime  *ort.Runtime
-	Every    int              // epochs between calls of Record; 0: only after the last epoch
-	Record   Recorder         // may be nil
-	Progress func(steps int)  // model-steps done since the last call; may be nil
-	Save     CheckpointPolicy // zero: no checkpoints
+	Every    int             // epochs between calls of Record; 0: only after the last epoch
+	Record   Recorder        // may be nil
+	Progress func(steps int) // model-steps done since the last call; may be nil
+	// Stage announces a stage of a recipe and its model-steps; may be nil. Train
+	// itself has one stage and announces nothing.
+	Stage func(name string, steps int)
+	Save  CheckpointPolicy // zero: no checkpoints
 }
 
 // Recorder watches groups of models in training. Calls for different groups

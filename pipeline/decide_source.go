@@ -3,6 +3,7 @@ package pipeline
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func formatOf(path string) string {
 	if isFolder(path) {
 		return formatParquet
 	}
-	switch strings.ToLower(filepath.Ext(path)) {
+	switch strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))) {
 	case ".parquet", ".pq":
 		return formatParquet
 	case ".csv":
@@ -83,9 +84,18 @@ func formatOf(path string) string {
 	return formatAuto
 }
 
-// openStream opens rows that arrive from the front. Parquet starts at the end, so it is first put into a file.
+// openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
+// a file.
 func openStream(name, format string, in io.ReadCloser, dim int) (featureSource, error) {
 	r := bufio.NewReaderSize(in, 1<<20)
+	if head, _ := r.Peek(2); string(head) == "\x1f\x8b" {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			in.Close()
+			return nil, &costs.DataError{File: name, Err: err}
+		}
+		r = bufio.NewReaderSize(z, 1<<20)
+	}
 	skipMark(r)
 	if format == formatAuto {
 		format = sniff(r)

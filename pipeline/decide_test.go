@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -343,5 +345,40 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 			b.ReportMetric(float64(m.Sys)/(1<<20), "MiB-sys")
 		})
+	}
+}
+
+func TestDecideReadsGzippedRows(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"rows.csv.gz":   "id,a,b\nx,1,2\ny,3,4\n",
+		"rows.jsonl.gz": `{"id":"x","features":[1,2]}` + "\n" + `{"id":"y","features":[3,4]}` + "\n",
+	} {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		if _, err := z.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := z.Close(); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, name)
+		for _, cut := range []int{0, 9} {
+			if err := os.WriteFile(path, b.Bytes()[:b.Len()-cut], 0o600); err != nil {
+				t.Fatal(err)
+			}
+			src, err := openFeatures(context.Background(), path, formatAuto, nil, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			batch, err := src.next()
+			src.close()
+			if cut == 0 && (err != nil || !slices.Equal(batch.features, []float32{1, 2, 3, 4})) {
+				t.Errorf("%s: %+v, %v", name, batch, err)
+			}
+			if cut > 0 && err == nil {
+				t.Errorf("%s cut short reads as complete", name)
+			}
+		}
 	}
 }

@@ -205,8 +205,8 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	var policies []*models.Policy
 	var reports []models.AutoReport
 	if c.Recipe == "auto" {
-		progress.Start(-1, "train auto")
 		o.Save = folder(save, "auto")
+		o.Stage = func(stage string, steps int) { progress.Start(int64(steps), "train auto: "+stage) }
 		s := c.Auto
 		s.Seed = c.Seed
 		var err error
