@@ -257,10 +257,14 @@ func (m *importer) instanceTexts(set *columnSet, label, split string) func(n int
 				return err
 			}
 		}
-		if s >= 0 {
-			return splits.set(n, cells[s])
+		if s < 0 {
+			return nil
 		}
-		return nil
+		if err := splits.set(n, cells[s]); err != nil {
+			return err
+		}
+		_, err := m.splitOf(cells[s].str())
+		return err
 	}
 }
 

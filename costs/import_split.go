@@ -20,15 +20,24 @@ func (m *importer) splitRows(t *Tensor, keep []int) ([]Split, error) {
 	}
 	splits := make([]Split, len(keep))
 	for i, name := range m.splits.pick(keep) {
-		if to, ok := rule.Names[name]; ok {
-			name = to
-		}
 		var err error
-		if splits[i], err = ParseSplit(name); err != nil {
-			return nil, &DataError{Column: m.splits.name, Msg: fmt.Sprintf("instance %s: %v; split.names can map it", quoted(t.IDs[i]), err)}
+		if splits[i], err = m.splitOf(name); err != nil {
+			return nil, err
 		}
 	}
 	return splits, nil
+}
+
+// splitOf reads a word of the split column.
+func (m *importer) splitOf(name string) (Split, error) {
+	if to, ok := m.config.Split.Names[name]; ok {
+		name = to
+	}
+	s, err := ParseSplit(name)
+	if err != nil {
+		return 0, &DataError{Column: m.splits.name, Msg: fmt.Sprintf("%v; split.names can map it", err)}
+	}
+	return s, nil
 }
 
 // DrawSplits draws the splits of n instances: the share val goes to validation,

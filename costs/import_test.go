@@ -303,7 +303,7 @@ func TestImportRefuses(t *testing.T) {
 		{"feature is text", "a,1,0.5", "a,one,0.5", 2, "f0", "no number"},
 		{"feature row twice", "c,3,2.5", "a,3,2.5", 4, "id", "already"},
 		{"no label", "red,héllo,cat", "red,héllo,", 2, "truth", "is missing"},
-		{"unknown split", "cat,train", "cat,training", 0, "part", "split.names can map it"},
+		{"unknown split", "cat,train", "cat,training", 2, "part", "split.names can map it"},
 		{"nothing", longCSV, "", 0, "", "is empty"},
 		{"only a header", longCSV[strings.Index(longCSV, "\n"):], "", 0, "", "has no rows"},
 	} {
