@@ -32,6 +32,11 @@ type Pair struct {
 	Expert, Advice int
 }
 
+// FeatureDigest is the key in Actions.Digests of what made the features: the
+// names of the columns, the encoder. Where a policy and a tensor both have it,
+// it must agree. It does not depend on the instances.
+const FeatureDigest = "features"
+
 // FeatureSource tells where the features come from.
 type FeatureSource struct {
 	Name string `json:"name" yaml:"name"` // an encoder, a table; free text
@@ -45,7 +50,7 @@ type Actions struct {
 	Advice      []Advice
 	Unavailable []Pair            // pairs that do not exist; their losses are NaN
 	Features    FeatureSource     // what the features of the instances are
-	Digests     map[string]string // name of an input -> digest, provenance only
+	Digests     map[string]string // name of an input -> digest; all but [FeatureDigest] are provenance only
 }
 
 // Len returns the number of actions, J*(K+1), unavailable ones included.

@@ -127,8 +127,11 @@ func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor,
 		return nil, err
 	}
 	t.Meta = map[string]string{"pipe.feature_names": string(names)}
-	actions.Digests, err = m.digests()
-	return t, err
+	if actions.Digests, err = m.digests(); err != nil {
+		return nil, err
+	}
+	actions.Digests[FeatureDigest] = fmt.Sprintf("sha256:%x", sha256.Sum256(names))
+	return t, nil
 }
 
 func (m *importer) featureName() string {

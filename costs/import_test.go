@@ -427,3 +427,23 @@ func TestImportOneWideTable(t *testing.T) {
 		t.Errorf("got %v %v %v", got.Features, got.Loss, got.Splits)
 	}
 }
+
+// TestFeatureDigestIsOfColumnsNotOfRows: a policy trained on one table fits
+// another with the same feature columns, and no table with others.
+func TestFeatureDigestIsOfColumnsNotOfRows(t *testing.T) {
+	digest := func(outcomes, features string, columns ...string) string {
+		c := smallImport(t, outcomes, features)
+		c.Features[0].Columns = columns
+		got, _, err := Import(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Actions.Digests[FeatureDigest]
+	}
+	a := digest(longCSV, featureCSV, "f*")
+	b := digest(longCSV, strings.Replace(featureCSV, "0.5", "0.75", 1), "f*")
+	c := digest(longCSV, featureCSV, "f0")
+	if a == "" || a != b || a == c {
+		t.Errorf("digests %q, with another value %q, with other columns %q", a, b, c)
+	}
+}

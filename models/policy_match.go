@@ -6,11 +6,6 @@ import (
 	"pipe/costs"
 )
 
-// FeatureDigest is the key in Actions.Digests under which a tensor or a policy
-// records the digest of what made its features (an encoder, a column list with
-// its scaling). Where both sides have it, it must agree.
-const FeatureDigest = "features"
-
 // Matches reports whether the policy can be applied to the rows of t: the same
 // experts and advice in the same order, the same missing pairs, features of the
 // same width from the same source, and the same feature digest where both are
@@ -27,7 +22,7 @@ func (info *PolicyInfo) Matches(t *costs.Tensor) error {
 	if mine != "" && theirs != "" && mine != theirs {
 		return fmt.Errorf("policy was trained on features %q, the tensor has %q", mine, theirs)
 	}
-	mine, theirs = info.Actions.Digests[FeatureDigest], t.Actions.Digests[FeatureDigest]
+	mine, theirs = info.Actions.Digests[costs.FeatureDigest], t.Actions.Digests[costs.FeatureDigest]
 	if mine != "" && theirs != "" && mine != theirs {
 		return fmt.Errorf("policy was trained on features with digest %s, the tensor's have %s", mine, theirs)
 	}

@@ -306,7 +306,7 @@ func TestMatches(t *testing.T) {
 	tensor := tensorOf(actionsOf([]float64{0, 1}, []float64{0, 1}), make([]float32, 4))
 	tensor.Dim = 2
 	tensor.Actions.Features.Name = "encoder"
-	tensor.Actions.Digests = map[string]string{FeatureDigest: "d1", "rows": "r1"}
+	tensor.Actions.Digests = map[string]string{costs.FeatureDigest: "d1", "rows": "r1"}
 	for name, c := range map[string]struct {
 		change func(p *Policy)
 		want   string
@@ -322,12 +322,12 @@ func TestMatches(t *testing.T) {
 		}, "expert 0"},
 		"dimension": {func(p *Policy) { p.Dim = 3 }, "3 features"},
 		"source":    {func(p *Policy) { p.Actions.Features.Name = "table" }, `"table"`},
-		"digest":    {func(p *Policy) { p.Actions.Digests[FeatureDigest] = "d2" }, "d2"},
+		"digest":    {func(p *Policy) { p.Actions.Digests[costs.FeatureDigest] = "d2" }, "d2"},
 	} {
 		p := biasPolicy(DecoderComposite, 2, 2, 0, 0, 0, 0)
 		p.Actions = actionsOf([]float64{0, 1}, []float64{0, 1})
 		p.Actions.Features.Name = "encoder"
-		p.Actions.Digests = map[string]string{FeatureDigest: "d1", "rows": "r1"}
+		p.Actions.Digests = map[string]string{costs.FeatureDigest: "d1", "rows": "r1"}
 		c.change(p)
 		switch err := p.Matches(tensor); {
 		case c.want == "" && err != nil:

@@ -11,6 +11,12 @@ type Feature interface {
 	Encode(ctx context.Context, dst []float32, b *Batch) error
 }
 
+// Derived is implemented by a Feature that another part computes: From returns
+// that part's name, whose models then identify the features too.
+type Derived interface {
+	From() string
+}
+
 // Batch is a group of instances with the answers that were given for them.
 type Batch struct {
 	Instances []Instance

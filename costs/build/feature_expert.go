@@ -37,6 +37,9 @@ func newExpertProbabilities(_ context.Context, s *Setup, settings map[string]any
 
 func (f *expertProbabilities) Name() string { return "expert " + f.name }
 
+// From names the expert.
+func (f *expertProbabilities) From() string { return expertPart(f.name) }
+
 // Dim returns the number of labels of the expert.
 func (f *expertProbabilities) Dim() int { return f.dim }
 

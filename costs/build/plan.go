@@ -146,7 +146,7 @@ func (p *plan) makeAdvice(_ context.Context, s *Setup) error {
 
 func (p *plan) makeExperts(ctx context.Context, s *Setup) error {
 	for j, c := range p.cfg.Experts {
-		s.part, s.expert, s.unavailable = fmt.Sprintf("expert %q", c.Name), c.Name, c.Unavailable
+		s.part, s.expert, s.unavailable = expertPart(c.Name), c.Name, c.Unavailable
 		create, err := lookup(expertKinds, c.Kind)
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (p *plan) makeExperts(ctx context.Context, s *Setup) error {
 func (p *plan) makeFeatures(ctx context.Context, s *Setup) error {
 	var names []string
 	for i, c := range p.cfg.Features {
-		s.part = fmt.Sprintf("features[%d] %s", i, c.Kind)
+		s.part = p.featurePart(i)
 		create, err := lookup(featureKinds, c.Kind)
 		if err != nil {
 			return err
@@ -235,6 +235,35 @@ func (p *plan) describe() {
 		}
 	}
 	p.actions.Digests["settings"] = "sha256:" + hex.EncodeToString(settings.Sum(nil))
+	p.actions.Digests[costs.FeatureDigest] = p.featureDigest()
+}
+
+// expertPart and featurePart are the names of parts in inputs and errors.
+func expertPart(name string) string { return fmt.Sprintf("expert %q", name) }
+
+func (p *plan) featurePart(i int) string {
+	return fmt.Sprintf("features[%d] %s", i, p.cfg.Features[i].Kind)
+}
+
+// featureDigest identifies how features are computed, wherever and over
+// whatever instances: the blocks and the bytes of the models behind them.
+func (p *plan) featureDigest() string {
+	h := sha256.New()
+	for i, f := range p.features {
+		fmt.Fprintf(h, "%s %d\n", f.Name(), f.Dim())
+		parts := []string{p.featurePart(i)}
+		if d, ok := f.(Derived); ok {
+			parts = append(parts, d.From())
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
+			for _, part := range parts {
+				if strings.HasPrefix(name, "model") && strings.HasSuffix(name, " of "+part) {
+					fmt.Fprintln(h, p.inputs[name])
+				}
+			}
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
 // shards returns the number of shards.

@@ -1,0 +1,31 @@
+package build
+
+import "testing"
+
+// TestFeatureDigestFollowsTheModel: the digest changes with the bytes of the
+// model behind a feature, and with nothing that belongs to one set of
+// instances or to another expert.
+func TestFeatureDigestFollowsTheModel(t *testing.T) {
+	digest := func(change map[string]string) string {
+		p := &plan{cfg: &Config{Features: []Part{{Kind: "expert"}}}, inputs: inputs{
+			`model of expert "vit"`: "a", `model data w.bin of expert "vit"`: "b", `model of expert "vit2"`: "c",
+			`settings of expert "vit"`: "d", "images": "e", "table of instances": "f",
+		}}
+		p.features = []Feature{&expertProbabilities{name: "vit", dim: 10}}
+		for name, v := range change {
+			p.inputs[name] = v
+		}
+		return p.featureDigest()
+	}
+	want := digest(nil)
+	for _, name := range []string{`model of expert "vit2"`, "images", "table of instances", `settings of expert "vit"`} {
+		if got := digest(map[string]string{name: "x"}); got != want {
+			t.Errorf("the digest depends on %s", name)
+		}
+	}
+	for _, name := range []string{`model of expert "vit"`, `model data w.bin of expert "vit"`} {
+		if got := digest(map[string]string{name: "x"}); got == want {
+			t.Errorf("the digest does not depend on %s", name)
+		}
+	}
+}
