@@ -204,38 +204,44 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	}
 	var policies []*models.Policy
 	var reports []models.AutoReport
+	var err error
 	if c.Recipe == "auto" {
 		o.Save = folder(save, "auto")
-		o.Stage = func(stage string, steps int) { progress.Start(int64(steps), "train auto: "+stage) }
-		s := c.Auto
-		s.Seed = c.Seed
-		var err error
-		if policies, reports, err = models.TrainAuto(ctx, t, c.Lambdas, s, o); err != nil {
-			return nil, nil, err
-		}
-		for i, p := range policies {
-			p.Info["guard"] = reports[i].Guard.JSON()
-			p.Info["settings"] = compact(struct {
-				models.Candidate
-				Epochs int    `json:"epochs"`
-				Folds  int    `json:"folds"`
-				Seeds  int    `json:"seeds"`
-				Seed   uint64 `json:"seed"` // the first
-			}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds, s.Seed})
-		}
+		policies, reports, err = trainAuto(ctx, t, c, o, progress)
 	} else {
 		o.Save = folder(save, "ours")
-		ours, err := trainPaper(ctx, t, c, "ours", o, progress)
-		if err != nil {
-			return nil, nil, err
-		}
-		policies = ours
+		policies, err = trainPaper(ctx, t, c, "ours", o, progress)
 	}
-	policies = append(policies, others...)
+	if err != nil {
+		return nil, nil, err
+	}
 	progress.Done()
+	policies = append(policies, others...)
 	digest := t.Digest()
 	for _, p := range policies {
 		p.Info["training_digest"] = digest
+	}
+	return policies, reports, nil
+}
+
+// trainAuto runs the auto recipe and lets its policies tell how they came about.
+func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Options, progress Progress) ([]*models.Policy, []models.AutoReport, error) {
+	o.Stage = func(stage string, steps int) { progress.Start(int64(steps), "train auto: "+stage) }
+	s := c.Auto
+	s.Seed = c.Seed
+	policies, reports, err := models.TrainAuto(ctx, t, c.Lambdas, s, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, p := range policies {
+		p.Info["guard"] = reports[i].Guard.JSON()
+		p.Info["settings"] = compact(struct {
+			models.Candidate
+			Epochs int    `json:"epochs"`
+			Folds  int    `json:"folds"`
+			Seeds  int    `json:"seeds"`
+			Seed   uint64 `json:"seed"` // the first
+		}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds, s.Seed})
 	}
 	return policies, reports, nil
 }
