@@ -130,11 +130,16 @@ type feature float32
 func (f *feature) UnmarshalJSON(text []byte) error {
 	v, err := strconv.ParseFloat(string(text), 32)
 	if err != nil {
-		return fmt.Errorf("%s is not a finite number", text)
+		return notNumber(text)
 	}
 	*f = feature(v)
 	return nil
 }
+
+// notNumber is the text that stands where a feature is expected.
+type notNumber string
+
+func (n notNumber) Error() string { return string(n) + " is not a finite number" }
 
 type featureLine struct {
 	ID       json.RawMessage `json:"id"`
@@ -222,7 +227,10 @@ func (s *jsonlSource) add(b *rowBatch, text []byte) error {
 // badJSON says what is wrong with a line in words of the file instead of Go's types.
 func (s *jsonlSource) badJSON(err error) error {
 	var shape *json.UnmarshalTypeError
+	var number notNumber
 	switch {
+	case errors.As(err, &number):
+		return s.bad("features", "%v", number)
 	case !errors.As(err, &shape):
 		return s.bad("", "%v", err)
 	case shape.Field == "":

@@ -8,16 +8,17 @@ import (
 )
 
 const decideText = `Decide reads features and writes, for every row, the action that the policy chooses: the names and indices of
-expert and advice, and with --scores the score of every pair. Rows stream through: memory stays flat.
+expert and advice, and with --scores the score of every pair. Rows stream through in batches of some thousands: memory
+stays flat.
 
 Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
-a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. --without takes an expert or an advice out of the choice;
-the best remaining pair is taken then.`
+a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. --without takes an expert or an
+advice out of the choice; the best remaining pair is taken then.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
   pipe decide --policy policy.onnx --in rows.jsonl.gz --json
-  tail -f rows.jsonl | pipe decide --policy policy.onnx --scores`
+  head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
 
 func decideCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultDecideOptions()
