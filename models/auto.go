@@ -23,6 +23,7 @@ type AutoSettings struct {
 	Grid        []Candidate `json:"grid" yaml:"grid"`
 	Steps       int         `json:"steps" yaml:"steps"`             // optimiser steps of a full run, about; epochs follow from the rows
 	Evaluations int         `json:"evaluations" yaml:"evaluations"` // points of a run at which it may stop
+	TauWarmup   float64     `json:"tau_warmup" yaml:"tau_warmup"`   // see [Settings]
 	CrossFit    int         `json:"cross_fit" yaml:"cross_fit"`     // up to this many training rows, Folds folds; above, one inner split
 	Folds       int         `json:"folds" yaml:"folds"`
 	Inner       float64     `json:"inner" yaml:"inner"` // share of the training rows in the one inner split
@@ -38,7 +39,9 @@ type AutoSettings struct {
 // candidate comes at tau = 1 and tau = 2. At tau = 2 the surrogate is the cost
 // that the softmax policy pays on average, so it spends nothing on estimating
 // how much worse the other pairs are: on noisy tables it decides better, while
-// at tau = 1 it trains faster where pairs are many.
+// at tau = 1 it trains faster where pairs are many. It is not convex in the
+// scores, and from a random start some models never leave the best fixed pair;
+// the tau warm-up starts them as models of tau = 1.
 func DefaultAuto() AutoSettings {
 	grid := []Candidate{
 		{WeightDecay: 1e-3, LearningRate: 3e-3, Tau: 1},
@@ -56,7 +59,7 @@ func DefaultAuto() AutoSettings {
 		}
 	}
 	return AutoSettings{
-		Grid: grid, Steps: 3000, Evaluations: 20, CrossFit: 10_000, Folds: 5, Inner: 0.25,
+		Grid: grid, Steps: 3000, Evaluations: 20, TauWarmup: 0.25, CrossFit: 40_000, Folds: 5, Inner: 0.25,
 		Seeds: 4, Confidence: 0.95, Workers: runtime.GOMAXPROCS(0),
 	}
 }
@@ -80,6 +83,7 @@ func (s AutoSettings) Validate() error {
 	}
 	bad(s.Steps > 0, "steps: %d, at least 1 is needed", s.Steps)
 	bad(s.Evaluations > 0, "evaluations: %d, at least 1 is needed", s.Evaluations)
+	bad(s.TauWarmup >= 0 && s.TauWarmup <= 1, "tau_warmup: %g, a share in [0, 1] is needed", s.TauWarmup)
 	bad(s.Folds >= 2, "folds: %d, at least 2 are needed", s.Folds)
 	bad(s.Inner > 0 && s.Inner < 1, "inner: %g, a share in (0, 1) is needed", s.Inner)
 	bad(s.Seeds > 0, "seeds: %d, at least 1 is needed", s.Seeds)

@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"pipe/costs"
 )
+
+// stopWindow is how many stops on either side a stop's loss is averaged with.
+const stopWindow = 2
 
 // choice is a candidate and the index of the stop that suits it best.
 type choice struct {
@@ -35,17 +40,37 @@ func (a *auto) best(traces []trace, without int) choice {
 	}
 	pick := choice{loss: math.Inf(1)}
 	for c, t := range traces {
-		for s, costs := range t {
-			sum := 0.0
-			for _, r := range rows {
-				sum += float64(costs[a.at[r]])
-			}
-			if mean := sum / float64(len(rows)); mean < pick.loss {
-				pick = choice{c, s, mean}
+		for s, loss := range smoothed(a.means(t, rows)) {
+			if loss < pick.loss {
+				pick = choice{c, s, loss}
 			}
 		}
 	}
 	return pick
+}
+
+// means are a trace's mean costs over some held rows, per stop.
+func (a *auto) means(t trace, rows []int32) []float64 {
+	out := make([]float64, len(t))
+	for s, costs := range t {
+		for _, r := range rows {
+			out[s] += float64(costs[a.at[r]])
+		}
+		out[s] /= float64(len(rows))
+	}
+	return out
+}
+
+// smoothed averages each stop with its neighbours. Between two stops at a high
+// learning rate the decisions jump about, and the smallest of many jumps says
+// more about luck on the held rows than about the stop.
+func smoothed(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i := range v {
+		near := v[max(0, i-stopWindow):min(len(v), i+stopWindow+1)]
+		out[i] = floats.Sum(near) / float64(len(near))
+	}
+	return out
 }
 
 // task is a model that a refit needs: its choice, its training rows.

@@ -47,6 +47,7 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s AutoSettings, o O
 	a.settings = DefaultSettings()
 	a.settings.Workers = s.Workers
 	a.settings.Head, a.settings.Schedule = "low_rank", "cosine"
+	a.settings.TauWarmup = s.TauWarmup
 	a.settings.Batch = 128
 	if fit > 5000 {
 		a.settings.Batch = 256

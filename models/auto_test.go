@@ -69,9 +69,9 @@ func (l plantedLaw) tensor(n int, split costs.Split, seed uint64, realised bool)
 	return t
 }
 
-func trainAuto(t *testing.T, l plantedLaw, rows int) (*Policy, AutoReport) {
+func trainAuto(t *testing.T, l plantedLaw, rows int, seed uint64) (*Policy, AutoReport) {
 	t.Helper()
-	train := l.tensor(rows, costs.Train, 1, true)
+	train := l.tensor(rows, costs.Train, seed, true)
 	policies, reports, err := TrainAuto(context.Background(), train, []float64{1}, DefaultAuto(), Options{Runtime: testRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
@@ -97,16 +97,33 @@ func (l plantedLaw) risk(t *testing.T, p *Policy) (own, bayes float64) {
 }
 
 func TestAutoFindsPlantedStructure(t *testing.T) {
-	p, r := trainAuto(t, structured, 20_000)
-	own, bayes := structured.risk(t, p)
-	t.Logf("%d rows: expected cost %.4f, Bayes %.4f, guard %+v", r.Rows, own, bayes, r.Guard)
-	if r.Guard.Fallback || own > bayes+0.01 {
-		t.Fatalf("expected cost %.4f is not within 0.01 of Bayes %.4f (guard %+v)", own, bayes, r.Guard)
+	for _, seed := range []uint64{1, 14, 15, 201} { // 14 and 15 were the worst of thirty draws
+		p, r := trainAuto(t, structured, 20_000, seed)
+		own, bayes := structured.risk(t, p)
+		t.Logf("draw %d, %d rows: expected cost %.4f, Bayes %.4f, guard %+v", seed, r.Rows, own, bayes, r.Guard)
+		if r.Guard.Fallback || own > bayes+0.01 {
+			t.Errorf("draw %d: expected cost %.4f is not within 0.01 of Bayes %.4f (guard %+v)", seed, own, bayes, r.Guard)
+		}
+	}
+}
+
+// TestAutoJudgesLargeTablesOnOneSplit takes the road of tables that are too
+// large for folds.
+func TestAutoJudgesLargeTablesOnOneSplit(t *testing.T) {
+	s := DefaultAuto()
+	s.CrossFit = 5000
+	policies, reports, err := TrainAuto(context.Background(), structured.tensor(12_000, costs.Train, 1, true), []float64{1}, s, Options{Runtime: testRuntime(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, bayes := structured.risk(t, policies[0])
+	if r := reports[0]; r.Folds != 1 || r.Guard.Rows != 3000 || r.Guard.Fallback || own > bayes+0.02 {
+		t.Fatalf("expected cost %.4f, Bayes %.4f, report %+v", own, bayes, r)
 	}
 }
 
 func TestAutoEndsOnTheConstantWithoutStructure(t *testing.T) {
-	p, r := trainAuto(t, flat, 20_000)
+	p, r := trainAuto(t, flat, 20_000, 1)
 	t.Logf("guard %+v", r.Guard)
 	if !r.Guard.Fallback || p.Decoder != DecoderFixed || p.Actions.Name(p.Fixed) != "a/none" {
 		t.Fatalf("a table without structure ended on %s %s (guard %+v)", p.Decoder, p.Actions.Name(p.Fixed), r.Guard)

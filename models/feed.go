@@ -47,6 +47,7 @@ type chunk struct {
 	rows              []int64
 	coef              []float32
 	alpha, eps, decay []float32 // decay nil when unused
+	slope             []float32 // nil unless tau moves
 	drop              [][]float32
 }
 
@@ -89,6 +90,9 @@ func (f *feed) scalars(c chunk, at, m, step int) {
 	c.alpha[at], c.eps[at] = float32(alpha), float32(eps)
 	if c.decay != nil {
 		c.decay[at] = float32(1 - lr*spec.WeightDecay)
+	}
+	if c.slope != nil {
+		c.slope[at] = float32(1 - f.g.settings.tau(spec.Tau, step, f.total))
 	}
 }
 

@@ -39,7 +39,7 @@ func planGroups(p *Problem, specs []Spec, s Settings, embed bool) ([]*group, err
 	if err != nil {
 		return nil, err
 	}
-	plan := stepPlan{net: net, surrogate: sur, problem: p, batch: s.Batch, clip: s.Clip, embed: embed}
+	plan := stepPlan{net: net, surrogate: sur, problem: p, batch: s.Batch, clip: s.Clip, tauMoves: s.TauWarmup > 0, embed: embed}
 	order, members := kinds(p, specs, s)
 	var groups []*group
 	for _, k := range order {

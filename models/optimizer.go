@@ -10,6 +10,7 @@ type slot struct{ p, m, v *onnx.Value }
 type stepScalars struct {
 	alpha, eps *onnx.Value // see adamScalars
 	decay      *onnx.Value // 1 - rate*weight decay; nil when no model decays
+	slope      *onnx.Value // 1 - tau; nil when it does not change between steps
 }
 
 // adamW advances every slot by one clipped AdamW step and returns the new

@@ -247,6 +247,7 @@ func (r *run) inputsFor(n int) (*callBuffers, error) {
 	rows, coef := add(inRows, onnx.Int64, t, s, b), add(inCoef, onnx.Float32, t, s, 1, b)
 	alpha, eps := add(inAlpha, onnx.Float32, t, s, 1, 1), add(inEps, onnx.Float32, t, s, 1, 1)
 	decay := add(inDecay, onnx.Float32, t, s, 1, 1)
+	slope := add(inSlope, onnx.Float32, t, s, 1, 1)
 	in.trip = add(inSteps, onnx.Int64)
 	in.outLoss = add(outLosses, onnx.Float32, t, s)
 	var drops []*ort.Buffer
@@ -263,6 +264,9 @@ func (r *run) inputsFor(n int) (*callBuffers, error) {
 	in.view = chunk{rows: rows.Int64s(), coef: coef.Float32s(), alpha: alpha.Float32s(), eps: eps.Float32s()}
 	if r.g.plan.decays() {
 		in.view.decay = decay.Float32s()
+	}
+	if r.g.plan.movesTau() {
+		in.view.slope = slope.Float32s()
 	}
 	for _, d := range drops {
 		in.view.drop = append(in.view.drop, d.Float32s())

@@ -11,17 +11,18 @@ import (
 // Settings are the choices that all models of one Train call share.
 // Zero never means "default": start from [DefaultSettings].
 type Settings struct {
-	Hidden    []int   `json:"hidden" yaml:"hidden"`       // widths of the ReLU layers; empty: the head sees the features
-	Head      string  `json:"head" yaml:"head"`           // "low_rank" or "linear", see [Heads]
-	Surrogate string  `json:"surrogate" yaml:"surrogate"` // see [Surrogates]
-	Epochs    int     `json:"epochs" yaml:"epochs"`       // passes over a model's rows
-	Batch     int     `json:"batch" yaml:"batch"`         // instances per step; the last minibatch of an epoch may be smaller
-	Schedule  string  `json:"schedule" yaml:"schedule"`   // "none" or "cosine" (to zero)
-	Warmup    float64 `json:"warmup" yaml:"warmup"`       // share of all steps with a linearly rising rate, cosine only
-	Clip      float64 `json:"clip" yaml:"clip"`           // largest global gradient norm
-	Init      string  `json:"init" yaml:"init"`           // see [Initialisers]
-	Workers   int     `json:"workers" yaml:"workers"`     // single-threaded sessions side by side
-	Group     int     `json:"group" yaml:"group"`         // most models in one session; 0: chosen from the shapes
+	Hidden    []int   `json:"hidden" yaml:"hidden"`         // widths of the ReLU layers; empty: the head sees the features
+	Head      string  `json:"head" yaml:"head"`             // "low_rank" or "linear", see [Heads]
+	Surrogate string  `json:"surrogate" yaml:"surrogate"`   // see [Surrogates]
+	Epochs    int     `json:"epochs" yaml:"epochs"`         // passes over a model's rows
+	Batch     int     `json:"batch" yaml:"batch"`           // instances per step; the last minibatch of an epoch may be smaller
+	Schedule  string  `json:"schedule" yaml:"schedule"`     // "none" or "cosine" (to zero)
+	Warmup    float64 `json:"warmup" yaml:"warmup"`         // share of all steps with a linearly rising rate, cosine only
+	TauWarmup float64 `json:"tau_warmup" yaml:"tau_warmup"` // share of all steps in which tau goes linearly from 1 to a model's own
+	Clip      float64 `json:"clip" yaml:"clip"`             // largest global gradient norm
+	Init      string  `json:"init" yaml:"init"`             // see [Initialisers]
+	Workers   int     `json:"workers" yaml:"workers"`       // single-threaded sessions side by side
+	Group     int     `json:"group" yaml:"group"`           // most models in one session; 0: chosen from the shapes
 }
 
 // DefaultSettings is the paper's synthetic recipe (spec 3.1), on all cores.
@@ -48,6 +49,7 @@ func (s Settings) Validate() error {
 	bad(s.Batch > 0, "batch: %d, at least 1 is needed", s.Batch)
 	bad(s.Schedule == "none" || s.Schedule == "cosine", "schedule: %q, known are none, cosine", s.Schedule)
 	bad(s.Warmup >= 0 && s.Warmup < 1, "warmup: %g, a share in [0, 1) is needed", s.Warmup)
+	bad(s.TauWarmup >= 0 && s.TauWarmup <= 1, "tau_warmup: %g, a share in [0, 1] is needed", s.TauWarmup)
 	bad(s.Clip > 0, "clip: %g, a positive norm is needed", s.Clip)
 	bad(slices.Contains(Initialisers, s.Init), "init: %q, known are %s", s.Init, strings.Join(Initialisers, ", "))
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)

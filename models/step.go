@@ -14,6 +14,7 @@ type stepPlan struct {
 	specs     []Spec
 	batch     int
 	clip      float64
+	tauMoves  bool // tau differs between steps, see Settings.TauWarmup
 	embed     bool // data as constants of the session rather than inputs
 }
 
@@ -47,6 +48,7 @@ const (
 	inAlpha    = "alpha"    // [T, S, 1, 1]
 	inEps      = "eps"      // [T, S, 1, 1]
 	inDecay    = "decay"    // [T, S, 1, 1], only when a model decays
+	inSlope    = "slope"    // [T, S, 1, 1] 1 - tau, only when it moves
 	inDrop     = "drop"     // drop.I [T, S, width, B], only with dropout
 	inScale    = "scale"    // [S, 1, 1]
 	outLosses  = "losses"   // [T, S]
@@ -107,6 +109,9 @@ func (p stepPlan) inputs(g *onnx.Graph) stepInputs {
 	if p.decays() {
 		in.scalars.decay = perStep(inDecay, onnx.Float32, s, 1, 1)
 	}
+	if p.movesTau() {
+		in.scalars.slope = perStep(inSlope, onnx.Float32, s, 1, 1)
+	}
 	if p.dropout() {
 		for i, h := range p.net.hidden {
 			in.drops = append(in.drops, perStep(fmt.Sprintf("%s.%d", inDrop, i), onnx.Float32, s, int64(h), b))
@@ -124,6 +129,9 @@ func (in stepInputs) at(g *onnx.Graph, iter *onnx.Value) stepInputs {
 	out.scalars = stepScalars{alpha: take(in.scalars.alpha), eps: take(in.scalars.eps)}
 	if in.scalars.decay != nil {
 		out.scalars.decay = take(in.scalars.decay)
+	}
+	if in.scalars.slope != nil {
+		out.scalars.slope = take(in.scalars.slope)
 	}
 	out.drops = nil
 	for _, d := range in.drops {
@@ -145,7 +153,7 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 	scores := p.net.forward(g, x, params, in.drops)
 	losses := p.surrogate.Loss(g, Batch{
 		Scores: scores, Target: y, Coef: in.coef, Fees: in.fees,
-		Tau: taus(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
+		Slope: p.slope(g, in.scalars), Models: len(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
 	})
 	grads, lossScale, err := p.gradients(g, losses, scores, params)
 	if err != nil {
@@ -247,12 +255,22 @@ func (p stepPlan) allowed() []bool {
 	return out
 }
 
-func taus(specs []Spec) []float64 {
-	t := make([]float64, len(specs))
-	for i, s := range specs {
-		t[i] = s.Tau
+// movesTau says whether tau is an input of every step.
+func (p stepPlan) movesTau() bool { return p.tauMoves && p.bends() }
+
+// bends says whether a model's tau is not 1.
+func (p stepPlan) bends() bool { return anySpec(p.specs, func(s Spec) bool { return s.Tau != 1 }) }
+
+// slope is what the surrogate sees of tau.
+func (p stepPlan) slope(g *onnx.Graph, in stepScalars) *onnx.Value {
+	if in.slope != nil {
+		return in.slope
 	}
-	return t
+	tau := make([]float64, len(p.specs))
+	for i, s := range p.specs {
+		tau[i] = s.Tau
+	}
+	return slopes(g, onnx.Float32, tau)
 }
 
 // scoreGraph maps features [N, dim] to scores [S, outputs, N] with parameters

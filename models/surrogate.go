@@ -41,7 +41,8 @@ type Batch struct {
 	Target  *onnx.Value // [S, J(K+1), B] task losses (with measured fees) or class weights
 	Coef    *onnx.Value // [S, 1, B] 1/size of the minibatch; 0 for padding
 	Fees    *onnx.Value // [S, J(K+1), 1] beta_j + lambda*gamma_k
-	Tau     []float64   // S values
+	Slope   *onnx.Value // [S, 1, 1] 1 - tau; nil when tau is 1 for every model
+	Models  int         // S
 	Allowed []bool      // S x J(K+1), or nil when every pair is allowed
 	Experts int
 	Advice  int
@@ -68,6 +69,19 @@ func perModel(g *onnx.Graph, t onnx.DType, models int, v []float64) *onnx.Value 
 		narrow[i] = float32(x)
 	}
 	return g.Const(onnx.Float32s(shape, narrow))
+}
+
+// slopes are 1 - tau of every model, [S, 1, 1], or nil when all are 0.
+func slopes(g *onnx.Graph, t onnx.DType, tau []float64) *onnx.Value {
+	slope, bent := make([]float64, len(tau)), false
+	for i, v := range tau {
+		slope[i] = 1 - v
+		bent = bent || v != 1
+	}
+	if !bent {
+		return nil
+	}
+	return perModel(g, t, len(tau), slope)
 }
 
 // softplus is log(1 + e^x) without overflow, from operators that exist in

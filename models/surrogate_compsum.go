@@ -14,6 +14,9 @@ const (
 	// phiSeries is |(1-tau)(-log p)| below which expm1(u)/u is its Taylor
 	// polynomial; at the edge both forms agree to float32 precision.
 	phiSeries = 0.1
+	// slopeZero is |1-tau| below which only the series is used: no -log p that
+	// float32 scores produce takes u beyond phiSeries.
+	slopeZero = 1e-7
 )
 
 // compSum is the augmented surrogate: sum_i w_i Phi_tau(s, i) with
@@ -59,7 +62,7 @@ func allowedConsts(g *onnx.Graph, b Batch) (one, off *onnx.Value) {
 		}
 	}
 	t := b.Scores.DType()
-	return perModel(g, t, len(b.Tau), ones), perModel(g, t, len(b.Tau), offs)
+	return perModel(g, t, b.Models, ones), perModel(g, t, b.Models, offs)
 }
 
 // weightedPhi is w * Phi_tau(s), [S, A, B], from L = -log softmax(s).
@@ -71,7 +74,7 @@ func weightedPhi(g *onnx.Graph, b Batch, w *onnx.Value) *onnx.Value {
 	}
 	s = g.Sub(s, g.StopGradient(g.ReduceMax(s, true, 1)))
 	nll := g.Sub(g.Log(g.ReduceSum(g.Exp(s), true, 1)), s)
-	return g.Mul(w, phi(g, nll, b.Tau))
+	return g.Mul(w, phi(g, nll, b.Slope))
 }
 
 // phi is Phi_tau as a function of L = -log p:
@@ -79,23 +82,13 @@ func weightedPhi(g *onnx.Graph, b Batch, w *onnx.Value) *onnx.Value {
 //	(p^(tau-1) - 1)/(1 - tau) = L * expm1(u)/u,  u = (1-tau) L,
 //
 // which is L at tau = 1. u is capped at phiCap, without gradient beyond.
-func phi(g *onnx.Graph, nll *onnx.Value, tau []float64) *onnx.Value {
-	one := true
-	slope, safe := make([]float64, len(tau)), make([]float64, len(tau))
-	for i, t := range tau {
-		slope[i] = 1 - t
-		safe[i] = slope[i]
-		if t == 1 {
-			safe[i] = 1 // only the series is used there
-		}
-		one = one && t == 1
-	}
-	if one {
+func phi(g *onnx.Graph, nll, slope *onnx.Value) *onnx.Value {
+	if slope == nil {
 		return nll
 	}
 	dt := nll.DType()
 	f := func(v float64) *onnx.Value { return g.Scalar(dt, v) }
-	u := g.Mul(nll, perModel(g, dt, len(tau), slope))
+	u := g.Mul(nll, slope)
 	capped := g.Min(u, f(phiCap))
 	// Both branches of Where are computed, so each is kept finite where the
 	// other is chosen: a series of a huge u would give Inf * 0 = NaN backwards.
@@ -107,6 +100,7 @@ func phi(g *onnx.Graph, nll *onnx.Value, tau []float64) *onnx.Value {
 		series = g.Add(f(c), g.Mul(small, series))
 	}
 	near := g.Mul(g.Where(large, f(0), nll), series)
-	far := g.Div(g.Sub(g.Exp(capped), f(1)), perModel(g, dt, len(tau), safe))
+	divisor := g.Where(g.Greater(g.Abs(slope), f(slopeZero)), slope, f(1))
+	far := g.Div(g.Sub(g.Exp(capped), f(1)), divisor)
 	return g.Where(large, far, near)
 }

@@ -59,7 +59,7 @@ func (separatedSoftmax) Outputs(experts, advice int) (int, error) {
 
 func (separatedSoftmax) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	j, k := int64(b.Experts), int64(b.Advice)
-	s, n := int64(len(b.Tau)), b.Scores.Shape()[2].Size
+	s, n := int64(b.Models), b.Scores.Shape()[2].Size
 	router := g.Reshape(g.Slice(b.Scores, []int64{0}, []int64{j}, []int64{1}, nil), s, 1, j, n)
 	query := g.Reshape(g.Slice(b.Scores, []int64{j}, []int64{j + j*k}, []int64{1}, nil), s, j, k, n)
 	c := g.Reshape(b.Costs(g), s, j, k, n)

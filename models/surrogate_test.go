@@ -36,7 +36,7 @@ func newProbe(t *testing.T, name string, dt onnx.DType, tau []float64, experts, 
 	target := g.Input("target", dt, onnx.Dims(s, a, b))
 	coef := g.Input("coef", dt, onnx.Dims(s, 1, b))
 	zero := perModel(g, dt, len(tau), make([]float64, len(tau)*experts*advice))
-	loss := sur.Loss(g, Batch{Scores: scores, Target: target, Coef: coef, Fees: zero, Tau: tau, Allowed: allowed, Experts: experts, Advice: advice})
+	loss := sur.Loss(g, Batch{Scores: scores, Target: target, Coef: coef, Fees: zero, Slope: slopes(g, dt, tau), Models: len(tau), Allowed: allowed, Experts: experts, Advice: advice})
 	grad, err := g.Gradients(loss, scores)
 	if err != nil {
 		t.Fatal(err)

@@ -243,3 +243,29 @@ func TestMaskedActionIsNeverChosen(t *testing.T) {
 		}
 	}
 }
+
+// TestTauWarmup holds the line from 1 to a model's tau, and that the first step
+// of a warmed-up model is that of tau = 1.
+func TestTauWarmup(t *testing.T) {
+	s := smallSettings()
+	s.TauWarmup = 0.5
+	for step, want := range map[int]float64{0: 1, 25: 1.5, 50: 2, 99: 2} {
+		if got := s.tau(2, step, 100); math.Abs(got-want) > 1e-12 {
+			t.Errorf("tau at step %d is %g, want %g", step, got, want)
+		}
+	}
+	p := smallProblem(200)
+	train := func(tau, share float64, steps int) MLP {
+		s.TauWarmup, s.Batch, s.Epochs = share, p.Len(), steps
+		return mustTrain(t, p, []Spec{{Seed: 1, LearningRate: 0.01, Tau: tau}}, s, Options{})[0].Network
+	}
+	if d := largestDifference(train(2, 1, 1), train(1, 0, 1)); d > 1e-6 {
+		t.Errorf("the first step of a warm-up is %g away from that of tau = 1", d)
+	}
+	if d := largestDifference(train(1, 1, 20), train(1, 0, 20)); d != 0 {
+		t.Errorf("a warm-up moves a model of tau = 1 by %g", d)
+	}
+	if d := largestDifference(train(2, 1, 20), train(2, 0, 20)); d < 1e-3 {
+		t.Errorf("a warm-up moves a model of tau = 2 by %g only", d)
+	}
+}
