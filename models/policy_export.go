@@ -63,17 +63,7 @@ func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value
 	}
 	outputs := make([]*onnx.Value, len(p.Members))
 	for i, m := range p.Members {
-		h := x
-		for l, a := range m.Layers {
-			name := fmt.Sprintf("member%d_layer%d_", i, l)
-			w := g.NamedConst(name+"weight", onnx.Float32s([]int64{int64(a.Out), int64(a.In)}, a.W))
-			b := g.NamedConst(name+"bias", onnx.Float32s([]int64{int64(a.Out)}, a.B))
-			h = g.Gemm(h, w, b, 1, 1, false, true)
-			if l+1 < len(m.Layers) {
-				h = g.Relu(h)
-			}
-		}
-		outputs[i] = h
+		outputs[i] = m.graph(g, x, fmt.Sprintf("member%d_", i))
 	}
 	return outputs
 }
