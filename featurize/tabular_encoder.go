@@ -1,0 +1,195 @@
+package featurize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/google/renameio/v2"
+)
+
+// Codes of a category in the values layout. Levels with a code of their own
+// follow, by falling number of training rows, ties by name.
+const (
+	CodeUnseen = 0 // no training row had it
+	CodeRare   = 1 // in training rows, but in too few for a code of its own
+	codeFirst  = 2
+)
+
+// ClipDeviations bounds the standardised numbers of the dense layout.
+const ClipDeviations = 10
+
+// TabularEncoder turns rows of a table into numbers: first into values, one
+// float32 per column in the order of the groups (the number, the hour of the
+// week, or the code of the category; NaN where missing), and those into one of
+// the layouts. It is fitted on training rows, immutable and safe for concurrent
+// use.
+type TabularEncoder struct {
+	fitted  encoderFile
+	index   []encoderColumn // parallel to fitted.Columns
+	dense   layoutIndex
+	tree    layoutIndex
+	text    []byte // the JSON form
+	digest  string
+	binding atomic.Pointer[binding]
+}
+
+// encoderFile is the JSON form of an encoder.
+type encoderFile struct {
+	Format    int             `json:"format"`
+	ID        string          `json:"id"`
+	Label     string          `json:"label"`
+	Labels    []string        `json:"labels"`
+	Rows      int             `json:"rows"` // training rows it was fitted on
+	MaxLevels int             `json:"max_levels"`
+	MinCount  int             `json:"min_count"`
+	Groups    []encoderGroup  `json:"groups"`
+	Columns   []fittedColumn  `json:"columns"`   // group after group
+	Missing   []missingMarker `json:"indicators"` // group after group
+}
+
+type encoderGroup struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitempty"`
+}
+
+// Kinds of a column of an encoder.
+const (
+	kindNumber   = "number"
+	kindTime     = "time"
+	kindCategory = "category"
+)
+
+// fittedColumn is what the training rows taught about a column.
+type fittedColumn struct {
+	Name  string `json:"name"`
+	Group int    `json:"group"`
+	Kind  string `json:"kind"`
+	Empty bool   `json:"empty,omitempty"` // no training row had a value
+
+	// Numbers: the lower median, in the unit of the file, stands in for a gap;
+	// mean and population standard deviation are those of the training rows
+	// with their gaps filled, after the logarithm if Log is set.
+	Log    bool    `json:"log,omitempty"`
+	Median float32 `json:"median,omitempty"`
+	Mean   float64 `json:"mean,omitempty"`
+	Std    float64 `json:"std,omitempty"` // 0: the column is constant
+
+	// Categories: the levels with a code of their own, in the order of the
+	// codes, and the pooled ones, sorted.
+	Levels []string `json:"levels,omitempty"`
+	Rare   []string `json:"rare,omitempty"`
+}
+
+// missingMarker is an indicator of the dense layout: 1 where any of its
+// columns is missing. They are those that were missing in the same training
+// rows.
+type missingMarker struct {
+	Group   int   `json:"group"`
+	Columns []int `json:"columns"` // index into the encoder's columns
+}
+
+// TabularColumn describes one column of the values layout.
+type TabularColumn struct {
+	Name        string `json:"name"`
+	Group       int    `json:"group"` // index into Groups
+	Categorical bool   `json:"categorical,omitempty"`
+	Time        bool   `json:"time,omitempty"`  // the value is the hour of the week, 0..167
+	Empty       bool   `json:"empty,omitempty"` // without one value in the training rows
+}
+
+// Columns returns the columns of the values layout. A column that the training
+// table did not have is not among them.
+func (e *TabularEncoder) Columns() []TabularColumn {
+	out := make([]TabularColumn, len(e.fitted.Columns))
+	for i, c := range e.fitted.Columns {
+		out[i] = TabularColumn{
+			Name: c.Name, Group: c.Group, Categorical: c.Kind == kindCategory, Time: c.Kind == kindTime, Empty: c.Empty,
+		}
+	}
+	return out
+}
+
+// Groups returns the names of the groups in the order of disclosure.
+func (e *TabularEncoder) Groups() []string {
+	out := make([]string, len(e.fitted.Groups))
+	for i, g := range e.fitted.Groups {
+		out[i] = g.Name
+	}
+	return out
+}
+
+// About returns what the schema says about each group.
+func (e *TabularEncoder) About() []string {
+	out := make([]string, len(e.fitted.Groups))
+	for i, g := range e.fitted.Groups {
+		out[i] = g.About
+	}
+	return out
+}
+
+// Labels returns the values of the label; the first one is the negative.
+func (e *TabularEncoder) Labels() []string { return append([]string(nil), e.fitted.Labels...) }
+
+// IDColumn returns the column that identifies a row in the raw files.
+func (e *TabularEncoder) IDColumn() string { return e.fitted.ID }
+
+// LabelColumn returns the column of the label in the raw files.
+func (e *TabularEncoder) LabelColumn() string { return e.fitted.Label }
+
+// TrainingRows returns the number of rows that the encoder was fitted on.
+func (e *TabularEncoder) TrainingRows() int { return e.fitted.Rows }
+
+// Levels returns the levels of a category that have a code of their own, the
+// one of code 2 first; nil for other columns. column is an index into Columns.
+func (e *TabularEncoder) Levels(column int) []string {
+	return append([]string(nil), e.fitted.Columns[column].Levels...)
+}
+
+// Digest identifies everything that the encoder does: "sha256:" and the hash
+// of its JSON form.
+func (e *TabularEncoder) Digest() string { return e.digest }
+
+// JSON returns the form that ReadTabularEncoder and ParseTabularEncoder read.
+func (e *TabularEncoder) JSON() []byte { return append([]byte(nil), e.text...) }
+
+// WriteFile writes the JSON form. The file appears when it is complete and on
+// disk.
+func (e *TabularEncoder) WriteFile(path string) error {
+	if err := renameio.WriteFile(path, e.text, 0o644, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644)); err != nil {
+		return fmt.Errorf("write encoder %q: %w", path, err)
+	}
+	return nil
+}
+
+// ReadTabularEncoder reads the JSON form from a file. Bad content gives a
+// *DataError.
+func ReadTabularEncoder(path string) (*TabularEncoder, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read encoder: %w", err)
+	}
+	e, err := ParseTabularEncoder(text)
+	if err != nil {
+		return nil, fmt.Errorf("read encoder: %w", &DataError{File: path, Err: err})
+	}
+	return e, nil
+}
+
+// newEncoder finishes an encoder of which everything fitted is known.
+func newEncoder(fitted encoderFile) (*TabularEncoder, error) {
+	text, err := json.MarshalIndent(fitted, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	sum := sha256.Sum256(text)
+	e := &TabularEncoder{fitted: fitted, text: text, digest: "sha256:" + hex.EncodeToString(sum[:])}
+	e.lookUp()
+	e.layOut()
+	return e, nil
+}

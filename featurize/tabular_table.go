@@ -1,0 +1,11 @@
+package featurize
+
+// The columns that a table file has besides those of the encoder.
+const (
+	columnID    = "id"
+	columnSplit = "split"
+	columnLabel = "label"
+)
+
+// EncoderKey is the key of the encoder in the metadata of a table file.
+const EncoderKey = "pipe.encoder"
