@@ -3,6 +3,7 @@ module pipe
 go 1.26
 
 require (
+	github.com/ebitengine/purego v0.10.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/renameio/v2 v2.0.2
 	github.com/parquet-go/parquet-go v0.32.0

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,15 +41,18 @@ func (g *Graph) Build(o BuildOptions) (*Model, error) {
 	if o.Opset < 16 || o.Opset > 21 || o.IRVersion < 4 {
 		return nil, fmt.Errorf("build graph %q: opset %d with IR version %d", g.name, o.Opset, o.IRVersion)
 	}
-	w := &writer{opset: o.Opset, names: g.shared.names, live: map[any]bool{}}
+	w := &writer{opset: o.Opset, names: g.shared.names, live: map[any]bool{}, domains: map[string]int64{}}
 	for _, v := range g.outputs {
 		w.mark(v)
 	}
 	m := &Model{Proto: &onnxpb.ModelProto{
-		IrVersion:   proto.Int64(o.IRVersion),
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Domain: proto.String(""), Version: proto.Int64(o.Opset)}},
-		Graph:       w.graph(g),
+		IrVersion: proto.Int64(o.IRVersion),
+		Graph:     w.graph(g),
 	}}
+	m.Proto.OpsetImport = append(m.Proto.OpsetImport, opsetID("", o.Opset))
+	for _, domain := range slices.Sorted(maps.Keys(w.domains)) {
+		m.Proto.OpsetImport = append(m.Proto.OpsetImport, opsetID(domain, w.domains[domain]))
+	}
 	if o.Producer != "" {
 		m.Proto.ProducerName = proto.String(o.Producer)
 	}
@@ -56,11 +60,16 @@ func (g *Graph) Build(o BuildOptions) (*Model, error) {
 	return m, nil
 }
 
+func opsetID(domain string, version int64) *onnxpb.OperatorSetIdProto {
+	return &onnxpb.OperatorSetIdProto{Domain: proto.String(domain), Version: proto.Int64(version)}
+}
+
 // writer turns graphs into their file form.
 type writer struct {
-	opset int64
-	names map[string]bool
-	live  map[any]bool // nodes and constants that an output needs
+	opset   int64
+	names   map[string]bool
+	live    map[any]bool     // nodes and constants that an output needs
+	domains map[string]int64 // operator sets in use beside the standard one
 }
 
 func (w *writer) mark(v *Value) {
@@ -125,6 +134,10 @@ func valueInfo(v *Value) *onnxpb.ValueInfoProto {
 
 func (w *writer) node(g *onnxpb.GraphProto, n *node) *onnxpb.NodeProto {
 	p := &onnxpb.NodeProto{OpType: proto.String(n.op), Name: proto.String(n.name)}
+	if domain, version := domainOf(n.op); domain != "" {
+		p.Domain = proto.String(domain)
+		w.domains[domain] = version
+	}
 	for _, v := range n.in {
 		name := ""
 		if v != nil {
@@ -195,6 +208,13 @@ func attribute(a attr) *onnxpb.AttributeProto {
 		p.Type, p.S = onnxpb.AttributeProto_STRING.Enum(), []byte(v)
 	case []int64:
 		p.Type, p.Ints = onnxpb.AttributeProto_INTS.Enum(), v
+	case []float32:
+		p.Type, p.Floats = onnxpb.AttributeProto_FLOATS.Enum(), v
+	case []string:
+		p.Type = onnxpb.AttributeProto_STRINGS.Enum()
+		for _, s := range v {
+			p.Strings = append(p.Strings, []byte(s))
+		}
 	case *Tensor:
 		p.Type, p.T = onnxpb.AttributeProto_TENSOR.Enum(), v.proto("")
 	default:

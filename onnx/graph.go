@@ -54,7 +54,7 @@ type node struct {
 	body  *Graph
 }
 
-// attr is an attribute: int64, float32, string or []int64.
+// attr is an attribute: int64, float32, string, a list of one of these, or a *Tensor.
 type attr struct {
 	name  string
 	value any

@@ -42,6 +42,8 @@ import (
 	"unsafe"
 
 	yort "github.com/yalue/onnxruntime_go"
+
+	"pipe/internal/sharedlib"
 )
 
 // loaded is the one library of this process. It is never unloaded: its worker
@@ -83,7 +85,7 @@ func load(path string, nativeLog bool) (version string, err error) {
 // the same later, but cannot say which version it refused, and a truncated
 // file would end the process with a bus error.
 func probe(path string) (version string, err error) {
-	if err := checkImage(path); err != nil {
+	if err := sharedlib.CheckImage(path); err != nil {
 		return "", &LoadError{path, err}
 	}
 	cPath := C.CString(path)

@@ -4,8 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
+
+	"pipe/internal/sharedlib"
 )
 
 // EnvLibrary is the environment variable that names the library.
@@ -47,7 +48,7 @@ func searchPlaces(device string) []string {
 	folders = append(folders, filepath.Join("third_party", "onnxruntime", "lib"))
 	var places []string
 	for _, folder := range folders {
-		places = append(places, projectPlaces(folder)...)
+		places = append(places, sharedlib.ProjectPlaces(folder)...)
 	}
 	if cache, err := os.UserCacheDir(); err == nil {
 		places = append(places, filepath.Join(cache, "pipe", "onnxruntime", PinnedVersion, "lib"))
@@ -55,43 +56,13 @@ func searchPlaces(device string) []string {
 	return append(places, systemPlaces()...)
 }
 
-// projectPlaces lists folder beside the executable's folder and in the working
-// folder and each folder above it.
-func projectPlaces(folder string) []string {
-	var places []string
-	if exe, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = real
-		}
-		places = append(places, filepath.Join(filepath.Dir(filepath.Dir(exe)), folder))
-	}
-	dir, err := os.Getwd()
-	for err == nil {
-		places = append(places, filepath.Join(dir, folder))
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			break
-		}
-		dir = parent
-	}
-	return places
-}
-
+// systemPlaces adds the folder that ONNX Runtime's archives are unpacked into.
 func systemPlaces() []string {
-	variable := "LD_LIBRARY_PATH"
-	places := []string{"/usr/local/lib", "/usr/lib", "/usr/lib64", "/opt/onnxruntime/lib"}
-	switch {
-	case runtime.GOOS == "darwin":
-		variable = "DYLD_LIBRARY_PATH"
-		places = []string{"/usr/local/lib", "/opt/homebrew/lib"}
-	case runtime.GOARCH == "amd64":
-		places = append(places, "/usr/lib/x86_64-linux-gnu")
-	case runtime.GOARCH == "arm64":
-		places = append(places, "/usr/lib/aarch64-linux-gnu")
+	places := sharedlib.SystemPlaces()
+	if runtime.GOOS == "darwin" {
+		return places
 	}
-	listed := filepath.SplitList(os.Getenv(variable))
-	listed = slices.DeleteFunc(listed, func(s string) bool { return s == "" })
-	return append(listed, places...)
+	return append(places, "/opt/onnxruntime/lib")
 }
 
 // libraryAt returns the library at place, a file or a folder, or "".

@@ -1,4 +1,4 @@
-package ort
+package sharedlib
 
 import (
 	"debug/elf"
@@ -10,9 +10,9 @@ import (
 	"runtime"
 )
 
-// checkImage makes sure that the shared library at path is for this machine
+// CheckImage makes sure that the shared library at path is for this machine
 // and as long as its headers promise.
-func checkImage(path string) error {
+func CheckImage(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
 		return err

@@ -1,0 +1,51 @@
+// Package sharedlib knows where shared libraries lie and what one looks like,
+// before a loader that cannot report errors gets hold of it.
+package sharedlib
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// ProjectPlaces lists folder beside the executable's folder and in the working
+// folder and each folder above it.
+func ProjectPlaces(folder string) []string {
+	var places []string
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		places = append(places, filepath.Join(filepath.Dir(filepath.Dir(exe)), folder))
+	}
+	dir, err := os.Getwd()
+	for err == nil {
+		places = append(places, filepath.Join(dir, folder))
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			break
+		}
+		dir = parent
+	}
+	return places
+}
+
+// SystemPlaces lists the folders of the loader's variable, then the system's
+// own ones.
+func SystemPlaces() []string {
+	variable := "LD_LIBRARY_PATH"
+	places := []string{"/usr/local/lib", "/usr/lib", "/usr/lib64"}
+	switch {
+	case runtime.GOOS == "darwin":
+		variable = "DYLD_LIBRARY_PATH"
+		places = []string{"/usr/local/lib", "/opt/homebrew/lib"}
+	case runtime.GOARCH == "amd64":
+		places = append(places, "/usr/lib/x86_64-linux-gnu")
+	case runtime.GOARCH == "arm64":
+		places = append(places, "/usr/lib/aarch64-linux-gnu")
+	}
+	listed := filepath.SplitList(os.Getenv(variable))
+	listed = slices.DeleteFunc(listed, func(s string) bool { return s == "" })
+	return append(listed, places...)
+}

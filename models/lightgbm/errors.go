@@ -1,0 +1,50 @@
+package lightgbm
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// ErrClosed is returned by work given to a closed Booster.
+var ErrClosed = errors.New("already closed")
+
+// MissingLibraryError says that no LightGBM library was found.
+type MissingLibraryError struct {
+	Tried []string // every place looked at, in order
+}
+
+func (e *MissingLibraryError) Error() string {
+	return "find the LightGBM library: not found; tried\n  " + strings.Join(e.Tried, "\n  ")
+}
+
+// Hint names the command that brings the library.
+func (e *MissingLibraryError) Hint() string {
+	return "run `make lightgbm`, or name the library by " + EnvLibrary
+}
+
+// LoadError says that a file was found but is not a LightGBM library that this
+// package can use: truncated, for another machine, too old, or something else
+// altogether.
+type LoadError struct {
+	Path string
+	Err  error
+}
+
+func (e *LoadError) Error() string { return fmt.Sprintf("load %q: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// Hint names what brings a good copy, or the OpenMP library that LightGBM needs.
+func (e *LoadError) Hint() string {
+	msg := e.Err.Error()
+	switch {
+	case strings.Contains(msg, "libgomp.so"):
+		return "install GCC's OpenMP library: apt-get install libgomp1, dnf install libgomp, or apk add libgomp"
+	case runtime.GOOS == "darwin" && strings.Contains(msg, "libomp"):
+		return "install the OpenMP library: brew install libomp"
+	}
+	return "run `make lightgbm` for a verified copy, or name another library by " + EnvLibrary
+}

@@ -1,0 +1,60 @@
+package lightgbm
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"pipe/internal/sharedlib"
+)
+
+// EnvLibrary is the environment variable that names the library.
+const EnvLibrary = "LIGHTGBM_LIB"
+
+// Locate finds the LightGBM library: the flag, the environment variable
+// LIGHTGBM_LIB, the project's download folder (beside the executable, then
+// upwards from the working folder), the system. The flag and the variable are
+// orders, not suggestions: when one is set and leads nowhere, the search ends
+// there. tried lists the places in order; the error is a *MissingLibraryError.
+func Locate(flag string) (path string, tried []string, err error) {
+	places := searchPlaces()
+	for _, explicit := range []string{flag, os.Getenv(EnvLibrary)} {
+		if explicit != "" {
+			places = []string{explicit}
+			break
+		}
+	}
+	for _, place := range places {
+		tried = append(tried, place)
+		if lib := libraryAt(place); lib != "" {
+			return lib, tried, nil
+		}
+	}
+	return "", tried, &MissingLibraryError{Tried: tried}
+}
+
+// libraryName is what every build of LightGBM calls its library.
+func libraryName() string {
+	if runtime.GOOS == "darwin" {
+		return "lib_lightgbm.dylib"
+	}
+	return "lib_lightgbm.so"
+}
+
+// libraryAt returns the library at place, a file or a folder, or "".
+func libraryAt(place string) string {
+	for _, path := range []string{place, filepath.Join(place, libraryName())} {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			if abs, err := filepath.Abs(path); err == nil {
+				return abs
+			}
+			return path
+		}
+	}
+	return ""
+}
+
+func searchPlaces() []string {
+	folder := filepath.Join("third_party", "lightgbm", "lib")
+	return append(sharedlib.ProjectPlaces(folder), sharedlib.SystemPlaces()...)
+}

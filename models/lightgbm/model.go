@@ -1,0 +1,87 @@
+package lightgbm
+
+import "math"
+
+// Missing says what a split does with a value that is not there.
+type Missing uint8
+
+// The three kinds, as LightGBM numbers them.
+const (
+	MissingNone Missing = iota // the column had no gaps in training: NaN counts as 0
+	MissingZero                // 0 and NaN go the default way
+	MissingNaN                 // NaN goes the default way
+)
+
+// Split sends a row left if its value is at most Threshold, else right.
+// Children count splits from 0; a negative one is the leaf ^child.
+type Split struct {
+	Column      int
+	Threshold   float64
+	Missing     Missing
+	DefaultLeft bool
+	Left, Right int
+}
+
+// Tree is one term of the margin. Splits[0] is the root; a tree without splits
+// is its only leaf.
+type Tree struct {
+	Splits []Split
+	Leaves []float64
+}
+
+// Model is a trained binary classifier: the probability of label 1 is
+// 1/(1+exp(-Sigmoid*margin)), and the margin the sum over trees.
+type Model struct {
+	Columns int // values of a row
+	Sigmoid float64
+	Trees   []Tree
+}
+
+// tiny is the largest magnitude that LightGBM takes for 0, in rows as in zero
+// as a missing value: it is written as a float32 there.
+const tiny = float64(float32(1e-35))
+
+// Margin is the sum of the leaves that row ends in; row has Columns values. It
+// follows LightGBM's own prediction, in float64.
+func (m *Model) Margin(row []float32) float64 {
+	sum := 0.0
+	for i := range m.Trees {
+		sum += m.Trees[i].leaf(row)
+	}
+	return sum
+}
+
+// Probability is that of label 1, for a margin.
+func (m *Model) Probability(margin float64) float64 {
+	return 1 / (1 + math.Exp(-m.Sigmoid*margin))
+}
+
+func (t *Tree) leaf(row []float32) float64 {
+	at := 0
+	if len(t.Splits) == 0 {
+		at = ^0
+	}
+	for at >= 0 {
+		s := &t.Splits[at]
+		if s.goesLeft(float64(row[s.Column])) {
+			at = s.Left
+		} else {
+			at = s.Right
+		}
+	}
+	return t.Leaves[^at]
+}
+
+func (s *Split) goesLeft(v float64) bool {
+	missing := math.IsNaN(v)
+	if missing && s.Missing == MissingNaN {
+		return s.DefaultLeft
+	}
+	if missing || math.Abs(v) <= tiny {
+		if s.Missing == MissingZero {
+			return s.DefaultLeft
+		}
+		v = 0
+	}
+	return v <= s.Threshold
+}

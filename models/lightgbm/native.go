@@ -1,0 +1,111 @@
+package lightgbm
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Constants of LightGBM's C interface.
+const (
+	typeFloat32   = 0
+	rowMajor      = 1
+	predictNormal = 0
+	predictRaw    = 1
+)
+
+// native holds LightGBM's C functions. Each returns 0, or -1 with a message
+// that lastError reads on the same thread.
+type native struct {
+	lastError       func() string
+	registerLog     func(callback uintptr) int32
+	datasetCreate   func(data *float32, dtype, rows, cols, isRowMajor int32, params string, reference uintptr, out *uintptr) int32
+	datasetSetField func(handle uintptr, name string, data *float32, n, dtype int32) int32
+	datasetFree     func(handle uintptr) int32
+	boosterCreate   func(data uintptr, params string, out *uintptr) int32
+	boosterUpdate   func(handle uintptr, finished *int32) int32
+	boosterSave     func(handle uintptr, start, rounds, importance int32, size int64, length *int64, text *byte) int32
+	boosterLoad     func(text string, rounds *int32, out *uintptr) int32
+	boosterColumns  func(handle uintptr, columns *int32) int32
+	boosterPredict  func(handle uintptr, data *float32, dtype, rows, cols, isRowMajor, kind, start, rounds int32, params string, length *int64, out *float64) int32
+	boosterFree     func(handle uintptr) int32
+	discard         uintptr // a log callback that drops the message
+}
+
+// bind looks every function up before any is called. GetMaxThreads is not
+// called: it tells versions from 4.3 on.
+func bind(handle uintptr) (*native, error) {
+	n := &native{}
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{"LGBM_GetLastError", &n.lastError},
+		{"LGBM_RegisterLogCallback", &n.registerLog},
+		{"LGBM_DatasetCreateFromMat", &n.datasetCreate},
+		{"LGBM_DatasetSetField", &n.datasetSetField},
+		{"LGBM_DatasetFree", &n.datasetFree},
+		{"LGBM_BoosterCreate", &n.boosterCreate},
+		{"LGBM_BoosterUpdateOneIter", &n.boosterUpdate},
+		{"LGBM_BoosterSaveModelToString", &n.boosterSave},
+		{"LGBM_BoosterLoadModelFromString", &n.boosterLoad},
+		{"LGBM_BoosterGetNumFeature", &n.boosterColumns},
+		{"LGBM_BoosterPredictForMat", &n.boosterPredict},
+		{"LGBM_BoosterFree", &n.boosterFree},
+	} {
+		address, err := purego.Dlsym(handle, f.name)
+		if err != nil || address == 0 {
+			return nil, fmt.Errorf("has no %s: not a LightGBM library", f.name)
+		}
+		purego.RegisterFunc(f.into, address)
+	}
+	if _, err := purego.Dlsym(handle, "LGBM_GetMaxThreads"); err != nil {
+		return nil, fmt.Errorf("LightGBM is too old: need %s or newer", MinVersion)
+	}
+	n.discard = purego.NewCallback(func(*byte) {})
+	return n, nil
+}
+
+// worker runs functions on one thread of the system, for good. LightGBM keeps
+// its last error, its log and OpenMP's team of threads per calling thread: one
+// caller means errors that belong to their call, a log that stays silent and
+// one team instead of one for every thread that Go happened to use.
+type worker chan func()
+
+func startWorker() worker {
+	w := make(worker)
+	go func() {
+		runtime.LockOSThread()
+		for f := range w {
+			f()
+		}
+	}()
+	return w
+}
+
+// do waits for f to run.
+func (w worker) do(f func()) {
+	done := make(chan struct{})
+	w <- func() {
+		defer close(done)
+		f()
+	}
+	<-done
+}
+
+// call runs one C function; what names it in the error.
+func (l *Library) call(what string, f func(n *native) int32) error {
+	var err error
+	l.worker.do(func() {
+		if f(l.native) != 0 {
+			err = fmt.Errorf("lightgbm: %s: %w", what, errors.New(l.native.lastError()))
+		}
+	})
+	return err
+}
+
+// first is the address of the first element, nil for none.
+func first[T any](s []T) *T { return unsafe.SliceData(s) }

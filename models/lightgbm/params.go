@@ -1,0 +1,94 @@
+package lightgbm
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+)
+
+// Params are the settings of a training. The names in brackets are LightGBM's.
+type Params struct {
+	Rounds          int     `yaml:"rounds" json:"rounds"`                     // trees, at most (num_iterations)
+	Leaves          int     `yaml:"leaves" json:"leaves"`                     // of a tree, at most (num_leaves)
+	MinLeaf         int     `yaml:"min_leaf" json:"min_leaf"`                 // rows in a leaf, at least (min_data_in_leaf)
+	Bins            int     `yaml:"bins" json:"bins"`                         // values of a column told apart, at most (max_bin)
+	LearningRate    float64 `yaml:"learning_rate" json:"learning_rate"`       // factor on every tree
+	L2              float64 `yaml:"l2" json:"l2"`                             // penalty on leaf values (lambda_l2)
+	FeatureFraction float64 `yaml:"feature_fraction" json:"feature_fraction"` // columns drawn for a tree
+	BaggingFraction float64 `yaml:"bagging_fraction" json:"bagging_fraction"` // rows drawn for a tree
+	BaggingFreq     int     `yaml:"bagging_freq" json:"bagging_freq"`         // rounds between two draws of rows; 0: all rows, always
+	Seed            uint64  `yaml:"seed" json:"seed"`                         // at most 2147483647
+	Threads         int     `yaml:"threads" json:"threads"`
+}
+
+// DefaultParams are 100 trees of 31 leaves on all columns and rows, with as
+// many threads as Go uses.
+func DefaultParams() Params {
+	return Params{
+		Rounds: 100, Leaves: 31, MinLeaf: 20, Bins: 255, LearningRate: 0.1,
+		FeatureFraction: 1, BaggingFraction: 1, Threads: runtime.GOMAXPROCS(0),
+	}
+}
+
+// Validate reports every problem at once.
+func (p Params) Validate() error {
+	return errors.Join(
+		between("rounds", p.Rounds, 1, 100_000),
+		between("leaves", p.Leaves, 2, 131_072),
+		between("min_leaf", p.MinLeaf, 1, math.MaxInt32),
+		between("bins", p.Bins, 2, 65_535),
+		within("learning_rate", p.LearningRate, p.LearningRate > 0, "more than 0"),
+		within("l2", p.L2, p.L2 >= 0, "0 or more"),
+		within("feature_fraction", p.FeatureFraction, p.FeatureFraction > 0 && p.FeatureFraction <= 1, "more than 0, at most 1"),
+		within("bagging_fraction", p.BaggingFraction, p.BaggingFraction > 0 && p.BaggingFraction <= 1, "more than 0, at most 1"),
+		between("bagging_freq", p.BaggingFreq, 0, math.MaxInt32),
+		between("seed", p.Seed, 0, math.MaxInt32),
+		between("threads", p.Threads, 1, 1024),
+	)
+}
+
+func between[T int | uint64](name string, v, low, high T) error {
+	if v < low || v > high {
+		return fmt.Errorf("%s is %d: must be from %d to %d", name, v, low, high)
+	}
+	return nil
+}
+
+func within(name string, v float64, ok bool, want string) error {
+	if !ok || math.IsInf(v, 0) {
+		return fmt.Errorf("%s is %g: must be %s", name, v, want)
+	}
+	return nil
+}
+
+// text is the parameter string of LightGBM's C functions. Everything that
+// could make two runs differ is fixed: the order of sums, the layout of the
+// histograms, every seed.
+func (p Params) text() string {
+	var b strings.Builder
+	for _, s := range []struct {
+		name  string
+		value any
+	}{
+		{"objective", "binary"},
+		{"num_iterations", p.Rounds},
+		{"num_leaves", p.Leaves},
+		{"min_data_in_leaf", p.MinLeaf},
+		{"max_bin", p.Bins},
+		{"learning_rate", p.LearningRate},
+		{"lambda_l2", p.L2},
+		{"feature_fraction", p.FeatureFraction},
+		{"bagging_fraction", p.BaggingFraction},
+		{"bagging_freq", p.BaggingFreq},
+		{"seed", p.Seed},
+		{"deterministic", true},
+		{"force_row_wise", true},
+		{"num_threads", p.Threads},
+		{"verbosity", -1},
+	} {
+		fmt.Fprintf(&b, "%s=%v ", s.name, s.value)
+	}
+	return b.String()
+}

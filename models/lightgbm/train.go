@@ -1,0 +1,170 @@
+package lightgbm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Train fits a binary classifier by gradient boosting: log-loss, trees grown
+// leaf by leaf on histograms. The same input and parameters, threads included,
+// give the same model.
+//
+//	x:        rows x cols, row-major; NaN is missing
+//	label:    rows, 0 or 1, both present
+//	weight:   rows, finite, more than 0; nil is 1 each
+//	progress: called after every round with the rounds done; nil for none
+//
+// Training ends early where no split helps any more. ctx is looked at between
+// rounds. The caller closes the booster.
+func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label, weight []float32, p Params, progress func(round int)) (*Booster, error) {
+	if err := errors.Join(p.Validate(), checkMatrix(x, rows, cols), checkLabels(label, rows), checkWeights(weight, rows)); err != nil {
+		return nil, fmt.Errorf("lightgbm: train: %w", err)
+	}
+	text, err := l.train(ctx, matrix{x, rows, cols}, label, weight, p, progress)
+	if err != nil {
+		return nil, err
+	}
+	return l.Load(text, p.Threads)
+}
+
+// matrix is row-major.
+type matrix struct {
+	x          []float32
+	rows, cols int
+}
+
+// train returns the model's text: the booster that learned is tied to the
+// training data, one that is made of the text is not.
+func (l *Library) train(ctx context.Context, m matrix, label, weight []float32, p Params, progress func(int)) (text string, err error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	data, err := l.dataset(m, label, weight, p)
+	defer func() { err = errors.Join(err, l.free("free the data", data, l.native.datasetFree)) }()
+	if err != nil {
+		return "", err
+	}
+	var model uintptr
+	err = l.call("train", func(n *native) int32 { return n.boosterCreate(data, p.text(), &model) })
+	defer func() { err = errors.Join(err, l.free("free the booster", model, l.native.boosterFree)) }()
+	if err != nil {
+		return "", err
+	}
+	if err := l.boost(ctx, model, p.Rounds, progress); err != nil {
+		return "", err
+	}
+	return l.save(model)
+}
+
+func (l *Library) free(what string, handle uintptr, f func(uintptr) int32) error {
+	if handle == 0 {
+		return nil
+	}
+	return l.call(what, func(*native) int32 { return f(handle) })
+}
+
+// dataset copies the matrix into the library's histogram bins. The handle is
+// the caller's to free, also with an error.
+func (l *Library) dataset(m matrix, label, weight []float32, p Params) (handle uintptr, err error) {
+	err = l.call("bin the data", func(n *native) int32 {
+		return n.datasetCreate(first(m.x), typeFloat32, int32(m.rows), int32(m.cols), rowMajor, p.text(), 0, &handle)
+	})
+	if err != nil {
+		return handle, err
+	}
+	for _, f := range []struct {
+		name   string
+		values []float32
+	}{{"label", label}, {"weight", weight}} {
+		if f.values == nil {
+			continue
+		}
+		err := l.call("set the "+f.name, func(n *native) int32 {
+			return n.datasetSetField(handle, f.name, first(f.values), int32(len(f.values)), typeFloat32)
+		})
+		if err != nil {
+			return handle, err
+		}
+	}
+	return handle, nil
+}
+
+// boost adds trees until there are enough or none helps.
+func (l *Library) boost(ctx context.Context, model uintptr, rounds int, progress func(int)) error {
+	for round := range rounds {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var finished int32
+		err := l.call(fmt.Sprintf("train: round %d", round), func(n *native) int32 { return n.boosterUpdate(model, &finished) })
+		if err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(round + 1)
+		}
+		if finished != 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// save asks for the length of the text first; it ends with a zero byte.
+func (l *Library) save(model uintptr) (string, error) {
+	var length int64
+	err := l.call("save", func(n *native) int32 { return n.boosterSave(model, 0, -1, 0, 0, &length, nil) })
+	if err != nil {
+		return "", err
+	}
+	text := make([]byte, length)
+	err = l.call("save", func(n *native) int32 { return n.boosterSave(model, 0, -1, 0, length, &length, first(text)) })
+	if err != nil || len(text) == 0 {
+		return "", errors.Join(err, errors.New("lightgbm: save: no text"))
+	}
+	return string(text[:len(text)-1]), nil
+}
+
+func checkMatrix(x []float32, rows, cols int) error {
+	if rows < 1 || cols < 1 || rows > math.MaxInt32 || cols > math.MaxInt32 {
+		return fmt.Errorf("a matrix of %d x %d", rows, cols)
+	}
+	if len(x) != rows*cols {
+		return fmt.Errorf("%d values for a matrix of %d x %d", len(x), rows, cols)
+	}
+	return nil
+}
+
+func checkLabels(label []float32, rows int) error {
+	if len(label) != rows {
+		return fmt.Errorf("%d labels for %d rows", len(label), rows)
+	}
+	positive := 0
+	for i, y := range label {
+		if y != 0 && y != 1 {
+			return fmt.Errorf("row %d: label %g: must be 0 or 1", i, y)
+		}
+		positive += int(y)
+	}
+	if positive == 0 || positive == rows {
+		return fmt.Errorf("every label is %d: two classes are needed", min(positive, 1))
+	}
+	return nil
+}
+
+func checkWeights(weight []float32, rows int) error {
+	if weight == nil {
+		return nil
+	}
+	if len(weight) != rows {
+		return fmt.Errorf("%d weights for %d rows", len(weight), rows)
+	}
+	for i, w := range weight {
+		if !(w > 0) || math.IsInf(float64(w), 0) {
+			return fmt.Errorf("row %d: weight %g: must be finite and more than 0", i, w)
+		}
+	}
+	return nil
+}
