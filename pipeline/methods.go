@@ -18,6 +18,7 @@ var methods = []method{
 	{"knn", false, "cost regression by nearest neighbours, k chosen on inner rows"},
 	{"best_fixed", true, "the best constant pair, chosen on the split it is reported on: an oracle"},
 	{"best_fixed_train", false, "the best constant pair, chosen on training rows: what one could deploy"},
+	{AlwaysLegitimate, false, "answers the negative label for every row and asks nobody: what a task loss makes of rare positives"},
 	{"learned_expert_random_advice", false, "the composite policy's expert with advice drawn uniformly"},
 	{"l2d_random_advice", false, "the L2D policy's expert with advice drawn uniformly"},
 	{"random_expert_learned_advice", false, "an expert drawn uniformly with the advice the policy scores best for that expert"},

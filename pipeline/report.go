@@ -21,6 +21,8 @@ type Report struct {
 	Benchmark    string            `json:"benchmark"`
 	Title        string            `json:"title,omitempty"`
 	Rows         []Row             `json:"rows"`
+	Disclosure   []Disclosure      `json:"disclosure,omitempty"`
+	Experts      []ExpertQuality   `json:"experts,omitempty"`
 	BestAdvice   []BestAdvice      `json:"best_advice,omitempty"`
 	Distribution []AdviceShares    `json:"advice_distribution,omitempty"`
 	Cells        []CellTable       `json:"cells,omitempty"`
@@ -29,8 +31,9 @@ type Report struct {
 	Figures      []Figure          `json:"-"`
 }
 
-// Row is one method in one cost regime, over all seeds. A nil pointer is a figure that does not apply.
+// Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.
 type Row struct {
+	Setting       string    `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
 	Method        string    `json:"method"`
 	Lambda        *float64  `json:"lambda,omitempty"`
 	N             int       `json:"n,omitempty"` // training rows
@@ -45,6 +48,17 @@ type Row struct {
 	AdviceRate    *float64  `json:"advice_rate,omitempty"`
 	BayesMatch    *float64  `json:"bayes_match,omitempty"`
 	Regions       []Region  `json:"regions,omitempty"`
+	// Of a report over several splits of the same data: every mean is over splits, and the spread is that of the mean.
+	Splits          int         `json:"splits,omitempty"`
+	TrueLossSE      *float64    `json:"true_loss_se,omitempty"`      // standard error over splits
+	PairedL2D       *Difference `json:"paired_l2d,omitempty"`        // this method minus l2d, paired by split
+	PairedBestFixed *Difference `json:"paired_best_fixed,omitempty"` // this method minus best_fixed_train, paired by split
+}
+
+// Difference is the mean of paired differences over splits and the standard error of that mean.
+type Difference struct {
+	Mean float64 `json:"mean"`
+	SE   float64 `json:"se"`
 }
 
 // Interval is a mean with the ends of its 95% interval.
@@ -59,6 +73,7 @@ type Region struct {
 
 // BestAdvice names, for one lambda, the advice with the smallest mean cost for every expert.
 type BestAdvice struct {
+	Setting string    `json:"setting,omitempty"`
 	Lambda  float64   `json:"lambda"`
 	Experts []string  `json:"experts"`
 	Advice  []string  `json:"advice"` // one per expert; "" if the expert is never available
@@ -68,16 +83,18 @@ type BestAdvice struct {
 // AdviceShares tells how often each advice was bought by one method at one lambda, over all rows (Expert is empty)
 // or over the rows routed to one expert.
 type AdviceShares struct {
-	Method string    `json:"method"`
-	Lambda float64   `json:"lambda"`
-	Expert string    `json:"expert,omitempty"`
-	Routed float64   `json:"routed"` // share of all rows that this line is about
-	Advice []string  `json:"advice"`
-	Share  []float64 `json:"share"` // sums to 1 over the advice, or all zero if nothing was routed
+	Setting string    `json:"setting,omitempty"`
+	Method  string    `json:"method"`
+	Lambda  float64   `json:"lambda"`
+	Expert  string    `json:"expert,omitempty"`
+	Routed  float64   `json:"routed"` // share of all rows that this line is about
+	Advice  []string  `json:"advice"`
+	Share   []float64 `json:"share"` // sums to 1 over the advice, or all zero if nothing was routed
 }
 
 // CellTable is the mean cost of every pair at one lambda.
 type CellTable struct {
+	Setting  string       `json:"setting,omitempty"`
 	Name     string       `json:"name"`
 	Lambda   float64      `json:"lambda"`
 	Experts  []string     `json:"experts"`

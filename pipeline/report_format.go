@@ -26,6 +26,30 @@ func plusMinus(mean, std *float64) string {
 	return fmt.Sprintf("%.3f ± %.3f", *mean, *std)
 }
 
+// loss prints a row's true loss with the spread that it has: over splits, else over seeds.
+func (r Row) loss() string {
+	if r.TrueLossSE != nil {
+		return plusMinus(&r.TrueLossMean, r.TrueLossSE)
+	}
+	return plusMinus(&r.TrueLossMean, r.TrueLossStd)
+}
+
+// difference prints a paired difference with its standard error.
+func difference(v *Difference) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.4f ± %.4f", v.Mean, v.SE)
+}
+
+// signed prints a gain or loss to three decimals.
+func signed(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.3f", *v)
+}
+
 func interval(v *Interval) string {
 	if v == nil {
 		return ""

@@ -24,18 +24,34 @@ type column struct {
 }
 
 var methodColumns = []column{
-	{"true loss", func(r Row) string { return plusMinus(&r.TrueLossMean, r.TrueLossStd) }},
+	{"true loss", Row.loss},
 	{"excess", func(r Row) string { return plusMinus(r.ExcessMean, r.ExcessStd) }},
 	{"vs best fixed (95%)", func(r Row) string { return interval(r.DiffBestFixed) }},
 	{"vs L2D (95%)", func(r Row) string { return interval(r.DiffL2D) }},
+	{"vs best_fixed_train (SE)", func(r Row) string { return difference(r.PairedBestFixed) }},
+	{"vs l2d (SE)", func(r Row) string { return difference(r.PairedL2D) }},
 	{"advice %", func(r Row) string { return percent(r.AdviceRate) }},
 	{"Bayes match %", func(r Row) string { return percent(r.BayesMatch) }},
 	{"pair", func(r Row) string { return r.Pair }},
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
 }
 
-// tables lays the report out. The order is the order of reading: the result first, then what explains it.
+// tables lays the report out, one setting after the other.
 func (r *Report) tables() []table {
+	var ts []table
+	for _, name := range r.settings() {
+		for _, t := range r.of(name).settingTables() {
+			if name != "" {
+				t.title = fmt.Sprintf("%s (%s)", t.title, name)
+			}
+			ts = append(ts, t)
+		}
+	}
+	return ts
+}
+
+// settingTables lays out one setting. The order is the order of reading: the result first, then what explains it.
+func (r *Report) settingTables() []table {
 	var ts []table
 	ts = append(ts, r.methodTable())
 	if len(r.Lambdas()) > 1 {
@@ -55,6 +71,12 @@ func (r *Report) tables() []table {
 	}
 	if len(r.Distribution) > 0 {
 		ts = append(ts, r.distributionTable())
+	}
+	if len(r.Disclosure) > 0 {
+		ts = append(ts, r.disclosureTable())
+	}
+	if len(r.Experts) > 0 {
+		ts = append(ts, r.expertTable())
 	}
 	return ts
 }
@@ -107,8 +129,13 @@ func (r *Report) methodCaption() string {
 	if ns := r.sizes(); len(ns) > 0 {
 		fmt.Fprintf(&b, "%d training rows. ", ns[len(ns)-1])
 	}
-	b.WriteString("True loss is the mean realised cost of the executed pair, with its standard deviation over seeds; lower is better. " +
-		"Marked: the lowest among methods that could be deployed.")
+	spread := "standard deviation over seeds"
+	if n := r.splits(); n > 0 {
+		fmt.Fprintf(&b, "Means over %d splits; differences are paired by split. ", n)
+		spread = "standard error over splits"
+	}
+	fmt.Fprintf(&b, "True loss is the mean realised cost of the executed pair, with its %s; lower is better. "+
+		"Marked: the lowest among methods that could be deployed.", spread)
 	if slices.Contains(r.methods(), "best_fixed") {
 		b.WriteString(" best_fixed is an oracle: it is chosen on the split it is reported on.")
 	}
@@ -162,7 +189,7 @@ func (t *table) pivot(corner string, names []string, rows []Row, key func(Row) s
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], row)
-		t.rows[i][1+slices.Index(names, row.Method)] = plusMinus(&row.TrueLossMean, row.TrueLossStd)
+		t.rows[i][1+slices.Index(names, row.Method)] = row.loss()
 	}
 	for _, group := range groups {
 		var bold []int

@@ -45,6 +45,14 @@ func sampleReport() *Report {
 			Name: "validation", Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", "help"},
 			TrueLoss: [][]*float64{{new(0.4), new(0.5)}, {new(0.45), nil}},
 		}},
+		Disclosure: []Disclosure{
+			{Method: "ours", Lambda: 1, Group: "phone", Opened: 0.496, Gross: new(0.2), Net: new(-0.01), TrueLoss: 0.281, Without: new(0.3)},
+			{Method: "ours", Lambda: 1, Group: "address", TrueLoss: 0.281},
+		},
+		Experts: []ExpertQuality{{
+			Expert: "a", Advice: "help", Threshold: 0.5, Accuracy: new(0.9), BalancedAccuracy: new(0.8), AUC: new(0.85), Recall: new(0.7), Brier: new(0.08),
+			ECE: new(0.1), MeanProbability: new(0.2), Rate: new(0.035),
+		}},
 		Settings: map[string]string{"epochs": "120", "batch": "256"},
 		Notes:    []string{"a note with <tags> & signs"},
 	}
@@ -156,7 +164,7 @@ func TestWriteReportLeavesEveryForm(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"advice_ours.png", "advice_ours.svg", "excess.png", "excess.svg", "f.png", "f.svg", "loss.png", "loss.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"advice_ours.png", "advice_ours.svg", "disclosure.csv", "excess.png", "excess.svg", "experts.csv", "f.png", "f.svg", "loss.png", "loss.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -1,13 +1,14 @@
 package pipeline
 
 import (
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
 )
 
 // WriteReport leaves the report in dir in every form: report.json, report.md, report.csv, report.html and every figure
-// as PNG and SVG. Figures that the content allows and the report does not have yet are drawn.
+// as PNG and SVG; the disclosure and the experts, where there are any, as CSV too. Figures that the content allows and the report does not have yet are drawn.
 func WriteReport(dir string, r *Report) error {
 	full, err := r.illustrated()
 	if err != nil {
@@ -15,6 +16,12 @@ func WriteReport(dir string, r *Report) error {
 	}
 	forms := []form{
 		{"report.json", full.WriteJSON}, {"report.md", full.WriteMarkdown}, {"report.csv", full.WriteCSV}, {"report.html", full.WriteHTML},
+	}
+	if len(full.Disclosure) > 0 {
+		forms = append(forms, form{"disclosure.csv", full.WriteDisclosureCSV})
+	}
+	if len(full.Experts) > 0 {
+		forms = append(forms, form{"experts.csv", full.WriteExpertCSV})
 	}
 	for _, f := range full.Figures {
 		forms = append(forms, form{f.Name + ".png", bytesTo(f.PNG)}, form{f.Name + ".svg", bytesTo(f.SVG)})
@@ -37,31 +44,47 @@ func bytesTo(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := w.Write(b); return err }
 }
 
-// illustrated returns the report with the figures that follow from its rows and distributions.
+// illustrated returns the report with the figures that follow from its rows and distributions, a set for every setting.
 func (r *Report) illustrated() (*Report, error) {
 	full := *r
 	full.Figures = slices.Clone(r.Figures)
-	add := func(name string, wanted bool, draw func() (Figure, error)) error {
-		if !wanted || slices.ContainsFunc(full.Figures, func(f Figure) bool { return f.Name == name }) {
-			return nil
-		}
-		f, err := draw()
-		full.Figures = append(full.Figures, f)
-		return err
-	}
-	err := add(excessName, len(excessSeries(r.Rows)) > 0, func() (Figure, error) { return ExcessFigure(r.Rows) })
-	if err != nil {
-		return nil, err
-	}
-	if err := add(lossName, len(r.Lambdas()) > 1, func() (Figure, error) { return LossFigure(r.headline()) }); err != nil {
-		return nil, err
-	}
-	for _, m := range r.advised() {
-		if err := add(adviceName(m), true, func() (Figure, error) { return AdviceFigure(r.Distribution, m) }); err != nil {
+	for _, setting := range r.settings() {
+		if err := full.illustrate(r.of(setting), setting); err != nil {
 			return nil, err
 		}
 	}
 	return &full, nil
+}
+
+// illustrate adds the figures of one setting, unless they are there.
+func (r *Report) illustrate(part *Report, setting string) error {
+	add := func(name string, wanted bool, draw func() (Figure, error)) error {
+		if setting != "" {
+			name += "_" + setting
+		}
+		if !wanted || slices.ContainsFunc(r.Figures, func(f Figure) bool { return f.Name == name }) {
+			return nil
+		}
+		f, err := draw()
+		if setting != "" {
+			f.Name, f.Caption = name, fmt.Sprintf("Setting %s. %s", setting, f.Caption)
+		}
+		r.Figures = append(r.Figures, f)
+		return err
+	}
+	err := add(excessName, len(excessSeries(part.Rows)) > 0, func() (Figure, error) { return ExcessFigure(part.Rows) })
+	if err != nil {
+		return err
+	}
+	if err := add(lossName, len(part.Lambdas()) > 1, func() (Figure, error) { return LossFigure(part.headline()) }); err != nil {
+		return err
+	}
+	for _, m := range part.advised() {
+		if err := add(adviceName(m), true, func() (Figure, error) { return AdviceFigure(part.Distribution, m) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // advised returns the methods whose advice can be drawn: there is advice to choose from.

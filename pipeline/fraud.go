@@ -1,0 +1,4 @@
+package pipeline
+
+// AlwaysLegitimate is the method that answers the negative label without asking an expert.
+const AlwaysLegitimate = "always_legitimate"

@@ -1,0 +1,210 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// Disclosure tells, for one method in one regime, how often a sensitive group of columns was opened and what that was
+// worth. Shares lie in [0, 1], worths are in the unit of the task loss.
+type Disclosure struct {
+	Setting string  `json:"setting,omitempty"`
+	Method  string  `json:"method"`
+	Lambda  float64 `json:"lambda"`
+	Group   string  `json:"group"`
+	Opened  float64 `json:"opened"` // share of the rows whose advice opened the group
+	// Over the rows that were opened: the same expert at the deepest level that keeps the group closed, minus the chosen
+	// pair. Gross counts task loss only, net the fees too; negative: it was not worth it. Absent if nothing was opened.
+	Gross    *float64 `json:"gross,omitempty"`
+	Net      *float64 `json:"net,omitempty"`
+	TrueLoss float64  `json:"true_loss"`
+	// True loss if the group could never be opened: the same policy choosing among the remaining pairs by its scores.
+	// Absent where no pair remains.
+	Without *float64 `json:"true_loss_without,omitempty"`
+}
+
+// OpenedGroup is a sensitive group of columns and the advice that opens it.
+type OpenedGroup struct {
+	Name string
+	By   []bool // per advice
+}
+
+// disclosureOf is what the seeds of one method did at one lambda: their means.
+func disclosureOf(t *costs.Tensor, rows []int, seeds []Learned, lambda float64, groups []OpenedGroup) []Disclosure {
+	out := make([]Disclosure, len(groups))
+	for g, group := range groups {
+		d := Disclosure{Method: seeds[0].Info.Method, Lambda: lambda, Group: group.Name}
+		w := worth{t: t, lambda: lambda, group: group, depth: depths(groups, len(t.Actions.Advice))}
+		var without []float64
+		for _, l := range seeds {
+			w.add(rows, l.Action)
+			d.TrueLoss += t.TrueLoss(rows, l.Action, lambda) / float64(len(seeds))
+			if loss, ok := w.closed(rows, l); ok {
+				without = append(without, loss)
+			}
+		}
+		d.Opened = float64(w.opened) / float64(len(rows)*len(seeds))
+		if w.compared > 0 {
+			d.Gross, d.Net = Num(w.gross/float64(w.compared)), Num(w.net/float64(w.compared))
+		}
+		if len(without) == len(seeds) {
+			d.Without = Num(average(without))
+		}
+		out[g] = d
+	}
+	return out
+}
+
+// depths counts the groups that each advice opens.
+func depths(groups []OpenedGroup, advice int) []int {
+	n := make([]int, advice)
+	for _, g := range groups {
+		for k, opens := range g.By {
+			if opens {
+				n[k]++
+			}
+		}
+	}
+	return n
+}
+
+// worth sums what opening one group brought.
+type worth struct {
+	t        *costs.Tensor
+	lambda   float64
+	group    OpenedGroup
+	depth    []int // groups that each advice opens
+	opened   int   // rows
+	compared int   // of these, rows with a level to compare with
+	gross    float64
+	net      float64
+}
+
+func (w *worth) add(rows, actions []int) {
+	a := w.t.Actions
+	for m, n := range rows {
+		j, k := a.Pair(actions[m])
+		if !w.group.By[k] {
+			continue
+		}
+		w.opened++
+		other := w.closest(j)
+		if other < 0 {
+			continue
+		}
+		w.compared++
+		w.gross += float64(w.t.Losses(n)[other]) - float64(w.t.Losses(n)[actions[m]])
+		w.net += w.t.Cost(n, other, w.lambda) - w.t.Cost(n, actions[m], w.lambda)
+	}
+}
+
+// closest is the expert's pair with the deepest advice that keeps the group closed, the first of equals; -1 if the
+// expert has none.
+func (w *worth) closest(expert int) int {
+	a, best := w.t.Actions, -1
+	for k, opens := range w.group.By {
+		i := a.Index(expert, k)
+		if opens || !a.Available(i) {
+			continue
+		}
+		if best < 0 || w.depth[k] > w.depth[best%len(a.Advice)] {
+			best = i
+		}
+	}
+	return best
+}
+
+// closed is the true loss of a policy that may not open the group; false if a row has no pair left.
+func (w *worth) closed(rows []int, l Learned) (float64, bool) {
+	a := w.t.Actions
+	mask := make([]bool, a.Len())
+	for i := range mask {
+		_, k := a.Pair(i)
+		mask[i] = a.Available(i) && !w.group.By[k]
+	}
+	actions := slices.Clone(l.Action)
+	for m := range rows {
+		if mask[actions[m]] {
+			continue // its decision stands
+		}
+		d := &models.Decisions{
+			Actions: a.Len(), Levels: len(a.Advice), Action: []int64{0}, Expert: []int64{0}, Advice: []int64{0},
+			Scores: l.Scores[m*a.Len() : (m+1)*a.Len()],
+		}
+		if d.Masked(mask) != nil {
+			return 0, false
+		}
+		actions[m] = int(d.Action[0])
+	}
+	return w.t.TrueLoss(rows, actions, w.lambda), true
+}
+
+// disclosureTable has one line per lambda, method and group.
+func (r *Report) disclosureTable() table {
+	t := table{
+		title: "Disclosure", left: 3,
+		head: []string{"lambda", "method", "group", "opened %", "worth, gross", "worth, net", "true loss", "never opened"},
+		caption: "Share of rows for which a group was opened. Worth: over those rows, what the same expert costs at the deepest level that " +
+			"keeps the group closed minus what the chosen pair costs, in task loss (gross) and with fees (net). Never opened: the true loss if " +
+			"the same policy had to choose among the other pairs.",
+	}
+	for _, d := range r.Disclosure {
+		t.rows = append(t.rows, []string{
+			number(&d.Lambda), d.Method, d.Group, percent(&d.Opened), signed(d.Gross), signed(d.Net),
+			fmt.Sprintf("%.3f", d.TrueLoss), plusMinus(d.Without, nil),
+		})
+	}
+	return t
+}
+
+// averageDisclosures averages over splits: shares and losses over splits, worths over the rows that were opened.
+func averageDisclosures(splits [][]Disclosure) []Disclosure {
+	type line struct {
+		setting, method, group string
+		lambda                 float64
+	}
+	var order []line
+	all := map[line][]Disclosure{}
+	for _, lines := range splits {
+		for _, d := range lines {
+			at := line{d.Setting, d.Method, d.Group, d.Lambda}
+			if all[at] == nil {
+				order = append(order, at)
+			}
+			all[at] = append(all[at], d)
+		}
+	}
+	var out []Disclosure
+	for _, at := range order {
+		out = append(out, averageDisclosure(all[at]))
+	}
+	return out
+}
+
+func averageDisclosure(of []Disclosure) Disclosure {
+	mean := of[0]
+	mean.Opened, mean.TrueLoss, mean.Gross, mean.Net, mean.Without = 0, 0, nil, nil, nil
+	n := float64(len(of))
+	var weight, gross, net float64
+	var without []float64
+	for _, d := range of {
+		mean.Opened += d.Opened / n
+		mean.TrueLoss += d.TrueLoss / n
+		if d.Gross != nil && d.Net != nil {
+			weight, gross, net = weight+d.Opened, gross+d.Opened**d.Gross, net+d.Opened**d.Net
+		}
+		if d.Without != nil {
+			without = append(without, *d.Without)
+		}
+	}
+	if weight > 0 {
+		mean.Gross, mean.Net = Num(gross/weight), Num(net/weight)
+	}
+	if len(without) == len(of) {
+		mean.Without = Num(average(without))
+	}
+	return mean
+}

@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"math"
+	"slices"
+
+	"pipe/models"
+)
+
+// averageReports makes one report of those on several splits of the same data. Rows are averaged over splits, with the
+// standard error of that mean, and differences are paired by split. A single report is returned as it is.
+func averageReports(splits []*Report) *Report {
+	if len(splits) == 1 {
+		return splits[0]
+	}
+	mean := *splits[0]
+	mean.Rows, mean.Cells, mean.Figures = averageRows(splits), averageCells(splits), nil
+	mean.Distribution = averageShares(splits)
+	mean.BestAdvice = nil
+	for _, c := range mean.Cells {
+		mean.BestAdvice = append(mean.BestAdvice, c.bestAdvice())
+	}
+	mean.Disclosure = averageDisclosures(each(splits, func(r *Report) []Disclosure { return r.Disclosure }))
+	mean.Experts = averageExperts(each(splits, func(r *Report) []ExpertQuality { return r.Experts }))
+	return &mean
+}
+
+// rowKey is what the rows of one line of the table share.
+type rowKey struct {
+	setting, method string
+	lambda          float64
+}
+
+func (r Row) key() rowKey {
+	k := rowKey{setting: r.Setting, method: r.Method, lambda: -1} // no regime
+	if r.Lambda != nil {
+		k.lambda = *r.Lambda
+	}
+	return k
+}
+
+// averageRows averages every row that all splits have.
+func averageRows(splits []*Report) []Row {
+	byKey := make([]map[rowKey]Row, len(splits))
+	for s, r := range splits {
+		byKey[s] = map[rowKey]Row{}
+		for _, row := range r.Rows {
+			byKey[s][row.key()] = row
+		}
+	}
+	of := func(k rowKey) []Row {
+		var rows []Row
+		for _, m := range byKey {
+			if row, ok := m[k]; ok {
+				rows = append(rows, row)
+			}
+		}
+		if len(rows) < len(splits) {
+			return nil
+		}
+		return rows
+	}
+	var out []Row
+	for _, first := range splits[0].Rows {
+		rows := of(first.key())
+		if rows == nil {
+			continue
+		}
+		row := averageRow(rows)
+		row.PairedL2D = pairedDifference(rows, of(rowKey{first.Setting, "l2d", first.key().lambda}))
+		row.PairedBestFixed = pairedDifference(rows, of(rowKey{first.Setting, "best_fixed_train", first.key().lambda}))
+		out = append(out, row)
+	}
+	return out
+}
+
+// averageRow is the mean of one line of the table over splits.
+func averageRow(rows []Row) Row {
+	mean := Row{
+		Setting: rows[0].Setting, Method: rows[0].Method, Lambda: rows[0].Lambda, N: rows[0].N, Seeds: rows[0].Seeds, Pair: rows[0].Pair,
+		Splits: len(rows),
+	}
+	for _, r := range rows {
+		if r.Pair != rows[0].Pair {
+			mean.Pair = "" // a constant that depends on the split
+		}
+	}
+	loss, se := standardError(each(rows, func(r Row) float64 { return r.TrueLossMean }))
+	mean.TrueLossMean, mean.TrueLossSE = loss, Num(se)
+	for _, f := range []func(*Row) **float64{
+		func(r *Row) **float64 { return &r.AdviceRate },
+		func(r *Row) **float64 { return &r.BayesMatch },
+		func(r *Row) **float64 { return &r.ExcessMean },
+	} {
+		*f(&mean) = averageOf(each(rows, func(r Row) *float64 { return *f(&r) }))
+	}
+	return mean
+}
+
+// pairedDifference is the mean over splits of rows minus ref, nil if ref is missing or the same method.
+func pairedDifference(rows, ref []Row) *Difference {
+	if ref == nil || rows[0].Method == ref[0].Method {
+		return nil
+	}
+	d := make([]float64, len(rows))
+	for s := range rows {
+		d[s] = rows[s].TrueLossMean - ref[s].TrueLossMean
+	}
+	mean, se := standardError(d)
+	return &Difference{mean, se}
+}
+
+// standardError returns the mean of at least two values and its standard error (sample convention, divisor n - 1):
+// splits are draws, whose spread is inferred.
+func standardError(values []float64) (mean, se float64) {
+	mean, std := models.MeanStd(values)
+	return mean, std / math.Sqrt(float64(len(values)-1))
+}
+
+// averageCells averages the tables of pairs, which all splits have in the same order.
+func averageCells(splits []*Report) []CellTable {
+	var out []CellTable
+	for c, first := range splits[0].Cells {
+		mean := first
+		mean.TrueLoss = nil
+		for j := range first.Experts {
+			var line []*float64
+			for k := range first.Advice {
+				line = append(line, averageOf(each(splits, func(r *Report) *float64 { return r.Cells[c].TrueLoss[j][k] })))
+			}
+			mean.TrueLoss = append(mean.TrueLoss, line)
+		}
+		out = append(out, mean)
+	}
+	return out
+}
+
+// bestAdvice names the cheapest advice of every expert.
+func (c CellTable) bestAdvice() BestAdvice {
+	b := BestAdvice{Setting: c.Setting, Lambda: c.Lambda, Experts: c.Experts}
+	for _, line := range c.TrueLoss {
+		name, low := "", math.Inf(1)
+		for k, v := range line {
+			if v != nil && *v < low {
+				name, low = c.Advice[k], *v
+			}
+		}
+		if name == "" {
+			low = 0
+		}
+		b.Advice, b.Cost = append(b.Advice, name), append(b.Cost, low)
+	}
+	return b
+}
+
+// averageShares averages who was asked, and what was bought for the rows that came to an expert, over all of these rows.
+func averageShares(splits []*Report) []AdviceShares {
+	type line struct {
+		setting, method, expert string
+		lambda                  float64
+	}
+	var order []line
+	all := map[line]*AdviceShares{}
+	for _, r := range splits {
+		for _, d := range r.Distribution {
+			at := line{d.Setting, d.Method, d.Expert, d.Lambda}
+			sum := all[at]
+			if sum == nil {
+				sum = &AdviceShares{Setting: d.Setting, Method: d.Method, Lambda: d.Lambda, Expert: d.Expert, Advice: d.Advice, Share: make([]float64, len(d.Share))}
+				all[at], order = sum, append(order, at)
+			}
+			sum.Routed += d.Routed
+			for k, v := range d.Share {
+				sum.Share[k] += d.Routed * v
+			}
+		}
+	}
+	var out []AdviceShares
+	for _, at := range order {
+		mean := *all[at]
+		for k := range mean.Share {
+			if mean.Routed > 0 {
+				mean.Share[k] /= mean.Routed
+			}
+		}
+		mean.Routed /= float64(len(splits))
+		out = append(out, mean)
+	}
+	return slices.Clip(out)
+}
+
+// averageOf is the mean of figures that all apply, else nil.
+func averageOf(values []*float64) *float64 {
+	sum := 0.0
+	for _, v := range values {
+		if v == nil {
+			return nil
+		}
+		sum += *v
+	}
+	return Num(sum / float64(len(values)))
+}
+
+// each applies f to every value.
+func each[T, U any](values []T, f func(T) U) []U {
+	out := make([]U, len(values))
+	for i, v := range values {
+		out[i] = f(v)
+	}
+	return out
+}
