@@ -48,7 +48,7 @@ type encoderFile struct {
 	MaxLevels int             `json:"max_levels"`
 	MinCount  int             `json:"min_count"`
 	Groups    []encoderGroup  `json:"groups"`
-	Columns   []fittedColumn  `json:"columns"`   // group after group
+	Columns   []fittedColumn  `json:"columns"`    // group after group
 	Missing   []missingMarker `json:"indicators"` // group after group
 }
 

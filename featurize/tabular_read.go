@@ -5,11 +5,6 @@ import (
 	"errors"
 )
 
-// LoadFrame reads and joins CSV files.
-func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progress func(rows int)) (*Frame, LoadReport, error) {
-	return nil, LoadReport{}, errors.ErrUnsupported
-}
-
 // WriteTable writes the values of a frame with its splits as a Parquet file.
 func WriteTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, split []string, progress func(rows int)) error {
 	return errors.ErrUnsupported
@@ -37,7 +32,9 @@ func (t *TableReader) Labels() []string { return nil }
 func (t *TableReader) Splits() []string { return nil }
 
 // Read reads n rows from row from into dst, n x columns.
-func (t *TableReader) Read(ctx context.Context, dst []float32, from, n int) error { return errors.ErrUnsupported }
+func (t *TableReader) Read(ctx context.Context, dst []float32, from, n int) error {
+	return errors.ErrUnsupported
+}
 
 // Close closes the file.
 func (t *TableReader) Close() error { return nil }

@@ -20,7 +20,7 @@ type TabularSchema struct {
 	Label  string   `yaml:"label" json:"label"` // column of the label, in the primary file; a file may lack it
 	Labels []string `yaml:"labels" json:"labels"`
 
-	// Time is the column of a group that holds seconds since some midnight that
+	// Time is the column of a group that holds, in the primary file, seconds since some midnight that
 	// began the first day of a week, "" if there is none. Only the hour of the
 	// day and the day of the week are made of it: no expert learns from when in
 	// the history a row happened, which will not come back.

@@ -1,0 +1,260 @@
+package featurize
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+)
+
+// csvFile is an open CSV file of which the header has been read.
+type csvFile struct {
+	path   string
+	file   *os.File
+	size   int64
+	body   int64    // offset of what follows the header
+	lines  int      // lines before that
+	header []string // one spelling, unique
+}
+
+func (f *csvFile) close() { f.file.Close() }
+
+// openCSV opens a file and checks its header.
+func openCSV(path string) (*csvFile, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &csvFile{path: path, file: file}
+	if err := f.readHeader(); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// wrong is an error about a place in the file.
+func (f *csvFile) wrong(line int, column, format string, args ...any) error {
+	return &DataError{File: f.path, Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}
+}
+
+func (f *csvFile) readHeader() error {
+	info, err := f.file.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return f.wrong(0, "", "is no regular file")
+	}
+	f.size = info.Size()
+	start, err := f.skipMark()
+	if err != nil {
+		return err
+	}
+	r := csv.NewReader(io.NewSectionReader(f.file, start, f.size-start))
+	names, err := r.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return f.wrong(0, "", "is empty")
+	case err != nil:
+		return f.misread(err, nil, 0)
+	}
+	f.body = start + r.InputOffset()
+	head := make([]byte, r.InputOffset())
+	if _, err := f.file.ReadAt(head, start); err != nil {
+		return err
+	}
+	f.lines = bytes.Count(head, []byte("\n"))
+	return f.checkHeader(names)
+}
+
+// skipMark returns where the text begins: behind a byte order mark.
+func (f *csvFile) skipMark() (int64, error) {
+	mark := []byte("\ufeff")
+	head := make([]byte, len(mark))
+	n, err := f.file.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if n == len(mark) && bytes.Equal(head, mark) {
+		return int64(n), nil
+	}
+	return 0, nil
+}
+
+func (f *csvFile) checkHeader(names []string) error {
+	at := map[string]int{}
+	for i, raw := range names {
+		name := columnName(raw)
+		switch first, twice := at[name]; {
+		case name == "":
+			return f.wrong(1, "", "column %d of the header has no name", i+1)
+		case !utf8.ValidString(name):
+			return f.wrong(1, "", "column %d of the header, %q, is not UTF-8", i+1, badText(name))
+		case twice:
+			return f.wrong(1, name, "is in the header twice, as columns %d and %d", first+1, i+1)
+		}
+		at[name] = i
+		f.header = append(f.header, name)
+	}
+	return nil
+}
+
+// misread says in our words what the CSV reader found; record is what it
+// returned beside the error, lines what came before its input.
+func (f *csvFile) misread(err error, record []string, lines int) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	line := lines + parse.Line
+	switch {
+	case errors.Is(err, csv.ErrFieldCount):
+		return f.wrong(lines+parse.StartLine, f.raggedColumn(record), "row has %d fields, the header %d", len(record), len(f.header))
+	case errors.Is(err, csv.ErrQuote) && lines+parse.StartLine != line:
+		return f.wrong(lines+parse.StartLine, "", "a quote is opened here and not closed in its field")
+	}
+	return f.wrong(line, f.columnAt(line, parse.Column), "stray quote at byte %d of the line", parse.Column)
+}
+
+// raggedColumn returns the first column that a short row lacks.
+func (f *csvFile) raggedColumn(record []string) string {
+	if len(record) < len(f.header) {
+		return f.header[len(record)]
+	}
+	return ""
+}
+
+// columnAt returns the column at a byte of a line, both counted from 1, "" if
+// that cannot be told.
+func (f *csvFile) columnAt(line, at int) string {
+	r := bufio.NewReader(io.NewSectionReader(f.file, 0, f.size))
+	for range line - 1 {
+		if _, err := r.ReadSlice('\n'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return ""
+		}
+	}
+	text, err := r.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) || at < 1 || at > len(text) {
+		return ""
+	}
+	lazy := csv.NewReader(strings.NewReader(text[:at-1] + "x"))
+	lazy.LazyQuotes, lazy.FieldsPerRecord = true, -1
+	fields, err := lazy.Read()
+	if err != nil || len(fields) > len(f.header) {
+		return ""
+	}
+	return f.header[len(fields)-1]
+}
+
+func badText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// pieceBytes is about how much of a file is parsed at a time.
+const pieceBytes = 4 << 20
+
+// piece is a part of a file that begins and ends with a line.
+type piece struct {
+	from, to int64
+	before   int // lines before it, in the file
+	rows     int // at most
+}
+
+// chunk is what is known of a stretch of a file.
+type chunk struct {
+	newlines int
+	last     int64 // offset of what follows the last newline, 0 without one
+	quoted   bool
+	err      error
+}
+
+// cut divides the body at line ends. A file with a quote in it stays whole,
+// since a line may then end within a field. Where the cuts are does not depend
+// on the number of cores.
+func (f *csvFile) cut(bytesPerPiece int64) ([]piece, error) {
+	n := int((f.size - f.body + bytesPerPiece - 1) / bytesPerPiece)
+	chunks := make([]chunk, n)
+	eachColumn(n, func(i int) { chunks[i] = f.scan(f.body+int64(i)*bytesPerPiece, bytesPerPiece) })
+	quoted := false
+	for _, c := range chunks {
+		if c.err != nil {
+			return nil, c.err
+		}
+		quoted = quoted || c.quoted
+	}
+	var pieces []piece
+	next := piece{from: f.body, before: f.lines}
+	lines, first := f.lines, f.lines
+	for i, c := range chunks {
+		lines += c.newlines
+		end := i == n-1
+		if !end && (quoted || c.last == 0) {
+			continue
+		}
+		next.to = c.last
+		if end {
+			next.to = f.size
+		}
+		next.rows = f.capacity(next.to-next.from, lines-first)
+		pieces = append(pieces, next)
+		next, first = piece{from: next.to, before: lines}, lines
+	}
+	return pieces, nil
+}
+
+// capacity bounds the rows in a piece: by its lines, and by what a row takes at
+// least, so that a file of empty lines asks for no memory.
+func (f *csvFile) capacity(size int64, newlines int) int {
+	return min(newlines, int(size)/len(f.header)) + 1
+}
+
+func (f *csvFile) scan(from, size int64) (c chunk) {
+	buffer := make([]byte, min(size, f.size-from))
+	if _, err := f.file.ReadAt(buffer, from); err != nil {
+		c.err = fmt.Errorf("read %q: %w", f.path, err)
+		return c
+	}
+	c.newlines = bytes.Count(buffer, []byte("\n"))
+	c.quoted = bytes.IndexByte(buffer, '"') >= 0
+	if i := bytes.LastIndexByte(buffer, '\n'); i >= 0 {
+		c.last = from + int64(i) + 1
+	}
+	return c
+}
+
+// inOrder runs tasks on all cores, started in their order; after an error no
+// further ones start. It returns the error of the earliest task, which is the
+// same one however many cores there are.
+func inOrder(n int, task func(i int) error) error {
+	errs := make([]error, n)
+	var next atomic.Int64
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for !failed.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return
+				}
+				if errs[i] = task(i); errs[i] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

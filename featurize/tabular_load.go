@@ -1,0 +1,205 @@
+package featurize
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// LoadFrame reads the CSV files of a table, types their columns by the schema
+// and joins them by id. A gap is an empty cell. A row of the joined file
+// without a row in the primary one is counted and left out; a column that no
+// group has is left out and reported, unless the schema is strict; a column
+// that no file has is tolerated and reported as long as its group keeps
+// another one.
+//
+// The files are parsed on all cores; the result does not depend on how many.
+// progress, which may be nil, is called with the number of rows read so far,
+// from one goroutine at a time. Bad content gives one *DataError with file,
+// line and column, the first one of the file.
+func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progress func(rows int)) (*Frame, LoadReport, error) {
+	if err := s.Validate(); err != nil {
+		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
+	}
+	l := loader{schema: s, progress: progress}
+	l.columns, _ = s.columns()
+	err := l.open(files)
+	defer l.close()
+	if err == nil {
+		err = l.load(ctx)
+	}
+	if err != nil {
+		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
+	}
+	return l.frame, l.report, nil
+}
+
+// loader is one call of LoadFrame.
+type loader struct {
+	schema   *TabularSchema
+	columns  []schemaColumn
+	progress func(rows int)
+	primary  *csvFile
+	joined   *csvFile // nil without one
+	frame    *Frame
+	report   LoadReport
+}
+
+func (l *loader) open(files TabularFiles) (err error) {
+	if l.primary, err = openCSV(files.Primary); err != nil || files.Joined == "" {
+		return err
+	}
+	l.joined, err = openCSV(files.Joined)
+	return err
+}
+
+func (l *loader) close() {
+	for _, f := range []*csvFile{l.primary, l.joined} {
+		if f != nil {
+			f.close()
+		}
+	}
+}
+
+func (l *loader) load(ctx context.Context) error {
+	if err := l.checkHeaders(); err != nil {
+		return err
+	}
+	rows, err := l.read(ctx, l.primary, 0)
+	if err != nil {
+		return err
+	}
+	at, err := rows.byID(columnName(l.schema.ID))
+	if err != nil {
+		return err
+	}
+	l.frame = &Frame{
+		File: l.primary.path, IDs: rows.ids, Labels: rows.label, Time: rows.time, Lines: rows.lines, Absent: l.report.Absent,
+	}
+	l.countLabels()
+	if l.joined != nil {
+		if err := l.join(ctx, rows, at); err != nil {
+			return err
+		}
+	}
+	for _, c := range rows.columns {
+		if c.Name != "" {
+			l.frame.Columns = append(l.frame.Columns, c)
+		}
+	}
+	l.report.Rows = l.frame.Len()
+	l.report.Empty = l.frame.empty()
+	return nil
+}
+
+// read parses one file; rows is how many have been read before.
+func (l *loader) read(ctx context.Context, f *csvFile, rows int) (*csvRows, error) {
+	progress := l.progress
+	if progress != nil {
+		progress = func(n int) { l.progress(rows + n) }
+	}
+	return readRows(ctx, f, l.schema, l.columns, l.roles(f), progress)
+}
+
+// byID finds the row of each id.
+func (r *csvRows) byID(column string) (map[string]int32, error) {
+	at := make(map[string]int32, len(r.ids))
+	for n, id := range r.ids {
+		if first, twice := at[id]; twice {
+			return nil, r.file.wrong(int(r.lines[n]), column, "%q is on line %d already", id, r.lines[first])
+		}
+		at[id] = int32(n)
+	}
+	return at, nil
+}
+
+// countLabels counts them; without the column they are all unknown.
+func (l *loader) countLabels() {
+	f := l.frame
+	if f.Labels == nil {
+		f.Labels = slices.Repeat([]int8{-1}, f.Len())
+		return
+	}
+	l.report.Labels = map[string]int{}
+	for i, name := range l.schema.Labels {
+		n := 0
+		for _, label := range f.Labels {
+			if int(label) == i {
+				n++
+			}
+		}
+		l.report.Labels[name] = n
+	}
+}
+
+// join reads the second file and puts its columns beside those of the first.
+func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) error {
+	rows, err := l.read(ctx, l.joined, len(into.ids))
+	if err != nil {
+		return err
+	}
+	if _, err := rows.byID(columnName(l.schema.ID)); err != nil {
+		return err
+	}
+	source := slices.Repeat([]int32{-1}, len(into.ids)) // row of the second file by row of the first
+	for n, id := range rows.ids {
+		if row, known := at[id]; known {
+			source[row] = int32(n)
+			l.report.Matched++
+		}
+	}
+	l.report.Joined = len(rows.ids)
+	l.report.Unmatched = l.report.Joined - l.report.Matched
+	if l.report.Matched == 0 {
+		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("no id of %q is in %q", l.joined.path, l.primary.path))
+	}
+	eachColumn(len(rows.columns), func(i int) {
+		if c := rows.columns[i]; c.Name != "" {
+			c.Numbers = gather(c.Numbers, source, nan32)
+			c.Codes = gather(c.Codes, source, -1)
+			into.columns[i] = c
+		}
+	})
+	return nil
+}
+
+// gather returns from[source[i]] for every i, or gap where source[i] is -1.
+func gather[T any](from []T, source []int32, gap T) []T {
+	if from == nil {
+		return nil
+	}
+	out := make([]T, len(source))
+	for i, n := range source {
+		if n < 0 {
+			out[i] = gap
+		} else {
+			out[i] = from[n]
+		}
+	}
+	return out
+}
+
+// empty lists the columns without one value.
+func (f *Frame) empty() (names []string) {
+	for i := range f.Columns {
+		c := &f.Columns[i]
+		gap := true
+		for n := 0; n < f.Len() && gap; n++ {
+			gap = c.missing(n)
+		}
+		if gap {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// some joins names for an error, the first few of them.
+func some(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,306 @@
+package featurize
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// role is what the cells of one column of a file are for.
+type role struct {
+	kind   roleKind
+	column int // index into the schema's columns, for what is neither id nor label
+}
+
+type roleKind uint8
+
+const (
+	roleIgnored roleKind = iota
+	roleID
+	roleLabel
+	roleTime
+	roleNumber
+	roleLevel
+)
+
+// csvRows are the rows of one file. Columns has the length of the schema's
+// columns; those that the file lacks are empty.
+type csvRows struct {
+	file    *csvFile
+	roles   []role
+	labels  []string // allowed, in their one spelling
+	ids     []string
+	lines   []int32
+	label   []int8    // nil without the column
+	time    []float64 // nil without the column
+	columns []FrameColumn
+}
+
+// pieceRows is one piece on its way into the rows of its file.
+type pieceRows struct {
+	*csvRows
+	piece
+	base  int                  // row of the file at which the piece begins
+	n     int                  // rows parsed
+	dicts []map[string]int32   // by position in the file: code by text
+	names map[int][]string     // by position in the file: levels of the piece in the order of their rows
+	tick  func(rows int) error // called now and then with the rows since the last call
+}
+
+// readRows parses the body of a file.
+func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schemaColumn, roles []role, progress func(rows int)) (*csvRows, error) {
+	cuts, err := f.cut(pieceBytes)
+	if err != nil {
+		return nil, err
+	}
+	rows := &csvRows{file: f, roles: roles}
+	for _, l := range s.Labels {
+		rows.labels = append(rows.labels, plainLevel(l))
+	}
+	pieces := make([]*pieceRows, len(cuts))
+	capacity := 0
+	tick := ticker(ctx, progress)
+	for i, c := range cuts {
+		pieces[i] = &pieceRows{csvRows: rows, piece: c, base: capacity, tick: tick}
+		capacity += c.rows
+	}
+	rows.allocate(capacity, schema)
+	if err := inOrder(len(pieces), func(i int) error { return pieces[i].parse() }); err != nil {
+		return nil, err
+	}
+	rows.mergeLevels(pieces)
+	rows.compact(pieces)
+	if len(rows.ids) == 0 {
+		return nil, f.wrong(0, "", "has a header and no rows")
+	}
+	return rows, nil
+}
+
+// ticker returns a function for any goroutine that reports progress and ends
+// the work when the context does.
+func ticker(ctx context.Context, progress func(rows int)) func(rows int) error {
+	var lock sync.Mutex
+	total := 0
+	return func(rows int) error {
+		lock.Lock()
+		defer lock.Unlock()
+		total += rows
+		if progress != nil {
+			progress(total)
+		}
+		return ctx.Err()
+	}
+}
+
+func (r *csvRows) allocate(n int, schema []schemaColumn) {
+	r.ids, r.lines = make([]string, n), make([]int32, n)
+	r.columns = make([]FrameColumn, len(schema))
+	for _, x := range r.roles {
+		switch x.kind {
+		case roleLabel:
+			r.label = make([]int8, n)
+		case roleTime, roleNumber, roleLevel:
+			c := schema[x.column]
+			r.columns[x.column] = FrameColumn{Name: c.name, Group: c.group, Categorical: c.categorical}
+			if c.categorical {
+				r.columns[x.column].Codes = make([]int32, n)
+			} else {
+				r.columns[x.column].Numbers = make([]float32, n)
+			}
+			if c.time {
+				r.time = make([]float64, n)
+			}
+		}
+	}
+}
+
+// parse reads the rows of the piece.
+func (p *pieceRows) parse() error {
+	p.dicts = make([]map[string]int32, len(p.roles))
+	p.names = make(map[int][]string)
+	for i, x := range p.roles {
+		if x.kind == roleLevel {
+			p.dicts[i] = make(map[string]int32)
+		}
+	}
+	section := io.NewSectionReader(p.file.file, p.from, p.to-p.from)
+	r := csv.NewReader(bufio.NewReaderSize(section, 1<<16))
+	r.ReuseRecord, r.FieldsPerRecord = true, len(p.file.header)
+	const between = 1 << 10
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return p.tick(p.n % between)
+		}
+		if err != nil {
+			return p.file.misread(err, record, p.before)
+		}
+		line, _ := r.FieldPos(0)
+		if err := p.row(record, p.before+line); err != nil {
+			return err
+		}
+		if p.n++; p.n%between == 0 {
+			if err := p.tick(between); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// row takes one record.
+func (p *pieceRows) row(record []string, line int) error {
+	n := p.base + p.n
+	p.lines[n] = int32(line)
+	for i, x := range p.roles {
+		var err error
+		switch text := record[i]; x.kind {
+		case roleNumber:
+			err = setNumber(&p.columns[x.column].Numbers[n], text)
+		case roleLevel:
+			p.columns[x.column].Codes[n], err = p.code(i, text)
+		case roleID:
+			p.ids[n], err = newID(text)
+		case roleLabel:
+			p.label[n], err = p.labelOf(text)
+		case roleTime:
+			err = p.setTime(n, x.column, text)
+		}
+		if err != nil {
+			return p.file.wrong(line, p.file.header[i], "%s", badCell(record[i], err))
+		}
+	}
+	return nil
+}
+
+func setNumber(dst *float32, text string) (err error) {
+	if text == "" {
+		*dst = nan32
+		return nil
+	}
+	*dst, err = parseFloat32(text)
+	return err
+}
+
+func (p *pieceRows) setTime(n, column int, text string) error {
+	if text == "" {
+		p.time[n], p.columns[column].Numbers[n] = math.NaN(), nan32
+		return nil
+	}
+	seconds, err := parseNumber(text)
+	p.time[n], p.columns[column].Numbers[n] = seconds, hourOfWeek(seconds)
+	return err
+}
+
+var (
+	errEmptyID = errors.New("is no id")
+	errNotUTF8 = errors.New("is not UTF-8")
+)
+
+// newID copies an id: the record's text shares the memory of its whole line.
+func newID(text string) (string, error) {
+	switch {
+	case text == "":
+		return "", errEmptyID
+	case !utf8.ValidString(text):
+		return "", errNotUTF8
+	}
+	return strings.Clone(text), nil
+}
+
+func (p *pieceRows) labelOf(text string) (int8, error) {
+	i := slices.Index(p.labels, text)
+	if i < 0 {
+		i = slices.Index(p.labels, plainLevel(text))
+	}
+	if i < 0 {
+		return 0, errors.New("is no label; known are " + strings.Join(p.labels, ", "))
+	}
+	return int8(i), nil
+}
+
+// code returns the piece's code of a level; the column is by position in the
+// file.
+func (p *pieceRows) code(column int, text string) (int32, error) {
+	if text == "" {
+		return -1, nil
+	}
+	dict := p.dicts[column]
+	code, known := dict[text]
+	if known {
+		return code, nil
+	}
+	if !utf8.ValidString(text) {
+		return 0, errNotUTF8
+	}
+	text = strings.Clone(text)
+	level := plainLevel(text)
+	code, known = dict[level]
+	if !known {
+		code = int32(len(p.names[column]))
+		p.names[column] = append(p.names[column], level)
+		dict[level] = code
+	}
+	dict[text] = code
+	return code, nil
+}
+
+// mergeLevels gives the levels of all pieces one numbering, in the order of
+// their first row: the one that a single piece would have given.
+func (r *csvRows) mergeLevels(pieces []*pieceRows) {
+	eachColumn(len(r.roles), func(i int) {
+		if r.roles[i].kind != roleLevel {
+			return
+		}
+		c := &r.columns[r.roles[i].column]
+		codes := make(map[string]int32)
+		for _, p := range pieces {
+			names := p.names[i]
+			to := make([]int32, len(names))
+			for k, level := range names {
+				code, known := codes[level]
+				if !known {
+					code = int32(len(c.Levels))
+					codes[level] = code
+					c.Levels = append(c.Levels, level)
+				}
+				to[k] = code
+			}
+			for k, code := range c.Codes[p.base : p.base+p.n] {
+				if code >= 0 {
+					c.Codes[p.base+k] = to[code]
+				}
+			}
+		}
+	})
+}
+
+// compact closes the gaps that pieces left which had fewer rows than lines.
+func (r *csvRows) compact(pieces []*pieceRows) {
+	r.ids, r.lines = closeGaps(r.ids, pieces), closeGaps(r.lines, pieces)
+	r.label, r.time = closeGaps(r.label, pieces), closeGaps(r.time, pieces)
+	eachColumn(len(r.columns), func(i int) {
+		r.columns[i].Numbers = closeGaps(r.columns[i].Numbers, pieces)
+		r.columns[i].Codes = closeGaps(r.columns[i].Codes, pieces)
+	})
+}
+
+func closeGaps[T any](s []T, pieces []*pieceRows) []T {
+	if s == nil {
+		return nil
+	}
+	n := 0
+	for _, p := range pieces {
+		if n != p.base {
+			copy(s[n:], s[p.base:p.base+p.n])
+		}
+		n += p.n
+	}
+	return s[:n:n]
+}
