@@ -18,6 +18,7 @@ type Advice interface {
 type Shown struct {
 	Views    []featurize.View // ways to look at the image; none: the image as it is
 	Revealed []bool           // per column of the table; nil: all are revealed
+	Groups   []bool           // per column group of an encoded table; nil: the first group alone
 	Passages []string         // text found for the instance
 }
 

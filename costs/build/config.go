@@ -19,6 +19,8 @@ type Config struct {
 	Advice    []AdviceConfig `yaml:"advice" json:"advice"` // the first one is the absence of advice
 	Experts   []ExpertConfig `yaml:"experts" json:"experts"`
 	Features  []Part         `yaml:"features" json:"features"`
+	CrossFit  int            `yaml:"cross_fit" json:"cross_fit"` // folds over which experts learn that the build trains; 0: they also answer for the rows that they learnt from
+	FoldSeed  uint64         `yaml:"fold_seed" json:"fold_seed,omitempty"`
 	Shard     int            `yaml:"shard" json:"shard"`     // instances per shard, the most that a kill can lose per worker
 	Batch     int            `yaml:"batch" json:"batch"`     // instances in memory per worker
 	Workers   int            `yaml:"workers" json:"workers"` // shards in the making at a time; 0: one per core
@@ -49,11 +51,13 @@ type ExpertConfig struct {
 }
 
 // DefaultConfig returns a configuration without instances, advice, experts and
-// features: 0-1 loss, a stratified quarter for validation, shards of 256.
+// features: 0-1 loss, a stratified quarter for validation, five folds for experts
+// that are trained, shards of 256.
 func DefaultConfig() Config {
 	return Config{
 		Split:    Part{Kind: "stratified"},
 		TaskLoss: Part{Kind: "zero_one"},
+		CrossFit: 5,
 		Shard:    256,
 		Batch:    64,
 	}
@@ -68,6 +72,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Shard <= 0 || c.Batch <= 0 {
 		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
+	}
+	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > maxFolds {
+		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, maxFolds)
 	}
 	if c.Workers < 0 {
 		add("workers is %d", c.Workers)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) 
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	s := &Setup{dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice)}
+	s := &Setup{cfg: cfg, dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice)}
 	for _, a := range cfg.Advice {
 		s.Advice = append(s.Advice, a.Name)
 	}
@@ -86,7 +87,11 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 		return errNoInstances
 	}
 	p.options.Labels = entries[0].Label != ""
-	if s.Labels, err = labelsOf(entries, p.cfg.Labels); err != nil {
+	listed := p.cfg.Labels
+	if e, ok := p.source.(Encoded); ok && len(listed) == 0 && p.options.Labels {
+		listed = e.Encoder().Labels() // the negative one first
+	}
+	if s.Labels, err = labelsOf(entries, listed); err != nil {
 		return err
 	}
 	s.part = "split"
@@ -94,8 +99,11 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	if err != nil {
 		return err
 	}
-	p.splits, err = split(s, p.cfg.Split.Settings)
-	return err
+	if p.splits, err = split(s, p.cfg.Split.Settings); err != nil {
+		return err
+	}
+	s.splits = p.splits
+	return nil
 }
 
 // labelsOf returns the labels there are: those listed, against which every
@@ -129,7 +137,7 @@ func (p *plan) makeLoss(_ context.Context, s *Setup) error {
 
 func (p *plan) makeAdvice(_ context.Context, s *Setup) error {
 	for _, c := range p.cfg.Advice {
-		s.part = fmt.Sprintf("advice %q", c.Name)
+		s.part = advicePart(c.Name)
 		create, err := lookup(adviceKinds, c.Kind)
 		if err != nil {
 			return err
@@ -238,6 +246,8 @@ func (p *plan) describe() {
 	p.actions.Digests[costs.FeatureDigest] = p.featureDigest()
 }
 
+func advicePart(name string) string { return fmt.Sprintf("advice %q", name) }
+
 // expertPart and featurePart are the names of parts in inputs and errors.
 func expertPart(name string) string { return fmt.Sprintf("expert %q", name) }
 
@@ -281,12 +291,16 @@ func (p *plan) rows(shard int) []int {
 	return rows
 }
 
-// Close frees the experts.
+// Close frees the experts and the source.
 func (p *plan) Close() error {
 	var errs []error
 	for _, e := range p.experts {
 		errs = append(errs, e.Close())
 	}
 	p.experts = nil
+	if c, ok := p.source.(io.Closer); ok {
+		errs = append(errs, c.Close())
+	}
+	p.source = nil
 	return errors.Join(errs...)
 }

@@ -12,31 +12,39 @@ import (
 // source, task loss, advice, experts, features.
 var (
 	sourceKinds = map[string]func(context.Context, *Setup, map[string]any) (Source, error){
-		"images": newImages,
-		"table":  newTable,
+		"images":  newImages,
+		"table":   newTable,
+		"tabular": newTabular,
 	}
 	splitKinds = map[string]func(*Setup, map[string]any) ([]costs.Split, error){
 		"column":     splitByColumn,
 		"stratified": splitStratified,
 	}
 	lossKinds = map[string]func(*Setup, map[string]any) (TaskLoss, error){
+		"money":    newMoney,
+		"weighted": newWeighted,
 		"zero_one": newZeroOne,
 	}
 	adviceKinds = map[string]func(*Setup, map[string]any) (Advice, error){
 		"none":    newNone,
 		"views":   newViews,
 		"columns": newColumns,
+		"groups":  newGroups,
 	}
 	expertKinds = map[string]func(context.Context, *Setup, map[string]any) (Expert, error){
-		"onnx_image":  newImageClassifier,
-		"onnx_table":  newTableClassifier,
-		"precomputed": newPrecomputed,
+		"boosted_trees": newBoostedTrees,
+		"logistic":      newLogistic,
+		"mlp":           newMLP,
+		"onnx_image":    newImageClassifier,
+		"onnx_table":    newTableClassifier,
+		"precomputed":   newPrecomputed,
 	}
 	featureKinds = map[string]func(context.Context, *Setup, map[string]any) (Feature, error){
 		"pooled":  newPooled,
 		"expert":  newExpertProbabilities,
 		"columns": newColumnFeatures,
 		"file":    newFileFeatures,
+		"groups":  newGroupFeatures,
 	}
 )
 

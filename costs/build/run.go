@@ -16,7 +16,8 @@ import (
 type Options struct {
 	Out      string                       // a .parquet file, or a folder that gets costs.parquet
 	Dir      string                       // where relative paths of the configuration start; "": the working folder
-	Restart  bool                         // drop what an earlier run has done
+	Experts  string                       // folder of trained experts; "": the folder experts beside the output
+	Restart  bool                         // drop what an earlier run has done; trained experts that fit are kept
 	Progress Progress                     // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 }
@@ -161,13 +162,12 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	if len(missing) == 0 {
 		return resumed, ctx.Err()
 	}
+	if err := p.train(ctx, w, o); err != nil {
+		return resumed, err
+	}
 	o.Progress.Start(instances, "instances")
 	defer o.Progress.Done()
-	workers := p.cfg.Workers
-	if workers == 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	err = parallel(ctx, workers, len(missing), func(ctx context.Context, i int) error {
+	err = parallel(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
 		t, err := p.build(ctx, missing[i])
 		if err != nil {
 			return err
@@ -179,6 +179,14 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 		return nil
 	})
 	return resumed, err
+}
+
+// workers is the number of goroutines that the build works with.
+func (p *plan) workers() int {
+	if p.cfg.Workers > 0 {
+		return p.cfg.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // batches hands the rows of the output to add, in order.

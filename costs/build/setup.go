@@ -7,8 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"pipe/costs"
 	"pipe/onnx"
@@ -22,6 +25,9 @@ type Setup struct {
 	Labels []string // all labels there are; nil if neither configuration nor instances tell
 	Advice []string // names of the levels, in order
 
+	cfg        *Config
+	splits     []costs.Split // per instance; nil while source and split are made
+	lessons    *Lessons      // nil until an expert asks for them
 	dir        string
 	open       func() (*ort.Runtime, error)
 	inputs     inputs
@@ -119,6 +125,18 @@ func (m inputs) settings(part string, v any) error {
 	}
 	m[settingsPrefix+part] = digest(b)
 	return nil
+}
+
+// of returns the names of the inputs that belong to one of the parts, sorted.
+func (m inputs) of(parts []string) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		belongs := func(part string) bool { return strings.HasSuffix(name, " of "+part) }
+		if slices.ContainsFunc(parts, belongs) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func digest(b []byte) string {

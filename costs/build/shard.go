@@ -76,13 +76,10 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int) er
 // answers asks every expert under every advice that it takes.
 func (p *plan) answers(ctx context.Context, batch []Instance) ([][][]Prediction, error) {
 	shown := make([][]Shown, len(p.advice))
-	for k, a := range p.advice {
+	for k := range p.advice {
 		var err error
-		if shown[k], err = a.Show(ctx, batch); err != nil {
-			return nil, fmt.Errorf("advice %q: %w", p.actions.Advice[k].Name, err)
-		}
-		if len(shown[k]) != len(batch) {
-			panic(fmt.Sprintf("build: advice %q shows %d of %d instances", p.actions.Advice[k].Name, len(shown[k]), len(batch)))
+		if shown[k], err = p.show(ctx, k, batch); err != nil {
+			return nil, err
 		}
 	}
 	all := make([][][]Prediction, len(p.experts))
@@ -99,6 +96,19 @@ func (p *plan) answers(ctx context.Context, batch []Instance) ([][][]Prediction,
 		}
 	}
 	return all, nil
+}
+
+// show asks one level of advice.
+func (p *plan) show(ctx context.Context, level int, batch []Instance) ([]Shown, error) {
+	name := p.actions.Advice[level].Name
+	shown, err := p.advice[level].Show(ctx, batch)
+	if err != nil {
+		return nil, fmt.Errorf("advice %q: %w", name, err)
+	}
+	if len(shown) != len(batch) {
+		panic(fmt.Sprintf("build: advice %q shows %d of %d instances", name, len(shown), len(batch)))
+	}
+	return shown, nil
 }
 
 // judge writes the losses of one action.

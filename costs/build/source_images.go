@@ -203,7 +203,7 @@ func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
 		if err != nil {
 			return nil, &costs.DataError{File: s.file(i), Err: err}
 		}
-		out[n] = Instance{Entry: s.entries[i], Image: img}
+		out[n] = Instance{Entry: s.entries[i], Image: img, Row: i}
 	}
 	return out, nil
 }

@@ -142,7 +142,7 @@ func (t *table) Columns() *Columns { return t.columns }
 func (t *table) Load(_ context.Context, rows []int) ([]Instance, error) {
 	out := make([]Instance, len(rows))
 	for n, i := range rows {
-		out[n] = Instance{Entry: t.list[i], Cells: t.cells[i], Line: t.lines[i]}
+		out[n] = Instance{Entry: t.list[i], Cells: t.cells[i], Line: t.lines[i], Row: i}
 	}
 	return out, nil
 }

@@ -21,6 +21,7 @@ import (
 //
 //	lock           held while a build runs
 //	manifest.json  the inputs that the shards were made from
+//	training       half-trained experts
 //	part-*.parquet finished shards
 //	final.parquet  the output, until it gets its name
 //
@@ -50,6 +51,7 @@ const (
 	manifestName   = "manifest.json"
 	lockName       = "lock"
 	finalName      = "final.parquet"
+	trainingName   = "training"
 )
 
 // ChangedError says that the inputs are not those that the finished shards were
@@ -123,7 +125,7 @@ func (w *work) resume(in inputs, restart bool) (*manifest, error) {
 	if _, err := os.Lstat(w.out); err == nil && m == nil && !restart {
 		return nil, fmt.Errorf("output %q is there already and was not built here; remove it, or start over with --restart", w.out)
 	}
-	if err := errors.Join(w.sweep(true), w.forget(finalName)); err != nil {
+	if err := errors.Join(w.sweep(true), w.forget(finalName), os.RemoveAll(w.training())); err != nil {
 		return nil, err
 	}
 	return nil, w.write(&manifest{Inputs: in})
@@ -227,6 +229,9 @@ func (w *work) forget(name string) error {
 	}
 	return nil
 }
+
+// training is the folder of half-trained experts.
+func (w *work) training() string { return w.file(trainingName) }
 
 func (w *work) file(name string) string { return filepath.Join(w.folder, name) }
 

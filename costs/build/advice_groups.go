@@ -1,0 +1,54 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pipe/featurize"
+)
+
+// groups discloses the column groups of an encoded table, in their order up to
+// one of them.
+type groups struct{ revealed []bool }
+
+type groupsSettings struct {
+	Through string `json:"through"` // the last group that is disclosed
+}
+
+func newGroups(s *Setup, settings map[string]any) (Advice, error) {
+	var cfg groupsSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	e, err := s.encoder()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Through == "" {
+		return nil, errors.New("through: no group is named")
+	}
+	last, err := findGroup(e, cfg.Through)
+	if err != nil {
+		return nil, err
+	}
+	a := &groups{revealed: make([]bool, len(e.Groups()))}
+	for g := range last + 1 {
+		a.revealed[g] = true
+	}
+	return a, nil
+}
+
+func findGroup(e *featurize.TabularEncoder, name string) (int, error) {
+	g := slices.Index(e.Groups(), name)
+	if g < 0 {
+		return 0, fmt.Errorf("there is no group %q; known are %s", name, abbreviate(e.Groups()))
+	}
+	return g, nil
+}
+
+// Show returns the same groups for every instance.
+func (a *groups) Show(_ context.Context, batch []Instance) ([]Shown, error) {
+	return same(batch, Shown{Groups: a.revealed}), nil
+}

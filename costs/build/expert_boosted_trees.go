@@ -1,0 +1,96 @@
+package build
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/featurize"
+	"pipe/models"
+	"pipe/models/lightgbm"
+)
+
+// boostedTreesSettings describe histogram boosted trees with balanced sample
+// weights. The seed is that of the trees.
+type boostedTreesSettings struct {
+	Threshold float64 `json:"threshold"`
+	lightgbm.Params
+}
+
+func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := boostedTreesSettings{defaultTrainedSettings().Threshold, lightgbm.DefaultParams()}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	library, err := lightgbm.Open("")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.File(ctx, "library", library.Path()); err != nil {
+		return nil, err
+	}
+	rows, err := newGroupCoder(s, featurize.LayoutTree)
+	if err != nil {
+		return nil, err
+	}
+	e := &trained{
+		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed}, coder: rows,
+		teacher: &treeTeacher{library, cfg.Params},
+	}
+	return newTrained(s, e, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
+}
+
+// treeTeacher trains boosted trees with LightGBM.
+type treeTeacher struct {
+	library *lightgbm.Library
+	params  lightgbm.Params
+}
+
+// Check returns the settings that nobody can learn with.
+func (b *treeTeacher) Check() error { return b.params.Validate() }
+
+// Teach grows the trees of one lesson after the other; the library has threads
+// of its own.
+func (b *treeTeacher) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
+	t.Progress.Start(int64(len(lessons)*b.params.Rounds), "trees of "+t.Name)
+	defer t.Progress.Done()
+	for _, l := range lessons {
+		if err := b.teach(ctx, set, l, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *treeTeacher) teach(ctx context.Context, set *trainingSet, l lesson, t *teaching) error {
+	if len(l.rows) < set.Len() {
+		set = set.subset(l.rows)
+	}
+	label, weight := make([]float32, set.Len()), make([]float32, set.Len())
+	for i, w := range models.BalancedWeights(set.Class, 2) {
+		label[i], weight[i] = float32(set.Class[i]), float32(w)
+	}
+	done := 0
+	booster, err := b.library.Train(ctx, set.X, set.Len(), set.Width, label, weight, b.params, func(round int) {
+		t.Progress.Add(int64(round - done))
+		done = round
+	})
+	if err != nil {
+		return err
+	}
+	defer booster.Close()
+	text, err := booster.Text()
+	if err != nil {
+		return err
+	}
+	parsed, err := lightgbm.ParseModel([]byte(text))
+	if err != nil {
+		return fmt.Errorf("read the trees: %w", err)
+	}
+	file, err := parsed.Export()
+	if err != nil {
+		return err
+	}
+	return t.Done(l, &classifier{Model: file, Probability: func(rows []float32) ([]float64, error) {
+		return booster.Predict(rows, len(rows)/set.Width)
+	}})
+}

@@ -1,0 +1,36 @@
+package build
+
+import (
+	"context"
+
+	"pipe/featurize"
+)
+
+// logisticSettings describe a logistic regression with balanced class weights.
+type logisticSettings struct {
+	trainedSettings
+	networkSettings
+}
+
+func newLogistic(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := logisticSettings{
+		defaultTrainedSettings(),
+		networkSettings{Epochs: 20, Batch: 512, LearningRate: 0.01},
+	}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	rows, err := newGroupCoder(s, featurize.LayoutDense)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := s.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	e := &trained{
+		trainedSettings: cfg.trainedSettings, coder: rows,
+		teacher: &networkTeacher{networkSettings: cfg.networkSettings, runtime: rt},
+	}
+	return newTrained(s, e, "logistic", cfg.networkSettings)
+}

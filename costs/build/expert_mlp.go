@@ -1,0 +1,47 @@
+package build
+
+import (
+	"context"
+
+	"pipe/featurize"
+)
+
+// mlpSettings describe a network with ReLU layers, for which rows of the rarer
+// class are repeated until both classes have as many.
+type mlpSettings struct {
+	trainedSettings
+	mlpLearning
+}
+
+// mlpLearning is what the network depends on.
+type mlpLearning struct {
+	networkSettings
+	Hidden  []int   `json:"hidden"`  // widths of the layers
+	Dropout float64 `json:"dropout"` // on them
+}
+
+func newMLP(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := mlpSettings{
+		defaultTrainedSettings(),
+		mlpLearning{networkSettings: networkSettings{Epochs: 10, Batch: 512, LearningRate: 0.001}},
+	}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Hidden == nil {
+		cfg.Hidden = []int{64}
+	}
+	rows, err := newGroupCoder(s, featurize.LayoutDense)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := s.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	e := &trained{
+		trainedSettings: cfg.trainedSettings, coder: rows,
+		teacher: &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, repeat: true, runtime: rt},
+	}
+	return newTrained(s, e, "mlp", cfg.mlpLearning)
+}

@@ -1,0 +1,163 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"pipe/onnx"
+)
+
+const (
+	trainingKey = "pipe.training" // digest of what a model depends on, in its file
+	// trainedBatch bounds the rows of one call of a trained model.
+	trainedBatch = 1 << 14
+	// A file must say what the trainer says within parityLimit, on so many of
+	// the rows that it learnt from.
+	parityLimit = 1e-5
+	parityRows  = 4096
+)
+
+// Train takes over the models whose files are there and fit, and makes the
+// others.
+func (e *trained) Train(ctx context.Context, t *Training) error {
+	if err := sweepTemps(t.Experts, e.name); err != nil {
+		return err
+	}
+	e.models = make([]*rowModel, e.lessons.Models())
+	var missing []lesson
+	for model := range e.models {
+		b, err := e.readFile(t.Experts, model)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			missing = append(missing, lesson{model: model, rows: e.lessons.Learns(model)})
+			continue
+		}
+		if e.models[model], err = e.open(b); err != nil {
+			return fmt.Errorf("%q: %w", e.file(t.Experts, model), err)
+		}
+	}
+	if len(missing) == 0 {
+		return ctx.Err()
+	}
+	set, err := e.gather(ctx, t)
+	if err != nil {
+		return err
+	}
+	return e.teacher.Teach(ctx, set, missing, &teaching{
+		Training: t, Name: e.name, Seed: e.Seed,
+		Done: func(l lesson, c *classifier) error { return e.accept(ctx, t.Experts, set, l.model, c) },
+	})
+}
+
+// readFile returns the bytes of a model's file, nil if it is not there or was
+// made from something else.
+func (e *trained) readFile(folder string, model int) ([]byte, error) {
+	b, err := os.ReadFile(e.file(folder, model))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := onnx.Parse(b)
+	if err != nil || m.Metadata()[trainingKey] != e.digest(model) {
+		return nil, nil // made again
+	}
+	return b, nil
+}
+
+func (e *trained) open(b []byte) (*rowModel, error) {
+	o := e.runtime.SessionOptions()
+	o.Threads = 1 // shards run side by side
+	session, err := e.runtime.Session(b, o)
+	if err != nil {
+		return nil, err
+	}
+	m := &rowModel{session: session, batch: trainedBatch}
+	err = m.bind(1)
+	if err == nil {
+		err = m.setShape(int64(e.coder.Width()))
+	}
+	if err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return m, nil
+}
+
+// accept opens a classifier that was just made, holds it against its trainer,
+// and keeps its file.
+func (e *trained) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
+	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.lessons.Learns(model)))}
+	for k, v := range e.about {
+		about[k] = v
+	}
+	if model > 0 {
+		about["pipe.fold"] = fmt.Sprintf("%d of %d", model-1, e.lessons.Folds)
+	}
+	c.Model.SetMetadata(about)
+	b, err := c.Model.Marshal()
+	if err != nil {
+		return err
+	}
+	m, err := e.open(b)
+	if err != nil {
+		return fmt.Errorf("open what was trained: %w", err)
+	}
+	if err := checkParity(ctx, m, c, set); err != nil {
+		return errors.Join(err, m.Close())
+	}
+	e.models[model] = m
+	if err := renameio.WriteFile(e.file(folder, model), b, 0o644, renameio.WithTempDir(folder)); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// checkParity holds the probabilities of a file against the trainer's own.
+func checkParity(ctx context.Context, m *rowModel, c *classifier, set *trainingSet) error {
+	rows := set.sample(parityRows)
+	want, err := c.Probability(rows)
+	if err != nil {
+		return err
+	}
+	got, err := m.probabilities(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for i, p := range got {
+		if d := math.Abs(float64(p) - want[i]); !(d <= parityLimit) {
+			return fmt.Errorf("the ONNX file gives %v where its trainer gives %v", p, want[i])
+		}
+	}
+	return nil
+}
+
+// sweepTemps removes what a killed run has left half-written of an expert.
+func sweepTemps(folder, name string) error {
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		stem, ok := strings.CutPrefix(strings.TrimRight(f.Name(), "0123456789"), "."+name)
+		ours := ok && (stem == ".onnx" || strings.HasPrefix(stem, "-fold") && strings.HasSuffix(stem, ".onnx"))
+		if !ours || strings.HasSuffix(f.Name(), ".onnx") {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

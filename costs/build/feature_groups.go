@@ -1,0 +1,82 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"pipe/featurize"
+)
+
+// groupFeatures are the columns of some groups of an encoded table, in the
+// dense layout. A policy should see those only that it need not pay for.
+type groupFeatures struct {
+	encoder *featurize.TabularEncoder
+	name    string
+	from    []int // of each group in the layout
+	to      []int
+	dim     int
+	scratch sync.Pool
+}
+
+type groupFeaturesSettings struct {
+	Groups []string `json:"groups"`
+}
+
+func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+	var cfg groupFeaturesSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	e, err := s.encoder()
+	if err != nil {
+		return nil, err
+	}
+	if len(cfg.Groups) == 0 {
+		return nil, errors.New("groups: none are listed")
+	}
+	f := &groupFeatures{encoder: e, name: "groups " + strings.Join(cfg.Groups, ", ")}
+	ends, seen := e.GroupEnds(featurize.LayoutDense), make(map[string]bool)
+	for _, name := range cfg.Groups {
+		g, err := findGroup(e, name)
+		if err != nil {
+			return nil, err
+		}
+		if seen[name] {
+			return nil, fmt.Errorf("groups: %q is there twice", name)
+		}
+		seen[name] = true
+		start := 0
+		if g > 0 {
+			start = ends[g-1]
+		}
+		f.from, f.to, f.dim = append(f.from, start), append(f.to, ends[g]), f.dim+ends[g]-start
+	}
+	f.scratch.New = func() any {
+		row := make([]float32, e.Width(featurize.LayoutDense))
+		return &row
+	}
+	s.inputs["model encoder of "+s.part] = e.Digest()
+	return f, nil
+}
+
+// Name lists the groups.
+func (f *groupFeatures) Name() string { return f.name }
+
+// Dim is the width of the groups in the dense layout.
+func (f *groupFeatures) Dim() int { return f.dim }
+
+// Encode writes the columns of the groups, group after group.
+func (f *groupFeatures) Encode(_ context.Context, dst []float32, b *Batch) error {
+	whole := f.scratch.Get().(*[]float32)
+	defer f.scratch.Put(whole)
+	for n := range b.Instances {
+		f.encoder.Encode(*whole, b.Instances[n].Values, featurize.LayoutDense)
+		for i, from := range f.from {
+			dst = dst[copy(dst, (*whole)[from:f.to[i]]):]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+)
+
+// Lessons say what the experts of a build learn from, and which of their models
+// answers for which instance. With folds there is one model of all training
+// rows and one per fold that has not seen that fold: a training row is answered
+// by the model that has not seen it, any other instance by the model of all.
+type Lessons struct {
+	Labels []string // in the order of the classes
+	Rows   []int    // instances with split train, rising
+	Class  []int    // per entry of Rows, an index into Labels
+	Folds  int      // 0: every instance is answered by the model of all rows
+	seed   uint64   // of the draw of folds
+	fold   []int8   // per entry of Rows, where there are folds
+	at     []int32  // per instance of the build, its entry in Rows or -1; nil without folds
+}
+
+// maxFolds bounds cross_fit: more folds than this are a mistake, not a choice.
+const maxFolds = 100
+
+// newLessons takes the training rows of a build and deals them out into folds,
+// within every label as evenly as whole rows allow. The draw depends on the
+// labels, their order and seed.
+func newLessons(entries []Entry, splits []costs.Split, labels []string, folds int, seed uint64) (*Lessons, error) {
+	l := &Lessons{Labels: labels, Folds: folds, seed: seed}
+	for n, e := range entries {
+		if splits[n] != costs.Train {
+			continue
+		}
+		c := slices.Index(labels, e.Label)
+		if c < 0 {
+			return nil, fmt.Errorf("instance %q has no label to learn", e.ID)
+		}
+		l.Rows, l.Class = append(l.Rows, n), append(l.Class, c)
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	if folds > 0 {
+		l.deal(len(entries), seed)
+	}
+	return l, nil
+}
+
+// check sees to it that every model meets every label.
+func (l *Lessons) check() error {
+	if len(l.Rows) == 0 {
+		return errors.New("there are no training rows to learn from")
+	}
+	need := 1
+	if l.Folds > 0 {
+		need = 2 // in two folds, so that each model keeps one of them
+	}
+	for c, n := range l.counts() {
+		switch {
+		case n == 0:
+			return fmt.Errorf("no training row has the label %q; an expert cannot learn from %s alone", l.Labels[c], l.others(c))
+		case n < need:
+			return fmt.Errorf("1 training row has the label %q: with cross_fit %d the model that must not see it would learn from %s alone", l.Labels[c], l.Folds, l.others(c))
+		}
+	}
+	return nil
+}
+
+func (l *Lessons) others(class int) string {
+	var names []string
+	for c, label := range l.Labels {
+		if c != class {
+			names = append(names, fmt.Sprintf("%q", label))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// counts returns the training rows of each class.
+func (l *Lessons) counts() []int {
+	n := make([]int, len(l.Labels))
+	for _, c := range l.Class {
+		n[c]++
+	}
+	return n
+}
+
+func (l *Lessons) deal(instances int, seed uint64) {
+	l.fold, l.at = make([]int8, len(l.Rows)), make([]int32, instances)
+	for n := range l.at {
+		l.at[n] = -1
+	}
+	groups := make([][]int, len(l.Labels))
+	for i, row := range l.Rows {
+		l.at[row] = int32(i)
+		groups[l.Class[i]] = append(groups[l.Class[i]], i)
+	}
+	r := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // a stream of its own
+	dealt := 0
+	for _, rows := range groups {
+		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		for _, i := range rows {
+			l.fold[i] = int8(dealt % l.Folds)
+			dealt++
+		}
+	}
+}
+
+// Models is the number of models of an expert: the model of all rows, then one
+// per fold.
+func (l *Lessons) Models() int { return 1 + l.Folds }
+
+// Model returns which model answers for an instance of the build.
+func (l *Lessons) Model(row int) int {
+	if l.at == nil || l.at[row] < 0 {
+		return 0
+	}
+	return 1 + int(l.fold[l.at[row]])
+}
+
+// Learns returns what a model learns from: indices into Rows, rising.
+func (l *Lessons) Learns(model int) []int32 {
+	rows := make([]int32, 0, len(l.Rows))
+	for i := range l.Rows {
+		if model == 0 || int(l.fold[i]) != model-1 {
+			rows = append(rows, int32(i))
+		}
+	}
+	return rows
+}
+
+// name tells a model from the others of its expert: "" or "-fold0" and so on.
+func (l *Lessons) name(model int) string {
+	if model == 0 {
+		return ""
+	}
+	return fmt.Sprintf("-fold%d", model-1)
+}
+
+// identity tells these folds from others of the same rows.
+func (l *Lessons) identity() string { return fmt.Sprintf("%d folds, seed %d", l.Folds, l.seed) }
+
+// how says which rows' models answer for training rows.
+func (l *Lessons) how() string {
+	if l.Folds == 0 {
+		return "in-sample"
+	}
+	return fmt.Sprintf("%d folds", l.Folds)
+}

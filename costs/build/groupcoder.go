@@ -1,0 +1,91 @@
+package build
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"pipe/featurize"
+)
+
+// groupCoder codes rows of an encoded table as far as their column groups are
+// disclosed: the columns of a layout, those of hidden groups replaced, then one
+// indicator (0 or 1) per group after the first, which says that it is shown.
+// Without the indicators a hidden group could not be told from one at its mean.
+type groupCoder struct {
+	encoder *featurize.TabularEncoder
+	layout  featurize.TabularLayout
+	ends    []int   // of the groups in the layout
+	hidden  float32 // stands for a hidden column
+	scratch sync.Pool
+}
+
+// newGroupCoder hides with 0, the mean, in the dense layout, and with NaN, a
+// missing value, in that for trees.
+func newGroupCoder(s *Setup, layout featurize.TabularLayout) (*groupCoder, error) {
+	e, err := s.encoder()
+	if err != nil {
+		return nil, err
+	}
+	c := &groupCoder{encoder: e, layout: layout, ends: e.GroupEnds(layout)}
+	if layout == featurize.LayoutTree {
+		c.hidden = float32(math.NaN())
+	}
+	c.scratch.New = func() any {
+		row := make([]float32, e.Width(layout))
+		return &row
+	}
+	return c, nil
+}
+
+// Width is the layout's plus one indicator per group after the first.
+func (c *groupCoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
+
+// Code encodes an instance once and hides per level.
+func (c *groupCoder) Code(dst []float32, batch []Instance, shown [][]Shown) error {
+	whole := c.scratch.Get().(*[]float32)
+	defer c.scratch.Put(whole)
+	for n := range batch {
+		if batch[n].Values == nil {
+			return fmt.Errorf("instance %q has no encoded values", batch[n].ID)
+		}
+		c.encoder.Encode(*whole, batch[n].Values, c.layout)
+		for k := range shown {
+			if shown[k] == nil {
+				continue
+			}
+			c.disclose(dst[:c.Width()], *whole, shown[k][n].Groups)
+			dst = dst[c.Width():]
+		}
+	}
+	return nil
+}
+
+// disclose writes one row. Without a word about groups the first one is shown.
+func (c *groupCoder) disclose(dst, whole []float32, groups []bool) {
+	from, indicators := 0, dst[len(whole):]
+	for g, end := range c.ends {
+		shown := g == 0
+		if groups != nil {
+			shown = groups[g]
+		}
+		if shown {
+			copy(dst[from:end], whole[from:end])
+		} else {
+			fill(dst[from:end], c.hidden)
+		}
+		if g > 0 {
+			indicators[g-1] = 0
+			if shown {
+				indicators[g-1] = 1
+			}
+		}
+		from = end
+	}
+}
+
+func fill(dst []float32, v float32) {
+	for i := range dst {
+		dst[i] = v
+	}
+}

@@ -1,0 +1,137 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// Encoded is a Source whose instances carry the values that a fitted encoder
+// describes. Setup offers it to the other parts.
+type Encoded interface {
+	Source
+	Encoder() *featurize.TabularEncoder
+}
+
+// tabular is a table file of pipe featurize. Ids, labels and splits are kept in
+// memory, values are read when they are asked for.
+type tabular struct {
+	file   string
+	reader *featurize.TableReader
+	list   []Entry
+}
+
+type tabularSettings struct {
+	File Path `json:"file"`
+}
+
+func newTabular(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+	var cfg tabularSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.File == "" {
+		return nil, errors.New("file: none is named")
+	}
+	file := s.Path(cfg.File)
+	if err := s.File(ctx, "table", file); err != nil {
+		return nil, err
+	}
+	reader, err := featurize.OpenTable(file)
+	if err != nil {
+		return nil, err
+	}
+	t := &tabular{file: file, reader: reader}
+	if t.list, err = t.entries(); err != nil {
+		return nil, errors.Join(err, reader.Close())
+	}
+	return t, nil
+}
+
+func (t *tabular) entries() ([]Entry, error) {
+	ids, labels, splits := t.reader.IDs(), t.reader.Labels(), t.reader.Splits()
+	list := make([]Entry, len(ids))
+	first := make(map[string]int, len(ids))
+	for n, id := range ids {
+		if before, ok := first[id]; ok {
+			return nil, &costs.DataError{File: t.file, Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is there already, in row %d", id, before+1)}
+		}
+		first[id] = n
+		list[n] = Entry{ID: id, Label: labels[n], Split: splits[n]}
+		if (labels[n] == "") != (labels[0] == "") {
+			return nil, &costs.DataError{File: t.file, Row: n + 1, Column: "label", Msg: "some rows have a label and some have none"}
+		}
+	}
+	return list, nil
+}
+
+// Entries returns the rows in the order of the file.
+func (t *tabular) Entries() []Entry { return t.list }
+
+// Columns returns nil: there is no text to read.
+func (t *tabular) Columns() *Columns { return nil }
+
+// Encoder returns what describes the values.
+func (t *tabular) Encoder() *featurize.TabularEncoder { return t.reader.Encoder() }
+
+// Rows that lie close together are read in one go, with what lies between.
+const (
+	spanGap  = 64
+	spanRows = 8192
+)
+
+// Load reads the values of the given rows; memory is that of the rows and of a
+// span of the file around them.
+func (t *tabular) Load(ctx context.Context, rows []int) ([]Instance, error) {
+	width := len(t.reader.Encoder().Columns())
+	out := make([]Instance, len(rows))
+	values := make([]float32, len(rows)*width)
+	var buffer []float32
+	for at := 0; at < len(rows); {
+		end := spanEnd(rows, at)
+		from, n := rows[at], rows[end-1]-rows[at]+1
+		if n == end-at { // nothing in between
+			if err := t.reader.Read(ctx, values[at*width:end*width], from, n); err != nil {
+				return nil, err
+			}
+		} else {
+			if len(buffer) < n*width {
+				buffer = make([]float32, n*width)
+			}
+			if err := t.reader.Read(ctx, buffer[:n*width], from, n); err != nil {
+				return nil, err
+			}
+			for i := at; i < end; i++ {
+				copy(values[i*width:(i+1)*width], buffer[(rows[i]-from)*width:])
+			}
+		}
+		at = end
+	}
+	for i, row := range rows {
+		out[i] = Instance{Entry: t.list[row], Values: values[i*width : (i+1)*width : (i+1)*width], Line: row + 1, Row: row}
+	}
+	return out, nil
+}
+
+// spanEnd returns the end of the rising rows from at that are read together.
+func spanEnd(rows []int, at int) int {
+	end := at + 1
+	for end < len(rows) && rows[end] > rows[end-1] && rows[end]-rows[end-1] <= spanGap && rows[end]-rows[at] < spanRows {
+		end++
+	}
+	return end
+}
+
+// Close closes the file.
+func (t *tabular) Close() error { return t.reader.Close() }
+
+// encoder returns the encoder of the build's instances.
+func (s *Setup) encoder() (*featurize.TabularEncoder, error) {
+	if e, ok := s.Source.(Encoded); ok {
+		return e.Encoder(), nil
+	}
+	return nil, errors.New("column groups are wanted, but the instances are not of kind tabular")
+}

@@ -1,0 +1,129 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// networkTeacher trains small networks on the engine that trains policies.
+type networkTeacher struct {
+	networkSettings
+	runtime *ort.Runtime
+	hidden  []int
+	dropout float64
+	repeat  bool // rows make the classes of a lesson count alike, else weights do
+}
+
+// networkSettings are the settings of experts that are networks.
+type networkSettings struct {
+	Epochs       int     `json:"epochs"`
+	Batch        int     `json:"batch"`
+	LearningRate float64 `json:"learning_rate"` // at its highest; it falls to 0 as a cosine
+	WeightDecay  float64 `json:"weight_decay"`
+}
+
+// checkpointEvery is the least time between two checkpoints of a network.
+var checkpointEvery = 5 * time.Second
+
+// settings returns the engine's settings. One model per group: then a model is
+// the same bits whichever others are trained beside it.
+func (n *networkTeacher) settings(workers int) models.Settings {
+	s := models.DefaultSettings()
+	s.Hidden, s.Head, s.Surrogate = n.hidden, "linear", "weighted"
+	s.Epochs, s.Batch, s.Schedule = n.Epochs, n.Batch, "cosine"
+	s.Workers, s.Group = workers, 1
+	return s
+}
+
+func (n *networkTeacher) spec(seed uint64, rows []int32) models.Spec {
+	return models.Spec{Seed: seed, LearningRate: n.LearningRate, WeightDecay: n.WeightDecay, Tau: 1, Dropout: n.dropout, Rows: rows}
+}
+
+// Check returns the settings that nobody can learn with.
+func (n *networkTeacher) Check() error {
+	err := n.settings(1).Validate()
+	if !(n.LearningRate > 0) {
+		err = errors.Join(err, fmt.Errorf("learning_rate: %v is not positive", n.LearningRate))
+	}
+	if !(n.WeightDecay >= 0) {
+		err = errors.Join(err, fmt.Errorf("weight_decay: %v is negative", n.WeightDecay))
+	}
+	if !(n.dropout >= 0 && n.dropout < 1) {
+		err = errors.Join(err, fmt.Errorf("dropout: %v is outside [0, 1)", n.dropout))
+	}
+	return err
+}
+
+// Teach trains the networks of all lessons side by side.
+func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
+	const classes = 2
+	var weight []float64
+	if !n.repeat {
+		// Folds hold the shares of the classes, so one set of weights serves all.
+		weight = models.BalancedWeights(set.Class, classes)
+	}
+	problem, err := models.ClassProblem(set.X, set.Width, set.Class, classes, weight)
+	if err != nil {
+		return err
+	}
+	var specs []models.Spec
+	var steps int64
+	for _, l := range lessons {
+		rows := l.rows
+		if n.repeat {
+			rows = oversample(rows, set.Class, classes, t.Seed)
+		}
+		specs = append(specs, n.spec(t.Seed, rows))
+		steps += int64(n.Epochs * ((len(rows) + n.Batch - 1) / n.Batch))
+	}
+	t.Progress.Start(steps, "steps of "+t.Name)
+	out, err := n.train(ctx, problem, specs, t)
+	t.Progress.Done()
+	if err != nil {
+		return err
+	}
+	for i, l := range lessons {
+		if err := n.finish(out[i].Network, l, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// train goes on from the checkpoints of an earlier run if they fit.
+func (n *networkTeacher) train(ctx context.Context, p *models.Problem, specs []models.Spec, t *teaching) ([]models.Trained, error) {
+	o := models.Options{
+		Runtime: n.runtime, Progress: func(steps int) { t.Progress.Add(int64(steps)) },
+		Save: models.CheckpointPolicy{Dir: t.Scratch, Every: checkpointEvery},
+	}
+	out, err := models.Train(ctx, p, specs, n.settings(t.Workers), o)
+	if !errors.Is(err, models.ErrOtherCheckpoint) {
+		return out, err
+	}
+	// Other rows, settings or workers: what is half done is of no use.
+	if err := os.RemoveAll(t.Scratch); err != nil {
+		return nil, err
+	}
+	return models.Train(ctx, p, specs, n.settings(t.Workers), o)
+}
+
+// finish hands a network over as a file.
+func (n *networkTeacher) finish(m models.MLP, l lesson, t *teaching) error {
+	file, err := m.ExportClassifier()
+	if err != nil {
+		return err
+	}
+	return t.Done(l, &classifier{Model: file, Probability: func(rows []float32) ([]float64, error) {
+		var p []float64
+		for at := 0; at < len(rows); at += m.In() {
+			p = append(p, m.Classify(rows[at : at+m.In()])[1])
+		}
+		return p, nil
+	}})
+}
