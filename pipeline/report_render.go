@@ -55,6 +55,13 @@ func wrap(s string, width int) string {
 	return b.String()
 }
 
+// plain is the table as text.
+func (t table) plain() string {
+	var b bytes.Buffer
+	t.text(&b)
+	return b.String()
+}
+
 // text aligns the cells in columns; a row with a bold cell gets a star, because plain text has no bold.
 func (t table) text(b *bytes.Buffer) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)

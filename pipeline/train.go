@@ -152,7 +152,17 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 		return nil, err
 	}
 	defer rt.Close()
-	checkpoints := filepath.Join(o.Out, "checkpoints")
+	r, err := trainInto(ctx, rt, t, o, filepath.Join(o.Out, "checkpoints"), progress)
+	if err != nil {
+		return nil, err
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// trainInto trains on a tensor in memory, which the report calls o.Tensor, and leaves policies and train.json in o.Out.
+// The folder of checkpoints is removed when all is done.
+func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress Progress) (*TrainReport, error) {
 	if err := os.MkdirAll(checkpoints, 0o777); err != nil {
 		return nil, err
 	}
@@ -176,7 +186,6 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 	if err := WriteFile(filepath.Join(o.Out, "train.json"), r.WriteJSON); err != nil {
 		return nil, err
 	}
-	r.Seconds = time.Since(start).Seconds()
 	return r, os.RemoveAll(checkpoints)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/featurize"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -66,6 +67,7 @@ var codes = []struct {
 	{exitNoRuntime, is[*ort.VersionError]},
 	{exitNoRuntime, is[*ort.DeviceError]},
 	{exitBadData, is[*costs.DataError]},
+	{exitBadData, is[*featurize.DataError]},
 	{exitBadData, is[*pipeline.ConfigError]},
 	{exitBadData, is[*build.PartError]},
 	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},

@@ -1,0 +1,284 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// The files that Featurize leaves.
+const (
+	tableFile     = "table.parquet"
+	encoderFile   = "encoder.json"
+	featurizeFile = "featurize.json"
+)
+
+// FeaturizeOptions fixes one run of Featurize.
+type FeaturizeOptions struct {
+	Primary string     // CSV file, a row per instance
+	Joined  string     // CSV file whose columns join the rows with the same id; empty: none
+	Columns string     // the column groups (YAML)
+	Split   TableSplit // the first draw is taken
+	Out     string     // folder
+}
+
+// DefaultFeaturizeOptions takes a quarter of the rows, stratified by label, for validation.
+func DefaultFeaturizeOptions() FeaturizeOptions {
+	return FeaturizeOptions{Split: TableSplit{Validation: 0.25, Draws: 1}}
+}
+
+// Validate reports every problem at once.
+func (o FeaturizeOptions) Validate() error {
+	var list problems
+	list.check(o.Primary != "", "no file with the rows is named")
+	list.check(o.Columns != "", "no file with the column groups is named")
+	list.check(o.Out != "", "no folder for the output is named")
+	o.Split.check(list.check)
+	return list.err()
+}
+
+// FeaturizeReport says what was read and what it became. It is the JSON object of pipe featurize and the content of
+// featurize.json.
+type FeaturizeReport struct {
+	Format     int                  `json:"format"`
+	Load       featurize.LoadReport `json:"load"`
+	Train      int                  `json:"train"`    // rows
+	Validation int                  `json:"val"`      // rows
+	Left       int                  `json:"left_out"` // rows in neither
+	Positive   float64              `json:"positive"` // share of training rows whose label is not the first one
+	Groups     []FeaturizedGroup    `json:"groups"`
+	Encoder    string               `json:"encoder"` // its digest
+}
+
+// FeaturizedGroup is one column group of the table.
+type FeaturizedGroup struct {
+	Name    string `json:"name"`
+	Columns int    `json:"columns"` // of the table
+	Dense   int    `json:"dense"`   // numbers that the dense layout makes of them
+	Empty   int    `json:"empty"`   // columns without one value in the training rows
+}
+
+// Featurize reads and joins CSV files, fits an encoder on the training rows and leaves table.parquet, encoder.json and
+// featurize.json in o.Out. A run that finds the files of the same inputs complete does nothing.
+//
+// What is wrong with the files is a *featurize.DataError with file, line and column, what is wrong with the column
+// groups a *ConfigError.
+func Featurize(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeReport, error) {
+	if err := o.Validate(); err != nil {
+		return nil, &OptionError{fmt.Errorf("featurize: %w", err)}
+	}
+	rows, err := newTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
+	if err != nil {
+		return nil, err
+	}
+	return rows.featurize(ctx, o.Out, o.Split, 0)
+}
+
+// schemaConfig is a file with column groups.
+type schemaConfig struct {
+	Columns featurize.TabularSchema `yaml:"columns"`
+}
+
+func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
+
+// tableRows are the rows of two files, read when they are first needed and then kept for further splits.
+type tableRows struct {
+	schema   *featurize.TabularSchema
+	files    featurize.TabularFiles
+	inputs   map[string]string // digests of files and schema
+	progress Progress
+	frame    *featurize.Frame // nil until it is needed
+	report   featurize.LoadReport
+	labels   []string // per row
+}
+
+func newTableRows(ctx context.Context, primary, joined, columns string, p Progress) (*tableRows, error) {
+	var c schemaConfig
+	if err := LoadConfig(columns, &c); err != nil {
+		return nil, err
+	}
+	t := &tableRows{
+		schema: &c.Columns, files: featurize.TabularFiles{Primary: primary, Joined: joined}, progress: p,
+		inputs: map[string]string{"columns": digestJSON(&c.Columns)},
+	}
+	for role, file := range map[string]string{"primary": primary, "joined": joined} {
+		if file == "" {
+			continue
+		}
+		var err error
+		if t.inputs[role], err = digestFile(ctx, file); err != nil {
+			return nil, fmt.Errorf("featurize: %w", err)
+		}
+	}
+	return t, nil
+}
+
+// load reads the files, once.
+func (t *tableRows) load(ctx context.Context) error {
+	if t.frame != nil {
+		return nil
+	}
+	t.progress.Start(-1, "read rows")
+	defer t.progress.Done()
+	f, report, err := featurize.LoadFrame(ctx, t.schema, t.files, func(n int) { t.progress.Add(int64(n)) })
+	if err != nil {
+		return err
+	}
+	t.labels = make([]string, f.Len())
+	for i, l := range f.Labels {
+		if l < 0 {
+			return &costs.DataError{File: t.files.Primary, Column: t.schema.Label, Msg: "is not there; experts cannot learn without labels"}
+		}
+		t.labels[i] = t.schema.Labels[l]
+	}
+	t.frame, t.report = f, report
+	return nil
+}
+
+// featurize leaves the table, the encoder and the report of one draw of the split in a folder.
+func (t *tableRows) featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
+	s := stage{folder: out, name: "featurize", inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
+	for role, digest := range t.inputs {
+		s.inputs[role] = digest
+	}
+	err := s.run(ctx, func() ([]string, error) {
+		if err := t.load(ctx); err != nil {
+			return nil, err
+		}
+		return []string{tableFile, encoderFile, featurizeFile}, t.write(ctx, out, split, draw)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return readFeaturizeReport(filepath.Join(out, featurizeFile))
+}
+
+func (t *tableRows) write(ctx context.Context, out string, split TableSplit, draw int) error {
+	names, err := split.draw(t.labels, draw)
+	if err != nil {
+		return err
+	}
+	train := rowsOf(names, costs.Train)
+	e, err := featurize.FitTabular(t.frame, t.schema, train)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o777); err != nil {
+		return err
+	}
+	t.progress.Start(int64(t.frame.Len()), "write table")
+	defer t.progress.Done()
+	table := filepath.Join(out, tableFile)
+	if err := featurize.WriteTable(ctx, table, e, t.frame, names, func(n int) { t.progress.Add(int64(n)) }); err != nil {
+		return err
+	}
+	if err := e.WriteFile(filepath.Join(out, encoderFile)); err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(out, featurizeFile), t.describe(e, names, train).WriteJSON)
+}
+
+func rowsOf(names []string, split costs.Split) []int {
+	var rows []int
+	for n, name := range names {
+		if name == split.String() {
+			rows = append(rows, n)
+		}
+	}
+	return rows
+}
+
+func (t *tableRows) describe(e *featurize.TabularEncoder, names []string, train []int) *FeaturizeReport {
+	r := &FeaturizeReport{
+		Format: 1, Load: t.report, Train: len(train), Validation: len(rowsOf(names, costs.Val)), Encoder: e.Digest(),
+	}
+	r.Left = len(names) - r.Train - r.Validation
+	for _, n := range train {
+		if t.frame.Labels[n] > 0 {
+			r.Positive += 1 / float64(len(train))
+		}
+	}
+	columns, from := e.Columns(), 0
+	for g, end := range e.GroupEnds(featurize.LayoutDense) {
+		group := FeaturizedGroup{Name: e.Groups()[g], Dense: end - from}
+		for _, c := range columns {
+			if c.Group == g {
+				group.Columns++
+				if c.Empty {
+					group.Empty++
+				}
+			}
+		}
+		r.Groups, from = append(r.Groups, group), end
+	}
+	return r
+}
+
+func readFeaturizeReport(path string) (*FeaturizeReport, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read featurize report: %w", err)
+	}
+	var r FeaturizeReport
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("read featurize report %q: %w", path, err)
+	}
+	return &r, nil
+}
+
+// WriteJSON writes the report as one indented JSON object.
+func (r *FeaturizeReport) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+// WriteText writes the report for a reader at a terminal.
+func (r *FeaturizeReport) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d rows: %d train (%.2f%% positive), %d val, %d left out\n", r.Load.Rows, r.Train, 100*r.Positive, r.Validation, r.Left)
+	if r.Load.Joined > 0 {
+		fmt.Fprintf(&b, "%d rows of the second file joined, %d belong to no row of the first\n", r.Load.Matched, r.Load.Unmatched)
+	}
+	for _, line := range []struct {
+		what    string
+		columns []string
+	}{
+		{"columns that no file has", r.Load.Absent},
+		{"columns of the files that no group has", r.Load.Ignored},
+		{"columns without a value", r.Load.Empty},
+	} {
+		if len(line.columns) > 0 {
+			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, shorten(line.columns))
+		}
+	}
+	for _, warning := range r.Load.Warnings {
+		fmt.Fprintf(&b, "note: %s\n", warning)
+	}
+	t := table{left: 1, head: []string{"group", "columns", "dense", "empty"}}
+	for _, g := range r.Groups {
+		t.rows = append(t.rows, []string{g.Name, fmt.Sprint(g.Columns), fmt.Sprint(g.Dense), fmt.Sprint(g.Empty)})
+	}
+	if _, err := io.WriteString(w, b.String()+"\n"+t.plain()); err != nil {
+		return err
+	}
+	return nil
+}
+
+// shorten lists at most a dozen names.
+func shorten(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(slices.Clone(names[:most]), ", "), len(names)-most)
+}

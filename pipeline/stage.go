@@ -1,0 +1,127 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// stage is a step of a benchmark that leaves files and can be skipped when they are there. Its record, NAME.stage.json
+// in the folder, holds digests of everything that the files depend on and of the files: a step whose inputs are the same
+// and whose files are untouched is not done again.
+type stage struct {
+	folder string
+	name   string
+	inputs map[string]string // what the files depend on: digests, or short texts that stand for themselves
+}
+
+// stageRecord is the content of a record.
+type stageRecord struct {
+	Format int               `json:"format"`
+	Inputs map[string]string `json:"inputs"`
+	Files  map[string]string `json:"files"` // digest by path below the folder
+}
+
+const stageFormat = 1
+
+func (s stage) record() string { return filepath.Join(s.folder, s.name+".stage.json") }
+
+// run does the work unless it is done. work returns the files that it left, below the folder. The record is written last,
+// so that a step that was stopped is done again.
+func (s stage) run(ctx context.Context, work func() (files []string, err error)) error {
+	if done, err := s.done(ctx); done || err != nil {
+		return err
+	}
+	if err := os.Remove(s.record()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	files, err := work()
+	if err != nil {
+		return err
+	}
+	r := stageRecord{Format: stageFormat, Inputs: s.inputs, Files: map[string]string{}}
+	for _, f := range files {
+		if r.Files[f], err = digestFile(ctx, filepath.Join(s.folder, f)); err != nil {
+			return err
+		}
+	}
+	return WriteFile(s.record(), func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	})
+}
+
+// done tells whether the record is there, of the same inputs, and the files are as it says. A record that cannot be read
+// counts as none.
+func (s stage) done(ctx context.Context) (bool, error) {
+	var r stageRecord
+	text, err := os.ReadFile(s.record())
+	if err != nil || json.Unmarshal(text, &r) != nil || r.Format != stageFormat || !maps.Equal(r.Inputs, s.inputs) {
+		return false, nil
+	}
+	for _, f := range slices.Sorted(maps.Keys(r.Files)) {
+		sum, err := digestFile(ctx, filepath.Join(s.folder, f))
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if err != nil || sum != r.Files[f] {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// files returns the files of a step that is done, by path below the folder, sorted.
+func (s stage) files() ([]string, error) {
+	var r stageRecord
+	text, err := os.ReadFile(s.record())
+	if err != nil {
+		return nil, fmt.Errorf("read record of %s: %w", s.name, err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("read record %q: %w", s.record(), err)
+	}
+	return slices.Sorted(maps.Keys(r.Files)), nil
+}
+
+// digestFile is the SHA-256 of a file; a long one is left between blocks when ctx ends.
+func digestFile(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		switch _, err := io.CopyN(h, f, 16<<20); {
+		case errors.Is(err, io.EOF):
+			return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+		case err != nil:
+			return "", fmt.Errorf("read %q: %w", path, err)
+		}
+	}
+}
+
+// digestJSON is the SHA-256 of a value's JSON form.
+func digestJSON(v any) string {
+	sum := sha256.Sum256([]byte(compact(v)))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// below returns path as it is named from folder, with slashes.
+func below(folder, path string) string {
+	return filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, folder), string(filepath.Separator)))
+}

@@ -1,0 +1,57 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"pipe/costs"
+)
+
+// TableSplit says how the rows of a table become training and validation rows: stratified by label, as shares or as
+// counts.
+type TableSplit struct {
+	Validation     float64 `yaml:"validation" json:"validation"`           // share of all rows, the others train; used where the counts are 0
+	TrainRows      int     `yaml:"train_rows" json:"train_rows"`           // with ValidationRows; further rows are left out
+	ValidationRows int     `yaml:"validation_rows" json:"validation_rows"` //
+	Seed           uint64  `yaml:"seed" json:"seed"`                       // of the first draw
+	Draws          int     `yaml:"draws" json:"draws"`                     // splits that are drawn, with seeds seed, seed+1, ...
+}
+
+// check is told what must hold and says what is wrong if it does not.
+type check func(ok bool, format string, args ...any)
+
+func (s TableSplit) check(bad check) {
+	counts := s.TrainRows != 0 || s.ValidationRows != 0
+	bad(!counts || s.TrainRows > 0 && s.ValidationRows > 0,
+		"split: train_rows is %d and validation_rows is %d; both must be positive", s.TrainRows, s.ValidationRows)
+	bad(counts || s.Validation > 0 && s.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", s.Validation)
+	bad(s.Draws > 0, "split.draws: %d, at least 1 is needed", s.Draws)
+}
+
+// draw returns the split of every row for one draw, "" for rows that are left out; labels has one entry per row. Counts
+// that the rows cannot give are an *OptionError.
+func (s TableSplit) draw(labels []string, draw int) ([]string, error) {
+	n := len(labels)
+	val, unused := s.Validation, 0.0
+	if s.TrainRows > 0 {
+		if s.TrainRows+s.ValidationRows > n {
+			return nil, &OptionError{fmt.Errorf("split: %d training and %d validation rows are asked for, there are %d", s.TrainRows, s.ValidationRows, n)}
+		}
+		val, unused = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
+	}
+	names := make([]string, n)
+	for i, split := range costs.DrawSplits(n, labels, val, unused, s.Seed+uint64(draw)) {
+		if split != costs.Test { // the third part is the one that is left out
+			names[i] = split.String()
+		}
+	}
+	return names, nil
+}
+
+// describe is the draw in a few words that change when the draw does.
+func (s TableSplit) describe(draw int) string {
+	how := fmt.Sprintf("share %g", s.Validation)
+	if s.TrainRows > 0 {
+		how = fmt.Sprintf("%d train, %d val", s.TrainRows, s.ValidationRows)
+	}
+	return fmt.Sprintf("%s, seed %d", how, s.Seed+uint64(draw))
+}
