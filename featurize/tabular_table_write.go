@@ -1,0 +1,209 @@
+package featurize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/google/renameio/v2"
+	"github.com/parquet-go/parquet-go"
+)
+
+// tableGroupRows is the size of a row group: what a reader has to decode for
+// one row, a few megabytes at some hundred columns.
+const tableGroupRows = 4096
+
+// WriteTable writes the values of all rows of a frame, with the name of the
+// split that each one belongs to, as a Parquet file; the encoder goes into its
+// metadata. The columns are id, split, label (the name of the label, "" where
+// unknown) and one float32 per column of the encoder, NaN where missing. The
+// file appears when it is complete and on disk. Its bytes depend on the
+// arguments only.
+//
+// progress, which may be nil, is called with the number of rows written so far.
+func WriteTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, split []string, progress func(rows int)) error {
+	if err := writeTable(ctx, path, e, f, split, progress); err != nil {
+		return fmt.Errorf("write table %q: %w", path, err)
+	}
+	return nil
+}
+
+func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, split []string, progress func(rows int)) error {
+	if len(split) != f.Len() || f.Len() == 0 {
+		return fmt.Errorf("%d splits for %d rows", len(split), f.Len())
+	}
+	if i := slices.Index(split, ""); i >= 0 {
+		return fmt.Errorf("row %d has no split", i+1)
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it exists and is not a regular file") // a device, which the rename would replace
+	}
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
+	if err != nil {
+		return err
+	}
+	defer file.Cleanup()
+	w := tableWriter{encoder: e, frame: f, split: split, parquet: parquet.NewGenericWriter[any](file, tableOptions(e)...)}
+	if err := w.rows(ctx, progress); err != nil {
+		return err
+	}
+	if err := w.parquet.Close(); err != nil {
+		return err
+	}
+	if err := file.CloseAtomicallyReplace(); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes a rename in the folder durable.
+func syncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// tableOptions are those of the Parquet writer. Bounds of the pages are left
+// out: readers disagree on what they mean where a column has NaN.
+func tableOptions(e *TabularEncoder) []parquet.WriterOption {
+	text := parquet.String()
+	coded := parquet.Encoded(text, &parquet.RLEDictionary)
+	number := parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain)
+	root := tableRoot{Group: parquet.Group{}}
+	root.add(columnID, parquet.Encoded(text, &parquet.Plain))
+	root.add(columnSplit, coded)
+	root.add(columnLabel, coded)
+	for _, c := range e.fitted.Columns {
+		root.add(c.Name, number)
+	}
+	options := []parquet.WriterOption{
+		parquet.NewSchema("table", root),
+		parquet.Compression(&parquet.Snappy),
+		parquet.PageBufferSize(4*tableGroupRows), // a column's part of a row group in one page
+		parquet.DataPageStatistics(false),
+		parquet.CreatedBy("pipe", "1", "0"),
+		parquet.KeyValueMetadata(EncoderKey, string(e.text)),
+	}
+	for _, name := range root.order {
+		options = append(options, parquet.SkipPageBounds(name))
+	}
+	return options
+}
+
+// tableRoot is a group whose columns stay in the order in which they came.
+type tableRoot struct {
+	parquet.Group
+	order []string
+}
+
+func (g *tableRoot) add(name string, node parquet.Node) {
+	g.Group[name] = node
+	g.order = append(g.order, name)
+}
+
+// Fields returns the columns in order.
+func (g tableRoot) Fields() []parquet.Field {
+	byName := make(map[string]parquet.Field, len(g.order))
+	for _, f := range g.Group.Fields() {
+		byName[f.Name()] = f
+	}
+	fields := make([]parquet.Field, len(g.order))
+	for i, name := range g.order {
+		fields[i] = byName[name]
+	}
+	return fields
+}
+
+// tableWriter is one call of WriteTable.
+type tableWriter struct {
+	encoder *TabularEncoder
+	frame   *Frame
+	split   []string
+	parquet *parquet.GenericWriter[any]
+	groups  []*parquet.ConcurrentRowGroupWriter // as many as there are cores, used again and again
+}
+
+// rows writes the row groups: as many as there are cores side by side, and
+// then into the file in their order.
+func (w *tableWriter) rows(ctx context.Context, progress func(rows int)) error {
+	n, side := w.frame.Len(), runtime.GOMAXPROCS(0)
+	for from := 0; from < n; from += side * tableGroupRows {
+		to := min(n, from+side*tableGroupRows)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.batch(from, to); err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(to)
+		}
+	}
+	return nil
+}
+
+func (w *tableWriter) batch(from, to int) error {
+	count := (to - from + tableGroupRows - 1) / tableGroupRows
+	for len(w.groups) < count {
+		w.groups = append(w.groups, w.parquet.BeginRowGroup())
+	}
+	groups := w.groups[:count]
+	errs := make([]error, len(groups))
+	var wg sync.WaitGroup
+	for i, g := range groups {
+		first := from + i*tableGroupRows
+		wg.Go(func() { errs[i] = w.group(g, first, min(to, first+tableGroupRows)) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, g := range groups {
+		if _, err := g.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group fills one row group, column after column.
+func (w *tableWriter) group(g *parquet.ConcurrentRowGroupWriter, from, to int) error {
+	cells := make([]parquet.Value, to-from)
+	b := w.encoder.bind(w.frame)
+	for c, writer := range g.ColumnWriters() {
+		for row := from; row < to; row++ {
+			cells[row-from] = w.cell(b, c, row).Level(0, 0, c)
+		}
+		if _, err := writer.WriteRowValues(cells); err != nil {
+			return err
+		}
+	}
+	return g.Flush()
+}
+
+// cell returns a value by the column of the file.
+func (w *tableWriter) cell(b *binding, column, row int) parquet.Value {
+	switch column {
+	case 0:
+		return parquet.ByteArrayValue([]byte(w.frame.IDs[row]))
+	case 1:
+		return parquet.ByteArrayValue([]byte(w.split[row]))
+	case 2:
+		return parquet.ByteArrayValue([]byte(w.label(row)))
+	}
+	return parquet.FloatValue(b.value(column-3, row))
+}
+
+func (w *tableWriter) label(row int) string {
+	if i := w.frame.Labels[row]; i >= 0 {
+		return w.encoder.fitted.Labels[i]
+	}
+	return ""
+}
