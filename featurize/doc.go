@@ -1,4 +1,5 @@
-// Package featurize turns raw inputs into float32 rows: decoded images, their views and pooled pixels.
+// Package featurize turns raw inputs into float32 rows: decoded images, their views and pooled pixels; tables of numbers
+// and categories, read from CSV and encoded by what their training rows taught (TabularEncoder).
 //
 // Everything here is a pure function of its input and safe for concurrent use.
 package featurize

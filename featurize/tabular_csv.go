@@ -8,10 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -113,7 +110,7 @@ func (f *csvFile) checkHeader(names []string) error {
 func (f *csvFile) misread(err error, record []string, lines int) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
-		return err
+		return fmt.Errorf("read %q: %w", f.path, err)
 	}
 	line := lines + parse.Line
 	switch {
@@ -138,7 +135,7 @@ func (f *csvFile) raggedColumn(record []string) string {
 func (f *csvFile) columnAt(line, at int) string {
 	r := bufio.NewReader(io.NewSectionReader(f.file, 0, f.size))
 	for range line - 1 {
-		if _, err := r.ReadSlice('\n'); err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+		if _, err := r.ReadString('\n'); err != nil {
 			return ""
 		}
 	}
@@ -156,9 +153,6 @@ func (f *csvFile) columnAt(line, at int) string {
 }
 
 func badText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-
-// pieceBytes is about how much of a file is parsed at a time.
-const pieceBytes = 4 << 20
 
 // piece is a part of a file that begins and ends with a line.
 type piece struct {
@@ -181,7 +175,7 @@ type chunk struct {
 func (f *csvFile) cut(bytesPerPiece int64) ([]piece, error) {
 	n := int((f.size - f.body + bytesPerPiece - 1) / bytesPerPiece)
 	chunks := make([]chunk, n)
-	eachColumn(n, func(i int) { chunks[i] = f.scan(f.body+int64(i)*bytesPerPiece, bytesPerPiece) })
+	sideBySide(n, func(i int) { chunks[i] = f.scan(f.body+int64(i)*bytesPerPiece, bytesPerPiece) })
 	quoted := false
 	for _, c := range chunks {
 		if c.err != nil {
@@ -227,34 +221,4 @@ func (f *csvFile) scan(from, size int64) (c chunk) {
 		c.last = from + int64(i) + 1
 	}
 	return c
-}
-
-// inOrder runs tasks on all cores, started in their order; after an error no
-// further ones start. It returns the error of the earliest task, which is the
-// same one however many cores there are.
-func inOrder(n int, task func(i int) error) error {
-	errs := make([]error, n)
-	var next atomic.Int64
-	var failed atomic.Bool
-	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for !failed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if errs[i] = task(i); errs[i] != nil {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 )
 
 // FitTabular learns an encoder from the training rows of a frame that was
@@ -35,7 +32,7 @@ func FitTabular(f *Frame, s *TabularSchema, train []int) (*TabularEncoder, error
 	}
 	e.Columns = make([]fittedColumn, len(f.Columns))
 	gaps := make([]string, len(f.Columns))
-	eachColumn(len(f.Columns), func(i int) {
+	sideBySide(len(f.Columns), func(i int) {
 		c := &f.Columns[i]
 		e.Columns[i] = fitColumn(c, declared[c.Name], s, train)
 		gaps[i] = c.gaps(train)
@@ -45,21 +42,6 @@ func FitTabular(f *Frame, s *TabularSchema, train []int) (*TabularEncoder, error
 		return nil, fmt.Errorf("fit encoder: %w", err)
 	}
 	return newEncoder(e)
-}
-
-// eachColumn calls fit for every column on all cores. A column's result
-// depends on nothing but the column, so the number of cores changes nothing.
-func eachColumn(n int, fit func(i int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				fit(i)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func checkClasses(f *Frame, s *TabularSchema, train []int) error {

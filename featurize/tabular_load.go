@@ -22,7 +22,14 @@ func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progre
 	if err := s.Validate(); err != nil {
 		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
 	}
-	l := loader{schema: s, progress: progress}
+	return loadFrame(ctx, s, files, pieceBytes, progress)
+}
+
+// pieceBytes is about how much of a file is parsed at a time.
+const pieceBytes = 4 << 20
+
+func loadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, bytesPerPiece int64, progress func(rows int)) (*Frame, LoadReport, error) {
+	l := loader{schema: s, piece: bytesPerPiece, progress: progress}
 	l.columns, _ = s.columns()
 	err := l.open(files)
 	defer l.close()
@@ -39,6 +46,7 @@ func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progre
 type loader struct {
 	schema   *TabularSchema
 	columns  []schemaColumn
+	piece    int64 // bytes parsed at a time
 	progress func(rows int)
 	primary  *csvFile
 	joined   *csvFile // nil without one
@@ -99,7 +107,7 @@ func (l *loader) read(ctx context.Context, f *csvFile, rows int) (*csvRows, erro
 	if progress != nil {
 		progress = func(n int) { l.progress(rows + n) }
 	}
-	return readRows(ctx, f, l.schema, l.columns, l.roles(f), progress)
+	return readRows(ctx, f, l.schema, l.columns, l.roles(f), l.piece, progress)
 }
 
 // byID finds the row of each id.
@@ -154,7 +162,7 @@ func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) e
 	if l.report.Matched == 0 {
 		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("no id of %q is in %q", l.joined.path, l.primary.path))
 	}
-	eachColumn(len(rows.columns), func(i int) {
+	sideBySide(len(rows.columns), func(i int) {
 		if c := rows.columns[i]; c.Name != "" {
 			c.Numbers = gather(c.Numbers, source, nan32)
 			c.Codes = gather(c.Codes, source, -1)

@@ -55,8 +55,8 @@ type pieceRows struct {
 }
 
 // readRows parses the body of a file.
-func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schemaColumn, roles []role, progress func(rows int)) (*csvRows, error) {
-	cuts, err := f.cut(pieceBytes)
+func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schemaColumn, roles []role, bytesPerPiece int64, progress func(rows int)) (*csvRows, error) {
+	cuts, err := f.cut(bytesPerPiece)
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,7 @@ func (p *pieceRows) code(column int, text string) (int32, error) {
 // mergeLevels gives the levels of all pieces one numbering, in the order of
 // their first row: the one that a single piece would have given.
 func (r *csvRows) mergeLevels(pieces []*pieceRows) {
-	eachColumn(len(r.roles), func(i int) {
+	sideBySide(len(r.roles), func(i int) {
 		if r.roles[i].kind != roleLevel {
 			return
 		}
@@ -285,7 +285,7 @@ func (r *csvRows) mergeLevels(pieces []*pieceRows) {
 func (r *csvRows) compact(pieces []*pieceRows) {
 	r.ids, r.lines = closeGaps(r.ids, pieces), closeGaps(r.lines, pieces)
 	r.label, r.time = closeGaps(r.label, pieces), closeGaps(r.time, pieces)
-	eachColumn(len(r.columns), func(i int) {
+	sideBySide(len(r.columns), func(i int) {
 		r.columns[i].Numbers = closeGaps(r.columns[i].Numbers, pieces)
 		r.columns[i].Codes = closeGaps(r.columns[i].Codes, pieces)
 	})

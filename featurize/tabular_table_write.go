@@ -86,7 +86,7 @@ func tableOptions(e *TabularEncoder) []parquet.WriterOption {
 	options := []parquet.WriterOption{
 		parquet.NewSchema("table", root),
 		parquet.Compression(&parquet.Snappy),
-		parquet.PageBufferSize(4*tableGroupRows), // a column's part of a row group in one page
+		parquet.PageBufferSize(4 * tableGroupRows), // a column's part of a row group in one page
 		parquet.DataPageStatistics(false),
 		parquet.CreatedBy("pipe", "1", "0"),
 		parquet.KeyValueMetadata(EncoderKey, string(e.text)),
