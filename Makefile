@@ -1,15 +1,17 @@
 # Two commands do everything: make demo, make test.
-.PHONY: help demo test build runtime cuda bench verify peer lint generate clean
+.PHONY: help demo test build runtime lightgbm cuda bench verify peer lint generate clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: runtime build ## train, evaluate and decide on the synthetic benchmark; leaves a report in demo/
+	@go run ./tools/fetch lightgbm || echo "demo: going on without LightGBM, and without boosted trees" >&2
 	tools/demo.sh
 
 test: runtime ## run all tests, with Python packages as judges where there is Python
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
+	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
 	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m ./...
 
 build: ## build bin/pipe
@@ -17,6 +19,9 @@ build: ## build bin/pipe
 
 runtime: ## fetch the pinned ONNX Runtime into third_party/ with pip or npm
 	@go run ./tools/fetch runtime
+
+lightgbm: ## fetch the pinned LightGBM for boosted trees into third_party/ with pip
+	@go run ./tools/fetch lightgbm
 
 cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 	@go run ./tools/fetch cuda

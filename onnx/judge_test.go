@@ -52,6 +52,9 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 	write("affine", affine(t), nil)
 	m, err := onnx.Merge(affine(t), head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
 	write("merged", m, err)
+	for _, opset := range []int64{16, 17, 18, 21} {
+		write(fmt.Sprintf("forest.%d", opset), forest(t, onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)}), nil)
+	}
 	for _, c := range conform.Cases() {
 		for _, opset := range []int64{16, 17, 18, 21} {
 			ms, err := c.Models(onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)})

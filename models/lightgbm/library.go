@@ -1,6 +1,7 @@
 package lightgbm
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -47,32 +48,42 @@ func Open(path string) (*Library, error) {
 		}
 		return l, nil
 	}
+	l, err := load(path)
+	if err == nil {
+		loaded.library = l
+	}
+	return l, err
+}
+
+// load maps the library on the thread that will call it from then on.
+func load(path string) (*Library, error) {
 	l := &Library{path: path, worker: startWorker()}
-	l.worker.do(func() { err = l.load() })
+	var err error
+	l.worker.do(func() { l.native, err = loadNative(path) })
 	if err != nil {
 		close(l.worker)
 		return nil, &LoadError{path, err}
 	}
-	loaded.library = l
 	return l, nil
 }
 
-// load runs on the worker's thread, which is the one that logs.
-func (l *Library) load() error {
-	if err := sharedlib.CheckImage(l.path); err != nil {
-		return err
+func loadNative(path string) (*native, error) {
+	// The loader would end the process over a truncated file.
+	if err := sharedlib.CheckImage(path); err != nil {
+		return nil, err
 	}
-	handle, err := purego.Dlopen(l.path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if l.native, err = bind(handle); err != nil {
-		return err
+	n, err := bind(handle)
+	if err != nil {
+		return nil, errors.Join(err, purego.Dlclose(handle))
 	}
-	if l.native.registerLog(l.native.discard) != 0 {
-		return fmt.Errorf("silence its log: %s", l.native.lastError())
+	if n.registerLog(n.discard) != 0 {
+		return nil, fmt.Errorf("silence its log: %s", n.lastError())
 	}
-	return nil
+	return n, nil
 }
 
 // Path is where the library was loaded from.

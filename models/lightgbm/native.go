@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -38,7 +39,7 @@ type native struct {
 // bind looks every function up before any is called. GetMaxThreads is not
 // called: it tells versions from 4.3 on.
 func bind(handle uintptr) (*native, error) {
-	n := &native{}
+	n := &native{discard: discard()}
 	for _, f := range []struct {
 		name string
 		into any
@@ -65,9 +66,12 @@ func bind(handle uintptr) (*native, error) {
 	if _, err := purego.Dlsym(handle, "LGBM_GetMaxThreads"); err != nil {
 		return nil, fmt.Errorf("LightGBM is too old: need %s or newer", MinVersion)
 	}
-	n.discard = purego.NewCallback(func(*byte) {})
 	return n, nil
 }
+
+// discard is a log callback that drops the message; the process has room for
+// few callbacks, so there is one.
+var discard = sync.OnceValue(func() uintptr { return purego.NewCallback(func(*byte) {}) })
 
 // worker runs functions on one thread of the system, for good. LightGBM keeps
 // its last error, its log and OpenMP's team of threads per calling thread: one
@@ -79,6 +83,7 @@ func startWorker() worker {
 	w := make(worker)
 	go func() {
 		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		for f := range w {
 			f()
 		}

@@ -117,7 +117,7 @@ func parseTree(f fields, columns int) (Tree, error) {
 	}
 	n := int(leaves) - 1
 	r := reader{fields: f}
-	values := r.floats("leaf_value", n+1)
+	values := r.leaves(n + 1)
 	column, threshold := r.ints("split_feature", n, 0, columns-1), r.floats("threshold", n)
 	decision := r.ints("decision_type", n, 0, math.MaxInt8)
 	left, right := r.ints("left_child", n, -n-1, n-1), r.ints("right_child", n, -n-1, n-1)
@@ -205,11 +205,24 @@ func (r *reader) floats(name string, n int) []float64 {
 	out := make([]float64, len(words))
 	for i, w := range words {
 		v, err := strconv.ParseFloat(w, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			r.err = fmt.Errorf("%s[%d] is %q: must be a finite number", name, i, w)
+		if err != nil || math.IsNaN(v) {
+			r.err = fmt.Errorf("%s[%d] is %q: must be a number", name, i, w)
 			return nil
 		}
 		out[i] = v
+	}
+	return out
+}
+
+// leaves are finite. Thresholds need not be: infinity parts what is there from
+// what is missing.
+func (r *reader) leaves(n int) []float64 {
+	out := r.floats("leaf_value", n)
+	for i, v := range out {
+		if math.IsInf(v, 0) {
+			r.err = fmt.Errorf("leaf_value[%d] is %g: must be finite", i, v)
+			return nil
+		}
 	}
 	return out
 }

@@ -2,7 +2,7 @@
 // an ordinary package client, pip or npm, and checks every archive against a
 // SHA-256 before anything is unpacked.
 //
-// Usage: go run ./tools/fetch [-dir third_party] [-with pip|npm] runtime|cuda
+// Usage: go run ./tools/fetch [-dir third_party] [-with pip|npm] runtime|lightgbm|cuda
 package main
 
 import (

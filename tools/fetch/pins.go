@@ -52,6 +52,15 @@ func nvidia(name, ver, tag, sum string, files ...string) pin {
 	return pin{client: "pip", name: name, ver: ver, tag: tag, abi: "none", sha256: sum, files: files}
 }
 
+// trees is the wheel of LightGBM. It needs OpenMP's library (libgomp, which
+// comes with GCC; on macOS libomp) from the system: no package client brings it.
+func trees(tag, library, sum string) []road {
+	return []road{{{
+		client: "pip", name: "lightgbm", ver: "4.7.0", tag: tag, abi: "none", sha256: sum,
+		files: []string{"lightgbm/lib/" + library, "lightgbm-*.dist-info/licenses/LICENSE"},
+	}}}
+}
+
 var sets = map[string]set{
 	"runtime": {
 		folder: "onnxruntime",
@@ -69,6 +78,15 @@ var sets = map[string]set{
 				runtimeWheel("macosx_14_0_arm64", "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7"),
 				runtimePackage("darwin/arm64/libonnxruntime.1.30.0.dylib"),
 			},
+		},
+	},
+	"lightgbm": {
+		folder: "lightgbm",
+		what:   "LightGBM",
+		roads: map[string][]road{
+			"linux/amd64":  trees("manylinux_2_28_x86_64", "lib_lightgbm.so", "d23e922acd891e77212e4d0fbcee9ba973c96dee479491341d05ba595357ebb7"),
+			"linux/arm64":  trees("manylinux_2_17_aarch64", "lib_lightgbm.so", "d4529acec5c6fefe4768302a529707d0ead90f6a6f42df694b856212e09695b8"),
+			"darwin/arm64": trees("macosx_12_0_arm64", "lib_lightgbm.dylib", "129535462686f274df179133643118c5c5c5667167fe6c3a28d955f0b3c8e868"),
 		},
 	},
 	"cuda": {

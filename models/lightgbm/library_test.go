@@ -1,0 +1,166 @@
+package lightgbm
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// testLibrary is LightGBM for the tests of this package. Without it a test is
+// skipped, except under CI.
+func testLibrary(t testing.TB) *Library {
+	t.Helper()
+	l, err := Open("")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return l
+}
+
+func writeFile(t *testing.T, path string, b []byte) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLocateOrder(t *testing.T) {
+	flagged := writeFile(t, filepath.Join(t.TempDir(), "own.so"), nil)
+	folder := t.TempDir()
+	named := writeFile(t, filepath.Join(folder, libraryName()), nil)
+	project := t.TempDir()
+	fetched := writeFile(t, filepath.Join(project, "third_party", "lightgbm", "lib", libraryName()), nil)
+	deep := filepath.Join(project, "a", "b")
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(deep)
+	for _, c := range []struct{ flag, env, want string }{
+		{flagged, folder, flagged},
+		{"", folder, named},
+		{"", named, named},
+		{"", "", fetched},
+	} {
+		t.Setenv(EnvLibrary, c.env)
+		got, tried, err := Locate(c.flag)
+		if err != nil || !sameFile(t, got, c.want) || len(tried) == 0 {
+			t.Errorf("flag %q, variable %q: got %q after %q, %v", c.flag, c.env, got, tried, err)
+		}
+	}
+}
+
+func sameFile(t *testing.T, a, b string) bool {
+	t.Helper()
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if err := errors.Join(errX, errY); err != nil {
+		t.Fatal(err)
+	}
+	return os.SameFile(x, y)
+}
+
+func TestMissingLibrary(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent.so")
+	t.Setenv(EnvLibrary, absent)
+	_, err := Open("")
+	var missing *MissingLibraryError
+	if !errors.As(err, &missing) {
+		t.Fatalf("error is %v", err)
+	}
+	if !strings.Contains(err.Error(), absent) || !strings.Contains(missing.Hint(), "make lightgbm") {
+		t.Errorf("%v, hint %q", err, missing.Hint())
+	}
+}
+
+// Files that are something else end in one error each, and a good library
+// still loads in the same process.
+func TestBadLibraries(t *testing.T) {
+	dir := t.TempDir()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(compile(t, dir, "whole", "int f(void) { return 1; }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, path := range map[string]string{
+		"not a shared library":           writeFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
+		"shared library":                 binary,
+		"truncated":                      writeFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
+		"no LGBM_GetLastError":           compile(t, dir, "other", "int something_else(void) { return 1; }"),
+		"no LGBM_BoosterFree":            compile(t, dir, "part", exports(functions[:len(functions)-1])),
+		"too old: need " + MinVersion:    compile(t, dir, "old", exports(functions)),
+		"libgomp.so.none: cannot open s": needing(t, dir),
+	} {
+		_, err := load(path)
+		var loadErr *LoadError
+		if !errors.As(err, &loadErr) || !strings.Contains(err.Error(), want) || loadErr.Hint() == "" {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// functions are what a library must have, whatever its version.
+var functions = []string{
+	"LGBM_GetLastError", "LGBM_RegisterLogCallback", "LGBM_DatasetCreateFromMat", "LGBM_DatasetSetField",
+	"LGBM_DatasetFree", "LGBM_BoosterCreate", "LGBM_BoosterUpdateOneIter", "LGBM_BoosterSaveModelToString",
+	"LGBM_BoosterLoadModelFromString", "LGBM_BoosterGetNumFeature", "LGBM_BoosterPredictForMat", "LGBM_BoosterFree",
+}
+
+func exports(names []string) string {
+	source := ""
+	for _, name := range names {
+		source += "int " + name + "(void) { return 0; }\n"
+	}
+	return source
+}
+
+// compile builds a shared library; cgo needs a C compiler anyway.
+func compile(t *testing.T, dir, name, source string, flags ...string) string {
+	t.Helper()
+	c := writeFile(t, filepath.Join(dir, name+".c"), []byte(source))
+	path := filepath.Join(dir, name+".so")
+	args := append([]string{"-shared", "-fPIC", "-o", path, c}, flags...)
+	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// needing is a library that needs another one, which is not there any more.
+func needing(t *testing.T, dir string) string {
+	t.Helper()
+	gone := filepath.Join(dir, "libgomp.so.none")
+	source := compile(t, dir, "gomp", "int gomp(void) { return 1; }", "-Wl,-soname,libgomp.so.none")
+	if err := os.Rename(source, gone); err != nil {
+		t.Fatal(err)
+	}
+	path := compile(t, dir, "needs", "int gomp(void); int f(void) { return gomp(); }", gone)
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSecondLibrary(t *testing.T) {
+	l := testLibrary(t)
+	again, err := Open(l.Path())
+	if err != nil || again != l {
+		t.Errorf("the same path gives another library, %v", err)
+	}
+	other := writeFile(t, filepath.Join(t.TempDir(), "other.so"), nil)
+	if _, err := Open(other); err == nil || !strings.Contains(err.Error(), "already uses") {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,178 @@
+package lightgbm
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+var sharedRuntime = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) })
+
+// testSession is the exported model in ONNX Runtime.
+func testSession(t testing.TB, m *Model, threads int) *ort.Session {
+	t.Helper()
+	rt, err := sharedRuntime()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	file := exported(t, m)
+	o := rt.SessionOptions()
+	o.Threads = threads
+	s, err := rt.Session(file, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func exported(t testing.TB, m *Model) []byte {
+	t.Helper()
+	model, err := m.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := model.Check(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := model.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func runONNX(t testing.TB, s *ort.Session, x matrix) []float32 {
+	t.Helper()
+	out, err := s.Run(context.Background(), map[string]*onnx.Tensor{"rows": onnx.Float32s([]int64{int64(x.rows), int64(x.cols)}, x.x)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out["probability"].Float32s()
+}
+
+const tolerance = 1e-5
+
+// compare holds LightGBM, the Go reference and the ONNX file against each
+// other on every row, and returns the largest differences.
+func compare(t *testing.T, b *Booster, m *Model, x matrix) {
+	t.Helper()
+	want, err := b.Predict(x.x, x.rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	margins, err := b.Margins(x.x, x.rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := runONNX(t, testSession(t, m, 2), x)
+	var worstMargin, worst float64
+	for i := range want {
+		margin := m.Margin(x.row(i))
+		worstMargin = max(worstMargin, math.Abs(margin-margins[i]))
+		worst = max(worst, math.Abs(float64(got[i])-want[i]), math.Abs(m.Probability(margin)-want[i]))
+		if !(worst <= tolerance && worstMargin <= 1e-9) {
+			t.Fatalf("row %d: LightGBM %v (margin %v), reference margin %v, ONNX %v\n%v", i, want[i], margins[i], margin, got[i], x.row(i))
+		}
+	}
+	t.Logf("%d rows: probabilities within %.2g, margins within %.2g", x.rows, worst, worstMargin)
+}
+
+// TestParityTrained: trained models agree on rows that training never saw the
+// like of: gaps in complete columns, neighbours of every threshold, unseen
+// codes, infinities, both zeros.
+func TestParityTrained(t *testing.T) {
+	l := testLibrary(t)
+	s := made(4000, 12, 3)
+	weighted := testParams()
+	weighted.FeatureFraction, weighted.BaggingFraction, weighted.BaggingFreq, weighted.L2 = 0.7, 0.8, 2, 1
+	large := testParams()
+	large.Rounds, large.Leaves, large.LearningRate = 400, 63, 0.3
+	for name, p := range map[string]Params{"plain": testParams(), "sampled": weighted, "large": large} {
+		t.Run(name, func(t *testing.T) {
+			b, m := fit(t, l, s, p)
+			kinds := map[Missing]int{}
+			for _, tree := range m.Trees {
+				for _, split := range tree.Splits {
+					kinds[split.Missing]++
+				}
+			}
+			if kinds[MissingNone] == 0 || kinds[MissingNaN] == 0 {
+				t.Errorf("kinds of missing values are %v", kinds)
+			}
+			compare(t, b, m, s.matrix)
+			compare(t, b, m, hostile(m, 10_000, &s.matrix, 5))
+		})
+	}
+}
+
+// TestParityExtremes: a training set that holds infinities, huge and tiny
+// values itself.
+func TestParityExtremes(t *testing.T) {
+	l := testLibrary(t)
+	s := made(2000, 6, 9)
+	r, edges := rand.New(rand.NewPCG(1, 1)), awkward()
+	for i := range s.x {
+		if r.IntN(4) == 0 {
+			s.x[i] = edges[r.IntN(len(edges))]
+		}
+	}
+	b, m := fit(t, l, s, testParams())
+	compare(t, b, m, hostile(m, 10_000, &s.matrix, 6))
+}
+
+// TestParityGrown: models with thresholds and defaults that no training of
+// ours gives, among them trees of a single leaf.
+func TestParityGrown(t *testing.T) {
+	l := testLibrary(t)
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			m := grown(rand.New(rand.NewPCG(seed, 4)), 1+int(seed), 12, 3)
+			b, err := l.Load(m.text(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			compare(t, b, m, hostile(m, 1000, nil, seed))
+		})
+	}
+}
+
+// TestParitySingleLeaf: no split helps, and the model is its constant.
+func TestParitySingleLeaf(t *testing.T) {
+	l := testLibrary(t)
+	s := made(300, 3, 2)
+	p := testParams()
+	p.MinLeaf = 300
+	b, m := fit(t, l, s, p)
+	if len(m.Trees) != 1 || len(m.Trees[0].Splits) != 0 {
+		t.Fatalf("model is %+v", m.Trees)
+	}
+	compare(t, b, m, s.matrix)
+}
+
+func TestParitySigmoid(t *testing.T) {
+	l := testLibrary(t)
+	m := grown(rand.New(rand.NewPCG(7, 7)), 5, 8, 4)
+	m.Sigmoid = 0.5
+	b, err := l.Load(m.text(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	compare(t, b, m, hostile(m, 1000, nil, 1))
+}

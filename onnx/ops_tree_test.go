@@ -1,0 +1,101 @@
+package onnx_test
+
+import (
+	"strings"
+	"testing"
+
+	"pipe/onnx"
+)
+
+// stump sends column 1 of a row left of 0.5, and NaN with it.
+func stump() []onnx.TreeNode {
+	return []onnx.TreeNode{
+		{Column: 1, Threshold: 0.5, MissingTrue: true, True: 1, False: 2},
+		{Weight: -1},
+		{Weight: 2},
+	}
+}
+
+// forest is a stump and a constant behind a logistic function.
+func forest(t *testing.T, o onnx.BuildOptions) *onnx.Model {
+	t.Helper()
+	g := onnx.NewGraph("forest")
+	x := g.Input("x", onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(2)})
+	g.Output("p", g.Sigmoid(g.TreeEnsemble(x, [][]onnx.TreeNode{stump(), {{Weight: 0.25}}}, 3)))
+	m, err := g.Build(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestTreeEnsemble(t *testing.T) {
+	m := forest(t, onnx.BuildOptions{})
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.Outputs()[0]; out.Shape.String() != "[n 1]" || out.DType != onnx.Float32 {
+		t.Errorf("output is %s %s", out.DType, out.Shape)
+	}
+	sets := m.Proto.GetOpsetImport()
+	if len(sets) != 2 || sets[1].GetDomain() != "ai.onnx.ml" || sets[1].GetVersion() != 3 {
+		t.Errorf("operator sets are %v", sets)
+	}
+	m.Proto.OpsetImport = sets[:1]
+	if err := m.Check(); err == nil || !strings.Contains(err.Error(), `operator set "ai.onnx.ml" is not imported`) {
+		t.Errorf("without the import: %v", err)
+	}
+}
+
+// TestTreeEnsembleInMerge: the operator set stays with the nodes.
+func TestTreeEnsembleInMerge(t *testing.T) {
+	g := onnx.NewGraph("scale")
+	x := g.Input("raw", onnx.Float32, onnx.Shape{onnx.Sym("rows"), onnx.Fix(2)})
+	g.Output("scaled", g.Mul(x, g.Scalar(onnx.Float32, 2)))
+	scale, err := g.Build(onnx.BuildOptions{Opset: 18})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Merge(scale, forest(t, onnx.BuildOptions{}), map[string]string{"scaled": "x"}, onnx.DefaultMergeOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sets := m.Proto.GetOpsetImport(); len(sets) != 2 || m.Outputs()[0].Shape.String() != "[rows 1]" {
+		t.Errorf("operator sets %v, outputs %v", sets, m.Outputs())
+	}
+}
+
+func TestTreeEnsembleErrors(t *testing.T) {
+	leaf := onnx.TreeNode{Weight: 1}
+	for want, trees := range map[string][][]onnx.TreeNode{
+		"no trees":                                {},
+		"tree 1: no nodes":                        {stump(), {}},
+		"tree 0: node 0: column 2 of 2":           {{{Column: 2, True: 1, False: 2}, leaf, leaf}},
+		"tree 0: node 0: child 3 is no later":     {{{True: 1, False: 3}, leaf, leaf}},
+		"tree 0: node 0: child 1 is no later":     {{{True: 1, False: 1}, leaf, leaf}},
+		"tree 0: node 1: child 1 is no later":     {{{True: 1, False: 2}, {True: 1, False: 3}, leaf, leaf}},
+		"tree 0: node 1: is the child of no earl": {{leaf, leaf}},
+	} {
+		g := onnx.NewGraph("wrong")
+		x := g.Input("x", onnx.Float32, onnx.Dims(4, 2))
+		g.TreeEnsemble(x, trees, 0)
+		if err := g.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	g := onnx.NewGraph("double")
+	g.TreeEnsemble(g.Input("x", onnx.Float64, onnx.Dims(4, 2)), [][]onnx.TreeNode{stump()}, 0)
+	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "rows are float64 [4 2]") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestTreeEnsembleGradient: asking for what does not exist is an error.
+func TestTreeEnsembleGradient(t *testing.T) {
+	g := onnx.NewGraph("gradient")
+	x := g.Input("x", onnx.Float32, onnx.Dims(4, 2))
+	loss := g.ReduceSum(g.TreeEnsemble(x, [][]onnx.TreeNode{stump()}, 0), false)
+	if _, err := g.Gradients(loss, x); err == nil || !strings.Contains(err.Error(), "TreeEnsembleRegressor") {
+		t.Errorf("error is %v", err)
+	}
+}
