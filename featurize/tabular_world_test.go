@@ -124,7 +124,7 @@ func randomTable(r *rand.Rand, rows int, quotes bool) (primary, joined string) {
 		amount := gap(fmt.Sprintf("%.2f", r.ExpFloat64()*100))
 		fmt.Fprintf(&p, "row%d,%d,%d,%s,%s,5,%s,%s\n", i, r.IntN(2), r.IntN(40_000_000), amount,
 			gap(fmt.Sprint(r.IntN(5))), gap(level), gap(fmt.Sprint(r.NormFloat64())))
-		if r.IntN(2) == 0 {
+		if i == 0 || r.IntN(2) == 0 { // at least one row
 			fmt.Fprintf(&j, "row%d,%s,%s\n", i, gap(fmt.Sprintf("%d.0", r.IntN(9))), gap("T"))
 		}
 	}
@@ -139,4 +139,21 @@ func dataError(t testing.TB, err error) *DataError {
 		t.Fatalf("error is %v, expected a *DataError", err)
 	}
 	return data
+}
+
+// withFiles calls use with files of the given content, which are gone when it
+// returns.
+func withFiles(primary, joined string, use func(TabularFiles) (*Frame, error)) (*Frame, error) {
+	dir, err := os.MkdirTemp("", "table")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	files := TabularFiles{Primary: filepath.Join(dir, "p.csv"), Joined: filepath.Join(dir, "j.csv")}
+	for path, text := range map[string]string{files.Primary: primary, files.Joined: joined} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return use(files)
 }
