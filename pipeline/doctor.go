@@ -28,6 +28,8 @@ type Checkup struct {
 	Cache   string       `json:"cache"`
 	Runtime RuntimeCheck `json:"runtime"`
 	CUDA    DeviceCheck  `json:"cuda"`
+
+	LightGBM TreesCheck `json:"lightgbm"`
 }
 
 // RuntimeCheck tells about ONNX Runtime.
@@ -59,6 +61,7 @@ func Doctor(ctx context.Context, cfg ort.Config) *Checkup {
 		Format: 1, Version: Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 		CPU: cpuModel(), Cores: runtime.NumCPU(), Cache: cacheFolder(),
 	}
+	c.checkTrees(ctx)
 	// One process holds one library, so the device that was asked for is looked at first.
 	if cfg.Device == ort.CUDA {
 		c.checkCUDA(ctx, cfg)
@@ -190,6 +193,9 @@ func (c *Checkup) WriteText(w io.Writer) error {
 	} else {
 		line("cuda", "not usable: %s", c.CUDA.Error)
 		line("", "%s", c.CUDA.Hint)
+	}
+	for _, l := range c.LightGBM.lines() {
+		line(l[0], "%s", l[1])
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/featurize"
+	"pipe/models/lightgbm"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -66,6 +67,8 @@ var codes = []struct {
 	{exitNoRuntime, is[*ort.LoadError]},
 	{exitNoRuntime, is[*ort.VersionError]},
 	{exitNoRuntime, is[*ort.DeviceError]},
+	{exitNoRuntime, is[*lightgbm.MissingLibraryError]},
+	{exitNoRuntime, is[*lightgbm.LoadError]},
 	{exitBadData, is[*costs.DataError]},
 	{exitBadData, is[*featurize.DataError]},
 	{exitBadData, is[*pipeline.ConfigError]},
