@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -50,6 +51,7 @@ func runChild(file string) error {
 		e, err := precomputedKind(ctx, s, settings)
 		return slow{e, c.Delay}, err
 	}
+	checkpointEvery = 0 // as many moments to be killed at as there are
 	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Runtime: func() (*ort.Runtime, error) {
 		return ort.Open(ort.DefaultConfig())
 	}})
@@ -99,7 +101,7 @@ func killRepeatedly(t *testing.T, c child, kills int) {
 	if err := c.start(t).Wait(); err != nil {
 		t.Fatal(err)
 	}
-	whole, want := time.Since(begin), readBytes(t, c.Out)
+	whole, want, experts := time.Since(begin), readBytes(t, c.Out), trainedFiles(t, c.Out)
 	r := rand.New(rand.NewPCG(1, 2))
 	c.Out = filepath.Join(t.TempDir(), "killed.parquet")
 	killed, finished := 0, 0
@@ -122,12 +124,46 @@ func killRepeatedly(t *testing.T, c child, kills int) {
 		if finished++; readBytes(t, c.Out) != want {
 			t.Fatalf("after %d kills: the bytes differ", killed)
 		}
+		if !maps.Equal(trainedFiles(t, c.Out), experts) {
+			t.Fatalf("after %d kills: the trained experts differ", killed)
+		}
+		if _, err := os.Stat(filepath.Join(c.Out+".work", trainingName)); err == nil {
+			t.Fatalf("after %d kills: half-trained experts are left", killed)
+		}
 		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
 	}
 	t.Logf("%d kills, %d builds finished, %.2f s undisturbed, %.1f s in all", killed, finished, whole.Seconds(), time.Since(begin).Seconds())
 }
 
+// trainedFiles returns the content of the folder of experts beside an output,
+// by name.
+func trainedFiles(t *testing.T, out string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(out), "experts", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden, err := filepath.Glob(filepath.Join(filepath.Dir(out), "experts", ".*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := make(map[string]string)
+	for _, f := range append(files, hidden...) {
+		content[filepath.Base(f)] = readBytes(t, f)
+	}
+	return content
+}
+
 func TestKilledBuildsResumeToTheSameBytes(t *testing.T) {
 	w := newWorld(t, 160)
 	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 5 * time.Millisecond}, 20)
+}
+
+// TestKilledTrainingResumesToTheSameBytes kills builds that spend most of their
+// time on experts that have to learn.
+func TestKilledTrainingResumesToTheSameBytes(t *testing.T) {
+	w := newTabularWorld(t, 1200).withAllExperts()
+	sharedRuntime(t)
+	w.cfg.Experts[0].Settings["epochs"], w.cfg.Experts[1].Settings["epochs"] = 200, 200
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, 20)
 }

@@ -18,6 +18,7 @@ import (
 type plan struct {
 	cfg      *Config
 	source   Source
+	labels   []string      // all there are
 	splits   []costs.Split // per instance
 	loss     TaskLoss
 	advice   []Advice
@@ -94,7 +95,7 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	if s.Labels, err = labelsOf(entries, listed); err != nil {
 		return err
 	}
-	s.part = "split"
+	p.labels, s.part = s.Labels, "split"
 	split, err := lookup(splitKinds, p.cfg.Split.Kind)
 	if err != nil {
 		return err

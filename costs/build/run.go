@@ -74,22 +74,27 @@ func Run(ctx context.Context, cfg Config, o Options) (*Report, error) {
 }
 
 func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if o.Progress == nil {
-		o.Progress = silent{}
-	}
-	out, err := outputFile(o.Out)
-	if err != nil {
-		return nil, err
-	}
-	p, err := newPlan(ctx, cfg, o)
+	p, out, err := prepare(ctx, cfg, o)
 	if err != nil {
 		return nil, err
 	}
 	r, err := p.run(ctx, out, o)
 	return r, errors.Join(err, p.Close())
+}
+
+// prepare makes the plan and names the output; nothing is written yet.
+func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string, err error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, "", err
+	}
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	if out, err = outputFile(o.Out); err != nil {
+		return nil, "", err
+	}
+	p, err = newPlan(ctx, cfg, o)
+	return p, out, err
 }
 
 func (o *Options) runtime() (*ort.Runtime, error) {

@@ -116,18 +116,23 @@ func (p *plan) judge(t *costs.Tensor, batch []Instance, answers []Prediction, at
 	for n, answer := range answers {
 		cell := (at+n)*p.actions.Len() + action
 		t.Predictions[cell] = answer.Label
-		t.Loss[cell] = answer.Loss
-		if !answer.Judged {
-			var err error
-			if t.Loss[cell], err = p.loss.Loss(&batch[n], answer); err != nil {
-				return fmt.Errorf("instance %q: action %s: %w", batch[n].ID, p.actions.Name(action), err)
-			}
+		var err error
+		if t.Loss[cell], err = p.lossOf(&batch[n], answer); err != nil {
+			return fmt.Errorf("instance %q: action %s: %w", batch[n].ID, p.actions.Name(action), err)
 		}
 		if t.Fee != nil {
 			t.Fee[cell] = answer.Fee
 		}
 	}
 	return nil
+}
+
+// lossOf is the task loss of an answer, the expert's own where it has one.
+func (p *plan) lossOf(in *Instance, answer Prediction) (float32, error) {
+	if answer.Judged {
+		return answer.Loss, nil
+	}
+	return p.loss.Loss(in, answer)
 }
 
 // encode writes the features, block by block, into the rows of the tensor.

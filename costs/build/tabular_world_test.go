@@ -1,0 +1,143 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/onnx/ort"
+)
+
+// testGroups are the column groups of the test table, in the order of
+// disclosure. amount and city say little about the label, age more, device most.
+var testGroups = []featurize.ColumnGroup{
+	{Name: "base", Numeric: []string{"amount", "serial"}, Categorical: []string{"city"}},
+	{Name: "contact", Numeric: []string{"age"}},
+	{Name: "identity", Numeric: []string{"score"}, Categorical: []string{"device"}},
+}
+
+// testFrame draws n rows: about one in six is positive, each column but serial
+// has gaps.
+func testFrame(n int, seed uint64) *featurize.Frame {
+	r := rand.New(rand.NewPCG(seed, 7))
+	f := &featurize.Frame{File: "test.csv"}
+	amount, serial, age, score := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
+	city, device := make([]int32, n), make([]int32, n)
+	for i := range n {
+		positive := r.Float64() < 1.0/6
+		y := 0.0
+		if positive {
+			y = 1
+		}
+		f.IDs, f.Labels, f.Lines = append(f.IDs, fmt.Sprintf("t%d", i)), append(f.Labels, int8(y)), append(f.Lines, int32(i+2))
+		gap := func(v float64) float32 {
+			if r.Float64() < 0.1 {
+				return float32(math.NaN())
+			}
+			return float32(v)
+		}
+		amount[i], serial[i] = float32(math.Exp(3+r.NormFloat64()+0.3*y)), float32(i)
+		age[i], score[i] = gap(40+10*r.NormFloat64()-8*y), gap(r.NormFloat64()+0.5*y)
+		city[i], device[i] = int32(r.IntN(4))-1, int32(r.IntN(3))
+		if positive && r.Float64() < 0.8 {
+			device[i] = 2
+		}
+	}
+	levels := func(names ...string) []string { return names }
+	f.Columns = []featurize.FrameColumn{
+		{Name: "amount", Numbers: amount},
+		{Name: "serial", Numbers: serial},
+		{Name: "city", Categorical: true, Codes: city, Levels: levels("ulm", "bonn", "kiel")},
+		{Name: "age", Group: 1, Numbers: age},
+		{Name: "score", Group: 2, Numbers: score},
+		{Name: "device", Group: 2, Categorical: true, Codes: device, Levels: levels("phone", "desk", "odd")},
+	}
+	return f
+}
+
+// writeTable writes a frame whose every fourth row is for validation, and
+// returns the splits.
+func writeTable(t testing.TB, path string, f *featurize.Frame) []string {
+	t.Helper()
+	s := &featurize.TabularSchema{ID: "id", Label: "fraud", Labels: []string{"no", "fraud"}, MaxLevels: 8, MinCount: 1, Groups: testGroups}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	splits, train := make([]string, f.Len()), []int(nil)
+	for i := range splits {
+		splits[i] = "val"
+		if i%4 != 3 {
+			splits[i], train = "train", append(train, i)
+		}
+	}
+	e, err := featurize.FitTabular(f, s, train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := featurize.WriteTable(context.Background(), path, e, f, splits, nil); err != nil {
+		t.Fatal(err)
+	}
+	return splits
+}
+
+// newTabularWorld writes a table of n rows and configures one logistic expert
+// over its three groups.
+func newTabularWorld(t testing.TB, n int) *world {
+	t.Helper()
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	writeTable(t, filepath.Join(w.dir, "table.parquet"), testFrame(n, 1))
+	w.cfg.Instances = Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
+	w.cfg.Split = Part{Kind: "column"}
+	for i, g := range testGroups {
+		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{
+			Name: g.Name, Fee: 0.1 * float64(i), Kind: "groups", Settings: map[string]any{"through": g.Name},
+		})
+	}
+	w.cfg.Experts = []ExpertConfig{{Name: "linear", Fee: 0.02, Kind: "logistic", Settings: map[string]any{"epochs": 4, "batch": 64}}}
+	w.cfg.Features = []Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"base"}}}}
+	w.cfg.Shard, w.cfg.Batch, w.cfg.CrossFit = 128, 32, 3
+	return w
+}
+
+// options of a build of the world with a runtime.
+func (w *world) options(t testing.TB) Options {
+	return Options{Out: w.out(), Dir: w.dir, Runtime: sharedRuntime(t)}
+}
+
+// build runs the world with a runtime and reads the tensor.
+func (w *world) build(t testing.TB) (*Report, *costs.Tensor) {
+	t.Helper()
+	r, err := Run(context.Background(), w.cfg, w.options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, tensor
+}
+
+func (w *world) expertFile(name string) string { return filepath.Join(w.dir, "experts", name+".onnx") }
+
+var runtimeOnce = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) })
+
+// sharedRuntime is ONNX Runtime for the tests that train; without the library a
+// test is skipped, except under CI.
+func sharedRuntime(t testing.TB) func() (*ort.Runtime, error) {
+	t.Helper()
+	if _, err := runtimeOnce(); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	return runtimeOnce
+}
