@@ -40,6 +40,7 @@ var testsMayImport = map[string][]string{
 	"onnx/ort":        {"onnx/internal/conform"},
 	"costs":           {"internal/realdata"},
 	"costs/build":     {"internal/realdata"},
+	"featurize":       {"internal/realdata"},
 	"models":          {"internal/realdata"},
 	"models/lightgbm": {"onnx/ort"},
 	"pipeline":        {"internal/realdata"},
