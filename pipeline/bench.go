@@ -23,6 +23,15 @@ type BenchOptions struct {
 	Config  string     // configuration file; empty: the benchmark's defaults
 	Out     string     // folder for the report and what else the benchmark leaves; empty: nothing is written
 	Runtime ort.Config // which library and device
+	Restart bool       // drop what an earlier run has built of costs; other steps notice changes by themselves
+	// Say is told remarks in the course of the run, such as a part that is left out; nil: nobody is.
+	Say func(remark string)
+}
+
+func (o BenchOptions) say(remark string) {
+	if o.Say != nil {
+		o.Say(remark)
+	}
 }
 
 var benchmarks []Benchmark

@@ -166,24 +166,54 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 	if err != nil {
 		return err
 	}
-	train := rowsOf(names, costs.Train)
-	e, err := featurize.FitTabular(t.frame, t.schema, train)
+	f, used := framePart(t.frame, names)
+	train := rowsOf(used, costs.Train)
+	e, err := featurize.FitTabular(f, t.schema, train)
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
-	t.progress.Start(int64(t.frame.Len()), "write table")
+	t.progress.Start(int64(f.Len()), "write table")
 	defer t.progress.Done()
 	table := filepath.Join(out, tableFile)
-	if err := featurize.WriteTable(ctx, table, e, t.frame, names, func(n int) { t.progress.Add(int64(n)) }); err != nil {
+	if err := featurize.WriteTable(ctx, table, e, f, used, func(n int) { t.progress.Add(int64(n)) }); err != nil {
 		return err
 	}
 	if err := e.WriteFile(filepath.Join(out, encoderFile)); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(out, featurizeFile), t.describe(e, names, train).WriteJSON)
+	return WriteFile(filepath.Join(out, featurizeFile), t.describe(e, f, used).WriteJSON)
+}
+
+// framePart returns the rows that have a split, with their splits.
+func framePart(f *featurize.Frame, names []string) (*featurize.Frame, []string) {
+	var rows []int
+	for n, name := range names {
+		if name != "" {
+			rows = append(rows, n)
+		}
+	}
+	if len(rows) == len(names) {
+		return f, names
+	}
+	part := &featurize.Frame{
+		File: f.File, Absent: f.Absent, IDs: pick(f.IDs, rows), Labels: pick(f.Labels, rows), Time: pick(f.Time, rows), Lines: pick(f.Lines, rows),
+	}
+	for _, c := range f.Columns {
+		c.Numbers, c.Codes = pick(c.Numbers, rows), pick(c.Codes, rows)
+		part.Columns = append(part.Columns, c)
+	}
+	return part, pick(names, rows)
+}
+
+// pick returns some of the values; nil stays nil.
+func pick[T any](values []T, rows []int) []T {
+	if values == nil {
+		return nil
+	}
+	return each(rows, func(n int) T { return values[n] })
 }
 
 func rowsOf(names []string, split costs.Split) []int {
@@ -196,13 +226,14 @@ func rowsOf(names []string, split costs.Split) []int {
 	return rows
 }
 
-func (t *tableRows) describe(e *featurize.TabularEncoder, names []string, train []int) *FeaturizeReport {
+func (t *tableRows) describe(e *featurize.TabularEncoder, f *featurize.Frame, names []string) *FeaturizeReport {
+	train := rowsOf(names, costs.Train)
 	r := &FeaturizeReport{
 		Format: 1, Load: t.report, Train: len(train), Validation: len(rowsOf(names, costs.Val)), Encoder: e.Digest(),
 	}
-	r.Left = len(names) - r.Train - r.Validation
+	r.Left = t.frame.Len() - f.Len()
 	for _, n := range train {
-		if t.frame.Labels[n] > 0 {
+		if f.Labels[n] > 0 {
 			r.Positive += 1 / float64(len(train))
 		}
 	}

@@ -1,4 +1,199 @@
 package pipeline
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs/build"
+	"pipe/featurize"
+	"pipe/models/lightgbm"
+	"pipe/onnx/ort"
+)
+
 // AlwaysLegitimate is the method that answers the negative label without asking an expert.
 const AlwaysLegitimate = "always_legitimate"
+
+func init() {
+	benchmarks = append(benchmarks, Benchmark{
+		Name:  "fraud",
+		About: "IEEE-CIS transactions, or generated ones: which expert judges, and how many sensitive columns it is shown",
+		Run:   runFraud,
+	})
+}
+
+// fraudConfigFile is the configuration file of the benchmark.
+type fraudConfigFile struct {
+	Fraud FraudConfig `yaml:"fraud"`
+}
+
+func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
+
+// fraudRun is one run of the benchmark. Every split has a folder of its own below out:
+//
+//	splitN/table.parquet, encoder.json        featurized rows
+//	splitN/experts/                           trained experts as ONNX
+//	splitN/costs-SETTING.parquet              cost tensors
+//	splitN/policies-SETTING/                  policies as ONNX
+//	splitN/eval-SETTING.json                  what they are worth
+//	splitN/report.*                           the report on the split
+type fraudRun struct {
+	c        FraudConfig
+	o        BenchOptions
+	out      string
+	rt       *ort.Runtime
+	progress Progress
+	rows     *tableRows
+	notes    []string
+}
+
+// runFraud is the benchmark. Its steps keep what they have done in o.Out, or in a folder that is removed at the end.
+func runFraud(ctx context.Context, o BenchOptions, p Progress) (_ *Report, err error) {
+	file := fraudConfigFile{Fraud: DefaultFraud()}
+	if o.Config == "" {
+		return nil, &OptionError{errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
+	}
+	if err := LoadConfig(o.Config, &file); err != nil {
+		return nil, err
+	}
+	r := &fraudRun{c: file.Fraud, o: o, out: o.Out, progress: p}
+	if r.out == "" {
+		if r.out, err = os.MkdirTemp("", "pipe-fraud-*"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(r.out)) }()
+	}
+	if r.rt, err = ort.Open(o.Runtime); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.rt.Close()) }()
+	if err := r.leaveOutTrees(); err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+// leaveOutTrees drops the experts that need LightGBM where there is none, and says so. Without any expert left the
+// missing library is an error.
+func (r *fraudRun) leaveOutTrees() error {
+	trees := func(e build.ExpertConfig) bool { return e.Kind == boostedTrees }
+	if !slices.ContainsFunc(r.c.Experts, trees) {
+		return nil
+	}
+	_, err := lightgbm.Open("")
+	var missing *lightgbm.MissingLibraryError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	var names []string
+	for _, e := range r.c.Experts {
+		if trees(e) {
+			names = append(names, e.Name)
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(r.c.Experts), trees)
+	if len(left) == 0 {
+		return err
+	}
+	r.c.Experts = left
+	r.note("LightGBM is not there, so the boosted trees (%s) are left out; %s", strings.Join(names, ", "), missing.Hint())
+	return nil
+}
+
+// note adds a note to the report and says it at once.
+func (r *fraudRun) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	r.notes = append(r.notes, text)
+	r.o.say("note: " + text)
+}
+
+func (r *fraudRun) run(ctx context.Context) (*Report, error) {
+	primary, joined, err := r.data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.rows, err = newTableRows(ctx, primary, joined, string(r.c.Columns), r.progress); err != nil {
+		return nil, err
+	}
+	if err := r.checkGroups(); err != nil {
+		return nil, err
+	}
+	var splits []*Report
+	var table *FeaturizeReport
+	for draw := range r.c.Split.Draws {
+		report, made, err := r.split(ctx, draw)
+		if err != nil {
+			return nil, fmt.Errorf("split %d: %w", draw, err)
+		}
+		splits, table = append(splits, report), made
+	}
+	whole := averageReports(splits)
+	whole.Title = r.title()
+	whole.Notes = append(r.overallNotes(whole, table), fallbackNotes(splits)...)
+	return whole, nil
+}
+
+func (r *fraudRun) title() string {
+	if g := r.c.Data.Generate; g != nil {
+		return fmt.Sprintf("Fraud: sensitive escalation on %d generated transactions, world %s", g.Rows, g.World)
+	}
+	return "Fraud: sensitive escalation on IEEE-CIS transactions"
+}
+
+// data returns the two files, generated if the configuration says so.
+func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error) {
+	made := r.c.Data.Generate
+	if made == nil {
+		return string(r.c.Data.Transactions), string(r.c.Data.Identities), nil
+	}
+	o := made.options(filepath.Join(r.out, "data"))
+	paths := o.paths()
+	s := stage{folder: o.Out, name: "generate", inputs: map[string]string{"options": digestJSON(made), "format": "1"}}
+	err = s.run(ctx, func() ([]string, error) {
+		_, err := GenerateFraud(ctx, o, r.progress)
+		return []string{filepath.Base(paths[0]), filepath.Base(paths[1])}, err
+	})
+	return paths[0], paths[1], err
+}
+
+// checkGroups holds the levels of advice against the column groups: each opens at least as many as the one before, and
+// the first opens the base view alone.
+func (r *fraudRun) checkGroups() error {
+	var list problems
+	last := 0
+	for i, a := range r.c.Advice {
+		at := groupIndex(r.rows.schema, a.Through)
+		list.check(at >= 0, "advice[%d]: there is no column group %q", i, a.Through)
+		if at < 0 {
+			continue
+		}
+		list.check(i > 0 || at == 0, "advice[0]: opens %q; the first level is the base view, %q", a.Through, r.rows.schema.Groups[0].Name)
+		list.check(at >= last, "advice[%d]: opens less than the level before it", i)
+		last = at
+	}
+	if err := list.err(); err != nil {
+		return &ConfigError{File: r.o.Config, Problems: flattenErrors(err)}
+	}
+	return nil
+}
+
+func groupIndex(s *featurize.TabularSchema, name string) int {
+	return slices.IndexFunc(s.Groups, func(g featurize.ColumnGroup) bool { return g.Name == name })
+}
+
+// openedGroups are the sensitive groups, which are all but the first, and the advice that opens each.
+func (r *fraudRun) openedGroups() []OpenedGroup {
+	var out []OpenedGroup
+	for g, group := range r.rows.schema.Groups[1:] {
+		o := OpenedGroup{Name: group.Name}
+		for _, a := range r.c.Advice {
+			o.By = append(o.By, groupIndex(r.rows.schema, a.Through) >= g+1)
+		}
+		out = append(out, o)
+	}
+	return out
+}

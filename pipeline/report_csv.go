@@ -23,15 +23,15 @@ func (r *Report) WriteDisclosureCSV(w io.Writer) error {
 func (r *Report) WriteExpertCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	_ = c.Write([]string{
-		"setting", "expert", "advice", "threshold", "accuracy", "balanced_accuracy", "auc", "recall", "precision", "brier", "ece",
-		"mean_probability", "rate",
+		"setting", "expert", "advice", "task_loss", "threshold", "accuracy", "balanced_accuracy", "auc", "recall", "precision", "brier",
+		"calibration_error", "mean_probability", "rate",
 	})
 	for _, q := range r.Experts {
-		record := []string{q.Setting, q.Expert, q.Advice, exact(&q.Threshold)}
+		record := []string{q.Setting, q.Expert, q.Advice, exact(&q.Loss)}
 		for _, v := range q.figures() {
 			record = append(record, exact(*v))
 		}
-		_ = c.Write(record)
+		_ = c.Write(append(record, exact(&q.Rate)))
 	}
 	c.Flush()
 	return c.Error()

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pipe/costs/build"
 )
 
 // splitReport is what one split of a benchmark with one setting could report: shift moves the losses of ours.
@@ -22,7 +24,9 @@ func splitReport(shift float64) *Report {
 		Distribution: []AdviceShares{{Method: "ours", Lambda: 0.5, Expert: "a", Routed: 0.5 + shift, Advice: []string{"none", "help"}, Share: []float64{1, 0}}},
 		Cells:        []CellTable{{Name: "val", Lambda: 0.5, Experts: []string{"a"}, Advice: []string{"none", "help"}, TrueLoss: [][]*float64{{new(0.35), new(0.3 + shift)}}}},
 		Disclosure:   []Disclosure{{Method: "ours", Lambda: 0.5, Group: "phone", Opened: 0.5 + shift, Gross: new(0.1 + shift), Net: new(0.05), TrueLoss: 0.25 + shift, Without: new(0.4)}},
-		Experts:      []ExpertQuality{{Expert: "a", Advice: "none", Threshold: 0.5, Accuracy: new(0.8 + shift)}},
+		Experts: []ExpertQuality{{ExpertFigures: build.ExpertFigures{
+			Expert: "a", Advice: "none", Threshold: new(0.5), Figures: build.Figures{Loss: 0.2, Accuracy: new(0.8 + shift)},
+		}}},
 	}
 	whole := &Report{Format: 1, Benchmark: "sample"}
 	whole.join("own", part)

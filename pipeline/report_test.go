@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"pipe/costs/build"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -49,10 +51,12 @@ func sampleReport() *Report {
 			{Method: "ours", Lambda: 1, Group: "phone", Opened: 0.496, Gross: new(0.2), Net: new(-0.01), TrueLoss: 0.281, Without: new(0.3)},
 			{Method: "ours", Lambda: 1, Group: "address", TrueLoss: 0.281},
 		},
-		Experts: []ExpertQuality{{
-			Expert: "a", Advice: "help", Threshold: 0.5, Accuracy: new(0.9), BalancedAccuracy: new(0.8), AUC: new(0.85), Recall: new(0.7), Brier: new(0.08),
-			ECE: new(0.1), MeanProbability: new(0.2), Rate: new(0.035),
-		}},
+		Experts: []ExpertQuality{{Rate: 0.035, ExpertFigures: build.ExpertFigures{
+			Expert: "a", Advice: "help", Threshold: new(0.5), Figures: build.Figures{
+				Loss: 0.1, Accuracy: new(0.9), BalancedAccuracy: new(0.8), AUC: new(0.85), Recall: new(0.7), Brier: new(0.08),
+				CalibrationError: new(0.1), MeanProbability: new(0.2),
+			},
+		}}},
 		Settings: map[string]string{"epochs": "120", "batch": "256"},
 		Notes:    []string{"a note with <tags> & signs"},
 	}

@@ -163,8 +163,10 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 // trainInto trains on a tensor in memory, which the report calls o.Tensor, and leaves policies and train.json in o.Out.
 // The folder of checkpoints is removed when all is done.
 func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress Progress) (*TrainReport, error) {
-	if err := os.MkdirAll(checkpoints, 0o777); err != nil {
-		return nil, err
+	for _, folder := range []string{o.Out, checkpoints} {
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return nil, err
+		}
 	}
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
 	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)

@@ -10,12 +10,14 @@ import (
 )
 
 const benchText = `Bench runs a benchmark and prints its report. With --out it leaves the report as report.html (one self-contained page),
-report.md, report.csv and report.json in that folder, beside the figures.
+report.md, report.csv and report.json in that folder, beside the figures. Benchmarks with several steps keep what is done
+there: after an interruption the same command goes on.
 
 The benchmarks:
 `
 
 const benchExamples = `  pipe bench synthetic --out out/synthetic
+  pipe bench fraud --config configs/fraud-generated.yaml --out out/fraud
   pipe bench synthetic --json | jq '.rows[] | {method, true_loss_mean}'`
 
 func benchCommand(a *app) *cobra.Command {
@@ -37,11 +39,13 @@ func benchCommand(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Config, "config", "", "YAML file with the benchmark's settings")
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
+	c.Flags().BoolVar(&o.Restart, "restart", false, "drop the costs that an earlier run has built in the folder")
 	return c
 }
 
 func runBench(c *cobra.Command, a *app, name string, o pipeline.BenchOptions) error {
 	o.Runtime = a.runtime()
+	o.Say = func(remark string) { a.say("%s", remark) }
 	r, err := pipeline.Bench(c.Context(), name, o, a.progress())
 	if err != nil {
 		return err

@@ -34,18 +34,28 @@ func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Fea
 	if err != nil {
 		return nil, err
 	}
-	if len(cfg.Groups) == 0 {
-		return nil, errors.New("groups: none are listed")
+	f, err := selectGroups(e, cfg.Groups)
+	if err != nil {
+		return nil, fmt.Errorf("groups: %w", err)
 	}
-	f := &groupFeatures{encoder: e, name: "groups " + strings.Join(cfg.Groups, ", ")}
+	s.inputs["model encoder of "+s.part] = e.Digest()
+	return f, nil
+}
+
+// selectGroups finds the groups in the layout.
+func selectGroups(e *featurize.TabularEncoder, names []string) (*groupFeatures, error) {
+	if len(names) == 0 {
+		return nil, errors.New("none are listed")
+	}
+	f := &groupFeatures{encoder: e, name: groupsName + strings.Join(names, ", ")}
 	ends, seen := e.GroupEnds(featurize.LayoutDense), make(map[string]bool)
-	for _, name := range cfg.Groups {
+	for _, name := range names {
 		g, err := findGroup(e, name)
 		if err != nil {
 			return nil, err
 		}
 		if seen[name] {
-			return nil, fmt.Errorf("groups: %q is there twice", name)
+			return nil, fmt.Errorf("%q is there twice", name)
 		}
 		seen[name] = true
 		start := 0
@@ -58,7 +68,6 @@ func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Fea
 		row := make([]float32, e.Width(featurize.LayoutDense))
 		return &row
 	}
-	s.inputs["model encoder of "+s.part] = e.Digest()
 	return f, nil
 }
 
@@ -70,13 +79,18 @@ func (f *groupFeatures) Dim() int { return f.dim }
 
 // Encode writes the columns of the groups, group after group.
 func (f *groupFeatures) Encode(_ context.Context, dst []float32, b *Batch) error {
-	whole := f.scratch.Get().(*[]float32)
-	defer f.scratch.Put(whole)
 	for n := range b.Instances {
-		f.encoder.Encode(*whole, b.Instances[n].Values, featurize.LayoutDense)
-		for i, from := range f.from {
-			dst = dst[copy(dst, (*whole)[from:f.to[i]]):]
-		}
+		f.encode(dst[n*f.dim:(n+1)*f.dim], b.Instances[n].Values)
 	}
 	return nil
+}
+
+// encode writes the features of one row of values.
+func (f *groupFeatures) encode(dst, values []float32) {
+	whole := f.scratch.Get().(*[]float32)
+	defer f.scratch.Put(whole)
+	f.encoder.Encode(*whole, values, featurize.LayoutDense)
+	for i, from := range f.from {
+		dst = dst[copy(dst, (*whole)[from:f.to[i]]):]
+	}
 }

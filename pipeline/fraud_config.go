@@ -1,0 +1,192 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/costs"
+	"pipe/costs/build"
+)
+
+// FraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
+type FraudConfig struct {
+	Data     FraudData            `yaml:"data"`
+	Columns  Path                 `yaml:"columns"` // the column groups
+	Split    TableSplit           `yaml:"split"`
+	Advice   []FraudAdvice        `yaml:"advice"`  // nested levels, the first one is the base view and free
+	Experts  []build.ExpertConfig `yaml:"experts"` // parts of pipe costs
+	Settings []FraudSetting       `yaml:"settings"`
+	Shard    int                  `yaml:"shard"`     // instances per shard of the cost builder
+	KNN      bool                 `yaml:"knn"`       // report nearest neighbours
+	Resample int                  `yaml:"resamples"` // of the paired bootstrap, within a split
+}
+
+// FraudData names the files of the competition, or what to generate in their place.
+type FraudData struct {
+	Transactions Path       `yaml:"transactions"`
+	Identities   Path       `yaml:"identities"` // empty: none
+	Generate     *FraudMade `yaml:"generate"`
+}
+
+// FraudMade is data that is generated in the schema of the competition; see FraudOptions.
+type FraudMade struct {
+	World     string  `yaml:"world"`
+	Rows      int     `yaml:"rows"` // transactions
+	Seed      uint64  `yaml:"seed"`
+	Columns   int     `yaml:"columns"`    // of the transaction file
+	FraudRate float64 `yaml:"fraud_rate"` // share of frauds
+}
+
+// UnmarshalYAML reads what to generate over the defaults of the generator.
+func (m *FraudMade) UnmarshalYAML(n *yaml.Node) error {
+	type plain FraudMade // without this method
+	d := DefaultFraudOptions()
+	v := plain{World: d.World, Rows: d.Rows, Seed: d.Seed, Columns: d.Columns, FraudRate: d.FraudRate}
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*m = FraudMade(v)
+	return nil
+}
+
+// options are those of the generator.
+func (m *FraudMade) options(out string) FraudOptions {
+	o := DefaultFraudOptions()
+	o.World, o.Rows, o.Seed, o.Columns, o.FraudRate, o.Out = m.World, m.Rows, m.Seed, m.Columns, m.FraudRate, out
+	return o
+}
+
+// FraudAdvice is one level of disclosure: every group of columns up to Through, for the base fee gamma.
+type FraudAdvice struct {
+	Name    string  `yaml:"name"`
+	Fee     float64 `yaml:"fee"`
+	Through string  `yaml:"through"`
+}
+
+// FraudSetting is one way to make costs and to learn from them. A benchmark can report several side by side.
+type FraudSetting struct {
+	Name     string      `yaml:"name"`
+	CrossFit int         `yaml:"cross_fit"` // folds; 0: training rows are judged by experts that were trained on them
+	TaskLoss build.Part  `yaml:"task_loss"`
+	Train    TrainConfig `yaml:"train"`
+}
+
+// DefaultFraudTrain is the paper's recipe and grid of regimes.
+func DefaultFraudTrain() TrainConfig {
+	c := DefaultTrainConfig()
+	c.Recipe, c.Lambdas, c.WeightDecay = "paper", []float64{0, 0.04, 0.12, 0.20, 5}, 0
+	c.Network.Hidden, c.Network.Epochs, c.Network.Batch = []int{64}, 30, 512
+	return c
+}
+
+// UnmarshalYAML reads a setting over its defaults.
+func (s *FraudSetting) UnmarshalYAML(n *yaml.Node) error {
+	type plain FraudSetting // without this method
+	v := plain{TaskLoss: build.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()}
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*s = FraudSetting(v)
+	return nil
+}
+
+// DefaultFraud is the paper's benchmark without its data: three experts, five levels of disclosure and one split;
+// in-sample 0-1 costs with the recipe paper, and cross-fitted class-balanced costs with the recipe auto.
+func DefaultFraud() FraudConfig {
+	own := DefaultFraudTrain()
+	own.Recipe = "auto"
+	return FraudConfig{
+		Split: TableSplit{Validation: 0.25, Draws: 1},
+		Advice: []FraudAdvice{
+			{"none", 0, "base"},
+			{"contact", 0.08, "contact"},
+			{"payment", 0.12, "payment"},
+			{"device", 0.16, "device"},
+			{"identity", 0.20, "identity"},
+		},
+		Experts: []build.ExpertConfig{
+			{Name: "linear", Fee: 0.02, Kind: "logistic"},
+			{Name: "tree", Fee: 0.06, Kind: boostedTrees},
+			{Name: "mlp", Fee: 0.09, Kind: "mlp"},
+		},
+		Settings: []FraudSetting{
+			{Name: "paper", TaskLoss: build.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()},
+			{Name: "own", CrossFit: 5, TaskLoss: build.Part{Kind: "weighted", Settings: map[string]any{"by": "class"}}, Train: own},
+		},
+		Shard: 4096, KNN: true, Resample: 2000,
+	}
+}
+
+// boostedTrees is the kind of expert that needs LightGBM.
+const boostedTrees = "boosted_trees"
+
+// Validate reports every problem that can be seen without opening a file.
+func (c *FraudConfig) Validate() error {
+	var list problems
+	c.checkData(&list)
+	c.Split.check(list.check)
+	for i, a := range c.Advice {
+		list.check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
+	}
+	for i, e := range c.Experts {
+		list.check(e.Kind != "", "experts[%d]: %q has no kind", i, e.Name)
+	}
+	list.check(len(c.Settings) > 0, "settings: none are listed")
+	for i, s := range c.Settings {
+		list.add(under(fmt.Sprintf("settings[%d]", i), s.validate()))
+		given := slices.ContainsFunc(c.Settings[:i], func(o FraudSetting) bool { return o.Name == s.Name })
+		list.check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+	}
+	list.check(c.Shard > 0, "shard: %d, at least 1 is needed", c.Shard)
+	list.check(c.Resample >= 2, "resamples: %d, at least 2 are needed", c.Resample)
+	list.add(c.actions().Validate())
+	return list.err()
+}
+
+func (c *FraudConfig) checkData(list *problems) {
+	files, made := c.Data.Transactions != "" || c.Data.Identities != "", c.Data.Generate != nil
+	list.check(files || made, "data: neither transactions nor generate is given")
+	list.check(!files || !made, "data: files and generate exclude each other")
+	list.check(!files || c.Data.Transactions != "", "data: identities are given without transactions")
+	list.check(c.Columns != "", "columns: no file with the column groups is named")
+	if made {
+		o := c.Data.Generate.options("data")
+		list.add(under("data.generate", o.Validate()))
+	}
+}
+
+// validate reports every problem of a setting.
+func (s FraudSetting) validate() error {
+	var list problems
+	clean := s.Name != "" && !strings.ContainsFunc(s.Name, func(r rune) bool {
+		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+	})
+	list.check(clean, "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	list.check(s.CrossFit == 0 || s.CrossFit >= 2, "cross_fit: %d folds, 0 or at least 2 are needed", s.CrossFit)
+	list.check(s.TaskLoss.Kind != "", "task_loss: no kind")
+	list.add(under("train", s.Train.Validate()))
+	return list.err()
+}
+
+// actions is the action set as far as the configuration tells it.
+func (c *FraudConfig) actions() *costs.Actions {
+	a := &costs.Actions{}
+	for _, e := range c.Experts {
+		a.Experts = append(a.Experts, costs.Expert{Name: e.Name, Fee: e.Fee})
+	}
+	for _, v := range c.Advice {
+		a.Advice = append(a.Advice, costs.Advice{Name: v.Name, Fee: v.Fee})
+	}
+	return a
+}
+
+// learnedMethod is the method that a setting's recipe trains beside l2d.
+func (s FraudSetting) learnedMethod() string {
+	if s.Train.Recipe == "auto" {
+		return "auto"
+	}
+	return "ours"
+}

@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+)
+
+// overallNotes are what a reader of the whole report should know.
+func (r *fraudRun) overallNotes(whole *Report, table *FeaturizeReport) []string {
+	notes := r.notes
+	notes = append(notes, fmt.Sprintf("%d rows read; each split has %d training rows (%.2f%% positive) and %d validation rows.",
+		table.Load.Rows, table.Train, 100*table.Positive, table.Validation))
+	if table.Load.Unmatched > 0 {
+		notes = append(notes, fmt.Sprintf("%d identity rows belong to no transaction.", table.Load.Unmatched))
+	}
+	if n := len(table.Load.Absent); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d columns of the configuration are in no file: %s.", n, shorten(table.Load.Absent)))
+	}
+	for _, s := range r.c.Settings {
+		notes = append(notes, r.settingNotes(whole.of(s.Name), s)...)
+	}
+	return notes
+}
+
+// settingNotes sum up one setting: the constant answer, the distance to L2D and to the known optimum.
+func (r *fraudRun) settingNotes(part *Report, s FraudSetting) []string {
+	loss := map[rowKey]Row{}
+	for _, row := range part.Rows {
+		loss[row.key()] = row
+	}
+	at := func(method string, lambda float64) (Row, bool) {
+		row, ok := loss[rowKey{method: method, lambda: lambda}]
+		return row, ok
+	}
+	var gaps, distances []string
+	within := true
+	for _, l := range s.Train.Lambdas {
+		learned, ok := at(s.learnedMethod(), l)
+		if !ok {
+			continue
+		}
+		if l2d, ok := at("l2d", l); ok {
+			gaps = append(gaps, fmt.Sprintf("%+.4f at lambda %g", l2d.TrueLossMean-learned.TrueLossMean, l))
+		}
+		if learned.ExcessMean != nil {
+			distances = append(distances, fmt.Sprintf("%+.4f at lambda %g", *learned.ExcessMean, l))
+			within = within && *learned.ExcessMean <= optimumTolerance
+		}
+	}
+	var notes []string
+	if len(gaps) > 0 {
+		notes = append(notes, fmt.Sprintf("Setting %s: l2d minus %s is %s.", s.Name, s.learnedMethod(), strings.Join(gaps, ", ")))
+	}
+	if len(distances) > 0 {
+		verdict := map[bool]string{true: "within", false: "NOT within"}[within]
+		notes = append(notes, fmt.Sprintf("Setting %s: %s minus the known optimum (bayes) is %s: %s %g at every lambda.",
+			s.Name, s.learnedMethod(), strings.Join(distances, ", "), verdict, optimumTolerance))
+	}
+	return notes
+}
+
+// optimumTolerance is how far a learned policy may be from the known optimum of a planted world.
+const optimumTolerance = 0.01
+
+// fallbackNotes say in how many splits the guard of auto exported the constant.
+func fallbackNotes(splits []*Report) []string {
+	counts := map[rowKey]int{}
+	var order []rowKey
+	for _, r := range splits {
+		for _, row := range r.Rows {
+			if row.Method != "auto" {
+				continue
+			}
+			if _, seen := counts[row.key()]; !seen {
+				order = append(order, row.key())
+				counts[row.key()] = 0
+			}
+			if row.Pair != "" {
+				counts[row.key()]++
+			}
+		}
+	}
+	var parts []string
+	for _, k := range order {
+		parts = append(parts, fmt.Sprintf("%d at lambda %g", counts[k], k.lambda))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("The guard of auto exported the best constant in so many of %d splits: %s.", len(splits), strings.Join(parts, ", "))}
+}
