@@ -18,6 +18,7 @@ import (
 type DecideOptions struct {
 	Policy    string   // the policy file
 	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
+	Encoder   string   // encoder.json of the training table: In holds raw rows then, CSV; empty: features
 	InFormat  string   // auto, parquet, csv or jsonl
 	Out       string   // decisions: a file, or "-" for standard output
 	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
@@ -43,6 +44,9 @@ func (o DecideOptions) Validate() error {
 	if o.Workers < 1 {
 		problems = append(problems, fmt.Errorf("decide: %d workers", o.Workers))
 	}
+	if o.Encoder != "" && o.InFormat != formatAuto && o.InFormat != formatCSV {
+		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, not %s", o.InFormat))
+	}
 	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
 }
 
@@ -60,7 +64,8 @@ type DecideSummary struct {
 	Policy  string           `json:"policy"`
 	Rows    int64            `json:"rows"`
 	Seconds float64          `json:"seconds"`
-	Chosen  map[string]int64 `json:"chosen"` // rows per pair that was chosen at least once
+	Chosen  map[string]int64 `json:"chosen"`           // rows per pair that was chosen at least once
+	Absent  []string         `json:"absent,omitempty"` // columns of raw rows that the policy sees and the file lacks
 }
 
 // Decide streams features through a policy. Memory does not grow with the number of rows, and decisions leave in the
@@ -87,7 +92,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if len(o.Without) == 0 {
 		mask = nil // the policy's own decision stands
 	}
-	src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info.Dim)
+	src, absent, err := openRows(ctx, o, stdin, info)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +111,20 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if err := sink.commit(); err != nil {
 		return nil, err
 	}
-	return &DecideSummary{Format: 1, Policy: o.Policy, Rows: s.done, Seconds: time.Since(begin).Seconds(), Chosen: s.chosen(info.Actions)}, nil
+	return &DecideSummary{Format: 1, Policy: o.Policy, Rows: s.done, Seconds: time.Since(begin).Seconds(), Chosen: s.chosen(info.Actions), Absent: absent}, nil
+}
+
+// openRows opens features, or raw rows where there is an encoder for them.
+func openRows(ctx context.Context, o DecideOptions, stdin io.Reader, info *models.PolicyInfo) (featureSource, []string, error) {
+	if o.Encoder == "" {
+		src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info.Dim)
+		return src, nil, err
+	}
+	src, absent, err := openRaw(ctx, o, stdin, info.Actions)
+	if err != nil {
+		return nil, nil, err
+	}
+	return src, absent, nil
 }
 
 // rowBatch is a run of rows: ids and features (len(ids) x dim).

@@ -12,12 +12,14 @@ expert and advice, and with --scores the score of every pair. Rows stream throug
 stays flat.
 
 Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
-a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. --without takes an expert or an
+a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
+with the columns of the files that pipe featurize read, in any order. --without takes an expert or an
 advice out of the choice; the best remaining pair is taken then.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
   pipe decide --policy policy.onnx --in rows.jsonl.gz --json
+  pipe decide --policy policy.onnx --encoder encoder.json --in transactions.csv --out decisions.csv
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
 
 func decideCommand(a *app) *cobra.Command {
@@ -33,6 +35,7 @@ func decideCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Policy, "policy", "", "the policy file")
 	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
+	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on: rows are raw then")
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
 	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by extension, else csv), parquet, csv or jsonl")
@@ -64,6 +67,9 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 	done, err := pipeline.Decide(c.Context(), rt, o, a.stdin, a.stdout, a.progress())
 	if err != nil {
 		return err
+	}
+	if n := len(done.Absent); n > 0 {
+		a.say("note: %d columns that the policy sees are not in the file and count as missing, such as %s", n, done.Absent[0])
 	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {

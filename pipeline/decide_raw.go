@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/featurize"
+)
+
+// rawSource reads raw rows, as they came before anything was featurized: CSV with a header in any order. An encoder makes
+// of every row what the policy was trained on. Categories that no training row had get the encoder's code for them; gaps
+// and columns that the file lacks count as missing; columns that the policy does not see are not looked at.
+type rawSource struct {
+	file     string
+	in       io.Closer
+	csv      *csv.Reader
+	encoder  *featurize.TabularEncoder
+	features *build.TableFeatures
+	columns  map[string]int // by name, of those that the policy sees
+	id       int            // -1 if the file has none
+	values   []float32      // of one row
+	record   []string       // the row being read
+	seen     int
+}
+
+// openRaw opens raw rows for a policy with the given actions. absent lists the columns that the policy sees and the file
+// lacks.
+func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Actions) (s *rawSource, absent []string, err error) {
+	e, err := featurize.ReadTabularEncoder(o.Encoder)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := build.NewTableFeatures(e, a)
+	if err != nil {
+		return nil, nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
+	}
+	s = &rawSource{file: o.In, encoder: e, features: f, values: make([]float32, len(e.Columns()))}
+	var in io.ReadCloser
+	if o.In == "-" {
+		s.file, in = standardInput, interruptible(ctx, stdin)
+	} else if in, err = os.Open(o.In); err != nil {
+		return nil, nil, fmt.Errorf("read rows: %w", err)
+	}
+	s.in = in
+	if absent, err = s.start(in); err != nil {
+		in.Close()
+		return nil, nil, err
+	}
+	return s, absent, nil
+}
+
+// start reads the header of rows that are gzipped or not.
+func (s *rawSource) start(in io.Reader) (absent []string, err error) {
+	r := bufio.NewReaderSize(in, 1<<20)
+	if head, _ := r.Peek(2); string(head) == "\x1f\x8b" {
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, &costs.DataError{File: s.file, Err: err}
+		}
+		r = bufio.NewReaderSize(z, 1<<20)
+	}
+	skipMark(r)
+	s.csv = csv.NewReader(r)
+	header, err := s.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, s.bad(0, "", "is empty; a header line with the column names is expected")
+	}
+	if err != nil {
+		return nil, s.syntax(err)
+	}
+	s.csv.ReuseRecord = true
+	return s.match(header)
+}
+
+// match finds the columns that the policy sees. Names in which a minus stands for an underscore are the same.
+func (s *rawSource) match(header []string) (absent []string, err error) {
+	at := map[string]int{}
+	for c, name := range header {
+		name = plainColumn(name)
+		if _, twice := at[name]; twice {
+			return nil, s.bad(1, header[c], "is there twice")
+		}
+		at[name] = c
+	}
+	s.id, s.columns = -1, map[string]int{}
+	if c, ok := at[plainColumn(s.encoder.IDColumn())]; ok {
+		s.id = c
+	}
+	for _, c := range s.encoder.Columns() {
+		if !s.features.Reads(c) {
+			continue
+		}
+		if i, ok := at[c.Name]; ok {
+			s.columns[c.Name] = i
+		} else {
+			absent = append(absent, c.Name)
+		}
+	}
+	if len(s.columns) == 0 {
+		return nil, s.bad(1, "", fmt.Sprintf("has none of the %d columns that the policy sees, such as %s", len(absent), absent[0]))
+	}
+	return absent, nil
+}
+
+// plainColumn is a column's name with underscores only: files of the same data write "id-01" and "id_01".
+func plainColumn(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+func (s *rawSource) rows() int64 { return -1 }
+func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
+
+func (s *rawSource) next() (*rowBatch, error) {
+	dim := s.features.Dim()
+	b := &rowBatch{features: make([]float32, 0, textBatch*dim)}
+	for len(b.ids) < textBatch {
+		var err error
+		s.record, err = s.csv.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, s.syntax(err)
+		}
+		if err := s.add(b, dim); err != nil {
+			return nil, err
+		}
+	}
+	return b.orEnd(s.file, s.seen)
+}
+
+func (s *rawSource) add(b *rowBatch, dim int) error {
+	if err := s.encoder.ParseRow(s.values, s.cell); err != nil {
+		var data *featurize.DataError
+		if !errors.As(err, &data) {
+			return err
+		}
+		line, _ := s.csv.FieldPos(s.columns[data.Column])
+		return s.bad(line, data.Column, data.Msg)
+	}
+	b.features = slices.Grow(b.features, dim)[:len(b.features)+dim]
+	s.features.Encode(b.features[len(b.features)-dim:], s.values)
+	id := strconv.Itoa(s.seen)
+	if s.id >= 0 {
+		id = strings.Clone(s.record[s.id]) // the record's memory is used again
+	}
+	b.ids = append(b.ids, id)
+	s.seen++
+	return nil
+}
+
+// cell is the text of a column of the row being read.
+func (s *rawSource) cell(column string) (string, bool) {
+	i, ok := s.columns[column]
+	if !ok {
+		return "", false
+	}
+	return s.record[i], true
+}
+
+func (s *rawSource) bad(line int, column, msg string) error {
+	return fmt.Errorf("read rows: %w", &costs.DataError{File: s.file, Row: line, Column: column, Msg: msg})
+}
+
+// syntax turns a syntax error of the CSV reader into ours; an error of the medium stays what it is.
+func (s *rawSource) syntax(err error) error {
+	var syntax *csv.ParseError
+	if errors.As(err, &syntax) {
+		return s.bad(syntax.Line, "", syntax.Err.Error())
+	}
+	return fmt.Errorf("read rows %q: %w", s.file, err)
+}
