@@ -28,7 +28,7 @@ func TestBoundary(t *testing.T) {
 		around := float32(s.Threshold)
 		values := append(awkward(), around, neighbour(around, 1), neighbour(around, -1), rapid.Float32().Draw(t, "value"))
 		for _, v := range values {
-			got := v <= threshold || nanLeft && v != v
+			got := v <= threshold || nanLeft && math.IsNaN(float64(v))
 			if want := s.goesLeft(float64(v)); got != want {
 				t.Fatalf("%+v: %g goes left: %t, exported with %g: %t", s, v, want, threshold, got)
 			}

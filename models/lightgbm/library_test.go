@@ -107,6 +107,10 @@ func TestBadLibraries(t *testing.T) {
 		var loadErr *LoadError
 		if !errors.As(err, &loadErr) || !strings.Contains(err.Error(), want) || loadErr.Hint() == "" {
 			t.Errorf("want %q, got %v", want, err)
+			continue
+		}
+		if named := strings.Contains(loadErr.Hint(), "libgomp1"); named != strings.HasPrefix(want, "libgomp") {
+			t.Errorf("%v: hint %q", err, loadErr.Hint())
 		}
 	}
 }

@@ -116,3 +116,27 @@ func FuzzParseModel(f *testing.F) {
 		}
 	})
 }
+
+// TestParseDamaged: a few wrong characters in a good text lead to an error or
+// to a model that can be walked.
+func TestParseDamaged(t *testing.T) {
+	good, _, _ := strings.Cut(small(t), "\nparameters:")
+	const letters = "0123456789-.e =\n"
+	r := rand.New(rand.NewPCG(6, 6))
+	parsed := 0
+	for range 20_000 {
+		text := []byte(good)
+		for range 1 + r.IntN(3) {
+			text[r.IntN(len(text))] = letters[r.IntN(len(letters))]
+		}
+		m, err := ParseModel(text)
+		if err != nil || m.Columns > 1<<20 {
+			continue
+		}
+		parsed++
+		m.Margin(make([]float32, m.Columns))
+	}
+	if parsed == 0 || parsed == 20_000 {
+		t.Errorf("%d of 20,000 damaged texts parse", parsed)
+	}
+}
