@@ -38,7 +38,8 @@ func (r *recentGroups) use(g *tableGroup) (dropped *tableGroup) {
 	}
 	r.order = append(r.order, g)
 	if len(r.order) > keptGroups {
-		dropped, r.order = r.order[0], slices.Delete(r.order, 0, 1)
+		dropped = r.order[0]
+		r.order = slices.Delete(r.order, 0, 1)
 	}
 	return dropped
 }

@@ -1,0 +1,157 @@
+package featurize
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// competitionFiles writes files with the columns of the competition, its
+// share of gaps and about its length of a cell.
+func competitionFiles(b *testing.B, rows int) TabularFiles {
+	b.Helper()
+	schema, _ := fraudSchema(b).columns()
+	var primary, joined []schemaColumn
+	for _, c := range schema {
+		if len(c.name) > 3 && c.name[:3] == "id_" || len(c.name) > 6 && c.name[:6] == "Device" {
+			joined = append(joined, c)
+		} else {
+			primary = append(primary, c)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	dir := b.TempDir()
+	files := TabularFiles{Primary: filepath.Join(dir, "transactions.csv"), Joined: filepath.Join(dir, "identities.csv")}
+	writeColumns(b, r, files.Primary, primary, rows, 1, true)
+	writeColumns(b, r, files.Joined, joined, rows/4, 4, false)
+	return files
+}
+
+func writeColumns(b *testing.B, r *rand.Rand, path string, columns []schemaColumn, rows, step int, label bool) {
+	b.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	w := bufio.NewWriter(file)
+	w.WriteString("TransactionID")
+	if label {
+		w.WriteString(",isFraud")
+	}
+	for _, c := range columns {
+		w.WriteString("," + c.name)
+	}
+	for row := range rows {
+		fmt.Fprintf(w, "\n%d", 2_987_000+row*step)
+		if label {
+			fmt.Fprintf(w, ",%d", min(1, r.IntN(28))^1)
+		}
+		for _, c := range columns {
+			switch {
+			case c.time:
+				fmt.Fprintf(w, ",%d", 86_400+27*row)
+			case r.IntN(5) < 2:
+				w.WriteByte(',')
+			case c.categorical:
+				fmt.Fprintf(w, ",%d.0", int(r.ExpFloat64()*40))
+			case r.IntN(4) == 0:
+				fmt.Fprintf(w, ",%.3f", r.ExpFloat64()*100)
+			default:
+				fmt.Fprintf(w, ",%d.0", r.IntN(9))
+			}
+		}
+	}
+	w.WriteByte('\n')
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkTabular loads, joins, fits and encodes; one row is 394 + 41 columns.
+func BenchmarkTabular(b *testing.B) {
+	const rows = 20_000
+	files := competitionFiles(b, rows)
+	s := fraudSchema(b)
+	rate := func(b *testing.B) { b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s") }
+	f, _, err := LoadFrame(b.Context(), s, files, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	e := mustFit(b, f, s, upTo(rows*3/4))
+	b.Run("load", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := LoadFrame(b.Context(), s, files, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		rate(b)
+	})
+	b.Run("fit", func(b *testing.B) {
+		for b.Loop() {
+			mustFit(b, f, s, upTo(rows*3/4))
+		}
+		rate(b)
+	})
+	b.Run("encode/dense", func(b *testing.B) {
+		for b.Loop() {
+			encodeAll(e, f)
+		}
+		rate(b)
+	})
+	b.Run("table", func(b *testing.B) { benchmarkTable(b, e, f, rate) })
+}
+
+// encodeAll encodes every row on all cores.
+func encodeAll(e *TabularEncoder, f *Frame) {
+	cores := runtime.GOMAXPROCS(0)
+	var wg sync.WaitGroup
+	for worker := range cores {
+		wg.Go(func() {
+			values, dense := make([]float32, len(e.Columns())), make([]float32, e.Width(LayoutDense))
+			for row := worker * f.Len() / cores; row < (worker+1)*f.Len()/cores; row++ {
+				e.Values(values, f, row)
+				e.Encode(dense, values, LayoutDense)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func benchmarkTable(b *testing.B, e *TabularEncoder, f *Frame, rate func(*testing.B)) {
+	path := filepath.Join(b.TempDir(), "table.parquet")
+	split := slices.Repeat([]string{"train"}, f.Len())
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			if err := WriteTable(b.Context(), path, e, f, split, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		rate(b)
+	})
+	const shard = 256
+	b.Run("read/256", func(b *testing.B) {
+		for b.Loop() {
+			r, err := OpenTable(path)
+			if err != nil {
+				b.Fatal(err)
+			}
+			dst := make([]float32, shard*len(e.Columns()))
+			for row := 0; row+shard <= r.Len(); row += shard {
+				if err := r.Read(b.Context(), dst, row, shard); err != nil {
+					b.Fatal(err)
+				}
+			}
+			r.Close()
+		}
+		rate(b)
+	})
+}

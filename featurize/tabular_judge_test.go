@@ -1,0 +1,179 @@
+package featurize
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/internal/realdata"
+)
+
+// python returns an interpreter with the given modules, and skips where there
+// is none; in CI there must be one.
+func python(t *testing.T, modules ...string) string {
+	t.Helper()
+	interpreter := os.Getenv("PIPE_PYTHON")
+	if interpreter == "" {
+		root, err := filepath.Abs(moduleRoot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		interpreter = filepath.Join(root, "third_party", "python", "bin", "python")
+	}
+	out, err := exec.Command(interpreter, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no Python with %v: %v %s", modules, err, out)
+		}
+		t.Skipf("no Python with %v (PIPE_PYTHON can name one): %v %s", modules, err, out)
+	}
+	return interpreter
+}
+
+func runPython(t *testing.T, interpreter, dir, script string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(interpreter, append([]string{"-c", script}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+// judgeTable reads the raw files with pandas, forms the values by the encoder
+// in the metadata, and compares them with what another program reads from the
+// table.
+const judgeTable = `
+import sys, json, numpy as np, pandas as pd, pyarrow.parquet as pq
+path, primary, joined, who = sys.argv[1:]
+encoder = json.loads(pq.read_schema(path).metadata[b"pipe.encoder"])
+text = lambda f: pd.read_csv(f, dtype=str, keep_default_na=False, na_values=[""])
+raw = text(primary).merge(text(joined), on=encoder["id"], how="left", validate="one_to_one")
+names = [c["name"] for c in encoder["columns"]]
+if who == "pandas":
+  table = pd.read_parquet(path).to_dict("list")
+elif who == "pyarrow":
+  table = pq.read_table(path).to_pydict()
+elif who == "polars":
+  import polars as pl
+  table = pl.read_parquet(path).to_dict(as_series=False)
+else:
+  import duckdb
+  table = duckdb.sql("select * from '%s'" % path).arrow().read_all().to_pydict()
+assert list(table) == ["id", "split", "label"] + names, list(table)[:9]
+assert list(table["id"]) == list(raw[encoder["id"]])
+assert list(table["label"]) == list(raw[encoder["label"]])
+assert list(table["split"]) == [["train", "val"][i % 2] for i in range(len(raw))]
+for c in encoder["columns"]:
+  have, cell = np.array(table[c["name"]]).astype("float32"), raw[c["name"]]
+  if c["kind"] == "category":
+    code = {v: i + 2 for i, v in enumerate(c.get("levels", []))} | {v: 1 for v in c.get("rare", [])}
+    plain = cell.str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    want = np.array([np.nan if pd.isna(v) else code.get(v, 0) for v in plain], "float32")
+  else:
+    number = cell.astype("float64")
+    want = (number // 3600 % 168 if c["kind"] == "time" else number).astype("float32").to_numpy()
+  assert np.array_equal(have, want, equal_nan=True), c["name"]
+print(len(raw), len(names))
+`
+
+// judged writes the table of the files and has it judged.
+func judged(t *testing.T, s *TabularSchema, files TabularFiles, want string) {
+	t.Helper()
+	python(t, "numpy", "pandas", "pyarrow")
+	f, _, err := LoadFrame(t.Context(), s, files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := make([]string, f.Len())
+	for i := range split {
+		split[i] = []string{"train", "val"}[i%2]
+	}
+	path := writeTo(t, mustFit(t, f, s, upTo(f.Len()*3/4)), f, split)
+	for _, who := range []string{"pandas", "pyarrow", "polars", "duckdb"} {
+		t.Run(who, func(t *testing.T) {
+			py := python(t, "numpy", "pandas", "pyarrow", who)
+			if got := runPython(t, py, "", judgeTable, path, files.Primary, files.Joined, who); strings.TrimSpace(got) != want {
+				t.Errorf("compared %s, expected %s", got, want)
+			}
+		})
+	}
+}
+
+func TestOthersReadOurTables(t *testing.T) {
+	primary, joined := randomTable(rand.New(rand.NewPCG(21, 22)), 2*tableGroupRows+10, true)
+	judged(t, smallSchema(), TabularFiles{Primary: write(t, primary), Joined: write(t, joined)}, "8202 8")
+}
+
+func TestOthersReadRealTables(t *testing.T) {
+	dir := realdata.Folder(t, "ieee-cis")
+	files := TabularFiles{
+		Primary: filepath.Join(dir, "train_transaction_394cols_1500rows.csv"), Joined: filepath.Join(dir, "train_identity.csv"),
+	}
+	judged(t, fraudSchema(t), files, "1500 432")
+}
+
+// The examples of the documentation run, and we read what the second writes.
+func TestDocumentedTableExamples(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join(moduleRoot, "docs", "table.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scripts []string
+	for _, block := range strings.Split(string(doc), "```python\n")[1:] {
+		script, _, _ := strings.Cut(block, "```")
+		scripts = append(scripts, script)
+	}
+	if len(scripts) != 2 {
+		t.Fatalf("the documentation has %d examples", len(scripts))
+	}
+	py := python(t, "numpy", "pandas", "pyarrow")
+	f, e, split := randomFrame(t, tableGroupRows+50)
+	path := writeTo(t, e, f, split)
+	if out := runPython(t, py, filepath.Dir(path), scripts[0]); !strings.Contains(out, "(pooled)") || !strings.Contains(out, "train") {
+		t.Errorf("the first example prints\n%s", out)
+	}
+	runPython(t, py, filepath.Dir(path), scripts[1])
+	for i := range split {
+		split[i] = "val"
+		if i%4 != 0 {
+			split[i] = "train"
+		}
+	}
+	sameTable(t, mustOpen(t, filepath.Join(filepath.Dir(path), "own.parquet")), e, f, split)
+}
+
+// Files of others may have doubles, nulls for gaps, dictionaries and other row
+// groups.
+func TestReadsTablesOfPyArrow(t *testing.T) {
+	const rewrite = `
+import sys, json, pyarrow as pa, pyarrow.compute as pc, pyarrow.parquet as pq
+t = pq.read_table(sys.argv[1])
+options = json.loads(sys.argv[3])
+if options.pop("double"):
+  for i, name in enumerate(t.column_names):
+    if pa.types.is_floating(t.column(i).type):
+      v = pc.cast(t.column(i), pa.float64())
+      t = t.set_column(i, name, pc.if_else(pc.is_nan(v), pa.scalar(None, pa.float64()), v))
+pq.write_table(t, sys.argv[2], **options)
+`
+	py := python(t, "pyarrow")
+	f, e, split := randomFrame(t, 300)
+	path := writeTo(t, e, f, split)
+	for name, options := range map[string]string{
+		"default":       `{"double": false}`,
+		"nulls":         `{"double": true}`,
+		"small groups":  `{"double": true, "row_group_size": 37, "use_dictionary": false, "compression": "zstd"}`,
+		"pages, no zip": `{"double": false, "data_page_size": 100, "compression": "none", "data_page_version": "2.0"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "own.parquet")
+			runPython(t, py, "", rewrite, path, out, options)
+			sameTable(t, mustOpen(t, out), e, f, split)
+		})
+	}
+}
