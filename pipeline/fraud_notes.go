@@ -29,7 +29,7 @@ func (r *fraudRun) settingNotes(part *Report, s FraudSetting) []string {
 		loss[row.key()] = row
 	}
 	at := func(method string, lambda float64) (Row, bool) {
-		row, ok := loss[rowKey{method: method, lambda: lambda}]
+		row, ok := loss[rowKey{s.Name, method, lambda}]
 		return row, ok
 	}
 	var gaps, distances []string

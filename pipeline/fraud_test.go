@@ -1,0 +1,364 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pipe/models/lightgbm"
+	"pipe/onnx/ort"
+)
+
+// smallFraud is a benchmark of seconds on a planted world: two experts, two splits, both settings.
+const smallFraud = `
+fraud:
+  data: {generate: {world: planted, rows: 900, seed: 3, columns: 55}}
+  columns: COLUMNS
+  split: {train_rows: 600, validation_rows: 200, draws: 2}
+  resamples: 50
+  shard: 256
+  experts:
+    - {name: linear, fee: 0.02, kind: logistic, epochs: 3}
+    - {name: mlp, fee: 0.09, kind: mlp, epochs: 2}
+  settings:
+    - name: paper
+      cross_fit: 0
+      train: {recipe: paper, lambdas: [0, 5], seeds: 2, network: {hidden: [8], epochs: 3, batch: 128}}
+    - name: own
+      cross_fit: 2
+      task_loss: {kind: weighted}
+      train:
+        recipe: auto
+        lambdas: [0, 5]
+        seeds: 2
+        network: {hidden: [8], epochs: 3, batch: 128}
+        auto: {steps: 40, evaluations: 2, folds: 2, seeds: 1, grid: [{hidden: [], dropout: 0, weight_decay: 0.1, learning_rate: 0.003, tau: 1}]}
+`
+
+// writeFraudConfig writes a configuration whose column groups are those of the project.
+func writeFraudConfig(t *testing.T, text string) string {
+	t.Helper()
+	columns, err := filepath.Abs(filepath.Join("..", "configs", "fraud-columns.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "fraud.yaml")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "COLUMNS", columns)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// oneThread is a runtime whose sums do not depend on how work is divided.
+func oneThread(t *testing.T) ort.Config {
+	t.Helper()
+	openRuntime(t) // or skip
+	cfg := ort.DefaultConfig()
+	cfg.Threads = 1
+	return cfg
+}
+
+func TestFraudEndToEnd(t *testing.T) {
+	o := BenchOptions{Config: writeFraudConfig(t, smallFraud), Out: t.TempDir(), Runtime: oneThread(t)}
+	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.settings(); !cmp.Equal(got, []string{"paper", "own"}) {
+		t.Fatalf("settings %v", got)
+	}
+	checkFraudRows(t, r)
+	checkFraudSections(t, r)
+	t.Run("decide raw rows", func(t *testing.T) { decideRaw(t, o) })
+	t.Run("again", func(t *testing.T) {
+		before := treeOf(t, o.Out)
+		again, err := Bench(t.Context(), "fraud", o, Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(before, treeOf(t, o.Out)); diff != "" {
+			t.Errorf("files change when nothing is to be done:\n%s", diff)
+		}
+		var first, second bytes.Buffer
+		if err := errors.Join(r.WriteJSON(&first), again.WriteJSON(&second)); err != nil || first.String() != second.String() {
+			t.Errorf("reports differ (%v)", err)
+		}
+	})
+	t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
+}
+
+// checkFraudRows holds the rows of the report against what must be true of them.
+func checkFraudRows(t *testing.T, r *Report) {
+	t.Helper()
+	rows := map[rowKey]Row{}
+	for _, row := range r.Rows {
+		rows[row.key()] = row
+		if row.Splits != 2 || row.TrueLossSE == nil || row.N != 600 {
+			t.Errorf("row %+v", row)
+		}
+	}
+	for setting, learned := range map[string]string{"paper": "ours", "own": "auto"} {
+		for _, lambda := range []float64{0, 5} {
+			for _, method := range []string{learned, "l2d", "knn", "best_fixed", "best_fixed_train", AlwaysLegitimate, "random_pair", "oracle", "bayes"} {
+				row, ok := rows[rowKey{setting, method, lambda}]
+				if !ok {
+					t.Errorf("%s has no row of %s at lambda %g", setting, method, lambda)
+				}
+				if oracle := rows[rowKey{setting, "oracle", lambda}]; method != AlwaysLegitimate && row.TrueLossMean < oracle.TrueLossMean-1e-9 {
+					t.Errorf("%s %s at lambda %g: %v is below the oracle's %v", setting, method, lambda, row.TrueLossMean, oracle.TrueLossMean)
+				}
+			}
+			legitimate := rows[rowKey{setting, AlwaysLegitimate, lambda}]
+			if math.Abs(legitimate.TrueLossMean-0.5) > 0.05 { // the world is balanced
+				t.Errorf("%s: always legitimate costs %v", setting, legitimate.TrueLossMean)
+			}
+		}
+	}
+}
+
+func checkFraudSections(t *testing.T, r *Report) {
+	t.Helper()
+	opened := map[string]bool{}
+	for _, d := range r.Disclosure {
+		opened[d.Group] = true
+		if d.Opened < 0 || d.Opened > 1 || d.Opened > 0 != (d.Gross != nil) || d.Without == nil {
+			t.Errorf("disclosure %+v", d)
+		}
+	}
+	if len(opened) != 4 || opened["base"] {
+		t.Errorf("sensitive groups %v", opened)
+	}
+	if want := 2 * 2 * 5; len(r.Experts) != want { // settings, experts, advice
+		t.Errorf("%d lines about experts, want %d", len(r.Experts), want)
+	}
+	for _, q := range r.Experts {
+		if q.Accuracy == nil || q.AUC == nil || *q.AUC < 0.2 || *q.AUC > 1 {
+			t.Errorf("expert %+v", q)
+		}
+	}
+	text := strings.Join(r.Notes, "\n")
+	for _, want := range []string{"900 rows read; each split has 600 training rows (47.67% positive) and 200 validation rows", "minus the known optimum", "guard of auto"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the notes do not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// decideRaw decides the raw file and the tensor's features: the same decisions.
+func decideRaw(t *testing.T, o BenchOptions) {
+	split := filepath.Join(o.Out, "split0")
+	policy := filepath.Join(split, "policies-paper", "ours-lambda0-seed0.onnx")
+	decide := func(d DecideOptions) map[string]string {
+		t.Helper()
+		d.Policy, d.Out = policy, filepath.Join(t.TempDir(), "out.csv")
+		d.InFormat, d.OutFormat, d.Workers = "auto", "auto", 2
+		if _, err := Decide(t.Context(), openRuntime(t), d, nil, nil, Quiet); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(d.Out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[string]string{}
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+			id, decision, _ := strings.Cut(line, ",")
+			rows[id] = decision
+		}
+		return rows
+	}
+	raw := decide(DecideOptions{In: filepath.Join(o.Out, "data", "train_transaction.csv"), Encoder: filepath.Join(split, "encoder.json")})
+	features := decide(DecideOptions{In: filepath.Join(split, "costs-paper.parquet")})
+	if len(raw) != 900 || len(features) != 800 {
+		t.Fatalf("%d raw rows, %d rows of the tensor", len(raw), len(features))
+	}
+	for id, want := range features {
+		if raw[id] != want {
+			t.Errorf("row %s: raw %q, featurized %q", id, raw[id], want)
+		}
+	}
+	other := DecideOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "auto", Workers: 1, Encoder: filepath.Join(o.Out, "split1", "encoder.json")}
+	_, err := Decide(t.Context(), openRuntime(t), other, strings.NewReader(""), &bytes.Buffer{}, Quiet)
+	var option *OptionError
+	if !errors.As(err, &option) || !strings.Contains(err.Error(), "another encoder") {
+		t.Errorf("another split's encoder: %v", err)
+	}
+}
+
+// stopper is a Progress that ends a context after so many reports.
+type stopper struct {
+	left   atomic.Int64
+	cancel context.CancelFunc
+}
+
+func (s *stopper) Start(int64, string) { s.Add(1) }
+func (s *stopper) Done()               {}
+func (s *stopper) Add(int64) {
+	if s.left.Add(-1) == 0 {
+		s.cancel()
+	}
+}
+
+// stopAndGoOn runs the benchmark into a new folder, stops it after more and more steps, and compares what the last run
+// leaves with an undisturbed one.
+func stopAndGoOn(t *testing.T, o BenchOptions) {
+	whole := treeOf(t, o.Out)
+	o.Out = t.TempDir()
+	for steps := 3; ; steps += steps {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := &stopper{cancel: cancel}
+		p.left.Store(int64(steps))
+		_, err := Bench(ctx, "fraud", o, p)
+		cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(whole, treeOf(t, o.Out)); diff != "" {
+		t.Errorf("files (-undisturbed +stopped):\n%s", diff)
+	}
+}
+
+// treeOf maps every file below a folder to its digest, but locks.
+func treeOf(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	tree := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "lock" {
+			return err
+		}
+		tree[below(folder, path)], err = digestFile(context.Background(), path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// TestFraudWithoutLightGBM: the trees are left out, and the report says so; with nothing but trees the missing library
+// is the error.
+func TestFraudWithoutLightGBM(t *testing.T) {
+	t.Setenv(lightgbm.EnvLibrary, filepath.Join(t.TempDir(), "absent"))
+	cfg := oneThread(t)
+	text := strings.Replace(smallFraud, "kind: mlp, epochs: 2", "kind: boosted_trees", 1)
+	text = text[:strings.Index(text, "    - name: own")]
+	var said []string
+	o := BenchOptions{Config: writeFraudConfig(t, text), Runtime: cfg, Say: func(s string) { said = append(said, s) }}
+	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "LightGBM") || !strings.Contains(strings.Join(r.Notes, "\n"), "LightGBM is not there") {
+		t.Errorf("said %q, notes %q", said, r.Notes)
+	}
+	for _, q := range r.Experts {
+		if q.Expert != "linear" {
+			t.Errorf("expert %q answers", q.Expert)
+		}
+	}
+	text = strings.Replace(text, "    - {name: linear, fee: 0.02, kind: logistic, epochs: 3}\n", "", 1)
+	o.Config = writeFraudConfig(t, text)
+	_, err = Bench(t.Context(), "fraud", o, Quiet)
+	var missing *lightgbm.MissingLibraryError
+	if !errors.As(err, &missing) {
+		t.Errorf("with trees alone: %v", err)
+	}
+}
+
+func TestFraudConfigProblems(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"no data":         {"fraud: {columns: COLUMNS}", "neither transactions nor generate"},
+		"both":            {"fraud: {columns: COLUMNS, data: {transactions: a.csv, generate: {rows: 10}}}", "exclude each other"},
+		"identities":      {"fraud: {columns: COLUMNS, data: {identities: a.csv}}", "identities are given without transactions"},
+		"no columns":      {"fraud: {data: {transactions: a.csv}}", "columns: no file"},
+		"unknown key":     {"fraud: {data: {transaction: a.csv}}", `unknown key "transaction"`},
+		"generate key":    {"fraud: {data: {generate: {row: 3}}}", `unknown key "row"`},
+		"world":           {"fraud: {columns: COLUMNS, data: {generate: {world: round}}}", `world "round"`},
+		"counts":          {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, split: {train_rows: 5}}", "both must be positive"},
+		"share":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, split: {validation: 1}}", "split.validation: 1"},
+		"draws":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, split: {draws: 0}}", "split.draws: 0"},
+		"setting":         {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a/b}]}", `settings[0].name: "a/b"`},
+		"twice":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a}, {name: a}]}", `settings[1]: name "a" is given twice`},
+		"fold":            {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, cross_fit: 1}]}", "cross_fit: 1 folds"},
+		"recipe":          {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, train: {recipe: x}}]}", `settings[0].train.recipe: "x"`},
+		"key of train":    {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, train: {rate: 1}}]}", `unknown key "rate"`},
+		"expert kind":     {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, experts: [{name: a}]}", "has no kind"},
+		"advice":          {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, advice: [{name: none}]}", "opens no groups"},
+		"fee of no group": {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, advice: [{name: none, fee: 1, through: base}]}", "fee"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := fraudConfigFile{Fraud: DefaultFraud()}
+			err := LoadConfig(writeFraudConfig(t, c.text), &file)
+			var bad *ConfigError
+			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestFraudRunProblems: what only the files can tell is one error, too.
+func TestFraudRunProblems(t *testing.T) {
+	cfg := oneThread(t)
+	for name, c := range map[string]struct {
+		old, new string
+		want     string
+	}{
+		"group":       {"  resamples", "  advice: [{name: none, through: basis}]\n  resamples", `advice[0]: there is no column group "basis"`},
+		"base":        {"  resamples", "  advice: [{name: none, through: contact}]\n  resamples", "the first level is the base view"},
+		"order":       {"  resamples", "  advice: [{name: none, through: base}, {name: a, through: device}, {name: b, through: contact}]\n  resamples", "opens less than the level before it"},
+		"rows":        {"train_rows: 600", "train_rows: 6000", "there are 900"},
+		"no columns":  {"COLUMNS", "absent.yaml", "absent.yaml"},
+		"expert kind": {"kind: mlp", "kind: oracle", `unknown kind "oracle"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.Replace(smallFraud, c.old, c.new, 1)
+			_, err := Bench(t.Context(), "fraud", BenchOptions{Config: writeFraudConfig(t, text), Runtime: cfg}, Quiet)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTableSplitDraw(t *testing.T) {
+	labels := make([]string, 1000)
+	for n := range labels {
+		labels[n] = map[bool]string{true: "1", false: "0"}[n%25 == 0]
+	}
+	split := TableSplit{TrainRows: 600, ValidationRows: 200, Seed: 4, Draws: 2}
+	names, err := split.draw(labels, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for n, name := range names {
+		count[name]++
+		count[name+labels[n]]++
+	}
+	want := map[string]int{"train": 600, "val": 200, "": 200, "train1": 24, "train0": 576, "val1": 8, "val0": 192, "1": 8, "0": 192}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Error(diff)
+	}
+	if second, _ := split.draw(labels, 1); cmp.Equal(names, second) {
+		t.Error("two draws are the same")
+	}
+	if again, _ := split.draw(labels, 0); !cmp.Equal(names, again) {
+		t.Error("a draw is not repeated")
+	}
+	if _, err := (TableSplit{TrainRows: 900, ValidationRows: 200, Draws: 1}).draw(labels, 0); err == nil {
+		t.Error("more rows than there are were drawn")
+	}
+}
