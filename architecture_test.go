@@ -42,7 +42,7 @@ var testsMayImport = map[string][]string{
 	"costs/build":     {"internal/realdata"},
 	"featurize":       {"internal/realdata"},
 	"models":          {"internal/realdata"},
-	"models/lightgbm": {"onnx/ort"},
+	"models/lightgbm": {"onnx/ort", "internal/realdata"},
 	"pipeline":        {"internal/realdata"},
 }
 
