@@ -18,12 +18,10 @@ import (
 // AlwaysLegitimate is the method that answers the negative label without asking an expert.
 const AlwaysLegitimate = "always_legitimate"
 
-func init() {
-	benchmarks = append(benchmarks, Benchmark{
-		Name:  "fraud",
-		About: "IEEE-CIS transactions, or generated ones: which expert judges, and how many sensitive columns it is shown",
-		Run:   runFraud,
-	})
+var fraudBenchmark = Benchmark{
+	Name:  "fraud",
+	About: "IEEE-CIS transactions, or generated ones: which expert judges, and how many sensitive columns it is shown",
+	Run:   runFraud,
 }
 
 // fraudConfigFile is the configuration file of the benchmark.

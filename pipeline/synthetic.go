@@ -64,12 +64,10 @@ func (c *SyntheticConfig) Validate() error {
 	return errors.Join(append(errs, under("network", c.Network.Validate()))...)
 }
 
-func init() {
-	benchmarks = append(benchmarks, Benchmark{
-		Name:  "synthetic",
-		About: "known cost tables where the separated surrogate and L2D must fail and the composite policy must not",
-		Run:   runSynthetic,
-	})
+var syntheticBenchmark = Benchmark{
+	Name:  "synthetic",
+	About: "known cost tables where the separated surrogate and L2D must fail and the composite policy must not",
+	Run:   runSynthetic,
 }
 
 // syntheticMethods are the learned methods of the benchmark.
