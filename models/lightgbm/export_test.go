@@ -1,6 +1,7 @@
 package lightgbm
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -65,7 +66,8 @@ func TestExportShape(t *testing.T) {
 		len(out) != 1 || out[0].Name != "probability" || out[0].Shape.String() != "[n 1]" {
 		t.Errorf("inputs %v, outputs %v", in, out)
 	}
-	if string(exported(t, m)) != string(exported(t, m)) {
+	first, second := exported(t, m), exported(t, m)
+	if !bytes.Equal(first, second) {
 		t.Error("two exports differ")
 	}
 }
