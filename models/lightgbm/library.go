@@ -13,7 +13,7 @@ import (
 // The oldest library that is accepted, and the one that the project fetches
 // and tests with.
 const (
-	MinVersion    = "4.3"
+	MinVersion    = "4.2"
 	PinnedVersion = "4.7.0"
 )
 

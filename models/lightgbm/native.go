@@ -37,7 +37,7 @@ type native struct {
 }
 
 // bind looks every function up before any is called. GetMaxThreads is not
-// called: it tells versions from 4.3 on.
+// called: it tells versions from 4.2 on.
 func bind(handle uintptr) (*native, error) {
 	n := &native{discard: discard()}
 	for _, f := range []struct {
