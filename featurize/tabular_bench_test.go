@@ -8,14 +8,19 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 )
 
-// competitionFiles writes files with the columns of the competition, its
-// share of gaps and about its length of a cell.
+// competitionFiles are those in the folder $PIPE_BENCH_TABLE (that of pipe
+// generate fraud for the full size), else small ones with the columns of the
+// competition, its share of gaps and about its length of a cell.
 func competitionFiles(b *testing.B, rows int) TabularFiles {
 	b.Helper()
+	if dir := os.Getenv("PIPE_BENCH_TABLE"); dir != "" {
+		return TabularFiles{Primary: filepath.Join(dir, "train_transaction.csv"), Joined: filepath.Join(dir, "train_identity.csv")}
+	}
 	schema, _ := fraudSchema(b).columns()
 	var primary, joined []schemaColumn
 	for _, c := range schema {
@@ -78,36 +83,65 @@ func writeColumns(b *testing.B, r *rand.Rand, path string, columns []schemaColum
 
 // BenchmarkTabular loads, joins, fits and encodes; one row is 394 + 41 columns.
 func BenchmarkTabular(b *testing.B) {
-	const rows = 20_000
-	files := competitionFiles(b, rows)
+	files := competitionFiles(b, 20_000)
 	s := fraudSchema(b)
-	rate := func(b *testing.B) { b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s") }
+	f, e := loadAndFit(b, s, files)
+	encodeAll(e, f)
+	memory := peakMemory(b)
+	measure := func(name string, run func(b *testing.B)) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				run(b)
+			}
+			b.ReportMetric(float64(f.Len()*b.N)/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+	b.Run("all", func(b *testing.B) {
+		for b.Loop() {
+			f, e := loadAndFit(b, s, files)
+			encodeAll(e, f)
+		}
+		b.ReportMetric(float64(f.Len()*b.N)/b.Elapsed().Seconds(), "rows/s")
+		b.ReportMetric(memory, "peak-GiB")
+	})
+	measure("load", func(b *testing.B) {
+		if _, _, err := LoadFrame(b.Context(), s, files, nil); err != nil {
+			b.Fatal(err)
+		}
+	})
+	measure("fit", func(b *testing.B) { mustFit(b, f, s, upTo(f.Len()*3/4)) })
+	measure("encode/dense", func(*testing.B) { encodeAll(e, f) })
+	path := filepath.Join(b.TempDir(), "table.parquet")
+	split := slices.Repeat([]string{"train"}, f.Len())
+	measure("table/write", func(b *testing.B) {
+		if err := WriteTable(b.Context(), path, e, f, split, nil); err != nil {
+			b.Fatal(err)
+		}
+	})
+	measure("table/read=256", func(b *testing.B) { readShards(b, path, 256) })
+}
+
+func loadAndFit(b *testing.B, s *TabularSchema, files TabularFiles) (*Frame, *TabularEncoder) {
+	b.Helper()
 	f, _, err := LoadFrame(b.Context(), s, files, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := mustFit(b, f, s, upTo(rows*3/4))
-	b.Run("load", func(b *testing.B) {
-		for b.Loop() {
-			if _, _, err := LoadFrame(b.Context(), s, files, nil); err != nil {
-				b.Fatal(err)
-			}
+	return f, mustFit(b, f, s, upTo(f.Len()*3/4))
+}
+
+// peakMemory is the largest resident size of this process so far in GiB, 0
+// where the system does not tell.
+func peakMemory(b *testing.B) float64 {
+	b.Helper()
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		var kib float64
+		if n, _ := fmt.Sscanf(line, "VmHWM: %f kB", &kib); n == 1 {
+			return kib / (1 << 20)
 		}
-		rate(b)
-	})
-	b.Run("fit", func(b *testing.B) {
-		for b.Loop() {
-			mustFit(b, f, s, upTo(rows*3/4))
-		}
-		rate(b)
-	})
-	b.Run("encode/dense", func(b *testing.B) {
-		for b.Loop() {
-			encodeAll(e, f)
-		}
-		rate(b)
-	})
-	b.Run("table", func(b *testing.B) { benchmarkTable(b, e, f, rate) })
+	}
+	return 0
 }
 
 // encodeAll encodes every row on all cores.
@@ -126,32 +160,17 @@ func encodeAll(e *TabularEncoder, f *Frame) {
 	wg.Wait()
 }
 
-func benchmarkTable(b *testing.B, e *TabularEncoder, f *Frame, rate func(*testing.B)) {
-	path := filepath.Join(b.TempDir(), "table.parquet")
-	split := slices.Repeat([]string{"train"}, f.Len())
-	b.Run("write", func(b *testing.B) {
-		for b.Loop() {
-			if err := WriteTable(b.Context(), path, e, f, split, nil); err != nil {
-				b.Fatal(err)
-			}
+func readShards(b *testing.B, path string, shard int) {
+	b.Helper()
+	r, err := OpenTable(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer r.Close()
+	dst := make([]float32, shard*len(r.Encoder().Columns()))
+	for row := 0; row+shard <= r.Len(); row += shard {
+		if err := r.Read(b.Context(), dst, row, shard); err != nil {
+			b.Fatal(err)
 		}
-		rate(b)
-	})
-	const shard = 256
-	b.Run("read/256", func(b *testing.B) {
-		for b.Loop() {
-			r, err := OpenTable(path)
-			if err != nil {
-				b.Fatal(err)
-			}
-			dst := make([]float32, shard*len(e.Columns()))
-			for row := 0; row+shard <= r.Len(); row += shard {
-				if err := r.Read(b.Context(), dst, row, shard); err != nil {
-					b.Fatal(err)
-				}
-			}
-			r.Close()
-		}
-		rate(b)
-	})
+	}
 }
