@@ -2,6 +2,8 @@ package build
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -58,7 +60,7 @@ func (s *Setup) Lessons() (*Lessons, error) {
 }
 
 // train lets every Learner learn, one after the other.
-func (p *plan) train(ctx context.Context, w *work, o *Options) error {
+func (p *plan) train(ctx context.Context, w *work, o *Options) (err error) {
 	learners := p.learners()
 	if len(learners) == 0 {
 		return nil
@@ -66,6 +68,13 @@ func (p *plan) train(ctx context.Context, w *work, o *Options) error {
 	if err := os.MkdirAll(o.experts(w.out), 0o777); err != nil {
 		return err
 	}
+	// Builds that share the folder learn one after the other: what the first
+	// has learnt, the second finds.
+	l, err := waitLock(ctx, filepath.Join(o.experts(w.out), lockName))
+	if err != nil {
+		return fmt.Errorf("folder of experts: %w", err)
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
 	for _, e := range learners {
 		t := &Training{
 			Experts: o.experts(w.out), Scratch: filepath.Join(w.training(), e.name),

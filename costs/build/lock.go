@@ -1,9 +1,11 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"os"
 	"syscall"
+	"time"
 )
 
 // lock is an advisory lock on a file. The system gives it back when the process
@@ -24,6 +26,21 @@ func takeLock(path string) (*lock, error) {
 		return nil, err
 	}
 	return &lock{f}, nil
+}
+
+// waitLock takes a lock as soon as nobody else has it.
+func waitLock(ctx context.Context, path string) (*lock, error) {
+	for {
+		l, err := takeLock(path)
+		if !errors.Is(err, errInUse) {
+			return l, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func (l *lock) release() error { return l.file.Close() }

@@ -62,11 +62,10 @@ func testFrame(n int, seed uint64) *featurize.Frame {
 	return f
 }
 
-// writeTable writes a frame whose every fourth row is for validation, and
-// returns the splits.
-func writeTable(t testing.TB, path string, f *featurize.Frame) []string {
+// writeTable writes a frame whose every fourth row is for validation.
+func writeTable(t testing.TB, path string, f *featurize.Frame, groups []featurize.ColumnGroup) {
 	t.Helper()
-	s := &featurize.TabularSchema{ID: "id", Label: "fraud", Labels: []string{"no", "fraud"}, MaxLevels: 8, MinCount: 1, Groups: testGroups}
+	s := &featurize.TabularSchema{ID: "id", Label: "fraud", Labels: []string{"no", "fraud"}, MaxLevels: 8, MinCount: 1, Groups: groups}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +83,6 @@ func writeTable(t testing.TB, path string, f *featurize.Frame) []string {
 	if err := featurize.WriteTable(context.Background(), path, e, f, splits, nil); err != nil {
 		t.Fatal(err)
 	}
-	return splits
 }
 
 // newTabularWorld writes a table of n rows and configures one logistic expert
@@ -92,7 +90,7 @@ func writeTable(t testing.TB, path string, f *featurize.Frame) []string {
 func newTabularWorld(t testing.TB, n int) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
-	writeTable(t, filepath.Join(w.dir, "table.parquet"), testFrame(n, 1))
+	writeTable(t, filepath.Join(w.dir, "table.parquet"), testFrame(n, 1), testGroups)
 	w.cfg.Instances = Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
 	w.cfg.Split = Part{Kind: "column"}
 	for i, g := range testGroups {

@@ -74,7 +74,7 @@ func TestRareLabelsAreRefused(t *testing.T) {
 		f.Labels[i] = 0
 	}
 	f.Labels[4] = 1
-	writeTable(t, filepath.Join(w.dir, "table.parquet"), f)
+	writeTable(t, filepath.Join(w.dir, "table.parquet"), f, testGroups)
 	_, err := Run(t.Context(), w.cfg, w.options(t))
 	if err == nil || !strings.Contains(err.Error(), `1 training row has the label "fraud": with cross_fit 3`) {
 		t.Errorf("got %v", err)

@@ -3,12 +3,14 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pipe/costs"
@@ -249,6 +251,36 @@ func TestTrainedExpertsAreShared(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "experts")); err == nil {
 		t.Error("experts are beside the output, too")
+	}
+}
+
+// TestBuildsThatShareExpertsTakeTurns runs several at once.
+func TestBuildsThatShareExpertsTakeTurns(t *testing.T) {
+	w := newTabularWorld(t, 300)
+	var wg sync.WaitGroup
+	taught := make([]*told, 4)
+	for i := range taught {
+		o := w.options(t)
+		taught[i] = &told{}
+		o.Out, o.Experts, o.Progress = filepath.Join(w.dir, fmt.Sprintf("%d.parquet", i)), filepath.Join(w.dir, "shared"), taught[i]
+		wg.Go(func() {
+			if _, err := Run(context.Background(), w.cfg, o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	times := 0
+	for i, p := range taught {
+		if p.has("steps of linear") {
+			times++
+		}
+		if readBytes(t, filepath.Join(w.dir, fmt.Sprintf("%d.parquet", i))) != readBytes(t, filepath.Join(w.dir, "0.parquet")) {
+			t.Errorf("tensor %d differs", i)
+		}
+	}
+	if times != 1 {
+		t.Errorf("trained %d times", times)
 	}
 }
 
