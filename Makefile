@@ -5,7 +5,7 @@
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: runtime build ## train, evaluate and decide on the synthetic benchmark; leaves a report in demo/
+demo: runtime build ## both benchmarks in short runs: train, evaluate, decide; leaves reports in demo/
 	@go run ./tools/fetch lightgbm || echo "demo: going on without LightGBM, and without boosted trees" >&2
 	tools/demo.sh
 

@@ -1,5 +1,6 @@
 #!/bin/sh
-# The whole way on the synthetic benchmark: report, training from a Parquet file, evaluation, decisions, explanation.
+# The whole way on the synthetic benchmark: report, training from a Parquet file, evaluation, decisions, explanation; then
+# from raw CSV files of a planted world to a report on disclosure, and decisions on raw rows.
 # Everything is left in demo/; run by "make demo" after the build.
 set -eu
 cd "$(dirname "$0")/.."
@@ -32,5 +33,14 @@ head -n 4 "$out/decisions.csv"
 say "$pipe inspect $out/policies/auto-lambda1.onnx"
 "$pipe" inspect "$out/policies/auto-lambda1.onnx"
 
+say "$pipe bench fraud --config configs/fraud-demo.yaml --out $out/fraud"
+"$pipe" bench fraud --config configs/fraud-demo.yaml --out "$out/fraud" >"$out/fraud.txt"
+sed -n '/^True loss by lambda/,/^$/p; /^Disclosure/,/^$/p; /^note:/,$p' "$out/fraud.txt"
+
+say "$pipe decide --policy $out/fraud/split0/policies-paper/ours-lambda0.2-seed0.onnx --encoder $out/fraud/split0/encoder.json --in $out/fraud/data/train_transaction.csv --out $out/fraud.csv"
+"$pipe" decide --policy "$out/fraud/split0/policies-paper/ours-lambda0.2-seed0.onnx" --encoder "$out/fraud/split0/encoder.json" \
+	--in "$out/fraud/data/train_transaction.csv" --out "$out/fraud.csv"
+head -n 4 "$out/fraud.csv"
+
 cp "$out/synthetic/report.html" "$out/report.html"
-say "open $out/report.html (the benchmark) and $out/eval/report.html (the policy trained from the file)"
+say "open $out/report.html (the benchmark), $out/eval/report.html (the policy trained from the file) and $out/fraud/report.html (raw files)"
