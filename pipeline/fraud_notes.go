@@ -52,11 +52,21 @@ func (r *fraudRun) settingNotes(part *Report, s FraudSetting) []string {
 		notes = append(notes, fmt.Sprintf("Setting %s: l2d minus %s is %s.", s.Name, s.learnedMethod(), strings.Join(gaps, ", ")))
 	}
 	if len(distances) > 0 {
-		notes = append(notes, fmt.Sprintf("Setting %s: %s minus the known optimum (bayes) is %s: at most %.4f. The optimum knows the law, and plays the "+
-			"pair that ideal experts would make the best one of every cell.",
-			s.Name, s.learnedMethod(), strings.Join(distances, ", "), furthest))
+		notes = append(notes, fmt.Sprintf("Setting %s: %s minus the known optimum (bayes) is %s: at most %.4f. The optimum plays, with these experts, the "+
+			"pair that the law makes the best one of every cell; with ideal experts the law puts it at %s.",
+			s.Name, s.learnedMethod(), strings.Join(distances, ", "), furthest, r.idealRisks(s)))
 	}
 	return notes
+}
+
+// idealRisks are the risks of the best policy by the law of the generated world.
+func (r *fraudRun) idealRisks(s FraudSetting) string {
+	law := r.law(r.c.actions(), s)
+	var parts []string
+	for _, l := range s.Train.Lambdas {
+		parts = append(parts, fmt.Sprintf("%.4f", law.bayesRisk(l)))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // fallbackNotes say in how many splits the guard of auto exported the constant.

@@ -14,7 +14,7 @@ import (
 // the base view, played on the reported rows. Every other row gets its distance to it, learned methods the share of rows
 // on which they play the same pair. Nothing is added for real data, or where the task loss is not the law's.
 func (x *fraudSetting) addOptimum(ctx context.Context, r *Report, t *costs.Tensor, rows []int, learned []Learned) error {
-	law := x.law(t.Actions)
+	law := x.law(t.Actions, x.s)
 	if law == nil {
 		return nil
 	}
@@ -46,9 +46,9 @@ func (x *fraudSetting) addOptimum(ctx context.Context, r *Report, t *costs.Tenso
 }
 
 // law is the law of the generated world for the experts, advice and fees of the costs; nil if there is none that fits.
-func (x *fraudSetting) law(a *costs.Actions) *fraudLaw {
-	made := x.c.Data.Generate
-	if made == nil || x.s.TaskLoss.Kind != "weighted" && (x.s.TaskLoss.Kind != "zero_one" || made.FraudRate != fraudRate) {
+func (r *fraudRun) law(a *costs.Actions, s FraudSetting) *fraudLaw {
+	made := r.c.Data.Generate
+	if made == nil || s.TaskLoss.Kind != "weighted" && (s.TaskLoss.Kind != "zero_one" || made.FraudRate != fraudRate) {
 		return nil
 	}
 	known := idealFraudLaw(made.World)

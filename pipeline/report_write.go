@@ -72,7 +72,7 @@ func (r *Report) illustrate(part *Report, setting string) error {
 		r.Figures = append(r.Figures, f)
 		return err
 	}
-	err := add(excessName, len(excessSeries(part.Rows)) > 0, func() (Figure, error) { return ExcessFigure(part.Rows) })
+	err := add(excessName, len(excessSeries(part.Rows)) > 0 && len(part.sizes()) > 1, func() (Figure, error) { return ExcessFigure(part.Rows) })
 	if err != nil {
 		return err
 	}

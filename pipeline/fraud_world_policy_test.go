@@ -1,0 +1,124 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+
+	"pipe/internal/realdata"
+)
+
+// runFraudConfig runs a configuration into a folder of the test.
+func runFraudConfig(t *testing.T, text string) *Report {
+	t.Helper()
+	o := BenchOptions{Config: writeFraudConfig(t, text), Out: t.TempDir(), Runtime: oneThread(t)}
+	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestFraudReachesTheOptimum trains on a planted world and holds the policy against the pair that the law makes the best
+// one of every cell; the gap to L2D closes as lambda grows.
+func TestFraudReachesTheOptimum(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	r := runFraudConfig(t, `
+fraud:
+  data: {generate: {world: planted, rows: 54000, seed: 1, columns: 55}}
+  columns: COLUMNS
+  split: {train_rows: 50000, validation_rows: 4000}
+  knn: false
+  resamples: 50
+  experts:
+    - {name: linear, fee: 0.02, kind: logistic, epochs: 8}
+    - {name: tree, fee: 0.06, kind: boosted_trees}
+  settings: [{name: cross, cross_fit: 3, train: {recipe: paper, seeds: 1}}]
+`)
+	gap := map[float64]float64{}
+	for _, row := range r.Rows {
+		switch {
+		case row.Method == "l2d":
+			gap[*row.Lambda] += row.TrueLossMean
+		case row.Method == "ours":
+			gap[*row.Lambda] -= row.TrueLossMean
+			if *row.ExcessMean > 0.01 {
+				t.Errorf("lambda %g: %.4f above the optimum", *row.Lambda, *row.ExcessMean)
+			}
+			t.Logf("lambda %g: %.4f, %+.4f over the optimum", *row.Lambda, row.TrueLossMean, *row.ExcessMean)
+		}
+	}
+	last := 1.0
+	for _, l := range fraudLambdas() {
+		if gap[l] >= last {
+			t.Errorf("lambda %g: l2d is %.4f behind, %.4f at the lambda before", l, gap[l], last)
+		}
+		last = gap[l]
+	}
+}
+
+// TestFraudWithoutStructure: where nothing tells, auto ends on a constant.
+func TestFraudWithoutStructure(t *testing.T) {
+	r := runFraudConfig(t, `
+fraud:
+  data: {generate: {world: flat, rows: 2000, seed: 1, columns: 55}}
+  columns: COLUMNS
+  split: {train_rows: 1500, validation_rows: 500}
+  knn: false
+  resamples: 50
+  experts:
+    - {name: linear, fee: 0.02, kind: logistic, epochs: 3}
+    - {name: mlp, fee: 0.09, kind: mlp, epochs: 2}
+  settings:
+    - name: own
+      cross_fit: 2
+      task_loss: {kind: weighted}
+      train:
+        recipe: auto
+        seeds: 1
+        auto: {steps: 150, evaluations: 3, seeds: 2, grid: [{hidden: [], dropout: 0, weight_decay: 0.1, learning_rate: 0.003, tau: 1}]}
+`)
+	for _, row := range r.Rows {
+		if row.Method == "auto" && row.Pair == "" {
+			t.Errorf("lambda %g: auto is no constant", *row.Lambda)
+		}
+	}
+}
+
+// TestFraudOnGenuineRows runs one draw of the configuration of the project on genuine transactions, shortened.
+func TestFraudOnGenuineRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a quarter of a minute")
+	}
+	t.Setenv("FRAUD_DATA", realdata.Folder(t, "ieee-cis"))
+	r := runFraudConfig(t, `
+fraud:
+  data:
+    transactions: ${FRAUD_DATA}/train_transaction_55cols_12000rows.csv
+    identities: ${FRAUD_DATA}/train_identity.csv
+  columns: COLUMNS
+  split: {train_rows: 9000, validation_rows: 3000}
+  experts:
+    - {name: linear, fee: 0.02, kind: logistic}
+    - {name: tree, fee: 0.06, kind: boosted_trees}
+  settings: [{name: paper, cross_fit: 0, train: {recipe: paper, seeds: 2}}]
+`)
+	rows := map[rowKey]Row{}
+	for _, row := range r.Rows {
+		rows[row.key()] = row
+	}
+	at := func(method string, lambda float64) float64 { return rows[rowKey{"paper", method, lambda}].TrueLossMean }
+	if l := at(AlwaysLegitimate, 0); l < 0.03 || l > 0.037 {
+		t.Errorf("always legitimate costs %v; 403 of 12,000 rows are frauds", l)
+	}
+	for _, l := range []float64{0, 0.04, 0.12} {
+		if ours, fixed := at("ours", l), at("best_fixed_train", l); ours > fixed {
+			t.Errorf("lambda %g: ours %.4f, the best pair for all %.4f", l, ours, fixed)
+		}
+	}
+	text := strings.Join(r.Notes, "\n")
+	if !strings.Contains(text, "12000 rows read") || !strings.Contains(text, "1495 identity rows belong to no transaction") {
+		t.Errorf("notes:\n%s", text)
+	}
+}
