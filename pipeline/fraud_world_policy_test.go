@@ -33,7 +33,7 @@ fraud:
   resamples: 50
   experts:
     - {name: linear, fee: 0.02, kind: logistic, epochs: 8}
-    - {name: tree, fee: 0.06, kind: boosted_trees}
+    - {name: tree, fee: 0.06, kind: boosted_trees, rounds: 40}
   settings: [{name: cross, cross_fit: 3, train: {recipe: paper, seeds: 1}}]
 `)
 	gap := map[float64]float64{}
