@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"pipe/costs"
 	"pipe/models/lightgbm"
 	"pipe/onnx/ort"
 )
@@ -185,11 +186,46 @@ func decideRaw(t *testing.T, o BenchOptions) {
 			t.Errorf("row %s: raw %q, featurized %q", id, raw[id], want)
 		}
 	}
-	other := DecideOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "auto", Workers: 1, Encoder: filepath.Join(o.Out, "split1", "encoder.json")}
-	_, err := Decide(t.Context(), openRuntime(t), other, strings.NewReader(""), &bytes.Buffer{}, Quiet)
-	var option *OptionError
-	if !errors.As(err, &option) || !strings.Contains(err.Error(), "another encoder") {
-		t.Errorf("another split's encoder: %v", err)
+	t.Run("bad rows", func(t *testing.T) { decideBadRows(t, policy, split) })
+	t.Run("another encoder", func(t *testing.T) {
+		_, err := decideText(t, policy, filepath.Join(o.Out, "split1", "encoder.json"), "")
+		var option *OptionError
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), "another encoder") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+// decideText decides raw rows that arrive on standard input.
+func decideText(t *testing.T, policy, encoder, rows string) (*DecideSummary, error) {
+	t.Helper()
+	d := DecideOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "csv", Workers: 1, Encoder: encoder}
+	return Decide(t.Context(), openRuntime(t), d, strings.NewReader(rows), &bytes.Buffer{}, Quiet)
+}
+
+// decideBadRows: every fault is an error that says where; gaps, unknown categories and absent columns are none.
+func decideBadRows(t *testing.T, policy, split string) {
+	encoder := filepath.Join(split, "encoder.json")
+	for rows, want := range map[string]string{
+		"": "is empty",
+		"TransactionID,ProductCD,TransactionAmt\n":                     "has no rows",
+		"TransactionID,colour\n1,red\n":                                "has none of the",
+		"TransactionID,ProductCD,ProductCD\n1,W,W\n":                   "row 1: column ProductCD: is there twice",
+		"TransactionID,ProductCD,TransactionAmt\n1,W,10\n2,W,ten\n":    "row 3: column TransactionAmt: ",
+		"TransactionID,ProductCD,TransactionAmt\n1,W,10\n2,W\n":        "row 3: ",
+		"TransactionID,ProductCD,TransactionAmt\n1,\"W,10\n2,W,11\n":   "row ",
+		"TransactionID,ProductCD,TransactionAmt\n1,W,10\n2,W,1e400\n":  "row 3: column TransactionAmt: ",
+		"\ufeffTransactionID,ProductCD,TransactionAmt\n1,W,10\n,W,x\n": "row 3: column TransactionAmt: ",
+	} {
+		_, err := decideText(t, policy, encoder, rows)
+		var data *costs.DataError
+		if !errors.As(err, &data) || data.File != standardInput || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", rows, err, want)
+		}
+	}
+	done, err := decideText(t, policy, encoder, "TransactionAmt,ProductCD,TransactionID,more\n,never seen,1,\n12,,2,x\n")
+	if err != nil || done.Rows != 2 || len(done.Absent) == 0 {
+		t.Errorf("gaps and unknown categories: %+v, %v", done, err)
 	}
 }
 
