@@ -3,6 +3,7 @@ package lightgbm
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/ebitengine/purego"
@@ -72,6 +73,9 @@ func loadNative(path string) (*native, error) {
 	if err := sharedlib.CheckImage(path); err != nil {
 		return nil, err
 	}
+	if err := waitAsleep(); err != nil {
+		return nil, err
+	}
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, err
@@ -84,6 +88,19 @@ func loadNative(path string) (*native, error) {
 		return nil, fmt.Errorf("silence its log: %s", n.lastError())
 	}
 	return n, nil
+}
+
+// waitPolicy is read by OpenMP when it is first loaded.
+const waitPolicy = "OMP_WAIT_POLICY"
+
+// waitAsleep keeps OpenMP's threads from spinning while they wait for each
+// other, unless the user has said how they should wait: where other work holds
+// the cores, spinning doubles the time of a training.
+func waitAsleep() error {
+	if _, set := os.LookupEnv(waitPolicy); set {
+		return nil
+	}
+	return os.Setenv(waitPolicy, "PASSIVE")
 }
 
 // Path is where the library was loaded from.
