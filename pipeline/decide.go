@@ -117,7 +117,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 // openRows opens features, or raw rows where there is an encoder for them.
 func openRows(ctx context.Context, o DecideOptions, stdin io.Reader, info *models.PolicyInfo) (featureSource, []string, error) {
 	if o.Encoder == "" {
-		src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info.Dim)
+		src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info)
 		return src, nil, err
 	}
 	src, absent, err := openRaw(ctx, o, stdin, info.Actions)

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/models"
 )
 
 // The formats of rows that come and go.
@@ -37,23 +38,24 @@ func checkFormat(what, name string) error {
 // standardInput is how errors call what came from "-".
 const standardInput = "standard input"
 
-// openFeatures opens the input and checks that its rows have dim features. Format auto goes by the extension, then by
-// the first bytes. When ctx ends, reads of standard input end too.
-func openFeatures(ctx context.Context, path, format string, stdin io.Reader, dim int) (featureSource, error) {
+// openFeatures opens the input and checks that its rows are what the policy takes: as many features, and where the file
+// has actions, those of the policy. Format auto goes by the extension, then by the first bytes. When ctx ends, reads of
+// standard input end too.
+func openFeatures(ctx context.Context, path, format string, stdin io.Reader, policy *models.PolicyInfo) (featureSource, error) {
 	if path == "-" {
-		return openStream(standardInput, format, interruptible(ctx, stdin), dim)
+		return openStream(standardInput, format, interruptible(ctx, stdin), policy)
 	}
 	if format == formatAuto {
 		format = formatOf(path)
 	}
 	if format == formatParquet {
-		return openParquet(path, dim)
+		return openParquet(path, policy)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
-	return openStream(path, format, f, dim)
+	return openStream(path, format, f, policy)
 }
 
 // interruptible passes r on until ctx ends, when reads return the context's error. The read of r that is then under way
@@ -86,7 +88,7 @@ func formatOf(path string) string {
 
 // openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
 // a file.
-func openStream(name, format string, in io.ReadCloser, dim int) (featureSource, error) {
+func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo) (featureSource, error) {
 	r := bufio.NewReaderSize(in, 1<<20)
 	if head, _ := r.Peek(2); string(head) == "\x1f\x8b" {
 		z, err := gzip.NewReader(r)
@@ -105,11 +107,11 @@ func openStream(name, format string, in io.ReadCloser, dim int) (featureSource, 
 	switch format {
 	case formatParquet:
 		defer in.Close()
-		return spoolParquet(name, r, dim)
+		return spoolParquet(name, r, policy)
 	case formatJSONL:
-		src = &jsonlSource{file: name, in: in, lines: r, dim: dim}
+		src = &jsonlSource{file: name, in: in, lines: r, dim: policy.Dim}
 	default:
-		src, err = newCSVSource(name, in, r, dim)
+		src, err = newCSVSource(name, in, r, policy.Dim)
 	}
 	if err != nil {
 		in.Close()
@@ -146,7 +148,7 @@ func wrongDim(file string, row, have, want int) error {
 func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
 
 // spoolParquet copies a Parquet stream to a temporary file and opens that.
-func spoolParquet(name string, r io.Reader, dim int) (featureSource, error) {
+func spoolParquet(name string, r io.Reader, policy *models.PolicyInfo) (featureSource, error) {
 	temp, err := os.CreateTemp("", "pipe-*.parquet")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -159,7 +161,7 @@ func spoolParquet(name string, r io.Reader, dim int) (featureSource, error) {
 		os.Remove(temp.Name())
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	src, err := openParquet(temp.Name(), dim)
+	src, err := openParquet(temp.Name(), policy)
 	if err != nil {
 		os.Remove(temp.Name())
 		return nil, renamed(err, name)
@@ -202,16 +204,30 @@ type parquetSource struct {
 	seen   int
 }
 
-func openParquet(path string, dim int) (featureSource, error) {
+func openParquet(path string, policy *models.PolicyInfo) (featureSource, error) {
 	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	if r.Dim() != dim {
+	if err := checkParquet(path, r, policy); err != nil {
 		r.Close()
-		return nil, wrongDim(path, 0, r.Dim(), dim)
+		return nil, err
 	}
 	return &parquetSource{reader: r}, nil
+}
+
+// checkParquet holds the width and, where the file has them, the actions and what made the features against the policy.
+func checkParquet(path string, r *costs.Reader, policy *models.PolicyInfo) error {
+	if r.Dim() != policy.Dim {
+		return wrongDim(path, 0, r.Dim(), policy.Dim)
+	}
+	if r.Actions() == nil {
+		return nil
+	}
+	if err := policy.Matches(&costs.Tensor{Actions: r.Actions(), Dim: r.Dim()}); err != nil {
+		return badFeatures(&costs.DataError{File: path, Err: err})
+	}
+	return nil
 }
 
 func (s *parquetSource) rows() int64 { return int64(s.reader.Rows()) }

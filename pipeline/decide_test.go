@@ -248,6 +248,45 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 	}
 }
 
+// TestDecideRefusesRowsOfOtherActions: a tensor says which experts it is about; features alone say nothing.
+func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
+	rt := openRuntime(t)
+	p := randomPolicy(2, 3)
+	policy := exportPolicy(t, p)
+	for name, c := range map[string]struct {
+		change func(a *costs.Actions)
+		want   string
+	}{
+		"same":   {func(*costs.Actions) {}, ""},
+		"fees":   {func(a *costs.Actions) { a.Experts[1].Fee = 3 }, ""},
+		"expert": {func(a *costs.Actions) { a.Experts[2].Name = "d" }, `expert 2 is "c" against "d"`},
+		"source": {func(a *costs.Actions) { a.Features.Name = "table" }, ""}, // the policy does not tell its own
+		"advice": {func(a *costs.Actions) { a.Advice[1].Name = "brief" }, `advice 1 is "short" against "brief"`},
+	} {
+		a := *p.Actions
+		a.Experts, a.Advice = slices.Clone(a.Experts), slices.Clone(a.Advice)
+		c.change(&a)
+		in, _ := writeFeatures(t, &a, 10, 2)
+		for _, from := range []string{in, "-"} {
+			text, err := os.Open(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := DefaultDecideOptions()
+			o.Policy, o.In = policy, from
+			_, err = Decide(t.Context(), rt, o, text, io.Discard, Quiet)
+			text.Close()
+			var bad *costs.DataError
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s: %v", name, err)
+			case c.want != "" && (!errors.As(err, &bad) || bad.File == "" || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%s: error %v, want one of the file about %q", name, err, c.want)
+			}
+		}
+	}
+}
+
 // TestDecideNamesTheRow: an l2d policy has nothing left where advice must be bought.
 func TestDecideNamesTheRow(t *testing.T) {
 	rt := openRuntime(t)
@@ -307,7 +346,7 @@ func FuzzDecideText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, format := range []string{formatCSV, formatJSONL} {
-			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), 2)
+			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), &models.PolicyInfo{Dim: 2})
 			if err != nil {
 				continue
 			}
@@ -367,7 +406,7 @@ func TestDecideReadsGzippedRows(t *testing.T) {
 			if err := os.WriteFile(path, b.Bytes()[:b.Len()-cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			src, err := openFeatures(context.Background(), path, formatAuto, nil, 2)
+			src, err := openFeatures(context.Background(), path, formatAuto, nil, &models.PolicyInfo{Dim: 2})
 			if err != nil {
 				t.Fatal(err)
 			}
