@@ -33,7 +33,8 @@ type native struct {
 	boosterColumns  func(handle uintptr, columns *int32) int32
 	boosterPredict  func(handle uintptr, data *float32, dtype, rows, cols, isRowMajor, kind, start, rounds int32, params string, length *int64, out *float64) int32
 	boosterFree     func(handle uintptr) int32
-	discard         uintptr // a log callback that drops the message
+	discard         uintptr                  // a log callback that drops the message
+	trim            func(keep uintptr) int32 // malloc_trim of the C library; nil where it has none
 }
 
 // bind looks every function up before any is called. GetMaxThreads is not
@@ -65,6 +66,9 @@ func bind(handle uintptr) (*native, error) {
 	}
 	if _, err := purego.Dlsym(handle, "LGBM_GetMaxThreads"); err != nil {
 		return nil, fmt.Errorf("LightGBM is too old: need %s or newer", MinVersion)
+	}
+	if address, err := purego.Dlsym(purego.RTLD_DEFAULT, "malloc_trim"); err == nil && address != 0 {
+		purego.RegisterFunc(&n.trim, address)
 	}
 	return n, nil
 }

@@ -23,6 +23,7 @@ func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label,
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
 	text, err := l.train(ctx, matrix{x, rows, cols}, label, weight, p, progress)
+	l.giveBack()
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +57,16 @@ func (l *Library) train(ctx context.Context, m matrix, label, weight []float32, 
 		return "", err
 	}
 	return l.save(model)
+}
+
+// giveBack returns to the system what a training has freed; the C library would
+// keep hundreds of megabytes for the next one.
+func (l *Library) giveBack() {
+	l.worker.do(func() {
+		if l.native.trim != nil {
+			l.native.trim(0) // 1 if there was something to return, 0 if not
+		}
+	})
 }
 
 func (l *Library) free(what string, handle uintptr, f func(uintptr) int32) error {
