@@ -109,12 +109,12 @@ func newTableRows(ctx context.Context, primary, joined, columns string, p Progre
 		schema: &c.Columns, files: featurize.TabularFiles{Primary: primary, Joined: joined}, progress: p,
 		inputs: map[string]string{"columns": digestJSON(&c.Columns)},
 	}
-	for role, file := range map[string]string{"primary": primary, "joined": joined} {
-		if file == "" {
+	for _, f := range []struct{ role, path string }{{"primary", primary}, {"joined", joined}} {
+		if f.path == "" {
 			continue
 		}
 		var err error
-		if t.inputs[role], err = digestFile(ctx, file); err != nil {
+		if t.inputs[f.role], err = digestFile(ctx, f.path); err != nil {
 			return nil, fmt.Errorf("featurize: %w", err)
 		}
 	}
