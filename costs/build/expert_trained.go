@@ -134,7 +134,6 @@ func (e *trained) describe(s *Setup, kind string, learning any, extra []string) 
 	labels, err := json.Marshal(s.Labels)
 	e.about = map[string]string{
 		"pipe.kind": "expert", "pipe.expert": kind, "pipe.settings": string(b), "pipe.labels": string(labels),
-		"pipe.threshold": fmt.Sprint(e.Threshold),
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"pipe/costs"
 	"pipe/featurize"
@@ -54,12 +53,7 @@ func newTabular(ctx context.Context, s *Setup, settings map[string]any) (Source,
 func (t *tabular) entries() ([]Entry, error) {
 	ids, labels, splits := t.reader.IDs(), t.reader.Labels(), t.reader.Splits()
 	list := make([]Entry, len(ids))
-	first := make(map[string]int, len(ids))
 	for n, id := range ids {
-		if before, ok := first[id]; ok {
-			return nil, &costs.DataError{File: t.file, Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is there already, in row %d", id, before+1)}
-		}
-		first[id] = n
 		list[n] = Entry{ID: id, Label: labels[n], Split: splits[n]}
 		if (labels[n] == "") != (labels[0] == "") {
 			return nil, &costs.DataError{File: t.file, Row: n + 1, Column: "label", Msg: "some rows have a label and some have none"}

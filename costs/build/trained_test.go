@@ -203,6 +203,9 @@ func TestTrainedFilesExplainThemselves(t *testing.T) {
 	if meta["pipe.kind"] != "expert" || meta["pipe.expert"] != "logistic" || meta["pipe.labels"] != `["no","fraud"]` || meta["pipe.training_rows"] != "150" {
 		t.Errorf("metadata %v", meta)
 	}
+	if limit, there := meta["pipe.threshold"]; there {
+		t.Errorf("a file that builds with other thresholds share says %q", limit)
+	}
 	in, out := m.Inputs(), m.Outputs()
 	if len(in) != 1 || in[0].Name != "rows" || len(out) != 1 || out[0].Name != "probability" || out[0].Shape[1].Size != 1 {
 		t.Errorf("inputs %v, outputs %v", in, out)
@@ -217,7 +220,7 @@ func TestTrainedExpertsAreShared(t *testing.T) {
 	run := func(out string, change func(cfg *Config)) *told {
 		t.Helper()
 		cfg := w.cfg
-		cfg.Experts = slices.Clone(cfg.Experts)
+		cfg.Experts, cfg.Features = slices.Clone(cfg.Experts), slices.Clone(cfg.Features)
 		change(&cfg)
 		progress := &told{}
 		o.Out, o.Experts, o.Progress = filepath.Join(w.dir, out), filepath.Join(w.dir, "shared"), progress
@@ -248,6 +251,11 @@ func TestTrainedExpertsAreShared(t *testing.T) {
 		cfg.Experts[1].Settings = map[string]any{"epochs": 4, "batch": 64, "hidden": []int{8}, "threshold": 0.3}
 	}); p.has("steps of net") {
 		t.Errorf("another threshold: %q", p.what)
+	}
+	if len(w.cfg.Experts) > 2 { // the same build: its inputs are the same, too
+		if p := run("a.parquet", func(cfg *Config) { cfg.Experts[2].Settings = map[string]any{"rounds": 20, "threads": 2} }); p.has("trees of trees") {
+			t.Errorf("other threads: %q", p.what)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(w.dir, "experts")); err == nil {
 		t.Error("experts are beside the output, too")
