@@ -123,26 +123,11 @@ func (e *TabularEncoder) Groups() []string {
 	return out
 }
 
-// About returns what the schema says about each group.
-func (e *TabularEncoder) About() []string {
-	out := make([]string, len(e.fitted.Groups))
-	for i, g := range e.fitted.Groups {
-		out[i] = g.About
-	}
-	return out
-}
-
 // Labels returns the values of the label; the first one is the negative.
 func (e *TabularEncoder) Labels() []string { return append([]string(nil), e.fitted.Labels...) }
 
 // IDColumn returns the column that identifies a row in the raw files.
 func (e *TabularEncoder) IDColumn() string { return e.fitted.ID }
-
-// LabelColumn returns the column of the label in the raw files.
-func (e *TabularEncoder) LabelColumn() string { return e.fitted.Label }
-
-// TrainingRows returns the number of rows that the encoder was fitted on.
-func (e *TabularEncoder) TrainingRows() int { return e.fitted.Rows }
 
 // Levels returns the levels of a category that have a code of their own, the
 // one of code 2 first; nil for other columns. column is an index into Columns.

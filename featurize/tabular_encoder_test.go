@@ -39,8 +39,8 @@ func TestEncoderReadsBack(t *testing.T) {
 	if d := cmp.Diff(e.Names(LayoutDense), got.Names(LayoutDense)); d != "" {
 		t.Error(d)
 	}
-	if got.IDColumn() != "key" || got.LabelColumn() != "bad" || got.TrainingRows() != 5 || cmp.Diff([]string{"0", "1"}, got.Labels()) != "" {
-		t.Errorf("id %s, label %s with %q, %d rows", got.IDColumn(), got.LabelColumn(), got.Labels(), got.TrainingRows())
+	if got.IDColumn() != "key" || got.fitted.Label != "bad" || got.fitted.Rows != 5 || cmp.Diff([]string{"0", "1"}, got.Labels()) != "" {
+		t.Errorf("id %s, label %s with %q, %d rows", got.IDColumn(), got.fitted.Label, got.Labels(), got.fitted.Rows)
 	}
 	// White space is not content.
 	var compact bytes.Buffer

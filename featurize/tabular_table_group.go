@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -19,9 +20,11 @@ type tableGroup struct {
 	values []float32  // rows x columns, nil unless it is one of the recent groups
 }
 
-// keptGroups is how many decoded row groups a reader keeps: readers go through
-// a table in shards smaller than a group, a few of them side by side.
-const keptGroups = 4
+// keptGroups is how many decoded row groups a reader keeps: one for every core,
+// each of which goes through a part of the table in small batches, and two for
+// those that lie across the border of groups. With fewer, every batch would
+// decode its group again.
+var keptGroups = runtime.GOMAXPROCS(0) + 2
 
 // recentGroups are the row groups used last.
 type recentGroups struct {
