@@ -15,15 +15,15 @@ import (
 // evaluate returns the report on one setting of a split: the tables of every evaluation, the constant answer, the known
 // optimum where there is one, disclosure and experts.
 func (x *fraudSetting) evaluate(ctx context.Context, cfg build.Config, train stage) (*Report, error) {
-	policies, err := train.files()
+	left, err := train.files()
 	if err != nil {
 		return nil, err
 	}
 	inputs := map[string]string{
 		"costs": train.inputs["costs"], "runtime": x.engine(), "format": "1",
-		"options": digestJSON(x.evalOptions()), "groups": digestJSON(x.openedGroups()),
+		"options": digestJSON(x.evalOptions()), "groups": digestJSON(x.openedGroups()), "world": digestJSON(x.c.Data.Generate),
 	}
-	for _, f := range policies {
+	for _, f := range left {
 		if inputs[f], err = digestFile(ctx, filepath.Join(x.folder, f)); err != nil {
 			return nil, err
 		}
@@ -31,7 +31,7 @@ func (x *fraudSetting) evaluate(ctx context.Context, cfg build.Config, train sta
 	file := "eval-" + x.s.Name + ".json"
 	s := stage{folder: x.folder, name: "eval-" + x.s.Name, inputs: inputs}
 	err = s.run(ctx, func() ([]string, error) {
-		r, err := x.judge(ctx, cfg)
+		r, err := x.judge(ctx, cfg, keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
 		if err != nil {
 			return nil, err
 		}
@@ -54,8 +54,8 @@ func (x *fraudSetting) evalOptions() EvalOptions {
 	return o
 }
 
-// judge does the work of evaluate.
-func (x *fraudSetting) judge(ctx context.Context, cfg build.Config) (*Report, error) {
+// judge does the work of evaluate for the policies in some files, named from the folder.
+func (x *fraudSetting) judge(ctx context.Context, cfg build.Config, policies []string) (*Report, error) {
 	t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
 	if err != nil {
 		return nil, err
@@ -63,13 +63,9 @@ func (x *fraudSetting) judge(ctx context.Context, cfg build.Config) (*Report, er
 	o := x.evalOptions()
 	o.Tensor = x.tensorFile()
 	rows := t.Rows(costs.Val)
-	files, err := policyFiles([]string{filepath.Join(x.folder, x.policies())})
-	if err != nil {
-		return nil, err
-	}
 	var learned []Learned
-	for _, f := range files {
-		l, err := openLearned(ctx, x.rt, f, t, rows)
+	for _, f := range policies {
+		l, err := openLearned(ctx, x.rt, filepath.Join(x.folder, f), t, rows)
 		if err != nil {
 			return nil, err
 		}

@@ -51,6 +51,12 @@ func (r *fraudRun) law(a *costs.Actions, s FraudSetting) *fraudLaw {
 	if made == nil || s.TaskLoss.Kind != "weighted" && (s.TaskLoss.Kind != "zero_one" || made.FraudRate != fraudRate) {
 		return nil
 	}
+	for _, v := range r.c.Advice {
+		same := func(known FraudAdvice) bool { return v.Name == known.Name && v.Through == known.Through }
+		if !slices.ContainsFunc(DefaultFraud().Advice, same) {
+			return nil // the law's level of that name opens other groups
+		}
+	}
 	known := idealFraudLaw(made.World)
 	names := known.Actions.Names()
 	law := &fraudLaw{Actions: a, Share: known.Share, Loss: make([][]float64, len(known.Loss))}

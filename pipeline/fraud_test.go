@@ -94,7 +94,43 @@ func TestFraudEndToEnd(t *testing.T) {
 			t.Errorf("reports differ (%v)", err)
 		}
 	})
+	t.Run("a policy of somebody else", func(t *testing.T) { evaluateBeside(t, o, r) })
 	t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
+}
+
+// evaluateBeside leaves a policy in the folder that no step of the run has made, and evaluates again.
+func evaluateBeside(t *testing.T, o BenchOptions, want *Report) {
+	split := filepath.Join(o.Out, "split0")
+	text, err := os.ReadFile(filepath.Join(split, "policies-paper", "ours-lambda0-seed0.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stray := filepath.Join(split, "policies-paper", "ours-lambda0-seed9.onnx")
+	if err := errors.Join(os.WriteFile(stray, text, 0o666), os.Remove(filepath.Join(split, "eval-paper.json"))); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(stray)
+	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first, second bytes.Buffer
+	if err := errors.Join(want.WriteJSON(&first), r.WriteJSON(&second)); err != nil || first.String() != second.String() {
+		t.Errorf("a policy that the run did not train is in its report (%v)", err)
+	}
+}
+
+// TestLawIsThatOfItsLevels: a level of the same name that opens other groups is none of the law's.
+func TestLawIsThatOfItsLevels(t *testing.T) {
+	r := &fraudRun{c: DefaultFraud()}
+	r.c.Data.Generate = &FraudMade{World: FraudPlanted, FraudRate: fraudRate}
+	if r.law(r.c.actions(), r.c.Settings[0]) == nil {
+		t.Error("the paper's levels have no law")
+	}
+	r.c.Advice[1].Through = "identity"
+	if r.law(r.c.actions(), r.c.Settings[0]) != nil {
+		t.Error("a level that opens everything has the law of one that opens contact")
+	}
 }
 
 // checkFraudRows holds the rows of the report against what must be true of them.

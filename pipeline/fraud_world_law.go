@@ -106,7 +106,7 @@ func fraudCellOf(product, card4, card6 string, amount float64) int {
 	return cellBase
 }
 
-// fraudActions are the pairs of spec 3.3 with their fees.
+// fraudActions are the pairs of the paper with their fees.
 func fraudActions() *costs.Actions {
 	return &costs.Actions{
 		Experts: []costs.Expert{{Name: "linear", Fee: 0.02}, {Name: "tree", Fee: 0.06}, {Name: "mlp", Fee: 0.09}},
@@ -120,7 +120,7 @@ func fraudActions() *costs.Actions {
 	}
 }
 
-// fraudLambdas are the regimes of spec 3.3.
+// fraudLambdas are the regimes of the paper.
 func fraudLambdas() []float64 { return []float64{0, 0.04, 0.12, 0.20, 5} }
 
 const expertLinear = 0
