@@ -8,7 +8,8 @@ import (
 )
 
 // WriteReport leaves the report in dir in every form: report.json, report.md, report.csv, report.html and every figure
-// as PNG and SVG; the disclosure and the experts, where there are any, as CSV too. Figures that the content allows and the report does not have yet are drawn.
+// as PNG and SVG; the disclosure and the experts, where there are any, as CSV too. Figures that the content allows and
+// the report does not have yet are drawn.
 func WriteReport(dir string, r *Report) error {
 	full, err := r.illustrated()
 	if err != nil {
