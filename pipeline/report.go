@@ -49,10 +49,10 @@ type Row struct {
 	BayesMatch    *float64  `json:"bayes_match,omitempty"`
 	Regions       []Region  `json:"regions,omitempty"`
 	// Of a report over several splits of the same data: every mean is over splits, and the spread is that of the mean.
-	Splits          int         `json:"splits,omitempty"`
-	TrueLossSE      *float64    `json:"true_loss_se,omitempty"`      // standard error over splits
-	PairedL2D       *Difference `json:"paired_l2d,omitempty"`        // this method minus l2d, paired by split
-	PairedBestFixed *Difference `json:"paired_best_fixed,omitempty"` // this method minus best_fixed_train, paired by split
+	Splits           int         `json:"splits,omitempty"`
+	TrueLossSE       *float64    `json:"true_loss_se,omitempty"`            // standard error over splits
+	PairedL2D        *Difference `json:"paired_l2d,omitempty"`              // this method minus l2d, paired by split
+	PairedFixedTrain *Difference `json:"paired_best_fixed_train,omitempty"` // this method minus best_fixed_train, paired by split
 }
 
 // Difference is the mean of paired differences over splits and the standard error of that mean.

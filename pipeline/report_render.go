@@ -146,8 +146,8 @@ func (r *Report) WriteCSV(w io.Writer) error {
 	_ = c.Write([]string{
 		"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
 		"excess_std", "diff_best_fixed", "diff_best_fixed_low", "diff_best_fixed_high", "diff_l2d", "diff_l2d_low", "diff_l2d_high",
-		"advice_rate", "bayes_match", "setting", "splits", "true_loss_se", "paired_l2d", "paired_l2d_se", "paired_best_fixed",
-		"paired_best_fixed_se",
+		"advice_rate", "bayes_match", "setting", "splits", "true_loss_se", "paired_l2d", "paired_l2d_se", "paired_best_fixed_train",
+		"paired_best_fixed_train_se",
 	})
 	for _, row := range r.Rows {
 		record := []string{
@@ -158,7 +158,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		record = append(record, intervalFields(row.DiffL2D)...)
 		record = append(record, exact(row.AdviceRate), exact(row.BayesMatch), row.Setting, positive(row.Splits), exact(row.TrueLossSE))
 		record = append(record, differenceFields(row.PairedL2D)...)
-		_ = c.Write(append(record, differenceFields(row.PairedBestFixed)...))
+		_ = c.Write(append(record, differenceFields(row.PairedFixedTrain)...))
 	}
 	c.Flush() // csv.Writer keeps the first error of every Write above
 	return c.Error()

@@ -68,7 +68,7 @@ func averageRows(splits []*Report) []Row {
 		}
 		row := averageRow(rows)
 		row.PairedL2D = pairedDifference(rows, of(rowKey{first.Setting, "l2d", first.key().lambda}))
-		row.PairedBestFixed = pairedDifference(rows, of(rowKey{first.Setting, "best_fixed_train", first.key().lambda}))
+		row.PairedFixedTrain = pairedDifference(rows, of(rowKey{first.Setting, "best_fixed_train", first.key().lambda}))
 		out = append(out, row)
 	}
 	return out

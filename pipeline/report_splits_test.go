@@ -46,8 +46,8 @@ func TestAverageReports(t *testing.T) {
 	near("standard error", *ours.TrueLossSE, 0.02/math.Sqrt(3)) // deviations -0.02, 0, 0.02
 	near("difference to l2d", ours.PairedL2D.Mean, 0.27-0.31)
 	near("its standard error", ours.PairedL2D.SE, 0.01/math.Sqrt(3))
-	near("difference to the constant", ours.PairedBestFixed.Mean, 0.27-0.35)
-	if l2d.PairedL2D != nil || fixed.PairedBestFixed != nil || fixed.Pair != "a/none" || ours.Splits != 3 {
+	near("difference to the constant", ours.PairedFixedTrain.Mean, 0.27-0.35)
+	if l2d.PairedL2D != nil || fixed.PairedFixedTrain != nil || fixed.Pair != "a/none" || ours.Splits != 3 {
 		t.Errorf("rows %+v", r.Rows)
 	}
 	near("share", r.Distribution[0].Share[0], 1)

@@ -28,7 +28,7 @@ var methodColumns = []column{
 	{"excess", func(r Row) string { return plusMinus(r.ExcessMean, r.ExcessStd) }},
 	{"vs best fixed (95%)", func(r Row) string { return interval(r.DiffBestFixed) }},
 	{"vs L2D (95%)", func(r Row) string { return interval(r.DiffL2D) }},
-	{"vs best_fixed_train (SE)", func(r Row) string { return difference(r.PairedBestFixed) }},
+	{"vs best_fixed_train (SE)", func(r Row) string { return difference(r.PairedFixedTrain) }},
 	{"vs l2d (SE)", func(r Row) string { return difference(r.PairedL2D) }},
 	{"advice %", func(r Row) string { return percent(r.AdviceRate) }},
 	{"Bayes match %", func(r Row) string { return percent(r.BayesMatch) }},
