@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -253,6 +254,29 @@ func TestNoGrowth(t *testing.T) {
 	// A data set that is not freed costs some 80 kB, which makes 16 MB.
 	if grown := resident(t) - before; grown > 4<<20 {
 		t.Errorf("grew by %d bytes", grown)
+	}
+}
+
+// TestMemoryGoesBack: what a training took is not kept by the C library, where
+// that can be asked for it.
+func TestMemoryGoesBack(t *testing.T) {
+	l := testLibrary(t)
+	if runtime.GOOS != "linux" || l.native.trim == nil {
+		t.Skip("reads /proc, and needs malloc_trim")
+	}
+	s := made(40_000, 150, 4)
+	p := testParams()
+	p.Rounds, p.Leaves, p.Bins, p.Threads = 5, 31, 255, 2
+	debug.FreeOSMemory()
+	before := resident(t)
+	b, err := l.Train(t.Context(), s.x, s.rows, s.cols, s.label, nil, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	debug.FreeOSMemory()
+	if grown := resident(t) - before; grown > 10<<20 {
+		t.Errorf("%d bytes are left after a training", grown)
 	}
 }
 
