@@ -116,8 +116,9 @@ func (e *trained) describe(s *Setup, kind string, learning any, extra []string) 
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "format %d\nkind %s\nsettings %s\nseed %d\nlabels %q\n", trainingFormat, kind, b, e.Seed, s.Labels)
+	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.cfg.Instances.Kind, s.cfg.Split.Kind)
 	for _, k := range e.levels {
-		fmt.Fprintf(&text, "level %d %q\n", k, s.Advice[k])
+		fmt.Fprintf(&text, "level %d %q %s\n", k, s.Advice[k], s.cfg.Advice[k].Kind)
 	}
 	parts := []string{"instances", "split"}
 	for _, name := range s.Advice {
