@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/atomicfile"
 )
 
 // Layout of the files we write. A row group is the unit that is decoded side
@@ -36,7 +37,7 @@ type WriterOptions struct {
 // when Close succeeds, and not before. The bytes depend on the content only,
 // not on how it was cut into batches.
 type Writer struct {
-	file    *renameio.PendingFile
+	file    *atomicfile.File
 	path    string
 	parquet *parquet.GenericWriter[any]
 	actions *Actions
@@ -75,7 +76,7 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		return nil, errors.New("it exists and is not a regular file") // a device, which the rename would replace
 	}
 	// In the same folder, so that the rename at the end cannot cross file systems.
-	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
+	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/google/renameio/v2"
 	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/atomicfile"
 )
 
 // tableGroupRows is the size of a row group: what a reader has to decode for
@@ -43,7 +44,7 @@ func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, s
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it exists and is not a regular file") // a device, which the rename would replace
 	}
-	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
+	file, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}

@@ -5,12 +5,11 @@ import (
 	"io"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 
-	"github.com/google/renameio/v2"
 	"google.golang.org/protobuf/proto"
 
+	"pipe/internal/atomicfile"
 	"pipe/onnx/onnxpb"
 )
 
@@ -123,7 +122,7 @@ func (m *Model) WriteFile(path string) error {
 // writeAtomic fills a temporary file in the folder of path, which gets its name
 // when everything is on disk.
 func writeAtomic(path string, fill func(io.Writer) error) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}

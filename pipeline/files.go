@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
+	"pipe/internal/atomicfile"
 )
 
 // WriteFile creates path from what write produces, all or nothing: the bytes go to a temporary file in the same
@@ -28,7 +28,7 @@ func WriteFile(path string, write func(io.Writer) error) error {
 // pendingFile is an output that does not exist under its own name until Commit.
 type pendingFile struct {
 	*bufio.Writer
-	file *renameio.PendingFile
+	file *atomicfile.File
 	path string
 }
 
@@ -41,7 +41,7 @@ func createFile(path string) (*pendingFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", path, err)
 	}
-	file, err := renameio.NewPendingFile(target, renameio.WithTempDir(filepath.Dir(target)), renameio.WithStaticPermissions(0o644))
+	file, err := atomicfile.Create(target)
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", path, err)
 	}

@@ -1,0 +1,113 @@
+package atomicfile
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+)
+
+func names(t *testing.T, folder string) (out []string) {
+	t.Helper()
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		out = append(out, f.Name())
+	}
+	return out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A killed process leaves a temporary file; the next writer of the same file removes it, and nothing else.
+func TestLeftoversGo(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{".a.json123", ".a.json4", ".b.json5", ".a.jsonx6", ".a.json", "a.json7"} {
+		write(t, filepath.Join(folder, name), "left")
+	}
+	if err := os.Mkdir(filepath.Join(folder, ".a.json99"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(filepath.Join(folder, "a.json"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".a.json", ".a.json99", ".a.jsonx6", ".b.json5", "a.json", "a.json7"}
+	if got := names(t, folder); !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+}
+
+// What another writer is at work on stays, and gets its name.
+func TestOthersStay(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a.json")
+	slow, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(path, []byte("quick")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := slow.WriteString("slow"); err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.CloseAtomicallyReplace(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "slow" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if got := names(t, folder); len(got) != 1 {
+		t.Errorf("there are %v", got)
+	}
+}
+
+func TestCleanup(t *testing.T) {
+	folder := t.TempDir()
+	f, err := Create(filepath.Join(folder, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := f.Cleanup(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := names(t, folder); len(got) != 0 {
+		t.Errorf("there are %v", got)
+	}
+}
+
+// Writers of one file side by side all succeed, and the file is whole.
+func TestSideBySide(t *testing.T) {
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a")
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			for range 25 {
+				if err := WriteFile(path, bytes.Repeat([]byte{byte('a' + i)}, 4096)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) != 4096 || bytes.Count(text, text[:1]) != 4096 {
+		t.Errorf("the file is a mixture: %v", fmt.Sprint(len(text), err))
+	}
+	if got := names(t, folder); len(got) != 1 {
+		t.Errorf("there are %v", got)
+	}
+}
