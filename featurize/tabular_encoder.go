@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 
-	"github.com/google/renameio/v2"
+	"pipe/internal/atomicfile"
 )
 
 // Codes of a category in the values layout. Levels with a code of their own
@@ -129,6 +128,9 @@ func (e *TabularEncoder) Labels() []string { return append([]string(nil), e.fitt
 // IDColumn returns the column that identifies a row in the raw files.
 func (e *TabularEncoder) IDColumn() string { return e.fitted.ID }
 
+// Rows returns the number of training rows that it was fitted on.
+func (e *TabularEncoder) Rows() int { return e.fitted.Rows }
+
 // Levels returns the levels of a category that have a code of their own, the
 // one of code 2 first; nil for other columns. column is an index into Columns.
 func (e *TabularEncoder) Levels(column int) []string {
@@ -145,7 +147,7 @@ func (e *TabularEncoder) JSON() []byte { return append([]byte(nil), e.text...) }
 // WriteFile writes the JSON form. The file appears when it is complete and on
 // disk.
 func (e *TabularEncoder) WriteFile(path string) error {
-	if err := renameio.WriteFile(path, e.text, 0o644, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644)); err != nil {
+	if err := atomicfile.WriteFile(path, e.text); err != nil {
 		return fmt.Errorf("write encoder %q: %w", path, err)
 	}
 	return nil

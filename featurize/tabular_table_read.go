@@ -31,6 +31,9 @@ type TableReader struct {
 
 var errTruncated = errors.New("is no Parquet file, or a truncated one")
 
+// ErrNoTable is in the errors of OpenTable about a file that says itself that it is something else.
+var ErrNoTable = errors.New("it is no table of values")
+
 // OpenTable opens a file of WriteTable, or one that another program has made
 // of such a file: then columns may be of doubles or have nulls, which are gaps.
 // Content that is no such table gives a *DataError.
@@ -77,7 +80,7 @@ func (t *TableReader) open() error {
 	}
 	text, ok := pf.Lookup(EncoderKey)
 	if !ok {
-		return &DataError{Msg: fmt.Sprintf("metadata have no %q: it is no table of values", EncoderKey)}
+		return &DataError{Msg: fmt.Sprintf("metadata have no %q", EncoderKey), Err: ErrNoTable}
 	}
 	if t.encoder, err = ParseTabularEncoder([]byte(text)); err != nil {
 		return &DataError{Msg: "metadata " + EncoderKey, Err: err}

@@ -45,12 +45,13 @@ type explainer struct {
 
 // explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
 var explainers = []explainer{
-	{"cost tensor", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR1")) }, explainTensor},
+	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR1")) }, explainParquet},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
-	{"policy", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainPolicy},
+	{"encoder", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainEncoder},
+	{"policy, trained expert", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
-// Inspect explains a cost tensor, a policy or a checkpoint. A file of no known kind is a *costs.DataError that lists
+// Inspect explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert or a checkpoint. A file of no known kind is a *costs.DataError that lists
 // the kinds.
 func Inspect(path string, o InspectOptions) (Explanation, error) {
 	if err := o.Validate(); err != nil {

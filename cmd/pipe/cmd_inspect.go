@@ -10,17 +10,18 @@ import (
 
 const inspectText = `Inspect explains files: a cost tensor (actions, fees, splits, mean cost of every pair, best fixed pair, oracle and the
 head-room between them in every regime asked for), a policy (all that its metadata say, and in plain words what it
-does) and a training checkpoint.`
+does), a trained expert, a table of pipe featurize, its encoder and a training checkpoint.`
 
 const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
   pipe inspect policy.onnx
+  pipe inspect table.parquet encoder.json experts/tree.onnx
   pipe inspect policy.onnx costs.parquet --json`
 
 func inspectCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultInspectOptions()
 	c := &cobra.Command{
 		Use:     "inspect FILE...",
-		Short:   "Explain cost tensors, policies and checkpoints",
+		Short:   "Explain cost tensors, tables, encoders, experts, policies and checkpoints",
 		Long:    inspectText,
 		Example: inspectExamples,
 		Args:    someArgs("at least one file"),

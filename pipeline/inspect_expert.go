@@ -1,0 +1,74 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"pipe/costs"
+	"pipe/onnx"
+)
+
+// ExpertExplanation tells what the file of a trained expert says about itself.
+type ExpertExplanation struct {
+	Format       int             `json:"format"`
+	Kind         string          `json:"kind"`
+	File         string          `json:"file"`
+	Expert       string          `json:"expert"` // its kind, as in the configuration of pipe costs
+	Labels       []string        `json:"labels"` // the negative one first
+	Settings     json.RawMessage `json:"settings"`
+	TrainingRows string          `json:"training_rows"`
+	Fold         string          `json:"fold,omitempty"` // that it has not seen; none: it learned from all training rows
+	Training     string          `json:"training"`       // digest of all that it depends on
+	Inputs       []string        `json:"inputs"`         // names and shapes
+	Outputs      []string        `json:"outputs"`
+}
+
+// explainModel explains an ONNX file: a trained expert, or else a policy.
+func explainModel(path string, o InspectOptions) (Explanation, error) {
+	m, err := onnx.ReadFile(path)
+	if err != nil || m.Metadata()["pipe.kind"] != "expert" {
+		return explainPolicy(path, o)
+	}
+	about := m.Metadata()
+	e := &ExpertExplanation{
+		Format: 1, Kind: "expert", File: path, Expert: about["pipe.expert"], Settings: asJSON(about["pipe.settings"]),
+		TrainingRows: about["pipe.training_rows"], Fold: about["pipe.fold"], Training: about["pipe.training"],
+	}
+	if err := json.Unmarshal([]byte(about["pipe.labels"]), &e.Labels); err != nil {
+		return nil, &costs.DataError{File: path, Msg: "metadata pipe.labels", Err: err}
+	}
+	for _, in := range m.Inputs() {
+		e.Inputs = append(e.Inputs, inWords(in))
+	}
+	for _, out := range m.Outputs() {
+		e.Outputs = append(e.Outputs, inWords(out))
+	}
+	return e, nil
+}
+
+func inWords(v onnx.IO) string { return fmt.Sprintf("%s %v %v", v.Name, v.DType, v.Shape) }
+
+// WriteText writes the explanation for a terminal.
+func (e *ExpertExplanation) WriteText(w io.Writer) error {
+	b := titled(e.File, "trained expert")
+	learned := "all " + e.TrainingRows + " training rows"
+	if e.Fold != "" {
+		learned = fmt.Sprintf("%s training rows: all but fold %s", e.TrainingRows, e.Fold)
+	}
+	field(b, "kind", "%s", e.Expert)
+	field(b, "learned from", "%s", learned)
+	field(b, "labels", "%s", strings.Join(e.Labels, ", "))
+	field(b, "input", "%s", strings.Join(e.Inputs, ", "))
+	field(b, "output", "%s", strings.Join(e.Outputs, ", "))
+	field(b, "digest", "%s", e.Training)
+	flat := map[string]string{}
+	var settings any
+	if err := json.Unmarshal(e.Settings, &settings); err == nil {
+		flatten(flat, "settings", settings)
+	}
+	writePairs(b, "metadata", flat)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
