@@ -40,7 +40,7 @@ func openCSV(path string) (*csvFile, error) {
 
 // wrong is an error about a place in the file.
 func (f *csvFile) wrong(line int, column, format string, args ...any) error {
-	return &DataError{File: f.path, Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}
+	return &DataError{File: f.path, Line: line, Column: shortText(column, 60), Msg: shortText(fmt.Sprintf(format, args...), 1000)}
 }
 
 func (f *csvFile) readHeader() error {
@@ -54,6 +54,9 @@ func (f *csvFile) readHeader() error {
 	f.size = info.Size()
 	start, err := f.skipMark()
 	if err != nil {
+		return err
+	}
+	if err := f.checkText(); err != nil {
 		return err
 	}
 	r := csv.NewReader(io.NewSectionReader(f.file, start, f.size-start))
@@ -95,7 +98,7 @@ func (f *csvFile) checkHeader(names []string) error {
 		case name == "":
 			return f.wrong(1, "", "column %d of the header has no name", i+1)
 		case !utf8.ValidString(name):
-			return f.wrong(1, "", "column %d of the header, %q, is not UTF-8", i+1, badText(name))
+			return f.wrong(1, "", "column %d of the header, %q, is not UTF-8", i+1, shortText(badText(name), 60))
 		case twice:
 			return f.wrong(1, name, "is in the header twice, as columns %d and %d", first+1, i+1)
 		}
@@ -150,6 +153,36 @@ func (f *csvFile) columnAt(line, at int) string {
 		return ""
 	}
 	return f.header[len(fields)-1]
+}
+
+// checkText refuses what is no text at all but is often given for it.
+func (f *csvFile) checkText() error {
+	head := make([]byte, 4)
+	n, err := f.file.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	head = head[:n]
+	for _, k := range []struct{ mark, what string }{
+		{"\x1f\x8b", "is compressed by gzip; unpack it first"},
+		{"PK\x03\x04", "is a ZIP archive; unpack it first"},
+		{"PAR1", "is a Parquet file; CSV is needed"},
+		{"\xff\xfe", "is UTF-16; UTF-8 is needed"},
+		{"\xfe\xff", "is UTF-16; UTF-8 is needed"},
+	} {
+		if bytes.HasPrefix(head, []byte(k.mark)) {
+			return f.wrong(0, "", "%s", k.what)
+		}
+	}
+	return nil
+}
+
+// shortText keeps the beginning of what is too long for a message.
+func shortText(s string, longest int) string {
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest]) + "..."
+	}
+	return s
 }
 
 func badText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }

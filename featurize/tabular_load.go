@@ -206,8 +206,13 @@ func (f *Frame) empty() (names []string) {
 // some joins names for an error, the first few of them.
 func some(names []string) string {
 	const most = 8
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	var short []string
+	for _, name := range names[:min(most, len(names))] {
+		short = append(short, shortText(name, 60))
 	}
-	return strings.Join(names, ", ")
+	list := strings.Join(short, ", ")
+	if len(names) > most {
+		list += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return list
 }

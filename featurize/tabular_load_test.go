@@ -3,6 +3,7 @@ package featurize
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -154,7 +155,11 @@ func TestLoadNamesThePlace(t *testing.T) {
 		"same id":             {row(5, "b,1,604800,40,,7,z,2.5"), smallJoined, 5, "key", `"b" is on line 3 already`},
 		"joined, same id":     {smallPrimary, smallJoined + "d,1,T\n", 5, "key", `"d" is on line 2 already`},
 		"not UTF-8":           {row(2, "a,0,0,10,1,7,\xff,"), smallJoined, 2, "kind", `"\xff" is not UTF-8`},
-		"binary":              {"\x1f\x8b\x08\xff\n", smallJoined, 1, "", "is not UTF-8"},
+		"binary":              {"\x1f\x8c\x08\xff\n", smallJoined, 1, "", "is not UTF-8"},
+		"gzip":                {"\x1f\x8b\x08\xff\n", smallJoined, 0, "", "is compressed by gzip"},
+		"joined, zip":         {smallPrimary, "PK\x03\x04\n", 0, "", "is a ZIP archive"},
+		"Parquet":             {"PAR1\x15\x04", smallJoined, 0, "", "is a Parquet file"},
+		"UTF-16":              {"\xff\xfek\x00e\x00", smallJoined, 0, "", "is UTF-16"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := load(t, smallSchema(), c.primary, c.joined)
@@ -163,6 +168,21 @@ func TestLoadNamesThePlace(t *testing.T) {
 				t.Errorf("error is %v", err)
 			}
 		})
+	}
+}
+
+// A message stays readable whatever a file holds.
+func TestLoadShortMessages(t *testing.T) {
+	long := strings.Repeat("a", 1<<20)
+	for name, primary := range map[string]string{
+		"header": long + "\n1\n",
+		"cell":   strings.Replace(smallPrimary, "20.5", long, 1),
+		"column": strings.Replace(smallPrimary, "key", long+","+long+",key", 1),
+	} {
+		_, _, err := load(t, smallSchema(), primary, smallJoined)
+		if err == nil || len(err.Error()) > 2000 {
+			t.Errorf("%s: the message has %d bytes", name, len(fmt.Sprint(err)))
+		}
 	}
 }
 
