@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pipe/costs"
 )
 
 // stage is a step of a benchmark that leaves files and can be skipped when they are there. Its record, NAME.stage.json
@@ -94,8 +96,12 @@ func (s stage) files() ([]string, error) {
 	return slices.Sorted(maps.Keys(r.Files)), nil
 }
 
-// digestFile is the SHA-256 of a file; a long one is left between blocks when ctx ends.
+// digestFile is the SHA-256 of a file; a long one is left between blocks when ctx ends. Folders, pipes and devices, which
+// cannot be read twice, are a *costs.DataError.
 func digestFile(ctx context.Context, path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return "", &costs.DataError{File: path, Msg: "is no regular file"}
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

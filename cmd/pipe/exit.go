@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 
@@ -74,6 +75,7 @@ var codes = []struct {
 	{exitBadData, is[*pipeline.ConfigError]},
 	{exitBadData, is[*build.PartError]},
 	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
+	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
 }
 
 func is[E error](err error) bool {
@@ -129,8 +131,20 @@ func hintFor(err error) string {
 		return h.Hint()
 	case errors.Is(err, syscall.ENOSPC):
 		return "the disk is full: free some space and run the same command again"
+	case errors.Is(err, fs.ErrPermission) && isFileThere(err):
+		return "the file is there, but this user may not read it"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "choose a folder that you can write to, with --out"
 	}
 	return ""
+}
+
+// isFileThere tells whether err is about opening a file that exists. Outputs are made under another name, so it was to be read.
+func isFileThere(err error) bool {
+	var at *fs.PathError
+	if !errors.As(err, &at) || at.Op != "open" {
+		return false
+	}
+	info, err := os.Stat(at.Path)
+	return err == nil && info.Mode().IsRegular()
 }
