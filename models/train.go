@@ -51,8 +51,12 @@ type NonFiniteError struct {
 }
 
 func (e *NonFiniteError) Error() string {
+	name := e.Spec.Name
+	if name == "" {
+		name = "a network"
+	}
 	return fmt.Sprintf("surrogate loss is %g at step %d (epoch %d) of %s (seed %d, lambda %g)",
-		e.Loss, e.Step, e.Epoch, e.Spec.Name, e.Spec.Seed, e.Spec.Lambda)
+		e.Loss, e.Step, e.Epoch, name, e.Spec.Seed, e.Spec.Lambda)
 }
 
 // Hint suggests what usually helps.

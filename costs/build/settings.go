@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +27,11 @@ func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(
 func decodeSettings(settings map[string]any, dst any) error {
 	b, err := json.Marshal(settings)
 	if err != nil {
+		for _, name := range slices.Sorted(maps.Keys(settings)) {
+			if v, ok := settings[name].(float64); ok && (math.IsNaN(v) || math.IsInf(v, 0)) {
+				return fmt.Errorf("%s is %v; a finite number is needed", name, v)
+			}
+		}
 		return settingsError(err)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
