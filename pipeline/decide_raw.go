@@ -174,6 +174,9 @@ func (s *rawSource) bad(line int, column, msg string) error {
 // syntax turns a syntax error of the CSV reader into ours; an error of the medium stays what it is.
 func (s *rawSource) syntax(err error) error {
 	var syntax *csv.ParseError
+	if errors.Is(err, csv.ErrFieldCount) && errors.As(err, &syntax) {
+		return s.bad(syntax.StartLine, "", fmt.Sprintf("row has %d fields, the header %d", len(s.record), s.csv.FieldsPerRecord))
+	}
 	if errors.As(err, &syntax) {
 		return s.bad(syntax.Line, "", syntax.Err.Error())
 	}
