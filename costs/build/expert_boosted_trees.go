@@ -21,12 +21,6 @@ func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Ex
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	// Threads change no tree: a build goes on where there are more cores or less.
-	lasting := cfg
-	lasting.Threads = 0
-	if err := s.inputs.settings(s.part, lasting); err != nil {
-		return nil, err
-	}
 	library, err := lightgbm.Open("")
 	if err != nil {
 		return nil, err
@@ -42,7 +36,7 @@ func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Ex
 		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed}, coder: rows,
 		teacher: &treeTeacher{library, cfg.Params},
 	}
-	return newTrained(s, e, "boosted_trees", lasting.Params, "library "+s.inputs["library of "+s.part])
+	return newTrained(s, e, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
 }
 
 // treeTeacher trains boosted trees with LightGBM.

@@ -8,8 +8,8 @@ import (
 )
 
 // Train fits a binary classifier by gradient boosting: log-loss, trees grown
-// leaf by leaf on histograms. The same input and parameters
-// give the same text, and any number of threads the same trees.
+// leaf by leaf on histograms. The same input and parameters, threads included,
+// give the same model.
 //
 //	x:        rows x cols, row-major; NaN is missing
 //	label:    rows, 0 or 1, both present
