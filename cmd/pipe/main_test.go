@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -223,11 +225,30 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), errors.Join(errors.New("x"), &pipeline.ConfigError{Problems: []string{"y"}}), exitBadData},
 		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
 		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},
+		{t.Context(), &fs.PathError{Op: "read", Path: "x", Err: syscall.EISDIR}, exitBadData},
 		{cancelled, fmt.Errorf("a: %w", context.Canceled), exitInterrupted},
 		{t.Context(), context.Canceled, exitFailure}, // nobody interrupted the program
 	} {
 		if got := exitCode(c.ctx, c.err); got != c.want {
 			t.Errorf("exit code of %v is %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+// What may not be read is an input; what may not be written is a folder to be chosen otherwise.
+func TestPermissionHints(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ op, path, want string }{
+		{"open", there, "this user may not read it"},
+		{"open", there + ".new", "--out"},
+		{"mkdir", there, "--out"},
+	} {
+		err := fmt.Errorf("a: %w", &fs.PathError{Op: c.op, Path: c.path, Err: fs.ErrPermission})
+		if got := hintFor(err); !strings.Contains(got, c.want) {
+			t.Errorf("%v: hint is %q", err, got)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func (w *work) read() (*manifest, error) {
 	}
 	m := &manifest{}
 	if err := json.Unmarshal(b, m); err != nil || m.Format != manifestFormat {
-		return nil, fmt.Errorf("resume %q: %s is damaged or of another version (format %d, this program writes %d)",
+		return nil, fmt.Errorf("resume %q: %s is damaged or of another version (format %d, this program writes %d); start over with --restart",
 			w.folder, manifestName, m.Format, manifestFormat)
 	}
 	return m, nil
