@@ -56,9 +56,9 @@ func (h linearHead) collapse(p [][]float32) Affine {
 	return Affine{Out: h.outputs, In: h.width, W: p[0], B: p[1]}
 }
 
-// lowRankHead scores (j,k) as rho_j + <a_j, z> + delta_k + <m_j, g_k * z>
-// (spec section 2), which is the affine map with weight a_j + m_j*g_k and bias
-// rho_j + delta_k.
+// lowRankHead is the paper's scorer: rho_j + <a_j, z> + delta_k +
+// <m_j, g_k * z> for (j,k), which is the affine map with weight a_j + m_j*g_k
+// and bias rho_j + delta_k.
 type lowRankHead struct{ headShape }
 
 func (h lowRankHead) params() []param {

@@ -25,7 +25,7 @@ type Settings struct {
 	Group     int     `json:"group" yaml:"group"`           // most models in one session; 0: chosen from the shapes
 }
 
-// DefaultSettings is the paper's synthetic recipe (spec 3.1), on all cores.
+// DefaultSettings is the paper's synthetic recipe, on all cores.
 func DefaultSettings() Settings {
 	return Settings{
 		Hidden: []int{32, 32}, Head: "low_rank", Surrogate: "comp_sum",

@@ -19,9 +19,10 @@ const (
 	slopeZero = 1e-7
 )
 
-// compSum is the augmented surrogate: sum_i w_i Phi_tau(s, i) with
-// w_i = max_i' c_i' - c_i over the allowed actions (spec section 2). With only
-// the pairs (j, 0) allowed it is the L2D surrogate.
+// compSum is the augmented surrogate of the paper "Consistent
+// Learning-to-Defer with Expert-Conditional Advice": sum_i w_i Phi_tau(s, i)
+// with w_i = max_i' c_i' - c_i over the allowed actions. With only the pairs
+// (j, 0) allowed it is the L2D surrogate.
 type compSum struct{}
 
 func (compSum) Outputs(experts, advice int) (int, error) { return experts * advice, nil }

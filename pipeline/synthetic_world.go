@@ -7,7 +7,7 @@ import (
 	"pipe/costs"
 )
 
-// The synthetic benchmark (spec 3.1, appendix of the paper): x is uniform on
+// The synthetic benchmark (appendix of the paper): x is uniform on
 // [-1,1]^2 and the sign of its first coordinate picks the table of mean task
 // losses, here without the advice fee 0.08. Order: (0,none) (0,advice) (1,none)
 // (1,advice). The realised loss of every pair is an independent Bernoulli draw
