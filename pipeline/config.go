@@ -200,8 +200,11 @@ func typeInWords(kind string) string {
 	return "a section with keys"
 }
 
-// flattenErrors returns one line per error of an errors.Join tree.
+// flattenErrors returns one line per error of an errors.Join tree; none for nil.
 func flattenErrors(err error) []string {
+	if err == nil {
+		return nil
+	}
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		var lines []string
 		for _, e := range many.Unwrap() {

@@ -131,19 +131,27 @@ func (c *FraudConfig) Validate() error {
 	for i, a := range c.Advice {
 		list.check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
 	}
-	for i, e := range c.Experts {
-		list.check(e.Kind != "", "experts[%d]: %q has no kind", i, e.Name)
-	}
 	list.check(len(c.Settings) > 0, "settings: none are listed")
 	for i, s := range c.Settings {
 		list.add(under(fmt.Sprintf("settings[%d]", i), s.validate()))
 		given := slices.ContainsFunc(c.Settings[:i], func(o FraudSetting) bool { return o.Name == s.Name })
 		list.check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
-	list.check(c.Shard > 0, "shard: %d, at least 1 is needed", c.Shard)
 	list.check(c.Resample >= 2, "resamples: %d, at least 2 are needed", c.Resample)
-	list.add(c.actions().Validate())
+	c.checkCosts(&list)
 	return list.err()
+}
+
+// checkCosts adds what is wrong with the costs of any setting; what is wrong with all of them is said once.
+func (c *FraudConfig) checkCosts(list *problems) {
+	said := map[string]bool{}
+	for _, s := range c.Settings {
+		b := c.costs(s)
+		for _, line := range flattenErrors(b.Validate()) {
+			list.check(said[line], "%s", line)
+			said[line] = true
+		}
+	}
 }
 
 func (c *FraudConfig) checkData(list *problems) {
@@ -165,10 +173,21 @@ func (s FraudSetting) validate() error {
 		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
 	})
 	list.check(clean, "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
-	list.check(s.CrossFit == 0 || s.CrossFit >= 2, "cross_fit: %d folds, 0 or at least 2 are needed", s.CrossFit)
-	list.check(s.TaskLoss.Kind != "", "task_loss: no kind")
 	list.add(under("train", s.Train.Validate()))
 	return list.err()
+}
+
+// costs is how the costs of a setting are built, whatever the table.
+func (c *FraudConfig) costs(s FraudSetting) build.Config {
+	b := build.DefaultConfig()
+	b.Instances, b.Split, b.TaskLoss = build.Part{Kind: "tabular"}, build.Part{Kind: "column"}, s.TaskLoss
+	for _, a := range c.Advice {
+		b.Advice = append(b.Advice, build.AdviceConfig{Name: a.Name, Fee: a.Fee, Kind: "groups", Settings: map[string]any{"through": a.Through}})
+	}
+	b.Experts, b.CrossFit = c.Experts, s.CrossFit
+	b.Features = []build.Part{{Kind: "groups"}}
+	b.Shard, b.Batch = c.Shard, min(c.Shard, fraudBatch)
+	return b
 }
 
 // actions is the action set as far as the configuration tells it.

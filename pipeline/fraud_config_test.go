@@ -22,10 +22,11 @@ func TestFraudConfigProblems(t *testing.T) {
 		"draws":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, split: {draws: 0}}", "split.draws: 0"},
 		"setting":         {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a/b}]}", `settings[0].name: "a/b"`},
 		"twice":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a}, {name: a}]}", `settings[1]: name "a" is given twice`},
-		"fold":            {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, cross_fit: 1}]}", "cross_fit: 1 folds"},
+		"fold":            {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, cross_fit: 1}]}", "cross_fit is 1"},
+		"task loss":       {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, task_loss: {kind: zero}}]}", `task_loss: unknown kind "zero"`},
 		"recipe":          {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, train: {recipe: x}}]}", `settings[0].train.recipe: "x"`},
 		"key of train":    {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, train: {rate: 1}}]}", `unknown key "rate"`},
-		"expert kind":     {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, experts: [{name: a}]}", "has no kind"},
+		"expert kind":     {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, experts: [{name: a}]}", `expert "a": unknown kind ""`},
 		"advice":          {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, advice: [{name: none}]}", "opens no groups"},
 		"fee of no group": {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, advice: [{name: none, fee: 1, through: base}]}", "fee"},
 	} {

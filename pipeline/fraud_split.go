@@ -74,17 +74,10 @@ func (x *fraudSetting) run(ctx context.Context) (*Report, error) {
 
 // costsConfig is what pipe costs would be given.
 func (x *fraudSetting) costsConfig() build.Config {
-	c := build.DefaultConfig()
-	schema := x.rows.schema
-	c.Instances = build.Part{Kind: "tabular", Settings: map[string]any{"file": filepath.Join(x.folder, tableFile)}}
-	c.Labels, c.Split, c.TaskLoss = schema.Labels, build.Part{Kind: "column"}, x.s.TaskLoss
-	for _, a := range x.c.Advice {
-		c.Advice = append(c.Advice, build.AdviceConfig{Name: a.Name, Fee: a.Fee, Kind: "groups", Settings: map[string]any{"through": a.Through}})
-	}
-	c.Experts, c.CrossFit, c.FoldSeed = x.c.Experts, x.s.CrossFit, x.c.Split.Seed+uint64(x.draw)
-	c.Features = []build.Part{{Kind: "groups", Settings: map[string]any{"groups": []any{schema.Groups[0].Name}}}}
-	c.Shard = x.c.Shard
-	c.Batch = min(c.Shard, fraudBatch)
+	c, schema := x.c.costs(x.s), x.rows.schema
+	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, tableFile)}
+	c.Labels, c.FoldSeed = schema.Labels, x.c.Split.Seed+uint64(x.draw)
+	c.Features[0].Settings = map[string]any{"groups": []any{schema.Groups[0].Name}}
 	return c
 }
 

@@ -85,8 +85,37 @@ func (c *Config) Validate() error {
 	if err := c.actions().Validate(); err != nil {
 		problems = append(problems, err)
 	}
+	c.checkKinds(add)
 	c.checkAvailability(add)
 	return errors.Join(problems...)
+}
+
+// checkKinds holds every kind that is named against those there are.
+func (c *Config) checkKinds(add func(string, ...any)) {
+	check := func(part string, err error) {
+		if err != nil {
+			add("%s: %w", part, err)
+		}
+	}
+	if c.Instances.Kind != "" {
+		check("instances", has(sourceKinds, c.Instances.Kind))
+	}
+	check("split", has(splitKinds, c.Split.Kind))
+	check("task_loss", has(lossKinds, c.TaskLoss.Kind))
+	for _, a := range c.Advice {
+		check(advicePart(a.Name), has(adviceKinds, a.Kind))
+	}
+	for _, e := range c.Experts {
+		check(expertPart(e.Name), has(expertKinds, e.Kind))
+	}
+	for i, f := range c.Features {
+		check(fmt.Sprintf("features[%d]", i), has(featureKinds, f.Kind))
+	}
+}
+
+func has[T any](kinds map[string]T, kind string) error {
+	_, err := lookup(kinds, kind)
+	return err
 }
 
 func (c *Config) checkAvailability(add func(string, ...any)) {
