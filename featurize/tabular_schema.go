@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // TabularSchema is the column configuration: which column identifies a row,
@@ -51,6 +53,31 @@ type ColumnGroup struct {
 	About       string   `yaml:"about" json:"about,omitempty"` // why these columns belong together
 	Numeric     []string `yaml:"numeric" json:"numeric,omitempty"`
 	Categorical []string `yaml:"categorical" json:"categorical,omitempty"`
+
+	lines map[string]int // where the configuration file has each name, for errors; nil without a file
+}
+
+// UnmarshalYAML reads a group and remembers the lines of its columns.
+func (g *ColumnGroup) UnmarshalYAML(n *yaml.Node) error {
+	type plain ColumnGroup // without this method
+	if err := n.Load((*plain)(g), yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	g.lines = map[string]int{}
+	for _, list := range n.Content {
+		for _, item := range list.Content {
+			g.lines[item.Value] = item.Line
+		}
+	}
+	return nil
+}
+
+// place says in which group, and on which line if that is known, a name stands.
+func (g *ColumnGroup) place(name string) string {
+	if line, ok := g.lines[name]; ok {
+		return fmt.Sprintf("in group %q (line %d)", g.Name, line)
+	}
+	return fmt.Sprintf("in group %q", g.Name)
 }
 
 // Limits of a schema: the columns of a range, and the levels of a column, whose
@@ -159,24 +186,26 @@ func (c *columnCheck) add(format string, args ...any) {
 }
 
 func (c *columnCheck) take(group int, patterns []string, categorical bool) {
-	here := fmt.Sprintf("in group %q", c.schema.Groups[group].Name)
-	for _, name := range c.expand(here, patterns) {
-		switch before, taken := c.home[name]; {
-		case taken && before == here:
-			c.add("column %s is twice %s", name, here)
-		case taken:
-			c.add("column %s is %s and %s", name, before, here)
-		case slices.Contains(tableColumns, name):
-			c.add("column %s %s: the name is taken by the table itself", name, here)
-		default:
-			c.home[name] = here
-			c.columns = append(c.columns, schemaColumn{name: name, group: group, categorical: categorical})
+	for _, p := range patterns {
+		here := c.schema.Groups[group].place(p)
+		for _, name := range c.expand(here, p) {
+			switch before, taken := c.home[name]; {
+			case taken && before == here:
+				c.add("column %s is twice %s", name, here)
+			case taken:
+				c.add("column %s is %s and %s", name, before, here)
+			case slices.Contains(tableColumns, name):
+				c.add("column %s %s: the name is taken by the table itself", name, here)
+			default:
+				c.home[name] = here
+				c.columns = append(c.columns, schemaColumn{name: name, group: group, categorical: categorical})
+			}
 		}
 	}
 }
 
 func (c *columnCheck) markLog() {
-	for _, name := range c.expand("in log", c.schema.Log) {
+	for _, name := range c.expand("in log", c.schema.Log...) {
 		i := slices.IndexFunc(c.columns, func(x schemaColumn) bool { return x.name == name })
 		if i < 0 || c.columns[i].categorical {
 			c.add("log: no group has a numeric column %s", name)
@@ -186,7 +215,7 @@ func (c *columnCheck) markLog() {
 	}
 }
 
-func (c *columnCheck) expand(where string, patterns []string) (names []string) {
+func (c *columnCheck) expand(where string, patterns ...string) (names []string) {
 	for _, p := range patterns {
 		more, err := expandRange(p)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 )
 
 func TestSchemaExpandsRanges(t *testing.T) {
@@ -111,5 +112,19 @@ func TestFraudColumnsAreAssignedOnce(t *testing.T) {
 		if len(g.About) < 40 {
 			t.Errorf("group %s does not say why", g.Name)
 		}
+	}
+}
+
+// TestProblemsNameTheLine: where a configuration file is at fault, the error says on which lines.
+func TestProblemsNameTheLine(t *testing.T) {
+	var s TabularSchema
+	text := "id: key\nlabel: y\nlabels: [a, b]\nmax_levels: 2\nmin_count: 1\ngroups:\n" +
+		"  - name: base\n    numeric:\n      - n1-n3\n  - name: more\n    numeric: [m]\n    categorical:\n      - n2\n"
+	if err := yaml.Unmarshal([]byte(text), &s); err != nil {
+		t.Fatal(err)
+	}
+	err := s.Validate()
+	if want := `column n2 is in group "base" (line 9) and in group "more" (line 13)`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -116,7 +116,9 @@ func resolvePaths(v reflect.Value, dir string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			resolvePaths(v.Field(i), dir)
+			if v.Type().Field(i).IsExported() {
+				resolvePaths(v.Field(i), dir)
+			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
