@@ -97,7 +97,11 @@ func (l plantedLaw) risk(t *testing.T, p *Policy) (own, bayes float64) {
 }
 
 func TestAutoFindsPlantedStructure(t *testing.T) {
-	for _, seed := range []uint64{1, 14, 15, 201} { // 14 and 15 were the worst of thirty draws
+	draws := []uint64{15, 1, 14, 201} // 14 and 15 were the worst of all that were tried
+	if testing.Short() {
+		draws = draws[:1]
+	}
+	for _, seed := range draws {
 		p, r := trainAuto(t, structured, 20_000, seed)
 		own, bayes := structured.risk(t, p)
 		t.Logf("draw %d, %d rows: expected cost %.4f, Bayes %.4f, guard %+v", seed, r.Rows, own, bayes, r.Guard)
