@@ -3,13 +3,11 @@ package costs
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,7 +166,7 @@ func (m *importer) digests() (map[string]string, error) {
 			return nil, err
 		}
 		for _, part := range parts {
-			sum, err := fileDigest(part)
+			sum, err := FileDigest(m.ctx, part)
 			if err != nil {
 				return nil, err
 			}
@@ -176,19 +174,6 @@ func (m *importer) digests() (map[string]string, error) {
 		}
 	}
 	return digests, nil
-}
-
-func fileDigest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // summarise fills in what the report says about the finished tensor.

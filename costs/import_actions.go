@@ -110,7 +110,7 @@ func (m *importer) adviceOrder() ([]string, error) {
 	case none == "" && (named || unnamed):
 		none = noAdvice
 	case none == "":
-		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", listed(seen.names, 12), noAdvice)
+		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", Listed(seen.names, 12), noAdvice)
 	}
 	if _, named := seen.index[none]; named && unnamed {
 		return nil, fmt.Errorf("outcomes without a name of advice and outcomes with advice %q are both there", none)
@@ -119,7 +119,7 @@ func (m *importer) adviceOrder() ([]string, error) {
 		return m.config.Advice, nil
 	}
 	if _, named := seen.index[none]; !named && !unnamed {
-		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, listed(seen.names, 12))
+		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, Listed(seen.names, 12))
 	}
 	order := []string{none}
 	for _, name := range seen.names {

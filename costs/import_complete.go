@@ -75,7 +75,7 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	}
 	var parts []string
 	for _, d := range m.report.Dropped {
-		part := fmt.Sprintf("%d of %d instances are %s (%s", d.Count, m.report.Instances, d.Reason, listed(d.First, shownMissing))
+		part := fmt.Sprintf("%d of %d instances are %s (%s", d.Count, m.report.Instances, d.Reason, Listed(d.First, shownMissing))
 		if d.Count > len(d.First) {
 			part += ", ..."
 		}

@@ -205,7 +205,7 @@ func matchPattern(have []string, pattern string, used []string) ([]string, error
 	case isRange:
 		a, b := slices.Index(have, from), slices.Index(have, to)
 		if a < 0 || b < a {
-			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + listed(have, 12)}
+			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + Listed(have, 12)}
 		}
 		found = slices.Clone(have[a : b+1])
 	default:
@@ -221,7 +221,7 @@ func matchPattern(have []string, pattern string, used []string) ([]string, error
 	}
 	found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(used, name) })
 	if len(found) == 0 {
-		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + listed(have, 12)}
+		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + Listed(have, 12)}
 	}
 	return found, nil
 }

@@ -216,7 +216,7 @@ func positions(path string, have, want []string) ([]int, error) {
 		p, ok := at[name]
 		switch {
 		case !ok:
-			return nil, &DataError{File: path, Column: name, Msg: "is missing; the table has " + listed(have, 12)}
+			return nil, &DataError{File: path, Column: name, Msg: "is missing; the table has " + Listed(have, 12)}
 		case p < 0:
 			return nil, &DataError{File: path, Column: name, Msg: "is there more than once"}
 		}
@@ -225,8 +225,9 @@ func positions(path string, have, want []string) ([]int, error) {
 	return found, nil
 }
 
-// listed joins at most limit names.
-func listed(names []string, limit int) string {
+// Listed joins names for an error or a note: the first limit of them, and how
+// many more there are.
+func Listed(names []string, limit int) string {
 	if len(names) > limit {
 		return strings.Join(names[:limit], ", ") + fmt.Sprintf(", and %d more", len(names)-limit)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"pipe/costs"
@@ -114,7 +113,7 @@ func newTableRows(ctx context.Context, primary, joined, columns string, p Progre
 			continue
 		}
 		var err error
-		if t.inputs[f.role], err = digestFile(ctx, f.path); err != nil {
+		if t.inputs[f.role], err = costs.FileDigest(ctx, f.path); err != nil {
 			return nil, fmt.Errorf("featurize: %w", err)
 		}
 	}
@@ -289,7 +288,7 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 		{"columns without a value", r.Load.Empty},
 	} {
 		if len(line.columns) > 0 {
-			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, shorten(line.columns))
+			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, costs.Listed(line.columns, 12))
 		}
 	}
 	for _, warning := range r.Load.Warnings {
@@ -303,13 +302,4 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 		return err
 	}
 	return nil
-}
-
-// shorten lists at most a dozen names.
-func shorten(names []string) string {
-	const most = 12
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(slices.Clone(names[:most]), ", "), len(names)-most)
 }

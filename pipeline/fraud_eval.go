@@ -24,7 +24,7 @@ func (x *fraudSetting) evaluate(ctx context.Context, cfg build.Config, train sta
 		"options": digestJSON(x.evalOptions()), "groups": digestJSON(x.openedGroups()), "world": digestJSON(x.c.Data.Generate),
 	}
 	for _, f := range left {
-		if inputs[f], err = digestFile(ctx, filepath.Join(x.folder, f)); err != nil {
+		if inputs[f], err = costs.FileDigest(ctx, filepath.Join(x.folder, f)); err != nil {
 			return nil, err
 		}
 	}

@@ -310,7 +310,7 @@ func treeOf(t *testing.T, folder string) map[string]string {
 		if err != nil || d.IsDir() || d.Name() == "lock" {
 			return err
 		}
-		tree[below(folder, path)], err = digestFile(context.Background(), path)
+		tree[below(folder, path)], err = costs.FileDigest(context.Background(), path)
 		return err
 	})
 	if err != nil {

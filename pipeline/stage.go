@@ -52,7 +52,7 @@ func (s stage) run(ctx context.Context, work func() (files []string, err error))
 	}
 	r := stageRecord{Format: stageFormat, Inputs: s.inputs, Files: map[string]string{}}
 	for _, f := range files {
-		if r.Files[f], err = digestFile(ctx, filepath.Join(s.folder, f)); err != nil {
+		if r.Files[f], err = costs.FileDigest(ctx, filepath.Join(s.folder, f)); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (s stage) done(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for _, f := range slices.Sorted(maps.Keys(r.Files)) {
-		sum, err := digestFile(ctx, filepath.Join(s.folder, f))
+		sum, err := costs.FileDigest(ctx, filepath.Join(s.folder, f))
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -94,31 +94,6 @@ func (s stage) files() ([]string, error) {
 		return nil, fmt.Errorf("read record %q: %w", s.record(), err)
 	}
 	return slices.Sorted(maps.Keys(r.Files)), nil
-}
-
-// digestFile is the SHA-256 of a file; a long one is left between blocks when ctx ends. Folders, pipes and devices, which
-// cannot be read twice, are a *costs.DataError.
-func digestFile(ctx context.Context, path string) (string, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return "", &costs.DataError{File: path, Msg: "is no regular file"}
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		switch _, err := io.CopyN(h, f, 16<<20); {
-		case errors.Is(err, io.EOF):
-			return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
-		case err != nil:
-			return "", fmt.Errorf("read %q: %w", path, err)
-		}
-	}
 }
 
 // digestJSON is the SHA-256 of a value's JSON form.

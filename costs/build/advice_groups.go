@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs"
 	"pipe/featurize"
 )
 
@@ -43,7 +44,7 @@ func newGroups(s *Setup, settings map[string]any) (Advice, error) {
 func findGroup(e *featurize.TabularEncoder, name string) (int, error) {
 	g := slices.Index(e.Groups(), name)
 	if g < 0 {
-		return 0, fmt.Errorf("there is no group %q; known are %s", name, abbreviate(e.Groups()))
+		return 0, fmt.Errorf("there is no group %q; known are %s", name, costs.Listed(e.Groups(), namesShown))
 	}
 	return g, nil
 }

@@ -133,7 +133,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 		p.Label = here
 	}
 	if cfg.Prediction != "" && cfg.Loss == "" && len(labels) > 0 && !slices.Contains(labels, p.Label) {
-		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, abbreviate(labels))
+		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, costs.Listed(labels, namesShown))
 	}
 	for _, n := range []struct {
 		name, text string

@@ -1,6 +1,9 @@
 package build
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Feature is a block of what a policy sees. It is safe for concurrent use.
 type Feature interface {
@@ -15,6 +18,17 @@ type Feature interface {
 // that part's name, whose models then identify the features too.
 type Derived interface {
 	From() string
+}
+
+// featureIdentity is the text by which a block of features is known: its name,
+// its width and the digests of the models that compute it. The feature digest of
+// a tensor is that of its blocks' texts, one after the other.
+func featureIdentity(f Feature, models ...string) string {
+	text := fmt.Sprintf("%s %d\n", f.Name(), f.Dim())
+	for _, m := range models {
+		text += m + "\n"
+	}
+	return text
 }
 
 // Batch is a group of instances with the answers that were given for them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,8 +16,8 @@ import (
 type groupFeatures struct {
 	encoder *featurize.TabularEncoder
 	name    string
-	from    []int // of each group in the layout
-	to      []int
+	groups  []int // of the encoder
+	ends    []int // of the encoder's groups in the layout
 	dim     int
 	scratch sync.Pool
 }
@@ -47,22 +48,18 @@ func selectGroups(e *featurize.TabularEncoder, names []string) (*groupFeatures, 
 	if len(names) == 0 {
 		return nil, errors.New("none are listed")
 	}
-	f := &groupFeatures{encoder: e, name: groupsName + strings.Join(names, ", ")}
-	ends, seen := e.GroupEnds(featurize.LayoutDense), make(map[string]bool)
+	f := &groupFeatures{encoder: e, name: groupsName + strings.Join(names, ", "), ends: e.GroupEnds(featurize.LayoutDense)}
 	for _, name := range names {
 		g, err := findGroup(e, name)
 		if err != nil {
 			return nil, err
 		}
-		if seen[name] {
+		if slices.Contains(f.groups, g) {
 			return nil, fmt.Errorf("%q is there twice", name)
 		}
-		seen[name] = true
-		start := 0
-		if g > 0 {
-			start = ends[g-1]
-		}
-		f.from, f.to, f.dim = append(f.from, start), append(f.to, ends[g]), f.dim+ends[g]-start
+		f.groups = append(f.groups, g)
+		from, to := f.span(g)
+		f.dim += to - from
 	}
 	f.scratch.New = func() any {
 		row := make([]float32, e.Width(featurize.LayoutDense))
@@ -90,7 +87,16 @@ func (f *groupFeatures) encode(dst, values []float32) {
 	whole := f.scratch.Get().(*[]float32)
 	defer f.scratch.Put(whole)
 	f.encoder.Encode(*whole, values, featurize.LayoutDense)
-	for i, from := range f.from {
-		dst = dst[copy(dst, (*whole)[from:f.to[i]]):]
+	for _, g := range f.groups {
+		from, to := f.span(g)
+		dst = dst[copy(dst, (*whole)[from:to]):]
 	}
+}
+
+// span is where a group stands in the layout.
+func (f *groupFeatures) span(g int) (from, to int) {
+	if g > 0 {
+		from = f.ends[g-1]
+	}
+	return from, f.ends[g]
 }

@@ -1,9 +1,8 @@
 package build
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipe/costs"
@@ -12,10 +11,7 @@ import (
 
 // TableFeatures makes the features of a policy that was learnt from column groups of an encoded table, for rows that
 // are in no build. It is safe for concurrent use.
-type TableFeatures struct {
-	block  *groupFeatures
-	groups map[int]bool // index of the encoder's groups that it reads
-}
+type TableFeatures struct{ block *groupFeatures }
 
 // groupsName is how the features kind "groups" calls itself before it lists the groups.
 const groupsName = "groups "
@@ -31,27 +27,19 @@ func NewTableFeatures(e *featurize.TabularEncoder, a *costs.Actions) (*TableFeat
 	if err != nil {
 		return nil, err
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %d\n%s\n", block.Name(), block.Dim(), e.Digest())
-	if want := a.Digests[costs.FeatureDigest]; want != "" && want != "sha256:"+hex.EncodeToString(h.Sum(nil)) {
+	if want := a.Digests[costs.FeatureDigest]; want != "" && want != digest([]byte(featureIdentity(block, e.Digest()))) {
 		return nil, fmt.Errorf("the features of the policy were made by another encoder than %s", e.Digest())
 	}
-	f := &TableFeatures{block, make(map[int]bool)}
-	for _, name := range strings.Split(list, ", ") {
-		g, err := findGroup(e, name)
-		if err != nil {
-			return nil, err
-		}
-		f.groups[g] = true
-	}
-	return f, nil
+	return &TableFeatures{block}, nil
 }
 
 // Dim is the number of features.
 func (f *TableFeatures) Dim() int { return f.block.dim }
 
 // Reads tells whether a column of the table has a part in the features.
-func (f *TableFeatures) Reads(c featurize.TabularColumn) bool { return f.groups[c.Group] }
+func (f *TableFeatures) Reads(c featurize.TabularColumn) bool {
+	return slices.Contains(f.block.groups, c.Group)
+}
 
 // Encode writes the features of one row of values, Dim numbers, into dst.
 func (f *TableFeatures) Encode(dst, values []float32) { f.block.encode(dst, values) }

@@ -68,7 +68,7 @@ func (c *Columns) Find(names ...string) ([]int, error) {
 	for i, n := range names {
 		j, ok := c.index[n]
 		if !ok {
-			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", abbreviate(c.Names))}
+			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", costs.Listed(c.Names, namesShown))}
 		}
 		at[i] = j
 	}
@@ -89,11 +89,5 @@ func (c *Columns) Number(in *Instance, column int) (float32, error) {
 	return float32(v), nil
 }
 
-// abbreviate lists at most a dozen names.
-func abbreviate(names []string) string {
-	const most = 12
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
+// namesShown is how many names an error lists at most.
+const namesShown = 12

@@ -35,7 +35,7 @@ func newMoney(s *Setup, settings map[string]any) (TaskLoss, error) {
 		return nil, err
 	}
 	if !slices.Contains(s.Labels, cfg.Positive) {
-		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, abbreviate(s.Labels))
+		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, costs.Listed(s.Labels, namesShown))
 	}
 	missed, err := newPrice(s, "false_negative", cfg.FalseNegative)
 	if err != nil {
@@ -127,5 +127,5 @@ func (s *Setup) number(column string) (func(in *Instance) (float32, error), erro
 			names = append(names, c.Name)
 		}
 	}
-	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, abbreviate(names))
+	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, costs.Listed(names, namesShown))
 }

@@ -116,7 +116,7 @@ func labelsOf(entries []Entry, listed []string) ([]string, error) {
 			continue
 		}
 		if len(listed) > 0 && !found[e.Label] && !slices.Contains(listed, e.Label) {
-			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, abbreviate(listed))
+			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, costs.Listed(listed, namesShown))
 		}
 		found[e.Label] = true
 	}
@@ -259,22 +259,23 @@ func (p *plan) featurePart(i int) string {
 // featureDigest identifies how features are computed, wherever and over
 // whatever instances: the blocks and the bytes of the models behind them.
 func (p *plan) featureDigest() string {
-	h := sha256.New()
+	var text strings.Builder
 	for i, f := range p.features {
-		fmt.Fprintf(h, "%s %d\n", f.Name(), f.Dim())
 		parts := []string{p.featurePart(i)}
 		if d, ok := f.(Derived); ok {
 			parts = append(parts, d.From())
 		}
+		var models []string
 		for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
 			for _, part := range parts {
 				if strings.HasPrefix(name, "model") && strings.HasSuffix(name, " of "+part) {
-					fmt.Fprintln(h, p.inputs[name])
+					models = append(models, p.inputs[name])
 				}
 			}
 		}
+		text.WriteString(featureIdentity(f, models...))
 	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+	return digest([]byte(text.String()))
 }
 
 // shards returns the number of shards.

@@ -246,7 +246,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, rows batches) err
 	if err := writeTensors(final, p.actions, p.options, rows); err != nil {
 		return err
 	}
-	sum, err := fileDigest(ctx, final)
+	sum, err := costs.FileDigest(ctx, final)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,7 +67,7 @@ func (s *Setup) Path(p Path) string {
 // File makes a file one of the build's inputs: a change of its bytes stops a
 // resumed build. role says what the part uses it for.
 func (s *Setup) File(ctx context.Context, role, path string) error {
-	sum, err := fileDigest(ctx, path)
+	sum, err := costs.FileDigest(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -142,26 +141,4 @@ func (m inputs) of(parts []string) []string {
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// fileDigest hashes a file; a long one is left between blocks when ctx ends.
-func fileDigest(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	for {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		_, err := io.CopyN(h, f, 16<<20)
-		if err == io.EOF {
-			return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
-		}
-		if err != nil {
-			return "", err
-		}
-	}
 }

@@ -159,7 +159,7 @@ func (s *images) digest(ctx context.Context, in inputs, progress Progress) error
 	defer progress.Done()
 	sums := make([]string, len(s.entries))
 	err := parallel(ctx, runtime.GOMAXPROCS(0), len(s.entries), func(ctx context.Context, i int) (err error) {
-		sums[i], err = fileDigest(ctx, s.file(i))
+		sums[i], err = costs.FileDigest(ctx, s.file(i))
 		progress.Add(1)
 		return err
 	})

@@ -169,14 +169,14 @@ func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	if m == nil || m.Done == nil {
 		return false, w.forget(finalName)
 	}
-	sum, err := fileDigest(ctx, w.out)
+	sum, err := costs.FileDigest(ctx, w.out)
 	switch {
 	case err == nil && sum == m.Done.File:
 		return true, errors.Join(w.forget(finalName), w.sweep(true))
 	case ctx.Err() != nil:
 		return false, err
 	}
-	if sum, _ := fileDigest(ctx, w.file(finalName)); sum == m.Done.File {
+	if sum, _ := costs.FileDigest(ctx, w.file(finalName)); sum == m.Done.File {
 		return true, w.publish()
 	}
 	if err == nil {

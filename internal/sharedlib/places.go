@@ -9,6 +9,33 @@ import (
 	"slices"
 )
 
+// Find returns the first library that at finds, and the places it was asked
+// about, in order. The flag and the environment variable are orders, not
+// suggestions: the first one that is set is the only place. path is "" where
+// there is none.
+func Find(flag, variable string, places []string, at func(place string) string) (path string, tried []string) {
+	for _, explicit := range []string{flag, os.Getenv(variable)} {
+		if explicit != "" {
+			places = []string{explicit}
+			break
+		}
+	}
+	for i, place := range places {
+		if path := at(place); path != "" {
+			return path, places[:i+1]
+		}
+	}
+	return "", places
+}
+
+// Absolute keeps the loader from searching its own path for a bare file name.
+func Absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
 // ProjectPlaces lists folder beside the executable's folder and in the working
 // folder and each folder above it.
 func ProjectPlaces(folder string) []string {

@@ -17,20 +17,11 @@ const EnvLibrary = "LIGHTGBM_LIB"
 // orders, not suggestions: when one is set and leads nowhere, the search ends
 // there. tried lists the places in order; the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
-	places := searchPlaces()
-	for _, explicit := range []string{flag, os.Getenv(EnvLibrary)} {
-		if explicit != "" {
-			places = []string{explicit}
-			break
-		}
+	path, tried = sharedlib.Find(flag, EnvLibrary, searchPlaces(), libraryAt)
+	if path == "" {
+		return "", tried, &MissingLibraryError{Tried: tried}
 	}
-	for _, place := range places {
-		tried = append(tried, place)
-		if lib := libraryAt(place); lib != "" {
-			return lib, tried, nil
-		}
-	}
-	return "", tried, &MissingLibraryError{Tried: tried}
+	return path, tried, nil
 }
 
 // libraryName is what every build of LightGBM calls its library.
@@ -45,10 +36,7 @@ func libraryName() string {
 func libraryAt(place string) string {
 	for _, path := range []string{place, filepath.Join(place, libraryName())} {
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			if abs, err := filepath.Abs(path); err == nil {
-				return abs
-			}
-			return path
+			return sharedlib.Absolute(path)
 		}
 	}
 	return ""

@@ -23,20 +23,11 @@ func Locate(flag string) (path string, tried []string, err error) {
 }
 
 func locate(flag, device string) (path string, tried []string, err error) {
-	places := searchPlaces(device)
-	for _, explicit := range []string{flag, os.Getenv(EnvLibrary)} {
-		if explicit != "" {
-			places = []string{explicit}
-			break
-		}
+	path, tried = sharedlib.Find(flag, EnvLibrary, searchPlaces(device), libraryAt)
+	if path == "" {
+		return "", tried, &MissingLibraryError{Device: device, Tried: tried}
 	}
-	for _, place := range places {
-		tried = append(tried, place)
-		if lib := libraryAt(place); lib != "" {
-			return lib, tried, nil
-		}
-	}
-	return "", tried, &MissingLibraryError{Device: device, Tried: tried}
+	return path, tried, nil
 }
 
 // searchPlaces lists folders in the order they are searched.
@@ -72,7 +63,7 @@ func libraryAt(place string) string {
 		return ""
 	}
 	if !info.IsDir() {
-		return absolute(place)
+		return sharedlib.Absolute(place)
 	}
 	entries, err := os.ReadDir(place)
 	if err != nil {
@@ -87,7 +78,7 @@ func libraryAt(place string) string {
 	if best == "" {
 		return ""
 	}
-	return absolute(filepath.Join(place, best))
+	return sharedlib.Absolute(filepath.Join(place, best))
 }
 
 // isLibraryName accepts libonnxruntime.so, libonnxruntime.so.1.31.1 and
@@ -97,12 +88,4 @@ func isLibraryName(name string) bool {
 		return strings.HasPrefix(name, "libonnxruntime.") && strings.HasSuffix(name, ".dylib")
 	}
 	return name == "libonnxruntime.so" || strings.HasPrefix(name, "libonnxruntime.so.")
-}
-
-// absolute keeps the loader from searching its own path for a bare file name.
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }
