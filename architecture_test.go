@@ -29,6 +29,8 @@ var mayImport = map[string][]string{
 	"cmd/pipe":              {"onnx", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "pipeline"},
 	"internal/atomicfile":   {},
 	"internal/realdata":     {},
+	"internal/judge":        {"internal/realdata"},
+	"onnx/ort/orttest":      {"onnx/ort"},
 	"internal/sharedlib":    {},
 	"tools/fetch":           {},
 	"tools/verify":          {"onnx", "onnx/ort", "costs", "models"},
@@ -37,14 +39,14 @@ var mayImport = map[string][]string{
 
 // testsMayImport adds what only _test.go files may import.
 var testsMayImport = map[string][]string{
-	"onnx":            {"onnx/internal/conform", "internal/realdata"},
+	"onnx":            {"onnx/internal/conform", "internal/realdata", "internal/judge"},
 	"onnx/ort":        {"onnx/internal/conform"},
-	"costs":           {"internal/realdata"},
-	"costs/build":     {"internal/realdata"},
-	"featurize":       {"internal/realdata"},
-	"models":          {"internal/realdata"},
-	"models/lightgbm": {"onnx/ort", "internal/realdata"},
-	"pipeline":        {"internal/realdata"},
+	"costs":           {"internal/realdata", "internal/judge"},
+	"costs/build":     {"internal/realdata", "onnx/ort/orttest"},
+	"featurize":       {"internal/realdata", "internal/judge"},
+	"models":          {"internal/realdata", "onnx/ort/orttest"},
+	"models/lightgbm": {"onnx/ort", "onnx/ort/orttest", "internal/realdata"},
+	"pipeline":        {"internal/realdata", "onnx/ort/orttest"},
 }
 
 // ownedBy names the one package that may import a module which holds memory or

@@ -4,43 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/internal/judge"
 )
-
-// python returns an interpreter with the given modules, and skips where there
-// is none; in CI there must be one.
-func python(t *testing.T, modules ...string) string {
-	t.Helper()
-	interpreter := os.Getenv("PIPE_PYTHON")
-	if interpreter == "" {
-		root, err := filepath.Abs(moduleRoot)
-		if err != nil {
-			t.Fatal(err)
-		}
-		interpreter = filepath.Join(root, "third_party", "python", "bin", "python")
-	}
-	out, err := exec.Command(interpreter, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput()
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no Python with %v: %v %s", modules, err, out)
-		}
-		t.Skipf("no Python with %v (PIPE_PYTHON can name one): %v %s", modules, err, out)
-	}
-	return interpreter
-}
-
-func runPython(t *testing.T, interpreter, dir, script string, args ...string) {
-	t.Helper()
-	cmd := exec.Command(interpreter, append([]string{"-c", script}, args...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-}
 
 // makeTable builds the same table in Python that interopTensor builds here.
 const makeTable = `
@@ -97,7 +67,7 @@ pq.write_table(t.replace_schema_metadata({"pipe.actions": actions}), out, **opti
 `
 
 func TestReadsFilesOfPyArrow(t *testing.T) {
-	py := python(t, "numpy", "pyarrow")
+	py := judge.Python(t, "numpy", "pyarrow")
 	want := interopTensor()
 	for name, options := range map[string]string{
 		"default":            `{}`,
@@ -112,7 +82,7 @@ func TestReadsFilesOfPyArrow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.parquet")
-			runPython(t, py, "", arrowTable, path, options)
+			judge.Run(t, py, "", arrowTable, path, options)
 			sameTensor(t, path, want)
 		})
 	}
@@ -153,9 +123,9 @@ func TestReadsFilesOfOthers(t *testing.T) {
 	want := interopTensor()
 	for _, who := range []string{"polars", "pandas", "duckdb"} {
 		t.Run(who, func(t *testing.T) {
-			py := python(t, "numpy", "pyarrow", who)
+			py := judge.Python(t, "numpy", "pyarrow", who)
 			path := filepath.Join(t.TempDir(), "t.parquet")
-			runPython(t, py, "", otherTable, path, who)
+			judge.Run(t, py, "", otherTable, path, who)
 			sameTensor(t, path, want)
 		})
 	}
@@ -192,7 +162,7 @@ func TestOthersReadOurFiles(t *testing.T) {
 	}
 	for _, who := range []string{"pyarrow", "polars", "pandas", "duckdb"} {
 		t.Run(who, func(t *testing.T) {
-			runPython(t, python(t, "numpy", "pyarrow", who), "", readBack, path, who)
+			judge.Run(t, judge.Python(t, "numpy", "pyarrow", who), "", readBack, path, who)
 		})
 	}
 }
@@ -208,9 +178,9 @@ func TestDocumentedExample(t *testing.T) {
 	if !found || strings.Count(script, "\n") > 10 {
 		t.Fatalf("the documentation has no example of at most ten lines:\n%s", script)
 	}
-	py := python(t, "numpy", "pyarrow")
+	py := judge.Python(t, "numpy", "pyarrow")
 	dir := t.TempDir()
-	runPython(t, py, dir, script)
+	judge.Run(t, py, dir, script)
 	got, err := Read(filepath.Join(dir, "costs.parquet"), ReadOptions{})
 	if err != nil || got.Len() != 1000 || got.Dim != 16 || got.Actions.Len() != 4 || len(got.Rows(Val)) != 250 {
 		t.Errorf("read %v: %v", got, err)
@@ -247,7 +217,7 @@ pq.write_table(f, out + "/features.parquet", data_page_size=500)
 
 func TestImportsTablesOfPyArrow(t *testing.T) {
 	dir := t.TempDir()
-	runPython(t, python(t, "numpy", "pyarrow"), dir, foreignTables, dir)
+	judge.Run(t, judge.Python(t, "numpy", "pyarrow"), dir, foreignTables, dir)
 	c := DefaultImportConfig()
 	c.Outcomes = OutcomeTable{
 		File:    filepath.Join(dir, "outcomes.parquet"),

@@ -164,7 +164,7 @@ func TestDenseLaws(t *testing.T) {
 		f, train := drawFrame(t)
 		e, err := FitTabular(f, s, train)
 		if err != nil {
-			t.Skip(err)
+			t.Fatal(err)
 		}
 		width := e.Width(LayoutDense)
 		dense, values := make([]float32, width*f.Len()), make([]float32, len(e.Columns()))

@@ -3,46 +3,13 @@ package featurize
 import (
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"pipe/internal/judge"
 	"pipe/internal/realdata"
 )
-
-// python returns an interpreter with the given modules, and skips where there
-// is none; in CI there must be one.
-func python(t *testing.T, modules ...string) string {
-	t.Helper()
-	interpreter := os.Getenv("PIPE_PYTHON")
-	if interpreter == "" {
-		root, err := filepath.Abs(moduleRoot)
-		if err != nil {
-			t.Fatal(err)
-		}
-		interpreter = filepath.Join(root, "third_party", "python", "bin", "python")
-	}
-	out, err := exec.Command(interpreter, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput()
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no Python with %v: %v %s", modules, err, out)
-		}
-		t.Skipf("no Python with %v (PIPE_PYTHON can name one): %v %s", modules, err, out)
-	}
-	return interpreter
-}
-
-func runPython(t *testing.T, interpreter, dir, script string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(interpreter, append([]string{"-c", script}, args...)...)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
-}
 
 // judgeTable reads the raw files with pandas, forms the values by the encoder
 // in the metadata, and compares them with what four programs read from the
@@ -84,7 +51,7 @@ for who, read in readers.items():
 // judged writes the table of the files and has it judged.
 func judged(t *testing.T, s *TabularSchema, files TabularFiles, want string) {
 	t.Helper()
-	py := python(t, "duckdb", "numpy", "pandas", "polars", "pyarrow")
+	py := judge.Python(t, "duckdb", "numpy", "pandas", "polars", "pyarrow")
 	f, _, err := LoadFrame(t.Context(), s, files, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +61,7 @@ func judged(t *testing.T, s *TabularSchema, files TabularFiles, want string) {
 		split[i] = []string{"train", "val"}[i%2]
 	}
 	path := writeTo(t, mustFit(t, f, s, upTo(f.Len()*3/4)), f, split)
-	got := runPython(t, py, "", judgeTable, path, files.Primary, files.Joined)
+	got := judge.Run(t, py, "", judgeTable, path, files.Primary, files.Joined)
 	for _, who := range []string{"pandas", "pyarrow", "polars", "duckdb"} {
 		if !strings.Contains(got, who+" "+want+"\n") {
 			t.Errorf("%s did not compare %s rows and columns:\n%s", who, want, got)
@@ -129,13 +96,13 @@ func TestDocumentedTableExamples(t *testing.T) {
 	if len(scripts) != 2 {
 		t.Fatalf("the documentation has %d examples", len(scripts))
 	}
-	py := python(t, "numpy", "pandas", "pyarrow")
+	py := judge.Python(t, "numpy", "pandas", "pyarrow")
 	f, e, split := randomFrame(t, tableGroupRows+50)
 	path := writeTo(t, e, f, split)
-	if out := runPython(t, py, filepath.Dir(path), scripts[0]); !strings.Contains(out, "(pooled)") || !strings.Contains(out, "train") {
+	if out := judge.Run(t, py, filepath.Dir(path), scripts[0]); !strings.Contains(out, "(pooled)") || !strings.Contains(out, "train") {
 		t.Errorf("the first example prints\n%s", out)
 	}
-	runPython(t, py, filepath.Dir(path), scripts[1])
+	judge.Run(t, py, filepath.Dir(path), scripts[1])
 	for i := range split {
 		split[i] = "val"
 		if i%4 != 0 {
@@ -159,7 +126,7 @@ if options.pop("double"):
       t = t.set_column(i, name, pc.if_else(pc.is_nan(v), pa.scalar(None, pa.float64()), v))
 pq.write_table(t, sys.argv[2], **options)
 `
-	py := python(t, "pyarrow")
+	py := judge.Python(t, "pyarrow")
 	f, e, split := randomFrame(t, 300)
 	path := writeTo(t, e, f, split)
 	for name, options := range map[string]string{
@@ -170,7 +137,7 @@ pq.write_table(t, sys.argv[2], **options)
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "own.parquet")
-			runPython(t, py, "", rewrite, path, out, options)
+			judge.Run(t, py, "", rewrite, path, out, options)
 			sameTable(t, mustOpen(t, out), e, f, split)
 		})
 	}

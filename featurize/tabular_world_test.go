@@ -105,7 +105,7 @@ func upTo(n int) []int {
 }
 
 // randomTable is CSV text for smallSchema, with gaps, long tails, rare levels
-// and quotes if asked for; the third column tells about the label.
+// and quotes if asked for.
 func randomTable(r *rand.Rand, rows int, quotes bool) (primary, joined string) {
 	var p, j strings.Builder
 	p.WriteString("key,bad,when,amount,n_1,n_2,kind,far\n")
@@ -121,8 +121,12 @@ func randomTable(r *rand.Rand, rows int, quotes bool) (primary, joined string) {
 		if quotes && r.IntN(3) == 0 {
 			level = `"say ""` + level + "\"\",\n\""
 		}
+		label := r.IntN(2)
+		if i == 1 || i == 2 { // both labels, in the training rows of every test
+			label = i - 1
+		}
 		amount := gap(fmt.Sprintf("%.2f", r.ExpFloat64()*100))
-		fmt.Fprintf(&p, "row%d,%d,%d,%s,%s,5,%s,%s\n", i, r.IntN(2), r.IntN(40_000_000), amount,
+		fmt.Fprintf(&p, "row%d,%d,%d,%s,%s,5,%s,%s\n", i, label, r.IntN(40_000_000), amount,
 			gap(fmt.Sprint(r.IntN(5))), gap(level), gap(fmt.Sprint(r.NormFloat64())))
 		if i == 0 || r.IntN(2) == 0 { // at least one row
 			fmt.Fprintf(&j, "row%d,%s,%s\n", i, gap(fmt.Sprintf("%d.0", r.IntN(9))), gap("T"))

@@ -2,30 +2,17 @@ package onnx_test
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"pipe/internal/judge"
 	"pipe/onnx"
 	"pipe/onnx/internal/conform"
 )
 
-// python finds an interpreter that has the package onnx.
-func python(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("PIPE_PYTHON")
-	if path == "" {
-		path = filepath.Join("..", "third_party", "python", "bin", "python")
-	}
-	if out, err := exec.Command(path, "-c", "import onnx").CombinedOutput(); err != nil {
-		missing(t, fmt.Sprintf("no Python with onnx at %s (set PIPE_PYTHON): %v %s", path, err, out))
-	}
-	return path
-}
-
-const judge = `
+const checker = `
 import sys, onnx
 for path in sys.argv[1:]:
     try:
@@ -37,8 +24,8 @@ for path in sys.argv[1:]:
 // The checker of the ONNX project, shape inference included, accepts what the
 // builder, the differentiator and Merge write, under old and new operator sets.
 func TestOfficialCheckerAgrees(t *testing.T) {
-	py, dir := python(t), t.TempDir()
-	args := []string{"-c", judge}
+	py, dir := judge.Python(t, "onnx"), t.TempDir()
+	args := []string{"-c", checker}
 	write := func(name string, m *onnx.Model, err error) {
 		if err != nil {
 			t.Fatal(err)

@@ -23,22 +23,13 @@ import (
 	"pipe/models"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
 
-// openRuntime returns a one-thread runtime, or skips; under CI its absence is a failure.
+// openRuntime returns a one-thread runtime.
 func openRuntime(t testing.TB) *ort.Runtime {
 	t.Helper()
-	cfg := ort.DefaultConfig()
-	cfg.Threads = 1
-	rt, err := ort.Open(cfg)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("needs ONNX Runtime: ", err)
-	}
-	t.Cleanup(func() { rt.Close() })
-	return rt
+	return orttest.Open(t, 1)
 }
 
 // randomPolicy has three experts, two pieces of advice beside none, and one hidden layer.

@@ -32,30 +32,21 @@ func (r *Report) of(setting string) *Report {
 
 // join appends the part that is about one setting, and names it so.
 func (r *Report) join(setting string, part *Report) {
-	for _, v := range part.Rows {
-		v.Setting = setting
-		r.Rows = append(r.Rows, v)
+	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
+	r.Disclosure = appendAs(setting, r.Disclosure, part.Disclosure, func(v *Disclosure) *string { return &v.Setting })
+	r.Experts = appendAs(setting, r.Experts, part.Experts, func(v *ExpertQuality) *string { return &v.Setting })
+	r.BestAdvice = appendAs(setting, r.BestAdvice, part.BestAdvice, func(v *BestAdvice) *string { return &v.Setting })
+	r.Distribution = appendAs(setting, r.Distribution, part.Distribution, func(v *AdviceShares) *string { return &v.Setting })
+	r.Cells = appendAs(setting, r.Cells, part.Cells, func(v *CellTable) *string { return &v.Setting })
+}
+
+// appendAs appends values to those of the whole report under the name of their setting, which nameOf points at.
+func appendAs[T any](setting string, whole, part []T, nameOf func(*T) *string) []T {
+	for _, v := range part {
+		*nameOf(&v) = setting
+		whole = append(whole, v)
 	}
-	for _, v := range part.Disclosure {
-		v.Setting = setting
-		r.Disclosure = append(r.Disclosure, v)
-	}
-	for _, v := range part.Experts {
-		v.Setting = setting
-		r.Experts = append(r.Experts, v)
-	}
-	for _, v := range part.BestAdvice {
-		v.Setting = setting
-		r.BestAdvice = append(r.BestAdvice, v)
-	}
-	for _, v := range part.Distribution {
-		v.Setting = setting
-		r.Distribution = append(r.Distribution, v)
-	}
-	for _, v := range part.Cells {
-		v.Setting = setting
-		r.Cells = append(r.Cells, v)
-	}
+	return whole
 }
 
 // splits is the largest number of splits that a row is the mean of; 0 for a report on one.

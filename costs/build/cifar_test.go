@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/realdata"
 	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
 
 // cifarConfig is configs/cifar10-small.yaml in Go; perLabel limits the images.
@@ -51,17 +52,10 @@ func cifarConfig(data string, perLabel int) Config {
 	return cfg
 }
 
-// openRuntime returns a runtime that the test closes.
-func openRuntime(t *testing.T) func() (*ort.Runtime, error) {
+// openRuntime lends a build the runtime of the test.
+func openRuntime(t testing.TB) func() (*ort.Runtime, error) {
 	t.Helper()
-	rt, err := ort.Open(ort.DefaultConfig())
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	t.Cleanup(func() { rt.Close() })
+	rt := orttest.Open(t, 0)
 	return func() (*ort.Runtime, error) { return rt, nil }
 }
 

@@ -163,7 +163,7 @@ func TestKilledBuildsResumeToTheSameBytes(t *testing.T) {
 // time on experts that have to learn.
 func TestKilledTrainingResumesToTheSameBytes(t *testing.T) {
 	w := newTabularWorld(t, 1200).withAllExperts()
-	sharedRuntime(t)
+	openRuntime(t)
 	w.cfg.Experts[0].Settings["epochs"], w.cfg.Experts[1].Settings["epochs"] = 200, 200
 	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, 20)
 }

@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"pipe/costs"
 	"pipe/featurize"
-	"pipe/onnx/ort"
 )
 
 // testGroups are the column groups of the test table, in the order of
@@ -106,7 +103,7 @@ func newTabularWorld(t testing.TB, n int) *world {
 
 // options of a build of the world with a runtime.
 func (w *world) options(t testing.TB) Options {
-	return Options{Out: w.out(), Dir: w.dir, Runtime: sharedRuntime(t)}
+	return Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
 }
 
 // build runs the world with a runtime and reads the tensor.
@@ -124,18 +121,3 @@ func (w *world) build(t testing.TB) (*Report, *costs.Tensor) {
 }
 
 func (w *world) expertFile(name string) string { return filepath.Join(w.dir, "experts", name+".onnx") }
-
-var runtimeOnce = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) })
-
-// sharedRuntime is ONNX Runtime for the tests that train; without the library a
-// test is skipped, except under CI.
-func sharedRuntime(t testing.TB) func() (*ort.Runtime, error) {
-	t.Helper()
-	if _, err := runtimeOnce(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	return runtimeOnce
-}

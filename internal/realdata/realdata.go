@@ -14,7 +14,7 @@ func Folder(t testing.TB, below ...string) string {
 	t.Helper()
 	dir := os.Getenv("PIPE_DATA")
 	if dir == "" {
-		dir = filepath.Join(moduleRoot(t), "..", "shared", "data")
+		dir = filepath.Join(ModuleRoot(t), "..", "shared", "data")
 	}
 	dir, err := filepath.Abs(filepath.Join(append([]string{dir}, below...)...))
 	if err != nil {
@@ -29,8 +29,8 @@ func Folder(t testing.TB, below ...string) string {
 	return dir
 }
 
-// moduleRoot is the folder of go.mod at or above the one that the test runs in.
-func moduleRoot(t testing.TB) string {
+// ModuleRoot is the folder of go.mod at or above the one that the test runs in.
+func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	if err != nil {

@@ -5,26 +5,17 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"sync"
 	"testing"
 
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
-
-var sharedRuntime = sync.OnceValues(func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) })
 
 // testSession is the exported model in ONNX Runtime.
 func testSession(t testing.TB, m *Model, threads int) *ort.Session {
 	t.Helper()
-	rt, err := sharedRuntime()
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
+	rt := orttest.Open(t, 0)
 	file := exported(t, m)
 	o := rt.SessionOptions()
 	o.Threads = threads

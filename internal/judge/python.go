@@ -1,0 +1,44 @@
+// Package judge runs the Python packages that tests hold our files against.
+package judge
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/internal/realdata"
+)
+
+// Python returns an interpreter that has the modules: $PIPE_PYTHON, else the
+// one that make test installs in third_party/python. Where there is none the
+// test is skipped, or fails under CI=true.
+func Python(t testing.TB, modules ...string) string {
+	t.Helper()
+	interpreter := os.Getenv("PIPE_PYTHON")
+	if interpreter == "" {
+		interpreter = filepath.Join(realdata.ModuleRoot(t), "third_party", "python", "bin", "python")
+	}
+	out, err := exec.Command(interpreter, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no Python with %v: %v %s", modules, err, out)
+		}
+		t.Skipf("no Python with %v (PIPE_PYTHON can name one): %v %s", modules, err, out)
+	}
+	return interpreter
+}
+
+// Run runs a script in a folder ("": the test's own) and returns what it
+// printed. A script that fails fails the test.
+func Run(t testing.TB, interpreter, dir, script string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(interpreter, append([]string{"-c", script}, args...)...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}

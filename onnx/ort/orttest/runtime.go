@@ -1,0 +1,31 @@
+// Package orttest lends the ONNX Runtime to tests.
+package orttest
+
+import (
+	"os"
+	"testing"
+
+	"pipe/onnx/ort"
+)
+
+// Open returns a runtime whose sessions use a number of threads, 0 for all
+// cores; it is closed when the test ends. Where the library is absent the test
+// is skipped, or fails under CI=true.
+func Open(t testing.TB, threads int) *ort.Runtime {
+	t.Helper()
+	cfg := ort.DefaultConfig()
+	cfg.Threads = threads
+	rt, err := ort.Open(cfg)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("needs ONNX Runtime: ", err)
+	}
+	t.Cleanup(func() {
+		if err := rt.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return rt
+}
