@@ -19,7 +19,8 @@ type Shown struct {
 	Views    []featurize.View // ways to look at the image; none: the image as it is
 	Revealed []bool           // per column of the table; nil: all are revealed
 	Groups   []bool           // per column group of an encoded table; nil: the first group alone
-	Passages []string         // text found for the instance
+	Passages []Passage        // found for the instance, best first
+	Query    string           // by which they were found, if it is not the instance's text
 }
 
 // none shows nothing beyond the instance.

@@ -31,13 +31,14 @@ type Source interface {
 	Columns() *Columns
 }
 
-// Instance is one loaded example. Image, Cells and Values are shared and read
-// only.
+// Instance is one loaded example. What it holds is shared and read only.
 type Instance struct {
 	Entry
 	Image  *featurize.Image // nil unless the source has images
 	Cells  []string         // one per column of the table, nil unless it is one; "" is a missing value
 	Values []float32        // one per raw column of an encoded table (NaN: missing), nil unless it is one
+	Text   string           // "" unless the source has texts
+	Gold   []string         // names of the pages that are known to settle the text; nil where the source does not tell
 	Line   int              // line or row of the file, for errors
 	Row    int              // index in the source's Entries
 }
