@@ -3,8 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"pipe/costs"
@@ -12,76 +10,17 @@ import (
 	"pipe/models"
 )
 
-// evaluate returns the report on one setting of a split: the tables of every evaluation, the constant answer, the known
-// optimum where there is one, disclosure and experts.
-func (x *fraudSetting) evaluate(ctx context.Context, cfg build.Config, train stage) (*Report, error) {
-	left, err := train.files()
-	if err != nil {
-		return nil, err
+// completion adds the constant answer, the disclosure report and, where there is one, the known optimum.
+func (x *fraudSetting) completion() completion {
+	return completion{
+		inputs: map[string]string{"groups": digestJSON(x.openedGroups()), "world": digestJSON(x.c.Data.Generate)},
+		add: func(ctx context.Context, r *Report, j *judged) error {
+			r.Settings["training rows judged"] = x.judged()
+			x.addConstant(r, j.experts.Constants, len(j.t.Rows(costs.Train)))
+			x.addDisclosure(r, j.t, j.rows, j.learned)
+			return x.addOptimum(ctx, r, j.t, j.rows, j.learned)
+		},
 	}
-	inputs := map[string]string{
-		"costs": train.inputs["costs"], "runtime": x.engine(), "format": "1",
-		"options": digestJSON(x.evalOptions()), "groups": digestJSON(x.openedGroups()), "world": digestJSON(x.c.Data.Generate),
-	}
-	for _, f := range left {
-		if inputs[f], err = costs.FileDigest(ctx, filepath.Join(x.folder, f)); err != nil {
-			return nil, err
-		}
-	}
-	file := "eval-" + x.s.Name + ".json"
-	s := stage{folder: x.folder, name: "eval-" + x.s.Name, inputs: inputs}
-	err = s.run(ctx, func() ([]string, error) {
-		r, err := x.judge(ctx, cfg, keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
-		if err != nil {
-			return nil, err
-		}
-		return []string{file}, WriteFile(filepath.Join(x.folder, file), r.WriteJSON)
-	})
-	if err != nil {
-		return nil, err
-	}
-	in, err := os.Open(filepath.Join(x.folder, file))
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	return ReadReport(in)
-}
-
-func (x *fraudSetting) evalOptions() EvalOptions {
-	o := DefaultEvalOptions()
-	o.Lambdas, o.KNN, o.Resamples, o.Seed = x.s.Train.Lambdas, x.c.KNN, x.c.Resample, x.s.Train.Seed
-	return o
-}
-
-// judge does the work of evaluate for the policies in some files, named from the folder.
-func (x *fraudSetting) judge(ctx context.Context, cfg build.Config, policies []string) (*Report, error) {
-	t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
-	if err != nil {
-		return nil, err
-	}
-	o := x.evalOptions()
-	o.Tensor = x.tensorFile()
-	rows := t.Rows(costs.Val)
-	var learned []Learned
-	for _, f := range policies {
-		l, err := openLearned(ctx, x.rt, filepath.Join(x.folder, f), t, rows)
-		if err != nil {
-			return nil, err
-		}
-		learned = append(learned, l)
-	}
-	r, err := EvalTensor(ctx, x.rt, t, learned, o, x.progress)
-	if err != nil {
-		return nil, err
-	}
-	r.Settings["task loss"], r.Settings["training rows judged"] = x.s.TaskLoss.Kind, x.judged()
-	r.Settings["recipe"] = x.s.Train.Recipe
-	if err := x.addExperts(ctx, r, cfg, len(t.Rows(costs.Train))); err != nil {
-		return nil, err
-	}
-	x.addDisclosure(r, t, rows, learned)
-	return r, x.addOptimum(ctx, r, t, rows, learned)
 }
 
 // judged says which experts answered for training rows.
@@ -92,16 +31,9 @@ func (x *fraudSetting) judged() string {
 	return fmt.Sprintf("by experts of the other folds, %d folds", x.s.CrossFit)
 }
 
-// addExperts adds the figures of the experts, and the constant answer, which costs the same at every lambda, as a method.
-func (x *fraudSetting) addExperts(ctx context.Context, r *Report, cfg build.Config, train int) error {
-	q, err := build.Diagnose(ctx, cfg, x.buildOptions())
-	if err != nil {
-		return err
-	}
-	for _, e := range q.Experts {
-		r.Experts = append(r.Experts, ExpertQuality{Rate: q.Rate, ExpertFigures: e})
-	}
-	for _, c := range q.Constants {
+// addConstant adds the negative answer, which costs the same at every lambda, as a method.
+func (x *fraudSetting) addConstant(r *Report, constants []build.ConstantFigures, train int) {
+	for _, c := range constants {
 		if c.Label != x.rows.schema.Labels[0] {
 			continue
 		}
@@ -109,7 +41,6 @@ func (x *fraudSetting) addExperts(ctx context.Context, r *Report, cfg build.Conf
 			r.Rows = append(r.Rows, Row{Method: AlwaysLegitimate, Lambda: Num(l), N: train, Seeds: 1, TrueLossMean: c.Loss, AdviceRate: Num(0)})
 		}
 	}
-	return nil
 }
 
 // addDisclosure adds the disclosure report of the methods that choose among all pairs, and of the deployable constant.

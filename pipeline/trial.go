@@ -1,0 +1,125 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/onnx/ort"
+)
+
+// trial makes the costs of one setting of a benchmark, learns from them and judges what was learnt. It keeps in its
+// folder, each skipped when it is there and of the same inputs:
+//
+//	costs-NAME.parquet                              cost tensor
+//	policies-NAME/, or policies-NAME-RECIPE/ each   policies as ONNX
+//	eval-NAME.json                                  what they are worth
+type trial struct {
+	name      string
+	folder    string
+	costs     build.Config
+	options   build.Options // without Out
+	recipes   []TrainConfig // of which each learns from the same costs, at the same lambdas
+	knn       bool
+	resamples int
+	rt        *ort.Runtime
+	progress  Progress
+	complete  completion
+}
+
+// completion is what a benchmark adds to the evaluation of a trial.
+type completion struct {
+	inputs map[string]string // what it depends on beside costs and policies
+	add    func(ctx context.Context, r *Report, j *judged) error
+}
+
+// judged is what an evaluation was made from.
+type judged struct {
+	t       *costs.Tensor
+	rows    []int // that are reported
+	learned []Learned
+	experts *build.ExpertReport
+}
+
+// run builds the costs, trains and evaluates.
+func (x *trial) run(ctx context.Context) (*Report, error) {
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	built, err := build.Run(ctx, x.costs, x.options)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]string{"costs": built.Digest, "runtime": engine(x.rt), "format": "1"}
+	var left []string
+	for _, recipe := range x.recipes {
+		files, err := x.learn(ctx, recipe, built.Digest)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, files...)
+	}
+	return x.evaluate(ctx, inputs, left)
+}
+
+func (x *trial) tensorFile() string { return "costs-" + x.name + ".parquet" }
+
+// suffix tells one recipe of the trial from the others.
+func (x *trial) suffix(c TrainConfig) string {
+	if len(x.recipes) == 1 {
+		return x.name
+	}
+	return x.name + "-" + c.Recipe
+}
+
+// engine names what the bits of a graph's results depend on besides its inputs.
+func engine(rt *ort.Runtime) string {
+	return fmt.Sprintf("onnxruntime %s on %s", rt.Version(), rt.Device())
+}
+
+// learn leaves the policies of a recipe and returns their files, below the folder. Checkpoints are kept by the digest of
+// what they belong to, so that a changed configuration finds none.
+func (x *trial) learn(ctx context.Context, c TrainConfig, tensor string) ([]string, error) {
+	s := stage{folder: x.folder, name: "train-" + x.suffix(c), inputs: map[string]string{
+		"costs": tensor, "train": digestJSON(c), "runtime": engine(x.rt), "format": "1",
+	}}
+	policies, work := "policies-"+x.suffix(c), filepath.Join(x.folder, s.name+".work")
+	err := s.run(ctx, func() ([]string, error) {
+		t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
+		if err != nil {
+			return nil, err
+		}
+		o := DefaultTrainOptions()
+		o.TrainConfig, o.Tensor, o.Out = c, x.tensorFile(), filepath.Join(x.folder, policies)
+		report, err := trainInto(ctx, x.rt, t, o, filepath.Join(work, digestJSON(s.inputs)[7:23]), x.progress)
+		if err != nil {
+			return nil, err
+		}
+		files := []string{policies + "/train.json"}
+		for _, p := range report.Policies {
+			files = append(files, policies+"/"+p.File)
+		}
+		return files, errors.Join(x.dropPolicies(policies, files), os.RemoveAll(work))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.files()
+}
+
+// dropPolicies removes policies that another configuration left.
+func (x *trial) dropPolicies(folder string, keep []string) error {
+	there, err := policyFiles([]string{filepath.Join(x.folder, folder)})
+	if err != nil {
+		return err
+	}
+	for _, f := range there {
+		if !slices.Contains(keep, below(x.folder, f)) {
+			err = errors.Join(err, os.Remove(f))
+		}
+	}
+	return err
+}

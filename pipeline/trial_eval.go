@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/build"
+)
+
+// evaluate returns the report on the policies in some files, named from the folder: the tables of every evaluation, the
+// experts, and what the benchmark adds.
+func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []string) (*Report, error) {
+	inputs["options"] = digestJSON(x.evalOptions())
+	maps.Copy(inputs, x.complete.inputs)
+	for _, f := range left {
+		sum, err := costs.FileDigest(ctx, filepath.Join(x.folder, f))
+		if err != nil {
+			return nil, err
+		}
+		inputs[f] = sum
+	}
+	file := "eval-" + x.name + ".json"
+	s := stage{folder: x.folder, name: "eval-" + x.name, inputs: inputs}
+	err := s.run(ctx, func() ([]string, error) {
+		r, err := x.judge(ctx, keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
+		if err != nil {
+			return nil, err
+		}
+		return []string{file}, WriteFile(filepath.Join(x.folder, file), r.WriteJSON)
+	})
+	if err != nil {
+		return nil, err
+	}
+	in, err := os.Open(filepath.Join(x.folder, file))
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return ReadReport(in)
+}
+
+// evalOptions are those of an evaluation; the lambdas and the seed are the same for all recipes.
+func (x *trial) evalOptions() EvalOptions {
+	o, c := DefaultEvalOptions(), x.recipes[0]
+	o.Tensor, o.Lambdas, o.KNN, o.Resamples, o.Seed = x.tensorFile(), c.Lambdas, x.knn, x.resamples, c.Seed
+	return o
+}
+
+// judge does the work of evaluate.
+func (x *trial) judge(ctx context.Context, policies []string) (*Report, error) {
+	t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	j := &judged{t: t, rows: t.Rows(costs.Val)}
+	for _, f := range policies {
+		l, err := openLearned(ctx, x.rt, filepath.Join(x.folder, f), t, j.rows)
+		if err != nil {
+			return nil, err
+		}
+		j.learned = append(j.learned, l)
+	}
+	r, err := EvalTensor(ctx, x.rt, t, j.learned, x.evalOptions(), x.progress)
+	if err != nil {
+		return nil, err
+	}
+	if j.experts, err = build.Diagnose(ctx, x.costs, x.options); err != nil {
+		return nil, err
+	}
+	for _, e := range j.experts.Experts {
+		r.Experts = append(r.Experts, ExpertQuality{Rate: j.experts.Rate, ExpertFigures: e})
+	}
+	var recipes []string
+	for _, c := range x.recipes {
+		recipes = append(recipes, c.Recipe)
+	}
+	r.Settings["task loss"], r.Settings["recipe"] = x.costs.TaskLoss.Kind, strings.Join(recipes, ", ")
+	return r, x.complete.add(ctx, r, j)
+}
