@@ -38,7 +38,7 @@ type Instance struct {
 	Cells  []string         // one per column of the table, nil unless it is one; "" is a missing value
 	Values []float32        // one per raw column of an encoded table (NaN: missing), nil unless it is one
 	Text   string           // "" unless the source has texts
-	Gold   []string         // names of the pages that are known to settle the text; nil where the source does not tell
+	Gold   []string         // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
 	Line   int              // line or row of the file, for errors
 	Row    int              // index in the source's Entries
 }

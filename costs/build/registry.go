@@ -12,6 +12,7 @@ import (
 // source, task loss, advice, experts, features.
 var (
 	sourceKinds = map[string]func(context.Context, *Setup, map[string]any) (Source, error){
+		"fever":   newFever,
 		"images":  newImages,
 		"table":   newTable,
 		"tabular": newTabular,

@@ -4,7 +4,7 @@ import "context"
 
 // Passage is a piece of text that was found for an instance.
 type Passage struct {
-	Page string // name of the page that it comes from
+	Page string // id of the page that it comes from, as the corpus spells it
 	Text string
 }
 

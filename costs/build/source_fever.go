@@ -1,0 +1,220 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pipe/costs"
+)
+
+// fever is a file of claims in FEVER's line format.
+type fever struct {
+	file    string
+	entries []Entry
+	claims  []feverClaim
+}
+
+// feverClaim is what a line holds besides id and label.
+type feverClaim struct {
+	text string
+	gold []string
+	line int
+}
+
+type feverSettings struct {
+	File Path   `json:"file"`
+	Rows int    `json:"rows"` // instances that are drawn, the labels in their shares; 0: all
+	Seed uint64 `json:"seed"` // of that draw
+}
+
+// feverLabels maps the spellings of a label, in files and in prompts, to ours.
+var feverLabels = map[string]string{
+	"SUPPORTS": "SUPPORTS", "REFUTES": "REFUTES", "NOT ENOUGH INFO": "NOT ENOUGH INFO", "NOT_ENOUGH_INFO": "NOT ENOUGH INFO",
+}
+
+func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+	var cfg feverSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.File == "" || cfg.Rows < 0 {
+		return nil, fmt.Errorf("file is %q and rows is %d", string(cfg.File), cfg.Rows)
+	}
+	src := &fever{file: s.Path(cfg.File)}
+	if err := s.File(ctx, "claims", src.file); err != nil {
+		return nil, err
+	}
+	if err := src.read(ctx); err != nil {
+		return nil, err
+	}
+	return src, src.draw(cfg.Rows, cfg.Seed)
+}
+
+// read reads the whole file.
+func (f *fever) read(ctx context.Context) error {
+	in, err := os.Open(f.file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	lines := bufio.NewReaderSize(in, 1<<20)
+	first := make(map[string]int)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read %q: %w", f.file, err)
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			if err := f.add(line, n, first); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return ctx.Err()
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// add checks and keeps one line.
+func (f *fever) add(line []byte, n int, first map[string]int) error {
+	bad := func(column, format string, args ...any) error {
+		return &costs.DataError{File: f.file, Row: n, Column: column, Msg: fmt.Sprintf(format, args...)}
+	}
+	var raw struct {
+		ID       json.RawMessage `json:"id"`
+		Label    *string         `json:"label"`
+		Claim    *string         `json:"claim"`
+		Evidence json.RawMessage `json:"evidence"`
+	}
+	if !utf8.Valid(line) {
+		return bad("", "is not UTF-8")
+	}
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return bad("", "is not a claim: %v", err)
+	}
+	id, err := feverID(raw.ID)
+	switch at, twice := first[id]; {
+	case err != nil:
+		return bad("id", "%v", err)
+	case twice:
+		return bad("id", "%q is there already, in row %d", id, at)
+	case raw.Claim == nil || strings.TrimSpace(*raw.Claim) == "":
+		return bad("claim", "is missing or empty")
+	case raw.Label == nil:
+		return bad("label", "is missing")
+	}
+	label, ok := feverLabels[*raw.Label]
+	if !ok {
+		return bad("label", "unknown label %q; known are SUPPORTS, REFUTES and NOT ENOUGH INFO", *raw.Label)
+	}
+	gold, err := feverGold(raw.Evidence)
+	if err != nil {
+		return bad("evidence", "%v", err)
+	}
+	first[id] = n
+	f.entries = append(f.entries, Entry{ID: id, Label: label})
+	f.claims = append(f.claims, feverClaim{*raw.Claim, gold, n})
+	return nil
+}
+
+// feverID reads an id, which is an integer or a text.
+func feverID(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", errors.New("is missing")
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		if text == "" {
+			return "", errors.New("is empty")
+		}
+		return text, nil
+	}
+	var number int64
+	if err := json.Unmarshal(raw, &number); err != nil {
+		return "", fmt.Errorf("%s is neither a text nor an integer", raw)
+	}
+	return fmt.Sprint(number), nil
+}
+
+// feverGold returns the pages of all sentences of all evidence sets, sorted. A
+// sentence is [annotation, evidence, page, sentence]; the page of a claim that
+// cannot be settled is null.
+func feverGold(raw json.RawMessage) ([]string, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var sets [][][]json.RawMessage
+	if err := json.Unmarshal(raw, &sets); err != nil {
+		return nil, errors.New("is not a list of sets of sentences")
+	}
+	var pages []string
+	for _, set := range sets {
+		for _, sentence := range set {
+			if len(sentence) != 4 {
+				return nil, fmt.Errorf("a sentence has %d parts, not 4", len(sentence))
+			}
+			var page *string
+			if err := json.Unmarshal(sentence[2], &page); err != nil {
+				return nil, fmt.Errorf("page %s is not a text", sentence[2])
+			}
+			if page != nil && *page != "" {
+				pages = append(pages, *page)
+			}
+		}
+	}
+	slices.Sort(pages)
+	return slices.Compact(pages), nil
+}
+
+// draw keeps a sample of so many claims in which the labels have the shares that
+// they have in the file, in the order of the file.
+func (f *fever) draw(rows int, seed uint64) error {
+	if rows == 0 || rows == len(f.entries) {
+		return nil
+	}
+	if rows > len(f.entries) {
+		return &costs.DataError{File: f.file, Msg: fmt.Sprintf("has %d claims, %d are to be drawn", len(f.entries), rows)}
+	}
+	labels := make([]string, len(f.entries))
+	for n, e := range f.entries {
+		labels[n] = e.Label
+	}
+	drawn := costs.DrawSplits(len(labels), labels, float64(rows)/float64(len(labels)), 0, seed)
+	kept := 0
+	for n, split := range drawn {
+		if split == costs.Val {
+			f.entries[kept], f.claims[kept] = f.entries[n], f.claims[n]
+			kept++
+		}
+	}
+	f.entries, f.claims = f.entries[:kept], f.claims[:kept]
+	return nil
+}
+
+// Entries returns the claims in the order of the file.
+func (f *fever) Entries() []Entry { return f.entries }
+
+// Columns returns nil.
+func (f *fever) Columns() *Columns { return nil }
+
+// Load returns claims; nothing is copied.
+func (f *fever) Load(_ context.Context, rows []int) ([]Instance, error) {
+	out := make([]Instance, len(rows))
+	for n, i := range rows {
+		c := f.claims[i]
+		out[n] = Instance{Entry: f.entries[i], Text: c.text, Gold: c.gold, Line: c.line, Row: i}
+	}
+	return out, nil
+}
