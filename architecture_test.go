@@ -19,15 +19,16 @@ var mayImport = map[string][]string{
 	"onnx/onnxpb":           {},
 	"onnx":                  {"onnx/onnxpb", "internal/atomicfile"},
 	"onnx/internal/conform": {"onnx"},
+	"onnx/hf":               {"onnx"},
 	"onnx/ort":              {"onnx", "internal/sharedlib"},
 	"costs":                 {"internal/atomicfile"},
-	"featurize":             {"onnx", "onnx/ort", "internal/atomicfile", "featurize/tokenizer"},
+	"featurize":             {"onnx", "onnx/hf", "onnx/ort", "featurize/tokenizer", "internal/atomicfile"},
 	"featurize/tokenizer":   {},
 	"models":                {"onnx", "onnx/ort", "costs"},
 	"models/lightgbm":       {"onnx", "internal/sharedlib"},
 	"costs/build":           {"onnx", "onnx/ort", "costs", "featurize", "featurize/tokenizer", "models", "models/lightgbm"},
-	"pipeline":              {"onnx", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "internal/atomicfile"},
-	"cmd/pipe":              {"onnx", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "pipeline"},
+	"pipeline":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "internal/atomicfile"},
+	"cmd/pipe":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "pipeline"},
 	"internal/atomicfile":   {},
 	"internal/realdata":     {},
 	"internal/judge":        {"internal/realdata"},
@@ -41,14 +42,15 @@ var mayImport = map[string][]string{
 // testsMayImport adds what only _test.go files may import.
 var testsMayImport = map[string][]string{
 	"onnx":                {"onnx/internal/conform", "internal/realdata", "internal/judge"},
+	"onnx/hf":             {"onnx/ort", "onnx/ort/orttest", "internal/realdata", "internal/judge"},
 	"onnx/ort":            {"onnx/internal/conform"},
 	"costs":               {"internal/realdata", "internal/judge"},
 	"costs/build":         {"internal/realdata", "onnx/ort/orttest"},
-	"featurize":           {"internal/realdata", "internal/judge"},
+	"featurize":           {"internal/realdata", "internal/judge", "onnx/ort/orttest"},
 	"featurize/tokenizer": {"internal/realdata", "internal/judge"},
 	"models":              {"internal/realdata", "onnx/ort/orttest"},
 	"models/lightgbm":     {"onnx/ort", "onnx/ort/orttest", "internal/realdata"},
-	"pipeline":            {"internal/realdata", "onnx/ort/orttest"},
+	"pipeline":            {"internal/realdata", "internal/judge", "onnx/ort/orttest"},
 }
 
 // ownedBy names the one package that may import a module which holds memory or

@@ -1,0 +1,95 @@
+package hf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// MissingModelError says that a model is neither a path nor in the cache.
+type MissingModelError struct {
+	Name  string   // as it was asked for
+	Tried []string // places looked at, in order
+}
+
+func (e *MissingModelError) Error() string {
+	return fmt.Sprintf("find model %q: not found; tried\n  %s", e.Name, strings.Join(e.Tried, "\n  "))
+}
+
+// Hint names the command that brings the model.
+func (e *MissingModelError) Hint() string {
+	if !modelName.MatchString(e.Name) {
+		return "name a folder, an .onnx file, or a model of the Hugging Face cache such as sentence-transformers/all-MiniLM-L6-v2"
+	}
+	return fmt.Sprintf("run `hf download %s`, or name a folder that holds the model", e.Name)
+}
+
+// modelName is how models are called on the hub: an organisation and a name, or
+// a name alone.
+var modelName = regexp.MustCompile(`^[\w][\w.-]*(/[\w][\w.-]*)?$`)
+
+// Resolve finds a model by name: an existing folder or file is itself, else it
+// is a name such as org/name whose main revision is in the local cache of the
+// Hugging Face libraries. The cache is $HF_HUB_CACHE, else $HF_HOME/hub, else
+// huggingface/hub in $XDG_CACHE_HOME or ~/.cache. The error for a model that is
+// nowhere is a *MissingModelError.
+func Resolve(name string) (path string, err error) {
+	if name == "" {
+		return "", errors.New("find model: no name")
+	}
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrInvalid) {
+		return "", fmt.Errorf("find model: %w", err)
+	}
+	missing := &MissingModelError{Name: name, Tried: []string{name}}
+	if !modelName.MatchString(name) {
+		return "", missing
+	}
+	repository := filepath.Join(cacheFolder(), "models--"+strings.ReplaceAll(name, "/", "--"))
+	snapshot, err := mainSnapshot(repository)
+	if errors.Is(err, fs.ErrNotExist) {
+		missing.Tried = append(missing.Tried, repository)
+		return "", missing
+	}
+	if err != nil {
+		return "", fmt.Errorf("find model %q: %w", name, err)
+	}
+	return snapshot, nil
+}
+
+// cacheFolder is where the Hugging Face libraries keep models.
+func cacheFolder() string {
+	if dir := cmp.Or(os.Getenv("HF_HUB_CACHE"), os.Getenv("HUGGINGFACE_HUB_CACHE")); dir != "" {
+		return dir
+	}
+	if home := os.Getenv("HF_HOME"); home != "" {
+		return filepath.Join(home, "hub")
+	}
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		home, _ := os.UserHomeDir() // without a home the cache is looked for below the working folder
+		cache = filepath.Join(home, ".cache")
+	}
+	return filepath.Join(cache, "huggingface", "hub")
+}
+
+// mainSnapshot follows refs/main of a cached repository to its files.
+func mainSnapshot(repository string) (string, error) {
+	ref, err := os.ReadFile(filepath.Join(repository, "refs", "main"))
+	if err != nil {
+		return "", err
+	}
+	commit := strings.TrimSpace(string(ref))
+	if commit == "" || commit != filepath.Base(commit) || commit == ".." || commit == "." {
+		return "", fmt.Errorf("%s names no revision: %q", filepath.Join(repository, "refs", "main"), commit)
+	}
+	snapshot := filepath.Join(repository, "snapshots", commit)
+	_, err = os.Stat(snapshot)
+	return snapshot, err
+}

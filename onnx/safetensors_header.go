@@ -1,0 +1,139 @@
+package onnx
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+)
+
+const (
+	lengthBytes = 8
+	// longestHeader is the limit that the format's own library sets.
+	longestHeader = 100_000_000
+	metadataName  = "__metadata__"
+)
+
+// tensorEntry is what the header says about a tensor.
+type tensorEntry struct {
+	Type    string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"` // begin and end, from the end of the header
+	dtype   DType
+}
+
+// safetensorsTypes are the element types that tensors can be read in.
+var safetensorsTypes = map[string]DType{
+	"BOOL": Bool, "U8": Uint8, "I8": Int8, "U16": Uint16, "I16": Int16, "U32": Uint32, "I32": Int32,
+	"U64": Uint64, "I64": Int64, "F16": Float16, "BF16": BFloat16, "F32": Float32, "F64": Float64,
+}
+
+// safetensorsHeader reads the JSON text of the header.
+func safetensorsHeader(src io.ReaderAt, size int64) ([]byte, error) {
+	var first [lengthBytes]byte
+	if size < lengthBytes {
+		return nil, fmt.Errorf("%d bytes are too few for the length of the header", size)
+	}
+	if _, err := src.ReadAt(first[:], 0); err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint64(first[:])
+	if n > longestHeader || int64(n) > size-lengthBytes {
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d", n, size)
+	}
+	header := make([]byte, n)
+	if _, err := src.ReadAt(header, lengthBytes); err != nil && (n > 0 || !errors.Is(err, io.EOF)) {
+		return nil, err
+	}
+	return header, nil
+}
+
+// parseSafetensorsHeader reads entries one by one: a map would hide names that
+// are there twice.
+func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]string, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, nil, errors.New("not a JSON object")
+	}
+	entries, about := map[string]tensorEntry{}, map[string]string(nil)
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, nil, err
+		}
+		name, _ := key.(string) // the keys of an object are strings
+		if name == metadataName && about == nil {
+			about = map[string]string{}
+			err = d.Decode(&about)
+		} else if _, twice := entries[name]; twice || name == metadataName {
+			err = errors.New("is there twice")
+		} else {
+			entries[name], err = decodeEntry(d)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", name, err)
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, nil, err
+	}
+	if rest := bytes.TrimLeft(text[d.InputOffset():], " "); len(rest) > 0 {
+		return nil, nil, errors.New("text behind the JSON object")
+	}
+	return entries, about, nil
+}
+
+// decodeEntry reads an entry and holds its bytes against type and shape.
+func decodeEntry(d *json.Decoder) (tensorEntry, error) {
+	e := tensorEntry{Offsets: [2]int64{-1, -1}}
+	if err := d.Decode(&e); err != nil {
+		return e, err
+	}
+	e.dtype = safetensorsTypes[e.Type]
+	if e.dtype == Undefined {
+		return e, fmt.Errorf("dtype %q; known are %q", e.Type, slices.Sorted(maps.Keys(safetensorsTypes)))
+	}
+	if e.Shape == nil {
+		return e, errors.New("no shape")
+	}
+	n, err := elementCount(e.Shape)
+	if err != nil {
+		return e, err
+	}
+	begin, end, size := e.Offsets[0], e.Offsets[1], int64(e.dtype.Size())
+	if begin < 0 || end < begin || n > math.MaxInt64/size || end-begin != n*size {
+		return e, fmt.Errorf("bytes %d to %d for %s of shape %v", begin, end, e.dtype, e.Shape)
+	}
+	return e, nil
+}
+
+// checkLayout makes sure that the tensors fill the bytes behind the header, one
+// after the other.
+func checkLayout(entries map[string]tensorEntry, size int64) error {
+	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
+		x, y := entries[a].Offsets, entries[b].Offsets
+		return cmp.Or(cmp.Compare(x[0], y[0]), cmp.Compare(x[1], y[1]), cmp.Compare(a, b))
+	})
+	end := int64(0)
+	for _, name := range names {
+		e := entries[name]
+		switch {
+		case e.Offsets[0] < end:
+			return fmt.Errorf("tensor %q overlaps the one before it at byte %d", name, e.Offsets[0])
+		case e.Offsets[0] > end:
+			return fmt.Errorf("a gap before tensor %q, from byte %d to %d", name, end, e.Offsets[0])
+		}
+		end = e.Offsets[1]
+	}
+	if end != size {
+		return fmt.Errorf("tensors end at byte %d, the file at %d", end, size)
+	}
+	return nil
+}
