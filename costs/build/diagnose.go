@@ -213,9 +213,10 @@ func (p *plan) figures(v *verdict) *ExpertReport {
 		}
 		expert, advice := p.actions.Pair(a)
 		f := ExpertFigures{Expert: p.actions.Experts[expert].Name, Advice: p.actions.Advice[advice].Name, Figures: j.measure(len(p.labels))}
-		if t, ok := p.experts[expert].Expert.(interface{ Limit() float64 }); ok {
-			limit := t.Limit()
-			f.Threshold = &limit
+		if t, ok := p.experts[expert].Expert.(interface{ Limit() (float64, bool) }); ok {
+			if limit, ok := t.Limit(); ok {
+				f.Threshold = &limit
+			}
 		}
 		r.Experts = append(r.Experts, f)
 	}

@@ -28,15 +28,11 @@ func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Ex
 	if err := s.File(ctx, "library", library.Path()); err != nil {
 		return nil, err
 	}
-	rows, err := newGroupCoder(s, featurize.LayoutTree)
-	if err != nil {
-		return nil, err
-	}
 	e := &trained{
-		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed}, coder: rows,
-		teacher: &treeTeacher{library, cfg.Params},
+		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed},
+		teacher:         &treeTeacher{library, cfg.Params},
 	}
-	return newTrained(s, e, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
+	return newTabularExpert(s, e, featurize.LayoutTree, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
 }
 
 // treeTeacher trains boosted trees with LightGBM.

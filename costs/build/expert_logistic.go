@@ -20,17 +20,13 @@ func newLogistic(_ context.Context, s *Setup, settings map[string]any) (Expert, 
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	rows, err := newGroupCoder(s, featurize.LayoutDense)
-	if err != nil {
-		return nil, err
-	}
 	rt, err := s.Runtime()
 	if err != nil {
 		return nil, err
 	}
 	e := &trained{
-		trainedSettings: cfg.trainedSettings, coder: rows,
-		teacher: &networkTeacher{networkSettings: cfg.networkSettings, runtime: rt},
+		trainedSettings: cfg.trainedSettings,
+		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, runtime: rt},
 	}
-	return newTrained(s, e, "logistic", cfg.networkSettings)
+	return newTabularExpert(s, e, featurize.LayoutDense, "logistic", cfg.networkSettings)
 }

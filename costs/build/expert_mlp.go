@@ -31,17 +31,13 @@ func newMLP(_ context.Context, s *Setup, settings map[string]any) (Expert, error
 	if cfg.Hidden == nil {
 		cfg.Hidden = []int{64}
 	}
-	rows, err := newGroupCoder(s, featurize.LayoutDense)
-	if err != nil {
-		return nil, err
-	}
 	rt, err := s.Runtime()
 	if err != nil {
 		return nil, err
 	}
 	e := &trained{
-		trainedSettings: cfg.trainedSettings, coder: rows,
-		teacher: &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, repeat: true, runtime: rt},
+		trainedSettings: cfg.trainedSettings,
+		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, repeat: true, runtime: rt},
 	}
-	return newTrained(s, e, "mlp", cfg.mlpLearning)
+	return newTabularExpert(s, e, featurize.LayoutDense, "mlp", cfg.mlpLearning)
 }

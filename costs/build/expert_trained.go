@@ -19,7 +19,7 @@ type coder interface {
 	// Code writes one row per instance and level: instance by instance, and for
 	// each the levels of shown that are not nil, in order. dst has Width values
 	// per row. shown is indexed [level][instance]. Errors name the instance.
-	Code(dst []float32, batch []Instance, shown [][]Shown) error
+	Code(ctx context.Context, dst []float32, batch []Instance, shown [][]Shown) error
 }
 
 // teacher makes classifiers from rows: what tells one kind of trained expert
@@ -33,25 +33,26 @@ type teacher interface {
 	Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error
 }
 
-// trained is an expert that the build trains on its training rows, each under
-// one level of advice drawn at random: what tells one level from another must
-// be in the rows of the coder. Its ONNX files do the answering.
+// trained is an expert that the build trains: examples become rows of a coder,
+// and a teacher makes classifiers of them. An example is seen under one level
+// of advice, so what tells one level from another must be in its row. Its ONNX
+// files do the answering.
 type trained struct {
 	trainedSettings
-	name    string
-	levels  []int // of advice, that it takes
-	coder   coder
-	teacher teacher
-	lessons *Lessons
-	runtime *ort.Runtime
-	basis   string            // what every model depends on, as text
-	about   map[string]string // metadata of the files
-	models  []*rowModel       // of all rows, then one per fold; nil until Train
+	name     string
+	examples examples
+	coder    coder
+	teacher  teacher
+	lessons  *Lessons // of the examples
+	runtime  *ort.Runtime
+	basis    string            // what every model depends on, as text
+	about    map[string]string // metadata of the files
+	models   []*rowModel       // of all examples, then one per fold; nil until Train
 }
 
 // trainedSettings are shared by the experts that the build trains.
 type trainedSettings struct {
-	Threshold float64 `json:"threshold"` // probability from which the answer is the second label
+	Threshold float64 `json:"threshold"` // probability from which the answer is the second of two labels
 	Seed      uint64  `json:"seed"`      // of the draw of levels, and of the training
 }
 
@@ -67,22 +68,8 @@ func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string
 	if err := errors.Join(e.teacher.Check(), checkFileName(s.expert)); err != nil {
 		return nil, err
 	}
-	if len(s.Labels) != 2 {
-		return nil, fmt.Errorf("labels: there are %d, an expert of this kind tells two apart", len(s.Labels))
-	}
-	e.name = s.expert
-	for k, name := range s.Advice {
-		if !slices.Contains(s.unavailable, name) {
-			e.levels = append(e.levels, k)
-		}
-	}
-	if len(e.levels) == 0 {
-		return nil, errors.New("unavailable: no advice remains")
-	}
+	e.name, e.lessons = s.expert, e.examples.Lessons()
 	var err error
-	if e.lessons, err = s.Lessons(); err != nil {
-		return nil, err
-	}
 	if e.runtime, err = s.Runtime(); err != nil {
 		return nil, err
 	}
@@ -94,6 +81,21 @@ func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string
 	return e, nil
 }
 
+// levels returns the levels of advice that the configuration lets the expert in
+// the making take.
+func (s *Setup) levels() ([]int, error) {
+	var levels []int
+	for k, name := range s.Advice {
+		if !slices.Contains(s.unavailable, name) {
+			levels = append(levels, k)
+		}
+	}
+	if len(levels) == 0 {
+		return nil, errors.New("unavailable: no advice remains")
+	}
+	return levels, nil
+}
+
 // checkFileName refuses names that cannot begin the name of a file.
 func checkFileName(name string) error {
 	if strings.ContainsAny(name, `/\:*?"<>|`) || strings.HasPrefix(name, ".") || strings.Contains(name, "-fold") {
@@ -102,12 +104,11 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// trainingFormat is part of what models depend on; a change of how rows are
+// trainingFormat is part of what models depend on; a change of how examples are
 // drawn or experts learn raises it.
 const trainingFormat = 1
 
-// describe writes down what the models depend on: the inputs of the build that
-// decide which rows there are and what advice shows of them, and the settings
+// describe writes down what the models depend on: the examples and the settings
 // of the expert, but neither task loss nor fees nor other experts.
 func (e *trained) describe(s *Setup, kind string, learning any, extra []string) error {
 	b, err := json.Marshal(learning)
@@ -116,18 +117,7 @@ func (e *trained) describe(s *Setup, kind string, learning any, extra []string) 
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "format %d\nkind %s\nsettings %s\nseed %d\nlabels %q\n", trainingFormat, kind, b, e.Seed, s.Labels)
-	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.cfg.Instances.Kind, s.cfg.Split.Kind)
-	for _, k := range e.levels {
-		fmt.Fprintf(&text, "level %d %q %s\n", k, s.Advice[k], s.cfg.Advice[k].Kind)
-	}
-	parts := []string{"instances", "split"}
-	for _, name := range s.Advice {
-		parts = append(parts, advicePart(name))
-	}
-	for _, name := range s.inputs.of(parts) {
-		fmt.Fprintf(&text, "%s: %s\n", name, s.inputs[name])
-	}
-	fmt.Fprintf(&text, "runtime %s\n", s.inputs["runtime"])
+	fmt.Fprintf(&text, "%sruntime %s\n", e.examples.Basis(), s.inputs["runtime"])
 	for _, line := range extra {
 		fmt.Fprintln(&text, line)
 	}
@@ -140,7 +130,7 @@ func (e *trained) describe(s *Setup, kind string, learning any, extra []string) 
 }
 
 // digest identifies a model by everything that it depends on. The model of all
-// rows is the same with folds and without.
+// examples is the same with folds and without.
 func (e *trained) digest(model int) string {
 	if model == 0 {
 		return digest([]byte(e.basis))
@@ -156,8 +146,9 @@ func (e *trained) file(folder string, model int) string {
 // Labels returns the labels in the order of the probabilities.
 func (e *trained) Labels() []string { return e.lessons.Labels }
 
-// Limit returns the probability from which the second label is the answer.
-func (e *trained) Limit() float64 { return e.Threshold }
+// Limit returns the probability from which the second label is the answer; ok is
+// false unless there are two labels.
+func (e *trained) Limit() (limit float64, ok bool) { return e.Threshold, len(e.lessons.Labels) == 2 }
 
 // Predict asks, for every instance, the model that answers for it, about all
 // levels in one call of the runtime per model.
@@ -194,35 +185,50 @@ func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []I
 		}
 	}
 	rows := make([]float32, len(batch)*levels*e.coder.Width())
-	if err := e.coder.Code(rows, batch, shown); err != nil {
+	if err := e.coder.Code(ctx, rows, batch, shown); err != nil {
 		return err
 	}
 	p, err := m.probabilities(ctx, rows)
 	if err != nil {
 		return err
 	}
-	both := make([]float32, 0, 2*len(p))
-	for i, n := range members {
-		at := i * levels
+	p, classes := spread(p, m.classes)
+	for _, n := range members {
 		for k := range shown {
-			if shown[k] == nil {
-				continue
+			if shown[k] != nil {
+				out[k][n] = e.prediction(p[:classes:classes])
+				p = p[classes:]
 			}
-			both = append(both, 1-p[at], p[at])
-			out[k][n] = e.prediction(both[len(both)-2:])
-			at++
 		}
 	}
 	return nil
 }
 
-// prediction is the answer that follows from the probabilities of two labels.
-func (e *trained) prediction(p []float32) Prediction {
-	label := e.lessons.Labels[0]
-	if float64(p[1]) >= e.Threshold {
-		label = e.lessons.Labels[1]
+// spread makes rows of probabilities of rows of outputs: where there is one
+// output, that of the second of two classes, the first takes the rest.
+func spread(p []float32, outputs int) (rows []float32, classes int) {
+	if outputs > 1 {
+		return p, outputs
 	}
-	return Prediction{Label: label, Probabilities: p}
+	rows = make([]float32, 0, 2*len(p))
+	for _, v := range p {
+		rows = append(rows, 1-v, v)
+	}
+	return rows, 2
+}
+
+// prediction is the answer that follows from the probabilities of the labels:
+// of two, the second from the threshold on; of more, the likeliest, of equals
+// the first.
+func (e *trained) prediction(p []float32) Prediction {
+	answer := argmax(p)
+	if len(p) == 2 {
+		answer = 0
+		if float64(p[1]) >= e.Threshold {
+			answer = 1
+		}
+	}
+	return Prediction{Label: e.lessons.Labels[answer], Probabilities: p}
 }
 
 // choose returns some instances of a batch and what is shown of them.

@@ -85,7 +85,7 @@ func (e *trained) open(b []byte) (*rowModel, error) {
 		return nil, err
 	}
 	m := &rowModel{session: session, batch: trainedBatch}
-	err = m.bind(1)
+	err = m.bind(outputs(len(e.lessons.Labels)))
 	if err == nil {
 		err = m.setShape(int64(e.coder.Width()))
 	}
@@ -93,6 +93,15 @@ func (e *trained) open(b []byte) (*rowModel, error) {
 		return nil, errors.Join(err, session.Close())
 	}
 	return m, nil
+}
+
+// outputs is how many numbers a classifier says of a row: of two classes, the
+// probability of the second alone.
+func outputs(classes int) int {
+	if classes == 2 {
+		return 1
+	}
+	return classes
 }
 
 // accept opens a classifier that was just made, holds it against its trainer,

@@ -10,18 +10,18 @@ import (
 	"pipe/costs"
 )
 
-// Lessons say what the experts of a build learn from, and which of their models
+// Lessons say which examples an expert learns from, and which of its models
 // answers for which instance. With folds there is one model of all training
 // rows and one per fold that has not seen that fold: a training row is answered
 // by the model that has not seen it, any other instance by the model of all.
 type Lessons struct {
 	Labels []string // in the order of the classes
-	Rows   []int    // instances with split train, rising
-	Class  []int    // per entry of Rows, an index into Labels
-	Folds  int      // 0: every instance is answered by the model of all rows
+	Class  []int    // per example, an index into Labels
+	Rows   []int    // per example, the instance with split train that it is, rising; nil if the examples come from elsewhere
+	Folds  int      // 0: every instance is answered by the model of all examples
 	seed   uint64   // of the draw of folds
-	fold   []int8   // per entry of Rows, where there are folds
-	at     []int32  // per instance of the build, its entry in Rows or -1; nil without folds
+	fold   []int8   // per example, where there are folds
+	at     []int32  // per instance of the build, the example that it is or -1; nil without folds
 }
 
 // maxFolds bounds cross_fit: more folds than this are a mistake, not a choice.
@@ -123,10 +123,10 @@ func (l *Lessons) Model(row int) int {
 	return 1 + int(l.fold[l.at[row]])
 }
 
-// Learns returns what a model learns from: indices into Rows, rising.
+// Learns returns what a model learns from: indices of examples, rising.
 func (l *Lessons) Learns(model int) []int32 {
-	rows := make([]int32, 0, len(l.Rows))
-	for i := range l.Rows {
+	rows := make([]int32, 0, len(l.Class))
+	for i := range l.Class {
 		if model == 0 || int(l.fold[i]) != model-1 {
 			rows = append(rows, int32(i))
 		}

@@ -130,7 +130,7 @@ type serial struct{}
 
 func (serial) Width() int { return 1 }
 
-func (serial) Code(dst []float32, batch []Instance, shown [][]Shown) error {
+func (serial) Code(_ context.Context, dst []float32, batch []Instance, shown [][]Shown) error {
 	for n := range batch {
 		for _, level := range shown {
 			if level != nil {
@@ -148,7 +148,11 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		if err := s.Settings(settings, &cfg); err != nil {
 			return nil, err
 		}
-		return newTrained(s, &trained{trainedSettings: cfg, coder: serial{}, teacher: memory{}}, "memory", struct{}{})
+		rows, err := s.trainingRows(cfg.Seed)
+		if err != nil {
+			return nil, err
+		}
+		return newTrained(s, &trained{trainedSettings: cfg, examples: rows, coder: serial{}, teacher: memory{}}, "memory", struct{}{})
 	}
 	defer delete(expertKinds, "memory")
 	for _, folds := range []int{0, 4} {

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"sync"
@@ -18,6 +19,22 @@ type groupCoder struct {
 	ends    []int   // of the groups in the layout
 	hidden  float32 // stands for a hidden column
 	scratch sync.Pool
+}
+
+// newTabularExpert finishes an expert that learns from the training rows of an
+// encoded table, as newTrained does.
+func newTabularExpert(s *Setup, e *trained, layout featurize.TabularLayout, kind string, learning any, extra ...string) (*trained, error) {
+	var err error
+	if e.coder, err = newGroupCoder(s, layout); err != nil {
+		return nil, err
+	}
+	if len(s.Labels) != 2 {
+		return nil, fmt.Errorf("labels: there are %d, an expert of this kind tells two apart", len(s.Labels))
+	}
+	if e.examples, err = s.trainingRows(e.Seed); err != nil {
+		return nil, err
+	}
+	return newTrained(s, e, kind, learning, extra...)
 }
 
 // newGroupCoder hides with 0, the mean, in the dense layout, and with NaN, a
@@ -42,7 +59,7 @@ func newGroupCoder(s *Setup, layout featurize.TabularLayout) (*groupCoder, error
 func (c *groupCoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
 
 // Code encodes an instance once and hides per level.
-func (c *groupCoder) Code(dst []float32, batch []Instance, shown [][]Shown) error {
+func (c *groupCoder) Code(_ context.Context, dst []float32, batch []Instance, shown [][]Shown) error {
 	whole := c.scratch.Get().(*[]float32)
 	defer c.scratch.Put(whole)
 	for n := range batch {

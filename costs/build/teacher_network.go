@@ -62,13 +62,12 @@ func (n *networkTeacher) Check() error {
 
 // Teach trains the networks of all lessons side by side.
 func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
-	const classes = 2
 	var weight []float64
 	if !n.repeat {
 		// Folds hold the shares of the classes, so one set of weights serves all.
-		weight = models.BalancedWeights(set.Class, classes)
+		weight = models.BalancedWeights(set.Class, set.Classes)
 	}
-	problem, err := models.ClassProblem(set.X, set.Width, set.Class, classes, weight)
+	problem, err := models.ClassProblem(set.X, set.Width, set.Class, set.Classes, weight)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []
 	for _, l := range lessons {
 		rows := l.rows
 		if n.repeat {
-			rows = oversample(rows, set.Class, classes, t.Seed)
+			rows = oversample(rows, set.Class, set.Classes, t.Seed)
 		}
 		specs = append(specs, n.spec(t.Seed, rows))
 		steps += int64(n.Epochs * ((len(rows) + n.Batch - 1) / n.Batch))
@@ -122,7 +121,8 @@ func (n *networkTeacher) finish(m models.MLP, l lesson, t *teaching) error {
 	return t.Done(l, &classifier{Model: file, Probability: func(rows []float32) ([]float64, error) {
 		var p []float64
 		for at := 0; at < len(rows); at += m.In() {
-			p = append(p, m.Classify(rows[at : at+m.In()])[1])
+			of := m.Classify(rows[at : at+m.In()])
+			p = append(p, of[len(of)-outputs(len(of)):]...)
 		}
 		return p, nil
 	}})

@@ -124,7 +124,7 @@ func TestGroupCoder(t *testing.T) {
 			same(batch, Shown{Groups: []bool{true, true, true}}),
 		}
 		rows := make([]float32, 3*3*c.Width())
-		if err := c.Code(rows, batch, levels); err != nil {
+		if err := c.Code(t.Context(), rows, batch, levels); err != nil {
 			t.Fatal(err)
 		}
 		for n := range batch {

@@ -8,12 +8,12 @@ import (
 	"pipe/onnx"
 )
 
-// trainingSet is what an expert learns from: one row per training instance, as
-// it looks under a level of advice that was drawn for it.
+// trainingSet is what an expert learns from: its examples as rows of numbers.
 type trainingSet struct {
-	Width int
-	X     []float32 // rows x Width
-	Class []int     // per row
+	Width   int
+	Classes int
+	X       []float32 // rows x Width
+	Class   []int     // per row
 }
 
 // Len is the number of rows.
@@ -34,7 +34,7 @@ func (s *trainingSet) sample(n int) []float32 {
 
 // subset copies the given rows.
 func (s *trainingSet) subset(rows []int32) *trainingSet {
-	out := &trainingSet{Width: s.Width, X: make([]float32, 0, len(rows)*s.Width)}
+	out := &trainingSet{Width: s.Width, Classes: s.Classes, X: make([]float32, 0, len(rows)*s.Width)}
 	for _, r := range rows {
 		out.X = append(out.X, s.Row(int(r))...)
 		out.Class = append(out.Class, s.Class[r])
@@ -51,8 +51,8 @@ type lesson struct {
 // classifier is what a teacher has made. Both halves are valid only while the
 // teacher waits for Done.
 type classifier struct {
-	Model *onnx.Model // input "rows", output "probability" [n, 1], that of class 1
-	// Probability is the trainer's own opinion of rows, class 1.
+	Model *onnx.Model // input "rows", output "probability": [n, 1], that of class 1, of two classes, else [n, classes]
+	// Probability is the trainer's own opinion of rows, in the form of the output.
 	Probability func(rows []float32) ([]float64, error)
 }
 
@@ -64,13 +64,12 @@ type teaching struct {
 	Done func(l lesson, c *classifier) error // takes a classifier over
 }
 
-// gatherRows is how many training rows are loaded at a time.
+// gatherRows is how many examples are read at a time.
 const gatherRows = 4096
 
-// gather codes every training row under the level that is drawn for it,
-// uniformly among those that the expert takes.
+// gather turns every example into a row.
 func (e *trained) gather(ctx context.Context, t *Training) (*trainingSet, error) {
-	set := &trainingSet{Width: e.coder.Width(), Class: e.lessons.Class}
+	set := &trainingSet{Width: e.coder.Width(), Classes: len(e.lessons.Labels), Class: e.lessons.Class}
 	set.X = make([]float32, len(set.Class)*set.Width)
 	t.Progress.Start(int64(set.Len()), "rows of "+e.name)
 	defer t.Progress.Done()
@@ -78,50 +77,17 @@ func (e *trained) gather(ctx context.Context, t *Training) (*trainingSet, error)
 	err := parallel(ctx, t.Workers, chunks, func(ctx context.Context, i int) error {
 		from := i * gatherRows
 		to := min(from+gatherRows, set.Len())
-		if err := e.gatherChunk(ctx, t, set, from, to); err != nil {
+		batch, shown, err := e.examples.Read(ctx, t, from, to)
+		if err != nil {
+			return err
+		}
+		if err := e.coder.Code(ctx, set.X[from*set.Width:to*set.Width], batch, [][]Shown{shown}); err != nil {
 			return err
 		}
 		t.Progress.Add(int64(to - from))
 		return nil
 	})
 	return set, err
-}
-
-// gatherChunk writes rows from..to of the set, level by level.
-func (e *trained) gatherChunk(ctx context.Context, t *Training, set *trainingSet, from, to int) error {
-	batch, err := t.Load(ctx, e.lessons.Rows[from:to])
-	if err != nil {
-		return err
-	}
-	members := make([][]int, len(e.levels))
-	for n := range batch {
-		l := drawLevel(e.Seed, batch[n].Row, len(e.levels))
-		members[l] = append(members[l], n)
-	}
-	for l, level := range e.levels {
-		if len(members[l]) == 0 {
-			continue
-		}
-		some, _ := choose(members[l], batch, nil)
-		shown, err := t.Show(ctx, level, some)
-		if err != nil {
-			return err
-		}
-		rows := make([]float32, len(some)*set.Width)
-		if err := e.coder.Code(rows, some, [][]Shown{shown}); err != nil {
-			return err
-		}
-		for i, n := range members[l] {
-			copy(set.Row(from+n), rows[i*set.Width:])
-		}
-	}
-	return nil
-}
-
-// drawLevel is the level under which an instance is learnt: a function of the
-// seed and the instance, so that every model sees the same draw.
-func drawLevel(seed uint64, row, levels int) int {
-	return rand.New(rand.NewPCG(seed, 0x6c6576656c<<24^uint64(row))).IntN(levels)
 }
 
 // oversample repeats rows of the smaller classes until all have as many as the

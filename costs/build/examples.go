@@ -1,0 +1,101 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// examples are what an expert learns from, before a coder makes rows of them.
+// They are safe for concurrent use.
+type examples interface {
+	// Lessons returns their classes, and which model learns from which of them.
+	Lessons() *Lessons
+	// Basis says, line by line, what else the examples and what is shown of them
+	// depend on.
+	Basis() string
+	// Read returns examples from..to as instances, and what is shown of each.
+	Read(ctx context.Context, t *Training, from, to int) ([]Instance, []Shown, error)
+}
+
+// trainingRows are the training rows of the build, each under one level of
+// advice that is drawn for it.
+type trainingRows struct {
+	lessons *Lessons
+	levels  []int // of advice, to draw from
+	seed    uint64
+	basis   string
+}
+
+// trainingRows returns the build's training rows as examples for the expert in
+// the making.
+func (s *Setup) trainingRows(seed uint64) (*trainingRows, error) {
+	levels, err := s.levels()
+	if err != nil {
+		return nil, err
+	}
+	lessons, err := s.Lessons()
+	if err != nil {
+		return nil, err
+	}
+	return &trainingRows{lessons, levels, seed, s.rowsBasis(levels)}, nil
+}
+
+// rowsBasis names the inputs of the build that decide which rows there are and
+// what advice shows of them.
+func (s *Setup) rowsBasis(levels []int) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.cfg.Instances.Kind, s.cfg.Split.Kind)
+	for _, k := range levels {
+		fmt.Fprintf(&text, "level %d %q %s\n", k, s.Advice[k], s.cfg.Advice[k].Kind)
+	}
+	parts := []string{"instances", "split"}
+	for _, name := range s.Advice {
+		parts = append(parts, advicePart(name))
+	}
+	for _, name := range s.inputs.of(parts) {
+		fmt.Fprintf(&text, "%s: %s\n", name, s.inputs[name])
+	}
+	return text.String()
+}
+
+// Lessons returns those that all experts over the build's rows share.
+func (x *trainingRows) Lessons() *Lessons { return x.lessons }
+
+// Basis returns the inputs of the build that count.
+func (x *trainingRows) Basis() string { return x.basis }
+
+// Read loads rows and shows each what the level that was drawn for it shows.
+func (x *trainingRows) Read(ctx context.Context, t *Training, from, to int) ([]Instance, []Shown, error) {
+	batch, err := t.Load(ctx, x.lessons.Rows[from:to])
+	if err != nil {
+		return nil, nil, err
+	}
+	members := make([][]int, len(x.levels))
+	for n := range batch {
+		l := drawLevel(x.seed, batch[n].Row, len(x.levels))
+		members[l] = append(members[l], n)
+	}
+	shown := make([]Shown, len(batch))
+	for l, level := range x.levels {
+		if len(members[l]) == 0 {
+			continue
+		}
+		some, _ := choose(members[l], batch, nil)
+		theirs, err := t.Show(ctx, level, some)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, n := range members[l] {
+			shown[n] = theirs[i]
+		}
+	}
+	return batch, shown, nil
+}
+
+// drawLevel is the level under which an example is learnt: a function of the
+// seed and the example, so that every model sees the same draw.
+func drawLevel(seed uint64, example, levels int) int {
+	return rand.New(rand.NewPCG(seed, 0x6c6576656c<<24^uint64(example))).IntN(levels)
+}
