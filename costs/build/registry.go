@@ -47,6 +47,7 @@ var (
 		"file":    newFileFeatures,
 		"groups":  newGroupFeatures,
 	}
+	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){}
 )
 
 // lookup returns the constructor of a kind; the error lists the known ones.

@@ -1,0 +1,88 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// chatReformulator lets a chat model write the queries.
+type chatReformulator struct {
+	chat
+}
+
+// newReformulator makes the reformulator of the part in the making from its own
+// settings: the kind of a chat model, and the settings of that kind.
+func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (_ reformulator, err error) {
+	part := s.part
+	defer func() { s.part = part }()
+	s.part = "reformulator of " + part
+	kind, rest, err := splitKind(settings)
+	if err != nil {
+		return nil, fmt.Errorf("reformulator: %w", err)
+	}
+	create, err := lookup(chatKinds, kind)
+	if err != nil {
+		return nil, fmt.Errorf("reformulator: %w", err)
+	}
+	if err := s.inputs.settings("kind of "+s.part, kind); err != nil {
+		return nil, err
+	}
+	c, err := create(ctx, s, rest)
+	if err != nil {
+		return nil, fmt.Errorf("reformulator: %w", err)
+	}
+	return &chatReformulator{chat: c}, nil
+}
+
+// splitKind parts the kind from the other settings.
+func splitKind(settings map[string]any) (kind string, rest map[string]any, err error) {
+	rest = make(map[string]any, len(settings))
+	for name, v := range settings {
+		if name != "kind" {
+			rest[name] = v
+		}
+	}
+	kind, ok := settings["kind"].(string)
+	if !ok {
+		return "", nil, errors.New("kind: none is named; known are " + known(chatKinds))
+	}
+	return kind, rest, nil
+}
+
+// Queries returns a query per instance: the model's, or the instance's text where
+// the model's answer is empty.
+func (r *chatReformulator) Queries(ctx context.Context, batch []Instance) ([]string, error) {
+	asked := make([]conversation, len(batch))
+	for n := range batch {
+		asked[n] = queryConversation(&batch[n])
+	}
+	answers, err := r.Complete(ctx, asked)
+	if err != nil {
+		return nil, fmt.Errorf("reformulate: %w", err)
+	}
+	queries := make([]string, len(batch))
+	for n, a := range answers {
+		if queries[n] = cleanQuery(a.Text); queries[n] == "" {
+			queries[n] = batch[n].Text
+		}
+	}
+	return queries, nil
+}
+
+// cleanQuery is the first line of an answer that says something, without the
+// marks that models put around it.
+func cleanQuery(answer string) string {
+	const marks = " \t\r\"'`*_“”‘’«»#-"
+	for line := range strings.Lines(withoutThoughts(answer)) {
+		line = strings.Trim(line, marks+"\n")
+		if before, after, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(strings.ToLower(before), "query") {
+			line = strings.Trim(after, marks)
+		}
+		if line != "" {
+			return line
+		}
+	}
+	return ""
+}
