@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pipe/internal/atomicfile"
 )
@@ -88,4 +89,11 @@ func (f *pendingFile) Abort() { _ = f.file.Cleanup() }
 func isFolder(path string) bool {
 	s, err := os.Stat(path)
 	return err == nil && s.IsDir()
+}
+
+// isFileName tells whether files can be named after a setting: letters, digits and _.
+func isFileName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"pipe/costs/build"
 	"pipe/featurize"
 	"pipe/models/lightgbm"
-	"pipe/onnx/ort"
 )
 
 // AlwaysLegitimate is the method that answers the negative label without asking an expert.
@@ -40,17 +38,13 @@ func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
 //	splitN/eval-SETTING.json                  what they are worth
 //	splitN/report.*                           the report on the split
 type fraudRun struct {
-	c        FraudConfig
-	o        BenchOptions
-	out      string
-	rt       *ort.Runtime
-	progress Progress
-	rows     *tableRows
-	notes    []string
+	*benchRun
+	c    FraudConfig
+	rows *tableRows
 }
 
-// runFraud is the benchmark. Its steps keep what they have done in o.Out, or in a folder that is removed at the end.
-func runFraud(ctx context.Context, o BenchOptions, p Progress) (_ *Report, err error) {
+// runFraud is the benchmark.
+func runFraud(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
 	file := fraudConfigFile{Fraud: DefaultFraud()}
 	if o.Config == "" {
 		return nil, &OptionError{errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
@@ -58,21 +52,14 @@ func runFraud(ctx context.Context, o BenchOptions, p Progress) (_ *Report, err e
 	if err := LoadConfig(o.Config, &file); err != nil {
 		return nil, err
 	}
-	r := &fraudRun{c: file.Fraud, o: o, out: o.Out, progress: p}
-	if r.out == "" {
-		if r.out, err = os.MkdirTemp("", "pipe-fraud-*"); err != nil {
+	return startBench("fraud", o, p, func(b *benchRun) (*Report, error) {
+		r := &fraudRun{benchRun: b, c: file.Fraud}
+		b.title = r.c.title()
+		if err := r.leaveOutTrees(); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(r.out)) }()
-	}
-	if r.rt, err = ort.Open(o.Runtime); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.rt.Close()) }()
-	if err := r.leaveOutTrees(); err != nil {
-		return nil, err
-	}
-	return r.run(ctx)
+		return r.run(ctx)
+	})
 }
 
 // leaveOutTrees drops the experts that need LightGBM where there is none, and says so. Without any expert left the
@@ -102,13 +89,6 @@ func (r *fraudRun) leaveOutTrees() error {
 	return nil
 }
 
-// note adds a note to the report and says it at once.
-func (r *fraudRun) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	r.notes = append(r.notes, text)
-	r.o.say("note: " + text)
-}
-
 func (r *fraudRun) run(ctx context.Context) (*Report, error) {
 	primary, joined, err := r.data(ctx)
 	if err != nil {
@@ -130,13 +110,13 @@ func (r *fraudRun) run(ctx context.Context) (*Report, error) {
 		splits, table = append(splits, report), made
 	}
 	whole := averageReports(splits)
-	whole.Title = r.title()
+	whole.Title = r.title
 	whole.Notes = append(r.overallNotes(whole, table), fallbackNotes(splits)...)
 	return whole, nil
 }
 
-func (r *fraudRun) title() string {
-	if g := r.c.Data.Generate; g != nil {
+func (c *FraudConfig) title() string {
+	if g := c.Data.Generate; g != nil {
 		return fmt.Sprintf("Fraud: sensitive escalation on %d generated transactions, world %s", g.Rows, g.World)
 	}
 	return "Fraud: sensitive escalation on IEEE-CIS transactions"

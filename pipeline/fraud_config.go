@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -169,10 +168,7 @@ func (c *FraudConfig) checkData(list *problems) {
 // validate reports every problem of a setting.
 func (s FraudSetting) validate() error {
 	var list problems
-	clean := s.Name != "" && !strings.ContainsFunc(s.Name, func(r rune) bool {
-		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
-	})
-	list.check(clean, "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	list.check(isFileName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
 	list.add(under("train", s.Train.Validate()))
 	return list.err()
 }

@@ -2,45 +2,25 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"pipe/costs/build"
-	"pipe/onnx/ort"
 )
 
 // split runs one split through all settings and leaves its report.
 func (r *fraudRun) split(ctx context.Context, draw int) (*Report, *FeaturizeReport, error) {
-	folder := filepath.Join(r.out, fmt.Sprintf("split%d", draw))
-	table, err := r.rows.featurize(ctx, folder, r.c.Split, draw)
+	table, err := r.rows.featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
 	if err != nil {
 		return nil, nil, err
 	}
-	whole := &Report{Format: ReportFormat, Benchmark: "fraud", Title: fmt.Sprintf("%s, split %d", r.title(), draw)}
+	var names []string
 	for _, s := range r.c.Settings {
-		x := &fraudSetting{fraudRun: r, s: s, folder: folder, draw: draw}
-		part, err := x.run(ctx)
-		if err != nil {
-			return nil, nil, fmt.Errorf("setting %s: %w", s.Name, err)
-		}
-		whole.join(s.Name, part)
-		whole.Settings = merge(whole.Settings, s.Name, part.Settings)
-		for _, n := range part.Notes {
-			whole.Notes = append(whole.Notes, fmt.Sprintf("Setting %s: %s", s.Name, n))
-		}
+		names = append(names, s.Name)
 	}
-	return whole, table, WriteReport(folder, whole)
-}
-
-// merge adds settings under a prefix.
-func merge(into map[string]string, prefix string, from map[string]string) map[string]string {
-	if into == nil {
-		into = map[string]string{}
-	}
-	for key, value := range from {
-		into[prefix+": "+key] = value
-	}
-	return into
+	report, err := r.trials(ctx, draw, names, func(i int, folder string) *trial {
+		return (&fraudSetting{r, r.c.Settings[i], folder, draw}).trial()
+	})
+	return report, table, err
 }
 
 // fraudSetting is one setting on one split.
@@ -51,16 +31,12 @@ type fraudSetting struct {
 	draw   int
 }
 
-// run builds the costs, trains and evaluates.
-func (x *fraudSetting) run(ctx context.Context) (*Report, error) {
-	t := &trial{
-		name: x.s.Name, folder: x.folder, costs: x.costsConfig(), recipes: []TrainConfig{x.s.Train}, knn: x.c.KNN, resamples: x.c.Resample,
-		rt: x.rt, progress: x.progress, complete: x.completion(),
-		options: build.Options{
-			Restart: x.o.Restart, Progress: x.progress, Runtime: func() (*ort.Runtime, error) { return x.rt, nil },
-		},
+// trial is the setting on the split.
+func (x *fraudSetting) trial() *trial {
+	return &trial{
+		name: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []TrainConfig{x.s.Train},
+		knn: x.c.KNN, resamples: x.c.Resample, rt: x.rt, progress: x.progress, complete: x.completion(),
 	}
-	return t.run(ctx)
 }
 
 // costsConfig is what pipe costs would be given.

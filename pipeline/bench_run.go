@@ -1,0 +1,79 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"pipe/costs/build"
+	"pipe/onnx/ort"
+)
+
+// benchRun is one run of a benchmark that draws splits and runs every setting on each of them.
+type benchRun struct {
+	name     string // of the benchmark
+	title    string // of its reports
+	o        BenchOptions
+	out      string // folder in which steps keep what they have done
+	rt       *ort.Runtime
+	progress Progress
+	notes    []string
+}
+
+// startBench opens the runtime for a benchmark and runs it. Without a folder for its output there is one that is removed
+// at the end.
+func startBench(name string, o BenchOptions, p Progress, run func(b *benchRun) (*Report, error)) (_ *Report, err error) {
+	b := &benchRun{name: name, o: o, out: o.Out, progress: p}
+	if b.out == "" {
+		if b.out, err = os.MkdirTemp("", "pipe-"+name+"-*"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(b.out)) }()
+	}
+	if b.rt, err = ort.Open(o.Runtime); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.rt.Close()) }()
+	return run(b)
+}
+
+// note adds a note to the report and says it at once.
+func (b *benchRun) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	b.notes = append(b.notes, text)
+	b.o.say("note: " + text)
+}
+
+// buildOptions are those of every cost tensor of the benchmark.
+func (b *benchRun) buildOptions() build.Options {
+	return build.Options{
+		Restart: b.o.Restart, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
+	}
+}
+
+// splitFolder is where a draw of the split keeps its files.
+func (b *benchRun) splitFolder(draw int) string {
+	return filepath.Join(b.out, fmt.Sprintf("split%d", draw))
+}
+
+// trials runs one draw of the split through all settings and leaves its report: make says what a setting is.
+func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make func(setting int, folder string) *trial) (*Report, error) {
+	folder := b.splitFolder(draw)
+	whole := &Report{Format: ReportFormat, Benchmark: b.name, Title: fmt.Sprintf("%s, split %d", b.title, draw), Settings: map[string]string{}}
+	for i, name := range settings {
+		part, err := make(i, folder).run(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("setting %s: %w", name, err)
+		}
+		whole.join(name, part)
+		for key, value := range part.Settings {
+			whole.Settings[name+": "+key] = value
+		}
+		for _, n := range part.Notes {
+			whole.Notes = append(whole.Notes, fmt.Sprintf("Setting %s: %s", name, n))
+		}
+	}
+	return whole, WriteReport(folder, whole)
+}

@@ -1,0 +1,94 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+var feverBenchmark = Benchmark{
+	Name:  "fever",
+	About: "FEVER claims: which expert verifies, and which passages it is shown",
+	Run:   runFever,
+}
+
+// feverConfigFile is the configuration file of the benchmark.
+type feverConfigFile struct {
+	Fever FeverConfig `yaml:"fever"`
+}
+
+func (f *feverConfigFile) Validate() error { return f.Fever.Validate() }
+
+// feverRun is one run of the benchmark. What does not depend on the split lies beside the splits:
+//
+//	experts/          trained experts, embeddings, the index of the pages
+//	answers/          answers of endpoints
+//	splitN/           a trial per setting, and the report on the split
+type feverRun struct {
+	*benchRun
+	c   FeverConfig
+	dir string // of the configuration
+}
+
+// runFever is the benchmark.
+func runFever(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+	file := feverConfigFile{Fever: DefaultFever()}
+	if o.Config == "" {
+		return nil, &OptionError{errors.New("fever needs --config: configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models")}
+	}
+	if err := LoadConfig(o.Config, &file); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return nil, err
+	}
+	return startBench("fever", o, p, func(b *benchRun) (*Report, error) {
+		b.title = "FEVER: who verifies a claim, and with which passages"
+		return (&feverRun{b, file.Fever, dir}).run(ctx)
+	})
+}
+
+func (r *feverRun) run(ctx context.Context) (*Report, error) {
+	var splits []*Report
+	for draw := range r.c.Split.Draws {
+		report, err := r.split(ctx, draw)
+		if err != nil {
+			return nil, fmt.Errorf("split %d: %w", draw, err)
+		}
+		splits = append(splits, report)
+	}
+	whole := averageReports(splits)
+	whole.Title = r.title
+	whole.Notes = append(whole.Notes, fallbackNotes(splits)...)
+	return whole, nil
+}
+
+// split runs one draw through all settings and leaves its report.
+func (r *feverRun) split(ctx context.Context, draw int) (*Report, error) {
+	if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range r.c.Settings {
+		names = append(names, s.Name)
+	}
+	return r.trials(ctx, draw, names, func(i int, folder string) *trial { return r.trial(r.c.Settings[i], folder, draw) })
+}
+
+// trial is a setting on one draw of the split.
+func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
+	o := r.buildOptions()
+	o.Dir, o.Experts = r.dir, filepath.Join(r.out, "experts")
+	return &trial{
+		name: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.recipes(), knn: r.c.KNN, resamples: r.c.Resample,
+		rt: r.rt, progress: r.progress, complete: completion{add: r.complete},
+	}
+}
+
+// complete adds what was found for the reported claims.
+func (r *feverRun) complete(ctx context.Context, report *Report, j *judged) error {
+	return nil
+}
