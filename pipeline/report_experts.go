@@ -28,19 +28,26 @@ func (r *Report) expertTable() table {
 			"expert", "advice", "task loss", "threshold", "accuracy", "balanced", "AUC", "recall", "precision", "Brier", "calibration error",
 			"mean probability", "positive rate",
 		},
-		caption: "On the reported rows. Balanced is the mean recall of both labels; recall and precision are those of the positive label, which " +
-			"is answered from the threshold on; the calibration error is over ten bins. Training with balanced classes lifts the mean " +
-			"probability above the positive rate.",
+		caption: "On the reported rows. Balanced is the mean recall of the labels.",
 	}
 	for _, q := range r.Experts {
 		cells := []string{q.Expert, q.Advice, plusMinus(&q.Loss, nil)}
 		for _, v := range q.figures() {
 			cells = append(cells, plusMinus(*v, nil))
 		}
-		t.rows = append(t.rows, append(cells, plusMinus(&q.Rate, nil)))
+		rate := ""
+		if q.MeanProbability != nil {
+			rate, t.caption = plusMinus(&q.Rate, nil), probabilityCaption
+		}
+		t.rows = append(t.rows, append(cells, rate))
 	}
+	t.dropEmpty()
 	return t
 }
+
+const probabilityCaption = "On the reported rows. Balanced is the mean recall of both labels; recall and precision are those of the positive label, which " +
+	"is answered from the threshold on; the calibration error is over ten bins. Training with balanced classes lifts the mean " +
+	"probability above the positive rate."
 
 // averageExperts averages the figures of the same expert and advice over splits; a figure that one split lacks is
 // averaged over the others.

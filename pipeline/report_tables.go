@@ -17,7 +17,7 @@ type table struct {
 	best    [][]int    // per row: columns to set in bold
 }
 
-// column is one column of the method table; a column that is empty in every row is left out.
+// column is one column of the method table.
 type column struct {
 	head string
 	cell func(Row) string
@@ -102,16 +102,12 @@ func (r *Report) headline() []Row {
 func (r *Report) methodTable() table {
 	rows := r.headline()
 	t := table{title: "Methods", caption: r.methodCaption(), head: []string{"lambda", "method"}, left: 2}
-	var used []column
 	for _, c := range methodColumns {
-		if slices.ContainsFunc(rows, func(row Row) bool { return c.cell(row) != "" }) {
-			used = append(used, c)
-			t.head = append(t.head, c.head)
-		}
+		t.head = append(t.head, c.head)
 	}
 	for _, row := range rows {
 		cells := []string{number(row.Lambda), row.Method}
-		for _, c := range used {
+		for _, c := range methodColumns {
 			cells = append(cells, c.cell(row))
 		}
 		t.rows = append(t.rows, cells)
@@ -121,7 +117,21 @@ func (r *Report) methodTable() table {
 		}
 		t.best = append(t.best, bold)
 	}
+	t.dropEmpty()
 	return t
+}
+
+// dropEmpty leaves out the columns of numbers that are empty in every row; columns in bold are not among them.
+func (t *table) dropEmpty() {
+	for c := len(t.head) - 1; c >= t.left; c-- {
+		if slices.ContainsFunc(t.rows, func(cells []string) bool { return cells[c] != "" }) {
+			continue
+		}
+		t.head = slices.Delete(t.head, c, c+1)
+		for i := range t.rows {
+			t.rows[i] = slices.Delete(t.rows[i], c, c+1)
+		}
+	}
 }
 
 func (r *Report) methodCaption() string {
