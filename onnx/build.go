@@ -49,6 +49,9 @@ func (g *Graph) Build(o BuildOptions) (*Model, error) {
 		IrVersion: proto.Int64(o.IRVersion),
 		Graph:     w.graph(g),
 	}}
+	if w.err != nil {
+		return nil, fmt.Errorf("build graph %q: %w", g.name, w.err)
+	}
 	m.Proto.OpsetImport = append(m.Proto.OpsetImport, opsetID("", o.Opset))
 	for _, domain := range slices.Sorted(maps.Keys(w.domains)) {
 		m.Proto.OpsetImport = append(m.Proto.OpsetImport, opsetID(domain, w.domains[domain]))
@@ -70,7 +73,11 @@ type writer struct {
 	names   map[string]bool
 	live    map[any]bool     // nodes and constants that an output needs
 	domains map[string]int64 // operator sets in use beside the standard one
+	err     error            // the first node that the operator set does not have
 }
+
+// since lists the ops that the oldest operator set of Build does not have.
+var since = map[string]int64{"LayerNormalization": 17}
 
 func (w *writer) mark(v *Value) {
 	v = v.base()
@@ -134,6 +141,9 @@ func valueInfo(v *Value) *onnxpb.ValueInfoProto {
 
 func (w *writer) node(g *onnxpb.GraphProto, n *node) *onnxpb.NodeProto {
 	p := &onnxpb.NodeProto{OpType: proto.String(n.op), Name: proto.String(n.name)}
+	if first := since[n.op]; w.opset < first && w.err == nil {
+		w.err = fmt.Errorf("%s needs opset %d, not %d", n.op, first, w.opset)
+	}
 	if domain, version := domainOf(n.op); domain != "" {
 		p.Domain = proto.String(domain)
 		w.domains[domain] = version

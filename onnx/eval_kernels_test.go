@@ -21,7 +21,7 @@ func init() {
 		"ReduceProd":      func(c call) array { return c.reduce(1, func(a, x float64) float64 { return a * x }) },
 		"ReduceMax":       func(c call) array { return c.reduce(math.Inf(-1), func(a, x float64) float64 { return max(a, x) }) },
 		"ReduceMin":       func(c call) array { return c.reduce(math.Inf(1), func(a, x float64) float64 { return min(a, x) }) },
-		"ReduceMean":      reduceMean,
+		"ReduceMean":      reduceMean, "LayerNormalization": layerNormalization,
 	}
 }
 
@@ -390,6 +390,24 @@ func softmax(c call) array {
 		}
 		i++
 	})
+	return out
+}
+
+func layerNormalization(c call) array {
+	x, n := c.in[0], c.in[0].shape[len(c.in[0].shape)-1]
+	out := newArray(x.t, x.shape)
+	for at := 0; at < len(x.v); at += n {
+		mean, square := 0.0, float64(c.attr("epsilon").GetF())
+		for _, v := range x.v[at : at+n] {
+			mean += v / float64(n)
+		}
+		for _, v := range x.v[at : at+n] {
+			square += (v - mean) * (v - mean) / float64(n)
+		}
+		for i := range n {
+			out.v[at+i] = (x.v[at+i]-mean)/math.Sqrt(square)*c.in[1].v[i] + c.in[2].v[i]
+		}
+	}
 	return out
 }
 

@@ -39,6 +39,7 @@ func init() {
 		"ReduceSum": gradReduceSum, "ReduceMean": gradReduceMean, "ReduceSumSquare": gradReduceSumSquare,
 		"ReduceMax": gradReduceExtreme, "ReduceMin": gradReduceExtreme,
 		"Softmax": gradSoftmax, "LogSoftmax": gradLogSoftmax, "CumSum": gradCumSum,
+		"LayerNormalization": gradLayerNormalization,
 
 		"Transpose": gradTranspose, "Reshape": gradReshape, "Unsqueeze": gradUnsqueeze, "Squeeze": gradSqueeze,
 		"Expand": gradExpand, "Concat": gradConcat, "Split": gradSplit, "Slice": gradSlice, "Pad": gradPad,

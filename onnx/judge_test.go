@@ -44,6 +44,9 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 	}
 	for _, c := range conform.Cases() {
 		for _, opset := range []int64{16, 17, 18, 21} {
+			if opset < c.Since {
+				continue
+			}
 			ms, err := c.Models(onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)})
 			for i, m := range ms {
 				write(fmt.Sprintf("%s.%d.%d", c.Name, opset, i), m, err)

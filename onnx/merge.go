@@ -18,6 +18,8 @@ type MergeOptions struct {
 	FirstPrefix, SecondPrefix string
 	// KeepOutputs makes the outputs of first outputs of the result, too.
 	KeepOutputs bool
+	// Share names inputs that both models have: the result has them once.
+	Share []string
 }
 
 // DefaultMergeOptions keeps the names of both models apart.
@@ -89,6 +91,16 @@ func renamers(first, second *Model, connect map[string]string, o MergeOptions) (
 	if len(connect) == 0 {
 		return nil, nil, errors.New("nothing is connected")
 	}
+	for _, name := range o.Share {
+		in, ok := inputs[name]
+		first, both := byName(first.Inputs())[name]
+		if !ok || !both {
+			return nil, nil, fmt.Errorf("input %q is not one of both models", name)
+		}
+		if err := b.unify(first, in); err != nil {
+			return nil, nil, fmt.Errorf("shared input %q: %w", name, err)
+		}
+	}
 	fed := map[string]bool{}
 	for _, from := range slices.Sorted(maps.Keys(connect)) {
 		to := connect[from]
@@ -135,7 +147,7 @@ func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]stri
 		Output:                 b.Output,
 	}
 	for _, v := range b.Input {
-		if !fed[v.GetName()] {
+		if !fed[v.GetName()] && !slices.Contains(o.Share, v.GetName()) {
 			g.Input = append(g.Input, v)
 		}
 	}

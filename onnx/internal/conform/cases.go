@@ -17,6 +17,7 @@ func Cases() []Case {
 	list = append(list, unaryCases()...)
 	list = append(list, matrixCases()...)
 	list = append(list, reduceCases()...)
+	list = append(list, normCases()...)
 	list = append(list, shapeCases()...)
 	list = append(list, indexCases()...)
 	return append(list, networkCases()...)
@@ -200,6 +201,19 @@ func reduceCases() []Case {
 			return g.ReduceSum(g.LogSoftmax(x[0], 1), true, 1)
 		}},
 	)
+}
+
+func normCases() []Case {
+	return []Case{
+		{Name: "LayerNormalization", In: []Operand{around(2, 3, 4), positive(4), around(4)}, Since: 17, Expr: func(g graph, x []value) value {
+			return g.LayerNormalization(x[0], x[1], x[2], 1e-3)
+		}},
+		{Name: "LayerNormalization/vector", In: []Operand{around(5), around(5), around(5)}, Since: 17, Expr: func(g graph, x []value) value {
+			return g.Exp(g.LayerNormalization(x[0], x[1], x[2], 0.1))
+		}},
+		{Name: "Gelu", In: []Operand{around(2, 3)}, Single: true, Expr: func(g graph, x []value) value { return g.Gelu(x[0]) }},
+		{Name: "GeluTanh", In: []Operand{around(2, 3)}, Expr: func(g graph, x []value) value { return g.GeluTanh(x[0]) }},
+	}
 }
 
 func shapeCases() []Case {

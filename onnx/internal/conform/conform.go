@@ -27,6 +27,7 @@ type Case struct {
 	Expr func(g *onnx.Graph, x []*onnx.Value) *onnx.Value
 	// Single marks ops that ONNX Runtime computes in float32 only.
 	Single bool
+	Since  int64 // the first operator set that has the op; 0: all that Build knows
 }
 
 // variant says how a case is dressed: with named axes or with numbers, under a
