@@ -1,0 +1,140 @@
+package hf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pipe/onnx"
+)
+
+// The names of outputs.
+const (
+	HiddenStates      = "last_hidden_state"  // float32 [batch, sequence, width]
+	SentenceEmbedding = "sentence_embedding" // float32 [batch, width]
+)
+
+// The ways to make one vector of the hidden states of a text's tokens.
+const (
+	PoolMean = "mean" // over the tokens, padding left out
+	PoolCLS  = "cls"  // that of the first token
+)
+
+// Head makes one vector of the hidden states of a text's tokens.
+type Head struct {
+	Pooling   string // PoolMean or PoolCLS
+	Normalize bool   // to length 1 (L2)
+}
+
+// apply appends the head: x is [batch, sequence, width], mask [batch, sequence].
+// Sums over tokens and squares are products of matrices: those add in one order
+// whatever the batch, and a text's vector does not depend on its neighbours.
+func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
+	var y *onnx.Value // [batch, 1, width]
+	if h.Pooling == PoolCLS {
+		y = g.Slice(x, []int64{0}, []int64{1}, []int64{1}, nil)
+		y = g.AssumeShape(y, onnx.Shape{x.Shape()[0], onnx.Fix(1), x.Shape()[2]})
+	} else {
+		row := g.Cast(g.Unsqueeze(mask, 1), onnx.Float32)
+		count := g.Max(g.ReduceSum(row, true, -1), g.Scalar(onnx.Float32, 1e-9)) // no token: not 0/0
+		y = g.Div(g.MatMul(row, x), count)
+	}
+	if h.Normalize {
+		square := g.MatMul(y, g.Transpose(y, 0, 2, 1))
+		y = g.Div(y, g.Max(g.Sqrt(square), g.Scalar(onnx.Float32, 1e-12)))
+	}
+	return g.Squeeze(y, 1)
+}
+
+// AddHead puts the head behind a model: behind output, which holds hidden states
+// [batch, sequence, width], with the model's attention_mask. The result has the
+// output SentenceEmbedding alone.
+func AddHead(m *onnx.Model, output string, h *Head) (*onnx.Model, error) {
+	width := onnx.Sym("width")
+	for _, v := range m.Outputs() {
+		if v.Name == output && len(v.Shape) == 3 {
+			width = v.Shape[2]
+		}
+	}
+	g := onnx.NewGraph("head")
+	x := g.Input("hidden", onnx.Float32, onnx.Shape{batch, sequence, width})
+	g.Output(SentenceEmbedding, h.apply(g, x, textInput(g, "attention_mask")))
+	head, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		return nil, err
+	}
+	o := onnx.MergeOptions{Name: "encoder", SecondPrefix: "head/", Share: []string{"attention_mask"}}
+	return onnx.Merge(m, head, map[string]string{output: "hidden"}, o)
+}
+
+// module is an entry of the modules.json of sentence-transformers.
+type module struct {
+	Path string `json:"path"`
+	Type string `json:"type"`
+}
+
+// ReadHead reads the head of a sentence encoder from modules.json and the
+// pooling's config.json, as sentence-transformers keeps them; nil where a folder
+// has none. A module or a pooling that is not known is an error.
+func ReadHead(folder string) (*Head, error) {
+	var modules []module
+	if err := readJSON(folder, "modules.json", &modules); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	h := &Head{}
+	for _, m := range modules {
+		var err error
+		switch kind := m.Type[strings.LastIndexByte(m.Type, '.')+1:]; kind {
+		case "Transformer":
+		case "Pooling":
+			h.Pooling, err = readPooling(folder, m.Path)
+		case "Normalize":
+			h.Normalize = true
+		default:
+			err = fmt.Errorf("module %q is not known; known are Transformer, Pooling, Normalize", kind)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read head of %q: %w", folder, err)
+		}
+	}
+	if h.Pooling == "" {
+		return nil, fmt.Errorf("read head of %q: modules.json has no Pooling", folder)
+	}
+	return h, nil
+}
+
+// readPooling finds the one pooling_mode_... that is set.
+func readPooling(folder, path string) (string, error) {
+	if path != "" && !filepath.IsLocal(path) {
+		return "", fmt.Errorf("module path %q is not inside of the folder", path)
+	}
+	text, err := os.ReadFile(filepath.Join(folder, path, configFile))
+	if err != nil {
+		return "", err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return "", fmt.Errorf("%s: %w", filepath.Join(path, configFile), err)
+	}
+	known := map[string]string{"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS}
+	found := ""
+	for field, on := range fields {
+		if on != true || !strings.HasPrefix(field, "pooling_mode_") {
+			continue
+		}
+		if known[field] == "" || found != "" {
+			return "", fmt.Errorf("%s in %s; known are one of pooling_mode_mean_tokens, pooling_mode_cls_token", field, filepath.Join(path, configFile))
+		}
+		found = known[field]
+	}
+	if found == "" {
+		return "", fmt.Errorf("%s sets no pooling_mode", filepath.Join(path, configFile))
+	}
+	return found, nil
+}

@@ -1,0 +1,44 @@
+package hf
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"pipe/onnx"
+)
+
+// The axes that texts come with.
+var batch, sequence = onnx.Sym("batch"), onnx.Sym("sequence")
+
+// textInput declares an input of one int64 per token.
+func textInput(g *onnx.Graph, name string) *onnx.Value {
+	return g.Input(name, onnx.Int64, onnx.Shape{batch, sequence})
+}
+
+// maskBias is 0 for tokens and the smallest float32 for padding, which softmax
+// turns into 0: [batch, 1, 1, sequence].
+func maskBias(g *onnx.Graph, mask *onnx.Value) *onnx.Value {
+	one := g.Scalar(onnx.Float32, 1)
+	padding := g.Sub(one, g.Cast(g.Unsqueeze(mask, 1, 2), onnx.Float32))
+	return g.Mul(padding, g.Scalar(onnx.Float32, -math.MaxFloat32))
+}
+
+// activations are known by the hidden_act of config.json.
+var activations = map[string]func(g *onnx.Graph, x *onnx.Value) *onnx.Value{
+	"gelu":              (*onnx.Graph).Gelu,
+	"gelu_new":          (*onnx.Graph).GeluTanh,
+	"gelu_pytorch_tanh": (*onnx.Graph).GeluTanh,
+	"relu":              (*onnx.Graph).Relu,
+}
+
+func activate(g *onnx.Graph, name string, x *onnx.Value) *onnx.Value { return activations[name](g, x) }
+
+func checkActivation(name string) error {
+	if activations[name] == nil {
+		return fmt.Errorf("hidden_act %q is not known; known are %s", name, strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
+	}
+	return nil
+}
