@@ -1,0 +1,187 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// PickOptions name what PickRows reads and makes.
+type PickOptions struct {
+	Output string // the output [a, b, v] to pick from
+	Rows   string // new input, int64 [n, 2]: which (index on a, index on b), each from 0
+	Picked string // new output, float32 [n, v], which replaces Output
+}
+
+// PickRows returns the model with one output narrowed to chosen rows, so that a
+// caller that needs a few rows does not pay for all of them. Where the last
+// operators of the output work row by row, as the projection of a language
+// model onto its vocabulary does, the rows are picked in front of them and the
+// rest is never computed. The model itself stays as it is; the result shares
+// its constants.
+func PickRows(m *Model, o PickOptions) (*Model, error) {
+	out, err := pickRows(m, o)
+	if err != nil {
+		return nil, fmt.Errorf("pick rows of output %q: %w", o.Output, err)
+	}
+	return out, nil
+}
+
+func pickRows(m *Model, o PickOptions) (*Model, error) {
+	io, ok := byName(m.Outputs())[o.Output]
+	switch {
+	case !ok:
+		return nil, errors.New("the model has no such output")
+	case io.Shape != nil && len(io.Shape) != 3:
+		return nil, fmt.Errorf("it has shape %s, three axes are needed", io.Shape)
+	case !standardOpset(m.Proto, 11):
+		return nil, errors.New("GatherND needs operator set 11 or higher")
+	}
+	p := &picker{g: &onnxpb.GraphProto{}}
+	shallow(p.g, m.Proto.GetGraph())
+	p.pick(o)
+	p.declare(o, io)
+	model := &onnxpb.ModelProto{}
+	shallow(model, m.Proto)
+	model.Graph = p.g
+	picked := &Model{Proto: model}
+	return picked, picked.Check()
+}
+
+// standardOpset reports whether the model imports the standard operators at a
+// version or above it.
+func standardOpset(m *onnxpb.ModelProto, version int64) bool {
+	return slices.ContainsFunc(m.GetOpsetImport(), func(s *onnxpb.OperatorSetIdProto) bool {
+		return domain(s.GetDomain()) == "ai.onnx" && s.GetVersion() >= version
+	})
+}
+
+// picker edits a graph whose lists are shared with the original's.
+type picker struct{ g *onnxpb.GraphProto }
+
+// pick gathers in front of the chain of row-wise nodes that ends in the output.
+func (p *picker) pick(o PickOptions) {
+	nodes := slices.Clone(p.g.GetNode())
+	value, at := o.Output, len(nodes)
+	var chain []string // values that lose an axis
+	for {
+		i := producer(nodes, value)
+		if i < 0 || p.uses(value) > 1 || !p.rowWise(nodes[i]) {
+			break
+		}
+		chain = append(chain, value)
+		value, at = nodes[i].GetInput()[0], i
+	}
+	const rows = "/picked"
+	gather := &onnxpb.NodeProto{
+		OpType: proto.String("GatherND"), Name: proto.String(o.Picked + "/GatherND"),
+		Input: []string{value, o.Rows}, Output: []string{value + rows},
+	}
+	last := value + rows
+	if len(chain) > 0 {
+		last = o.Output
+		first := proto.Clone(nodes[at]).(*onnxpb.NodeProto)
+		first.Input[0] = value + rows
+		nodes[at] = first
+	}
+	nodes = slices.Insert(nodes, at, gather)
+	p.g.Node = append(nodes, &onnxpb.NodeProto{
+		OpType: proto.String("Cast"), Name: proto.String(o.Picked + "/Cast"),
+		Input: []string{last}, Output: []string{o.Picked},
+		Attribute: []*onnxpb.AttributeProto{{
+			Name: proto.String("to"), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(int64(Float32)),
+		}},
+	})
+	p.g.ValueInfo = slices.DeleteFunc(slices.Clone(p.g.GetValueInfo()), func(v *onnxpb.ValueInfoProto) bool {
+		return slices.Contains(chain, v.GetName())
+	})
+}
+
+// declare replaces the output and adds the input.
+func (p *picker) declare(o PickOptions, was IO) {
+	vocabulary := Sym("?")
+	if len(was.Shape) == 3 {
+		vocabulary = was.Shape[2]
+	}
+	n := Sym(o.Rows + ".n")
+	p.g.Input = append(slices.Clone(p.g.GetInput()), valueInfo(&Value{name: o.Rows, dtype: Int64, shape: Shape{n, Fix(2)}}))
+	p.g.Output = slices.Clone(p.g.GetOutput())
+	for i, v := range p.g.GetOutput() {
+		if v.GetName() == o.Output {
+			p.g.Output[i] = valueInfo(&Value{name: o.Picked, dtype: Float32, shape: Shape{n, vocabulary}})
+		}
+	}
+}
+
+func producer(nodes []*onnxpb.NodeProto, value string) int {
+	return slices.IndexFunc(nodes, func(n *onnxpb.NodeProto) bool { return slices.Contains(n.GetOutput(), value) })
+}
+
+// uses counts who reads a value: nodes, also those with graphs inside, which
+// may read anything, and outputs.
+func (p *picker) uses(value string) int {
+	count := 0
+	for _, n := range p.g.GetNode() {
+		for _, in := range n.GetInput() {
+			if in == value {
+				count++
+			}
+		}
+		for _, a := range n.GetAttribute() {
+			if a.GetG() != nil || len(a.GetGraphs()) > 0 {
+				count += 2
+			}
+		}
+	}
+	for _, v := range p.g.GetOutput() {
+		if v.GetName() == value {
+			count++
+		}
+	}
+	return count
+}
+
+// rowWise reports whether a node makes every row of its output, along the last
+// axis, from the same row of its first input and from constants.
+func (p *picker) rowWise(n *onnxpb.NodeProto) bool {
+	switch n.GetOpType() {
+	case "Cast", "Identity", "Tanh":
+		return domain(n.GetDomain()) == "ai.onnx"
+	case "Mul", "Div", "Add":
+		return domain(n.GetDomain()) == "ai.onnx" && p.constantRank(n.GetInput()[1], 1)
+	case "MatMul":
+		return domain(n.GetDomain()) == "ai.onnx" && p.constantRank(n.GetInput()[1], 2)
+	case "MatMulNBits": // weights of few bits; everything but the first input is constant
+		return n.GetDomain() == "com.microsoft"
+	}
+	return false
+}
+
+// constantRank reports whether a value is a constant of at most a rank, or the
+// transpose, cast or dequantised form of one.
+func (p *picker) constantRank(value string, most int) bool {
+	for _, t := range p.g.GetInitializer() {
+		if t.GetName() == value {
+			return len(t.GetDims()) <= most
+		}
+	}
+	i := producer(p.g.GetNode(), value)
+	if i < 0 {
+		return false
+	}
+	switch n := p.g.GetNode()[i]; n.GetOpType() {
+	case "Transpose", "Cast", "Identity", "DequantizeLinear":
+		return p.constantRank(n.GetInput()[0], most)
+	case "Constant":
+		for _, a := range n.GetAttribute() {
+			if a.GetName() == "value" {
+				return len(a.GetT().GetDims()) <= most
+			}
+		}
+	}
+	return false
+}
