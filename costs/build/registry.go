@@ -36,7 +36,9 @@ var (
 		"boosted_trees": newBoostedTrees,
 		"logistic":      newLogistic,
 		"mlp":           newMLP,
+		"onnx_causal":   newCausalExpert,
 		"onnx_image":    newImageClassifier,
+		"onnx_pair":     newPairClassifier,
 		"onnx_table":    newTableClassifier,
 		"precomputed":   newPrecomputed,
 	}
@@ -47,7 +49,9 @@ var (
 		"file":    newFileFeatures,
 		"groups":  newGroupFeatures,
 	}
-	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){}
+	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){
+		"onnx_causal": newCausalChat,
+	}
 )
 
 // lookup returns the constructor of a kind; the error lists the known ones.

@@ -78,25 +78,32 @@ func (s *Setup) File(ctx context.Context, role, path string) error {
 // Model makes an ONNX file and the files that it keeps data in inputs of the
 // build.
 func (s *Setup) Model(ctx context.Context, path string) error {
+	_, err := s.readModel(ctx, path)
+	return err
+}
+
+// readModel is Model for callers that want the graph, too. Data in other files
+// stay there.
+func (s *Setup) readModel(ctx context.Context, path string) (*onnx.Model, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.inputs["model of "+s.part] = digest(b)
 	m, err := onnx.Parse(b)
 	if err != nil {
-		return &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path, Err: err}
 	}
 	files, err := m.ExternalFiles()
 	if err != nil {
-		return &costs.DataError{File: path, Err: err}
+		return nil, &costs.DataError{File: path, Err: err}
 	}
 	for _, name := range files {
 		if err := s.File(ctx, "model data "+name, filepath.Join(filepath.Dir(path), filepath.FromSlash(name))); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return m, nil
 }
 
 // Runtime returns the ONNX Runtime of the build, opened on first use.

@@ -1,0 +1,100 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// continuation is a text and what may follow it.
+type continuation struct{ prompt, next []int32 }
+
+// input is what a model has to read: the last token asks for nothing.
+func (c *continuation) input() []int32 {
+	return slices.Concat(c.prompt, c.next[:len(c.next)-1])
+}
+
+// logitsKept bounds the logits of one call, in numbers: 256 MiB.
+const logitsKept = 64 << 20
+
+// logProbabilities returns log P(next | prompt) of every row: the sum over the
+// tokens of next. Rows of like length share a call.
+func (c *causal) logProbabilities(ctx context.Context, rows []continuation) ([]float64, error) {
+	most := 1
+	for i := range rows {
+		r := &rows[i]
+		if len(r.prompt) == 0 || len(r.next) == 0 || len(r.prompt)+len(r.next) > c.limit {
+			return nil, fmt.Errorf("a prompt of %d tokens with an answer of %d; the limit is %d", len(r.prompt), len(r.next), c.limit)
+		}
+		most = max(most, len(r.next))
+	}
+	length := func(i int) int { return len(rows[i].prompt) + len(rows[i].next) - 1 }
+	together := max(1, logitsKept/(most*max(c.vocabulary, c.tokens.Size())))
+	out := make([]float64, len(rows))
+	for _, batch := range byLength(len(rows), length, c.batch, together) {
+		if err := c.score(ctx, rows, batch, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// score fills the results of one batch.
+func (c *causal) score(ctx context.Context, rows []continuation, batch []int, out []float64) error {
+	q := &call{}
+	for at, i := range batch {
+		r := &rows[i]
+		q.rows = append(q.rows, r.input())
+		for j := range r.next {
+			q.picks = append(q.picks, [2]int{at, len(r.prompt) - 1 + j})
+		}
+	}
+	logits, _, err := c.run(ctx, q)
+	if err != nil {
+		return err
+	}
+	width := len(logits) / len(q.picks)
+	for _, i := range batch {
+		out[i] = 0
+		for _, token := range rows[i].next {
+			out[i] += logProbability(logits[:width], int(token))
+			logits = logits[width:]
+		}
+	}
+	return nil
+}
+
+// logProbability is the log-softmax of one logit, in double precision.
+func logProbability(logits []float32, token int) float64 {
+	top := float64(slices.Max(logits))
+	var sum float64
+	for _, v := range logits {
+		sum += math.Exp(float64(v) - top)
+	}
+	return float64(logits[token]) - top - math.Log(sum)
+}
+
+// byLength parts 0..n-1 into batches of like length, shortest first. A batch has
+// at most a number of rows, and rows times the longest of them stay within a
+// number of tokens; a row that is longer than that is alone.
+func byLength(n int, length func(int) int, tokens, rows int) [][]int {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return length(a) - length(b) })
+	var batches [][]int
+	from := 0
+	for at := range order {
+		size := at + 1 - from
+		if size > 1 && (size > rows || size*length(order[at]) > tokens) {
+			batches = append(batches, order[from:at])
+			from = at
+		}
+	}
+	if from < n {
+		batches = append(batches, order[from:])
+	}
+	return batches
+}

@@ -1,0 +1,49 @@
+package build
+
+import (
+	"context"
+	"fmt"
+)
+
+// causalChat answers with the likeliest tokens of a causal language model.
+type causalChat struct {
+	*causal
+	most int // tokens of an answer
+}
+
+type causalChatSettings struct {
+	causalSettings
+	Most int `json:"max_new_tokens"`
+}
+
+func newCausalChat(ctx context.Context, s *Setup, settings map[string]any) (chat, error) {
+	cfg := causalChatSettings{causalSettings: defaultCausalSettings(), Most: 64}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Most < 1 {
+		return nil, fmt.Errorf("max_new_tokens is %d", cfg.Most)
+	}
+	model, err := openCausal(ctx, s, &cfg.causalSettings, true)
+	if err != nil {
+		return nil, err
+	}
+	return &causalChat{model, cfg.Most}, nil
+}
+
+// Complete answers one conversation after the other.
+func (m *causalChat) Complete(ctx context.Context, batch []conversation) ([]completion, error) {
+	out := make([]completion, len(batch))
+	for n, talk := range batch {
+		prompt, err := m.prompt(talk)
+		if err != nil {
+			return nil, fmt.Errorf("conversation %d of %d: %w", n+1, len(batch), err)
+		}
+		answer, err := m.generate(ctx, prompt, m.most)
+		if err != nil {
+			return nil, fmt.Errorf("conversation %d of %d: %w", n+1, len(batch), err)
+		}
+		out[n].Text = m.tokens.Decode(answer)
+	}
+	return out, nil
+}

@@ -1,0 +1,132 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"pipe/costs"
+	"pipe/featurize/tokenizer"
+)
+
+// causalExpert lets a causal language model choose a label: the one that is
+// likeliest to follow the conversation about the claim.
+type causalExpert struct {
+	*causal
+	labels []string
+	next   [][]int32 // tokens of each label, as prompts spell it
+	spare  int       // tokens of the longest
+	mean   bool
+}
+
+type causalExpertSettings struct {
+	causalSettings
+	Normalise string `json:"normalise"` // over the tokens of a label: sum or mean of their log-probabilities
+}
+
+func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := causalExpertSettings{causalSettings: defaultCausalSettings(), Normalise: "sum"}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	switch {
+	case cfg.Normalise != "sum" && cfg.Normalise != "mean":
+		return nil, fmt.Errorf("normalise is %q; known are sum, mean", cfg.Normalise)
+	case len(s.Labels) == 0:
+		return nil, errors.New("labels: none are listed for the configuration, and the instances have none")
+	}
+	model, err := openCausal(ctx, s, &cfg.causalSettings, false)
+	if err != nil {
+		return nil, err
+	}
+	e := &causalExpert{causal: model, labels: s.Labels, mean: cfg.Normalise == "mean"}
+	for _, l := range s.Labels {
+		ids := model.tokens.Encode(spelled(l), tokenizer.Options{}).IDs
+		if len(ids) == 0 {
+			return nil, errors.Join(fmt.Errorf("the tokenizer of %q has no token for label %q", model.file, l), model.Close())
+		}
+		e.next = append(e.next, ids)
+		e.spare = max(e.spare, len(ids))
+	}
+	return e, nil
+}
+
+// Labels returns the labels in the order of the probabilities.
+func (e *causalExpert) Labels() []string { return e.labels }
+
+// Predict scores every label after every prompt. Batches are formed within a
+// level, so that an answer does not depend on which others are asked.
+func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		if level == nil {
+			continue
+		}
+		var rows []continuation
+		for n := range batch {
+			prompt, err := e.fitting(&batch[n], level[n])
+			if err != nil {
+				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
+			}
+			for _, next := range e.next {
+				rows = append(rows, continuation{prompt, next})
+			}
+		}
+		scores, err := e.logProbabilities(ctx, rows)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = make([]Prediction, len(batch))
+		for n := range batch {
+			out[k][n] = e.choose(scores[n*len(e.next) : (n+1)*len(e.next)])
+		}
+	}
+	return out, nil
+}
+
+// fitting is the prompt about an instance, with passages cut from their end so
+// that prompt and label stay within the limit.
+func (e *causalExpert) fitting(in *Instance, shown Shown) ([]int32, error) {
+	prompt := func(passages []Passage) ([]int32, bool, error) {
+		cut := shown
+		cut.Passages = passages
+		ids, err := e.prompt(claimConversation(e.labels, in, cut))
+		return ids, err == nil && len(ids)+e.spare <= e.limit, err
+	}
+	ids, fits, err := prompt(shown.Passages)
+	if fits || err != nil {
+		return ids, err
+	}
+	cut, ok := longestFitting(shown.Passages, func(passages []Passage) bool {
+		_, fits, _ := prompt(passages)
+		return fits
+	})
+	if !ok {
+		return nil, fmt.Errorf("claim and instruction alone are more than the %d tokens of max_length", e.limit)
+	}
+	ids, _, err = prompt(cut)
+	return ids, err
+}
+
+// choose makes a prediction of the labels' log-probabilities.
+func (e *causalExpert) choose(scores []float64) Prediction {
+	total, top := 0.0, math.Inf(-1)
+	for i := range scores {
+		if e.mean {
+			scores[i] /= float64(len(e.next[i]))
+		}
+		top = max(top, scores[i])
+	}
+	p := Prediction{Probabilities: make([]float32, len(scores))}
+	for _, v := range scores {
+		total += math.Exp(v - top)
+	}
+	for i, v := range scores {
+		p.Probabilities[i] = float32(math.Exp(v-top) / total)
+		if v == top && p.Label == "" {
+			p.Label = e.labels[i]
+		}
+	}
+	return p
+}

@@ -1,0 +1,139 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/featurize/tokenizer"
+)
+
+// pairClassifier is a model of natural language inference: the premise is the
+// evidence that is shown, the hypothesis the claim.
+type pairClassifier struct {
+	*pairModel
+	labels []string // by class of the model
+	cfg    pairClassifierSettings
+}
+
+type pairClassifierSettings struct {
+	pairSettings
+	LabelNames map[string]string `json:"label_names"` // class in config.json -> label here; none: see inference
+	NoEvidence string            `json:"no_evidence"` // the premise where nothing is shown
+	Titles     bool              `json:"titles"`      // a passage starts with the name of its page
+}
+
+// inference is what the classes of inference models mean for claims.
+var inference = map[string]string{
+	"entailment":    "SUPPORTS",
+	"contradiction": "REFUTES",
+	"neutral":       "NOT ENOUGH INFO",
+}
+
+func newPairClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := pairClassifierSettings{pairSettings: pairSettings{Output: logitsOutput, Tokens: 4096}, Titles: true}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	f, err := openModelFolder(ctx, s, &cfg.modelFolderSettings)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := classLabels(f.config.Labels, cfg.LabelNames, s.Labels)
+	if err != nil {
+		return nil, fmt.Errorf("model %q: %w", f.path, err)
+	}
+	model, err := openPair(s, &cfg.pairSettings, f, len(labels))
+	if err != nil {
+		return nil, err
+	}
+	return &pairClassifier{pairModel: model, labels: labels, cfg: cfg}, nil
+}
+
+// classLabels returns the label of every class of a model, in their order. Every
+// class has a label, and every label a class.
+func classLabels(classes, names map[string]string, labels []string) ([]string, error) {
+	if len(classes) == 0 {
+		return nil, errors.New("config.json does not name the classes (id2label)")
+	}
+	if len(names) == 0 {
+		names = inference
+	}
+	out := make([]string, len(classes))
+	for i := range out {
+		class, ok := classes[strconv.Itoa(i)]
+		if !ok {
+			return nil, fmt.Errorf("id2label of config.json has %d classes and none of number %d", len(classes), i)
+		}
+		if out[i], ok = names[class]; !ok {
+			out[i], ok = names[strings.ToLower(class)]
+		}
+		if !ok {
+			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, costs.Listed(slices.Sorted(maps.Values(classes)), namesShown))
+		}
+		if slices.Contains(out[:i], out[i]) {
+			return nil, fmt.Errorf("label_names gives label %q to two classes", out[i])
+		}
+		if !slices.Contains(labels, out[i]) {
+			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, costs.Listed(labels, namesShown))
+		}
+	}
+	for _, l := range labels {
+		if !slices.Contains(out, l) {
+			return nil, fmt.Errorf("label_names: no class has label %q", l)
+		}
+	}
+	return out, nil
+}
+
+// Labels returns the labels in the order of the probabilities.
+func (e *pairClassifier) Labels() []string { return e.labels }
+
+// Predict reads every claim with its evidence. Batches are formed within a
+// level, so that an answer does not depend on which others are asked.
+func (e *pairClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		if level == nil {
+			continue
+		}
+		pairs := make([]tokenizer.Encoding, len(batch))
+		for n := range batch {
+			var err error
+			if pairs[n], err = e.encode(e.premise(level[n].Passages), batch[n].Text); err != nil {
+				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
+			}
+		}
+		scores, err := e.logits(ctx, pairs)
+		if err != nil {
+			return nil, err
+		}
+		out[k] = make([]Prediction, len(batch))
+		for n := range batch {
+			row := scores[n*e.classes : (n+1)*e.classes]
+			softmax(row)
+			out[k][n] = Prediction{Label: e.labels[argmax(row)], Probabilities: row}
+		}
+	}
+	return out, nil
+}
+
+// premise joins the passages.
+func (e *pairClassifier) premise(passages []Passage) string {
+	if len(passages) == 0 {
+		return e.cfg.NoEvidence
+	}
+	texts := make([]string, len(passages))
+	for i, p := range passages {
+		texts[i] = p.Text
+		if e.cfg.Titles && p.Page != "" {
+			texts[i] = p.Page + ": " + p.Text
+		}
+	}
+	return strings.Join(texts, " ")
+}
