@@ -65,6 +65,9 @@ func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]
 		}
 		var rows []continuation
 		for n := range batch {
+			if err := batch[n].needText(); err != nil {
+				return nil, err
+			}
 			prompt, err := e.fitting(&batch[n], level[n])
 			if err != nil {
 				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}

@@ -104,6 +104,9 @@ func (e *pairClassifier) Predict(ctx context.Context, batch []Instance, shown []
 		}
 		pairs := make([]tokenizer.Encoding, len(batch))
 		for n := range batch {
+			if err := batch[n].needText(); err != nil {
+				return nil, err
+			}
 			var err error
 			if pairs[n], err = e.encode(e.premise(level[n].Passages), batch[n].Text); err != nil {
 				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}

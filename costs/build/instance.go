@@ -43,6 +43,15 @@ type Instance struct {
 	Row    int              // index in the source's Entries
 }
 
+// needText is the error of an instance without a text, which a language model
+// cannot do anything with.
+func (in *Instance) needText() error {
+	if in.Text == "" {
+		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no text", in.ID)}
+	}
+	return nil
+}
+
 // Columns names the cells of the instances of one table.
 type Columns struct {
 	File  string
