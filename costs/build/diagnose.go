@@ -81,7 +81,7 @@ func diagnose(ctx context.Context, cfg *Config, o *Options) (_ *ExpertReport, er
 	if _, err := w.resume(p.inputs, false); err != nil {
 		return nil, err
 	}
-	if err := p.train(ctx, w, o); err != nil {
+	if err := p.ready(ctx, w, rows, o); err != nil {
 		return nil, err
 	}
 	v, err := p.judgeAll(ctx, rows, o.Progress)

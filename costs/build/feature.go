@@ -24,7 +24,11 @@ type Derived interface {
 // its width and the digests of the models that compute it. The feature digest of
 // a tensor is that of its blocks' texts, one after the other.
 func featureIdentity(f Feature, models ...string) string {
-	text := fmt.Sprintf("%s %d\n", f.Name(), f.Dim())
+	return identityText(f.Name(), f.Dim(), models...)
+}
+
+func identityText(name string, dim int, models ...string) string {
+	text := fmt.Sprintf("%s %d\n", name, dim)
 	for _, m := range models {
 		text += m + "\n"
 	}

@@ -59,25 +59,35 @@ func (s *Setup) Lessons() (*Lessons, error) {
 	return l, nil
 }
 
-// train lets every Learner learn, one after the other.
-func (p *plan) train(ctx context.Context, w *work, o *Options) (err error) {
+// ready makes everything that the shards of some rows need: the vectors of
+// texts, and experts that have learnt.
+func (p *plan) ready(ctx context.Context, w *work, rows []int, o *Options) (err error) {
 	learners := p.learners()
-	if len(learners) == 0 {
+	if len(learners) == 0 && len(p.embedders) == 0 {
 		return nil
 	}
-	if err := os.MkdirAll(o.experts(w.out), 0o777); err != nil {
+	folder := o.experts(w.out)
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	// Builds that share the folder learn one after the other: what the first
-	// has learnt, the second finds.
-	l, err := waitLock(ctx, filepath.Join(o.experts(w.out), lockName))
+	// Builds that share the folder get ready one after the other: what the first
+	// has made, the second finds.
+	l, err := waitLock(ctx, filepath.Join(folder, lockName))
 	if err != nil {
 		return fmt.Errorf("folder of experts: %w", err)
 	}
 	defer func() { err = errors.Join(err, l.release()) }()
+	if err := p.embed(ctx, rows, o, folder); err != nil {
+		return err
+	}
+	return p.train(ctx, w, learners, o, folder)
+}
+
+// train lets every Learner learn, one after the other.
+func (p *plan) train(ctx context.Context, w *work, learners []namedExpert, o *Options, folder string) error {
 	for _, e := range learners {
 		t := &Training{
-			Experts: o.experts(w.out), Scratch: filepath.Join(w.training(), e.name),
+			Experts: folder, Scratch: filepath.Join(w.training(), e.name),
 			Workers: p.workers(), Progress: o.Progress, plan: p,
 		}
 		if err := e.Expert.(Learner).Train(ctx, t); err != nil {

@@ -16,17 +16,18 @@ import (
 
 // plan is a configuration with every part made and checked.
 type plan struct {
-	cfg      *Config
-	source   Source
-	labels   []string      // all there are
-	splits   []costs.Split // per instance
-	loss     TaskLoss
-	advice   []Advice
-	experts  []namedExpert
-	features []Feature
-	actions  *costs.Actions
-	inputs   inputs
-	options  costs.WriterOptions // what the rows have
+	cfg       *Config
+	source    Source
+	labels    []string      // all there are
+	splits    []costs.Split // per instance
+	loss      TaskLoss
+	advice    []Advice
+	experts   []namedExpert
+	features  []Feature
+	embedders map[string]*embedder // by encoder
+	actions   *costs.Actions
+	inputs    inputs
+	options   costs.WriterOptions // what the rows have
 }
 
 // PartError says that a part of the configuration cannot be made: its settings,
@@ -45,13 +46,13 @@ func (e *PartError) Unwrap() error { return e.Err }
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) {
-	p := &plan{cfg: cfg, actions: cfg.actions(), inputs: make(inputs)}
+	p := &plan{cfg: cfg, actions: cfg.actions(), inputs: make(inputs), embedders: make(map[string]*embedder)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	s := &Setup{cfg: cfg, dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice)}
+	s := &Setup{cfg: cfg, dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice), embedders: p.embedders}
 	for _, a := range cfg.Advice {
 		s.Advice = append(s.Advice, a.Name)
 	}
@@ -300,6 +301,10 @@ func (p *plan) Close() error {
 		errs = append(errs, e.Close())
 	}
 	p.experts = nil
+	for _, e := range p.embedders {
+		errs = append(errs, e.Close())
+	}
+	p.embedders = nil
 	if c, ok := p.source.(io.Closer); ok {
 		errs = append(errs, c.Close())
 	}

@@ -48,6 +48,7 @@ var (
 		"columns": newColumnFeatures,
 		"file":    newFileFeatures,
 		"groups":  newGroupFeatures,
+		"text":    newTextFeatures,
 	}
 	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){
 		"onnx_causal": newCausalChat,

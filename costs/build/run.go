@@ -154,23 +154,22 @@ func (p *plan) report(out string) *Report {
 // makeShards makes the shards that are not there, several at a time, and
 // returns how many were. A shard that cannot be read is made again.
 func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int, err error) {
-	var missing []int
-	var instances int64
+	var missing, rows []int
 	for shard := range p.shards() {
 		if _, err := w.load(p, shard); err == nil {
 			resumed++
 			continue
 		}
 		missing = append(missing, shard)
-		instances += int64(len(p.rows(shard)))
+		rows = append(rows, p.rows(shard)...)
 	}
 	if len(missing) == 0 {
 		return resumed, ctx.Err()
 	}
-	if err := p.train(ctx, w, o); err != nil {
+	if err := p.ready(ctx, w, rows, o); err != nil {
 		return resumed, err
 	}
-	o.Progress.Start(instances, "instances")
+	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
 	err = parallel(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
 		t, err := p.build(ctx, missing[i])

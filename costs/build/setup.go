@@ -31,9 +31,10 @@ type Setup struct {
 	open       func() (*ort.Runtime, error)
 	inputs     inputs
 	progress   Progress
-	part       string            // the part in the making, such as `expert "vit"`
-	advice     map[string]Advice // made so far
-	experts    []namedExpert     // made so far
+	part       string               // the part in the making, such as `expert "vit"`
+	advice     map[string]Advice    // made so far
+	experts    []namedExpert        // made so far
+	embedders  map[string]*embedder // by encoder
 	usedEngine bool
 
 	expert      string   // name of the expert in the making

@@ -95,7 +95,7 @@ func BenchmarkTrees(b *testing.B) {
 			rate(b, 2560)
 		})
 	}}
-	if err := p.train(b.Context(), work, &o); err != nil {
+	if err := p.ready(b.Context(), work, nil, &o); err != nil {
 		b.Fatal(err)
 	}
 	rows := make([]int, 512)

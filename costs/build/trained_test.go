@@ -43,7 +43,7 @@ func (w *world) learnt(t *testing.T) *plan {
 		t.Fatal(err)
 	}
 	defer work.Close()
-	if err := p.train(t.Context(), work, &o); err != nil {
+	if err := p.ready(t.Context(), work, nil, &o); err != nil {
 		t.Fatal(err)
 	}
 	return p

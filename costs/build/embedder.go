@@ -1,0 +1,208 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"pipe/featurize"
+	"pipe/onnx/ort"
+)
+
+// textEncoder turns texts into vectors. It is safe for concurrent use.
+type textEncoder interface {
+	Dim() int
+	Digest() string // of all that the vectors depend on
+	// Encode writes the vector of every text into dst, len(texts) x Dim. A text's
+	// vector does not depend on the other texts.
+	Encode(ctx context.Context, dst []float32, texts []string) error
+	Close() error
+}
+
+// openTextEncoder opens an encoder by path or name.
+var openTextEncoder = func(rt *ort.Runtime, name string) (textEncoder, error) {
+	return featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
+}
+
+// embedder gives texts their vectors, each of which is computed once: all that a
+// build needs before its shards are made, and the rest when they are asked for.
+// The vectors lie in the folder of experts, and in memory from the first call of
+// open on: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use
+// once it is open.
+type embedder struct {
+	textEncoder
+	levels  map[int]bool // of advice, whose passages parts of the build embed
+	vectors *vectorFile  // nil until open
+}
+
+// encoderSettings name the encoder of a part.
+type encoderSettings struct {
+	Encoder Path `json:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
+}
+
+// embedder returns the embedder of an encoder, which parts that name the same
+// share, and makes the encoder a model of the part in the making. The texts of
+// all instances, and the passages that the given levels of advice show, will be
+// embedded before they are asked for. The build closes it.
+func (s *Setup) embedder(name Path, levels ...int) (*embedder, error) {
+	if name == "" {
+		return nil, errors.New("encoder: none is named")
+	}
+	path := s.Path(name)
+	if _, err := os.Stat(path); err != nil {
+		path = string(name)
+	}
+	e, ok := s.embedders[path]
+	if !ok {
+		rt, err := s.Runtime()
+		if err != nil {
+			return nil, err
+		}
+		encoder, err := openTextEncoder(rt, path)
+		if err != nil {
+			return nil, fmt.Errorf("encoder: %w", err)
+		}
+		e = &embedder{textEncoder: encoder, levels: make(map[int]bool)}
+		s.embedders[path] = e
+	}
+	for _, k := range levels {
+		e.levels[k] = true
+	}
+	s.inputs["model of "+s.part] = e.Digest()
+	return e, nil
+}
+
+// open reads the vectors that are there.
+func (e *embedder) open(ctx context.Context, folder string) (err error) {
+	name := "embeddings-" + strings.TrimPrefix(e.Digest(), "sha256:")[:16]
+	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.Digest(), e.Dim())
+	return err
+}
+
+// embedRows is how many texts are embedded between two appends: what a kill can
+// cost.
+const embedRows = 512
+
+// Ensure embeds those of the texts that have no vector yet, short ones first.
+func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress Progress) error {
+	missing := slices.SortedFunc(maps.Keys(texts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+	missing = slices.DeleteFunc(missing, func(text string) bool { return e.vectors.Get(text) != nil })
+	if len(missing) == 0 {
+		return ctx.Err()
+	}
+	progress.Start(int64(len(missing)), "texts to embed")
+	defer progress.Done()
+	for some := range slices.Chunk(missing, embedRows) {
+		if err := e.embed(ctx, some); err != nil {
+			return err
+		}
+		progress.Add(int64(len(some)))
+	}
+	return e.vectors.Sync(ctx)
+}
+
+func (e *embedder) embed(ctx context.Context, texts []string) error {
+	values := make([]float32, len(texts)*e.Dim())
+	if err := e.Encode(ctx, values, texts); err != nil {
+		return fmt.Errorf("embed texts: %w", err)
+	}
+	return e.vectors.Add(ctx, texts, values)
+}
+
+// Vectors returns the vector of every text. The caller does not change them.
+func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
+	out, missing := make([][]float32, len(texts)), make(map[string]bool)
+	for i, text := range texts {
+		if out[i] = e.vectors.Get(text); out[i] == nil {
+			missing[text] = true
+		}
+	}
+	if len(missing) == 0 {
+		return out, nil
+	}
+	if err := e.embed(ctx, slices.Sorted(maps.Keys(missing))); err != nil {
+		return nil, err
+	}
+	for i, text := range texts {
+		out[i] = e.vectors.Get(text)
+	}
+	return out, nil
+}
+
+// Queried is advice that asks a model for every showing, which may take money or
+// time: it is not asked before its showings are needed.
+type Queried interface {
+	Queried() bool
+}
+
+// embed gives every text that the shards of some rows will ask for its vector.
+func (p *plan) embed(ctx context.Context, rows []int, o *Options, folder string) error {
+	for _, e := range p.embedders {
+		if err := e.open(ctx, folder); err != nil {
+			return err
+		}
+		texts, err := p.texts(ctx, e, rows, o.Progress)
+		if err != nil {
+			return err
+		}
+		if err := e.Ensure(ctx, texts, o.Progress); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texts collects the texts of rows and the passages that advice shows of them.
+func (p *plan) texts(ctx context.Context, e *embedder, rows []int, progress Progress) (map[string]bool, error) {
+	var mu sync.Mutex
+	texts := make(map[string]bool)
+	progress.Start(int64(len(rows)), "instances' texts")
+	defer progress.Done()
+	batches := slices.Collect(slices.Chunk(rows, p.cfg.Batch))
+	err := parallel(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
+		list, err := p.textsOf(ctx, e, batches[i])
+		mu.Lock()
+		defer mu.Unlock()
+		for _, text := range list {
+			texts[text] = true
+		}
+		progress.Add(int64(len(batches[i])))
+		return err
+	})
+	return texts, err
+}
+
+func (p *plan) textsOf(ctx context.Context, e *embedder, rows []int) ([]string, error) {
+	batch, err := p.source.Load(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for n := range batch {
+		list = append(list, batch[n].Text)
+	}
+	for _, k := range slices.Sorted(maps.Keys(e.levels)) {
+		if q, ok := p.advice[k].(Queried); ok && q.Queried() {
+			continue
+		}
+		shown, err := p.show(ctx, k, batch)
+		if err != nil {
+			return nil, err
+		}
+		for n := range shown {
+			for _, passage := range shown[n].Passages {
+				list = append(list, passage.Text)
+			}
+		}
+	}
+	return list, nil
+}

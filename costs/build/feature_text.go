@@ -1,0 +1,95 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// textFeatures are the vectors of the instances' texts.
+type textFeatures struct {
+	embedder *embedder
+	name     string // of the encoder
+}
+
+// textName is how the features kind "text" calls itself before the name of the encoder.
+const textName = "text "
+
+func newTextFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
+	var cfg encoderSettings
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if err := s.checkTexts(ctx); err != nil {
+		return nil, err
+	}
+	e, err := s.embedder(cfg.Encoder)
+	if err != nil {
+		return nil, err
+	}
+	return &textFeatures{e, filepath.Base(string(cfg.Encoder))}, nil
+}
+
+// checkTexts refuses instances without a text.
+func (s *Setup) checkTexts(ctx context.Context) error {
+	first, err := s.Source.Load(ctx, []int{0})
+	if err == nil && first[0].Text == "" {
+		err = errors.New("texts are wanted, but the instances have none")
+	}
+	return err
+}
+
+// Name tells the encoder.
+func (f *textFeatures) Name() string { return textName + f.name }
+
+// Dim is that of the encoder.
+func (f *textFeatures) Dim() int { return f.embedder.Dim() }
+
+// Encode copies the vector of every text.
+func (f *textFeatures) Encode(ctx context.Context, dst []float32, b *Batch) error {
+	texts := make([]string, len(b.Instances))
+	for n := range b.Instances {
+		texts[n] = b.Instances[n].Text
+	}
+	vectors, err := f.embedder.Vectors(ctx, texts)
+	if err != nil {
+		return err
+	}
+	for n, v := range vectors {
+		copy(dst[n*f.Dim():], v)
+	}
+	return nil
+}
+
+// TextFeatures makes the features of a policy that was learnt from the vectors of texts, for texts that are in no
+// build. It is safe for concurrent use.
+type TextFeatures struct{ encoder *featurize.TextEncoder }
+
+// NewTextFeatures returns the features that the actions of a policy name, computed by an encoder. It is an error if
+// they are of another kind, or if they were made by another encoder. The caller closes the encoder.
+func NewTextFeatures(e *featurize.TextEncoder, a *costs.Actions) (*TextFeatures, error) {
+	if !strings.HasPrefix(a.Features.Name, textName) || strings.Contains(a.Features.Name, " + ") {
+		return nil, fmt.Errorf("the policy sees %q, which is not the vector of a text alone", a.Features.Name)
+	}
+	if a.Features.Dim != e.Dim() {
+		return nil, fmt.Errorf("the policy sees vectors of %d numbers, the encoder makes %d", a.Features.Dim, e.Dim())
+	}
+	want := digest([]byte(identityText(a.Features.Name, e.Dim(), e.Digest())))
+	if has := a.Digests[costs.FeatureDigest]; has != "" && has != want {
+		return nil, fmt.Errorf("the features of the policy were made by another encoder than %s", e.Digest())
+	}
+	return &TextFeatures{e}, nil
+}
+
+// Dim is the number of features.
+func (f *TextFeatures) Dim() int { return f.encoder.Dim() }
+
+// Encode writes the features of texts into dst, len(texts) x Dim.
+func (f *TextFeatures) Encode(ctx context.Context, dst []float32, texts []string) error {
+	return f.encoder.Encode(ctx, dst, texts)
+}

@@ -1,0 +1,103 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"pipe/onnx/ort"
+)
+
+// wordsEncoder is an encoder for tests: every word has a direction, a text goes
+// the way of all its words. It remembers what it was asked for.
+type wordsEncoder struct {
+	mu    sync.Mutex
+	calls int
+	asked []string
+	name  string // tells it from others
+	limit int    // calls after which it fails; 0: none
+}
+
+var errTired = errors.New("the encoder is tired")
+
+const wordsDim = 24
+
+func (e *wordsEncoder) Dim() int       { return wordsDim }
+func (e *wordsEncoder) Digest() string { return digest([]byte("words " + e.name)) }
+func (e *wordsEncoder) Close() error   { return nil }
+
+func (e *wordsEncoder) Encode(_ context.Context, dst []float32, texts []string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.calls++; e.limit > 0 && e.calls > e.limit {
+		return errTired
+	}
+	e.asked = append(e.asked, texts...)
+	for i, text := range texts {
+		e.encode(dst[i*wordsDim:(i+1)*wordsDim], text)
+	}
+	return nil
+}
+
+func (e *wordsEncoder) encode(dst []float32, text string) {
+	var sum [wordsDim]float64
+	for _, word := range strings.Fields(strings.ToLower(text)) {
+		h := fnv.New64a()
+		h.Write([]byte(e.name + strings.Trim(word, ".")))
+		r := rand.New(rand.NewPCG(h.Sum64(), 0))
+		for i := range sum {
+			sum[i] += r.NormFloat64()
+		}
+	}
+	var length float64
+	for _, v := range sum {
+		length += v * v
+	}
+	for i, v := range sum {
+		dst[i] = float32(v / math.Sqrt(length+1e-9))
+	}
+}
+
+// use makes every build of the test encode texts with e.
+func (e *wordsEncoder) use(t testing.TB) *wordsEncoder {
+	was := openTextEncoder
+	openTextEncoder = func(*ort.Runtime, string) (textEncoder, error) { return e, nil }
+	t.Cleanup(func() { openTextEncoder = was })
+	return e
+}
+
+// newTextWorld writes n claims about the colours of things. Their features are
+// the vectors of their texts, one expert has answered them all.
+func newTextWorld(t testing.TB, n int) *world {
+	t.Helper()
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	claims, answers := &strings.Builder{}, &strings.Builder{}
+	fmt.Fprintln(answers, "id,prediction")
+	for i := range n {
+		line, err := json.Marshal(map[string]any{"id": i, "label": claimLabels[i%3], "claim": testClaim(i), "evidence": []any{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(claims, "%s\n", line)
+		fmt.Fprintf(answers, "%d,%s\n", i, claimLabels[i%2])
+	}
+	w.write(t, "claims.jsonl", claims.String())
+	w.write(t, "answers.csv", answers.String())
+	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
+	w.cfg.Features = []Part{{Kind: "text", Settings: map[string]any{"encoder": "words"}}}
+	w.cfg.Shard, w.cfg.Batch, w.cfg.Workers = 16, 8, 2
+	return w
+}
+
+var claimColours = []string{"red", "green", "blue", "black"}
+
+func testClaim(i int) string { return fmt.Sprintf("Thing%d is %s.", i, claimColours[i%4]) }

@@ -1,0 +1,125 @@
+package build
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// someVectors returns n texts and vectors of two numbers.
+func someVectors(from, n int) (texts []string, values []float32) {
+	for i := from; i < from+n; i++ {
+		texts, values = append(texts, fmt.Sprintf("text %d", i)), append(values, float32(i), -float32(i)/3)
+	}
+	return texts, values
+}
+
+func openTestVectors(t *testing.T, path, encoder string) *vectorFile {
+	t.Helper()
+	f, err := openVectors(t.Context(), path, encoder, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// add appends vectors as a build does.
+func (f *vectorFile) add(t *testing.T, from, n int) {
+	t.Helper()
+	texts, values := someVectors(from, n)
+	if err := f.Add(t.Context(), texts, values); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// holds checks which of the first vectors are there, bit for bit.
+func (f *vectorFile) holds(t *testing.T, n int, absent ...int) {
+	t.Helper()
+	texts, values := someVectors(0, n)
+	for i, text := range texts {
+		got := f.Get(text)
+		if slices.Contains(absent, i) != (got == nil) || got != nil && !slices.Equal(got, values[2*i:2*i+2]) {
+			t.Errorf("%q: %v, want %v unless it is one of %v", text, got, values[2*i:2*i+2], absent)
+		}
+	}
+}
+
+func TestVectorsSurvive(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vectors")
+	f := openTestVectors(t, path, "one")
+	f.add(t, 0, 3)
+	f.add(t, 3, 2*recordsRead)
+	f.holds(t, 3+2*recordsRead)
+	openTestVectors(t, path, "one").holds(t, 3+2*recordsRead)
+}
+
+// TestTornVectorsAreCutAway cuts a file at every length: what is whole before
+// the cut is there, and the rest can be added again to the same bytes.
+func TestTornVectorsAreCutAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vectors")
+	f := openTestVectors(t, path, "one")
+	f.add(t, 0, 4)
+	whole, head, size := readBytes(t, path), len(f.head), int(f.recordSize())
+	for cut := range whole {
+		if err := os.WriteFile(path, []byte(whole[:cut]), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		g, kept := openTestVectors(t, path, "one"), max(0, cut-head)/size
+		for i, text := range []string{"text 0", "text 1", "text 2", "text 3"} {
+			if there := g.Get(text) != nil; there != (i < kept) {
+				t.Fatalf("cut at %d: %q is there: %t", cut, text, there)
+			}
+		}
+		g.add(t, kept, 4-kept)
+		if readBytes(t, path) != whole {
+			t.Fatalf("cut at %d: added again, the bytes differ", cut)
+		}
+	}
+}
+
+// TestDamagedVectorIsAbsent flips every byte of the second record.
+func TestDamagedVectorIsAbsent(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vectors")
+	f := openTestVectors(t, path, "one")
+	f.add(t, 0, 3)
+	whole, from := []byte(readBytes(t, path)), len(f.head)+int(f.recordSize())
+	for at := from; at < from+int(f.recordSize()); at++ {
+		b := slices.Clone(whole)
+		b[at] ^= 0x10
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		openTestVectors(t, path, "one").holds(t, 3, 1)
+	}
+}
+
+// TestOtherVectorsAreBegunAnew opens the file of another encoder and of another
+// program.
+func TestOtherVectorsAreBegunAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vectors")
+	openTestVectors(t, path, "one").add(t, 0, 3)
+	f := openTestVectors(t, path, "two")
+	f.holds(t, 3, 0, 1, 2)
+	f.add(t, 0, 1)
+	f.holds(t, 3, 1, 2)
+	if err := os.WriteFile(path, []byte(strings.Repeat("something else", 100)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	openTestVectors(t, path, "two").holds(t, 3, 0, 1, 2)
+}
+
+// TestBuildsShareVectors appends from two sides.
+func TestBuildsShareVectors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vectors")
+	a, b := openTestVectors(t, path, "one"), openTestVectors(t, path, "one")
+	a.add(t, 0, 2)
+	b.add(t, 2, 2)
+	b.holds(t, 4)
+	a.holds(t, 4, 2, 3)
+	a.add(t, 4, 1)
+	a.holds(t, 5)
+	openTestVectors(t, path, "one").holds(t, 5)
+}
