@@ -1,0 +1,201 @@
+package bm25
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+)
+
+// block is pages that were read and wait in memory to be written as a run.
+type block struct {
+	analyzer analyzer
+	data     []byte // id and text of every page, one after the other
+	pages    []blockPage
+	numbers  map[string]uint32 // of words
+	words    [][]byte          // by number
+	letters  []byte            // what words are cut of
+	list     []occurrence      // of all pages, one page after the other
+	seenOn   []uint32          // per word: the last page with it, counted from 1
+	seenAt   []int             // per word: its place in list for that page
+}
+
+// blockPage is a page in a block.
+type blockPage struct {
+	start, text, end int // of id, text and what follows, in data
+	list             int // end of its occurrences
+	words            uint32
+	place            place
+}
+
+// place is where a page was read.
+type place struct{ file, line uint32 }
+
+// occurrence is a word on a page.
+type occurrence struct{ word, count uint32 }
+
+func newBlock(s Settings) *block {
+	return &block{analyzer: analyzer{settings: s}, numbers: make(map[string]uint32)}
+}
+
+// add takes a page in.
+func (b *block) add(p Page, at place) {
+	page := blockPage{start: len(b.data), place: at}
+	b.data = append(b.data, p.ID...)
+	page.text = len(b.data)
+	b.data = append(b.data, p.Text...)
+	page.end = len(b.data)
+	number := uint32(len(b.pages) + 1)
+	count := func(times int) func([]byte) {
+		return func(word []byte) {
+			b.count(word, uint32(times), number)
+			page.words += uint32(times)
+		}
+	}
+	if times := b.analyzer.settings.Title; times > 0 {
+		b.analyzer.words([]byte(Title(p.ID)), count(times))
+	}
+	b.analyzer.words(b.data[page.text:page.end], count(1))
+	page.list = len(b.list)
+	b.pages = append(b.pages, page)
+}
+
+// count notes a word of the page with a number.
+func (b *block) count(word []byte, times, page uint32) {
+	n, known := b.numbers[string(word)]
+	if !known {
+		n = b.newWord(word)
+	}
+	if b.seenOn[n] == page {
+		b.list[b.seenAt[n]].count += times
+		return
+	}
+	b.seenOn[n], b.seenAt[n] = page, len(b.list)
+	b.list = append(b.list, occurrence{n, times})
+}
+
+func (b *block) newWord(word []byte) uint32 {
+	const slab = 1 << 16
+	if len(b.letters)+len(word) > cap(b.letters) {
+		b.letters = make([]byte, 0, max(slab, len(word)))
+	}
+	start := len(b.letters)
+	b.letters = append(b.letters, word...)
+	n := uint32(len(b.words))
+	b.words = append(b.words, b.letters[start:len(b.letters):len(b.letters)])
+	b.numbers[string(word)] = n
+	b.seenOn, b.seenAt = append(b.seenOn, 0), append(b.seenAt, 0)
+	return n
+}
+
+// size is about how many bytes the block takes, those for writing it included.
+func (b *block) size() int64 {
+	const perWord, perPage, perOccurrence = 120, 60, 16
+	return int64(len(b.data)) + perWord*int64(len(b.words)) + perPage*int64(len(b.pages)) + perOccurrence*int64(len(b.list))
+}
+
+// run is where a block was written in a spill file.
+type run struct {
+	spill            *spill
+	pagesAt, wordsAt int64
+	end              int64
+	pages, words     int
+	bytes            int64 // of ids and texts
+	total            int64 // words of all pages
+	occurrences      int64
+}
+
+// write appends the block to a spill file: pages in the order of their ids, then
+// words in their order, each with its pages by their places in that order.
+func (b *block) write(to *spill) (*run, error) {
+	r := &run{
+		spill: to, pagesAt: to.size, pages: len(b.pages), words: len(b.words),
+		bytes: int64(len(b.data)), occurrences: int64(len(b.list)),
+	}
+	order := make([]uint32, len(b.pages))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(i, j uint32) int {
+		p, q := &b.pages[i], &b.pages[j]
+		return cmp.Or(bytes.Compare(b.data[p.start:p.text], b.data[q.start:q.text]), cmp.Compare(i, j))
+	})
+	w := bufio.NewWriterSize(to, 1<<18)
+	for _, i := range order {
+		r.total += int64(b.pages[i].words)
+		b.writePage(w, &b.pages[i])
+	}
+	if err := w.Flush(); err != nil {
+		return nil, err
+	}
+	r.wordsAt = to.size
+	b.writeWords(w, order)
+	err := w.Flush()
+	r.end = to.size
+	return r, err
+}
+
+// writePage writes five numbers (lengths of id and text, words, file, line), id
+// and text. The writer keeps its first error.
+func (b *block) writePage(w *bufio.Writer, p *blockPage) {
+	head := w.AvailableBuffer()
+	for _, v := range []uint64{
+		uint64(p.text - p.start), uint64(p.end - p.text), uint64(p.words), uint64(p.place.file), uint64(p.place.line),
+	} {
+		head = binary.AppendUvarint(head, v)
+	}
+	w.Write(head)
+	w.Write(b.data[p.start:p.end])
+}
+
+// writeWords writes, for every word, its length, its bytes, the number of its
+// pages, and for each the gap to the one before and the count.
+func (b *block) writeWords(w *bufio.Writer, order []uint32) {
+	starts, sorted := b.byWord(order)
+	words := make([]uint32, len(b.words))
+	for n := range words {
+		words[n] = uint32(n)
+	}
+	slices.SortFunc(words, func(i, j uint32) int { return bytes.Compare(b.words[i], b.words[j]) })
+	for _, n := range words {
+		list := sorted[starts[n]:starts[n+1]]
+		head := binary.AppendUvarint(w.AvailableBuffer(), uint64(len(b.words[n])))
+		head = append(head, b.words[n]...)
+		w.Write(binary.AppendUvarint(head, uint64(len(list))))
+		last := uint32(0)
+		for _, o := range list {
+			pair := binary.AppendUvarint(w.AvailableBuffer(), uint64(o.page-last))
+			w.Write(binary.AppendUvarint(pair, uint64(o.count)))
+			last = o.page
+		}
+	}
+}
+
+// onPage is a page with a word.
+type onPage struct{ page, count uint32 }
+
+// byWord sorts the occurrences by word, and those of a word by page in the given
+// order: those of word n are sorted[starts[n]:starts[n+1]].
+func (b *block) byWord(order []uint32) (starts []int, sorted []onPage) {
+	starts = make([]int, len(b.words)+1)
+	for _, o := range b.list {
+		starts[o.word+1]++
+	}
+	for n := range b.words {
+		starts[n+1] += starts[n]
+	}
+	next := slices.Clone(starts)
+	sorted = make([]onPage, len(b.list))
+	for place, i := range order {
+		from := 0
+		if i > 0 {
+			from = b.pages[i-1].list
+		}
+		for _, o := range b.list[from:b.pages[i].list] {
+			sorted[next[o.word]] = onPage{uint32(place), o.count}
+			next[o.word]++
+		}
+	}
+	return starts, sorted
+}

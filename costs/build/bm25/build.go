@@ -1,0 +1,260 @@
+package bm25
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"pipe/internal/atomicfile"
+)
+
+// Progress is told how far a build has come. Calls may come from several
+// goroutines.
+type Progress interface {
+	Start(total int64, what string)
+	Add(n int64)
+	Done()
+}
+
+// BuildOptions say what an index is made of. Workers and memory do not change its
+// bytes.
+type BuildOptions struct {
+	Pages    string // a folder with .jsonl files in FEVER's wiki-pages format, or one such file
+	Out      string // the index
+	Settings Settings
+	Workers  int      // 0: one per core
+	Memory   int64    // bytes for the pages that wait to be written, about; 0: DefaultMemory
+	Progress Progress // nil: nobody is told
+}
+
+// DefaultMemory is what pages may take in memory while an index is built.
+const DefaultMemory = 512 << 20
+
+// Stats is what Build made.
+type Stats struct {
+	File    string  `json:"file"`
+	Digest  string  `json:"digest"` // of the index
+	Bytes   int64   `json:"bytes"`
+	Header  Header  `json:"index"`
+	Runs    int     `json:"runs"` // pieces that were sorted on their own
+	Seconds float64 `json:"seconds"`
+}
+
+// Build makes an index. The file appears when it is complete; a build that is
+// killed leaves nothing that the next one does not remove. Pages without text are
+// counted and left out. Bad pages are a *PageError.
+func Build(ctx context.Context, o BuildOptions) (*Stats, error) {
+	start := time.Now()
+	s, err := build(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("index pages: %w", err)
+	}
+	s.Seconds = time.Since(start).Seconds()
+	return s, nil
+}
+
+type silent struct{}
+
+func (silent) Start(int64, string) {}
+func (silent) Add(int64)           {}
+func (silent) Done()               {}
+
+func build(ctx context.Context, o BuildOptions) (*Stats, error) {
+	if err := o.Settings.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Workers <= 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Memory <= 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	src, err := openSource(o.Pages)
+	if err != nil {
+		return nil, err
+	}
+	g := &gathering{source: src, options: &o}
+	defer g.Close()
+	if err := g.gather(ctx); err != nil {
+		return nil, err
+	}
+	if g.pages() == 0 {
+		return nil, &PageError{File: o.Pages, Msg: fmt.Sprintf("holds no page with a text (%d are empty)", g.skipped)}
+	}
+	return g.publish(ctx)
+}
+
+// publish writes the index and gives it its name.
+func (g *gathering) publish(ctx context.Context) (*Stats, error) {
+	out := g.options.Out
+	f, err := atomicfile.Create(out)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Cleanup()
+	w := &writer{gathering: g, file: f.File}
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
+	x, err := open(f.Name())
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	if err := x.Verify(ctx); err != nil {
+		return nil, fmt.Errorf("read back: %w", err)
+	}
+	s := &Stats{File: out, Digest: x.Digest(), Bytes: x.size, Header: x.Header(), Runs: len(g.runs)}
+	return s, f.CloseAtomicallyReplace()
+}
+
+// gathering is the first half of a build: pages become sorted runs.
+type gathering struct {
+	source  *source
+	options *BuildOptions
+
+	mu      sync.Mutex
+	spills  []*spill
+	runs    []*run
+	skipped int
+	digest  string // of the source
+	failed  error  // the first one in the order of the pages
+	at      int    // index of its piece
+}
+
+// gather reads all pages.
+func (g *gathering) gather(ctx context.Context) error {
+	g.options.Progress.Start(g.source.bytes, "read pages")
+	defer g.options.Progress.Done()
+	type job struct {
+		piece
+		index int
+	}
+	jobs := make(chan job)
+	var workers sync.WaitGroup
+	for range g.options.Workers {
+		w := &gatherer{gathering: g, block: newBlock(g.options.Settings)}
+		workers.Go(func() {
+			for j := range jobs {
+				if err := w.take(j.piece); err != nil {
+					g.fail(err, j.index)
+				}
+				g.options.Progress.Add(int64(len(j.data)))
+			}
+			if err := w.flush(); err != nil {
+				g.fail(err, int(^uint(0)>>1))
+			}
+		})
+	}
+	index := 0
+	digest, err := g.source.read(ctx, func(p piece) bool {
+		jobs <- job{p, index}
+		index++
+		return g.failure() == nil
+	})
+	close(jobs)
+	workers.Wait()
+	g.digest = digest
+	if failed := g.failure(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// fail keeps the error of the earliest piece: the same pages give the same error.
+func (g *gathering) fail(err error, index int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failed == nil || index < g.at {
+		g.failed, g.at = err, index
+	}
+}
+
+func (g *gathering) failure() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.failed
+}
+
+func (g *gathering) pages() (n int) {
+	for _, r := range g.runs {
+		n += r.pages
+	}
+	return n
+}
+
+// Close frees the temporary files.
+func (g *gathering) Close() {
+	for _, s := range g.spills {
+		s.Close()
+	}
+}
+
+// gatherer is one worker of a gathering.
+type gatherer struct {
+	*gathering
+	block   *block
+	spill   *spill
+	skipped int
+}
+
+// take reads the pages of a piece.
+func (w *gatherer) take(p piece) error {
+	err := p.lines(func(line int, text []byte) error {
+		page, err := parsePage(text)
+		if err != nil {
+			return &PageError{w.source.files[p.file], line, err.Error()}
+		}
+		if page.Text == "" {
+			w.skipped++
+			return nil
+		}
+		w.block.add(page, place{uint32(p.file), uint32(line)})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if w.block.size() > w.options.Memory/int64(w.options.Workers) {
+		return w.write()
+	}
+	return nil
+}
+
+// write makes the block a run.
+func (w *gatherer) write() error {
+	if w.spill == nil {
+		s, err := newSpill(w.options.Out)
+		if err != nil {
+			return err
+		}
+		w.mu.Lock()
+		w.spills, w.spill = append(w.spills, s), s
+		w.mu.Unlock()
+	}
+	r, err := w.block.write(w.spill)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.runs = append(w.runs, r)
+	w.mu.Unlock()
+	w.block = newBlock(w.options.Settings)
+	return nil
+}
+
+// flush ends the work.
+func (w *gatherer) flush() error {
+	w.mu.Lock()
+	w.gathering.skipped += w.skipped
+	w.mu.Unlock()
+	if len(w.block.pages) == 0 {
+		return nil
+	}
+	return w.write()
+}

@@ -1,0 +1,62 @@
+package bm25
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Page is one page of a corpus.
+type Page struct {
+	ID   string // as the corpus spells it
+	Text string // with brackets and colons instead of their names
+}
+
+// brackets are the names under which FEVER's files write brackets and colons.
+var brackets = strings.NewReplacer(
+	"-LRB-", "(", "-RRB-", ")", "-LSB-", "[", "-RSB-", "]", "-LCB-", "{", "-RCB-", "}", "-COLON-", ":",
+)
+
+// Unescape puts brackets and colons for their names in FEVER's files.
+func Unescape(text string) string {
+	if !strings.Contains(text, "B-") && !strings.Contains(text, "-COLON-") {
+		return text
+	}
+	return brackets.Replace(text)
+}
+
+// Title returns the title of the page with an id: without escapes, with spaces
+// for underscores.
+func Title(id string) string { return strings.ReplaceAll(Unescape(id), "_", " ") }
+
+// parsePage reads one line of a wiki-pages file.
+func parsePage(line []byte) (Page, error) {
+	if !utf8.Valid(line) {
+		return Page{}, errors.New("is not UTF-8")
+	}
+	var raw struct {
+		ID   *string `json:"id"`
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(line, &raw); err != nil {
+		return Page{}, fmt.Errorf("is not a page: %w", err)
+	}
+	switch {
+	case raw.ID == nil:
+		return Page{}, errors.New("the page has no id")
+	case raw.Text == nil:
+		return Page{}, errors.New("the page has no text")
+	}
+	page := Page{ID: *raw.ID, Text: strings.TrimSpace(*raw.Text)}
+	if page.ID == "" && page.Text != "" {
+		return Page{}, errors.New("the page has a text and an empty id")
+	}
+	page.Text = Unescape(page.Text)
+	return page, nil
+}
+
+// isBlank tells lines to be passed over.
+func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }

@@ -1,0 +1,150 @@
+package bm25
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// pieceLen is about how many bytes of a file a worker gets at a time.
+	pieceLen = 1 << 20
+	// longestLine bounds the memory that one line can take.
+	longestLine = 64 << 20
+)
+
+// source is the files that an index is made of.
+type source struct {
+	files []string
+	bytes int64
+}
+
+// piece is a run of whole lines of a file.
+type piece struct {
+	file int // index in the source's files
+	line int // number of the first one
+	data []byte
+}
+
+// openSource lists the .jsonl files of a folder, in the order of their names, or
+// takes the one file that path is.
+func openSource(path string) (*source, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{}
+	if !info.IsDir() {
+		s.files = []string{path}
+	} else if s.files, err = listPages(path); err != nil {
+		return nil, err
+	}
+	for _, file := range s.files {
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, &PageError{File: file, Msg: "is no regular file"}
+		}
+		s.bytes += info.Size()
+	}
+	return s, nil
+}
+
+func listPages(folder string) ([]string, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, e := range entries {
+		if name := e.Name(); !e.IsDir() && strings.HasSuffix(name, ".jsonl") && !strings.HasPrefix(name, ".") {
+			files = append(files, filepath.Join(folder, name))
+		}
+	}
+	if len(files) == 0 {
+		return nil, &PageError{File: folder, Msg: "holds no .jsonl file"}
+	}
+	return files, nil
+}
+
+// read hands all files to take, in pieces and in order, and returns the digest of
+// their names and bytes. take owns the data of a piece; it returns false to stop.
+func (s *source) read(ctx context.Context, take func(piece) bool) (digest string, err error) {
+	all := sha256.New()
+	for i, file := range s.files {
+		sum := sha256.New()
+		more, err := s.readFile(ctx, i, sum, take)
+		if err != nil || !more {
+			return "", err
+		}
+		fmt.Fprintf(all, "%x  %s\n", sum.Sum(nil), filepath.Base(file))
+	}
+	return "sha256:" + hex.EncodeToString(all.Sum(nil)), nil
+}
+
+func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take func(piece) bool) (bool, error) {
+	f, err := os.Open(s.files[index])
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	line := 1
+	var rest []byte // the beginning of a line
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		buffer := make([]byte, len(rest)+pieceLen)
+		copy(buffer, rest)
+		n, err := io.ReadFull(f, buffer[len(rest):])
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, fmt.Errorf("read %q: %w", s.files[index], err)
+		}
+		last := err != nil
+		buffer = buffer[:len(rest)+n]
+		sum.Write(buffer[len(rest):]) // a hash takes everything
+		end := len(buffer)
+		if !last {
+			end = bytes.LastIndexByte(buffer, '\n') + 1
+		}
+		rest = slices.Clone(buffer[end:])
+		if len(rest) > longestLine {
+			return false, &PageError{s.files[index], line + bytes.Count(buffer[:end], newline), fmt.Sprintf("is longer than %d bytes", longestLine)}
+		}
+		if end > 0 && !take(piece{index, line, buffer[:end]}) {
+			return false, nil
+		}
+		if last {
+			return true, nil
+		}
+		line += bytes.Count(buffer[:end], newline)
+	}
+}
+
+var newline = []byte{'\n'}
+
+// lines calls do for the lines of a piece that are not blank.
+func (p piece) lines(do func(line int, text []byte) error) error {
+	rest := p.data
+	for line := p.line; len(rest) > 0; line++ {
+		var text []byte
+		text, rest, _ = bytes.Cut(rest, newline)
+		if isBlank(text) {
+			continue
+		}
+		if err := do(line, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
