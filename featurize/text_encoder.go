@@ -3,40 +3,135 @@ package featurize
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 
+	"pipe/featurize/tokenizer"
+	"pipe/onnx"
+	"pipe/onnx/hf"
 	"pipe/onnx/ort"
 )
 
-// TextEncoderOptions say how texts are encoded. The zero value is not useful;
-// start from DefaultTextEncoderOptions.
+// TextEncoderOptions say how texts are encoded.
 type TextEncoderOptions struct {
-	MaxLength int // most tokens of a text, special ones counted; 0: as the model's folder says
-	Workers   int // batches encoded side by side; 0: as many as Go uses
+	MaxLength int // most tokens of a text, special ones counted; 0: as the model says
+	Workers   int // batches encoded side by side, each on one thread; 0: one per core
 }
 
-// DefaultTextEncoderOptions is what the model's folder says, on all cores.
+// DefaultTextEncoderOptions is what the model says, on all cores.
 func DefaultTextEncoderOptions() TextEncoderOptions { return TextEncoderOptions{} }
 
+// Validate reports every problem at once.
+func (o TextEncoderOptions) Validate() error {
+	if o.MaxLength < 0 || o.Workers < 0 {
+		return fmt.Errorf("text encoder: %d tokens, %d workers: neither may be negative", o.MaxLength, o.Workers)
+	}
+	return nil
+}
+
 // TextEncoder turns texts into vectors. It is safe for concurrent use.
-type TextEncoder struct{}
+type TextEncoder struct {
+	name      string
+	digest    string
+	dim       int
+	vocab     int64
+	tokenizer *tokenizer.Tokenizer
+	tokens    tokenizer.Options
+	inputs    []string
+	session   *ort.Session
+	workers   int
+}
 
 // OpenTextEncoder opens an encoder: a folder as Hugging Face keeps models, an
-// .onnx file, or the name of a model in the local cache.
+// .onnx file, or the name of a model in the local cache; see ReadTextModel for
+// what is read, and for the errors.
 func OpenTextEncoder(rt *ort.Runtime, name string, o TextEncoderOptions) (*TextEncoder, error) {
-	return nil, errors.New("not built yet")
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := ReadTextModel(name, o.MaxLength)
+	if err != nil {
+		return nil, err
+	}
+	e, err := m.Open(rt, o.Workers)
+	if err != nil {
+		return nil, fmt.Errorf("open encoder: %w", &DataError{File: name, Err: err})
+	}
+	return e, nil
 }
+
+// Open loads the graph. Workers is as in TextEncoderOptions.
+func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
+	graph, err := m.Graph.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	o := rt.SessionOptions()
+	if o.Device == ort.CPU {
+		// Batches side by side keep the cores busier than threads inside of an
+		// operator, and one thread adds in an order that no batch changes.
+		o.Threads = 1
+	}
+	o.Outputs = []string{hf.SentenceEmbedding}
+	s, err := rt.Session(graph, o)
+	if err != nil {
+		return nil, err
+	}
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	e := &TextEncoder{
+		name: m.Name, digest: m.Digest(), vocab: m.Vocab, tokenizer: m.Tokenizer, session: s, workers: workers,
+		tokens: tokenizer.Options{Special: m.Tokenizer.Defaults().Special, MaxLength: m.MaxLength},
+	}
+	for _, in := range s.Inputs() {
+		e.inputs = append(e.inputs, in.Name)
+	}
+	if err := e.probe(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// probe encodes a text to learn the length of a vector, and to find out at once
+// whether the graph runs.
+func (e *TextEncoder) probe() error {
+	ids := e.tokenizer.Encode("probe", e.tokens)
+	if len(ids.IDs) == 0 {
+		return errors.New("the tokenizer makes no tokens of a word")
+	}
+	out, err := e.run(context.Background(), []tokenizer.Encoding{ids})
+	if err != nil {
+		return err
+	}
+	if len(out.Shape) != 2 || out.Shape[0] != 1 || out.Shape[1] < 1 {
+		return fmt.Errorf("the graph gives vectors of shape %v for one text", out.Shape)
+	}
+	e.dim = int(out.Shape[1])
+	return nil
+}
+
+// Name is what the model is called, wherever it lies.
+func (e *TextEncoder) Name() string { return e.name }
 
 // Dim is the length of a vector.
-func (e *TextEncoder) Dim() int { return 0 }
+func (e *TextEncoder) Dim() int { return e.dim }
 
-// Digest identifies what the vectors depend on: weights, tokenizer, settings.
-func (e *TextEncoder) Digest() string { return "" }
+// Digest identifies what decides the vectors: weights, tokenizer and settings.
+func (e *TextEncoder) Digest() string { return e.digest }
 
-// Encode writes the vector of every text into dst, len(texts) x Dim. A text's
-// vector does not depend on the other texts.
-func (e *TextEncoder) Encode(ctx context.Context, dst []float32, texts []string) error {
-	return errors.New("not built yet")
+// Close frees the model; it waits for calls that run.
+func (e *TextEncoder) Close() error { return e.session.Close() }
+
+// run computes the vectors of texts of one length in tokens.
+func (e *TextEncoder) run(ctx context.Context, texts []tokenizer.Encoding) (*onnx.Tensor, error) {
+	in := make(map[string]*onnx.Tensor, len(e.inputs))
+	for _, name := range e.inputs {
+		in[name] = tokenTensor(texts, name)
+	}
+	out, err := e.session.Run(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return out[hf.SentenceEmbedding], nil
 }
-
-// Close frees the model.
-func (e *TextEncoder) Close() error { return nil }

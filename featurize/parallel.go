@@ -19,11 +19,16 @@ func sideBySide(n int, task func(i int)) {
 // further ones start. It returns the error of the earliest task, which is the
 // same one however many cores there are.
 func inOrder(n int, task func(i int) error) error {
+	return workInOrder(runtime.GOMAXPROCS(0), n, task)
+}
+
+// workInOrder is inOrder for a number of workers.
+func workInOrder(workers, n int, task func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	var failed atomic.Bool
 	var wg sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
+	for range min(n, workers) {
 		wg.Go(func() {
 			for !failed.Load() {
 				i := int(next.Add(1)) - 1

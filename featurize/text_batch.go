@@ -1,0 +1,151 @@
+package featurize
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"pipe/featurize/tokenizer"
+	"pipe/onnx"
+)
+
+const (
+	batchTokens = 1024 // of a batch, so that what passes between layers stays in the cache
+	batchTexts  = 64
+	tokenized   = 256 // texts that one worker makes tokens of at a time
+)
+
+// Encode writes the vector of every text into dst, len(texts) x Dim. Batches hold
+// texts of equal length, so that nothing is padded: on the CPU a text's vector
+// has the same bits whatever the other texts of the call are. Errors name the
+// first text concerned by its position.
+func (e *TextEncoder) Encode(ctx context.Context, dst []float32, texts []string) error {
+	if len(dst) != len(texts)*e.dim {
+		return fmt.Errorf("encode texts: room for %d values, %d texts have %d", len(dst), len(texts), len(texts)*e.dim)
+	}
+	encoded, err := e.tokenize(ctx, texts)
+	if err == nil {
+		err = e.encode(ctx, dst, encoded)
+	}
+	if err != nil {
+		return fmt.Errorf("encode texts: %w", err)
+	}
+	return nil
+}
+
+// encode is Encode for token ids.
+func (e *TextEncoder) encode(ctx context.Context, dst []float32, texts []tokenizer.Encoding) error {
+	batches := equalLengths(texts)
+	return workInOrder(e.workers, len(batches), func(i int) error { return e.encodeBatch(ctx, dst, texts, batches[i]) })
+}
+
+// tokenize makes the token ids of every text.
+func (e *TextEncoder) tokenize(ctx context.Context, texts []string) ([]tokenizer.Encoding, error) {
+	out := make([]tokenizer.Encoding, len(texts))
+	err := workInOrder(e.workers, (len(texts)+tokenized-1)/tokenized, func(i int) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		for n := i * tokenized; n < min((i+1)*tokenized, len(texts)); n++ {
+			out[n] = e.tokenizer.Encode(texts[n], e.tokens)
+			if err := e.checkTokens(out[n].IDs); err != nil {
+				return fmt.Errorf("text %d: %w", n, err)
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (e *TextEncoder) checkTokens(ids []int32) error {
+	if len(ids) == 0 {
+		return errors.New("has no tokens")
+	}
+	if most := int64(slices.Max(ids)); e.vocab > 0 && most >= e.vocab {
+		return fmt.Errorf("token id %d, the model knows %d tokens", most, e.vocab)
+	}
+	return nil
+}
+
+// equalLengths groups texts of equal length in tokens, the longest first, so that
+// at the end no worker is left alone with much. Elements are positions.
+func equalLengths(texts []tokenizer.Encoding) [][]int {
+	order := make([]int, len(texts))
+	for i := range order {
+		order[i] = i
+	}
+	size := func(i int) int { return len(texts[i].IDs) }
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(size(b), size(a)), cmp.Compare(a, b)) })
+	var batches [][]int
+	for start := 0; start < len(order); {
+		most := max(1, min(batchTexts, batchTokens/size(order[start])))
+		end := start + 1
+		for end < len(order) && end-start < most && size(order[end]) == size(order[start]) {
+			end++
+		}
+		batches = append(batches, order[start:end])
+		start = end
+	}
+	return batches
+}
+
+// encodeBatch writes the vectors of the texts at some positions.
+func (e *TextEncoder) encodeBatch(ctx context.Context, dst []float32, texts []tokenizer.Encoding, at []int) error {
+	batch := make([]tokenizer.Encoding, len(at))
+	for i, n := range at {
+		batch[i] = texts[n]
+	}
+	if len(batch) == 1 && len(batch[0].IDs) == 1 {
+		// One row alone takes the runtime's way for vectors, which rounds
+		// otherwise than the one for matrices.
+		batch = append(batch, batch[0])
+	}
+	out, err := e.run(ctx, batch)
+	if err != nil {
+		return err
+	}
+	if want := []int64{int64(len(batch)), int64(e.dim)}; !slices.Equal(out.Shape, want) {
+		return fmt.Errorf("the graph gives vectors of shape %v, not %v", out.Shape, want)
+	}
+	for i, n := range at {
+		if !decodeRow(dst[n*e.dim:(n+1)*e.dim], out.Raw[4*i*e.dim:]) {
+			return fmt.Errorf("text %d: its vector is not finite", n)
+		}
+	}
+	return nil
+}
+
+// decodeRow copies float32 values out and reports whether all are finite.
+func decodeRow(dst []float32, raw []byte) bool {
+	finite := true
+	for i := range dst {
+		v := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		finite = finite && v-v == 0
+		dst[i] = v
+	}
+	return finite
+}
+
+// tokenTensor is an input of a graph for texts of one length in tokens: int64
+// [texts, tokens].
+func tokenTensor(texts []tokenizer.Encoding, input string) *onnx.Tensor {
+	length := len(texts[0].IDs)
+	values := make([]int64, 0, len(texts)*length)
+	for _, t := range texts {
+		for i, id := range t.IDs {
+			switch input {
+			case "attention_mask":
+				values = append(values, 1)
+			case "token_type_ids":
+				values = append(values, int64(t.Types[i]))
+			default:
+				values = append(values, int64(id))
+			}
+		}
+	}
+	return onnx.Int64s([]int64{int64(len(texts)), int64(length)}, values)
+}

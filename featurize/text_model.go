@@ -1,0 +1,173 @@
+package featurize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/featurize/tokenizer"
+	"pipe/onnx"
+	"pipe/onnx/hf"
+)
+
+// TextModel is a text encoder as it was read: a graph from token ids to one
+// vector, and what makes token ids of texts.
+type TextModel struct {
+	Name         string      // what it is called wherever it lies, such as all-MiniLM-L6-v2
+	Architecture string      // model_type of config.json; "" if an export came without
+	Graph        *onnx.Model // inputs of textInputs to the output hf.SentenceEmbedding
+	Tokenizer    *tokenizer.Tokenizer
+	Head         hf.Head
+	MaxLength    int    // most tokens of a text, special ones counted
+	Vocab        int64  // rows of the model's table of tokens; 0: not told
+	Weights      string // digest of the files of the model, "sha256:" and hexadecimal digits
+
+	tokenizer []byte // tokenizer.json
+}
+
+// textInputs are the inputs that an encoder may have, all int64 [batch,
+// sequence]. The first is needed.
+var textInputs = []string{"input_ids", "attention_mask", "token_type_ids"}
+
+// ReadTextModel reads an encoder: a folder as Hugging Face keeps models, an .onnx
+// file, or the name of a model in the local cache of the Hugging Face libraries.
+//
+// Of a folder, onnx/model.onnx or model.onnx is used where there is one, else the
+// graph is built of config.json and model.safetensors. modules.json says how one
+// vector is made of the hidden states; without it, it is their mean, normalised.
+// The tokenizer is the folder's tokenizer.json. maxLength limits the tokens of a
+// text; 0 stands for what the folder says. An encoder that TextModel.Encoder
+// made needs no other file.
+//
+// A model that is nowhere is an *hf.MissingModelError, one that cannot be used a
+// *DataError.
+func ReadTextModel(name string, maxLength int) (*TextModel, error) {
+	path, err := hf.Resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := readTextModel(path, maxLength)
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+	}
+	if m.Name == "" {
+		m.Name = modelName(name)
+	}
+	return m, nil
+}
+
+func readTextModel(path string, maxLength int) (*TextModel, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return (&textFolder{path: path}).read(maxLength)
+	}
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if m.Metadata()[keyKind] == EncoderKind {
+		return parseEncoder(m, maxLength)
+	}
+	f := &textFolder{path: filepath.Dir(path), export: path, graph: m}
+	if filepath.Base(f.path) == exportFolder {
+		f.path = filepath.Dir(f.path)
+	}
+	return f.read(maxLength)
+}
+
+// modelName is the last part of a name that says something.
+func modelName(name string) string {
+	name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), ".onnx")
+	for _, plain := range []string{"/model", "/" + exportFolder} {
+		name = strings.TrimSuffix(name, plain)
+	}
+	return filepath.Base(name)
+}
+
+// Dim is the length of a vector, 0 where the graph does not tell it.
+func (m *TextModel) Dim() int {
+	for _, v := range m.Graph.Outputs() {
+		if v.Name == hf.SentenceEmbedding && len(v.Shape) == 2 && v.Shape[1].Known() {
+			return int(v.Shape[1].Size)
+		}
+	}
+	return 0
+}
+
+// Digest identifies what decides the vectors: weights, tokenizer and settings.
+func (m *TextModel) Digest() string {
+	text := fmt.Sprintf("%s\n%s\npooling %s, normalize %t, %d tokens\n",
+		m.Weights, m.Tokenizer.Digest(), m.Head.Pooling, m.Head.Normalize, m.MaxLength)
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// check holds the parts against each other.
+func (m *TextModel) check() error {
+	if err := checkTextInputs(m.Graph.Inputs()); err != nil {
+		return err
+	}
+	if n := int64(m.Tokenizer.Size()); m.Vocab > 0 && n > m.Vocab {
+		return fmt.Errorf("the tokenizer has ids up to %d, the model knows %d tokens", n-1, m.Vocab)
+	}
+	return nil
+}
+
+func checkTextInputs(inputs []onnx.IO) error {
+	for _, v := range inputs {
+		if v.DType != onnx.Int64 || len(v.Shape) != 2 || !slices.Contains(textInputs, v.Name) {
+			return fmt.Errorf("the graph has inputs %s; those of a text encoder are %s, int64 [batch sequence]",
+				listed(inputs), strings.Join(textInputs, ", "))
+		}
+	}
+	if !slices.ContainsFunc(inputs, func(v onnx.IO) bool { return v.Name == textInputs[0] }) {
+		return fmt.Errorf("the graph has inputs %s, but no %s", listed(inputs), textInputs[0])
+	}
+	return nil
+}
+
+func listed(list []onnx.IO) string {
+	words := make([]string, len(list))
+	for i, v := range list {
+		words[i] = fmt.Sprintf("%s (%s %s)", v.Name, v.DType, v.Shape)
+	}
+	return strings.Join(words, ", ")
+}
+
+// sentenceGraph gives an export the output hf.SentenceEmbedding, which it may
+// have already.
+func sentenceGraph(m *onnx.Model, head *hf.Head) (*onnx.Model, error) {
+	if err := checkTextInputs(m.Inputs()); err != nil {
+		return nil, err
+	}
+	outputs := m.Outputs()
+	has := func(name string, rank int) bool {
+		return slices.ContainsFunc(outputs, func(v onnx.IO) bool {
+			return v.Name == name && v.DType == onnx.Float32 && (v.Shape == nil || len(v.Shape) == rank)
+		})
+	}
+	if has(hf.SentenceEmbedding, 2) {
+		return m, nil
+	}
+	for _, name := range []string{hf.HiddenStates, "token_embeddings"} {
+		if has(name, 3) {
+			return hf.AddHead(m, name, head)
+		}
+	}
+	if len(outputs) == 0 {
+		return nil, errors.New("the graph has no outputs")
+	}
+	return nil, fmt.Errorf("the graph has outputs %s; that of a text encoder is one of %s, %s, token_embeddings",
+		listed(outputs), hf.SentenceEmbedding, hf.HiddenStates)
+}
