@@ -1,15 +1,37 @@
 // Package tokenizer turns texts into the token ids that a language model was
 // trained on, from the tokenizer.json file that Hugging Face keeps beside it.
+//
+// A text goes through the sections of the file in this order: added tokens are
+// found in it, a normalizer rewrites the rest, a pre-tokenizer cuts that into
+// pieces, a model turns each piece into ids, and a post-processor puts special
+// tokens around them. docs/tokenizers.md lists what is supported.
 package tokenizer
 
 import (
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
 )
 
-// Tokenizer is the pipeline that a tokenizer.json describes. It is safe for
-// concurrent use.
-type Tokenizer struct{}
+// Tokenizer is what a tokenizer.json describes. It is safe for concurrent use.
+type Tokenizer struct {
+	added      *added
+	normalizer normalizer // nil: none
+	splitter   splitter   // nil: none
+	model      model
+	templates  templates
+	decoder    decoder // nil: tokens are joined by spaces
+	truncation truncation
+	padding    *Padding // nil: none
+	vocab      vocabulary
+	digest     string
+	scratch    sync.Pool // of *scratch
+}
 
 // Options say how texts become ids.
 type Options struct {
@@ -23,49 +45,210 @@ type Encoding struct {
 	Types []int32 // segment of each id: 0, or 1 where the file says so for the second text
 }
 
-// UnsupportedError names a part of a tokenizer.json that this package does not
-// implement and that would change the ids.
-type UnsupportedError struct {
-	Path string // where in the file, such as pre_tokenizer.pretokenizers[0].pattern
-	What string // the component, option or field
-}
-
-// Error returns `tokenizer: normalizer.type: Nmt is not supported`.
-func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("tokenizer: %s: %s is not supported", e.Path, e.What)
-}
-
-var errUnfinished = errors.New("tokenizer: not built yet")
+// fileName is what a folder is searched for.
+const fileName = "tokenizer.json"
 
 // Load reads a tokenizer.json, or the one of a folder.
-func Load(path string) (*Tokenizer, error) { return nil, errUnfinished }
+func Load(path string) (*Tokenizer, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, fileName)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read tokenizer: %w", err)
+	}
+	t, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("read tokenizer %q: %w", path, err)
+	}
+	return t, nil
+}
 
-// Parse reads the text of a tokenizer.json.
-func Parse(b []byte) (*Tokenizer, error) { return nil, errUnfinished }
+// Parse reads the text of a tokenizer.json. A component, option or field that
+// is not implemented and would change ids is an *UnsupportedError that names
+// it; a file that contradicts its format is a *FormatError.
+func Parse(b []byte) (*Tokenizer, error) {
+	var err error
+	o := newObject("", 0, b, &err)
+	if version := field[string](o, "version"); err == nil && version != "1.0" {
+		o.unsupported("version", "version %q", version)
+	}
+	t := &Tokenizer{}
+	t.parse(o)
+	o.done()
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	t.digest = "sha256:" + hex.EncodeToString(sum[:])
+	t.scratch.New = func() any { return &scratch{} }
+	return t, nil
+}
+
+// parse reads the sections.
+func (t *Tokenizer) parse(o *object) {
+	if n := o.object("normalizer"); n != nil {
+		t.normalizer = parseNormalizer(n)
+	}
+	bytes := false
+	if s := o.object("pre_tokenizer"); s != nil {
+		t.splitter, bytes = parseSplitter(s)
+	}
+	if m := o.object("model"); m != nil {
+		t.model = parseModel(m, bytes, &t.vocab)
+	} else {
+		o.fail("model", "is missing")
+	}
+	if *o.err != nil {
+		return // what follows uses the vocabulary and the normalizer
+	}
+	t.added = parseAdded(o, t.normalizer, &t.vocab)
+	t.templates = plain
+	if p := o.object("post_processor"); p != nil {
+		t.templates, _ = parsePost(p, &t.vocab)
+	}
+	if d := o.object("decoder"); d != nil {
+		t.decoder = parseDecoder(d)
+	}
+	t.truncation = parseTruncation(o.object("truncation"))
+	t.padding = parsePadding(o.object("padding"), &t.vocab)
+}
 
 // Defaults are the options with special tokens and the truncation of the file.
-func (t *Tokenizer) Defaults() Options { return Options{} }
+func (t *Tokenizer) Defaults() Options {
+	return Options{Special: true, MaxLength: t.truncation.length}
+}
 
-// Encode returns the ids of a text.
-func (t *Tokenizer) Encode(text string, o Options) Encoding { return Encoding{} }
+// Encode returns the ids of a text. A byte that is not UTF-8 counts as U+FFFD.
+// A limit that has no room for the special tokens cuts those, too.
+func (t *Tokenizer) Encode(text string, o Options) Encoding {
+	s := t.scratch.Get().(*scratch)
+	defer t.scratch.Put(s)
+	s.ids = t.appendIDs(s.ids[:0], s, text)
+	ids := s.ids
+	if o.MaxLength > 0 {
+		ids = t.truncation.one(ids, t.room(o, t.templates.single))
+	}
+	return limited(fill(t.templates.single, o.Special, ids), o)
+}
 
-// EncodePair returns the ids of two texts that a model reads together.
-func (t *Tokenizer) EncodePair(a, b string, o Options) Encoding { return Encoding{} }
+// EncodePair returns the ids of two texts that a model reads together. Where
+// they are too long, the longer one is cut first, unless the file says
+// otherwise.
+func (t *Tokenizer) EncodePair(a, b string, o Options) Encoding {
+	s := t.scratch.Get().(*scratch)
+	defer t.scratch.Put(s)
+	s.ids = t.appendIDs(s.ids[:0], s, a)
+	n := len(s.ids)
+	s.ids = t.appendIDs(s.ids, s, b)
+	first, second := s.ids[:n], s.ids[n:]
+	if o.MaxLength > 0 {
+		first, second = t.truncation.two(first, second, t.room(o, t.templates.pair))
+	}
+	return limited(fill(t.templates.pair, o.Special, first, second), o)
+}
 
-// Decode returns the text of ids without the special tokens.
-func (t *Tokenizer) Decode(ids []int32) string { return "" }
+// room is how many ids the limit leaves for the texts of a template.
+func (t *Tokenizer) room(o Options, slots []slot) int {
+	if o.Special {
+		return o.MaxLength - specials(slots)
+	}
+	return o.MaxLength
+}
+
+// limited holds the limit for templates with more special tokens than it, or
+// with a text twice.
+func limited(e Encoding, o Options) Encoding {
+	if o.MaxLength > 0 && len(e.IDs) > o.MaxLength {
+		e.IDs, e.Types = e.IDs[:o.MaxLength], e.Types[:o.MaxLength]
+	}
+	return e
+}
+
+// appendIDs appends the ids of a text without special tokens.
+func (t *Tokenizer) appendIDs(dst []int32, s *scratch, text string) []int32 {
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	t.added.raw.find(text, func(gap string, at int, token int32) {
+		if token >= 0 {
+			dst = append(dst, token)
+			return
+		}
+		if t.normalizer != nil {
+			gap = t.normalizer.normalize(gap)
+		}
+		t.added.normalized.find(gap, func(part string, below int, token int32) {
+			if token >= 0 {
+				dst = append(dst, token)
+				return
+			}
+			dst = t.appendPieces(dst, s, piece{text: part, first: at+below == 0})
+		})
+	})
+	return dst
+}
+
+// appendPieces appends the ids of a text without added tokens.
+func (t *Tokenizer) appendPieces(dst []int32, s *scratch, p piece) []int32 {
+	s.pieces = s.pieces[:0]
+	if t.splitter == nil {
+		s.pieces = append(s.pieces, p)
+	} else {
+		s.pieces = t.splitter.split(s.pieces, p)
+	}
+	for _, q := range s.pieces {
+		dst = t.model.encode(dst, s, q.text)
+	}
+	clear(s.pieces)
+	return dst
+}
+
+// Decode returns the text of ids. Special tokens and ids without a token are
+// left out.
+func (t *Tokenizer) Decode(ids []int32) string {
+	tokens := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if token, ok := t.vocab.tokens[id]; ok && !t.added.special[id] {
+			tokens = append(tokens, token)
+		}
+	}
+	if t.decoder == nil {
+		return strings.Join(tokens, " ")
+	}
+	return strings.Join(t.decoder(tokens), "")
+}
 
 // ID returns the id of a token.
-func (t *Tokenizer) ID(token string) (int32, bool) { return 0, false }
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	id, ok := t.vocab.ids[token]
+	return id, ok
+}
 
 // Token returns the token of an id.
-func (t *Tokenizer) Token(id int32) (string, bool) { return "", false }
+func (t *Tokenizer) Token(id int32) (string, bool) {
+	token, ok := t.vocab.tokens[id]
+	return token, ok
+}
 
 // Size is one more than the highest id.
-func (t *Tokenizer) Size() int { return 0 }
+func (t *Tokenizer) Size() int { return t.vocab.size }
 
 // Pad is the id for padding, 0 if the file names none.
-func (t *Tokenizer) Pad() int32 { return 0 }
+func (t *Tokenizer) Pad() int32 {
+	if t.padding == nil {
+		return 0
+	}
+	return t.padding.ID
+}
+
+// Padding returns how the file pads batches; false if it does not.
+func (t *Tokenizer) Padding() (Padding, bool) {
+	if t.padding == nil {
+		return Padding{}, false
+	}
+	return *t.padding, true
+}
 
 // Digest is the digest of the file, "sha256:" and hexadecimal digits.
-func (t *Tokenizer) Digest() string { return "" }
+func (t *Tokenizer) Digest() string { return t.digest }

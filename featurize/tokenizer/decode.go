@@ -1,0 +1,221 @@
+package tokenizer
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// decoder rewrites the tokens of a text; joined, its result is the text.
+type decoder func(tokens []string) []string
+
+// parseDecoder reads a component of the section decoder.
+func parseDecoder(o *object) (d decoder) {
+	switch kind := o.kind(); kind {
+	case "WordPiece":
+		d = parseWordPieceDecoder(o)
+	case "ByteLevel":
+		o.ignore("trim_offsets", "add_prefix_space", "use_regex")
+		d = decodeBytes
+	case "Metaspace":
+		d = decodeMetaspace(parseMetaspace(o))
+	case "BPEDecoder":
+		d = decodeSuffix(fieldOr(o, "suffix", "</w>"))
+	case "ByteFallback":
+		d = decodeFallback
+	case "Fuse":
+		d = func(tokens []string) []string { return []string{strings.Join(tokens, "")} }
+	case "Strip":
+		d = decodeStrip(field[string](o, "content"), field[int](o, "start"), field[int](o, "stop"))
+	case "Replace":
+		n, growth := parseReplace(o)
+		if growth > growthLimit {
+			o.fail("content", "is longer than %d bytes", growthLimit)
+		}
+		d = eachToken(func(_ int, token string) string { return n.normalize(token) })
+	case "Sequence":
+		d = parseDecoders(o)
+	default:
+		o.unsupported("type", "decoder %q", kind)
+	}
+	o.done()
+	return d
+}
+
+func parseDecoders(o *object) decoder {
+	var all []decoder
+	for _, step := range o.objects("decoders") {
+		all = append(all, parseDecoder(step))
+	}
+	return func(tokens []string) []string {
+		for _, d := range all {
+			tokens = d(tokens)
+		}
+		return tokens
+	}
+}
+
+// eachToken rewrites token by token.
+func eachToken(rewrite func(i int, token string) string) decoder {
+	return func(tokens []string) []string {
+		out := make([]string, len(tokens))
+		for i, token := range tokens {
+			out[i] = rewrite(i, token)
+		}
+		return out
+	}
+}
+
+// cleanups are what the WordPiece decoder does to spaces before punctuation
+// and contractions, in this order.
+var cleanups = [][2]string{
+	{" .", "."},
+	{" ?", "?"},
+	{" !", "!"},
+	{" ,", ","},
+	{" ' ", "'"},
+	{" n't", "n't"},
+	{" 'm", "'m"},
+	{" do not", " don't"},
+	{" 's", "'s"},
+	{" 've", "'ve"},
+	{" 're", "'re"},
+}
+
+func parseWordPieceDecoder(o *object) decoder {
+	prefix, cleanup := field[string](o, "prefix"), field[bool](o, "cleanup")
+	return eachToken(func(i int, token string) string {
+		if i > 0 {
+			if rest, ok := strings.CutPrefix(token, prefix); ok {
+				token = rest
+			} else {
+				token = " " + token
+			}
+		}
+		if cleanup {
+			for _, c := range cleanups {
+				token = strings.ReplaceAll(token, c[0], c[1])
+			}
+		}
+		return token
+	})
+}
+
+// decodeBytes turns byte spellings back into bytes. Tokens with other
+// characters, such as added ones, stay as they are.
+func decodeBytes(tokens []string) []string {
+	var b []byte
+	for _, token := range tokens {
+		start := len(b)
+		for _, r := range token {
+			c, ok := spelledByte[r]
+			if !ok {
+				b = append(b[:start], token...)
+				break
+			}
+			b = append(b, c)
+		}
+	}
+	return []string{lossy(b)}
+}
+
+// lossy reads bytes as UTF-8 with U+FFFD for each maximal part of a character
+// that is not one, as Unicode 3.9 recommends.
+func lossy(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	var s strings.Builder
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r == utf8.RuneError && size == 1 {
+			size = brokenPart(b)
+		}
+		s.WriteRune(r)
+		b = b[size:]
+	}
+	return s.String()
+}
+
+// brokenPart is the length of the longest beginning of a character that b
+// begins with, at least 1.
+func brokenPart(b []byte) int {
+	for n := min(3, len(b)); n > 1; n-- {
+		for _, rest := range []string{"\x80", "\x90", "\x80\x80", "\x90\x80"} {
+			if utf8.ValidString(string(b[:n]) + rest) {
+				if _, size := utf8.DecodeRuneInString(string(b[:n]) + rest); size == n+len(rest) {
+					return n
+				}
+			}
+		}
+	}
+	return 1
+}
+
+func decodeMetaspace(m metaspace) decoder {
+	return eachToken(func(i int, token string) string {
+		if i == 0 && m.prefix != "never" {
+			return strings.ReplaceAll(token, m.space, "")
+		}
+		return strings.ReplaceAll(token, m.space, " ")
+	})
+}
+
+// decodeSuffix makes the ends of words spaces, but for the last.
+func decodeSuffix(suffix string) decoder {
+	return func(tokens []string) []string {
+		return eachToken(func(i int, token string) string {
+			if i == len(tokens)-1 {
+				return strings.ReplaceAll(token, suffix, "")
+			}
+			return strings.ReplaceAll(token, suffix, " ")
+		})(tokens)
+	}
+}
+
+// decodeStrip removes a character from the ends of each token, at most start
+// and stop times.
+func decodeStrip(content string, start, stop int) decoder {
+	return eachToken(func(_ int, token string) string {
+		for i := 0; i < start && content != "" && strings.HasPrefix(token, content); i++ {
+			token = token[len(content):]
+		}
+		for i := 0; i < stop && content != "" && strings.HasSuffix(token, content); i++ {
+			token = token[:len(token)-len(content)]
+		}
+		return token
+	})
+}
+
+// decodeFallback joins tokens <0x00> to <0xFF> to characters; where they are
+// no UTF-8, each is U+FFFD.
+func decodeFallback(tokens []string) []string {
+	var out []string
+	var bytes []byte
+	flush := func() {
+		if utf8.Valid(bytes) {
+			out = append(out, string(bytes))
+		} else {
+			out = append(out, strings.Repeat("\ufffd", len(bytes)))
+		}
+		bytes = bytes[:0]
+	}
+	for _, token := range tokens {
+		if b, ok := fallbackByte(token); ok {
+			bytes = append(bytes, b)
+			continue
+		}
+		flush()
+		out = append(out, token)
+	}
+	flush()
+	return out
+}
+
+func fallbackByte(token string) (byte, bool) {
+	if len(token) != 6 || !strings.HasPrefix(token, "<0x") || token[5] != '>' {
+		return 0, false
+	}
+	b, err := strconv.ParseUint(token[3:5], 16, 8)
+	return byte(b), err == nil
+}

@@ -1,0 +1,56 @@
+package tokenizer
+
+import "strings"
+
+// byteLevel is the cutting half of ByteLevel; the model does the other half,
+// the spelling of bytes as characters, itself.
+type byteLevel struct {
+	prefix bool // put a space before a piece that has none
+	words  bool // cut by gpt2Pattern
+}
+
+func parseByteLevel(o *object) byteLevel {
+	o.ignore("trim_offsets")
+	return byteLevel{prefix: field[bool](o, "add_prefix_space"), words: fieldOr(o, "use_regex", true)}
+}
+
+func (s byteLevel) split(dst []piece, p piece) []piece {
+	if s.prefix && !strings.HasPrefix(p.text, " ") {
+		p.text = " " + p.text
+	}
+	if !s.words {
+		return append(dst, p)
+	}
+	for at := 0; at < len(p.text); {
+		n := scanGPT2(p.text[at:])
+		dst = append(dst, piece{text: p.text[at : at+n]})
+		at += n
+	}
+	return dst
+}
+
+// byteSpelling has the character that stands for each byte in the vocabulary of
+// a byte-level model: printable Latin-1 stands for itself, the other bytes for
+// U+0100 and on.
+var byteSpelling = func() (spelling [256]rune) {
+	next := rune(256)
+	for b := range spelling {
+		r := rune(b)
+		if '!' <= r && r <= '~' || 0xa1 <= r && r <= 0xac || 0xae <= r {
+			spelling[b] = r
+			continue
+		}
+		spelling[b] = next
+		next++
+	}
+	return spelling
+}()
+
+// spelledByte is the inverse of byteSpelling.
+var spelledByte = func() map[rune]byte {
+	inverse := map[rune]byte{}
+	for b, r := range byteSpelling {
+		inverse[r] = byte(b)
+	}
+	return inverse
+}()

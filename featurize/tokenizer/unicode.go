@@ -1,0 +1,129 @@
+package tokenizer
+
+import (
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// class is a set of properties of a character, as the reference library sees it.
+type class uint16
+
+const (
+	isLetter     class = 1 << iota // \p{L}
+	isNumber                       // \p{N}
+	isSpace                        // White_Space, \s
+	isWord                         // \w
+	isPunct                        // punctuation of BERT: ASCII symbols and category P
+	isNumeric                      // a number for the pre-tokenizer Digits
+	isControl                      // removed by clean_text
+	isNonspacing                   // category Mn, for strip_accents of BERT
+	isMark                         // category M, for StripAccents
+	isHan                          // a Chinese character for BERT
+	isCased                        // changes in lower case
+	isInert                        // takes no part in normalization
+)
+
+// classified is how many code points have their class in a table.
+const classified = 0x32000
+
+var classTable = sync.OnceValue(func() *[classified]class {
+	var t [classified]class
+	for r := range rune(classified) {
+		t[r] = classify(r)
+	}
+	return &t
+})
+
+// asciiTable has the classes of ASCII.
+var asciiTable = func() (t [utf8.RuneSelf]class) {
+	for r := range rune(utf8.RuneSelf) {
+		t[r] = classify(r)
+	}
+	return t
+}()
+
+// classOf returns the class of a character.
+func classOf(r rune) class {
+	if r < utf8.RuneSelf {
+		return asciiTable[r]
+	}
+	if r < classified {
+		return classTable()[r]
+	}
+	return classify(r)
+}
+
+// classify works out a class from the tables.
+func classify(r rune) (c class) {
+	for _, p := range properties {
+		if p.holds(r) {
+			c |= p.class
+		}
+	}
+	return c
+}
+
+var properties = []struct {
+	class class
+	holds func(r rune) bool
+}{
+	{isLetter, func(r rune) bool { return unicode.In(r, unicode.L, letters16) }},
+	{isNumber, func(r rune) bool { return unicode.In(r, unicode.N, numbers16) }},
+	{isSpace, unicode.IsSpace},
+	{isWord, word},
+	{isPunct, punctuation},
+	{isNumeric, func(r rune) bool { return unicode.In(r, unicode.N, numbers16, numbers17) }},
+	{isControl, control},
+	{isNonspacing, func(r rune) bool {
+		return unicode.Is(unicode.Mn, r) && !unicode.Is(after8, r) || unicode.Is(nonspacing8, r)
+	}},
+	{isMark, func(r rune) bool {
+		return unicode.Is(unicode.M, r) && !unicode.Is(after9, r) || unicode.Is(marks9, r)
+	}},
+	{isHan, func(r rune) bool { return unicode.Is(han, r) }},
+	{isCased, func(r rune) bool { return r == 0x130 || lower(r) != r }},
+	{isInert, func(r rune) bool { return unicode.Is(after9, r) }},
+}
+
+// han are the blocks that BERT takes for Chinese.
+var han = table(
+	0x3400, 0x4dbf, 0x4e00, 0x9fff, 0xf900, 0xfaff, 0x20000, 0x2a6df,
+	0x2a700, 0x2b73f, 0x2b920, 0x2ceaf, 0x2f800, 0x2fa1f,
+)
+
+func word(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, letters16, numbers16, marks16) ||
+		r == 0x200c || r == 0x200d
+}
+
+func punctuation(r rune) bool {
+	if r < utf8.RuneSelf {
+		return unicode.IsPunct(r) || unicode.IsSymbol(r)
+	}
+	return unicode.IsPunct(r) && !unicode.Is(after8, r) || unicode.Is(punctuation8, r)
+}
+
+// control holds for what clean_text removes; tab and line ends become spaces.
+func control(r rune) bool {
+	switch r {
+	case '\t', '\n', '\r':
+		return false
+	case utf8.RuneError:
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Co) || unicode.Is(unicode.Cf, r) && !unicode.Is(after8, r)
+}
+
+// lower is the small letter of a capital, but for U+0130, which has two
+// characters in lower case.
+func lower(r rune) rune {
+	if r >= lower17[0].first {
+		for _, m := range lower17 {
+			if m.first <= r && r <= m.last {
+				return r + m.distance
+			}
+		}
+	}
+	return unicode.ToLower(r)
+}
