@@ -1,0 +1,125 @@
+package build
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+)
+
+// asking is what the chat models of a build share: answers that are kept, the
+// money of this run, the accounts that pay, and what is counted.
+type asking struct {
+	store    *answerStore
+	money    *budget
+	accounts map[payer]*account
+	parts    []string // whose answers are counted, in the order they were made
+	run      *tally   // of this run: asked, cached, spent
+}
+
+// payer tells accounts apart.
+type payer struct{ url, key string }
+
+func newAsking(folder string, limit float64) *asking {
+	return &asking{store: newAnswerStore(folder), money: newBudget(limit), accounts: make(map[payer]*account), run: &tally{}}
+}
+
+// account returns the account that a model is paid from, held to its limits.
+func (q *asking) account(cfg *endpointSettings) *account {
+	p := payer{cfg.url(), cfg.Key}
+	if q.accounts[p] == nil {
+		q.accounts[p] = newAccount()
+	}
+	q.accounts[p].limit(cfg.RequestsPerSecond, cfg.TokensPerMinute)
+	return q.accounts[p]
+}
+
+// answers is the folder of answers: the one that is named, else "answers" beside
+// the output.
+func (o *Options) answers(out string) string {
+	if o.Answers != "" {
+		return o.Answers
+	}
+	return filepath.Join(filepath.Dir(out), "answers")
+}
+
+// AnswerCount tells of the answers of one part that asks a chat model: an expert,
+// or the reformulator of an advice. Asked, Cached and Spent are of this run; the
+// others are of the whole tensor, whichever runs made it.
+type AnswerCount struct {
+	Part   string  `json:"part"`
+	Asked  int64   `json:"asked"`  // answers that were asked for
+	Cached int64   `json:"cached"` // answers that were there
+	Spent  float64 `json:"spent"`  // money, with what answers may have cost that were lost on their way
+
+	Strict      int64 `json:"strict"`      // answers that are a label and nothing else
+	Lenient     int64 `json:"lenient"`     // answers in which one label occurs
+	Unparseable int64 `json:"unparseable"` // other answers of an expert
+	Empty       int64 `json:"empty"`       // answers of a reformulator that hold no query
+
+	PromptTokens     int64   `json:"prompt_tokens"`
+	CompletionTokens int64   `json:"completion_tokens"`
+	Estimated        int64   `json:"estimated"` // answers whose tokens were not counted by the service
+	Money            float64 `json:"money"`     // what all answers cost at the prices of the configuration
+}
+
+// plus returns the sum of two counts of the same part.
+func (c AnswerCount) plus(d AnswerCount) AnswerCount {
+	return AnswerCount{
+		Part:  c.Part,
+		Asked: c.Asked + d.Asked, Cached: c.Cached + d.Cached, Spent: c.Spent + d.Spent,
+		Strict: c.Strict + d.Strict, Lenient: c.Lenient + d.Lenient, Unparseable: c.Unparseable + d.Unparseable, Empty: c.Empty + d.Empty,
+		PromptTokens: c.PromptTokens + d.PromptTokens, CompletionTokens: c.CompletionTokens + d.CompletionTokens,
+		Estimated: c.Estimated + d.Estimated, Money: c.Money + d.Money,
+	}
+}
+
+// tally counts answers by part. A nil tally counts nothing.
+type tally struct {
+	mu    sync.Mutex
+	parts map[string]AnswerCount
+}
+
+func (t *tally) add(part string, c AnswerCount) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parts == nil {
+		t.parts = make(map[string]AnswerCount)
+	}
+	c.Part = part
+	t.parts[part] = c.plus(t.parts[part])
+}
+
+// addAll adds other counts.
+func (t *tally) addAll(counts []AnswerCount) {
+	for _, c := range counts {
+		t.add(c.Part, c)
+	}
+}
+
+// of returns the counts of parts, in their order.
+func (t *tally) of(parts []string) []AnswerCount {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var counts []AnswerCount
+	for _, part := range parts {
+		c := t.parts[part]
+		c.Part = part
+		counts = append(counts, c)
+	}
+	return counts
+}
+
+type tallyKey struct{}
+
+// withTally lets whoever answers under the context be counted.
+func withTally(ctx context.Context, t *tally) context.Context {
+	return context.WithValue(ctx, tallyKey{}, t)
+}
+
+func tallyOf(ctx context.Context) *tally {
+	t, _ := ctx.Value(tallyKey{}).(*tally)
+	return t
+}

@@ -1,0 +1,194 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"time"
+)
+
+// endpoint is a chat model behind an HTTP service that speaks OpenAI's protocol
+// for chat completions.
+type endpoint struct {
+	cfg     endpointSettings
+	part    string // of the configuration
+	url     string
+	shared  *asking
+	account *account
+	client  *http.Client
+	slots   chan struct{} // one per request in flight
+}
+
+func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat, error) {
+	cfg := defaultEndpoint()
+	if err := decodeSettings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	return newEndpoint(s, &cfg)
+}
+
+// newEndpoint makes the chat of the part in the making. Nothing is sent yet, and
+// the key is not looked for: answers that are kept need none.
+func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
+	if err := cfg.validate(s.asking.money.limit > 0); err != nil {
+		return nil, err
+	}
+	if err := s.inputs.settings(s.part, cfg.identity()); err != nil {
+		return nil, err
+	}
+	s.asking.parts = append(s.asking.parts, s.part)
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = cfg.Concurrency
+	return &endpoint{
+		cfg: *cfg, part: s.part, url: cfg.url(), shared: s.asking,
+		account: s.asking.account(cfg),
+		client:  &http.Client{Transport: transport, CheckRedirect: stay},
+		slots:   make(chan struct{}, cfg.Concurrency),
+	}, nil
+}
+
+// stay keeps a redirect from being followed: neither the key nor a conversation
+// goes to a place that nobody named.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// Close ends the connections.
+func (e *endpoint) Close() error {
+	e.client.CloseIdleConnections()
+	return nil
+}
+
+// conversationError says which conversation of a batch has no answer.
+type conversationError struct {
+	index int
+	err   error
+}
+
+func (e *conversationError) Error() string { return e.err.Error() }
+func (e *conversationError) Unwrap() error { return e.err }
+
+// Complete returns answers that are kept, and asks for the others.
+func (e *endpoint) Complete(ctx context.Context, batch []conversation) ([]completion, error) {
+	out := make([]completion, len(batch))
+	err := parallel(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
+		var err error
+		if out[n], err = e.complete(ctx, batch[n]); err != nil {
+			return &conversationError{n, err}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (e *endpoint) complete(ctx context.Context, c conversation) (completion, error) {
+	body, err := e.body(c)
+	if err != nil {
+		return completion{}, err
+	}
+	a, fresh, err := e.shared.store.once(ctx, requestKey(e.url, body), func() (answer, error) {
+		return e.ask(ctx, c, body)
+	})
+	if err != nil {
+		return completion{}, err
+	}
+	money := e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
+	now := AnswerCount{Cached: 1}
+	if fresh {
+		now = AnswerCount{Asked: 1, Spent: money}
+	}
+	e.shared.run.add(e.part, now)
+	whole := AnswerCount{PromptTokens: int64(a.PromptTokens), CompletionTokens: int64(a.CompletionTokens), Money: money}
+	if a.Estimated {
+		whole.Estimated = 1
+		if e.cfg.Price != nil && !e.cfg.EstimateTokens {
+			return completion{}, e.fault(0, "the answer does not say how many tokens it took, and there is a price for them").
+				advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
+		}
+	}
+	tallyOf(ctx).add(e.part, whole)
+	return completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
+}
+
+// body is the request for a conversation: keys sorted, so that the same request
+// is the same bytes.
+func (e *endpoint) body(c conversation) ([]byte, error) {
+	fields := map[string]any{"model": e.cfg.Model, "messages": c}
+	if e.cfg.Temperature != nil {
+		fields["temperature"] = *e.cfg.Temperature
+	}
+	if e.cfg.MaxTokens != nil {
+		fields["max_tokens"] = *e.cfg.MaxTokens
+	}
+	if e.cfg.Seed != nil {
+		fields["seed"] = *e.cfg.Seed
+	}
+	maps.Copy(fields, e.cfg.Extra)
+	return json.Marshal(fields)
+}
+
+// requestKey identifies everything that an answer depends on. The key that pays
+// for it is not part of that.
+func requestKey(url string, body []byte) string {
+	return digest(fmt.Appendf(nil, "POST %s\n%s", url, body))
+}
+
+// ask sends a request until it is answered, refused for good, or tried often
+// enough.
+func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer, error) {
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	}
+	key, err := e.key()
+	if err != nil {
+		return answer{}, err
+	}
+	waits := e.cfg.backoff()
+	for tries := 1; ; tries++ {
+		a, err := e.attempt(ctx, key, c, body)
+		if err == nil {
+			a.Request, a.Time = requestKey(e.url, body), time.Now().UTC()
+			return a, nil
+		}
+		var fault *EndpointError
+		if !errors.As(err, &fault) || !fault.again || ctx.Err() != nil {
+			return a, err
+		}
+		if tries > e.cfg.Retries {
+			fault.Tries = tries
+			return a, err
+		}
+		if err := e.account.rest(ctx, waits.NextBackOff(), fault.after); err != nil {
+			return a, err
+		}
+	}
+}
+
+// attempt sends a request once, as soon as limits and budget allow.
+func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body []byte) (answer, error) {
+	prompt := c.characters()/charactersPerToken + 1
+	most := e.cfg.mostTokens()
+	if err := e.account.wait(ctx, prompt+most); err != nil {
+		return answer{}, err
+	}
+	worst := e.cfg.Price.of(c.mostTokens(), most)
+	if err := e.shared.money.reserve(ctx, worst); err != nil {
+		return answer{}, err
+	}
+	a, billed, err := e.send(ctx, key, c, body)
+	cost := 0.0
+	switch {
+	case err == nil:
+		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
+		e.account.owe(a.PromptTokens + a.CompletionTokens - prompt - most)
+	case billed: // perhaps: the budget is never exceeded by what nobody counted
+		cost = worst
+		e.shared.run.add(e.part, AnswerCount{Spent: worst})
+	}
+	e.shared.money.settle(worst, cost)
+	return a, err
+}

@@ -1,0 +1,211 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// endpointSettings say which model is asked, and how. A pointer is nil where the
+// field is not sent.
+type endpointSettings struct {
+	BaseURL     string         `json:"base_url"`    // up to and without /chat/completions
+	Model       string         `json:"model"`       // as the service calls it
+	Key         string         `json:"key"`         // name of the environment variable that holds the key; "": none is sent
+	Temperature *float64       `json:"temperature"` //
+	MaxTokens   *int           `json:"max_tokens"`  // of an answer
+	Seed        *int64         `json:"seed"`        //
+	Extra       map[string]any `json:"extra"`       // more fields of the request
+
+	Price          *price  `json:"price"`           // nil: nothing is measured
+	FeeScale       float64 `json:"fee_scale"`       // measured fee of an answer per unit of money
+	EstimateTokens bool    `json:"estimate_tokens"` // prices hold for estimates too
+
+	Timeout           float64 `json:"timeout"`             // of a request, in seconds
+	Concurrency       int     `json:"concurrency"`         // requests at a time
+	RequestsPerSecond float64 `json:"requests_per_second"` // 0: as many as there are
+	TokensPerMinute   float64 `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
+	Retries           int     `json:"retries"`             // attempts after the first one
+	Backoff           float64 `json:"backoff"`             // seconds before the second attempt; doubled for every further one
+}
+
+// price is what a million tokens cost.
+type price struct {
+	Prompt     float64 `json:"prompt"`
+	Completion float64 `json:"completion"`
+}
+
+// of returns what so many tokens cost; without a price, nothing.
+func (p *price) of(prompt, completion int) float64 {
+	if p == nil {
+		return 0
+	}
+	return (float64(prompt)*p.Prompt + float64(completion)*p.Completion) / 1e6
+}
+
+func defaultEndpoint() endpointSettings {
+	greedy, short := 0.0, 64
+	return endpointSettings{
+		Temperature: &greedy, MaxTokens: &short, FeeScale: 1,
+		Timeout: 120, Concurrency: 4, Retries: 6, Backoff: 1,
+	}
+}
+
+// identity is what the answers and their fees depend on.
+func (cfg *endpointSettings) identity() any {
+	c := *cfg
+	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.Retries, c.Backoff = "", 0, 0, 0, 0, 0, 0
+	c.BaseURL = cfg.url()
+	return c
+}
+
+func (cfg *endpointSettings) url() string {
+	return strings.TrimRight(cfg.BaseURL, "/") + "/chat/completions"
+}
+
+// maxBackoff bounds the time between two attempts, unless the service asks for more.
+const maxBackoff = 60 * time.Second
+
+func (cfg *endpointSettings) backoff() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval = seconds(cfg.Backoff), 2, maxBackoff
+	b.Reset()
+	return b
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// ownFields are set by other settings, or would give an answer of another form.
+var ownFields = []string{"max_tokens", "messages", "model", "n", "seed", "stream", "temperature"}
+
+// validate reports every problem. With a budget, everything must have a price
+// and an end.
+func (cfg *endpointSettings) validate(budget bool) error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if err := checkURL(cfg.BaseURL); err != nil {
+		add("base_url %w", err)
+	}
+	if cfg.Model == "" {
+		add("model: none is named")
+	}
+	if cfg.Key != "" && !isVariable(cfg.Key) {
+		add("key is not the name of an environment variable, in capitals; the key itself never stands in a configuration")
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Extra)) {
+		if slices.Contains(ownFields, name) {
+			add("extra: %s cannot be set there", name)
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value float64
+		above float64
+	}{
+		{"fee_scale", cfg.FeeScale, 0},
+		{"timeout", cfg.Timeout, 0},
+		{"backoff", cfg.Backoff, 0},
+		{"concurrency", float64(cfg.Concurrency), 0},
+		{"retries", float64(cfg.Retries), -1},
+	} {
+		if !(n.value > n.above) {
+			add("%s is %v; more than %v is needed", n.name, n.value, n.above)
+		}
+	}
+	for name, v := range map[string]float64{"requests_per_second": cfg.RequestsPerSecond, "tokens_per_minute": cfg.TokensPerMinute} {
+		if v < 0 {
+			add("%s is %v", name, v)
+		}
+	}
+	if cfg.MaxTokens != nil && *cfg.MaxTokens <= 0 {
+		add("max_tokens is %d", *cfg.MaxTokens)
+	}
+	if p := cfg.Price; p != nil && !(p.Prompt >= 0 && p.Completion >= 0) {
+		add("price: %v for prompts and %v for completions; neither can be negative", p.Prompt, p.Completion)
+	}
+	if budget && cfg.Price == nil {
+		add("price: none is set, so that a budget says nothing; a model that costs nothing has price: {prompt: 0, completion: 0}")
+	}
+	if budget && cfg.mostTokens() == 0 {
+		add("max_tokens: none is set, so that nobody knows what an answer may cost; a budget needs it")
+	}
+	return errors.Join(problems...)
+}
+
+// checkURL wants a plain URL. What is wrong with it is not repeated: it may hold
+// a password.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "":
+		return errors.New("is not set")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.New("is not a URL such as https://host/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("has more than scheme, host and path: a key belongs into an environment variable, which the setting key names")
+	}
+	return nil
+}
+
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
+
+// isVariable tells names of environment variables from keys: capitals, and no
+// long run of letters and digits.
+func isVariable(name string) bool {
+	const longest = 24
+	long := func(word string) bool { return len(word) > longest }
+	return variable.MatchString(name) && !slices.ContainsFunc(strings.Split(name, "_"), long)
+}
+
+// key returns the key of the environment.
+func (e *endpoint) key() (secret, error) {
+	if e.cfg.Key == "" {
+		return "", nil
+	}
+	key := secret(strings.TrimSpace(os.Getenv(e.cfg.Key)))
+	if key == "" {
+		return "", e.fault(0, "the environment variable %s is empty", e.cfg.Key).advise("put the key of the service into it")
+	}
+	return key, nil
+}
+
+// mostTokens is the longest answer that there can be, 0 if nothing bounds it.
+func (cfg *endpointSettings) mostTokens() int {
+	if cfg.MaxTokens != nil {
+		return *cfg.MaxTokens
+	}
+	if n, ok := cfg.Extra["max_completion_tokens"].(float64); ok && n > 0 && n < math.MaxInt32 {
+		return int(n)
+	}
+	return 0
+}
+
+// charactersPerToken is the estimate where a service does not count tokens.
+const charactersPerToken = 4
+
+func (c conversation) characters() int {
+	n := 0
+	for _, m := range c {
+		n += len([]rune(m.Content))
+	}
+	return n
+}
+
+// mostTokens bounds the tokens of a prompt: no token is shorter than a byte, and
+// a template puts a few around every message.
+func (c conversation) mostTokens() int {
+	n := 0
+	for _, m := range c {
+		n += len(m.Content) + 16
+	}
+	return n
+}

@@ -1,0 +1,117 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// chatExpert asks a chat model for one of the labels.
+type chatExpert struct {
+	chat
+	part        string
+	labels      []string
+	unparseable float32 // loss of an answer that is no label
+	metered     bool
+}
+
+type endpointExpertSettings struct {
+	endpointSettings
+	UnparseableLoss float32 `json:"unparseable_loss"`
+}
+
+func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := endpointExpertSettings{endpointSettings: defaultEndpoint(), UnparseableLoss: 1}
+	if err := decodeSettings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if !(cfg.UnparseableLoss >= 0) {
+		return nil, fmt.Errorf("unparseable_loss is %v; at least 0 is needed", cfg.UnparseableLoss)
+	}
+	if err := checkLabels(s.Labels); err != nil {
+		return nil, err
+	}
+	c, err := newEndpoint(s, &cfg.endpointSettings)
+	if err != nil {
+		return nil, err
+	}
+	e := &chatExpert{chat: c, part: s.part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
+	s.inputs["unparseable_loss of "+s.part] = fmt.Sprint(cfg.UnparseableLoss)
+	return e, s.inputs.settings("prompt of "+s.part, claimConversation(s.Labels, &Instance{}, Shown{Passages: []Passage{{}, {}}}))
+}
+
+// checkLabels wants labels that an answer can name, each in words of its own.
+func checkLabels(labels []string) error {
+	if len(labels) < 2 {
+		return fmt.Errorf("there are %d labels to choose from; list them under labels", len(labels))
+	}
+	seen := make(map[string]string)
+	for _, l := range labels {
+		key := strings.Join(words(l), " ")
+		if other, ok := seen[key]; ok || key == "" {
+			return fmt.Errorf("label %q cannot be told from %q in an answer: labels need words of their own", l, other)
+		}
+		seen[key] = l
+	}
+	return nil
+}
+
+// Metered reports whether answers have a price.
+func (e *chatExpert) Metered() bool { return e.metered }
+
+// Predict asks about every instance under every advice, all at once.
+func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	var asked []conversation
+	for _, level := range shown {
+		for n := range level {
+			if batch[n].Text == "" {
+				return nil, fmt.Errorf("instance %q has no text to ask about", batch[n].ID)
+			}
+			asked = append(asked, claimConversation(e.labels, &batch[n], level[n]))
+		}
+	}
+	answers, err := e.Complete(ctx, asked)
+	if err != nil {
+		return nil, nameInstance(err, batch)
+	}
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		if level == nil {
+			continue
+		}
+		out[k] = make([]Prediction, len(batch))
+		for n := range batch {
+			out[k][n] = e.judge(tallyOf(ctx), answers[0])
+			answers = answers[1:]
+		}
+	}
+	return out, nil
+}
+
+// nameInstance says which instance of a batch a conversation was about. Every
+// level that is asked about has the whole batch.
+func nameInstance(err error, batch []Instance) error {
+	var about *conversationError
+	var over *BudgetError
+	if errors.As(err, &about) && !errors.As(err, &over) {
+		return fmt.Errorf("instance %q: %w", batch[about.index%len(batch)].ID, err)
+	}
+	return err
+}
+
+// judge reads an answer. One that is no label has a loss of its own.
+func (e *chatExpert) judge(t *tally, a completion) Prediction {
+	label, strict, ok := parseLabel(a.Text, e.labels)
+	p := Prediction{Label: label, Fee: float32(a.Fee)}
+	switch {
+	case strict:
+		t.add(e.part, AnswerCount{Strict: 1})
+	case ok:
+		t.add(e.part, AnswerCount{Lenient: 1})
+	default:
+		t.add(e.part, AnswerCount{Unparseable: 1})
+		p.Judged, p.Loss = true, e.unparseable
+	}
+	return p
+}
