@@ -121,6 +121,9 @@ func (s *answerStore) keep(a answer) error {
 	all := s.written
 	s.mu.Unlock()
 	if err := s.file.Sync(); err != nil {
+		s.mu.Lock()
+		s.broken = err
+		s.mu.Unlock()
 		return fmt.Errorf("keep answer: %w", err)
 	}
 	s.synced = all

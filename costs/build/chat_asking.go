@@ -33,6 +33,9 @@ func (q *asking) account(cfg *endpointSettings) *account {
 	return q.accounts[p]
 }
 
+// counted makes the part in the making one whose answers are counted.
+func (s *Setup) counted() { s.asking.parts = append(s.asking.parts, s.part) }
+
 // answers is the folder of answers: the one that is named, else "answers" beside
 // the output.
 func (o *Options) answers(out string) string {
@@ -54,6 +57,7 @@ type AnswerCount struct {
 	Strict      int64 `json:"strict"`      // answers that are a label and nothing else
 	Lenient     int64 `json:"lenient"`     // answers in which one label occurs
 	Unparseable int64 `json:"unparseable"` // other answers of an expert
+	Queries     int64 `json:"queries"`     // answers of a reformulator that hold one
 	Empty       int64 `json:"empty"`       // answers of a reformulator that hold no query
 
 	PromptTokens     int64   `json:"prompt_tokens"`
@@ -67,7 +71,8 @@ func (c AnswerCount) plus(d AnswerCount) AnswerCount {
 	return AnswerCount{
 		Part:  c.Part,
 		Asked: c.Asked + d.Asked, Cached: c.Cached + d.Cached, Spent: c.Spent + d.Spent,
-		Strict: c.Strict + d.Strict, Lenient: c.Lenient + d.Lenient, Unparseable: c.Unparseable + d.Unparseable, Empty: c.Empty + d.Empty,
+		Strict: c.Strict + d.Strict, Lenient: c.Lenient + d.Lenient, Unparseable: c.Unparseable + d.Unparseable,
+		Queries: c.Queries + d.Queries, Empty: c.Empty + d.Empty,
 		PromptTokens: c.PromptTokens + d.PromptTokens, CompletionTokens: c.CompletionTokens + d.CompletionTokens,
 		Estimated: c.Estimated + d.Estimated, Money: c.Money + d.Money,
 	}

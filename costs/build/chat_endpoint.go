@@ -39,7 +39,6 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err := s.inputs.settings(s.part, cfg.identity()); err != nil {
 		return nil, err
 	}
-	s.asking.parts = append(s.asking.parts, s.part)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
 	return &endpoint{

@@ -26,9 +26,9 @@ type endpointSettings struct {
 	Seed        *int64         `json:"seed"`        //
 	Extra       map[string]any `json:"extra"`       // more fields of the request
 
-	Price          *price  `json:"price"`           // nil: nothing is measured
-	FeeScale       float64 `json:"fee_scale"`       // measured fee of an answer per unit of money
-	EstimateTokens bool    `json:"estimate_tokens"` // prices hold for estimates too
+	Price          *tokenPrice `json:"price"`           // nil: nothing is measured
+	FeeScale       float64     `json:"fee_scale"`       // measured fee of an answer per unit of money
+	EstimateTokens bool        `json:"estimate_tokens"` // prices hold for estimates too
 
 	Timeout           float64 `json:"timeout"`             // of a request, in seconds
 	Concurrency       int     `json:"concurrency"`         // requests at a time
@@ -38,14 +38,14 @@ type endpointSettings struct {
 	Backoff           float64 `json:"backoff"`             // seconds before the second attempt; doubled for every further one
 }
 
-// price is what a million tokens cost.
-type price struct {
+// tokenPrice is what a million tokens cost.
+type tokenPrice struct {
 	Prompt     float64 `json:"prompt"`
 	Completion float64 `json:"completion"`
 }
 
 // of returns what so many tokens cost; without a price, nothing.
-func (p *price) of(prompt, completion int) float64 {
+func (p *tokenPrice) of(prompt, completion int) float64 {
 	if p == nil {
 		return 0
 	}

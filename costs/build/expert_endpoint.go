@@ -36,6 +36,7 @@ func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Ex
 	if err != nil {
 		return nil, err
 	}
+	s.counted()
 	e := &chatExpert{chat: c, part: s.part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
 	s.inputs["unparseable_loss of "+s.part] = fmt.Sprint(cfg.UnparseableLoss)
 	return e, s.inputs.settings("prompt of "+s.part, claimConversation(s.Labels, &Instance{}, Shown{Passages: []Passage{{}, {}}}))

@@ -27,6 +27,7 @@ type plan struct {
 	embedders map[string]*embedder // by encoder
 	actions   *costs.Actions
 	inputs    inputs
+	asking    *asking
 	options   costs.WriterOptions // what the rows have
 }
 
@@ -46,13 +47,13 @@ func (e *PartError) Unwrap() error { return e.Err }
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) {
-	p := &plan{cfg: cfg, actions: cfg.actions(), inputs: make(inputs), embedders: make(map[string]*embedder)}
+	p := &plan{cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget), embedders: make(map[string]*embedder)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	s := &Setup{cfg: cfg, dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice), embedders: p.embedders}
+	s := &Setup{cfg: cfg, dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice), embedders: p.embedders, asking: p.asking}
 	for _, a := range cfg.Advice {
 		s.Advice = append(s.Advice, a.Name)
 	}
@@ -294,7 +295,7 @@ func (p *plan) rows(shard int) []int {
 	return rows
 }
 
-// Close frees the experts and the source.
+// Close frees the experts, what advice holds, the source and the answers.
 func (p *plan) Close() error {
 	var errs []error
 	for _, e := range p.experts {
@@ -305,9 +306,16 @@ func (p *plan) Close() error {
 		errs = append(errs, e.Close())
 	}
 	p.embedders = nil
+	for _, a := range p.advice {
+		if c, ok := a.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	p.advice = nil
 	if c, ok := p.source.(io.Closer); ok {
 		errs = append(errs, c.Close())
 	}
 	p.source = nil
+	errs = append(errs, p.asking.store.Close())
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 // chatReformulator lets a chat model write the queries.
 type chatReformulator struct {
 	chat
+	part string // of the configuration
 }
 
 // newReformulator makes the reformulator of the part in the making from its own
@@ -33,7 +34,8 @@ func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (_ 
 	if err != nil {
 		return nil, fmt.Errorf("reformulator: %w", err)
 	}
-	return &chatReformulator{chat: c}, nil
+	s.counted()
+	return &chatReformulator{c, s.part}, s.inputs.settings("prompt of "+s.part, queryConversation(&Instance{}))
 }
 
 // splitKind parts the kind from the other settings.
@@ -64,9 +66,12 @@ func (r *chatReformulator) Queries(ctx context.Context, batch []Instance) ([]str
 	}
 	queries := make([]string, len(batch))
 	for n, a := range answers {
-		if queries[n] = cleanQuery(a.Text); queries[n] == "" {
-			queries[n] = batch[n].Text
+		if queries[n] = cleanQuery(a.Text); queries[n] != "" {
+			tallyOf(ctx).add(r.part, AnswerCount{Queries: 1})
+			continue
 		}
+		queries[n] = batch[n].Text
+		tallyOf(ctx).add(r.part, AnswerCount{Empty: 1})
 	}
 	return queries, nil
 }

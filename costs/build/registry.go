@@ -34,6 +34,7 @@ var (
 	}
 	expertKinds = map[string]func(context.Context, *Setup, map[string]any) (Expert, error){
 		"boosted_trees": newBoostedTrees,
+		"endpoint":      newEndpointExpert,
 		"logistic":      newLogistic,
 		"mlp":           newMLP,
 		"onnx_causal":   newCausalExpert,
@@ -51,6 +52,7 @@ var (
 		"text":    newTextFeatures,
 	}
 	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){
+		"endpoint":    newEndpointChat,
 		"onnx_causal": newCausalChat,
 	}
 )

@@ -17,7 +17,9 @@ type Options struct {
 	Out      string                       // a .parquet file, or a folder that gets costs.parquet
 	Dir      string                       // where relative paths of the configuration start; "": the working folder
 	Experts  string                       // folder of trained experts; "": the folder experts beside the output
-	Restart  bool                         // drop what an earlier run has done; trained experts that fit are kept
+	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
+	Budget   float64                      // most money that this run may spend on answers; 0: any
+	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
 	Progress Progress                     // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 }
@@ -50,6 +52,8 @@ type Report struct {
 	Shards    int     `json:"shards"`
 	Resumed   int     `json:"resumed"` // shards that were done before
 	Seconds   float64 `json:"seconds"` // of this run
+
+	Answers []AnswerCount `json:"answers,omitempty"` // of parts that ask a chat model
 }
 
 var errInUse = errors.New("another build is using it")
@@ -93,6 +97,7 @@ func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string,
 	if out, err = outputFile(o.Out); err != nil {
 		return nil, "", err
 	}
+	o.Answers = o.answers(out)
 	p, err = newPlan(ctx, cfg, o)
 	return p, out, err
 }
@@ -121,7 +126,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		return nil, err
 	}
 	if finished {
-		r.Resumed, r.Digest = r.Shards, before.Done.File
+		r.Resumed, r.Digest, r.Answers = r.Shards, before.Done.File, before.Done.Answers
 		if before.Done.Actions == digest(p.actions.JSON()) {
 			return r, nil
 		}
@@ -130,7 +135,14 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
 		return nil, err
 	}
-	return r, p.finish(ctx, w, r, fromShards(p, w))
+	if r.Answers, err = p.counts(w); err != nil {
+		return nil, err
+	}
+	if err := p.finish(ctx, w, r, fromShards(p, w)); err != nil {
+		return nil, err
+	}
+	r.Answers = p.withRun(r.Answers)
+	return r, nil
 }
 
 func (p *plan) report(out string) *Report {
@@ -156,7 +168,7 @@ func (p *plan) report(out string) *Report {
 func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int, err error) {
 	var missing, rows []int
 	for shard := range p.shards() {
-		if _, err := w.load(p, shard); err == nil {
+		if w.has(p, shard) {
 			resumed++
 			continue
 		}
@@ -172,8 +184,12 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
 	err = parallel(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
-		t, err := p.build(ctx, missing[i])
+		counted := &tally{}
+		t, err := p.build(withTally(ctx, counted), missing[i])
 		if err != nil {
+			return err
+		}
+		if err := w.saveCounts(missing[i], counted.of(p.asking.parts)); err != nil {
 			return err
 		}
 		if err := w.save(missing[i], t, p.options); err != nil {
@@ -249,7 +265,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, rows batches) err
 	if err != nil {
 		return err
 	}
-	d := &done{File: sum, Actions: digest(p.actions.JSON())}
+	d := &done{File: sum, Actions: digest(p.actions.JSON()), Answers: r.Answers}
 	if err := w.write(&manifest{Inputs: p.inputs, Done: d}); err != nil {
 		return err
 	}

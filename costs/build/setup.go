@@ -35,6 +35,7 @@ type Setup struct {
 	advice     map[string]Advice    // made so far
 	experts    []namedExpert        // made so far
 	embedders  map[string]*embedder // by encoder
+	asking     *asking
 	usedEngine bool
 
 	expert      string   // name of the expert in the making

@@ -23,6 +23,7 @@ import (
 //	manifest.json  the inputs that the shards were made from
 //	training       half-trained experts
 //	part-*.parquet finished shards
+//	part-*.json    what was counted of the answers in a shard, if it has any
 //	final.parquet  the output, until it gets its name
 //
 // Every file but the lock appears under its name only when it is complete, so
@@ -44,6 +45,8 @@ type manifest struct {
 type done struct {
 	File    string `json:"file"`    // digest of the final file
 	Actions string `json:"actions"` // digest of the actions in it, fees included
+
+	Answers []AnswerCount `json:"answers,omitempty"` // of the whole tensor
 }
 
 const (
@@ -205,7 +208,7 @@ func (w *work) sweep(shards bool) error {
 	}
 	for _, f := range files {
 		name := f.Name()
-		shard := strings.HasPrefix(name, "part-") && strings.HasSuffix(name, ".parquet")
+		shard := strings.HasPrefix(name, "part-") && (strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".json"))
 		if isTemp(name) || shards && shard {
 			if err := w.forget(name); err != nil {
 				return err
@@ -219,7 +222,7 @@ func (w *work) sweep(shards bool) error {
 // the file between a dot and a number.
 func isTemp(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
-	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || stem == "."+manifestName)
+	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || strings.HasSuffix(stem, ".json"))
 }
 
 // forget removes a file of the folder, if it is there.

@@ -1,0 +1,318 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+const (
+	keyVariable = "PIPE_TEST_CHAT_KEY"
+	testKey     = "sk-test-8Jf0qLw2TzYv6RmXcN4b"
+)
+
+// once lets a fault happen to the first request only.
+func once(fault func(w http.ResponseWriter, r *http.Request)) func(int, http.ResponseWriter, *http.Request) bool {
+	return func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n == 0 {
+			fault(w, r)
+		}
+		return n == 0
+	}
+}
+
+func status(code int, header ...string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i < len(header); i += 2 {
+			w.Header().Set(header[i], header[i+1])
+		}
+		w.WriteHeader(code)
+		fmt.Fprintf(w, `{"error":{"message":"no: %s"}}`, r.Header.Get("Authorization"))
+	}
+}
+
+// cut sends text and breaks the connection off.
+func cut(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		io.WriteString(c, text)
+		c.Close()
+	}
+}
+
+func body(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
+}
+
+const half = `{"id":"x","choices":[{"index":0,"message":{"role":"assis`
+
+// What passes by is tried again, as long as was asked for; the answer is the one
+// that comes then.
+func TestPassingFaultsAreTriedAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault func(http.ResponseWriter, *http.Request)
+		least time.Duration
+	}{
+		"429":                       {status(429), 0},
+		"429 with seconds":          {status(429, "Retry-After", "1"), time.Second},
+		"503 with a date":           {status(503, "Retry-After", time.Now().Add(3*time.Second).UTC().Format(http.TimeFormat)), 500 * time.Millisecond},
+		"429 with nonsense":         {status(429, "Retry-After", "soon"), 0},
+		"500":                       {status(500), 0},
+		"502 with a page":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502); io.WriteString(w, "<html>") }, 0},
+		"408":                       {status(408), 0},
+		"409":                       {status(409), 0},
+		"closed without a word":     {cut(""), 0},
+		"closed within the headers": {cut("HTTP/1.1 200 OK\r\nConte"), 0},
+		"closed within the answer":  {cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + half), 0},
+		"truncated JSON":            {body(half), 0},
+		"nothing":                   {body(""), 0},
+		"hangs":                     {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newChatServer(t)
+			server.fault = once(c.fault)
+			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": 0.5}))
+			begin := time.Now()
+			got, err := chat.Complete(t.Context(), []conversation{say("Oil is not dry.")})
+			if err != nil || got[0].Text != "REFUTES" {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			if n := server.requests(); n != 2 {
+				t.Errorf("%d requests, want 2", n)
+			}
+			if took := time.Since(begin); took < c.least {
+				t.Errorf("tried again after %v, want %v", took, c.least)
+			}
+		})
+	}
+}
+
+// What does not pass by is an error at once, which says what to do and does not
+// give the key away.
+func TestLastingFaultsStopAtOnce(t *testing.T) {
+	t.Setenv(keyVariable, testKey)
+	for name, c := range map[string]struct {
+		fault      func(http.ResponseWriter, *http.Request)
+		want, hint string
+	}{
+		"400":            {status(400), "HTTP 400 Bad Request", "max_tokens"},
+		"401":            {status(401), "HTTP 401 Unauthorized", keyVariable},
+		"403":            {status(403), "HTTP 403 Forbidden", keyVariable},
+		"404":            {status(404), "HTTP 404 Not Found", "base_url"},
+		"422":            {status(422), "HTTP 422", "model"},
+		"long wait":      {status(429, "Retry-After", "7200"), "HTTP 429", "2h0m0s"},
+		"a page":         {body("<!doctype html><title>Sign in</title>"), "not that of a chat completion: <!doctype html><title>Sign in", "base_url"},
+		"another schema": {body(`{"completion":"SUPPORTS","stop":"x"}`), `not that of a chat completion: {"completion":"SUPPORTS"`, "base_url"},
+		"an old schema":  {body(`{"choices":[{"text":"SUPPORTS"}]}`), "not that of a chat completion", "base_url"},
+		"wrong types":    {body(`{"choices":"SUPPORTS"}`), "not that of a chat completion", "base_url"},
+		"no choices":     {body(`{"choices":[]}`), "not that of a chat completion", "base_url"},
+		"an error":       {body(`{"error":{"message":"overloaded"}}`), "overloaded", "base_url"},
+		"an echo":        {body("<p>Bearer " + testKey + "</p>"), "Bearer [key]", "base_url"},
+		"half an echo":   {body("<p>" + testKey[:14] + "</p>"), "<p>[key]</p>", "base_url"},
+		"control codes":  {body("<p>\x1b[2J\x00\xff</p>"), "<p> [2J </p>", "base_url"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newChatServer(t)
+			server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
+			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": keyVariable}))
+			_, err := chat.Complete(t.Context(), []conversation{say("x")})
+			var fault *EndpointError
+			if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) || !strings.Contains(fault.Hint(), c.hint) {
+				t.Fatalf("got %v (hint %q), want %q and %q", err, fault.Hint(), c.want, c.hint)
+			}
+			if n := server.requests(); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, fault, fault), testKey) {
+				t.Error("the error holds the key")
+			}
+		})
+	}
+}
+
+func TestFaultsThatLastEndInAnError(t *testing.T) {
+	server := newChatServer(t)
+	server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { status(500)(w, r); return true }
+	chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"retries": 3}))
+	_, err := chat.Complete(t.Context(), []conversation{say("x")})
+	if err == nil || !strings.Contains(err.Error(), "(after 4 attempts)") || server.requests() != 4 {
+		t.Errorf("%d requests, %v", server.requests(), err)
+	}
+	server.Close()
+	_, err = newChat(t, chatSetup(t, 0), server.settings(map[string]any{"retries": 1})).Complete(t.Context(), []conversation{say("x")})
+	if err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// A redirect is not followed: another host gets neither key nor conversation.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	t.Setenv(keyVariable, testKey)
+	visits := 0
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits++ }))
+	defer other.Close()
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		server := newChatServer(t)
+		server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, other.URL, code)
+			return true
+		}
+		_, err := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": keyVariable})).Complete(t.Context(), []conversation{say("x")})
+		var fault *EndpointError
+		if !errors.As(err, &fault) || fault.Status != code || !strings.Contains(fault.Hint(), "base_url") {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+	if visits != 0 {
+		t.Errorf("the other host was visited %d times", visits)
+	}
+}
+
+// The end of the context ends requests and waits, and leaves nothing running.
+func TestCancelledAtOnce(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for name, fault := range map[string]func(http.ResponseWriter, *http.Request){
+		"in a request": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"in a wait":    status(429, "Retry-After", "600"),
+	} {
+		server := newChatServer(t)
+		server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { fault(w, r); return true }
+		chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": 600}))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		begin := time.Now()
+		_, err := chat.Complete(ctx, []conversation{say("a"), say("b"), say("c"), say("d"), say("e"), say("f")})
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 2*time.Second {
+			t.Errorf("%s: %v after %v", name, err, time.Since(begin))
+		}
+		cancel()
+		chat.Close()
+		server.Close()
+	}
+}
+
+func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
+	t.Setenv(keyVariable, testKey+"\n")
+	server := newChatServer(t)
+	var got, auth, path string
+	server.fault = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		auth, path = r.Header.Get("Authorization"), r.URL.Path
+		return false
+	}
+	server.answer = func(user string) string { return "echo " + testKey + " of " + user }
+	s := chatSetup(t, 0)
+	c := newChat(t, s, server.settings(map[string]any{
+		"base_url": server.base() + "/", "key": keyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
+	}))
+	b, err := c.(*endpoint).body(say("hi <you>"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = string(b)
+	if want := `{"max_tokens":9,"messages":[{"role":"user","content":"hi \u003cyou\u003e"}],"model":"m","reasoning_effort":"low","seed":7,"temperature":0}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	answers, err := c.Complete(t.Context(), []conversation{say("hi")})
+	if err != nil || auth != "Bearer "+testKey || path != "/v1/chat/completions" {
+		t.Errorf("path %q, authorisation %q, %v", path, auth, err)
+	}
+	if answers[0].Text != "echo [key] of hi" {
+		t.Errorf("an answer that gives the key away: %q", answers[0].Text)
+	}
+	plain := newChat(t, s, server.settings(map[string]any{"temperature": nil, "max_tokens": nil}))
+	if b, _ := plain.(*endpoint).body(say("hi")); string(b) != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
+		t.Errorf("without fields: %s", b)
+	}
+	if _, err := plain.Complete(t.Context(), []conversation{say("hi")}); err != nil || auth != "" {
+		t.Errorf("without a key: authorisation %q, %v", auth, err)
+	}
+}
+
+func TestBadEndpointSettings(t *testing.T) {
+	ok := map[string]any{"base_url": "http://127.0.0.1:1/v1", "model": "m"}
+	for _, c := range []struct {
+		set    map[string]any
+		budget float64
+		want   string
+	}{
+		{map[string]any{"base_url": ""}, 0, "base_url is not set"},
+		{map[string]any{"base_url": "api.example.org/v1"}, 0, "base_url is not a URL"},
+		{map[string]any{"base_url": "http://u:" + testKey + "@host/v1"}, 0, "more than scheme, host and path"},
+		{map[string]any{"base_url": "http://host/v1?key=" + testKey}, 0, "more than scheme, host and path"},
+		{map[string]any{"base_url": "http://host:" + testKey}, 0, "base_url is not a URL"},
+		{map[string]any{"model": ""}, 0, "model: none is named"},
+		{map[string]any{"key": testKey}, 0, "key is not the name of an environment variable"},
+		{map[string]any{"key": "gsk_" + strings.Repeat("a", 30)}, 0, "key is not the name"},
+		{map[string]any{"key": strings.Repeat("A1", 20)}, 0, "key is not the name"},
+		{map[string]any{"api_key": "X"}, 0, `unknown key "api_key"`},
+		{map[string]any{"extra": map[string]any{"stream": true}}, 0, "extra: stream cannot be set there"},
+		{map[string]any{"timeout": 0}, 0, "timeout is 0"},
+		{map[string]any{"concurrency": 0}, 0, "concurrency is 0"},
+		{map[string]any{"retries": -1}, 0, "retries is -1"},
+		{map[string]any{"requests_per_second": -1}, 0, "requests_per_second is -1"},
+		{map[string]any{"max_tokens": 0}, 0, "max_tokens is 0"},
+		{map[string]any{"price": map[string]any{"prompt": -1}}, 0, "neither can be negative"},
+		{map[string]any{}, 1, "price: none is set"},
+		{map[string]any{"max_tokens": nil}, 1, "max_tokens: none is set"},
+	} {
+		set := map[string]any{}
+		for _, m := range []map[string]any{ok, c.set} {
+			for k, v := range m {
+				set[k] = v
+			}
+		}
+		_, err := newEndpointChat(t.Context(), chatSetup(t, c.budget), set)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), testKey) {
+			t.Errorf("%v: got %v, want %q", c.set, err, c.want)
+		}
+	}
+	chat := newChat(t, chatSetup(t, 0), map[string]any{"base_url": "http://127.0.0.1:1/v1", "model": "m", "key": "PIPE_TEST_NO_SUCH_KEY"})
+	_, err := chat.Complete(t.Context(), []conversation{say("x")})
+	if err == nil || !strings.Contains(err.Error(), "the environment variable PIPE_TEST_NO_SUCH_KEY is empty") {
+		t.Errorf("no key: %v", err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond, "-3": 0, "later": 0, "NaN": 0,
+		"Fri, 02 Jan 2026 03:05:05 GMT": time.Minute, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
+	} {
+		if got := retryAfter(header, now); got != want {
+			t.Errorf("%q: got %v, want %v", header, got, want)
+		}
+	}
+}
+
+func TestKeysAreHidden(t *testing.T) {
+	k := secret("abcdefghijklmnop")
+	for text, want := range map[string]string{
+		"x abcdefghijklmnop y": "x [key] y", "abcdefgh": "[key]", "abcdefg": "abcdefg", "ghijklmnopq": "[key]q",
+		"abcdefghijklmnopabcdefghijklmnop": "[key][key]", "": "",
+	} {
+		if got := k.hide(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	if got := fmt.Sprintf("%v %s %q %+v %#v %x", k, k, k, k, k, k); strings.Contains(got, string(k)) || strings.Contains(got, "6162636465") {
+		t.Errorf("printed as %s", got)
+	}
+	if got := secret("").hide("text"); got != "text" {
+		t.Errorf("no key: %q", got)
+	}
+	if got := secret("EMPTY").hideIn("EMPTY set"); got != "EMPTY set" {
+		t.Errorf("a key that is a word: %q", got)
+	}
+}
