@@ -156,8 +156,8 @@ const longestRest = time.Hour
 // retryAfter reads the header of that name: seconds, or a date. What is neither,
 // or lies in the past, is 0.
 func retryAfter(header string, now time.Time) time.Duration {
-	if s, err := strconv.ParseFloat(header, 64); err == nil {
-		return seconds(max(0, min(s, 1e9)))
+	if s, err := strconv.ParseFloat(header, 64); err == nil && s > 0 {
+		return seconds(min(s, 1e9))
 	}
 	if at, err := http.ParseTime(header); err == nil {
 		return max(0, at.Sub(now))

@@ -66,8 +66,8 @@ func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Sh
 	var asked []conversation
 	for _, level := range shown {
 		for n := range level {
-			if batch[n].Text == "" {
-				return nil, fmt.Errorf("instance %q has no text to ask about", batch[n].ID)
+			if err := batch[n].needText(); err != nil {
+				return nil, err
 			}
 			asked = append(asked, claimConversation(e.labels, &batch[n], level[n]))
 		}
