@@ -24,6 +24,7 @@ type BenchOptions struct {
 	Out     string     // folder for the report and what else the benchmark leaves; empty: nothing is written
 	Runtime ort.Config // which library and device
 	Restart bool       // drop what an earlier run has built of costs; other steps notice changes by themselves
+	Budget  float64    // most money that this run may spend on answers of chat models; 0: any
 	// Say is told remarks in the course of the run, such as a part that is left out; nil: nobody is.
 	Say func(remark string)
 }

@@ -81,10 +81,10 @@ func (r *feverRun) split(ctx context.Context, draw int) (*Report, error) {
 // trial is a setting on one draw of the split.
 func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
 	o := r.buildOptions()
-	o.Dir, o.Experts = r.dir, filepath.Join(r.out, "experts")
+	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return &trial{
-		name: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.recipes(), knn: r.c.KNN, resamples: r.c.Resample,
-		rt: r.rt, progress: r.progress, complete: completion{add: r.complete},
+		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.recipes(),
+		knn: r.c.KNN, resamples: r.c.Resample, complete: completion{add: r.complete},
 	}
 }
 

@@ -34,8 +34,8 @@ type fraudSetting struct {
 // trial is the setting on the split.
 func (x *fraudSetting) trial() *trial {
 	return &trial{
-		name: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []TrainConfig{x.s.Train},
-		knn: x.c.KNN, resamples: x.c.Resample, rt: x.rt, progress: x.progress, complete: x.completion(),
+		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []TrainConfig{x.s.Train},
+		knn: x.c.KNN, resamples: x.c.Resample, complete: x.completion(),
 	}
 }
 

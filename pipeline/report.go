@@ -23,6 +23,7 @@ type Report struct {
 	Rows         []Row             `json:"rows"`
 	Disclosure   []Disclosure      `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality   `json:"experts,omitempty"`
+	Answers      []AnswerQuality   `json:"answers,omitempty"`
 	BestAdvice   []BestAdvice      `json:"best_advice,omitempty"`
 	Distribution []AdviceShares    `json:"advice_distribution,omitempty"`
 	Cells        []CellTable       `json:"cells,omitempty"`

@@ -24,6 +24,7 @@ func (r *Report) of(setting string) *Report {
 		Rows:         keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
 		Disclosure:   keep(r.Disclosure, func(v Disclosure) bool { return v.Setting == setting }),
 		Experts:      keep(r.Experts, func(v ExpertQuality) bool { return v.Setting == setting }),
+		Answers:      keep(r.Answers, func(v AnswerQuality) bool { return v.Setting == setting }),
 		BestAdvice:   keep(r.BestAdvice, func(v BestAdvice) bool { return v.Setting == setting }),
 		Distribution: keep(r.Distribution, func(v AdviceShares) bool { return v.Setting == setting }),
 		Cells:        keep(r.Cells, func(v CellTable) bool { return v.Setting == setting }),
@@ -35,6 +36,7 @@ func (r *Report) join(setting string, part *Report) {
 	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
 	r.Disclosure = appendAs(setting, r.Disclosure, part.Disclosure, func(v *Disclosure) *string { return &v.Setting })
 	r.Experts = appendAs(setting, r.Experts, part.Experts, func(v *ExpertQuality) *string { return &v.Setting })
+	r.Answers = appendAs(setting, r.Answers, part.Answers, func(v *AnswerQuality) *string { return &v.Setting })
 	r.BestAdvice = appendAs(setting, r.BestAdvice, part.BestAdvice, func(v *BestAdvice) *string { return &v.Setting })
 	r.Distribution = appendAs(setting, r.Distribution, part.Distribution, func(v *AdviceShares) *string { return &v.Setting })
 	r.Cells = appendAs(setting, r.Cells, part.Cells, func(v *CellTable) *string { return &v.Setting })

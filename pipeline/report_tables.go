@@ -78,6 +78,9 @@ func (r *Report) settingTables() []table {
 	if len(r.Experts) > 0 {
 		ts = append(ts, r.expertTable())
 	}
+	if len(r.Answers) > 0 {
+		ts = append(ts, r.answerTable())
+	}
 	return ts
 }
 

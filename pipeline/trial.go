@@ -3,14 +3,12 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"pipe/costs"
 	"pipe/costs/build"
-	"pipe/onnx/ort"
 )
 
 // trial makes the costs of one setting of a benchmark, learns from them and judges what was learnt. It keeps in its
@@ -20,15 +18,14 @@ import (
 //	policies-NAME/, or policies-NAME-RECIPE/ each   policies as ONNX
 //	eval-NAME.json                                  what they are worth
 type trial struct {
-	name      string
+	*benchRun
+	setting   string // its name
 	folder    string
 	costs     build.Config
-	options   build.Options // without Out
+	options   build.Options // without Out and Budget
 	recipes   []TrainConfig // of which each learns from the same costs, at the same lambdas
 	knn       bool
 	resamples int
-	rt        *ort.Runtime
-	progress  Progress
 	complete  completion
 }
 
@@ -48,12 +45,15 @@ type judged struct {
 
 // run builds the costs, trains and evaluates.
 func (x *trial) run(ctx context.Context) (*Report, error) {
-	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	x.options.Out, x.options.Budget = filepath.Join(x.folder, x.tensorFile()), x.budget()
 	built, err := build.Run(ctx, x.costs, x.options)
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]string{"costs": built.Digest, "runtime": engine(x.rt), "format": "1"}
+	for _, a := range built.Answers {
+		x.spent += a.Spent
+	}
+	inputs := map[string]string{"costs": built.Digest, "runtime": x.engine(), "format": "1"}
 	var left []string
 	for _, recipe := range x.recipes {
 		files, err := x.learn(ctx, recipe, built.Digest)
@@ -62,29 +62,31 @@ func (x *trial) run(ctx context.Context) (*Report, error) {
 		}
 		left = append(left, files...)
 	}
-	return x.evaluate(ctx, inputs, left)
+	r, err := x.evaluate(ctx, inputs, left)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range built.Answers {
+		r.Answers = append(r.Answers, answerQuality(a))
+	}
+	return r, nil
 }
 
-func (x *trial) tensorFile() string { return "costs-" + x.name + ".parquet" }
+func (x *trial) tensorFile() string { return "costs-" + x.setting + ".parquet" }
 
 // suffix tells one recipe of the trial from the others.
 func (x *trial) suffix(c TrainConfig) string {
 	if len(x.recipes) == 1 {
-		return x.name
+		return x.setting
 	}
-	return x.name + "-" + c.Recipe
-}
-
-// engine names what the bits of a graph's results depend on besides its inputs.
-func engine(rt *ort.Runtime) string {
-	return fmt.Sprintf("onnxruntime %s on %s", rt.Version(), rt.Device())
+	return x.setting + "-" + c.Recipe
 }
 
 // learn leaves the policies of a recipe and returns their files, below the folder. Checkpoints are kept by the digest of
 // what they belong to, so that a changed configuration finds none.
 func (x *trial) learn(ctx context.Context, c TrainConfig, tensor string) ([]string, error) {
 	s := stage{folder: x.folder, name: "train-" + x.suffix(c), inputs: map[string]string{
-		"costs": tensor, "train": digestJSON(c), "runtime": engine(x.rt), "format": "1",
+		"costs": tensor, "train": digestJSON(c), "runtime": x.engine(), "format": "1",
 	}}
 	policies, work := "policies-"+x.suffix(c), filepath.Join(x.folder, s.name+".work")
 	err := s.run(ctx, func() ([]string, error) {
