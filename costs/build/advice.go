@@ -26,7 +26,7 @@ type Shown struct {
 // none shows nothing beyond the instance.
 type none struct{}
 
-func newNone(s *Setup, settings map[string]any) (Advice, error) {
+func newNone(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
 	return none{}, s.Settings(settings, &struct{}{})
 }
 

@@ -15,7 +15,7 @@ type columnsSettings struct {
 	Extends string   `json:"extends"` // an earlier level whose columns are revealed too
 }
 
-func newColumns(s *Setup, settings map[string]any) (Advice, error) {
+func newColumns(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
 	var cfg columnsSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ type groupsSettings struct {
 	Through string `json:"through"` // the last group that is disclosed
 }
 
-func newGroups(s *Setup, settings map[string]any) (Advice, error) {
+func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
 	var cfg groupsSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err

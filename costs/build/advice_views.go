@@ -16,7 +16,7 @@ type viewsSettings struct {
 	Pixels int      `json:"pixels"` // size of a shift
 }
 
-func newViews(s *Setup, settings map[string]any) (Advice, error) {
+func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
 	cfg := viewsSettings{Pixels: 2}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err

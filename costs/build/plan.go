@@ -16,19 +16,20 @@ import (
 
 // plan is a configuration with every part made and checked.
 type plan struct {
-	cfg       *Config
-	source    Source
-	labels    []string      // all there are
-	splits    []costs.Split // per instance
-	loss      TaskLoss
-	advice    []Advice
-	experts   []namedExpert
-	features  []Feature
-	embedders map[string]*embedder // by encoder
-	actions   *costs.Actions
-	inputs    inputs
-	asking    *asking
-	options   costs.WriterOptions // what the rows have
+	cfg        *Config
+	source     Source
+	labels     []string      // all there are
+	splits     []costs.Split // per instance
+	loss       TaskLoss
+	advice     []Advice
+	experts    []namedExpert
+	features   []Feature
+	embedders  map[string]*embedder    // by encoder
+	retrievers map[string]*remembering // by settings
+	actions    *costs.Actions
+	inputs     inputs
+	asking     *asking
+	options    costs.WriterOptions // what the rows have
 }
 
 // PartError says that a part of the configuration cannot be made: its settings,
@@ -47,13 +48,19 @@ func (e *PartError) Unwrap() error { return e.Err }
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) {
-	p := &plan{cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget), embedders: make(map[string]*embedder)}
+	p := &plan{
+		cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget),
+		embedders: make(map[string]*embedder), retrievers: make(map[string]*remembering),
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, p.Close())
 		}
 	}()
-	s := &Setup{cfg: cfg, dir: o.Dir, open: o.runtime, inputs: p.inputs, progress: o.Progress, advice: make(map[string]Advice), embedders: p.embedders, asking: p.asking}
+	s := &Setup{
+		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress,
+		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
+	}
 	for _, a := range cfg.Advice {
 		s.Advice = append(s.Advice, a.Name)
 	}
@@ -102,7 +109,7 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	if err != nil {
 		return err
 	}
-	if p.splits, err = split(s, p.cfg.Split.Settings); err != nil {
+	if p.splits, err = split(ctx, s, p.cfg.Split.Settings); err != nil {
 		return err
 	}
 	s.splits = p.splits
@@ -138,14 +145,14 @@ func (p *plan) makeLoss(_ context.Context, s *Setup) error {
 	return err
 }
 
-func (p *plan) makeAdvice(_ context.Context, s *Setup) error {
+func (p *plan) makeAdvice(ctx context.Context, s *Setup) error {
 	for _, c := range p.cfg.Advice {
 		s.part = advicePart(c.Name)
 		create, err := lookup(adviceKinds, c.Kind)
 		if err != nil {
 			return err
 		}
-		a, err := create(s, c.Settings)
+		a, err := create(ctx, s, c.Settings)
 		if err != nil {
 			return err
 		}
@@ -312,6 +319,10 @@ func (p *plan) Close() error {
 		}
 	}
 	p.advice = nil
+	for _, r := range p.retrievers {
+		errs = append(errs, r.Close())
+	}
+	p.retrievers = nil
 	if c, ok := p.source.(io.Closer); ok {
 		errs = append(errs, c.Close())
 	}

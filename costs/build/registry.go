@@ -17,7 +17,7 @@ var (
 		"table":   newTable,
 		"tabular": newTabular,
 	}
-	splitKinds = map[string]func(*Setup, map[string]any) ([]costs.Split, error){
+	splitKinds = map[string]func(context.Context, *Setup, map[string]any) ([]costs.Split, error){
 		"column":     splitByColumn,
 		"stratified": splitStratified,
 	}
@@ -26,11 +26,12 @@ var (
 		"weighted": newWeighted,
 		"zero_one": newZeroOne,
 	}
-	adviceKinds = map[string]func(*Setup, map[string]any) (Advice, error){
-		"none":    newNone,
-		"views":   newViews,
-		"columns": newColumns,
-		"groups":  newGroups,
+	adviceKinds = map[string]func(context.Context, *Setup, map[string]any) (Advice, error){
+		"none":     newNone,
+		"passages": newPassages,
+		"views":    newViews,
+		"columns":  newColumns,
+		"groups":   newGroups,
 	}
 	expertKinds = map[string]func(context.Context, *Setup, map[string]any) (Expert, error){
 		"boosted_trees": newBoostedTrees,

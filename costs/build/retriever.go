@@ -2,28 +2,165 @@ package build
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"sync"
+
+	"pipe/costs/build/bm25"
 )
 
-// retrievalSettings say where passages are found: one of the three is named.
-// Parts that name the same share one retriever.
+// retrievalSettings say where passages are found: one of index, pages and
+// opensearch is named. Parts that name the same share one retriever.
 type retrievalSettings struct {
 	Index      Path           `json:"index,omitempty"`      // an index file of pipe index
-	Pages      Path           `json:"pages,omitempty"`      // pages in FEVER's format, indexed beside the output
+	Pages      Path           `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
+	Ranking    *ranking       `json:"ranking,omitempty"`    // of pages; an index has its own
 	OpenSearch *searchService `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
 }
 
-// searchService is an index of OpenSearch or Elasticsearch.
-type searchService struct {
-	URL   string `json:"url"`
-	Index string `json:"index"`
+// ranking is how pages are ranked; what is left out is as by default.
+type ranking bm25.Settings
+
+// UnmarshalJSON starts from the defaults.
+func (r *ranking) UnmarshalJSON(b []byte) error {
+	var given map[string]any
+	if err := json.Unmarshal(b, &given); err != nil {
+		return err
+	}
+	s := bm25.DefaultSettings()
+	if err := decodeSettings(given, &s); err != nil {
+		return err
+	}
+	*r = ranking(s)
+	return s.Validate()
 }
 
-// newRetriever opens what the settings name and makes it an input of the build.
-// The build closes it.
+// newRetriever opens what the settings name and makes it an input of the part in
+// the making. The build closes it.
 func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings) (retriever, error) {
-	if cfg == (retrievalSettings{}) {
-		return nil, errors.New("index, pages or opensearch: none is named")
+	named := 0
+	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
+		if there {
+			named++
+		}
 	}
-	return nil, errors.New("retrieval is not there yet")
+	if named != 1 {
+		return nil, errors.New("index, pages, opensearch: name one of them")
+	}
+	if cfg.Ranking != nil && cfg.Pages == "" {
+		return nil, errors.New("ranking goes with pages; an index and a service have their own")
+	}
+	key, err := cfg.key(s)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := s.retrievers[key]
+	if !ok {
+		corpus, err := cfg.open(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		r = &remembering{corpus: corpus}
+		s.retrievers[key] = r
+	}
+	s.inputs["pages of "+s.part] = r.identity()
+	return r, nil
+}
+
+// key tells settings apart: paths are taken as they resolve.
+func (cfg retrievalSettings) key(s *Setup) (string, error) {
+	b, err := json.Marshal(cfg)
+	return s.Path(cfg.Index) + "\n" + s.Path(cfg.Pages) + "\n" + string(b), err
+}
+
+func (cfg retrievalSettings) open(ctx context.Context, s *Setup) (corpus, error) {
+	switch {
+	case cfg.Index != "":
+		return openIndex(s.Path(cfg.Index))
+	case cfg.Pages != "":
+		settings := bm25.DefaultSettings()
+		if cfg.Ranking != nil {
+			settings = bm25.Settings(*cfg.Ranking)
+		}
+		return indexPages(ctx, s, s.Path(cfg.Pages), settings)
+	}
+	return openSearch(ctx, cfg.OpenSearch)
+}
+
+// corpus is a retriever that the build owns.
+type corpus interface {
+	retriever
+	identity() string // of what is searched: a digest, or a short text
+	Close() error
+}
+
+// remembering keeps what was found of late, so that levels of advice which show
+// more or fewer passages of the same query search once.
+type remembering struct {
+	corpus
+
+	mu          sync.Mutex
+	most        int                  // passages that anybody has asked for
+	recent, old map[string]foundList // by query
+}
+
+// foundList is the best passages of a query.
+type foundList struct {
+	passages []Passage
+	asked    int // how many were asked for
+}
+
+// rememberedQueries is how many queries are kept at least, if there are so many.
+const rememberedQueries = 4096
+
+// Find returns what it remembers, and searches for the rest as many passages as
+// were ever asked for.
+func (r *remembering) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
+	out, missing, most := r.recall(queries, top)
+	if len(missing) == 0 {
+		return out, nil
+	}
+	asked := make([]string, len(missing))
+	for i, n := range missing {
+		asked[i] = queries[n]
+	}
+	found, err := r.corpus.Find(ctx, asked, most)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, n := range missing {
+		out[n] = found[i][:min(top, len(found[i]))]
+		r.remember(asked[i], foundList{found[i], most})
+	}
+	return out, nil
+}
+
+// recall returns what is known, the indices of what is not, and how many passages
+// to search for.
+func (r *remembering) recall(queries []string, top int) (out [][]Passage, missing []int, most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most = max(r.most, top)
+	out = make([][]Passage, len(queries))
+	for n, q := range queries {
+		list, ok := r.recent[q]
+		if !ok {
+			list = r.old[q]
+		}
+		if list.asked < top {
+			missing = append(missing, n)
+			continue
+		}
+		out[n] = list.passages[:min(top, len(list.passages))]
+	}
+	return out, missing, r.most
+}
+
+func (r *remembering) remember(query string, list foundList) {
+	if len(r.recent) >= rememberedQueries || r.recent == nil {
+		r.old, r.recent = r.recent, make(map[string]foundList, rememberedQueries)
+	}
+	r.recent[query] = list
 }

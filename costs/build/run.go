@@ -97,7 +97,7 @@ func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string,
 	if out, err = outputFile(o.Out); err != nil {
 		return nil, "", err
 	}
-	o.Answers = o.answers(out)
+	o.Answers, o.Experts = o.answers(out), o.experts(out)
 	p, err = newPlan(ctx, cfg, o)
 	return p, out, err
 }

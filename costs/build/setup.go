@@ -28,13 +28,15 @@ type Setup struct {
 	splits     []costs.Split // per instance; nil while source and split are made
 	lessons    *Lessons      // nil until an expert asks for them
 	dir        string
+	folder     string // of trained experts; it need not exist
 	open       func() (*ort.Runtime, error)
 	inputs     inputs
 	progress   Progress
-	part       string               // the part in the making, such as `expert "vit"`
-	advice     map[string]Advice    // made so far
-	experts    []namedExpert        // made so far
-	embedders  map[string]*embedder // by encoder
+	part       string                  // the part in the making, such as `expert "vit"`
+	advice     map[string]Advice       // made so far
+	experts    []namedExpert           // made so far
+	embedders  map[string]*embedder    // by encoder
+	retrievers map[string]*remembering // by settings
 	asking     *asking
 	usedEngine bool
 

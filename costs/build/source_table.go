@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"pipe/costs"
 )
@@ -16,13 +17,15 @@ type table struct {
 	cells   [][]string
 	lines   []int // where each row is in the file
 	list    []Entry
+	text    int // column of the text; -1: there is none
 }
 
 type tableSettings struct {
 	File  Path   `json:"file"`
 	ID    string `json:"id"`
-	Label string `json:"label"` // "": no labels
-	Split string `json:"split"` // "": none
+	Label string `json:"label"`          // "": no labels
+	Split string `json:"split"`          // "": none
+	Text  string `json:"text,omitempty"` // "": none
 }
 
 func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
@@ -41,8 +44,20 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err != nil {
 		return nil, err
 	}
-	t.list, err = t.entries(cfg.ID, cfg.Label, cfg.Split)
-	return t, err
+	if t.list, err = t.entries(cfg.ID, cfg.Label, cfg.Split); err != nil {
+		return nil, err
+	}
+	at, err := optionalColumns(t.columns, cfg.Text)
+	if err != nil {
+		return nil, err
+	}
+	t.text = at[0]
+	for n, row := range t.cells {
+		if t.text >= 0 && strings.TrimSpace(row[t.text]) == "" {
+			return nil, &costs.DataError{File: file, Row: t.lines[n], Column: cfg.Text, Msg: "is empty"}
+		}
+	}
+	return t, nil
 }
 
 // readTable reads a whole file.
@@ -143,6 +158,9 @@ func (t *table) Load(_ context.Context, rows []int) ([]Instance, error) {
 	out := make([]Instance, len(rows))
 	for n, i := range rows {
 		out[n] = Instance{Entry: t.list[i], Cells: t.cells[i], Line: t.lines[i], Row: i}
+		if t.text >= 0 {
+			out[n].Text = t.cells[i][t.text]
+		}
 	}
 	return out, nil
 }

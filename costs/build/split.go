@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // splitByColumn takes the split that the source names for every instance.
-func splitByColumn(s *Setup, settings map[string]any) ([]costs.Split, error) {
+func splitByColumn(_ context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
 	if err := s.Settings(settings, &struct{}{}); err != nil {
 		return nil, err
 	}
@@ -31,10 +32,11 @@ type stratifiedSettings struct {
 	Validation float64 `json:"validation"` // share of every label
 	Test       float64 `json:"test"`
 	Seed       uint64  `json:"seed"`
+	Group      string  `json:"group,omitempty"` // "text": instances of one text stay together; "": none do
 }
 
 // splitStratified draws the shares of every label; see costs.DrawSplits.
-func splitStratified(s *Setup, settings map[string]any) ([]costs.Split, error) {
+func splitStratified(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
 	cfg := stratifiedSettings{Validation: 0.25}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -46,6 +48,17 @@ func splitStratified(s *Setup, settings map[string]any) ([]costs.Split, error) {
 	labels := make([]string, len(entries))
 	for n, e := range entries {
 		labels[n] = e.Label
+	}
+	switch cfg.Group {
+	case "":
+	case "text":
+		texts, err := s.texts(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return drawGroups(labels, texts, cfg.Validation, cfg.Test, cfg.Seed), nil
+	default:
+		return nil, fmt.Errorf("group is %q; only text is known", cfg.Group)
 	}
 	return costs.DrawSplits(len(entries), labels, cfg.Validation, cfg.Test, cfg.Seed), nil
 }

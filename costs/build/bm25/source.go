@@ -92,6 +92,15 @@ func (s *source) read(ctx context.Context, take func(piece) bool) (digest string
 	return "sha256:" + hex.EncodeToString(all.Sum(nil)), nil
 }
 
+// SourceDigest returns the digest that the header of an index of these pages has.
+func SourceDigest(ctx context.Context, path string) (string, error) {
+	s, err := openSource(path)
+	if err != nil {
+		return "", err
+	}
+	return s.read(ctx, func(piece) bool { return true })
+}
+
 func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take func(piece) bool) (bool, error) {
 	f, err := os.Open(s.files[index])
 	if err != nil {

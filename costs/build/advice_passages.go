@@ -1,0 +1,93 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// passages shows the best passages that are found for an instance's text, or for
+// a query that a model makes of it.
+type passages struct {
+	retriever retriever
+	top       int
+	queries   reformulator // nil: the instance's text is the query
+}
+
+type passagesSettings struct {
+	retrievalSettings
+	Top          int            `json:"top"`                    // passages that are shown, at most
+	Reformulator map[string]any `json:"reformulator,omitempty"` // kind and settings of a chat model
+}
+
+// mostPassages bounds the passages that are shown.
+const mostPassages = 1000
+
+func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice, error) {
+	var cfg passagesSettings
+	if err := decodeSettings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	asks := cfg.Reformulator != nil
+	own := cfg
+	own.Reformulator = nil // which makes its settings an input itself
+	if err := s.inputs.settings(s.part, struct {
+		passagesSettings
+		Asks bool `json:"asks"`
+	}{own, asks}); err != nil {
+		return nil, err
+	}
+	if cfg.Top <= 0 || cfg.Top > mostPassages {
+		return nil, fmt.Errorf("top is %d, not 1 to %d passages", cfg.Top, mostPassages)
+	}
+	a := &passages{top: cfg.Top}
+	var err error
+	if a.retriever, err = newRetriever(ctx, s, cfg.retrievalSettings); err != nil {
+		return nil, err
+	}
+	if asks {
+		a.queries, err = newReformulator(ctx, s, cfg.Reformulator)
+	}
+	return a, err
+}
+
+// Queried reports whether a model writes the queries.
+func (a *passages) Queried() bool { return a.queries != nil }
+
+// Show finds the passages of every instance.
+func (a *passages) Show(ctx context.Context, batch []Instance) ([]Shown, error) {
+	shown, queries := make([]Shown, len(batch)), make([]string, len(batch))
+	for n := range batch {
+		if batch[n].Text == "" {
+			return nil, fmt.Errorf("instance %q: %w", batch[n].ID, errNoText)
+		}
+		queries[n] = batch[n].Text
+	}
+	if a.queries != nil {
+		var err error
+		if queries, err = a.queries.Queries(ctx, batch); err != nil {
+			return nil, err
+		}
+		for n, q := range queries {
+			shown[n].Query = q
+		}
+	}
+	found, err := a.retriever.Find(ctx, queries, a.top)
+	if err != nil {
+		return nil, err
+	}
+	for n, list := range found {
+		shown[n].Passages = list
+	}
+	return shown, nil
+}
+
+// Close frees the model; the retriever is the build's.
+func (a *passages) Close() error {
+	if a.queries == nil {
+		return nil
+	}
+	return a.queries.Close()
+}
+
+var errNoText = errors.New("it has no text to search by")

@@ -1,0 +1,272 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/costs/build/bm25"
+)
+
+// showing is an expert that says REFUTES unless a passage tells the claim, and
+// keeps what it was shown.
+type showing struct{}
+
+func (showing) Predict(_ context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		for n := range level {
+			told := slices.ContainsFunc(level[n].Passages, func(p Passage) bool { return p.Text == batch[n].Text })
+			label := map[bool]string{true: "SUPPORTS", false: "REFUTES"}[told]
+			out[k] = append(out[k], Prediction{Label: label})
+		}
+	}
+	return out, nil
+}
+
+func (showing) Close() error { return nil }
+
+// newClaimWorld writes n claims in FEVER's format and n pages, each of which says
+// a claim; claims with an odd number are refuted. Words of claims are rare, so
+// that the page of a claim is the first that is found.
+func newClaimWorld(t testing.TB, n int) *world {
+	t.Helper()
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	var claims, pages strings.Builder
+	for i := range n {
+		label, text := "SUPPORTS", fmt.Sprintf("common fact%d thing%d", i, i%7)
+		page := text
+		if i%2 == 1 {
+			label, page = "REFUTES", text+" not"
+		}
+		fmt.Fprintf(&claims, `{"id": %d, "label": %q, "claim": %q, "evidence": [[[1, 2, "Page_%d", 0]]]}`+"\n", i, label, text, i)
+		fmt.Fprintf(&pages, `{"id": "Page_%d", "text": %q, "lines": ""}`+"\n", i, page)
+	}
+	w.write(t, "claims.jsonl", claims.String())
+	w.write(t, "pages.jsonl", pages.String())
+	if _, err := bm25.Build(context.Background(), bm25.BuildOptions{
+		Pages: filepath.Join(w.dir, "pages.jsonl"), Out: filepath.Join(w.dir, "pages.bm25"), Settings: bm25.DefaultSettings(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	expertKinds["showing"] = func(context.Context, *Setup, map[string]any) (Expert, error) { return showing{}, nil }
+	t.Cleanup(func() { delete(expertKinds, "showing") })
+	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"group": "text"}}
+	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
+	for _, top := range []int{1, 3, 5} {
+		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{
+			Name: fmt.Sprintf("top-%d", top), Fee: 0.01 * float64(top), Kind: "passages", Settings: map[string]any{"index": "pages.bm25", "top": top},
+		})
+	}
+	w.cfg.Experts = []ExpertConfig{{Name: "reader", Kind: "showing"}}
+	w.write(t, "f.csv", "id,x\n"+strings.Join(func() (rows []string) {
+		for i := range n {
+			rows = append(rows, fmt.Sprintf("%d,%d", i, i))
+		}
+		return rows
+	}(), "\n")+"\n")
+	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "f.csv"}}}
+	w.cfg.Shard, w.cfg.Batch = 16, 5
+	return w
+}
+
+func TestPassagesAreShown(t *testing.T) {
+	w := newClaimWorld(t, 60)
+	r, tensor := w.mustRun(t)
+	if r.Val != 15 || r.Train != 45 {
+		t.Errorf("splits %+v", r)
+	}
+	for n := range tensor.Len() {
+		for a := range tensor.Actions.Len() {
+			// Without a page the expert says REFUTES; with one it is always right.
+			wrong := float32(0)
+			if tensor.Labels[n] == "SUPPORTS" && a == 0 {
+				wrong = 1
+			}
+			if got := tensor.Loss[n*tensor.Actions.Len()+a]; got != wrong {
+				t.Fatalf("claim %s under %s: loss %v, want %v", tensor.IDs[n], tensor.Actions.Name(a), got, wrong)
+			}
+		}
+	}
+	// The same pages without an index give the same tensor but for names and digests.
+	for i := range w.cfg.Advice[1:] {
+		w.cfg.Advice[1+i].Settings = map[string]any{"pages": "pages.jsonl", "top": w.cfg.Advice[1+i].Settings["top"]}
+	}
+	if err := os.RemoveAll(w.out() + ".work"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(w.out()); err != nil {
+		t.Fatal(err)
+	}
+	_, again := w.mustRun(t)
+	if !slices.Equal(again.Loss, tensor.Loss) {
+		t.Error("an index of the build's own finds something else")
+	}
+	made, _ := filepath.Glob(filepath.Join(w.dir, "experts", "pages-*.bm25"))
+	if len(made) != 1 {
+		t.Errorf("indexes %v", made)
+	}
+}
+
+// Changed pages stop a build that is to be resumed.
+func TestAnIndexIsAnInput(t *testing.T) {
+	w := newClaimWorld(t, 8)
+	w.mustRun(t)
+	w.edit(t, "pages.jsonl", "common fact3", "rare fact3")
+	if _, err := bm25.Build(context.Background(), bm25.BuildOptions{
+		Pages: filepath.Join(w.dir, "pages.jsonl"), Out: filepath.Join(w.dir, "pages.bm25"), Settings: bm25.DefaultSettings(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var changed *ChangedError
+	if _, err := w.run(context.Background()); !errors.As(err, &changed) || !strings.Contains(err.Error(), `pages of advice "top-1" changed`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// counting counts what is searched for.
+type counting struct {
+	queries, most int
+}
+
+func (c *counting) Find(_ context.Context, queries []string, top int) ([][]Passage, error) {
+	c.queries += len(queries)
+	c.most = max(c.most, top)
+	out := make([][]Passage, len(queries))
+	for n := range out {
+		for i := range min(top, 4) {
+			out[n] = append(out[n], Passage{Page: fmt.Sprint(i), Text: queries[n]})
+		}
+	}
+	return out, nil
+}
+
+func (*counting) identity() string { return "" }
+func (*counting) Close() error     { return nil }
+
+func TestLevelsSearchOnce(t *testing.T) {
+	c := &counting{}
+	r := &remembering{corpus: c}
+	for round := range 4 {
+		queries := []string{fmt.Sprint(round, "a"), fmt.Sprint(round, "b")}
+		for _, top := range []int{1, 3, 5} {
+			found, err := r.Find(context.Background(), queries, top)
+			if err != nil || len(found) != 2 || len(found[1]) != min(top, 4) || found[1][0].Text != queries[1] {
+				t.Fatalf("top %d: %v, %v", top, found, err)
+			}
+		}
+	}
+	if c.queries != 2*(3+1+1+1) || c.most != 5 {
+		t.Errorf("%d queries, at most %d passages", c.queries, c.most)
+	}
+}
+
+func TestBadPassages(t *testing.T) {
+	for want, settings := range map[string]map[string]any{
+		"name one of them":            {"top": 1},
+		"top is 0":                    {"index": "pages.bm25"},
+		"no such file":                {"index": "nothing.bm25", "top": 1},
+		"is not an index of pages":    {"index": "claims.jsonl", "top": 1},
+		"ranking goes with pages":     {"index": "pages.bm25", "top": 1, "ranking": map[string]any{"k1": 1}},
+		"b is 2, not a number from 0": {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"b": 2}},
+		`unknown key "kb"`:            {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"kb": 2}},
+	} {
+		w := newClaimWorld(t, 4)
+		w.cfg.Advice[1].Settings = settings
+		_, err := w.run(context.Background())
+		var part *PartError
+		if !errors.As(err, &part) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	w := newWorld(t, 4)
+	newClaimWorld(t, 4)
+	w.cfg.Advice[1].Kind, w.cfg.Advice[1].Settings = "passages", map[string]any{"pages": "instances.csv", "top": 1}
+	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), `line 1: is not a page`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBadClaims(t *testing.T) {
+	good := `{"id": 1, "label": "SUPPORTS", "claim": "x", "evidence": [[[1, 2, "P", 0]]]}` + "\n"
+	for text, want := range map[string]string{
+		good + `{"id": 1, "label": "REFUTES", "claim": "y"}`:  `row 2: column id: "1" is there already, in row 1`,
+		good + `{"label": "REFUTES", "claim": "y"}`:           "row 2: column id: is missing",
+		`{"id": 2.5, "label": "REFUTES", "claim": "y"}`:       "row 1: column id: 2.5 is neither",
+		`{"id": 2, "label": "Refutes", "claim": "y"}`:         `row 1: column label: unknown label "Refutes"`,
+		`{"id": 2, "claim": "y"}`:                             "row 1: column label: is missing",
+		`{"id": 2, "label": "REFUTES", "claim": "  "}`:        "row 1: column claim: is missing or empty",
+		good + "\n" + `{"id": 2, "label": "REFUTES", "claim"`: "row 3: is not a claim",
+		"[1]": "row 1: is not a claim",
+		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, "P"]]]}`:  "row 1: column evidence: a sentence has 3 parts",
+		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, 7, 0]]]}`: "row 1: column evidence: page 7",
+		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": 5}`:                "row 1: column evidence: is not a list",
+		"{\"id\": 2, \"label\": \"REFUTES\", \"claim\": \"\xff\"}":                  "row 1: is not UTF-8",
+		"\n": "there are no instances",
+	} {
+		w := newClaimWorld(t, 4)
+		w.write(t, "claims.jsonl", text)
+		if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	w := newClaimWorld(t, 4)
+	w.write(t, "claims.jsonl", `{"id": "a", "label": "NOT_ENOUGH_INFO", "claim": "x y", "evidence": [[[1, null, null, null]]]}
+{"id": 7, "label": "NOT ENOUGH INFO", "claim": "z"}
+{"id": 8, "label": "SUPPORTS", "claim": "u", "evidence": [[[1, 2, "Q_-LRB-r-RRB-", 0], [1, 2, "P", 3]], [[1, 2, "P", 1]]]}
+`)
+	s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
+	source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := source.Load(context.Background(), []int{2, 0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := list[0]; in.ID != "8" || in.Text != "u" || !slices.Equal(in.Gold, []string{"P", "Q_-LRB-r-RRB-"}) || in.Line != 3 || in.Row != 2 {
+		t.Errorf("got %+v", in)
+	}
+	if in := list[1]; in.ID != "a" || in.Label != "NOT ENOUGH INFO" || len(in.Gold) > 0 {
+		t.Errorf("got %+v", in)
+	}
+}
+
+// A sample has the labels in their shares, and depends on the seed.
+func TestClaimsAreDrawn(t *testing.T) {
+	w := newClaimWorld(t, 100)
+	draw := func(seed int) (ids []string) {
+		s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
+		source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 30, "seed": seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels := make(map[string]int)
+		for _, e := range source.Entries() {
+			ids = append(ids, e.ID)
+			labels[e.Label]++
+		}
+		if len(ids) != 30 || labels["SUPPORTS"] != 15 {
+			t.Errorf("drawn %d: %v", len(ids), labels)
+		}
+		return ids
+	}
+	if a, b := draw(1), draw(1); !slices.Equal(a, b) || slices.Equal(a, draw(2)) {
+		t.Error("the draw does not depend on the seed alone")
+	}
+	s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
+	var bad *costs.DataError
+	if _, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 101}); !errors.As(err, &bad) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pipe/costs/build/bm25"
+)
+
+// pageIndex is an index file.
+type pageIndex struct{ index *bm25.Index }
+
+func openIndex(path string) (corpus, error) {
+	x, err := bm25.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &pageIndex{x}, nil
+}
+
+// indexPages opens the index of pages in the folder of experts, and makes it if it
+// is not there. Its name tells pages and settings, so that one that is there fits.
+func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Settings) (corpus, error) {
+	source, err := bm25.SourceDigest(ctx, pages)
+	if err != nil {
+		return nil, err
+	}
+	name := digest(fmt.Appendf(nil, "%s %+v", source, settings))
+	path := filepath.Join(s.folder, "pages-"+name[len("sha256:"):][:16]+".bm25")
+	x, err := bm25.Open(path)
+	var damaged *bm25.IndexError
+	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &damaged) {
+		return &pageIndex{x}, err
+	}
+	if err := os.MkdirAll(s.folder, 0o777); err != nil {
+		return nil, fmt.Errorf("make folder of experts: %w", err)
+	}
+	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: path, Settings: settings, Progress: s.progress}); err != nil {
+		return nil, err
+	}
+	return openIndex(path)
+}
+
+// identity is the digest of the index.
+func (p *pageIndex) identity() string { return p.index.Digest() }
+
+// Find searches for one query after the other.
+func (p *pageIndex) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
+	out := make([][]Passage, len(queries))
+	for n, q := range queries {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		hits, err := p.index.Search(q, top)
+		if err != nil {
+			return nil, err
+		}
+		out[n] = make([]Passage, len(hits))
+		for i, h := range hits {
+			page, err := p.index.Page(h.Number)
+			if err != nil {
+				return nil, err
+			}
+			out[n][i] = Passage{Page: page.ID, Text: page.Text}
+		}
+	}
+	return out, nil
+}
+
+// Close frees the index.
+func (p *pageIndex) Close() error { return p.index.Close() }

@@ -1,0 +1,126 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"pipe/costs"
+)
+
+// room is how many rows of every label are still to go to each split.
+type room map[string]*[3]int
+
+// newRoom shares the rows of every label out. What rounding leaves over is
+// carried from label to label, so that the shares hold over all of them, too.
+func newRoom(labels []string, val, test float64) room {
+	counts := make(map[string]int)
+	for _, l := range labels {
+		counts[l]++
+	}
+	r := make(room)
+	seen, vals, tests := 0, 0, 0
+	for _, l := range slices.Sorted(maps.Keys(counts)) {
+		n := counts[l]
+		seen += n
+		v := min(n, int(math.Round(val*float64(seen)))-vals)
+		t := min(n-v, int(math.Round(test*float64(seen)))-tests)
+		vals, tests = vals+v, tests+t
+		r[l] = &[3]int{costs.Train: n - v - t, costs.Val: v, costs.Test: t}
+	}
+	return r
+}
+
+// excess is by how many rows a group of the given labels would go beyond the room
+// in a split.
+func (r room) excess(labels []string, to costs.Split) int {
+	need, over := make(map[string]int), 0
+	for _, l := range labels {
+		if need[l]++; need[l] > r[l][to] {
+			over++
+		}
+	}
+	return over
+}
+
+// choose returns a split for a group: one with room for all of it, by chance in
+// the shares of the room that is left, else the one with the least excess.
+func (r room) choose(labels []string, draw *rand.Rand) costs.Split {
+	best, least, total := costs.Train, math.MaxInt, 0
+	at := draw.Float64()
+	var weights [3]int
+	for to := range weights {
+		over := r.excess(labels, costs.Split(to))
+		if over < least {
+			best, least = costs.Split(to), over
+		}
+		if over == 0 {
+			weights[to] = r[labels[0]][to]
+			total += weights[to]
+		}
+	}
+	for to, w := range weights {
+		if at -= float64(w) / float64(total); total > 0 && at < 0 {
+			return costs.Split(to)
+		}
+	}
+	return best
+}
+
+// drawGroups draws the splits of rows such that rows of one group fall on one
+// side. Large groups choose first; rows that are alone fill up what is left, so
+// that the shares of every label hold as nearly as the groups allow. The draw
+// depends on the arguments only.
+func drawGroups(labels, groups []string, val, test float64, seed uint64) []costs.Split {
+	byName := make(map[string][]int)
+	for n, g := range groups {
+		byName[g] = append(byName[g], n)
+	}
+	var order [][]int
+	for _, g := range slices.Sorted(maps.Keys(byName)) {
+		order = append(order, byName[g])
+	}
+	draw := rand.New(rand.NewPCG(seed, 0x67726f757073)) // a stream of its own
+	draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	slices.SortStableFunc(order, func(a, b []int) int { return cmp.Compare(len(b), len(a)) })
+	left, splits := newRoom(labels, val, test), make([]costs.Split, len(labels))
+	for _, rows := range order {
+		members := make([]string, len(rows))
+		for i, n := range rows {
+			members[i] = labels[n]
+		}
+		to := left.choose(members, draw)
+		for _, n := range rows {
+			splits[n] = to
+			left[labels[n]][to]--
+		}
+	}
+	return splits
+}
+
+// texts returns the text of every instance.
+func (s *Setup) texts(ctx context.Context) ([]string, error) {
+	const some = 4096
+	rows := make([]int, len(s.Source.Entries()))
+	for n := range rows {
+		rows[n] = n
+	}
+	texts := make([]string, 0, len(rows))
+	for part := range slices.Chunk(rows, some) {
+		list, err := s.Source.Load(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for n := range list {
+			if list[n].Text == "" {
+				return nil, fmt.Errorf("group: text: instance %q has no text", list[n].ID)
+			}
+			texts = append(texts, list[n].Text)
+		}
+	}
+	return texts, nil
+}
