@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		"empty file":     {func(t *testing.T, w *world) { w.write(t, "instances.csv", "") }, []string{"instances.csv", "is empty"}},
 		"no rows":        {func(t *testing.T, w *world) { w.write(t, "instances.csv", "id,label,split,x,y\n") }, []string{"instances.csv", "no rows"}},
 		"unknown label":  {set(func(c *Config) { c.Labels = []string{"cat", "dog"} }), []string{"instances", `"r2"`, `unknown label "owl"`}},
-		"unknown kind":   {set(func(c *Config) { c.Experts[0].Kind = "oracle" }), []string{`expert "both"`, `"oracle"`, "onnx_image, onnx_table, precomputed"}},
+		"unknown kind":   {set(func(c *Config) { c.Experts[0].Kind = "oracle" }), []string{`expert "both"`, `"oracle"`, "onnx_table, precomputed"}},
 		"unknown key":    {set(func(c *Config) { c.Features[0].Settings["colums"] = 1 }), []string{"features[0]", `unknown key "colums"`}},
 		"wrong type":     {set(func(c *Config) { c.Features[0].Settings["columns"] = 1 }), []string{"features[0]", "columns", "not a number"}},
 		"advice fee":     {set(func(c *Config) { c.Advice[0].Fee = 1 }), []string{"advice 0", "absence of advice is free"}},
