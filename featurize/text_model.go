@@ -158,7 +158,7 @@ func sentenceGraph(m *onnx.Model, head *hf.Head) (*onnx.Model, error) {
 		})
 	}
 	if has(hf.SentenceEmbedding, 2) {
-		return m, nil
+		return m.WithOutputs(hf.SentenceEmbedding)
 	}
 	for _, name := range []string{hf.HiddenStates, "token_embeddings"} {
 		if has(name, 3) {

@@ -52,6 +52,28 @@ func (m *Model) Outputs() []IO {
 	return list
 }
 
+// WithOutputs is the model with some of its outputs, in the order given, and
+// nothing of the others. It shares nodes and constants with m; nodes that only
+// other outputs need stay, and cost nothing at run time.
+func (m *Model) WithOutputs(names ...string) (*Model, error) {
+	all := map[string]*onnxpb.ValueInfoProto{}
+	for _, v := range m.Proto.GetGraph().GetOutput() {
+		all[v.GetName()] = v
+	}
+	out := &Model{Proto: &onnxpb.ModelProto{}}
+	shallow(out.Proto, m.Proto)
+	out.Proto.Graph = &onnxpb.GraphProto{}
+	shallow(out.Proto.Graph, m.Proto.GetGraph())
+	out.Proto.Graph.Output = nil
+	for _, name := range names {
+		if all[name] == nil {
+			return nil, fmt.Errorf("select outputs: the model has no output %q, it has %q", name, slices.Sorted(maps.Keys(all)))
+		}
+		out.Proto.Graph.Output = append(out.Proto.Graph.Output, all[name])
+	}
+	return out, nil
+}
+
 func ioOf(v *onnxpb.ValueInfoProto) IO {
 	t := v.GetType().GetTensorType()
 	io := IO{Name: v.GetName(), DType: DType(t.GetElemType())}

@@ -73,17 +73,26 @@ type TextFeatures struct{ encoder *featurize.TextEncoder }
 // NewTextFeatures returns the features that the actions of a policy name, computed by an encoder. It is an error if
 // they are of another kind, or if they were made by another encoder. The caller closes the encoder.
 func NewTextFeatures(e *featurize.TextEncoder, a *costs.Actions) (*TextFeatures, error) {
-	if !strings.HasPrefix(a.Features.Name, textName) || strings.Contains(a.Features.Name, " + ") {
-		return nil, fmt.Errorf("the policy sees %q, which is not the vector of a text alone", a.Features.Name)
-	}
-	if a.Features.Dim != e.Dim() {
-		return nil, fmt.Errorf("the policy sees vectors of %d numbers, the encoder makes %d", a.Features.Dim, e.Dim())
-	}
-	want := digest([]byte(identityText(a.Features.Name, e.Dim(), e.Digest())))
-	if has := a.Digests[costs.FeatureDigest]; has != "" && has != want {
-		return nil, fmt.Errorf("the features of the policy were made by another encoder than %s", e.Digest())
+	if err := CheckTextFeatures(a, e.Dim(), e.Digest()); err != nil {
+		return nil, err
 	}
 	return &TextFeatures{e}, nil
+}
+
+// CheckTextFeatures reports whether an encoder, of which the length of a vector and the digest are told, makes the
+// features that the actions of a policy name.
+func CheckTextFeatures(a *costs.Actions, dim int, encoder string) error {
+	if !strings.HasPrefix(a.Features.Name, textName) || strings.Contains(a.Features.Name, " + ") {
+		return fmt.Errorf("the policy sees %q, which is not the vector of a text alone", a.Features.Name)
+	}
+	if a.Features.Dim != dim {
+		return fmt.Errorf("the policy sees vectors of %d numbers, the encoder makes %d", a.Features.Dim, dim)
+	}
+	want := digest([]byte(identityText(a.Features.Name, dim, encoder)))
+	if has := a.Digests[costs.FeatureDigest]; has != "" && has != want {
+		return fmt.Errorf("the features of the policy were made by another encoder than %s", encoder)
+	}
+	return nil
 }
 
 // Dim is the number of features.
