@@ -51,7 +51,10 @@ func (m *TextModel) Encoder() (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &onnx.Model{Proto: m.Graph.Proto}
+	out, err := m.Graph.WithOutputs(hf.SentenceEmbedding)
+	if err != nil {
+		return nil, err
+	}
 	out.SetMetadata(map[string]string{
 		keyKind: EncoderKind, "pipe.format": textFormat,
 		keyEncoder + "format": textFormat, keyEncoder + "info": string(info), keyEncoder + "tokenizer": string(m.tokenizer),

@@ -48,7 +48,7 @@ var explainers = []explainer{
 	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR1")) }, explainParquet},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
 	{"encoder", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainEncoder},
-	{"policy, trained expert", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
+	{"policy, trained expert, encoder of texts", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
 // Inspect explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert or a checkpoint. A file of no known kind is a *costs.DataError that lists

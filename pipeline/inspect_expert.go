@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/featurize"
 	"pipe/onnx"
 )
 
@@ -25,13 +26,23 @@ type ExpertExplanation struct {
 	Outputs      []string        `json:"outputs"`
 }
 
-// explainModel explains an ONNX file: a trained expert, or else a policy.
+// explainModel explains an ONNX file: a trained expert, an encoder, or else a policy.
 func explainModel(path string, o InspectOptions) (Explanation, error) {
 	m, err := onnx.ReadFile(path)
-	if err != nil || m.Metadata()["pipe.kind"] != "expert" {
+	if err != nil {
 		return explainPolicy(path, o)
 	}
 	about := m.Metadata()
+	switch about["pipe.kind"] {
+	case featurize.EncoderKind:
+		return explainEncoderFile(path, m)
+	case "expert":
+		return explainExpert(path, m, about)
+	}
+	return explainPolicy(path, o)
+}
+
+func explainExpert(path string, m *onnx.Model, about map[string]string) (Explanation, error) {
 	e := &ExpertExplanation{
 		Format: 1, Kind: "expert", File: path, Expert: about["pipe.expert"], Settings: asJSON(about["pipe.settings"]),
 		TrainingRows: about["pipe.training_rows"], Fold: about["pipe.fold"], Training: about["pipe.training"],
@@ -39,16 +50,18 @@ func explainModel(path string, o InspectOptions) (Explanation, error) {
 	if err := json.Unmarshal([]byte(about["pipe.labels"]), &e.Labels); err != nil {
 		return nil, &costs.DataError{File: path, Msg: "metadata pipe.labels", Err: err}
 	}
-	for _, in := range m.Inputs() {
-		e.Inputs = append(e.Inputs, inWords(in))
-	}
-	for _, out := range m.Outputs() {
-		e.Outputs = append(e.Outputs, inWords(out))
-	}
+	e.Inputs, e.Outputs = inWords(m.Inputs()), inWords(m.Outputs())
 	return e, nil
 }
 
-func inWords(v onnx.IO) string { return fmt.Sprintf("%s %v %v", v.Name, v.DType, v.Shape) }
+// inWords gives name, type and shape of every value.
+func inWords(values []onnx.IO) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprintf("%s %v %v", v.Name, v.DType, v.Shape)
+	}
+	return words
+}
 
 // WriteText writes the explanation for a terminal.
 func (e *ExpertExplanation) WriteText(w io.Writer) error {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
@@ -33,7 +34,8 @@ type PolicyExplanation struct {
 	Fixed       string                     `json:"fixed,omitempty"` // the pair of a policy that always plays one
 	Verdict     string                     `json:"verdict"`         // one sentence in plain words
 	Digests     map[string]string          `json:"digests,omitempty"`
-	Info        map[string]json.RawMessage `json:"info,omitempty"` // everything else in the metadata
+	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
+	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
 }
 
 func explainPolicy(path string, _ InspectOptions) (Explanation, error) {
@@ -54,8 +56,13 @@ func explainPolicy(path string, _ InspectOptions) (Explanation, error) {
 			e.Unavailable = append(e.Unavailable, a.Name(i))
 		}
 	}
+	if e.Encoder, err = encoderInFront(path, info); err != nil {
+		return nil, err
+	}
 	for key, value := range info.Info {
-		e.Info[key] = asJSON(value)
+		if e.Encoder == nil || !strings.HasPrefix(key, encoderKeys) {
+			e.Info[key] = asJSON(value)
+		}
 	}
 	if info.Fixed >= 0 {
 		e.Fixed = a.Name(info.Fixed)
@@ -120,6 +127,9 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	field(b, "method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
 	field(b, "regime", "lambda %g, tau %g", e.Lambda, e.Tau)
 	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
+	if e.Encoder != nil {
+		field(b, "encoder inside", "%s", describeEncoder(e.Encoder))
+	}
 	field(b, "experts", "%s", list(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
 	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
 	field(b, "unavailable", "%s", strings.Join(e.Unavailable, ", "))

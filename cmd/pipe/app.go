@@ -73,7 +73,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return usage(c, "%v", err) })
 	root.AddCommand(
 		doctorCommand(a), benchCommand(a), featurizeCommand(a), costsCommand(a), importCommand(a), trainCommand(a), evalCommand(a),
-		decideCommand(a), inspectCommand(a), generateCommand(a),
+		decideCommand(a), inspectCommand(a), convertCommand(a), generateCommand(a),
 	)
 	return root
 }

@@ -15,6 +15,7 @@ import (
 	"pipe/costs/build"
 	"pipe/featurize"
 	"pipe/models/lightgbm"
+	"pipe/onnx/hf"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -68,6 +69,7 @@ var codes = []struct {
 	{exitNoRuntime, is[*ort.LoadError]},
 	{exitNoRuntime, is[*ort.VersionError]},
 	{exitNoRuntime, is[*ort.DeviceError]},
+	{exitNoRuntime, is[*hf.MissingModelError]},
 	{exitNoRuntime, is[*lightgbm.MissingLibraryError]},
 	{exitNoRuntime, is[*lightgbm.LoadError]},
 	{exitBadData, is[*costs.DataError]},

@@ -1,0 +1,134 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/featurize"
+	"pipe/models"
+	"pipe/onnx"
+)
+
+// ConvertOptions says which model becomes which file.
+type ConvertOptions struct {
+	Model     string // a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache
+	Out       string // the ONNX file
+	Merge     string // a policy to put behind the encoder; empty: the encoder alone
+	MaxLength int    // most tokens of a text; 0: as the model says
+}
+
+// DefaultConvertOptions takes the model as it is.
+func DefaultConvertOptions() ConvertOptions { return ConvertOptions{} }
+
+// Validate reports every problem at once.
+func (o ConvertOptions) Validate() error {
+	var problems []error
+	if o.Model == "" || o.Out == "" {
+		problems = append(problems, errors.New("convert: a model and an output file are needed"))
+	}
+	if o.MaxLength < 0 {
+		problems = append(problems, fmt.Errorf("convert: texts of %d tokens", o.MaxLength))
+	}
+	return errors.Join(problems...)
+}
+
+// ConvertReport is what Convert made. It is the JSON object of pipe convert --json.
+type ConvertReport struct {
+	Format  int                   `json:"format"`
+	Out     string                `json:"out"`
+	Kind    string                `json:"kind"` // encoder, or policy where one was merged
+	Bytes   int                   `json:"bytes"`
+	Encoder featurize.EncoderInfo `json:"encoder"`
+	Policy  string                `json:"policy,omitempty"` // the file that was merged
+	Inputs  []string              `json:"inputs"`
+	Outputs []string              `json:"outputs"`
+}
+
+// Convert makes one ONNX file of an encoder, with all that it needs to read texts in its metadata, or of an encoder and
+// a policy. It runs no graph. The file appears when it is complete.
+//
+// A policy that was trained on the features of another encoder is an *OptionError, as far as the policy tells.
+func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	text, err := featurize.ReadTextModel(o.Model, o.MaxLength)
+	if err != nil {
+		return nil, err
+	}
+	m, err := text.Encoder()
+	if err != nil {
+		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
+	}
+	r := &ConvertReport{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: text.Info(), Policy: o.Merge}
+	if o.Merge != "" {
+		r.Kind = "policy"
+		if m, err = mergePolicy(m, r.Encoder, o.Merge); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.Inputs, r.Outputs = inWords(m.Inputs()), inWords(m.Outputs())
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
+	}
+	r.Bytes = len(b)
+	return r, WriteFile(o.Out, func(w io.Writer) error {
+		_, err := w.Write(b)
+		return err
+	})
+}
+
+// mergePolicy puts a policy behind an encoder that made its features. The result is the policy, metadata included, with
+// other inputs.
+func mergePolicy(encoder *onnx.Model, about featurize.EncoderInfo, path string) (*onnx.Model, error) {
+	info, err := readPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, &costs.DataError{Err: err}
+	}
+	if in := policy.Inputs(); len(in) != 1 || in[0].Name != models.FeaturesInput {
+		return nil, &OptionError{fmt.Errorf("policy %q: has an encoder in front already", path)}
+	}
+	if err := fitsEncoder(info, about); err != nil {
+		return nil, &OptionError{fmt.Errorf("policy %q: %w", path, err)}
+	}
+	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: "encoder/", SecondPrefix: "policy/"}
+	return onnx.Merge(encoder, policy, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
+}
+
+// fitsEncoder holds a policy against an encoder: by digest where the policy says that its features are texts' vectors,
+// else, where it does not say what they are, by their number.
+func fitsEncoder(info *models.PolicyInfo, e featurize.EncoderInfo) error {
+	if info.Actions.Features.Name != "" {
+		return build.CheckTextFeatures(info.Actions, e.Dim, e.Digest)
+	}
+	if e.Dim != info.Dim {
+		return fmt.Errorf("takes %d features, the encoder makes %d", info.Dim, e.Dim)
+	}
+	return nil
+}
+
+// WriteText writes the report for a terminal.
+func (r *ConvertReport) WriteText(w io.Writer) error {
+	b := titled(r.Out, r.Kind)
+	field(b, "encoder", "%s", describeEncoder(&r.Encoder))
+	field(b, "vector", "%d numbers, %s", r.Encoder.Dim, poolingWords(&r.Encoder))
+	field(b, "policy", "%s", r.Policy)
+	field(b, "inputs", "%s", list(r.Inputs, func(s string) string { return s }))
+	field(b, "outputs", "%s", list(r.Outputs, func(s string) string { return s }))
+	field(b, "digest", "%s", r.Encoder.Digest)
+	field(b, "size", "%.1f MB", float64(r.Bytes)/1e6)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
