@@ -18,7 +18,8 @@ import (
 type DecideOptions struct {
 	Policy    string   // the policy file
 	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
-	Encoder   string   // encoder.json of the training table: In holds raw rows then, CSV; empty: features
+	Encoder   string   // encoder.json of the training table, or with Text a text encoder: In holds raw rows then; empty: features
+	Text      string   // the column of raw rows, or field of JSONL objects, that holds the text; empty: rows are no texts
 	InFormat  string   // auto, parquet, csv or jsonl
 	Out       string   // decisions: a file, or "-" for standard output
 	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
@@ -44,8 +45,11 @@ func (o DecideOptions) Validate() error {
 	if o.Workers < 1 {
 		problems = append(problems, fmt.Errorf("decide: %d workers", o.Workers))
 	}
-	if o.Encoder != "" && o.InFormat != formatAuto && o.InFormat != formatCSV {
-		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, not %s", o.InFormat))
+	if o.Encoder != "" && (o.InFormat == formatParquet || o.InFormat == formatJSONL && o.Text == "") {
+		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, and texts as jsonl too, not %s", o.InFormat))
+	}
+	if o.Text != "" && o.Encoder == "" {
+		problems = append(problems, errors.New("decide: texts need an encoder"))
 	}
 	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
 }
@@ -92,7 +96,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if len(o.Without) == 0 {
 		mask = nil // the policy's own decision stands
 	}
-	src, absent, err := openRows(ctx, o, stdin, info)
+	src, absent, err := openRows(ctx, rt, o, stdin, info)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +119,17 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 }
 
 // openRows opens features, or raw rows where there is an encoder for them.
-func openRows(ctx context.Context, o DecideOptions, stdin io.Reader, info *models.PolicyInfo) (featureSource, []string, error) {
+func openRows(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, info *models.PolicyInfo) (featureSource, []string, error) {
 	if o.Encoder == "" {
 		src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info)
 		return src, nil, err
+	}
+	if o.Text != "" {
+		src, err := openTexts(ctx, rt, o, stdin, info.Actions)
+		if err != nil {
+			return nil, nil, err
+		}
+		return src, nil, nil
 	}
 	src, absent, err := openRaw(ctx, o, stdin, info.Actions)
 	if err != nil {

@@ -45,32 +45,41 @@ func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Act
 	if err != nil {
 		return nil, nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
 	}
-	s = &rawSource{file: o.In, encoder: e, features: f, values: make([]float32, len(e.Columns()))}
-	var in io.ReadCloser
-	if o.In == "-" {
-		s.file, in = standardInput, interruptible(ctx, stdin)
-	} else if in, err = os.Open(o.In); err != nil {
-		return nil, nil, fmt.Errorf("read rows: %w", err)
+	s = &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns()))}
+	var r *bufio.Reader
+	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
+		return nil, nil, err
 	}
-	s.in = in
-	if absent, err = s.start(in); err != nil {
-		in.Close()
+	if absent, err = s.start(r); err != nil {
+		s.close()
 		return nil, nil, err
 	}
 	return s, absent, nil
 }
 
-// start reads the header of rows that are gzipped or not.
-func (s *rawSource) start(in io.Reader) (absent []string, err error) {
-	r := bufio.NewReaderSize(in, 1<<20)
+// openRawText opens raw rows that are text, gzipped or not. name is how errors call them.
+func openRawText(ctx context.Context, path string, stdin io.Reader) (name string, in io.Closer, r *bufio.Reader, err error) {
+	var source io.ReadCloser
+	if path == "-" {
+		path, source = standardInput, interruptible(ctx, stdin)
+	} else if source, err = os.Open(path); err != nil {
+		return "", nil, nil, fmt.Errorf("read rows: %w", err)
+	}
+	r = bufio.NewReaderSize(source, 1<<20)
 	if head, _ := r.Peek(2); string(head) == "\x1f\x8b" {
 		z, err := gzip.NewReader(r)
 		if err != nil {
-			return nil, &costs.DataError{File: s.file, Err: err}
+			source.Close()
+			return "", nil, nil, &costs.DataError{File: path, Err: err}
 		}
 		r = bufio.NewReaderSize(z, 1<<20)
 	}
 	skipMark(r)
+	return path, source, r, nil
+}
+
+// start reads the header.
+func (s *rawSource) start(r io.Reader) (absent []string, err error) {
 	s.csv = csv.NewReader(r)
 	header, err := s.csv.Read()
 	if errors.Is(err, io.EOF) {

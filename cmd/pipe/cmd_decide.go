@@ -13,13 +13,15 @@ stays flat.
 
 Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
 a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
-with the columns of the files that pipe featurize read, in any order. --without takes an expert or an
+with the columns of the files that pipe featurize read, in any order; with --text as well, CSV or JSONL with a column
+or field of texts, and the encoder is a text encoder as for pipe convert. --without takes an expert or an
 advice out of the choice; the best remaining pair is taken then.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
   pipe decide --policy policy.onnx --in rows.jsonl.gz --json
   pipe decide --policy policy.onnx --encoder encoder.json --in transactions.csv --out decisions.csv
+  pipe decide --policy policy.onnx --encoder encoder.onnx --in claims.jsonl --text claim
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
 
 func decideCommand(a *app) *cobra.Command {
@@ -35,7 +37,8 @@ func decideCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Policy, "policy", "", "the policy file")
 	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
-	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on: rows are raw then")
+	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on, or a text encoder: rows are raw then")
+	f.StringVar(&o.Text, "text", "", "with --encoder: the column or field that holds the text")
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
 	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by extension, else csv), parquet, csv or jsonl")
