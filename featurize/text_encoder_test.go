@@ -137,3 +137,44 @@ func TestVectorsDoNotDependOnNeighbours(t *testing.T) {
 		check("among many", got[i*e.dim:(i+1)*e.dim], len(texts)-1-i%len(texts))
 	}
 }
+
+// Texts come out as the official library's vectors, from the folder and from the
+// file that Encoder makes of it, which are the same encoder.
+func TestTextEncoderEqualsGolden(t *testing.T) {
+	m, rt := openMiniLM(t), orttest.Open(t, 0)
+	model, err := ReadTextModel(m.folder, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if model.MaxLength != 256 {
+		t.Errorf("texts have up to %d tokens, want the 256 of sentence_bert_config.json", model.MaxLength)
+	}
+	file, err := model.Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "encoder.onnx")
+	if err := file.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	var vectors [][]float32
+	for _, name := range []string{m.folder, path} {
+		e, err := OpenTextEncoder(rt, name, DefaultTextEncoderOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		got := make([]float32, len(m.Texts)*e.Dim())
+		if err := e.Encode(context.Background(), got, m.Texts); err != nil {
+			t.Fatal(err)
+		}
+		sameDirections(t, got, m.want, e.Dim())
+		vectors = append(vectors, got)
+		if e.Name() != "all-MiniLM-L6-v2" || e.Digest() != model.Digest() {
+			t.Errorf("%s is called %s, %s", name, e.Name(), e.Digest())
+		}
+	}
+	if !slices.Equal(vectors[0], vectors[1]) {
+		t.Error("folder and file give different vectors")
+	}
+}
