@@ -1,0 +1,247 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pipe/featurize/tokenizer"
+	"pipe/internal/realdata"
+	"pipe/onnx"
+)
+
+func readJSON(t testing.TB, file string, dst any) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(b, dst)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// languageSetup is the setup of an expert over texts.
+func languageSetup(t testing.TB) *Setup {
+	t.Helper()
+	return &Setup{
+		Labels: []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"},
+		inputs: make(inputs), open: openRuntime(t), part: `expert "model"`,
+	}
+}
+
+// openCausalTest opens a model with its tokenizer.
+func openCausalTest(t testing.TB, folder string, keep bool, change func(*causalSettings)) *causal {
+	t.Helper()
+	cfg := defaultCausalSettings()
+	cfg.Model = Path(folder)
+	if change != nil {
+		change(&cfg)
+	}
+	c, err := openCausal(context.Background(), languageSetup(t), &cfg, keep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// qwenGolden is what transformers says of the tiny causal model.
+type qwenGolden struct {
+	Prompts       []string
+	IDs           [][]int32 `json:"input_ids"`
+	Labels        []string
+	LabelIDs      [][]int32   `json:"label_ids"`
+	LogProbs      [][]float64 `json:"label_logprob"`
+	LastLogits    [][]float32 `json:"last_logits"`
+	continuations []continuation
+}
+
+func readQwenGolden(t testing.TB) (folder string, g *qwenGolden) {
+	t.Helper()
+	folder = realdata.Folder(t, "models", "tiny-random", "qwen3-tiny-random")
+	g = &qwenGolden{}
+	readJSON(t, filepath.Join(folder, "golden.json"), g)
+	for _, p := range g.IDs {
+		for _, l := range g.LabelIDs {
+			g.continuations = append(g.continuations, continuation{p, l})
+		}
+	}
+	return folder, g
+}
+
+// TestLabelLogProbabilitiesEqualTransformers scores all labels after all
+// prompts in one call, one by one, and in calls of a few rows.
+func TestLabelLogProbabilitiesEqualTransformers(t *testing.T) {
+	folder, g := readQwenGolden(t)
+	for _, tokens := range []int{4096, 160, 1} {
+		c := openCausalTest(t, folder, false, func(cfg *causalSettings) { cfg.Tokens = tokens })
+		for i, p := range g.Prompts {
+			if got := c.tokens.Encode(p, tokenizer.Options{}).IDs; !slices.Equal(got, g.IDs[i]) {
+				t.Fatalf("prompt %d: ids %v", i, got)
+			}
+		}
+		for i, l := range g.Labels {
+			if got := c.tokens.Encode(l, tokenizer.Options{}).IDs; !slices.Equal(got, g.LabelIDs[i]) {
+				t.Fatalf("label %s: ids %v", l, got)
+			}
+		}
+		got, err := c.logProbabilities(context.Background(), g.continuations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got {
+			if want := g.LogProbs[i/len(g.Labels)][i%len(g.Labels)]; math.Abs(v-want) > 1e-4 {
+				t.Errorf("batches of %d tokens, prompt %d, %s: %v, want %v", tokens, i/len(g.Labels), g.Labels[i%len(g.Labels)], v, want)
+			}
+		}
+	}
+}
+
+// TestLastLogitsEqualTransformers asks for one row of logits of each of several
+// filled up prompts.
+func TestLastLogitsEqualTransformers(t *testing.T) {
+	folder, g := readQwenGolden(t)
+	c := openCausalTest(t, folder, false, nil)
+	q := &call{rows: g.IDs}
+	for i, ids := range g.IDs {
+		q.picks = append(q.picks, [2]int{i, len(ids) - 1})
+	}
+	got, _, err := c.run(context.Background(), q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range slices.Concat(g.LastLogits...) {
+		if math.Abs(float64(got[i]-v)) > 1e-4 {
+			t.Fatalf("logit %d is %v, want %v", i, got[i], v)
+		}
+	}
+}
+
+// TestGreedyAnswersEqualTransformers compares with generate(do_sample=False) of
+// transformers 5.23.0 under PyTorch.
+func TestGreedyAnswersEqualTransformers(t *testing.T) {
+	folder, g := readQwenGolden(t)
+	c := openCausalTest(t, folder, true, nil)
+	var cases []struct {
+		Text   string
+		Prompt int // of the goldens, where there is no text
+		Tokens []int32
+	}
+	readJSON(t, "testdata/greedy.json", &cases)
+	for _, q := range cases {
+		prompt := g.IDs[q.Prompt]
+		if q.Text != "" {
+			prompt = c.tokens.Encode(q.Text, tokenizer.Options{}).IDs
+		}
+		got, err := c.generate(context.Background(), prompt, len(q.Tokens))
+		if err != nil || !slices.Equal(got, q.Tokens) {
+			t.Errorf("%q, prompt %d: %v, %v, want %v", q.Text, q.Prompt, got, err, q.Tokens)
+		}
+	}
+	if !reflect.DeepEqual(c.end, []int32{1992}) {
+		t.Errorf("end tokens %v", c.end)
+	}
+	c.end = cases[0].Tokens[3:4]
+	stop := slices.Index(cases[0].Tokens, c.end[0])
+	prompt := c.tokens.Encode(cases[0].Text, tokenizer.Options{}).IDs
+	if got, err := c.generate(context.Background(), prompt, 24); err != nil || !slices.Equal(got, cases[0].Tokens[:stop]) {
+		t.Errorf("with token %v as the end: %v, %v", c.end, got, err)
+	}
+}
+
+// TestFormsOfExportsAgree: graphs with and without position_ids, with and
+// without a cache, and with their weights in another file.
+func TestFormsOfExportsAgree(t *testing.T) {
+	rows := []continuation{{[]int32{5, 6, 7}, []int32{8, 9}}, {[]int32{5, 6, 7, 8, 9, 10, 3}, []int32{8, 9, 33}}, {[]int32{5}, []int32{8}}}
+	var scores []float64
+	var answer []int32
+	for name, m := range toyForms() {
+		dir := t.TempDir()
+		m.write(t, dir)
+		separateWeights(t, filepath.Join(dir, "model.onnx"))
+		c := openCausalTest(t, dir, true, nil)
+		if c.cached != m.cache || c.positions != m.positions {
+			t.Errorf("%s: opened as cache %v, positions %v", name, c.cached, c.positions)
+		}
+		got, err := c.logProbabilities(context.Background(), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := c.generate(context.Background(), rows[1].prompt, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if scores == nil {
+			scores, answer = got, text
+		}
+		for i := range got {
+			if math.Abs(got[i]-scores[i]) > 1e-5 {
+				t.Errorf("%s: row %d is %v, of another form %v", name, i, got[i], scores[i])
+			}
+		}
+		if !slices.Equal(text, answer) || len(text) != 20 {
+			t.Errorf("%s: answer %v, of another form %v", name, text, answer)
+		}
+	}
+}
+
+// separateWeights moves the weights of a graph into another file.
+func separateWeights(t testing.TB, file string) {
+	t.Helper()
+	m, err := onnx.ReadFile(file)
+	if err == nil {
+		err = m.WriteExternal(file, 100)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnswersStopAtTheLimit fills the model's positions to the last.
+func TestAnswersStopAtTheLimit(t *testing.T) {
+	dir := t.TempDir()
+	toyCausal{cache: true}.write(t, dir)
+	c := openCausalTest(t, dir, true, func(cfg *causalSettings) { cfg.MaxLength = 12 })
+	if got, err := c.generate(context.Background(), make([]int32, 9), 20); err != nil || len(got) != 3 {
+		t.Errorf("%v, %v, want 3 tokens", got, err)
+	}
+	if _, err := c.generate(context.Background(), make([]int32, 12), 20); err == nil {
+		t.Error("a prompt without room for an answer is taken")
+	}
+	if _, err := c.logProbabilities(context.Background(), []continuation{{make([]int32, 11), make([]int32, 2)}}); err == nil {
+		t.Error("a row beyond the limit is scored")
+	}
+}
+
+func TestLogProbabilityIsStable(t *testing.T) {
+	if got := logProbability([]float32{3e4, 3e4 - 1, -3e38}, 1); math.Abs(got+1+math.Log1p(math.Exp(-1))) > 1e-12 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestByLength(t *testing.T) {
+	lengths := []int{5, 1, 9, 1, 4, 30}
+	length := func(i int) int { return lengths[i] }
+	for _, c := range []struct {
+		tokens, rows int
+		want         [][]int
+	}{
+		{100, 100, [][]int{{1, 3, 4, 0, 2}, {5}}},
+		{10, 100, [][]int{{1, 3}, {4, 0}, {2}, {5}}},
+		{100, 2, [][]int{{1, 3}, {4, 0}, {2, 5}}},
+		{1, 1, [][]int{{1}, {3}, {4}, {0}, {2}, {5}}},
+	} {
+		if got := byLength(len(lengths), length, c.tokens, c.rows); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%d tokens, %d rows: %v, want %v", c.tokens, c.rows, got, c.want)
+		}
+	}
+	if got := byLength(0, length, 1, 1); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}

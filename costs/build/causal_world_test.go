@@ -1,0 +1,151 @@
+package build
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"pipe/onnx"
+)
+
+// toyCausal describes a language model with one layer of attention over bytes.
+type toyCausal struct {
+	positions bool // takes position_ids
+	cache     bool // takes and gives what it remembers
+	bad       float32
+}
+
+const (
+	toyWords = 260 // 256 bytes, three special tokens and a spare row
+	toyEnd   = 258
+	toyLimit = 900
+	toyHeads = 2
+	toySize  = 4
+	toyWidth = toyHeads * toySize
+)
+
+// write makes a folder as Hugging Face lays it out. Graphs of all forms compute
+// the same function.
+func (m toyCausal) write(t testing.TB, dir string) {
+	t.Helper()
+	writeJSON(t, filepath.Join(dir, "config.json"), map[string]any{
+		"model_type": "qwen3", "vocab_size": toyWords, "max_position_embeddings": toyLimit, "eos_token_id": []int{toyEnd},
+		"num_attention_heads": 4, "num_key_value_heads": toyHeads, "head_dim": toySize,
+	})
+	writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
+	graph, err := m.graph().Build(onnx.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := graph.WriteFile(filepath.Join(dir, "model.onnx")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeJSON(t testing.TB, file string, v any) {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = os.WriteFile(file, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// byteTokenizer is a byte-level BPE without merges.
+func byteTokenizer(special ...string) map[string]any {
+	vocabulary := make(map[string]int)
+	other := 0
+	for b := range 256 {
+		r := rune(b)
+		if !(b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae) {
+			r = rune(256 + other) // bytes that no letter stands for
+			other++
+		}
+		vocabulary[string(r)] = b
+	}
+	var added []map[string]any
+	for i, s := range special {
+		added = append(added, map[string]any{"id": 256 + i, "content": s, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true})
+	}
+	level := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}
+	return map[string]any{
+		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added,
+		"normalizer": nil, "pre_tokenizer": level, "post_processor": nil, "decoder": level,
+		"model": map[string]any{
+			"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
+			"fuse_unk": false, "byte_fallback": false, "ignore_merges": false, "vocab": vocabulary, "merges": []string{},
+		},
+	}
+}
+
+func (m toyCausal) graph() *onnx.Graph {
+	g := onnx.NewGraph("toy")
+	r := rand.New(rand.NewPCG(1, 2))
+	weight := func(rows, columns int64, scale float64) *onnx.Value {
+		w := make([]float32, rows*columns)
+		for i := range w {
+			w[i] = float32(r.NormFloat64() * scale)
+		}
+		return g.Const(onnx.Float32s([]int64{rows, columns}, w))
+	}
+	batch, sequence := onnx.Sym("batch"), onnx.Sym("sequence")
+	total := sequence
+	if m.cache {
+		total = onnx.Sym("(past+sequence)")
+	}
+	ids := g.Input("input_ids", onnx.Int64, onnx.Shape{batch, sequence})
+	mask := g.Input("attention_mask", onnx.Int64, onnx.Shape{batch, total})
+	length := func(v *onnx.Value) *onnx.Value { return g.Gather(g.ShapeOf(v), g.Scalar(onnx.Int64, 1), 0) }
+	zero, one := g.Scalar(onnx.Int64, 0), g.Scalar(onnx.Int64, 1)
+	queries := g.AssumeShape(g.Range(g.Sub(length(mask), length(ids)), length(mask), one), onnx.Shape{sequence})
+	keys := g.AssumeShape(g.Range(zero, length(mask), one), onnx.Shape{total})
+	at := queries
+	if m.positions {
+		at = g.Input("position_ids", onnx.Int64, onnx.Shape{batch, sequence})
+	}
+	embedding := weight(toyWords, toyWidth, 1)
+	x := g.Add(g.Gather(embedding, ids, 0), g.Gather(weight(toyLimit, toyWidth, 0.5), at, 0))
+	heads := func(v *onnx.Value) *onnx.Value {
+		return g.Transpose(g.Reshape(g.MatMul(v, weight(toyWidth, toyWidth, 0.6)), 0, 0, toyHeads, toySize), 0, 2, 1, 3)
+	}
+	q, k, v := heads(x), heads(x), heads(x)
+	if m.cache {
+		past := onnx.Shape{batch, onnx.Sym("heads"), onnx.Sym("past"), onnx.Fix(toySize)}
+		grow := func(name string, now *onnx.Value) *onnx.Value {
+			old := g.AssumeShape(g.Input("past_key_values.0."+name, onnx.Float32, past), onnx.Shape{batch, onnx.Fix(toyHeads), onnx.Sym("past"), onnx.Fix(toySize)})
+			all := g.AssumeShape(g.Concat(2, old, now), onnx.Shape{batch, onnx.Fix(toyHeads), total, onnx.Fix(toySize)})
+			g.Output("present.0."+name, all)
+			return all
+		}
+		k, v = grow("key", k), grow("value", v)
+	}
+	past := g.GreaterOrEqual(g.Unsqueeze(queries, 1), keys)                   // sequence x total
+	seen := g.Equal(g.Unsqueeze(mask, 1, 2), one)                             // batch x 1 x 1 x total
+	scores := g.Mul(g.MatMul(q, g.Transpose(k, 0, 1, 3, 2)), g.Const(onnx.Float32s(nil, []float32{1 / float32(math.Sqrt(toySize))})))
+	scores = g.Where(g.And(past, seen), scores, g.Const(onnx.Float32s(nil, []float32{-1e9})))
+	y := g.Reshape(g.Transpose(g.MatMul(g.Softmax(scores, -1), v), 0, 2, 1, 3), 0, 0, toyWidth)
+	y = g.Add(x, g.MatMul(y, weight(toyWidth, toyWidth, 0.6)))
+	logits := g.MatMul(y, g.Transpose(embedding, 1, 0))
+	if m.bad != 0 {
+		logits = g.Mul(logits, g.Const(onnx.Float32s(nil, []float32{m.bad})))
+	}
+	g.Output("logits", logits)
+	return g
+}
+
+// toyForms are the forms of graph that exports come in.
+func toyForms() map[string]toyCausal {
+	forms := make(map[string]toyCausal)
+	for i := range 4 {
+		m := toyCausal{positions: i&1 > 0, cache: i&2 > 0}
+		forms[fmt.Sprintf("positions %s, cache %s", strconv.FormatBool(m.positions), strconv.FormatBool(m.cache))] = m
+	}
+	return forms
+}

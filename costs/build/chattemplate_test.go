@@ -1,0 +1,77 @@
+package build
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestChatTemplatesEqualTransformers compares with what apply_chat_template of
+// transformers 5.23.0 makes of the families' own templates.
+func TestChatTemplatesEqualTransformers(t *testing.T) {
+	var cases []struct {
+		Template   string
+		NoThinking bool `json:"no_thinking"`
+		Messages   conversation
+		Text       string
+	}
+	readJSON(t, "testdata/chat_templates.json", &cases)
+	for i, c := range cases {
+		write, err := templateFor(c.Template, "", c.NoThinking)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := write(c.Messages); err != nil || got != c.Text {
+			t.Errorf("case %d, %s: got %q, %v, want %q", i, c.Template, got, err, c.Text)
+		}
+	}
+	if len(cases) != 15 {
+		t.Errorf("%d cases", len(cases))
+	}
+}
+
+func TestTemplateOfAModel(t *testing.T) {
+	talk := conversation{{Role: "user", Content: "Hi"}}
+	for _, c := range []struct{ name, model, want string }{
+		{"", "qwen3", "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"},
+		{"plain", "qwen3", "Hi\n\n"},
+	} {
+		write, err := templateFor(c.name, c.model, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := write(talk); err != nil || got != c.want {
+			t.Errorf("%q for %s: got %q, %v", c.name, c.model, got, err)
+		}
+	}
+	for want, c := range map[string]struct {
+		name, model string
+		quiet       bool
+	}{
+		`none is known for models of type "gpt2"; name one of plain, qwen2.5, qwen3`: {"", "gpt2", false},
+		`template is "llama"; known are`:                                             {"llama", "qwen3", false},
+		"no_thinking: template qwen2.5 knows no thoughts":                            {"", "qwen2", true},
+	} {
+		if _, err := templateFor(c.name, c.model, c.quiet); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestConversationsThatNoTemplateTakes(t *testing.T) {
+	write, err := templateFor("plain", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]conversation{
+		"must end with a user's turn": {{Role: "user"}, {Role: "assistant"}},
+		"turn 2 of the conversation has role \"system\"": {{Role: "user"}, {Role: "system"}, {Role: "user"}},
+		"role \"tool\"": {{Role: "tool"}, {Role: "user"}},
+	} {
+		if _, err := write(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	if _, err := write(nil); err == nil {
+		t.Error("an empty conversation is written")
+	}
+}
