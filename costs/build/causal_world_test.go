@@ -126,8 +126,8 @@ func (m toyCausal) graph() *onnx.Graph {
 		}
 		k, v = grow("key", k), grow("value", v)
 	}
-	past := g.GreaterOrEqual(g.Unsqueeze(queries, 1), keys)                   // sequence x total
-	seen := g.Equal(g.Unsqueeze(mask, 1, 2), one)                             // batch x 1 x 1 x total
+	past := g.GreaterOrEqual(g.Unsqueeze(queries, 1), keys) // sequence x total
+	seen := g.Equal(g.Unsqueeze(mask, 1, 2), one)           // batch x 1 x 1 x total
 	scores := g.Mul(g.MatMul(q, g.Transpose(k, 0, 1, 3, 2)), g.Const(onnx.Float32s(nil, []float32{1 / float32(math.Sqrt(toySize))})))
 	scores = g.Where(g.And(past, seen), scores, g.Const(onnx.Float32s(nil, []float32{-1e9})))
 	y := g.Reshape(g.Transpose(g.MatMul(g.Softmax(scores, -1), v), 0, 2, 1, 3), 0, 0, toyWidth)

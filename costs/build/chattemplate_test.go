@@ -63,9 +63,9 @@ func TestConversationsThatNoTemplateTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, c := range map[string]conversation{
-		"must end with a user's turn": {{Role: "user"}, {Role: "assistant"}},
+		"must end with a user's turn":                    {{Role: "user"}, {Role: "assistant"}},
 		"turn 2 of the conversation has role \"system\"": {{Role: "user"}, {Role: "system"}, {Role: "user"}},
-		"role \"tool\"": {{Role: "tool"}, {Role: "user"}},
+		"role \"tool\"":                                  {{Role: "tool"}, {Role: "user"}},
 	} {
 		if _, err := write(c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -176,8 +176,10 @@ func (f *modelFolder) readTokenizer(ctx context.Context, s *Setup) error {
 // fits checks the tokenizer against a size of the vocabulary; 0 is unknown.
 func (f *modelFolder) fits(vocabulary int, source string) error {
 	if vocabulary > 0 && f.tokens.Size() > vocabulary {
-		return &costs.DataError{File: filepath.Join(f.path, "tokenizer.json"),
-			Msg: fmt.Sprintf("has ids up to %d, but the model knows %d tokens (%s): it is another model's tokenizer", f.tokens.Size()-1, vocabulary, source)}
+		return &costs.DataError{
+			File: filepath.Join(f.path, "tokenizer.json"),
+			Msg:  fmt.Sprintf("has ids up to %d, but the model knows %d tokens (%s): it is another model's tokenizer", f.tokens.Size()-1, vocabulary, source),
+		}
 	}
 	return nil
 }

@@ -1,0 +1,319 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize/tokenizer"
+	"pipe/onnx"
+)
+
+// claims are instances with passages of several lengths under three levels of
+// advice: none, the best passage, all of them.
+func claims(n int) (batch []Instance, shown [][]Shown) {
+	shown = make([][]Shown, 3)
+	for i := range n {
+		text := fmt.Sprintf("Claim %d: the %s lake froze.", i, strings.Repeat("old ", i%4))
+		batch = append(batch, Instance{Entry: Entry{ID: fmt.Sprint("c", i)}, Text: text})
+		var found []Passage
+		for p := range 1 + i%3 {
+			found = append(found, Passage{Page: fmt.Sprint("Lake ", p), Text: strings.Repeat(fmt.Sprintf("It was cold in year %d. ", i+p), 1+p)})
+		}
+		for k, passages := range [][]Passage{nil, found[:1], found} {
+			shown[k] = append(shown[k], Shown{Passages: passages})
+		}
+	}
+	return batch, shown
+}
+
+// newCausalTest makes an expert of a toy.
+func newCausalTest(t *testing.T, m toyCausal, settings map[string]any) *causalExpert {
+	t.Helper()
+	dir := t.TempDir()
+	m.write(t, dir)
+	settings["model"] = dir
+	e, err := newCausalExpert(context.Background(), languageSetup(t), settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e.(*causalExpert)
+}
+
+func TestCausalExpertKeepsTheLaws(t *testing.T) {
+	batch, shown := claims(7)
+	for _, settings := range []map[string]any{{}, {"batch_tokens": 1, "normalise": "mean"}, {"no_thinking": true, "max_length": 700}} {
+		expertLaws(t, newCausalTest(t, toyCausal{positions: true}, settings), batch, shown)
+	}
+}
+
+// TestCausalExpertChoosesTheLikeliestLabel recomputes an answer from scores.
+func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
+	ctx := context.Background()
+	batch, shown := claims(5)
+	for _, normalise := range []string{"sum", "mean"} {
+		e := newCausalTest(t, toyCausal{}, map[string]any{"normalise": normalise})
+		got, err := e.Predict(ctx, batch, shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range shown {
+			for n := range batch {
+				prompt, err := e.prompt(claimConversation(e.labels, &batch[n], shown[k][n]))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var scores []float64
+				for _, l := range []string{"SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO"} {
+					next := e.tokens.Encode(l, tokenizer.Options{}).IDs
+					p, err := e.logProbabilities(ctx, []continuation{{prompt, next}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if normalise == "mean" {
+						p[0] /= float64(len(next))
+					}
+					scores = append(scores, p[0])
+				}
+				best := slices.Index(scores, slices.Max(scores))
+				odds := math.Log(float64(got[k][n].Probabilities[0] / got[k][n].Probabilities[1]))
+				if got[k][n].Label != e.labels[best] || math.Abs(odds-(scores[0]-scores[1])) > 1e-3 {
+					t.Errorf("%s, level %d, claim %d: %+v for scores %v", normalise, k, n, got[k][n], scores)
+				}
+			}
+		}
+	}
+}
+
+// TestLongPromptsLoseTheEndOfTheirPassages: the instruction, the claim and the
+// first words stay, and the prompt is as long as can be.
+func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
+	e := newCausalTest(t, toyCausal{}, map[string]any{"max_length": 800})
+	in := &Instance{Entry: Entry{ID: "c"}, Text: "The lake froze."}
+	shown := Shown{Passages: []Passage{{"First", strings.Repeat("cold ", 20) + "winter"}, {"Second", strings.Repeat("ice ", 300)}, {"Third", "never"}}}
+	ids, err := e.fitting(in, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if room := e.limit - e.spare - len(ids); room < 0 || room >= len("ice ") {
+		t.Errorf("%d tokens are left", room)
+	}
+	text := e.tokens.Decode(ids)
+	whole, err := e.render(claimConversation(e.labels, in, Shown{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	instruction := whole[strings.LastIndex(whole, "Reply with"):strings.LastIndex(whole, "<|im_end|>")]
+	for _, want := range []string{"The lake froze.", "cold winter\n", "Second: ice ice", instruction} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the prompt lost %q: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "Third") {
+		t.Errorf("the prompt kept the last passage: %s", text)
+	}
+	e.limit = 100
+	if _, err := e.fitting(in, shown); err == nil || !strings.Contains(err.Error(), "more than the 100 tokens of max_length") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLongestFitting(t *testing.T) {
+	passages := []Passage{{"a", "one two"}, {"b", "three  four five"}}
+	for most, want := range []string{"", "a:one", "a:one two", "a:one two b:three", "a:one two b:three four"} {
+		got, ok := longestFitting(passages, func(p []Passage) bool { return len(strings.Fields(texts(p))) <= most })
+		if joined := texts(got); !ok || joined != strings.TrimSpace(want) {
+			t.Errorf("%d words: %q, %v, want %q", most, joined, ok, want)
+		}
+	}
+	if _, ok := longestFitting(passages, func([]Passage) bool { return false }); ok {
+		t.Error("nothing fits and something is found")
+	}
+}
+
+func texts(passages []Passage) string {
+	var list []string
+	for _, p := range passages {
+		list = append(list, p.Page+":"+p.Text)
+	}
+	return strings.Join(list, " ")
+}
+
+// TestCausalExpertInABuild runs, in parallel and one after the other, and
+// answers in the same bytes.
+func TestCausalExpertInABuild(t *testing.T) {
+	w := &world{dir: t.TempDir()}
+	toyCausal{cache: true}.write(t, w.dir)
+	batch, _ := claims(23)
+	var lines strings.Builder
+	for i, in := range batch {
+		fmt.Fprintf(&lines, `{"id": %d, "label": %q, "claim": %q, "verifiable": "VERIFIABLE", "evidence": []}`+"\n", i, []string{"SUPPORTS", "REFUTES"}[i%2], in.Text)
+	}
+	w.write(t, "claims.jsonl", lines.String())
+	w.cfg = DefaultConfig()
+	w.cfg.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []ExpertConfig{{Name: "model", Kind: "onnx_causal", Settings: map[string]any{"model": ".", "batch_tokens": 2000}}}
+	w.cfg.Features = []Part{{Kind: "expert", Settings: map[string]any{"expert": "model"}}}
+	w.cfg.Shard, w.cfg.Batch = 6, 4
+	var first string
+	for _, w.cfg.Workers = range []int{1, 3} {
+		if _, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Restart: true}); err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = readBytes(t, w.out())
+		}
+	}
+	if readBytes(t, w.out()) != first {
+		t.Error("the bytes depend on the number of workers")
+	}
+	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"model", "tokenizer", "configuration"} {
+		if tensor.Actions.Digests[name+` of expert "model"`] == "" {
+			t.Errorf("no digest of the %s: %v", name, tensor.Actions.Digests)
+		}
+	}
+}
+
+// TestLanguageModelsThatDoNotFit: every misfit is an error that names the file
+// and what is wrong with it.
+func TestLanguageModelsThatDoNotFit(t *testing.T) {
+	config := func(key string, v any) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			var c map[string]any
+			readJSON(t, filepath.Join(dir, "config.json"), &c)
+			c[key] = v
+			writeJSON(t, filepath.Join(dir, "config.json"), c)
+		}
+	}
+	remove := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	rename := func(from, to string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { renameValue(t, filepath.Join(dir, "model.onnx"), from, to) }
+	}
+	for name, c := range map[string]struct {
+		change   func(t *testing.T, dir string)
+		settings map[string]any
+		want     string
+	}{
+		"no folder":        {nil, map[string]any{"model": "org/gone"}, `find model "org/gone": not found`},
+		"no graph":         {remove("model.onnx"), nil, "there is no onnx/model.onnx"},
+		"named graph":      {nil, map[string]any{"file": "q4.onnx"}, "there is no q4.onnx"},
+		"no config":        {remove("config.json"), nil, "there is no config.json"},
+		"no tokenizer":     {remove("tokenizer.json"), nil, "there is no tokenizer.json"},
+		"torn config":      {func(t *testing.T, dir string) { write(t, dir, "config.json", `{"vocab_size": 2`) }, nil, `config.json": unexpected end`},
+		"torn tokenizer":   {func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", `{}`) }, nil, `tokenizer.json": `},
+		"torn graph":       {func(t *testing.T, dir string) { write(t, dir, "model.onnx", "no graph") }, nil, `model.onnx": parse model`},
+		"small vocabulary": {config("vocab_size", 200), nil, "has ids up to 258, but the model knows 200 tokens (vocab_size of config.json): it is another model's tokenizer"},
+		"other tokenizer":  {otherTokenizer, nil, "has ids up to 260, but the model knows 260 tokens (the last axis of its logits)"},
+		"template":         {config("model_type", "gpt2"), nil, `template: none is known for models of type "gpt2"`},
+		"length":           {nil, map[string]any{"max_length": 901}, "max_length is 901; the model takes up to 900 tokens"},
+		"tokens":           {nil, map[string]any{"batch_tokens": 0}, "batch_tokens is 0"},
+		"normalise":        {nil, map[string]any{"normalise": "max"}, `normalise is "max"; known are sum, mean`},
+		"input":            {rename("attention_mask", "pixels"), nil, `model.onnx": has an input "pixels" that a causal language model is not known to take; known are input_ids`},
+		"no ids":           {rename("input_ids", "position_ids"), nil, `has no input "input_ids"`},
+		"output":           {rename("logits", "scores"), nil, `model.onnx": has no output "logits"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			toyCausal{}.write(t, dir)
+			settings := map[string]any{"model": dir}
+			for k, v := range c.settings {
+				settings[k] = v
+			}
+			if c.change != nil {
+				c.change(t, dir)
+			}
+			_, err := newCausalExpert(context.Background(), languageSetup(t), settings)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+			var missing *MissingFileError
+			if errors.As(err, &missing) && missing.Hint() == "" {
+				t.Error("no hint")
+			}
+		})
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// otherTokenizer has two more tokens, which config.json promises, too.
+func otherTokenizer(t *testing.T, dir string) {
+	writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<a>", "<b>"))
+	var c map[string]any
+	readJSON(t, filepath.Join(dir, "config.json"), &c)
+	c["vocab_size"] = 300
+	writeJSON(t, filepath.Join(dir, "config.json"), c)
+}
+
+// renameValue gives an input or output of a graph another name.
+func renameValue(t *testing.T, file, from, to string) {
+	t.Helper()
+	m, err := onnx.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := m.Proto.GetGraph()
+	for _, v := range slices.Concat(g.GetInput(), g.GetOutput()) {
+		if v.GetName() == from {
+			*v.Name = to
+		}
+	}
+	for _, n := range g.GetNode() {
+		for _, list := range [][]string{n.Input, n.Output} {
+			for i := range list {
+				if list[i] == from {
+					list[i] = to
+				}
+			}
+		}
+	}
+	if err := m.WriteFile(file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLogitsThatAreNoNumbers names the model and the place.
+func TestLogitsThatAreNoNumbers(t *testing.T) {
+	batch, shown := claims(2)
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+		e := newCausalTest(t, toyCausal{bad: bad}, map[string]any{})
+		_, err := e.Predict(context.Background(), batch, shown)
+		if err == nil || !strings.Contains(err.Error(), `model.onnx": logit `) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestInstancesWithoutText(t *testing.T) {
+	batch, shown := claims(2)
+	batch[1].Text = ""
+	e := newCausalTest(t, toyCausal{}, map[string]any{})
+	if _, err := e.Predict(context.Background(), batch, shown); err == nil || !strings.Contains(err.Error(), `instance "c1" has no text`) {
+		t.Errorf("got %v", err)
+	}
+}
