@@ -30,11 +30,11 @@ func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Ex
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	switch {
-	case cfg.Normalise != "sum" && cfg.Normalise != "mean":
+	if cfg.Normalise != "sum" && cfg.Normalise != "mean" {
 		return nil, fmt.Errorf("normalise is %q; known are sum, mean", cfg.Normalise)
-	case len(s.Labels) == 0:
-		return nil, errors.New("labels: none are listed for the configuration, and the instances have none")
+	}
+	if err := checkLabels(s.Labels); err != nil {
+		return nil, err
 	}
 	model, err := openCausal(ctx, s, &cfg.causalSettings, false)
 	if err != nil {
@@ -49,7 +49,7 @@ func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Ex
 		e.next = append(e.next, ids)
 		e.spare = max(e.spare, len(ids))
 	}
-	return e, nil
+	return e, s.inputs.settings("prompt of "+s.part, claimConversation(s.Labels, &Instance{}, Shown{Passages: []Passage{{}, {}}}))
 }
 
 // Labels returns the labels in the order of the probabilities.
