@@ -24,9 +24,11 @@ func (c *CostsConfig) Validate() error { return c.Costs.Validate() }
 
 // CostsOptions fixes one run of BuildCosts.
 type CostsOptions struct {
-	Config  string // the configuration file
-	Out     string // a .parquet file, or a folder
-	Restart bool   // drop what an earlier run has done
+	Config  string   // the configuration file
+	Out     string   // a .parquet file, or a folder
+	Restart bool     // drop what an earlier run has done
+	Answers string   // folder of the answers of chat models; "": answers beside the output
+	Budget  *float64 // most money for new answers; nil: any
 	Runtime ort.Config
 }
 
@@ -45,6 +47,10 @@ type ActionLoss struct {
 // BuildCosts builds the cost tensor that a configuration describes; see build.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration is a graph.
 func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *CostsReport, err error) {
+	budget, err := o.budget()
+	if err != nil {
+		return nil, err
+	}
 	cfg := CostsConfig{Costs: build.DefaultConfig()}
 	if err := LoadConfig(o.Config, &cfg); err != nil {
 		return nil, err
@@ -60,7 +66,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 		}
 	}()
 	r, err := build.Run(ctx, cfg.Costs, build.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Progress: progress,
+		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: budget, Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {
@@ -73,6 +79,18 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 		return nil, err
 	}
 	return summarizeBuild(r)
+}
+
+// budget returns the most that may be spent, 0 for any. A budget of nothing is refused: whoever wants to spend nothing
+// finds out by a run without a key.
+func (o *CostsOptions) budget() (float64, error) {
+	switch {
+	case o.Budget == nil:
+		return 0, nil
+	case !(*o.Budget > 0) || math.IsInf(*o.Budget, 0):
+		return 0, &OptionError{fmt.Errorf("budget is %v; a positive amount of money is needed", *o.Budget)}
+	}
+	return *o.Budget, nil
 }
 
 // summarizeBuild streams through the finished tensor, so that its size does not matter.
@@ -114,5 +132,29 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 	for _, l := range r.Losses {
 		fmt.Fprintf(tab, "%s\t%.4f\n", l.Action, l.Loss)
 	}
-	return tab.Flush()
+	if err := tab.Flush(); err != nil {
+		return err
+	}
+	return writeAnswers(w, r.Answers)
+}
+
+// writeAnswers tells how answers of chat models could be read, and what they cost.
+func writeAnswers(w io.Writer, counts []build.AnswerCount) error {
+	for _, c := range counts {
+		fmt.Fprintf(w, "\nanswers of %s: %d asked, %d kept from before\n", c.Part, c.Asked, c.Cached)
+		share := func(n, all int64) string { return fmt.Sprintf("%d (%.1f%%)", n, 100*float64(n)/float64(max(1, all))) }
+		if all := c.Strict + c.Lenient + c.Unparseable; all > 0 {
+			fmt.Fprintf(w, "  labels: %s strict, %s lenient, %s unparseable\n", share(c.Strict, all), share(c.Lenient, all), share(c.Unparseable, all))
+		}
+		if all := c.Queries + c.Empty; all > 0 {
+			fmt.Fprintf(w, "  queries: %d, %s empty\n", c.Queries, share(c.Empty, all))
+		}
+		if c.PromptTokens+c.CompletionTokens > 0 {
+			fmt.Fprintf(w, "  tokens: %d of prompts, %d of answers (%d answers estimated)\n", c.PromptTokens, c.CompletionTokens, c.Estimated)
+		}
+		if _, err := fmt.Fprintf(w, "  money: %.6g for all, %.6g spent by this run\n", c.Money, c.Spent); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -11,26 +11,38 @@ pair lost: the cost tensor that pipe train learns from.
 
 What is done is kept beside the output, in OUT.work: after an interruption of any kind the same command goes on where
 it was, and the result is the same to the byte. Changed inputs are refused by name; --restart starts over. New fees
-are no change: they are written into a finished tensor without asking anybody again.`
+are no change: they are written into a finished tensor without asking anybody again.
+
+Answers of chat models are kept in the folder of --answers, by the content of the question, and never paid for twice.
+A run ends when the next question might cost more than is left of --budget; the same command goes on from there.`
 
 const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out out/cifar10
   pipe costs --config experts.yaml --out costs.parquet --json
-  pipe costs --config experts.yaml --out costs.parquet --restart`
+  pipe costs --config experts.yaml --out costs.parquet --restart
+  pipe costs --config endpoints.yaml --out costs.parquet --budget 2.50 --answers answers`
 
 func costsCommand(a *app) *cobra.Command {
 	var o pipeline.CostsOptions
+	var budget float64
 	c := &cobra.Command{
 		Use:     "costs --config FILE --out DIR|FILE.parquet",
 		Short:   "Run experts under advice and record what they lose",
 		Long:    costsText,
 		Example: costsExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if c.Flags().Changed("budget") {
+				o.Budget = &budget
+			}
+			return runCosts(c, a, o)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Config, "config", "", "what to run: instances, advice, experts, features (YAML)")
 	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder that gets costs.parquet")
 	f.BoolVar(&o.Restart, "restart", false, "drop what an earlier run has done")
+	f.StringVar(&o.Answers, "answers", "", "folder of the answers of chat models (default: answers beside the output)")
+	f.Float64Var(&budget, "budget", 0, "most money that this run may spend on answers (default: no limit)")
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,7 @@ type endpoint struct {
 	account *account
 	client  *http.Client
 	slots   chan struct{} // one per request in flight
+	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
 }
 
 func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat, error) {
@@ -174,7 +176,7 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 	if err := e.account.wait(ctx, prompt+most); err != nil {
 		return answer{}, err
 	}
-	worst := e.cfg.Price.of(c.mostTokens(), most)
+	worst := e.cfg.Price.of(c.mostTokens()+int(e.hidden.Load()), most)
 	if err := e.shared.money.reserve(ctx, worst); err != nil {
 		return answer{}, err
 	}
@@ -184,10 +186,19 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 	case err == nil:
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
 		e.account.owe(a.PromptTokens + a.CompletionTokens - prompt - most)
+		e.learn(int64(a.PromptTokens - c.mostTokens()))
 	case billed: // perhaps: the budget is never exceeded by what nobody counted
 		cost = worst
 		e.shared.run.add(e.part, AnswerCount{Spent: worst})
 	}
 	e.shared.money.settle(worst, cost)
 	return a, err
+}
+
+// learn remembers how many tokens a service puts before a prompt, so that later
+// requests set enough aside.
+func (e *endpoint) learn(hidden int64) {
+	for was := e.hidden.Load(); hidden > was && !e.hidden.CompareAndSwap(was, hidden); {
+		was = e.hidden.Load()
+	}
 }

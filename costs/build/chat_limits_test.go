@@ -1,0 +1,199 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+func many(n int) []conversation {
+	var list []conversation
+	for i := range n {
+		list = append(list, say("Claim %d.", i))
+	}
+	return list
+}
+
+// Parts that pay from one account share its limits, the strictest that any of
+// them names.
+func TestLimitsAreShared(t *testing.T) {
+	server := newChatServer(t)
+	s := chatSetup(t, 0)
+	one := newChat(t, s, server.settings(map[string]any{"requests_per_second": 40, "model": "a"}))
+	two := newChat(t, s, server.settings(map[string]any{"requests_per_second": 1000, "model": "b"}))
+	begin := time.Now()
+	var wg sync.WaitGroup
+	for _, c := range []chat{one, two} {
+		wg.Go(func() {
+			if _, err := c.Complete(t.Context(), many(10)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if took := time.Since(begin); took < 19*25*time.Millisecond {
+		t.Errorf("20 requests at 40 per second took %v", took)
+	}
+	if n := len(s.asking.accounts); n != 1 {
+		t.Errorf("%d accounts", n)
+	}
+}
+
+func TestTokensPerMinuteAreHeld(t *testing.T) {
+	a := newAccount()
+	a.limit(0, 6000) // 100 a second
+	begin := time.Now()
+	for _, tokens := range []int{100, 30, 130} { // more than a burst is waited for in pieces
+		if err := a.wait(t.Context(), tokens); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.owe(20)
+	if err := a.wait(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < 1800*time.Millisecond || took > 2500*time.Millisecond {
+		t.Errorf("281 tokens, of which 100 at once, at 98.3 per second took %v", took)
+	}
+}
+
+// No minute has more than its tokens, whenever it begins.
+func TestNoMinuteHasMoreTokens(t *testing.T) {
+	for _, perMinute := range []float64{60, 1000, 90_000} {
+		a := newAccount()
+		a.limit(0, perMinute)
+		if most := float64(a.tokens.Burst()) + 60*float64(a.tokens.Limit()); most > perMinute+1e-6 {
+			t.Errorf("%v tokens in a minute of %v", most, perMinute)
+		}
+	}
+}
+
+// Whoever is asked for patience makes everybody on the account wait.
+func TestSilenceIsForEverybody(t *testing.T) {
+	a := newAccount()
+	begin := time.Now()
+	go func() { _ = a.rest(t.Context(), time.Millisecond, 400*time.Millisecond) }()
+	time.Sleep(50 * time.Millisecond)
+	if err := a.wait(t.Context(), 1); err != nil || time.Since(begin) < 400*time.Millisecond {
+		t.Errorf("waited %v, %v", time.Since(begin), err)
+	}
+	a.resume = time.Now().Add(time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := a.wait(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConcurrencyIsHeld(t *testing.T) {
+	server := newChatServer(t)
+	server.delay = 20 * time.Millisecond
+	c := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"concurrency": 3}))
+	var wg sync.WaitGroup
+	for i := range 3 { // as many shards ask at once
+		wg.Go(func() {
+			if _, err := c.Complete(t.Context(), many(10*(i+1))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if server.most != 3 {
+		t.Errorf("%d requests at a time, want 3", server.most)
+	}
+	if all, distinct := server.answers(); all != 30 || distinct != 30 {
+		t.Errorf("%d answers to %d questions, want 30", all, distinct)
+	}
+}
+
+// A run never spends more than its budget, ends when nothing more fits, and the
+// next one goes on.
+func TestBudgetIsHeld(t *testing.T) {
+	server := newChatServer(t)
+	server.delay = time.Millisecond
+	price := map[string]any{"prompt": 1000, "completion": 10_000} // an answer: 100 x 0.001 + 5 x 0.01
+	const money = 0.15
+	folder := t.TempDir()
+	spend := func(limit float64) (texts []completion, spent float64, err error) {
+		s := chatSetup(t, limit)
+		s.asking.store.folder = folder
+		c := newChat(t, s, server.settings(map[string]any{"price": price, "max_tokens": 6, "fee_scale": 2, "concurrency": 5}))
+		texts, err = c.Complete(t.Context(), many(20))
+		return texts, s.asking.run.of([]string{"chat"})[0].Spent, errors.Join(err, s.asking.store.Close())
+	}
+	_, spent, err := spend(1)
+	var over *BudgetError
+	if !errors.As(err, &over) || spent > 1 || spent != over.Spent {
+		t.Fatalf("spent %v: %v", spent, err)
+	}
+	if over.Spent+over.Next <= over.Budget {
+		t.Errorf("it would have fitted: %+v", over)
+	}
+	first, _ := server.answers()
+	if math.Abs(float64(first)*money-spent) > 1e-9 {
+		t.Errorf("%d answers, spent %v", first, spent)
+	}
+	got, rest, err := spend(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, distinct := server.answers(); all != 20 || distinct != 20 {
+		t.Errorf("%d answers were paid for, of %d questions", all, distinct)
+	}
+	if math.Abs(spent+rest-20*money) > 1e-9 {
+		t.Errorf("spent %v and %v, want %v", spent, rest, 20*money)
+	}
+	if slices.ContainsFunc(got, func(c completion) bool { return math.Abs(c.Fee-2*money) > 1e-9 }) {
+		t.Errorf("fees %v, want %v", got, 2*money)
+	}
+	if _, nothing, err := spend(1e-9); err != nil || nothing != 0 {
+		t.Errorf("answers that are kept cost %v, %v", nothing, err)
+	}
+}
+
+// Money that may be gone with a lost answer counts as spent.
+func TestLostAnswersCountAsSpent(t *testing.T) {
+	server := newChatServer(t)
+	server.fault = once(cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + half))
+	s := chatSetup(t, 1)
+	c := newChat(t, s, server.settings(map[string]any{"price": map[string]any{"prompt": 0, "completion": 1000}, "max_tokens": 64}))
+	if _, err := c.Complete(t.Context(), many(1)); err != nil {
+		t.Fatal(err)
+	}
+	if spent, want := s.asking.money.spent, (64+5)*0.001; fmt.Sprintf("%.6f", spent) != fmt.Sprintf("%.6f", want) {
+		t.Errorf("spent %v, want %v", spent, want)
+	}
+}
+
+func TestTokensThatNobodyCounted(t *testing.T) {
+	server := newChatServer(t)
+	server.fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		fmt.Fprint(w, `{"choices":[{"message":{"content":"12345678"}}]}`)
+		return true
+	}
+	s := chatSetup(t, 0)
+	plain := newChat(t, s, server.settings(nil))
+	if got, err := plain.Complete(t.Context(), []conversation{say("0123456789")}); err != nil || got[0].Fee != 0 {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	priced := map[string]any{"price": map[string]any{"prompt": 1e6, "completion": 1e6}}
+	_, err := newChat(t, s, server.settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
+	var fault *EndpointError
+	if !errors.As(err, &fault) || fault.Hint() == "" {
+		t.Errorf("a price without tokens: %v", err)
+	}
+	priced["estimate_tokens"] = true
+	got, err := newChat(t, s, server.settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
+	if err != nil || got[0].Fee != (10/4+1)+(8/4+1) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if n := server.requests(); n != 1 {
+		t.Errorf("%d requests: a price is no reason to ask again", n)
+	}
+}

@@ -1,0 +1,400 @@
+package build
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pipe/costs"
+)
+
+// newClaims writes n claims, every fifth of them twice, and the configuration of
+// a build that asks two models at a server about them.
+func newClaims(t testing.TB, server *chatServer, n int, more map[string]any) *world {
+	t.Helper()
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	claims, features := &strings.Builder{}, &strings.Builder{}
+	fmt.Fprintln(features, "id,x")
+	for i := range n {
+		label, text := "SUPPORTS", fmt.Sprintf("Claim %d holds.", i-i%5/4)
+		if i%3 == 0 {
+			label, text = "REFUTES", fmt.Sprintf("Claim %d does not hold.", i)
+		}
+		fmt.Fprintf(claims, "{\"id\": %d, \"label\": %q, \"claim\": %q}\n", i, label, text)
+		fmt.Fprintf(features, "%d,%d\n", i, i)
+	}
+	fmt.Fprintf(claims, "{\"id\": %d, \"label\": \"NOT ENOUGH INFO\", \"claim\": \"Nobody knows claim %d.\"}\n", n, n)
+	fmt.Fprintf(features, "%d,%d\n", n, n)
+	w.write(t, "claims.jsonl", claims.String())
+	w.write(t, "features.csv", features.String())
+	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Labels = claimLabels
+	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []ExpertConfig{
+		{Name: "small", Kind: "endpoint", Settings: server.settings(more)},
+		{Name: "large", Kind: "endpoint", Settings: server.settings(more)},
+	}
+	w.cfg.Experts[1].Settings["model"] = "l"
+	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "features.csv"}}}
+	w.cfg.Shard, w.cfg.Batch, w.cfg.Workers = 8, 4, 2
+	return w
+}
+
+// countsOf returns the counts of a report without what is of the run alone.
+func countsOf(r *Report) string {
+	var counts []AnswerCount
+	for _, c := range r.Answers {
+		c.Asked, c.Cached, c.Spent = 0, 0, 0
+		counts = append(counts, c)
+	}
+	return fmt.Sprintf("%+v", counts)
+}
+
+// TestBuildThatAsksAnEndpoint checks losses, fees, counts and the files of a
+// build, and that a second one asks nothing.
+func TestBuildThatAsksAnEndpoint(t *testing.T) {
+	t.Setenv(keyVariable, testKey)
+	server := newChatServer(t)
+	plain := server.answer
+	server.answer = func(user string) string {
+		if strings.Contains(user, "Nobody") {
+			return "Who knows? Your key is " + testKey
+		}
+		return plain(user)
+	}
+	w := newClaims(t, server, 30, map[string]any{"key": keyVariable, "price": map[string]any{"prompt": 1, "completion": 2}, "unparseable_loss": 0.75})
+	r, tensor := w.mustRun(t)
+	all, distinct := server.answers()
+	if all != distinct || all >= 2*31 {
+		t.Errorf("%d answers to %d requests about %d cells", all, distinct, 2*31)
+	}
+	for i, label := range tensor.Labels {
+		want, loss, fee := label, float32(0), float32(110e-6)
+		if label == "NOT ENOUGH INFO" {
+			want, loss = "", 0.75
+		}
+		for a := range 2 {
+			cell := 2*i + a
+			if tensor.Predictions[cell] != want || tensor.Loss[cell] != loss || tensor.Fee[cell] != fee {
+				t.Errorf("%s: answer %q, loss %v, fee %v; want %q, %v, %v", tensor.IDs[i], tensor.Predictions[cell], tensor.Loss[cell], tensor.Fee[cell], want, loss, fee)
+			}
+		}
+	}
+	for i, c := range r.Answers {
+		if c.Part != []string{`expert "small"`, `expert "large"`}[i] || c.Asked != int64(distinct/2) || c.Asked+c.Cached != 31 ||
+			c.Strict != 10 || c.Lenient != 20 || c.Unparseable != 1 || c.PromptTokens != 3100 || c.CompletionTokens != 155 {
+			t.Errorf("counts %+v", c)
+		}
+	}
+	whole := readBytes(t, w.out())
+	again, _ := w.mustRun(t)
+	if countsOf(again) != countsOf(r) || again.Resumed != again.Shards {
+		t.Errorf("a finished build reports %+v, want %+v", again, r)
+	}
+	elsewhere, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true})
+	if err != nil || countsOf(elsewhere) != countsOf(r) || elsewhere.Answers[0].Asked != 0 || elsewhere.Answers[0].Spent != 0 {
+		t.Errorf("a build from kept answers reports %+v, %v", elsewhere, err)
+	}
+	if readBytes(t, w.out()) != whole {
+		t.Error("a build from kept answers has other bytes")
+	}
+	if n, _ := server.answers(); n != all {
+		t.Errorf("%d answers were asked for again", n-all)
+	}
+	if strings.Contains(readBytes(t, filepath.Join(w.dir, "answers", answersName)), "Authorization") || filesHold(t, w.dir, testKey) {
+		t.Error("a file holds the key")
+	}
+}
+
+// filesHold reports whether a text is in any file of a folder.
+func filesHold(t *testing.T, folder, text string) (held bool) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		held = held || strings.Contains(string(b), text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held
+}
+
+// A wrong key ends the build at the first answer, names the variable, and what
+// was answered before is kept.
+func TestWrongKeyStopsTheBuild(t *testing.T) {
+	t.Setenv(keyVariable, testKey)
+	server := newChatServer(t)
+	server.fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n >= 6 {
+			status(401)(w, r)
+		}
+		return n >= 6
+	}
+	w := newClaims(t, server, 30, map[string]any{"key": keyVariable, "concurrency": 2})
+	_, err := w.run(t.Context())
+	var fault *EndpointError
+	if !errors.As(err, &fault) || fault.Status != 401 || !strings.Contains(err.Error(), `expert "`) || !strings.Contains(err.Error(), `instance "`) || strings.Contains(err.Error(), testKey) {
+		t.Fatalf("got %v", err)
+	}
+	if n := server.requests(); n > 6+4 {
+		t.Errorf("%d requests after the key was refused", n-6)
+	}
+	server.fault = nil
+	if _, err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all, distinct := server.answers(); all > distinct+4 {
+		t.Errorf("%d answers to %d requests", all, distinct)
+	}
+}
+
+// A new price, restarted, is a new fee without a question; limits are no inputs.
+func TestNewPricesAskNothing(t *testing.T) {
+	server := newChatServer(t)
+	w := newClaims(t, server, 10, map[string]any{"price": map[string]any{"prompt": 1, "completion": 1}})
+	w.mustRun(t)
+	n := server.requests()
+	for _, e := range w.cfg.Experts {
+		e.Settings["timeout"], e.Settings["concurrency"], e.Settings["requests_per_second"] = 77, 1, 9
+	}
+	if r, _ := w.mustRun(t); r.Resumed != r.Shards {
+		t.Error("limits made a new build")
+	}
+	w.cfg.Experts[0].Settings["price"] = map[string]any{"prompt": 10, "completion": 10}
+	var changed *ChangedError
+	if _, err := w.run(t.Context()); !errors.As(err, &changed) || !strings.Contains(err.Error(), `expert "small" changed`) {
+		t.Errorf("a new price: %v", err)
+	}
+	if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+		t.Fatal(err)
+	}
+	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
+	if err != nil || tensor.Fee[0] != 1050e-6 || tensor.Fee[1] != 105e-6 {
+		t.Errorf("fees %v, %v", tensor.Fee[:2], err)
+	}
+	if server.requests() != n {
+		t.Errorf("%d requests for a price", server.requests()-n)
+	}
+}
+
+// A build whose budget is used up goes on with the next one, to the same bytes.
+func TestBuildWithABudget(t *testing.T) {
+	server := newChatServer(t)
+	settings := map[string]any{"price": map[string]any{"prompt": 1000, "completion": 1000}, "max_tokens": 10}
+	w := newClaims(t, server, 40, settings)
+	runs := 0
+	for ; ; runs++ {
+		r, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Budget: 2})
+		var over *BudgetError
+		if err == nil {
+			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {
+				t.Errorf("counts %+v", c)
+			}
+			break
+		}
+		if !errors.As(err, &over) || over.Spent > 2 || runs > 10 {
+			t.Fatalf("run %d: %v", runs, err)
+		}
+	}
+	if all, distinct := server.answers(); all != distinct || runs < 3 {
+		t.Errorf("%d answers to %d requests, %d runs stopped", all, distinct, runs)
+	}
+	got := readBytes(t, w.out())
+	if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir()}); err != nil {
+		t.Fatal(err)
+	}
+	if readBytes(t, w.out()) != got {
+		t.Error("the bytes differ from those of one run")
+	}
+}
+
+// Labels that answers cannot tell apart, and instances without text, are errors.
+func TestBadEndpointExperts(t *testing.T) {
+	server := newChatServer(t)
+	for _, c := range []struct {
+		change func(*world)
+		want   string
+	}{
+		{func(w *world) { w.cfg.Experts[0].Settings["unparseable_loss"] = -1 }, "unparseable_loss is -1"},
+		{func(w *world) { w.cfg.Labels = append([]string{"not_enough info"}, claimLabels...) }, `label "NOT ENOUGH INFO" cannot be told from "not_enough info"`},
+		{func(w *world) {
+			w.write(t, "rows.csv", "id,label,split\n0,a,train\n1,b,val\n")
+			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "rows.csv", "split": "split"}}
+			w.cfg.Labels, w.cfg.Split = nil, Part{Kind: "column"}
+			w.write(t, "features.csv", "id,x\n0,1\n1,2\n")
+		}, "has no text"},
+	} {
+		w := newClaims(t, server, 5, nil)
+		c.change(w)
+		if _, err := w.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+	if n := server.requests(); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+func TestReformulator(t *testing.T) {
+	server := newChatServer(t)
+	server.answer = func(user string) string {
+		if strings.Contains(user, "empty") {
+			return "<think>what?</think>\n \"\" \n"
+		}
+		return "\n**Query:** \"oil viscosity\"\nI hope this helps."
+	}
+	s := chatSetup(t, 0)
+	s.part = `advice "rewritten"`
+	r, err := newReformulator(t.Context(), s, server.settings(map[string]any{"kind": "endpoint"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	counted := &tally{}
+	batch := []Instance{{Text: "Oil is thick."}, {Text: "An empty claim."}, {Text: "Oil is thick."}}
+	got, err := r.Queries(withTally(t.Context(), counted), batch)
+	if want := []string{"oil viscosity", "An empty claim.", "oil viscosity"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q (%v)", got, want, err)
+	}
+	c := counted.of(s.asking.parts)
+	if len(c) != 1 || c[0].Part != `reformulator of advice "rewritten"` || c[0].Queries != 2 || c[0].Empty != 1 || server.requests() != 2 {
+		t.Errorf("counts %+v, %d requests", c, server.requests())
+	}
+	if s.part != `advice "rewritten"` {
+		t.Errorf("the part in the making is %s", s.part)
+	}
+	for _, c := range []struct {
+		settings map[string]any
+		want     string
+	}{
+		{nil, "kind: none is named"},
+		{map[string]any{"kind": "oracle"}, `unknown kind "oracle"`},
+		{map[string]any{"kind": "endpoint"}, "base_url is not set"},
+	} {
+		if _, err := newReformulator(t.Context(), s, c.settings); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestQueriesAreCleaned(t *testing.T) {
+	for answer, want := range map[string]string{
+		"oil":                           "oil",
+		"  \"Nikolaj Coster-Waldau\"  ": "Nikolaj Coster-Waldau",
+		"Search query: `Fox network`":   "Fox network",
+		"- Star Trek: Discovery":        "Star Trek: Discovery",
+		"\n\n* one\n* two":              "one",
+		"<think>hm</think>\n“quoted”":   "quoted",
+		"<think>endless":                "",
+		"***":                           "",
+		"Query:\nTetris":                "Tetris",
+	} {
+		if got := cleanQuery(answer); got != want {
+			t.Errorf("%q: got %q, want %q", answer, got, want)
+		}
+	}
+}
+
+// TestKilledBuildsPayNoAnswerTwice kills builds at random moments. What is kept
+// when a build dies is never asked for again, so that a kill costs at most the
+// requests in flight.
+func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
+	const kills, concurrency = 20, 3
+	t.Setenv(keyVariable, testKey)
+	server := newChatServer(t)
+	server.delay = 2 * time.Millisecond
+	w := newClaims(t, server, 150, map[string]any{"key": keyVariable, "concurrency": concurrency, "price": map[string]any{"prompt": 1, "completion": 1}})
+	undisturbed := child{Config: w.cfg, Dir: w.dir, Out: filepath.Join(t.TempDir(), "whole.parquet")}
+	begin := time.Now()
+	if err := undisturbed.start(t).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(begin)
+	_, distinct := server.answers()
+	r := rand.New(rand.NewPCG(1, 2))
+	killed, lost := 0, 0
+	c := child{Config: w.cfg, Dir: w.dir}
+	for killed < kills {
+		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
+		clear(server.served)
+		kept := map[string]bool{}
+		for finished := false; !finished; {
+			cmd := c.start(t)
+			if killed < kills {
+				time.AfterFunc(time.Duration(r.Int64N(int64(took))), func() { cmd.Process.Kill() })
+			}
+			err := cmd.Wait()
+			if err != nil && cmd.ProcessState.Exited() {
+				t.Fatalf("after %d kills: %v", killed, err)
+			}
+			finished = err == nil
+			if !finished {
+				killed++
+			}
+			lost += server.checkKept(t, c.Out, kept, 2*concurrency)
+		}
+		if readBytes(t, c.Out) != readBytes(t, undisturbed.Out) {
+			t.Fatalf("after %d kills: the bytes differ", killed)
+		}
+		if len(kept) != distinct || filesHold(t, filepath.Dir(c.Out), testKey) {
+			t.Fatalf("%d answers are kept, want %d; or a file holds the key", len(kept), distinct)
+		}
+	}
+	t.Logf("%d kills lost %d answers on their way", killed, lost)
+}
+
+// checkKept compares what a server answered since the last call with what was
+// kept before and is now. It returns how many answers got lost.
+func (s *chatServer) checkKept(t *testing.T, out string, kept map[string]bool, inFlight int) (lost int) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		idle := s.inFlight == 0
+		s.mu.Unlock()
+		if idle {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for request := range s.served {
+		if kept[request] {
+			t.Fatal("an answer that is kept was asked for again")
+		}
+	}
+	file, err := os.ReadFile(filepath.Join(filepath.Dir(out), "answers", answersName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(file)) {
+		var a answer
+		if strings.HasSuffix(line, "\n") && line != answersHead && json.Unmarshal([]byte(line), &a) == nil {
+			kept[a.Request] = true
+		}
+	}
+	for request, n := range s.served {
+		if !kept[request] {
+			lost++
+		} else if n > 1 {
+			t.Fatalf("an answer was asked for %d times at once", n)
+		}
+	}
+	if lost > inFlight {
+		t.Fatalf("a kill lost %d answers, more than are in flight", lost)
+	}
+	clear(s.served)
+	return lost
+}
