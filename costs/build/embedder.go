@@ -18,6 +18,7 @@ import (
 
 // textEncoder turns texts into vectors. It is safe for concurrent use.
 type textEncoder interface {
+	Name() string // of the model, wherever it lies
 	Dim() int
 	Digest() string // of all that the vectors depend on
 	// Encode writes the vector of every text into dst, len(texts) x Dim. A text's

@@ -21,7 +21,7 @@ func TestTextFeatures(t *testing.T) {
 	}
 	want := make([]float32, wordsDim)
 	for n := range tensor.Len() {
-		e.encode(want, testClaim(n))
+		e.encode(want, testClaim("Thing", n))
 		if !slices.Equal(tensor.Features[n*wordsDim:(n+1)*wordsDim], want) {
 			t.Fatalf("instance %d has other features", n)
 		}
@@ -105,8 +105,9 @@ func TestBadTextFeatures(t *testing.T) {
 		"no texts": {func(w *world) {
 			w.write(t, "table.csv", "id,label\n0,a\n1,b\n")
 			w.write(t, "answers.csv", "id,prediction\n0,a\n1,b\n")
+			w.cfg.Labels = nil
 			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
-		}, "features[0] text: texts are wanted, but the instances have none"},
+		}, "features[0] text: instance \"0\" has no text"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTextWorld(t, 12)

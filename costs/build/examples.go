@@ -15,8 +15,14 @@ type examples interface {
 	// Basis says, line by line, what else the examples and what is shown of them
 	// depend on.
 	Basis() string
+	// Open makes the examples ready to be read.
+	Open(ctx context.Context, t *Training) (exampleReader, error)
+}
+
+// exampleReader reads examples. It is safe for concurrent use.
+type exampleReader interface {
 	// Read returns examples from..to as instances, and what is shown of each.
-	Read(ctx context.Context, t *Training, from, to int) ([]Instance, []Shown, error)
+	Read(ctx context.Context, from, to int) ([]Instance, []Shown, error)
 }
 
 // trainingRows are the training rows of the build, each under one level of
@@ -66,9 +72,20 @@ func (x *trainingRows) Lessons() *Lessons { return x.lessons }
 // Basis returns the inputs of the build that count.
 func (x *trainingRows) Basis() string { return x.basis }
 
+// Open returns a reader that loads rows when they are asked for.
+func (x *trainingRows) Open(_ context.Context, t *Training) (exampleReader, error) {
+	return &rowReader{x, t}, nil
+}
+
+// rowReader reads the rows of the build.
+type rowReader struct {
+	*trainingRows
+	t *Training
+}
+
 // Read loads rows and shows each what the level that was drawn for it shows.
-func (x *trainingRows) Read(ctx context.Context, t *Training, from, to int) ([]Instance, []Shown, error) {
-	batch, err := t.Load(ctx, x.lessons.Rows[from:to])
+func (x *rowReader) Read(ctx context.Context, from, to int) ([]Instance, []Shown, error) {
+	batch, err := x.t.Load(ctx, x.lessons.Rows[from:to])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,7 +100,7 @@ func (x *trainingRows) Read(ctx context.Context, t *Training, from, to int) ([]I
 			continue
 		}
 		some, _ := choose(members[l], batch, nil)
-		theirs, err := t.Show(ctx, level, some)
+		theirs, err := x.t.Show(ctx, level, some)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -37,7 +37,7 @@ func newMLP(_ context.Context, s *Setup, settings map[string]any) (Expert, error
 	}
 	e := &trained{
 		trainedSettings: cfg.trainedSettings,
-		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, repeat: true, runtime: rt},
+		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byRepeat, runtime: rt},
 	}
 	return newTabularExpert(s, e, featurize.LayoutDense, "mlp", cfg.mlpLearning)
 }

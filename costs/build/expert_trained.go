@@ -65,6 +65,9 @@ func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string
 	if !(e.Threshold > 0 && e.Threshold < 1) {
 		return nil, fmt.Errorf("threshold is %v; a probability between 0 and 1 is needed", e.Threshold)
 	}
+	if len(s.Labels) != 2 && e.Threshold != defaultTrainedSettings().Threshold {
+		return nil, fmt.Errorf("threshold tells two labels apart, and there are %d", len(s.Labels))
+	}
 	if err := errors.Join(e.teacher.Check(), checkFileName(s.expert)); err != nil {
 		return nil, err
 	}

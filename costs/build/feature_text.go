@@ -2,9 +2,7 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"pipe/costs"
@@ -12,10 +10,7 @@ import (
 )
 
 // textFeatures are the vectors of the instances' texts.
-type textFeatures struct {
-	embedder *embedder
-	name     string // of the encoder
-}
+type textFeatures struct{ embedder *embedder }
 
 // textName is how the features kind "text" calls itself before the name of the encoder.
 const textName = "text "
@@ -32,20 +27,20 @@ func newTextFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 	if err != nil {
 		return nil, err
 	}
-	return &textFeatures{e, filepath.Base(string(cfg.Encoder))}, nil
+	return &textFeatures{e}, nil
 }
 
 // checkTexts refuses instances without a text.
 func (s *Setup) checkTexts(ctx context.Context) error {
 	first, err := s.Source.Load(ctx, []int{0})
-	if err == nil && first[0].Text == "" {
-		err = errors.New("texts are wanted, but the instances have none")
+	if err != nil {
+		return err
 	}
-	return err
+	return first[0].needText()
 }
 
 // Name tells the encoder.
-func (f *textFeatures) Name() string { return textName + f.name }
+func (f *textFeatures) Name() string { return textName + f.embedder.Name() }
 
 // Dim is that of the encoder.
 func (f *textFeatures) Dim() int { return f.embedder.Dim() }

@@ -36,6 +36,7 @@ var (
 	expertKinds = map[string]func(context.Context, *Setup, map[string]any) (Expert, error){
 		"boosted_trees": newBoostedTrees,
 		"endpoint":      newEndpointExpert,
+		"embedding":     newEmbedding,
 		"logistic":      newLogistic,
 		"mlp":           newMLP,
 		"onnx_causal":   newCausalExpert,

@@ -17,8 +17,17 @@ type networkTeacher struct {
 	runtime *ort.Runtime
 	hidden  []int
 	dropout float64
-	repeat  bool // rows make the classes of a lesson count alike, else weights do
+	balance balance
 }
+
+// balance is how much the classes of a lesson count.
+type balance int
+
+const (
+	byWeight balance = iota // alike, because rows of the rarer ones weigh more
+	byRepeat                // alike, because rows of the rarer ones are there more than once
+	byShares                // as much as they have rows
+)
 
 // networkSettings are the settings of experts that are networks.
 type networkSettings struct {
@@ -63,7 +72,7 @@ func (n *networkTeacher) Check() error {
 // Teach trains the networks of all lessons side by side.
 func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
 	var weight []float64
-	if !n.repeat {
+	if n.balance == byWeight {
 		// Folds hold the shares of the classes, so one set of weights serves all.
 		weight = models.BalancedWeights(set.Class, set.Classes)
 	}
@@ -75,7 +84,7 @@ func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []
 	var steps int64
 	for _, l := range lessons {
 		rows := l.rows
-		if n.repeat {
+		if n.balance == byRepeat {
 			rows = oversample(rows, set.Class, set.Classes, t.Seed)
 		}
 		specs = append(specs, n.spec(t.Seed, rows))

@@ -29,6 +29,7 @@ var errTired = errors.New("the encoder is tired")
 
 const wordsDim = 24
 
+func (e *wordsEncoder) Name() string   { return "words" }
 func (e *wordsEncoder) Dim() int       { return wordsDim }
 func (e *wordsEncoder) Digest() string { return digest([]byte("words " + e.name)) }
 func (e *wordsEncoder) Close() error   { return nil }
@@ -73,24 +74,26 @@ func (e *wordsEncoder) use(t testing.TB) *wordsEncoder {
 	return e
 }
 
-// newTextWorld writes n claims about the colours of things. Their features are
-// the vectors of their texts, one expert has answered them all.
+// newTextWorld writes n claims about the colours of things, and pages that tell
+// whether two of three are right. Features are the vectors of the claims, one
+// expert has answered them all.
 func newTextWorld(t testing.TB, n int) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
-	claims, answers := &strings.Builder{}, &strings.Builder{}
+	claims, answers, pages := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {
-		line, err := json.Marshal(map[string]any{"id": i, "label": claimLabels[i%3], "claim": testClaim(i), "evidence": []any{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(claims, "%s\n", line)
+		writeLine(t, claims, map[string]any{"id": i, "label": claimLabels[i%3], "claim": testClaim("Thing", i), "evidence": []any{}})
 		fmt.Fprintf(answers, "%d,%s\n", i, claimLabels[i%2])
+		if i%3 < 2 {
+			writeLine(t, pages, map[string]any{"id": fmt.Sprintf("Page_%d", i), "text": testSentence("Thing", i), "lines": ""})
+		}
 	}
 	w.write(t, "claims.jsonl", claims.String())
 	w.write(t, "answers.csv", answers.String())
+	w.write(t, "pages.jsonl", pages.String())
 	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Labels = claimLabels
 	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
 	w.cfg.Experts = []ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
 	w.cfg.Features = []Part{{Kind: "text", Settings: map[string]any{"encoder": "words"}}}
@@ -98,6 +101,43 @@ func newTextWorld(t testing.TB, n int) *world {
 	return w
 }
 
+// withEmbedding adds two levels of passages, n claims about other things to learn
+// from, and an expert that does.
+func (w *world) withEmbedding(t testing.TB, n int) *world {
+	t.Helper()
+	train := &strings.Builder{}
+	fmt.Fprintln(train, ",claim,label,sentence")
+	for i := range n {
+		fmt.Fprintf(train, "%d,%s,%s,%s\n", i, testClaim("Item", 3*i+i%2), claimLabels[i%2], testSentence("Item", 3*i+i%2))
+	}
+	w.write(t, "train.csv", train.String())
+	for _, top := range []int{1, 3} {
+		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{
+			Name: fmt.Sprintf("top-%d", top), Fee: 0.1, Kind: "passages", Settings: map[string]any{"pages": "pages.jsonl", "top": top},
+		})
+	}
+	w.cfg.Experts = []ExpertConfig{{Name: "net", Kind: "embedding", Settings: map[string]any{
+		"encoder": "words", "train": "train.csv", "pages": "pages.jsonl", "hidden": []int{16}, "epochs": 20, "batch": 64, "dropout": 0, "learning_rate": 0.01,
+	}}}
+	return w
+}
+
+func writeLine(t testing.TB, b *strings.Builder, v any) {
+	t.Helper()
+	line, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Write(append(line, '\n'))
+}
+
 var claimColours = []string{"red", "green", "blue", "black"}
 
-func testClaim(i int) string { return fmt.Sprintf("Thing%d is %s.", i, claimColours[i%4]) }
+func testClaim(kind string, i int) string {
+	return fmt.Sprintf("%s%d is %s.", kind, i, claimColours[i%4])
+}
+
+// testSentence settles a claim: it is right if i%3 is 0.
+func testSentence(kind string, i int) string {
+	return fmt.Sprintf("%s%d is %s %s .", kind, i, []string{"truly", "never"}[i%3], claimColours[i%4])
+}

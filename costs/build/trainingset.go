@@ -69,15 +69,19 @@ const gatherRows = 4096
 
 // gather turns every example into a row.
 func (e *trained) gather(ctx context.Context, t *Training) (*trainingSet, error) {
+	reader, err := e.examples.Open(ctx, t)
+	if err != nil {
+		return nil, err
+	}
 	set := &trainingSet{Width: e.coder.Width(), Classes: len(e.lessons.Labels), Class: e.lessons.Class}
 	set.X = make([]float32, len(set.Class)*set.Width)
 	t.Progress.Start(int64(set.Len()), "rows of "+e.name)
 	defer t.Progress.Done()
 	chunks := (set.Len() + gatherRows - 1) / gatherRows
-	err := parallel(ctx, t.Workers, chunks, func(ctx context.Context, i int) error {
+	err = parallel(ctx, t.Workers, chunks, func(ctx context.Context, i int) error {
 		from := i * gatherRows
 		to := min(from+gatherRows, set.Len())
-		batch, shown, err := e.examples.Read(ctx, t, from, to)
+		batch, shown, err := reader.Read(ctx, from, to)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,102 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/build/bm25"
+)
+
+// claimFile is a table of claims to learn from, a row for each claim and
+// sentence that settles it.
+type claimFile struct {
+	File     Path   `json:"train"`
+	Claim    string `json:"claim"`    // name of a column, as are the next two
+	Label    string `json:"label"`    //
+	Sentence string `json:"sentence"` // the evidence; empty where nothing settles the claim
+}
+
+func defaultClaimFile() claimFile {
+	return claimFile{Claim: "claim", Label: "label", Sentence: "sentence"}
+}
+
+// claim is one row of a claimFile.
+type claim struct {
+	Text     string
+	Class    int
+	Sentence string // "" where nothing settles it
+}
+
+// normal is the text by which a claim is known again, however it is spelled.
+func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+
+// read returns the rows whose claims are not among routed, by their normal text,
+// and how many were left out. Labels are known by FEVER's spellings, too. A row
+// without a sentence has the label unsettled.
+func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed map[string]bool) (list []claim, dropped int, err error) {
+	if f.File == "" {
+		return nil, 0, errors.New("train: no file is named")
+	}
+	path := s.Path(f.File)
+	if err := s.File(ctx, "claims", path); err != nil {
+		return nil, 0, err
+	}
+	r, err := costs.OpenTable(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer r.Close()
+	at, err := NewColumns(path, r.Columns()).Find(f.Claim, f.Label, f.Sentence)
+	if err != nil {
+		return nil, 0, err
+	}
+	for {
+		cells, line, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return list, dropped, ctx.Err()
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		if routed[normal(cells[at[0]])] {
+			dropped++
+			continue
+		}
+		c, bad := f.parse(cells[at[0]], cells[at[1]], cells[at[2]], s.Labels, unsettled)
+		if bad != nil {
+			bad.File, bad.Row = path, line
+			return nil, 0, bad
+		}
+		list = append(list, c)
+	}
+}
+
+// parse checks one row.
+func (f *claimFile) parse(text, label, sentence string, labels []string, unsettled string) (claim, *costs.DataError) {
+	bad := func(column, format string, args ...any) (claim, *costs.DataError) {
+		return claim{}, &costs.DataError{Column: column, Msg: fmt.Sprintf(format, args...)}
+	}
+	if strings.TrimSpace(text) == "" {
+		return bad(f.Claim, "is empty")
+	}
+	class := slices.Index(labels, label)
+	if class < 0 {
+		class = slices.Index(labels, feverLabels[label])
+	}
+	if class < 0 {
+		return bad(f.Label, "unknown label %q; known are %s", label, costs.Listed(labels, namesShown))
+	}
+	sentence = strings.TrimSpace(bm25.Unescape(sentence))
+	switch settles := labels[class] != unsettled; {
+	case settles && sentence == "":
+		return bad(f.Sentence, "is empty, but the label is %q", label)
+	case !settles && sentence != "":
+		return bad(f.Sentence, "is there, but the label is %q, which nothing settles", label)
+	}
+	return claim{text, class, sentence}, nil
+}

@@ -1,0 +1,210 @@
+package build
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs/build/bm25"
+)
+
+// claimReader reads examples of claims. Every text is held once.
+type claimReader struct {
+	*claimExamples
+	pages, sentences [][]string // per claim, distractors, best first
+}
+
+// Open finds the distractors of all claims and embeds every text there is.
+func (x *claimExamples) Open(ctx context.Context, t *Training) (exampleReader, error) {
+	r := &claimReader{claimExamples: x}
+	var err error
+	if x.pages != nil {
+		if r.pages, err = x.distractors(ctx, t, x.pages); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(x.list, func(e claimExample) bool { return e.sentences && e.passages > 0 }) {
+		if r.sentences, err = x.fromSentences(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	texts := make(map[string]bool)
+	for i := range x.list {
+		in, shown := r.example(i)
+		texts[in.Text] = true
+		for _, p := range shown.Passages {
+			texts[p.Text] = true
+		}
+	}
+	return r, x.embedder.Ensure(ctx, texts, t.Progress)
+}
+
+// most is the largest number of passages of an example.
+func (x *claimExamples) most() int {
+	most := 0
+	for _, e := range x.list {
+		most = max(most, int(e.passages))
+	}
+	return most
+}
+
+// distractors finds, for every claim, passages that hold none of its sentences.
+func (x *claimExamples) distractors(ctx context.Context, t *Training, from retriever) ([][]string, error) {
+	settling, most := x.settling(), x.most()
+	out, longest := make([][]string, len(x.claims)), 0
+	for _, s := range settling {
+		longest = max(longest, len(s))
+	}
+	t.Progress.Start(int64(len(x.claims)), "claims to find passages for")
+	defer t.Progress.Done()
+	const some = 64
+	err := parallel(ctx, t.Workers, (len(x.claims)+some-1)/some, func(ctx context.Context, i int) error {
+		part := x.claims[i*some : min((i+1)*some, len(x.claims))]
+		queries := make([]string, len(part))
+		for n, c := range part {
+			queries[n] = c.Text
+		}
+		found, err := from.Find(ctx, queries, most+longest)
+		if err != nil {
+			return err
+		}
+		for n, list := range found {
+			out[i*some+n] = without(list, settling[normal(part[n].Text)], most)
+		}
+		t.Progress.Add(int64(len(part)))
+		return nil
+	})
+	shareTexts(out)
+	return out, err
+}
+
+// settling returns the sentences that settle each claim, by its normal text.
+func (x *claimExamples) settling() map[string][]string {
+	of := make(map[string][]string)
+	for _, c := range x.claims {
+		if c.Sentence != "" {
+			of[normal(c.Text)] = append(of[normal(c.Text)], c.Sentence)
+		}
+	}
+	return of
+}
+
+// without returns the texts of the first passages that hold none of the
+// sentences, at most so many.
+func without(list []Passage, sentences []string, most int) []string {
+	var texts []string
+	for _, p := range list {
+		settles := slices.ContainsFunc(sentences, func(s string) bool { return strings.Contains(p.Text, s) })
+		if !settles && len(texts) < most {
+			texts = append(texts, p.Text)
+		}
+	}
+	return texts
+}
+
+// shareTexts makes equal texts one in memory.
+func shareTexts(lists [][]string) {
+	known := make(map[string]string)
+	for _, list := range lists {
+		for i, text := range list {
+			if one, ok := known[text]; ok {
+				list[i] = one
+			} else {
+				known[text] = text
+			}
+		}
+	}
+}
+
+// fromSentences finds distractors among the sentences of all claims, through an
+// index of them that lives as long as that takes.
+func (x *claimExamples) fromSentences(ctx context.Context, t *Training) (_ [][]string, err error) {
+	if err := os.MkdirAll(t.Scratch, 0o777); err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp(t.Scratch, "sentences")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	pages, index := filepath.Join(folder, "sentences.jsonl"), filepath.Join(folder, "sentences.bm25")
+	if err := x.writeSentences(pages); err != nil {
+		return nil, err
+	}
+	settings := bm25.DefaultSettings()
+	settings.Title = 0
+	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: index, Settings: settings, Workers: t.Workers}); err != nil {
+		return nil, err
+	}
+	corpus, err := openIndex(index)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, corpus.Close()) }()
+	return x.distractors(ctx, t, corpus)
+}
+
+// writeSentences writes every sentence once, as a page.
+func (x *claimExamples) writeSentences(path string) error {
+	var sentences []string
+	for _, c := range x.claims {
+		if c.Sentence != "" {
+			sentences = append(sentences, c.Sentence)
+		}
+	}
+	slices.Sort(sentences)
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	e := json.NewEncoder(w)
+	for i, text := range slices.Compact(sentences) {
+		page := struct {
+			ID   string `json:"id"`
+			Text string `json:"text"`
+		}{fmt.Sprintf("%08d", i), text}
+		if err := e.Encode(page); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	return errors.Join(w.Flush(), f.Close())
+}
+
+// Read returns examples from..to.
+func (r *claimReader) Read(_ context.Context, from, to int) ([]Instance, []Shown, error) {
+	batch, shown := make([]Instance, to-from), make([]Shown, to-from)
+	for i := range batch {
+		batch[i], shown[i] = r.example(from + i)
+	}
+	return batch, shown, nil
+}
+
+// example returns one example: the sentence that settles it, if it is there,
+// then distractors.
+func (r *claimReader) example(i int) (Instance, Shown) {
+	e := r.list[i]
+	c := r.claims[e.claim]
+	var list []Passage
+	if e.settled && e.passages > 0 {
+		list = append(list, Passage{Text: c.Sentence})
+	}
+	distractors := r.pages
+	if e.sentences {
+		distractors = r.sentences
+	}
+	if distractors != nil {
+		for _, text := range distractors[e.claim] {
+			if len(list) < int(e.passages) {
+				list = append(list, Passage{Text: text})
+			}
+		}
+	}
+	return Instance{Text: c.Text, Row: i}, Shown{Passages: list}
+}

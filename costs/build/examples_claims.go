@@ -1,0 +1,197 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// claimSettings say how examples are made of a file of claims.
+type claimSettings struct {
+	Unsettled   string  `json:"unsettled"`   // the label of a claim that its passages do not settle
+	Share       float64 `json:"share"`       // of such examples among those with passages that are made of settled claims
+	Draws       int     `json:"draws"`       // examples that are made of a row, each under a level of its own
+	Distractors string  `json:"distractors"` // passages that do not settle a claim: pages, sentences or both
+}
+
+func defaultClaimSettings() claimSettings {
+	return claimSettings{Unsettled: "NOT ENOUGH INFO", Share: 1.0 / 3, Draws: 2, Distractors: "both"}
+}
+
+func (c *claimSettings) check(labels []string) error {
+	var problems []error
+	if !slices.Contains(labels, c.Unsettled) {
+		problems = append(problems, fmt.Errorf("unsettled: %q is no label; there are %q", c.Unsettled, labels))
+	}
+	if !(c.Share >= 0 && c.Share < 1) {
+		problems = append(problems, fmt.Errorf("share is %v, not in [0, 1)", c.Share))
+	}
+	if c.Draws < 1 || c.Draws > 1000 {
+		problems = append(problems, fmt.Errorf("draws is %d, not 1 to 1000", c.Draws))
+	}
+	if _, ok := distractorKinds[c.Distractors]; !ok {
+		problems = append(problems, fmt.Errorf("distractors is %q; known are %s", c.Distractors, known(distractorKinds)))
+	}
+	return errors.Join(problems...)
+}
+
+// claimExamples are made of claims that no instance of the build is about. Of
+// every row come, per draw, an example under a level of advice that is drawn for
+// it, and, where the level shows passages, as many examples of the unsettled label
+// as make up their share:
+//
+//   - under a level without passages, the claim alone, with its label;
+//   - under one with n passages, the sentence that settles it among n-1
+//     distractors, with its label, and
+//   - n distractors, with the label unsettled.
+//
+// Distractors are the passages that BM25 finds for the claim and that hold no
+// sentence which settles it: among the pages, or, as the pages may know nothing
+// of what the claim is about, among the sentences of the other claims; either
+// for half of the examples. A claim without a sentence has distractors only.
+type claimExamples struct {
+	claims   []claim
+	list     []claimExample
+	lessons  *Lessons
+	pages    retriever // nil: distractors are sentences alone
+	embedder *embedder
+	basis    string
+}
+
+// claimExample is one example.
+type claimExample struct {
+	claim     int32
+	passages  int16 // of its level
+	settled   bool  // the sentence is among them
+	sentences bool  // distractors are sentences, not pages
+}
+
+// distractorKinds are the chances that the distractors of an example are
+// sentences.
+var distractorKinds = map[string]float64{"pages": 0, "sentences": 1, "both": 0.5}
+
+// Numerous is advice that shows passages.
+type Numerous interface {
+	Most() int // passages of an instance, at most
+}
+
+// newClaimExamples reads the claims and draws the examples for the expert in the
+// making.
+func newClaimExamples(ctx context.Context, s *Setup, f *claimFile, c *claimSettings, pages retriever, e *embedder, seed uint64) (*claimExamples, error) {
+	if err := c.check(s.Labels); err != nil {
+		return nil, err
+	}
+	levels, err := s.levels()
+	if err != nil {
+		return nil, err
+	}
+	routed, err := s.texts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := &claimExamples{pages: pages, embedder: e}
+	var dropped int
+	if x.claims, dropped, err = f.read(ctx, s, c.Unsettled, routed); err != nil {
+		return nil, err
+	}
+	s.inputs["claims left out of "+s.part] = fmt.Sprintf("%d that are routed on", dropped)
+	x.draw(c, s.Labels, s.passages(levels), seed)
+	x.describe(s, levels)
+	return x, x.check()
+}
+
+// texts returns the texts of all instances, in their normal form.
+func (s *Setup) texts(ctx context.Context) (map[string]bool, error) {
+	rows, texts := make([]int, len(s.Source.Entries())), make(map[string]bool)
+	for n := range rows {
+		rows[n] = n
+	}
+	for some := range slices.Chunk(rows, gatherRows) {
+		batch, err := s.Source.Load(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for n := range batch {
+			texts[normal(batch[n].Text)] = true
+		}
+	}
+	return texts, nil
+}
+
+// passages returns how many passages each of some levels shows at most.
+func (s *Setup) passages(levels []int) []int {
+	most := make([]int, len(levels))
+	for i, k := range levels {
+		if a, ok := s.advice[s.Advice[k]].(Numerous); ok {
+			most[i] = a.Most()
+		}
+	}
+	return most
+}
+
+// draw lists the examples, of which each row's are a function of the seed and the
+// row.
+func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, seed uint64) {
+	x.lessons = &Lessons{Labels: labels}
+	unsettled, chance := slices.Index(labels, c.Unsettled), distractorKinds[c.Distractors]
+	add := func(class int, e claimExample) {
+		x.list, x.lessons.Class = append(x.list, e), append(x.lessons.Class, class)
+	}
+	for d := range c.Draws {
+		for i, row := range x.claims {
+			r := rand.New(rand.NewPCG(seed, 0x636c61696d<<24^uint64(d*len(x.claims)+i)))
+			e := claimExample{claim: int32(i), passages: int16(passages[r.IntN(len(passages))]), sentences: r.Float64() < chance}
+			e.settled = row.Sentence != ""
+			add(row.Class, e)
+			if !e.settled || e.passages == 0 {
+				continue
+			}
+			e.settled = false
+			for more := c.Share / (1 - c.Share); r.Float64() < more; more-- {
+				e.sentences = r.Float64() < chance
+				add(unsettled, e)
+			}
+		}
+	}
+}
+
+// describe writes down what the examples depend on beside the settings: the
+// files, the claims that were left out, and the levels.
+func (x *claimExamples) describe(s *Setup, levels []int) {
+	var text, kept strings.Builder
+	for i, most := range s.passages(levels) {
+		fmt.Fprintf(&text, "level %d %q shows %d passages\n", levels[i], s.Advice[levels[i]], most)
+	}
+	for _, name := range s.inputs.of([]string{s.part}) {
+		if !strings.HasPrefix(name, settingsPrefix) {
+			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, " of "+s.part), s.inputs[name])
+		}
+	}
+	for _, c := range x.claims {
+		fmt.Fprintf(&kept, "%q %d %q\n", c.Text, c.Class, c.Sentence)
+	}
+	fmt.Fprintf(&text, "claims kept: %s\n", digest([]byte(kept.String())))
+	x.basis = text.String()
+}
+
+func (x *claimExamples) check() error {
+	labels := 0
+	for _, n := range x.lessons.counts() {
+		if n > 0 {
+			labels++
+		}
+	}
+	if labels < 2 {
+		return fmt.Errorf("train: %d claims that are not routed on, with %d labels between them, are not enough to learn from", len(x.claims), labels)
+	}
+	return nil
+}
+
+// Lessons returns the classes of the examples; one model learns from all.
+func (x *claimExamples) Lessons() *Lessons { return x.lessons }
+
+// Basis returns what the examples depend on beside the settings.
+func (x *claimExamples) Basis() string { return x.basis }

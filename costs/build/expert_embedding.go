@@ -1,0 +1,64 @@
+package build
+
+import (
+	"context"
+)
+
+// embeddingSettings describe a network on the vectors of claims and passages,
+// which learns from claims that are not routed on.
+type embeddingSettings struct {
+	trainedSettings
+	encoderSettings
+	retrievalSettings // of the pages that distractors are found among
+	claimFile
+	embeddingLearning
+}
+
+// embeddingLearning is what the network depends on beside the files.
+type embeddingLearning struct {
+	claimSettings
+	mlpLearning
+}
+
+func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	cfg := embeddingSettings{
+		trainedSettings: defaultTrainedSettings(), claimFile: defaultClaimFile(),
+		embeddingLearning: embeddingLearning{defaultClaimSettings(), mlpLearning{
+			networkSettings: networkSettings{Epochs: 10, Batch: 128, LearningRate: 0.001, WeightDecay: 0.01},
+			Hidden:          []int{64}, Dropout: 0.5,
+		}},
+	}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if err := s.checkTexts(ctx); err != nil {
+		return nil, err
+	}
+	levels, err := s.levels()
+	if err != nil {
+		return nil, err
+	}
+	embedder, err := s.embedder(cfg.Encoder, levels...)
+	if err != nil {
+		return nil, err
+	}
+	var pages retriever
+	if cfg.Distractors != "sentences" {
+		if pages, err = newRetriever(ctx, s, cfg.retrievalSettings); err != nil {
+			return nil, err
+		}
+	}
+	examples, err := newClaimExamples(ctx, s, &cfg.claimFile, &cfg.claimSettings, pages, embedder, cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	rt, err := s.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	e := &trained{
+		trainedSettings: cfg.trainedSettings, examples: examples, coder: &pairCoder{embedder},
+		teacher: &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byShares, runtime: rt},
+	}
+	return newTrained(s, e, "embedding", cfg.embeddingLearning)
+}

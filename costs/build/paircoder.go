@@ -1,0 +1,78 @@
+package build
+
+import (
+	"context"
+	"math"
+)
+
+// pairCoder codes a claim c, the vector of the instance's text, and its evidence
+// e, the mean of the vectors of the passages that are shown, as
+//
+//	c, e, c*e, |c - e|, evidence is there (0 or 1), 1 / number of passages
+//
+// (the combination of Conneau et al., Supervised Learning of Universal Sentence
+// Representations, 2017), each product and difference by component. Without
+// passages everything but c is 0. Vectors are multiplied by the root of their
+// length, which makes the mean square of a component of a vector of length 1 one.
+type pairCoder struct{ embedder *embedder }
+
+// Width is four vectors and two indicators.
+func (c *pairCoder) Width() int { return 4*c.embedder.Dim() + 2 }
+
+// Code looks up the vectors of all texts at once.
+func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []Instance, shown [][]Shown) error {
+	var texts []string
+	each := func(do func(in *Instance, passages []Passage)) {
+		for n := range batch {
+			for k := range shown {
+				if shown[k] != nil {
+					do(&batch[n], shown[k][n].Passages)
+				}
+			}
+		}
+	}
+	for n := range batch {
+		if err := batch[n].needText(); err != nil {
+			return err
+		}
+	}
+	each(func(in *Instance, passages []Passage) {
+		texts = append(texts, in.Text)
+		for _, p := range passages {
+			texts = append(texts, p.Text)
+		}
+	})
+	vectors, err := c.embedder.Vectors(ctx, texts)
+	if err != nil {
+		return err
+	}
+	each(func(_ *Instance, passages []Passage) {
+		c.code(dst[:c.Width()], vectors[0], vectors[1:1+len(passages)])
+		dst, vectors = dst[c.Width():], vectors[1+len(passages):]
+	})
+	return nil
+}
+
+// code writes one row.
+func (c *pairCoder) code(dst, claim []float32, passages [][]float32) {
+	dim := len(claim)
+	scale := math.Sqrt(float64(dim))
+	for i, v := range claim {
+		dst[i] = float32(scale * float64(v))
+	}
+	rest := dst[dim:]
+	clear(rest)
+	if len(passages) == 0 {
+		return
+	}
+	share := 1 / float64(len(passages))
+	for i, v := range claim {
+		var sum float64 // in float64 the order of the passages hardly counts
+		for _, p := range passages {
+			sum += float64(p[i])
+		}
+		a, e := scale*float64(v), scale*share*sum
+		rest[i], rest[dim+i], rest[2*dim+i] = float32(e), float32(a*e), float32(math.Abs(a-e))
+	}
+	rest[3*dim], rest[3*dim+1] = 1, float32(share)
+}
