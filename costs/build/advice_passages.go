@@ -51,6 +51,9 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 	return a, err
 }
 
+// Most is how many passages an instance is shown, at most.
+func (a *passages) Most() int { return a.top }
+
 // Queried reports whether a model writes the queries.
 func (a *passages) Queried() bool { return a.queries != nil }
 

@@ -88,9 +88,13 @@ func newClaimExamples(ctx context.Context, s *Setup, f *claimFile, c *claimSetti
 	if err != nil {
 		return nil, err
 	}
-	routed, err := s.texts(ctx)
+	texts, err := s.texts(ctx)
 	if err != nil {
 		return nil, err
+	}
+	routed := make(map[string]bool)
+	for _, text := range texts {
+		routed[normal(text)] = true
 	}
 	x := &claimExamples{pages: pages, embedder: e}
 	var dropped int
@@ -101,24 +105,6 @@ func newClaimExamples(ctx context.Context, s *Setup, f *claimFile, c *claimSetti
 	x.draw(c, s.Labels, s.passages(levels), seed)
 	x.describe(s, levels)
 	return x, x.check()
-}
-
-// texts returns the texts of all instances, in their normal form.
-func (s *Setup) texts(ctx context.Context) (map[string]bool, error) {
-	rows, texts := make([]int, len(s.Source.Entries())), make(map[string]bool)
-	for n := range rows {
-		rows[n] = n
-	}
-	for some := range slices.Chunk(rows, gatherRows) {
-		batch, err := s.Source.Load(ctx, some)
-		if err != nil {
-			return nil, err
-		}
-		for n := range batch {
-			texts[normal(batch[n].Text)] = true
-		}
-	}
-	return texts, nil
 }
 
 // passages returns how many passages each of some levels shows at most.

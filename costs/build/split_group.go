@@ -3,7 +3,6 @@ package build
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -116,8 +115,8 @@ func (s *Setup) texts(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for n := range list {
-			if list[n].Text == "" {
-				return nil, fmt.Errorf("group: text: instance %q has no text", list[n].ID)
+			if err := list[n].needText(); err != nil {
+				return nil, err
 			}
 			texts = append(texts, list[n].Text)
 		}
