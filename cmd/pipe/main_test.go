@@ -36,9 +36,10 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"answered": answered, "exits": exits},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(ort.EnvLibrary, library)
+			startChat(e)
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
