@@ -70,7 +70,7 @@ func (p *picker) pick(o PickOptions) {
 	var chain []string // values that lose an axis
 	for {
 		i := producer(nodes, value)
-		if i < 0 || p.uses(value) > 1 || !p.rowWise(nodes[i]) {
+		if i < 0 || uses(p.g, value) > 1 || !p.rowWise(nodes[i]) {
 			break
 		}
 		chain = append(chain, value)
@@ -121,23 +121,23 @@ func producer(nodes []*onnxpb.NodeProto, value string) int {
 	return slices.IndexFunc(nodes, func(n *onnxpb.NodeProto) bool { return slices.Contains(n.GetOutput(), value) })
 }
 
-// uses counts who reads a value: nodes, also those with graphs inside, which
-// may read anything, and outputs.
-func (p *picker) uses(value string) int {
+// uses counts who reads a value: nodes, those of graphs inside them too, and
+// outputs.
+func uses(g *onnxpb.GraphProto, value string) int {
 	count := 0
-	for _, n := range p.g.GetNode() {
+	for _, n := range g.GetNode() {
 		for _, in := range n.GetInput() {
 			if in == value {
 				count++
 			}
 		}
 		for _, a := range n.GetAttribute() {
-			if a.GetG() != nil || len(a.GetGraphs()) > 0 {
-				count += 2
+			for _, inner := range slices.Concat(a.GetGraphs(), []*onnxpb.GraphProto{a.GetG()}) {
+				count += uses(inner, value)
 			}
 		}
 	}
-	for _, v := range p.g.GetOutput() {
+	for _, v := range g.GetOutput() {
 		if v.GetName() == value {
 			count++
 		}

@@ -191,6 +191,32 @@ func TestFormsOfExportsAgree(t *testing.T) {
 	}
 }
 
+// TestHalfPrecisionExports: their logits are read, and their cache stays empty.
+func TestHalfPrecisionExports(t *testing.T) {
+	rows := []continuation{{[]int32{5, 6, 7}, []int32{8, 9}}, {[]int32{5}, []int32{8}}}
+	var scores [2][]float64
+	for i, half := range []bool{false, true} {
+		dir := t.TempDir()
+		toyCausal{cache: true, half: half}.write(t, dir)
+		c := openCausalTest(t, dir, true, nil)
+		if c.cached == half {
+			t.Errorf("half %v: the cache is used: %v", half, c.cached)
+		}
+		var err error
+		if scores[i], err = c.logProbabilities(context.Background(), rows); err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := c.generate(context.Background(), rows[0].prompt, 5); err != nil || len(answer) != 5 {
+			t.Errorf("half %v: answer %v, %v", half, answer, err)
+		}
+	}
+	for i, v := range scores[1] {
+		if d := math.Abs(v - scores[0][i]); d == 0 || d > 0.05 {
+			t.Errorf("row %d: %v and, in half precision, %v", i, scores[0][i], v)
+		}
+	}
+}
+
 // separateWeights moves the weights of a graph into another file.
 func separateWeights(t testing.TB, file string) {
 	t.Helper()

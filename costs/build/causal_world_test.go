@@ -17,6 +17,7 @@ import (
 type toyCausal struct {
 	positions bool // takes position_ids
 	cache     bool // takes and gives what it remembers
+	half      bool // cache and logits are float16
 	bad       float32
 }
 
@@ -119,9 +120,9 @@ func (m toyCausal) graph() *onnx.Graph {
 	if m.cache {
 		past := onnx.Shape{batch, onnx.Sym("heads"), onnx.Sym("past"), onnx.Fix(toySize)}
 		grow := func(name string, now *onnx.Value) *onnx.Value {
-			old := g.AssumeShape(g.Input("past_key_values.0."+name, onnx.Float32, past), onnx.Shape{batch, onnx.Fix(toyHeads), onnx.Sym("past"), onnx.Fix(toySize)})
+			old := g.AssumeShape(g.Cast(g.Input("past_key_values.0."+name, m.outside(), past), onnx.Float32), onnx.Shape{batch, onnx.Fix(toyHeads), onnx.Sym("past"), onnx.Fix(toySize)})
 			all := g.AssumeShape(g.Concat(2, old, now), onnx.Shape{batch, onnx.Fix(toyHeads), total, onnx.Fix(toySize)})
-			g.Output("present.0."+name, all)
+			g.Output("present.0."+name, g.Cast(all, m.outside()))
 			return all
 		}
 		k, v = grow("key", k), grow("value", v)
@@ -136,8 +137,16 @@ func (m toyCausal) graph() *onnx.Graph {
 	if m.bad != 0 {
 		logits = g.Mul(logits, g.Const(onnx.Float32s(nil, []float32{m.bad})))
 	}
-	g.Output("logits", logits)
+	g.Output("logits", g.Cast(logits, m.outside()))
 	return g
+}
+
+// outside is the type of what a graph exchanges beside tokens.
+func (m toyCausal) outside() onnx.DType {
+	if m.half {
+		return onnx.Float16
+	}
+	return onnx.Float32
 }
 
 // toyForms are the forms of graph that exports come in.

@@ -181,7 +181,7 @@ func TestCausalExpertInABuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"model", "tokenizer", "configuration"} {
+	for _, name := range []string{"model", "model tokenizer", "model configuration"} {
 		if tensor.Actions.Digests[name+` of expert "model"`] == "" {
 			t.Errorf("no digest of the %s: %v", name, tensor.Actions.Digests)
 		}

@@ -60,7 +60,8 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 }
 
 // openModelFolder finds a model and reads everything but its weights. The
-// digests of its files become inputs of the build.
+// digests of its files become inputs of the build; they start with "model", as
+// all do that features of an expert depend on.
 func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*modelFolder, error) {
 	if cfg.Model == "" {
 		return nil, errors.New("model: none is named")
@@ -120,7 +121,7 @@ func (f *modelFolder) findGraph(file string) error {
 // generation_config.json where there is one.
 func (f *modelFolder) readConfig(ctx context.Context, s *Setup) error {
 	const name, generation = "config.json", "generation_config.json"
-	if err := f.readJSON(ctx, s, "configuration", name, &f.config); err != nil {
+	if err := f.readJSON(ctx, s, "model configuration", name, &f.config); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(f.path, generation)); err != nil {
@@ -129,7 +130,7 @@ func (f *modelFolder) readConfig(ctx context.Context, s *Setup) error {
 	var g struct {
 		End tokenIDs `json:"eos_token_id"`
 	}
-	if err := f.readJSON(ctx, s, "generation settings", generation, &g); err != nil {
+	if err := f.readJSON(ctx, s, "model generation settings", generation, &g); err != nil {
 		return err
 	}
 	if len(g.End) > 0 {
@@ -163,7 +164,7 @@ func (f *modelFolder) readTokenizer(ctx context.Context, s *Setup) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return &MissingFileError{f.path, name, "save the model's tokenizer in its fast form beside it (tokenizer.save_pretrained)"}
 	}
-	if err := s.File(ctx, "tokenizer", path); err != nil {
+	if err := s.File(ctx, "model tokenizer", path); err != nil {
 		return fmt.Errorf("read model: %w", err)
 	}
 	var err error
