@@ -9,12 +9,15 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/build/bm25"
 )
 
-// InspectOptions says in which regimes a tensor is summarised, and where its actions are if not in the file.
+// InspectOptions says in which regimes a tensor is summarised, where its actions are if not in the file, and what an index is
+// searched for.
 type InspectOptions struct {
 	Lambdas []float64
 	Actions string
+	Queries []string // for which an index is searched
 }
 
 // DefaultInspectOptions is the regime lambda = 1.
@@ -46,12 +49,14 @@ type explainer struct {
 // explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
 var explainers = []explainer{
 	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR1")) }, explainParquet},
+	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
 	{"encoder", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainEncoder},
 	{"policy, trained expert, encoder of texts", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
-// Inspect explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert or a checkpoint. A file of no known kind is a *costs.DataError that lists
+// Inspect explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert,
+// an index of pages or a checkpoint. A file of no known kind is a *costs.DataError that lists
 // the kinds.
 func Inspect(path string, o InspectOptions) (Explanation, error) {
 	if err := o.Validate(); err != nil {

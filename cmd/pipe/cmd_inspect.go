@@ -10,18 +10,20 @@ import (
 
 const inspectText = `Inspect explains files: a cost tensor (actions, fees, splits, mean cost of every pair, best fixed pair, oracle and the
 head-room between them in every regime asked for), a policy (all that its metadata say, and in plain words what it
-does), a trained expert, a table of pipe featurize, its encoder and a training checkpoint.`
+does), a trained expert, a table of pipe featurize, its encoder, an index of pages (every byte of which is held against its
+checksum) and a training checkpoint.`
 
 const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
   pipe inspect policy.onnx
   pipe inspect table.parquet encoder.json experts/tree.onnx
+  pipe inspect wiki.bm25 --query 'a claim to find pages for'
   pipe inspect policy.onnx costs.parquet --json`
 
 func inspectCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultInspectOptions()
 	c := &cobra.Command{
 		Use:     "inspect FILE...",
-		Short:   "Explain cost tensors, tables, encoders, experts, policies and checkpoints",
+		Short:   "Explain cost tensors, tables, encoders, experts, policies, indexes and checkpoints",
 		Long:    inspectText,
 		Example: inspectExamples,
 		Args:    someArgs("at least one file"),
@@ -29,6 +31,7 @@ func inspectCommand(a *app) *cobra.Command {
 	}
 	c.Flags().Float64SliceVar(&o.Lambdas, "lambda", o.Lambdas, "cost regimes in which a tensor is summarised")
 	c.Flags().StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
+	c.Flags().StringArrayVar(&o.Queries, "query", nil, "search an index for this; may be repeated")
 	return c
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/build/bm25"
 	"pipe/featurize"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
@@ -76,6 +77,8 @@ var codes = []struct {
 	{exitBadData, is[*featurize.DataError]},
 	{exitBadData, is[*pipeline.ConfigError]},
 	{exitBadData, is[*build.PartError]},
+	{exitBadData, is[*bm25.PageError]},
+	{exitBadData, is[*bm25.IndexError]},
 	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
 	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
 }

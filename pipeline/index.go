@@ -1,0 +1,173 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pipe/costs"
+	"pipe/costs/build/bm25"
+)
+
+// IndexOptions say what IndexPages makes.
+type IndexOptions struct {
+	Pages    string // a folder of .jsonl files in FEVER's wiki-pages format, or one file
+	Out      string
+	Settings bm25.Settings
+	Workers  int // 0: one per core
+	Queries  []string
+	Top      int // pages that are found for each query
+}
+
+// DefaultIndexOptions are the default ranking and five pages a query.
+func DefaultIndexOptions() IndexOptions {
+	return IndexOptions{Settings: bm25.DefaultSettings(), Top: 5}
+}
+
+// Validate reports every problem at once.
+func (o *IndexOptions) Validate() error {
+	if o.Top < 1 || o.Workers < 0 {
+		return fmt.Errorf("top is %d and workers is %d", o.Top, o.Workers)
+	}
+	return o.Settings.Validate()
+}
+
+// IndexReport is what IndexPages made and found. It is the JSON object of pipe
+// index --json.
+type IndexReport struct {
+	*bm25.Stats
+	PagesPerSecond float64     `json:"pages_per_second"`
+	Found          []FoundPage `json:"found,omitempty"`
+}
+
+// FoundPage is a page that a query found.
+type FoundPage struct {
+	Query string `json:"query"`
+	bm25.Hit
+	Text string `json:"text"`
+}
+
+// IndexPages makes an index of pages, and searches it for the queries, if any.
+func IndexPages(ctx context.Context, o IndexOptions, p Progress) (*IndexReport, error) {
+	if err := o.Validate(); err != nil {
+		return nil, &OptionError{err}
+	}
+	if err := makeFolder(o.Out); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(o.Out); err == nil && info.IsDir() {
+		return nil, &costs.DataError{File: o.Out, Msg: "is a folder; the index is one file"}
+	}
+	defer p.Done()
+	s, err := bm25.Build(ctx, bm25.BuildOptions{Pages: o.Pages, Out: o.Out, Settings: o.Settings, Workers: o.Workers, Progress: p})
+	if err != nil {
+		return nil, err
+	}
+	r := &IndexReport{Stats: s, PagesPerSecond: float64(s.Header.Pages+s.Header.Skipped) / s.Seconds}
+	if len(o.Queries) == 0 {
+		return r, nil
+	}
+	x, err := bm25.Open(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	r.Found, err = findPages(x, o.Queries, o.Top)
+	return r, err
+}
+
+func findPages(x *bm25.Index, queries []string, top int) ([]FoundPage, error) {
+	var found []FoundPage
+	for _, q := range queries {
+		hits, err := x.Search(q, top)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			page, err := x.Page(h.Number)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, FoundPage{q, h, page.Text})
+		}
+	}
+	return found, nil
+}
+
+// WriteText writes the report for a terminal.
+func (r *IndexReport) WriteText(w io.Writer) error {
+	h := &r.Header
+	b := titled(r.File, "index of pages, "+r.Digest)
+	field(b, "pages", "%d, and %d without text", h.Pages, h.Skipped)
+	field(b, "words", "%d, of which %d different", h.Words, h.Distinct)
+	field(b, "size", "%.1f MB", float64(r.Bytes)/1e6)
+	field(b, "time", "%.1f s, %.0f pages/s", r.Seconds, r.PagesPerSecond)
+	writeFound(b, r.Found)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shownText is how much of a page is shown.
+const shownText = 160
+
+func writeFound(b io.Writer, found []FoundPage) {
+	query := ""
+	for _, f := range found {
+		if f.Query != query {
+			query = f.Query
+			fmt.Fprintf(b, "query %q\n", query)
+		}
+		text := []rune(f.Text)
+		if len(text) > shownText {
+			text = append(text[:shownText], []rune(" ...")...)
+		}
+		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, bm25.Title(f.Page), string(text))
+	}
+}
+
+// IndexExplanation tells what an index of pages holds.
+type IndexExplanation struct {
+	Format int         `json:"format"`
+	Kind   string      `json:"kind"`
+	File   string      `json:"file"`
+	Digest string      `json:"digest"`
+	Index  bm25.Header `json:"index"`
+	Found  []FoundPage `json:"found,omitempty"`
+}
+
+// explainIndex reads every byte of an index.
+func explainIndex(path string, o InspectOptions) (Explanation, error) {
+	x, err := bm25.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer x.Close()
+	if err := x.Verify(context.Background()); err != nil {
+		return nil, err
+	}
+	e := &IndexExplanation{Format: 1, Kind: "index", File: path, Digest: x.Digest(), Index: x.Header()}
+	const top = 5
+	e.Found, err = findPages(x, o.Queries, top)
+	return e, err
+}
+
+// WriteText writes the explanation for a terminal.
+func (e *IndexExplanation) WriteText(w io.Writer) error {
+	h, s := &e.Index, &e.Index.Settings
+	b := titled(filepath.Clean(e.File), "index of pages; every byte fits its checksum")
+	field(b, "digest", "%s", e.Digest)
+	field(b, "made of", "%s", h.Source)
+	field(b, "pages", "%d, and %d without text", h.Pages, h.Skipped)
+	field(b, "words", "%d, %.1f a page, %d different, %d pairs of word and page", h.Words, float64(h.Words)/float64(h.Pages), h.Distinct, h.Postings)
+	field(b, "ranking", "BM25, k1 = %v, b = %v", s.K1, s.B)
+	field(b, "analyzer", "version %d: words in lower case, stop words left out: %v, plurals taken for singulars: %v, words of the title count %d times",
+		h.Analyzer, s.StopWords, s.Stem, s.Title)
+	for _, part := range h.Sections {
+		field(b, "section "+part.Name, "%d bytes from byte %d on", part.Size, part.Offset)
+	}
+	writeFound(b, e.Found)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
