@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 )
 
@@ -13,12 +14,8 @@ type block struct {
 	analyzer analyzer
 	data     []byte // id and text of every page, one after the other
 	pages    []blockPage
-	numbers  map[string]uint32 // of words
-	words    [][]byte          // by number
-	letters  []byte            // what words are cut of
-	list     []occurrence      // of all pages, one page after the other
-	seenOn   []uint32          // per word: the last page with it, counted from 1
-	seenAt   []int             // per word: its place in list for that page
+	lexicon  *lexicon
+	list     []occurrence // of all pages, one page after the other
 }
 
 // blockPage is a page in a block.
@@ -36,7 +33,7 @@ type place struct{ file, line uint32 }
 type occurrence struct{ word, count uint32 }
 
 func newBlock(s Settings) *block {
-	return &block{analyzer: analyzer{settings: s}, numbers: make(map[string]uint32)}
+	return &block{analyzer: analyzer{settings: s}, lexicon: newLexicon()}
 }
 
 // add takes a page in.
@@ -63,36 +60,25 @@ func (b *block) add(p Page, at place) {
 
 // count notes a word of the page with a number.
 func (b *block) count(word []byte, times, page uint32) {
-	n, known := b.numbers[string(word)]
-	if !known {
-		n = b.newWord(word)
-	}
-	if b.seenOn[n] == page {
-		b.list[b.seenAt[n]].count += times
+	n := b.lexicon.number(word)
+	seen := &b.lexicon.words[n]
+	if seen.page == page {
+		b.list[seen.at].count += times
 		return
 	}
-	b.seenOn[n], b.seenAt[n] = page, len(b.list)
+	seen.page, seen.at = page, uint32(len(b.list))
 	b.list = append(b.list, occurrence{n, times})
 }
 
-func (b *block) newWord(word []byte) uint32 {
-	const slab = 1 << 16
-	if len(b.letters)+len(word) > cap(b.letters) {
-		b.letters = make([]byte, 0, max(slab, len(word)))
-	}
-	start := len(b.letters)
-	b.letters = append(b.letters, word...)
-	n := uint32(len(b.words))
-	b.words = append(b.words, b.letters[start:len(b.letters):len(b.letters)])
-	b.numbers[string(word)] = n
-	b.seenOn, b.seenAt = append(b.seenOn, 0), append(b.seenAt, 0)
-	return n
+// full tells whether the block takes about so many bytes, those for writing it
+// included, or all that it can hold.
+func (b *block) full(memory int64) bool {
+	return b.size() > memory || len(b.lexicon.letters) > mostLetters || len(b.list) > math.MaxInt32
 }
 
-// size is about how many bytes the block takes, those for writing it included.
 func (b *block) size() int64 {
-	const perWord, perPage, perOccurrence = 120, 60, 16
-	return int64(len(b.data)) + perWord*int64(len(b.words)) + perPage*int64(len(b.pages)) + perOccurrence*int64(len(b.list))
+	const perWord, perPage, perOccurrence = 44, 60, 16
+	return int64(len(b.data)+len(b.lexicon.letters)) + perWord*int64(len(b.lexicon.words)) + perPage*int64(len(b.pages)) + perOccurrence*int64(len(b.list))
 }
 
 // run is where a block was written in a spill file.
@@ -110,7 +96,7 @@ type run struct {
 // words in their order, each with its pages by their places in that order.
 func (b *block) write(to *spill) (*run, error) {
 	r := &run{
-		spill: to, pagesAt: to.size, pages: len(b.pages), words: len(b.words),
+		spill: to, pagesAt: to.size, pages: len(b.pages), words: len(b.lexicon.words),
 		bytes: int64(len(b.data)), occurrences: int64(len(b.list)),
 	}
 	order := make([]uint32, len(b.pages))
@@ -153,15 +139,15 @@ func (b *block) writePage(w *bufio.Writer, p *blockPage) {
 // pages, and for each the gap to the one before and the count.
 func (b *block) writeWords(w *bufio.Writer, order []uint32) {
 	starts, sorted := b.byWord(order)
-	words := make([]uint32, len(b.words))
+	words := make([]uint32, len(b.lexicon.words))
 	for n := range words {
 		words[n] = uint32(n)
 	}
-	slices.SortFunc(words, func(i, j uint32) int { return bytes.Compare(b.words[i], b.words[j]) })
+	slices.SortFunc(words, func(i, j uint32) int { return bytes.Compare(b.lexicon.word(i), b.lexicon.word(j)) })
 	for _, n := range words {
 		list := sorted[starts[n]:starts[n+1]]
-		head := binary.AppendUvarint(w.AvailableBuffer(), uint64(len(b.words[n])))
-		head = append(head, b.words[n]...)
+		word := b.lexicon.word(n)
+		head := append(binary.AppendUvarint(w.AvailableBuffer(), uint64(len(word))), word...)
 		w.Write(binary.AppendUvarint(head, uint64(len(list))))
 		last := uint32(0)
 		for _, o := range list {
@@ -178,11 +164,11 @@ type onPage struct{ page, count uint32 }
 // byWord sorts the occurrences by word, and those of a word by page in the given
 // order: those of word n are sorted[starts[n]:starts[n+1]].
 func (b *block) byWord(order []uint32) (starts []int, sorted []onPage) {
-	starts = make([]int, len(b.words)+1)
+	starts = make([]int, len(b.lexicon.words)+1)
 	for _, o := range b.list {
 		starts[o.word+1]++
 	}
-	for n := range b.words {
+	for n := range b.lexicon.words {
 		starts[n+1] += starts[n]
 	}
 	next := slices.Clone(starts)

@@ -220,7 +220,7 @@ func (w *gatherer) take(p piece) error {
 	if err != nil {
 		return err
 	}
-	if w.block.size() > w.options.Memory/int64(w.options.Workers) {
+	if w.block.full(w.options.Memory / int64(w.options.Workers)) {
 		return w.write()
 	}
 	return nil
