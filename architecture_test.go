@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"internal/realdata":     {},
 	"internal/judge":        {"internal/realdata"},
 	"onnx/ort/orttest":      {"onnx/ort"},
+	"onnx/hf/hftest":        {"onnx"},
 	"internal/sharedlib":    {},
 	"tools/fetch":           {},
 	"tools/verify":          {"onnx", "onnx/ort", "costs", "models"},
@@ -43,16 +44,17 @@ var mayImport = map[string][]string{
 // testsMayImport adds what only _test.go files may import.
 var testsMayImport = map[string][]string{
 	"onnx":                {"onnx/internal/conform", "internal/realdata", "internal/judge"},
-	"onnx/hf":             {"onnx/ort", "onnx/ort/orttest", "internal/realdata", "internal/judge"},
+	"onnx/hf":             {"onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "internal/realdata", "internal/judge"},
 	"onnx/ort":            {"onnx/internal/conform"},
 	"costs":               {"internal/realdata", "internal/judge"},
 	"costs/build/bm25":    {"internal/realdata", "internal/judge"},
 	"costs/build":         {"internal/realdata", "onnx/ort/orttest"},
-	"featurize":           {"internal/realdata", "internal/judge", "onnx/ort/orttest"},
+	"featurize":           {"internal/realdata", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest"},
 	"featurize/tokenizer": {"internal/realdata", "internal/judge"},
 	"models":              {"internal/realdata", "onnx/ort/orttest"},
 	"models/lightgbm":     {"onnx/ort", "onnx/ort/orttest", "internal/realdata"},
-	"pipeline":            {"internal/realdata", "internal/judge", "onnx/ort/orttest"},
+	"pipeline":            {"internal/realdata", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest"},
+	"cmd/pipe":            {"onnx/hf/hftest"},
 }
 
 // ownedBy names the one package that may import a module which holds memory or
