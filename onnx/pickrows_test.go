@@ -8,17 +8,23 @@ import (
 	"pipe/onnx"
 )
 
-// vocabularyModel projects hidden states onto words, scales them and, where
-// watched, gives the unscaled scores away, too.
-func vocabularyModel(t *testing.T, watched bool) *onnx.Model {
+// vocabularyModel projects hidden states onto words and scales them. The unscaled
+// scores may have another reader: "output", or "loop", a graph inside a node.
+func vocabularyModel(t *testing.T, reader string) *onnx.Model {
 	t.Helper()
 	g := onnx.NewGraph("words")
 	x := g.Input("x", onnx.Float32, onnx.Shape{onnx.Sym("b"), onnx.Sym("s"), onnx.Fix(2)})
 	h := g.Relu(x)
 	w := g.Const(onnx.Float32s([]int64{3, 2}, []float32{1, 2, 3, 4, 5, 6}))
 	scores := g.MatMul(h, g.Transpose(w, 1, 0))
-	if watched {
+	switch reader {
+	case "output":
 		g.Output("raw", scores)
+	case "loop":
+		sums, _ := g.Loop(g.Scalar(onnx.Int64, 2), []*onnx.Value{scores}, func(b *onnx.Graph, _ *onnx.Value, c []*onnx.Value) (next, scan []*onnx.Value) {
+			return []*onnx.Value{b.Add(c[0], scores)}, nil
+		})
+		g.Output("raw", sums[0])
 	}
 	g.Output("logits", g.Mul(scores, g.Const(onnx.Float32s(nil, []float32{0.5}))))
 	m, err := g.Build(onnx.BuildOptions{})
@@ -32,11 +38,12 @@ func vocabularyModel(t *testing.T, watched bool) *onnx.Model {
 // unless somebody else wants it.
 func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 	o := onnx.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"}
-	for watched, want := range map[bool]string{
-		false: "Relu Transpose GatherND MatMul Mul Cast",
-		true:  "Relu Transpose MatMul GatherND Mul Cast",
+	for reader, want := range map[string]string{
+		"":       "Relu Transpose GatherND MatMul Mul Cast",
+		"output": "Relu Transpose MatMul GatherND Mul Cast",
+		"loop":   "Relu Transpose MatMul Loop GatherND Mul Cast",
 	} {
-		m := vocabularyModel(t, watched)
+		m := vocabularyModel(t, reader)
 		before, err := m.Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +59,7 @@ func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 			}
 		}
 		if got := strings.Join(ops, " "); got != want {
-			t.Errorf("watched %v: operators %s, want %s", watched, got, want)
+			t.Errorf("reader %q: operators %s, want %s", reader, got, want)
 		}
 		outputs := picked.Outputs()
 		if last := outputs[len(outputs)-1]; last.Name != "picked" || last.DType != onnx.Float32 || last.Shape.String() != "[rows.n 3]" {
@@ -65,7 +72,7 @@ func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 }
 
 func TestPickRowsErrors(t *testing.T) {
-	m := vocabularyModel(t, false)
+	m := vocabularyModel(t, "")
 	for want, o := range map[string]onnx.PickOptions{
 		`pick rows of output "scores": the model has no such output`: {Output: "scores", Rows: "rows", Picked: "picked"},
 		"defined twice": {Output: "logits", Rows: "x", Picked: "picked"},
