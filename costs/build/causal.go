@@ -26,7 +26,7 @@ type causal struct {
 	mask       bool    // what the graph takes beside input_ids
 	positions  bool
 	cache      []cacheInput
-	cached     bool // the outputs of the cache are delivered
+	cached     bool // what it remembers can be used
 	vocabulary int  // 0: not known before the first call
 	limit      int  // most tokens of a row
 	batch      int  // most tokens of a call
@@ -57,9 +57,8 @@ const (
 // have about 1,000 tokens.
 const longestRow = 4096
 
-// openCausal loads a model. keep makes it deliver its cache, where the graph has
-// one, so that an answer can grow token by token.
-func openCausal(ctx context.Context, s *Setup, cfg *causalSettings, keep bool) (_ *causal, err error) {
+// openCausal loads a model.
+func openCausal(ctx context.Context, s *Setup, cfg *causalSettings) (_ *causal, err error) {
 	f, err := openModelFolder(ctx, s, &cfg.modelFolderSettings)
 	if err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func openCausal(ctx context.Context, s *Setup, cfg *causalSettings, keep bool) (
 	if err := c.bind(f); err != nil {
 		return nil, &costs.DataError{File: f.file, Err: err}
 	}
-	return c, c.open(s, f.graph, keep)
+	return c, c.open(s, f.graph)
 }
 
 // rowLimit is the most tokens of a row: what is asked for, else a default, and
@@ -134,7 +133,7 @@ func (c *causal) bind(f *modelFolder) error {
 
 // open makes the session. The graph is narrowed to the logits that are asked
 // for: all of them would be batch x sequence x vocabulary numbers.
-func (c *causal) open(s *Setup, graph *onnx.Model, keep bool) error {
+func (c *causal) open(s *Setup, graph *onnx.Model) error {
 	picked, err := onnx.PickRows(graph, onnx.PickOptions{Output: logitsOutput, Rows: rowsInput, Picked: pickedOutput})
 	if err != nil {
 		return &costs.DataError{File: c.file, Err: err}
@@ -151,7 +150,7 @@ func (c *causal) open(s *Setup, graph *onnx.Model, keep bool) error {
 	o.Threads = 1 // shards run side by side, and one thread gives the same bits everywhere
 	o.Config = map[string]string{"session.model_external_initializers_file_folder_path": filepath.Dir(c.file)}
 	o.Outputs = []string{pickedOutput}
-	if keep && growing(c.cache, picked.Outputs()) {
+	if growing(c.cache, picked.Outputs()) {
 		c.cached = true
 		for _, entry := range c.cache {
 			o.Outputs = append(o.Outputs, entry.present)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"pipe/onnx"
 )
 
 // continuation is a text and what may follow it.
@@ -19,7 +21,8 @@ func (c *continuation) input() []int32 {
 const logitsKept = 64 << 20
 
 // logProbabilities returns log P(next | prompt) of every row: the sum over the
-// tokens of next. Rows of like length share a call.
+// tokens of next. A model with a cache reads a prompt once for all rows beside
+// each other that share it; otherwise rows of like length share a call.
 func (c *causal) logProbabilities(ctx context.Context, rows []continuation) ([]float64, error) {
 	most := 1
 	for i := range rows {
@@ -29,15 +32,62 @@ func (c *causal) logProbabilities(ctx context.Context, rows []continuation) ([]f
 		}
 		most = max(most, len(r.next))
 	}
+	out := make([]float64, len(rows))
+	if c.cached {
+		return out, c.scoreShared(ctx, rows, out)
+	}
 	length := func(i int) int { return len(rows[i].prompt) + len(rows[i].next) - 1 }
 	together := max(1, logitsKept/(most*max(c.vocabulary, c.tokens.Size())))
-	out := make([]float64, len(rows))
 	for _, batch := range byLength(len(rows), length, c.batch, together) {
 		if err := c.score(ctx, rows, batch, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// scoreShared goes prompt by prompt: what follows one is read after its cache.
+// Nothing is batched, so that no cache has gaps and none is copied per row.
+func (c *causal) scoreShared(ctx context.Context, rows []continuation, out []float64) error {
+	var first []float32
+	var past map[string]*onnx.Tensor
+	for i := range rows {
+		r := &rows[i]
+		if i == 0 || !slices.Equal(r.prompt, rows[i-1].prompt) {
+			var err error
+			first, past, err = c.run(ctx, &call{rows: [][]int32{r.prompt}, picks: [][2]int{{0, len(r.prompt) - 1}}})
+			if err != nil {
+				return err
+			}
+		}
+		rest, err := c.scoreRest(ctx, r, past)
+		if err != nil {
+			return err
+		}
+		out[i] = logProbability(first, int(r.next[0])) + rest
+	}
+	return nil
+}
+
+// scoreRest scores all tokens but the first of what follows a prompt.
+func (c *causal) scoreRest(ctx context.Context, r *continuation, past map[string]*onnx.Tensor) (float64, error) {
+	unread := r.next[:len(r.next)-1]
+	if len(unread) == 0 {
+		return 0, nil
+	}
+	q := &call{rows: [][]int32{unread}, past: past, seen: len(r.prompt)}
+	for j := range unread {
+		q.picks = append(q.picks, [2]int{0, j})
+	}
+	logits, _, err := c.run(ctx, q)
+	if err != nil {
+		return 0, err
+	}
+	sum, width := 0.0, len(logits)/len(q.picks)
+	for j, token := range r.next[1:] {
+		sum += logProbability(logits[j*width:(j+1)*width], int(token))
+	}
+	return sum, nil
 }
 
 // score fills the results of one batch.

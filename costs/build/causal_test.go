@@ -36,14 +36,14 @@ func languageSetup(t testing.TB) *Setup {
 }
 
 // openCausalTest opens a model with its tokenizer.
-func openCausalTest(t testing.TB, folder string, keep bool, change func(*causalSettings)) *causal {
+func openCausalTest(t testing.TB, folder string, change func(*causalSettings)) *causal {
 	t.Helper()
 	cfg := defaultCausalSettings()
 	cfg.Model = Path(folder)
 	if change != nil {
 		change(&cfg)
 	}
-	c, err := openCausal(context.Background(), languageSetup(t), &cfg, keep)
+	c, err := openCausal(context.Background(), languageSetup(t), &cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func readQwenGolden(t testing.TB) (folder string, g *qwenGolden) {
 func TestLabelLogProbabilitiesEqualTransformers(t *testing.T) {
 	folder, g := readQwenGolden(t)
 	for _, tokens := range []int{4096, 160, 1} {
-		c := openCausalTest(t, folder, false, func(cfg *causalSettings) { cfg.Tokens = tokens })
+		c := openCausalTest(t, folder, func(cfg *causalSettings) { cfg.Tokens = tokens })
 		for i, p := range g.Prompts {
 			if got := c.tokens.Encode(p, tokenizer.Options{}).IDs; !slices.Equal(got, g.IDs[i]) {
 				t.Fatalf("prompt %d: ids %v", i, got)
@@ -107,7 +107,7 @@ func TestLabelLogProbabilitiesEqualTransformers(t *testing.T) {
 // filled up prompts.
 func TestLastLogitsEqualTransformers(t *testing.T) {
 	folder, g := readQwenGolden(t)
-	c := openCausalTest(t, folder, false, nil)
+	c := openCausalTest(t, folder, nil)
 	q := &call{rows: g.IDs}
 	for i, ids := range g.IDs {
 		q.picks = append(q.picks, [2]int{i, len(ids) - 1})
@@ -127,7 +127,7 @@ func TestLastLogitsEqualTransformers(t *testing.T) {
 // transformers 5.23.0 under PyTorch.
 func TestGreedyAnswersEqualTransformers(t *testing.T) {
 	folder, g := readQwenGolden(t)
-	c := openCausalTest(t, folder, true, nil)
+	c := openCausalTest(t, folder, nil)
 	var cases []struct {
 		Text   string
 		Prompt int // of the goldens, where there is no text
@@ -158,14 +158,14 @@ func TestGreedyAnswersEqualTransformers(t *testing.T) {
 // TestFormsOfExportsAgree: graphs with and without position_ids, with and
 // without a cache, and with their weights in another file.
 func TestFormsOfExportsAgree(t *testing.T) {
-	rows := []continuation{{[]int32{5, 6, 7}, []int32{8, 9}}, {[]int32{5, 6, 7, 8, 9, 10, 3}, []int32{8, 9, 33}}, {[]int32{5}, []int32{8}}}
+	rows := []continuation{{[]int32{5, 6, 7}, []int32{8, 9}}, {[]int32{5, 6, 7, 8, 9, 10, 3}, []int32{8, 9, 33}}, {[]int32{5}, []int32{8}}, {[]int32{5}, []int32{9, 4}}}
 	var scores []float64
 	var answer []int32
 	for name, m := range toyForms() {
 		dir := t.TempDir()
 		m.write(t, dir)
 		separateWeights(t, filepath.Join(dir, "model.onnx"))
-		c := openCausalTest(t, dir, true, nil)
+		c := openCausalTest(t, dir, nil)
 		if c.cached != m.cache || c.positions != m.positions {
 			t.Errorf("%s: opened as cache %v, positions %v", name, c.cached, c.positions)
 		}
@@ -198,7 +198,7 @@ func TestHalfPrecisionExports(t *testing.T) {
 	for i, half := range []bool{false, true} {
 		dir := t.TempDir()
 		toyCausal{cache: true, half: half}.write(t, dir)
-		c := openCausalTest(t, dir, true, nil)
+		c := openCausalTest(t, dir, nil)
 		if c.cached == half {
 			t.Errorf("half %v: the cache is used: %v", half, c.cached)
 		}
@@ -233,7 +233,7 @@ func separateWeights(t testing.TB, file string) {
 func TestAnswersStopAtTheLimit(t *testing.T) {
 	dir := t.TempDir()
 	toyCausal{cache: true}.write(t, dir)
-	c := openCausalTest(t, dir, true, func(cfg *causalSettings) { cfg.MaxLength = 12 })
+	c := openCausalTest(t, dir, func(cfg *causalSettings) { cfg.MaxLength = 12 })
 	if got, err := c.generate(context.Background(), make([]int32, 9), 20); err != nil || len(got) != 3 {
 		t.Errorf("%v, %v, want 3 tokens", got, err)
 	}

@@ -24,7 +24,7 @@ func newCausalChat(ctx context.Context, s *Setup, settings map[string]any) (chat
 	if cfg.Most < 1 {
 		return nil, fmt.Errorf("max_new_tokens is %d", cfg.Most)
 	}
-	model, err := openCausal(ctx, s, &cfg.causalSettings, true)
+	model, err := openCausal(ctx, s, &cfg.causalSettings)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Ex
 	if err := checkLabels(s.Labels); err != nil {
 		return nil, err
 	}
-	model, err := openCausal(ctx, s, &cfg.causalSettings, false)
+	model, err := openCausal(ctx, s, &cfg.causalSettings)
 	if err != nil {
 		return nil, err
 	}
