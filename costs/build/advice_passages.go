@@ -31,6 +31,10 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 	asks := cfg.Reformulator != nil
 	own := cfg
 	own.Reformulator = nil // which makes its settings an input itself
+	if own.OpenSearch != nil {
+		service := own.OpenSearch.identityOnly()
+		own.OpenSearch = &service
+	}
 	if err := s.inputs.settings(s.part, struct {
 		passagesSettings
 		Asks bool `json:"asks"`

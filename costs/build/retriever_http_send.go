@@ -1,0 +1,135 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxFound bounds what is read of a response of a search service.
+const maxFound = 64 << 20
+
+// ask sends a request until it is answered, refused for good, or tried often
+// enough. read takes an answer in.
+func (s *searched) ask(ctx context.Context, method, what string, body []byte, read func(text []byte) error) error {
+	address := strings.TrimRight(s.service.URL, "/") + "/" + url.PathEscape(s.service.Index) + "/" + what
+	waits := s.service.waits()
+	for tries := 1; ; tries++ {
+		if err := s.account.wait(ctx, 0); err != nil {
+			return err
+		}
+		err := s.send(ctx, method, address, body, read)
+		var fault *EndpointError
+		if err == nil || !errors.As(err, &fault) || !fault.again || ctx.Err() != nil {
+			return err
+		}
+		if tries > s.service.Retries {
+			fault.Tries = tries
+			return err
+		}
+		if err := s.account.rest(ctx, waits.NextBackOff(), fault.after); err != nil {
+			return err
+		}
+	}
+}
+
+// send sends a request once.
+func (s *searched) send(ctx context.Context, method, address string, body []byte, read func(text []byte) error) error {
+	fault := func(status int, format string, args ...any) *EndpointError {
+		return &EndpointError{URL: address, Status: status, Reason: s.hide(fmt.Sprintf(format, args...))}
+	}
+	limited, cancel := context.WithTimeout(ctx, seconds(s.service.Timeout))
+	defer cancel()
+	r, err := http.NewRequestWithContext(limited, method, address, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "pipe")
+	s.sign(r)
+	response, err := s.client.Do(r)
+	var text []byte
+	if err == nil {
+		defer response.Body.Close()
+		text, err = io.ReadAll(io.LimitReader(response.Body, maxFound+1))
+	}
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		return fault(0, "no answer within %v s", s.service.Timeout).retry(0)
+	case errors.As(err, &certificate):
+		return fault(0, "%v", certificate)
+	case err != nil:
+		return fault(0, "%v", withoutURL(err)).retry(0)
+	case len(text) > maxFound:
+		return fault(0, "the answer is longer than %d MiB", maxFound>>20)
+	case response.StatusCode != http.StatusOK:
+		return s.refused(fault(response.StatusCode, "%s", s.excerpt(text)), response.Header)
+	}
+	return s.accept(text, read, fault)
+}
+
+// accept reads an answer.
+func (s *searched) accept(text []byte, read func([]byte) error, fault func(int, string, ...any) *EndpointError) error {
+	switch err := read(text); {
+	case isTruncated(text, err):
+		return fault(0, "the answer ends early: %s", s.excerpt(text)).retry(0)
+	case errors.Is(err, errPartial):
+		return fault(0, "%v", err).retry(0)
+	case err != nil:
+		return fault(0, "the response is not that of a search: %v: %s", err, s.excerpt(text)).
+			advise("check url, which is that of OpenSearch or Elasticsearch itself, and the names of the fields")
+	}
+	return nil
+}
+
+// refused judges a response that is no answer.
+func (s *searched) refused(fault *EndpointError, header http.Header) error {
+	switch code := fault.Status; {
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		names := strings.Join(strings.Fields(s.service.Key+" "+s.service.User+" "+s.service.Password), " and ")
+		if names == "" {
+			return fault.advise("the service wants to know who asks: put a key, or user and password, into environment variables and name those in the settings")
+		}
+		return fault.advise("the service does not accept what is in " + names)
+	case code == http.StatusNotFound:
+		return fault.advise("check url and index: the service has no index of that name")
+	case code >= 300 && code < 400:
+		return fault.advise("the service points to another place, where nothing is sent: set url to it")
+	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
+		after := retryAfter(header.Get("Retry-After"), time.Now())
+		if after > longestRest {
+			return fault.advise(fmt.Sprintf("the service asks to be left alone for %v", after.Round(time.Second)))
+		}
+		return fault.retry(after)
+	}
+	return fault.advise("check fields and tie against the mapping of the index")
+}
+
+// withoutURL leaves the address out of an error, which names it already.
+func withoutURL(err error) error {
+	var named *url.Error
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
+}
+
+// excerpt returns the beginning of a response without secrets.
+func (s *searched) excerpt(text []byte) string { return s.hide(secret("").excerpt(text)) }
+
+func (s *searched) hide(text string) string {
+	for _, h := range s.hidden {
+		text = h.hide(text)
+	}
+	return text
+}
