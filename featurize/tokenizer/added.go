@@ -20,6 +20,7 @@ type added struct {
 	raw        finder // sought in the text as it came
 	normalized finder // sought after the normalizer, in normalized form
 	special    map[int32]bool
+	written    map[int32]string // normalized forms, as which the reference writes such tokens
 }
 
 // finder finds added tokens, the longest at each place.
@@ -31,7 +32,7 @@ type finder struct {
 
 // parseAdded reads the section added_tokens and adds the tokens to vocab.
 func parseAdded(o *object, n normalizer, vocab *vocabulary) *added {
-	a := &added{special: map[int32]bool{}}
+	a := &added{special: map[int32]bool{}, written: map[int32]string{}}
 	raw := o.take("added_tokens")
 	for _, t := range o.list("added_tokens", raw) {
 		a.parseToken(t, n, vocab)
@@ -74,6 +75,7 @@ func (a *added) parseToken(o *object, n normalizer, vocab *vocabulary) {
 	if n != nil {
 		content = n.normalize(content)
 	}
+	a.written[t.id] = content
 	a.normalized.add(content, t)
 }
 

@@ -209,9 +209,14 @@ func (t *Tokenizer) appendPieces(dst []int32, s *scratch, p piece) []int32 {
 func (t *Tokenizer) Decode(ids []int32) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
-		if token, ok := t.vocab.tokens[id]; ok && !t.added.special[id] {
-			tokens = append(tokens, token)
+		token, ok := t.vocab.tokens[id]
+		if !ok || t.added.special[id] {
+			continue
 		}
+		if written, ok := t.added.written[id]; ok {
+			token = written
+		}
+		tokens = append(tokens, token)
 	}
 	if t.decoder == nil {
 		return strings.Join(tokens, " ")
