@@ -66,6 +66,8 @@ var codes = []struct {
 	{exitUsage, is[*usageError]},
 	{exitUsage, is[*pipeline.UnknownError]},
 	{exitUsage, is[*pipeline.OptionError]},
+	{exitFailure, is[*build.BudgetError]}, // wherever in a build it happens
+	{exitFailure, is[*build.EndpointError]},
 	{exitNoRuntime, is[*ort.MissingLibraryError]},
 	{exitNoRuntime, is[*ort.LoadError]},
 	{exitNoRuntime, is[*ort.VersionError]},

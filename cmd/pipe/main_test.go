@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pipe/costs"
+	"pipe/costs/build"
 	"pipe/models"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
@@ -223,6 +224,8 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), fmt.Errorf("a: %w", &pipeline.UnknownError{}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &pipeline.OptionError{Err: errors.New("x")}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
+		{t.Context(), &build.PartError{Part: "a", Err: &build.BudgetError{}}, exitFailure},
+		{t.Context(), &build.PartError{Part: "a", Err: &build.EndpointError{}}, exitFailure},
 		{t.Context(), errors.Join(errors.New("x"), &pipeline.ConfigError{Problems: []string{"y"}}), exitBadData},
 		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
 		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},

@@ -1,19 +1,12 @@
 package build
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
-
-	"pipe/costs"
 )
 
 // answer is an answer as it is kept: whatever it cost, at whichever prices.
@@ -130,108 +123,6 @@ func (s *answerStore) keep(a answer) error {
 	return nil
 }
 
-// line is the answer as a line of the file.
-func (a answer) line() ([]byte, error) {
-	a.Check = ""
-	b, err := json.Marshal(a)
-	if err != nil {
-		return nil, err
-	}
-	a.Check = fmt.Sprintf("%08x", crc32.ChecksumIEEE(b))
-	b, err = json.Marshal(a)
-	return append(b, '\n'), err
-}
-
-// readAnswer reads a line back.
-func readAnswer(line []byte) (answer, error) {
-	var a answer
-	if err := json.Unmarshal(line, &a); err != nil {
-		return a, err
-	}
-	again, err := a.line()
-	if err == nil && !bytes.Equal(again, line) {
-		err = errors.New("its checksum is wrong")
-	}
-	return a, err
-}
-
-const answersName = "answers.jsonl"
-
-// answersHead is the first line of the file: what it is, and in which version.
-const answersHead = `{"format":"pipe answers 1"}` + "\n"
-
-// ready opens the folder, if that is not done yet.
-func (s *answerStore) ready() error {
-	if s.file != nil {
-		return nil
-	}
-	err := s.start()
-	if err != nil {
-		err = errors.Join(fmt.Errorf("folder of answers: %w", err), s.close())
-	}
-	return err
-}
-
-func (s *answerStore) start() (err error) {
-	if err := os.MkdirAll(s.folder, 0o777); err != nil {
-		return err
-	}
-	if s.lock, err = takeLock(filepath.Join(s.folder, lockName)); err != nil {
-		if errors.Is(err, errInUse) {
-			err = &inUseError{s.folder}
-		}
-		return err
-	}
-	if s.file, err = os.OpenFile(filepath.Join(s.folder, answersName), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
-		return err
-	}
-	whole, err := s.load()
-	if err != nil {
-		return err
-	}
-	if err := s.file.Truncate(whole); err != nil {
-		return err
-	}
-	if _, err := s.file.Seek(whole, io.SeekStart); err != nil {
-		return err
-	}
-	if whole == 0 {
-		if _, err := s.file.WriteString(answersHead); err != nil {
-			return err
-		}
-	}
-	return errors.Join(s.file.Sync(), syncFolder(s.folder))
-}
-
-// load reads the answers and returns where the last whole line ends. A line
-// without an end was being written when a process was killed: nobody has used it.
-func (s *answerStore) load() (whole int64, err error) {
-	b, err := io.ReadAll(s.file)
-	if err != nil {
-		return 0, err
-	}
-	s.kept = make(map[string]answer)
-	row := 0
-	for line := range bytes.Lines(b) {
-		if line[len(line)-1] != '\n' {
-			break
-		}
-		if row++; row == 1 {
-			if string(line) != answersHead {
-				return 0, &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is no file of answers, or one of another version"}
-			}
-		} else {
-			a, err := readAnswer(line)
-			if err != nil {
-				return 0, &damagedError{costs.DataError{File: s.file.Name(), Row: row, Msg: "the answer is damaged", Err: err}}
-			}
-			s.kept[a.Request] = a
-		}
-		whole += int64(len(line))
-	}
-	return whole, nil
-}
-
 // Close gives the folder back.
 func (s *answerStore) Close() error {
 	s.mu.Lock()
@@ -250,26 +141,3 @@ func (s *answerStore) close() (err error) {
 	}
 	return err
 }
-
-// damagedError is about a line of the file of answers that somebody, or a disk,
-// has changed. It is an error, since asking again costs money.
-type damagedError struct{ costs.DataError }
-
-// Unwrap tells that it is bad data.
-func (e *damagedError) Unwrap() error { return &e.DataError }
-
-// Hint tells the way out.
-func (e *damagedError) Hint() string {
-	return "put the line back from a copy, or remove it: its answer is then asked for again"
-}
-
-// inUseError says that another build has the folder of answers.
-type inUseError struct{ folder string }
-
-func (e *inUseError) Error() string { return fmt.Sprintf("%q: %v", e.folder, errInUse) }
-
-// Unwrap returns errInUse.
-func (e *inUseError) Unwrap() error { return errInUse }
-
-// Hint tells the way out.
-func (e *inUseError) Hint() string { return "wait for it, or name another folder with --answers" }

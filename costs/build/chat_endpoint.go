@@ -95,6 +95,16 @@ func (e *endpoint) complete(ctx context.Context, c conversation) (completion, er
 		return completion{}, err
 	}
 	money := e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
+	e.count(ctx, a, fresh, money)
+	if a.Estimated && e.cfg.Price != nil && !e.cfg.EstimateTokens {
+		return completion{}, e.fault(0, "the answer does not say how many tokens it took, and there is a price for them").
+			advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
+	}
+	return completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
+}
+
+// count adds an answer to what the run did, and to what the tensor is made of.
+func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float64) {
 	now := AnswerCount{Cached: 1}
 	if fresh {
 		now = AnswerCount{Asked: 1, Spent: money}
@@ -103,13 +113,8 @@ func (e *endpoint) complete(ctx context.Context, c conversation) (completion, er
 	whole := AnswerCount{PromptTokens: int64(a.PromptTokens), CompletionTokens: int64(a.CompletionTokens), Money: money}
 	if a.Estimated {
 		whole.Estimated = 1
-		if e.cfg.Price != nil && !e.cfg.EstimateTokens {
-			return completion{}, e.fault(0, "the answer does not say how many tokens it took, and there is a price for them").
-				advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
-		}
 	}
 	tallyOf(ctx).add(e.part, whole)
-	return completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
 }
 
 // body is the request for a conversation: keys sorted, so that the same request

@@ -106,24 +106,29 @@ func (cfg *endpointSettings) validate(budget bool) error {
 			add("extra: %s cannot be set there", name)
 		}
 	}
-	for _, n := range []struct {
+	cfg.checkNumbers(add)
+	if budget && cfg.Price == nil {
+		add("price: none is set, so that a budget says nothing; a model that costs nothing has price: {prompt: 0, completion: 0}")
+	}
+	if budget && cfg.mostTokens() == 0 {
+		add("max_tokens: none is set, so that nobody knows what an answer may cost; a budget needs it")
+	}
+	return errors.Join(problems...)
+}
+
+func (cfg *endpointSettings) checkNumbers(add func(string, ...any)) {
+	type number struct {
 		name  string
 		value float64
-		above float64
-	}{
-		{"fee_scale", cfg.FeeScale, 0},
-		{"timeout", cfg.Timeout, 0},
-		{"backoff", cfg.Backoff, 0},
-		{"concurrency", float64(cfg.Concurrency), 0},
-		{"retries", float64(cfg.Retries), -1},
-	} {
-		if !(n.value > n.above) {
-			add("%s is %v; more than %v is needed", n.name, n.value, n.above)
+	}
+	for _, n := range []number{{"fee_scale", cfg.FeeScale}, {"timeout", cfg.Timeout}, {"backoff", cfg.Backoff}, {"concurrency", float64(cfg.Concurrency)}} {
+		if !(n.value > 0) {
+			add("%s is %v; it must be positive", n.name, n.value)
 		}
 	}
-	for name, v := range map[string]float64{"requests_per_second": cfg.RequestsPerSecond, "tokens_per_minute": cfg.TokensPerMinute} {
-		if v < 0 {
-			add("%s is %v", name, v)
+	for _, n := range []number{{"retries", float64(cfg.Retries)}, {"requests_per_second", cfg.RequestsPerSecond}, {"tokens_per_minute", cfg.TokensPerMinute}} {
+		if !(n.value >= 0) {
+			add("%s is %v; it cannot be negative", n.name, n.value)
 		}
 	}
 	if cfg.MaxTokens != nil && *cfg.MaxTokens <= 0 {
@@ -132,13 +137,6 @@ func (cfg *endpointSettings) validate(budget bool) error {
 	if p := cfg.Price; p != nil && !(p.Prompt >= 0 && p.Completion >= 0) {
 		add("price: %v for prompts and %v for completions; neither can be negative", p.Prompt, p.Completion)
 	}
-	if budget && cfg.Price == nil {
-		add("price: none is set, so that a budget says nothing; a model that costs nothing has price: {prompt: 0, completion: 0}")
-	}
-	if budget && cfg.mostTokens() == 0 {
-		add("max_tokens: none is set, so that nobody knows what an answer may cost; a budget needs it")
-	}
-	return errors.Join(problems...)
 }
 
 // checkURL wants a plain URL. What is wrong with it is not repeated: it may hold

@@ -316,3 +316,25 @@ func TestKeysAreHidden(t *testing.T) {
 		t.Errorf("a key that is a word: %q", got)
 	}
 }
+
+// FuzzResponse checks that no response is a panic, and that none brings the key
+// in.
+func FuzzResponse(f *testing.F) {
+	for _, text := range []string{
+		`{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+		`{"choices":[{"message":null}]}`, `{"choices":[null],"usage":{"prompt_tokens":-1}}`, half, "<html>", "[]", "null", "\xff",
+		`{"choices":[{"message":{"content":"` + testKey + `"}}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	e := &endpoint{cfg: defaultEndpoint()}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		a, err := e.read(testKey, say("x"), text)
+		if strings.Contains(fmt.Sprint(a.Text, err), testKey) {
+			t.Error("the key is shown")
+		}
+		if err == nil && (a.PromptTokens < 0 || a.CompletionTokens < 0 || a.PromptTokens+a.CompletionTokens == 0) {
+			t.Errorf("tokens %+v", a)
+		}
+	})
+}

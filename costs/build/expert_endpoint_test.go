@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"pipe/costs"
 )
@@ -150,6 +153,35 @@ func TestWrongKeyStopsTheBuild(t *testing.T) {
 	}
 	if n := server.requests(); n > 6+4 {
 		t.Errorf("%d requests after the key was refused", n-6)
+	}
+	server.fault = nil
+	if _, err := w.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all, distinct := server.answers(); all > distinct+4 {
+		t.Errorf("%d answers to %d requests", all, distinct)
+	}
+}
+
+// The end of the context ends a build at once and leaves nothing running; the
+// same build then goes on.
+func TestCancelledBuildGoesOn(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	server := newChatServer(t)
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	server.fault = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+		if n < 10 {
+			return false
+		}
+		cancel()
+		<-r.Context().Done()
+		return true
+	}
+	w := newClaims(t, server, 30, map[string]any{"timeout": 600})
+	begin := time.Now()
+	if _, err := w.run(ctx); !errors.Is(err, context.Canceled) || time.Since(begin) > 5*time.Second {
+		t.Fatalf("after %v: %v", time.Since(begin), err)
 	}
 	server.fault = nil
 	if _, err := w.run(t.Context()); err != nil {

@@ -23,6 +23,12 @@ func claimConversation(labels []string, in *Instance, shown Shown) conversation 
 	}
 }
 
+// wording is the prompt about an instance that says nothing. Builds that ask it
+// depend on it.
+func wording(labels []string) conversation {
+	return claimConversation(labels, &Instance{}, Shown{Passages: []Passage{{}, {}}})
+}
+
 // evidence lists passages, or says that there are none.
 func evidence(passages []Passage) string {
 	if len(passages) == 0 {

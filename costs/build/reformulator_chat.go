@@ -62,7 +62,7 @@ func (r *chatReformulator) Queries(ctx context.Context, batch []Instance) ([]str
 	}
 	answers, err := r.Complete(ctx, asked)
 	if err != nil {
-		return nil, fmt.Errorf("reformulate: %w", err)
+		return nil, fmt.Errorf("reformulate: %w", nameInstance(err, batch))
 	}
 	queries := make([]string, len(batch))
 	for n, a := range answers {

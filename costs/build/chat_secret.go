@@ -1,0 +1,69 @@
+package build
+
+import (
+	"strings"
+	"unicode"
+)
+
+// secret is a key. Its text goes into one header and nowhere else.
+type secret string
+
+// String keeps a key out of whatever is printed.
+func (secret) String() string { return "[key]" }
+
+// GoString keeps a key out of whatever is printed.
+func (secret) GoString() string { return "[key]" }
+
+// excerpt returns the beginning of a response, fit for one line of an error.
+func (k secret) excerpt(text []byte) string {
+	const read, most = 4096, 200
+	line := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, k.hide(strings.ToValidUTF8(string(text[:min(read, len(text))]), "")))
+	line = strings.Join(strings.Fields(line), " ")
+	if r := []rune(line); len(r) > most {
+		line = string(r[:most]) + "..."
+	}
+	if line == "" {
+		return "the response is empty"
+	}
+	return line
+}
+
+// hide replaces the key, and every piece of it of eight bytes or more.
+func (k secret) hide(text string) string { return k.replace(text, 8) }
+
+// hideIn replaces the key in an answer, whose words may look like a piece of one.
+func (k secret) hideIn(text string) string {
+	if len(k) < 8 {
+		return text
+	}
+	return k.replace(text, 16)
+}
+
+// replace puts [key] where the text has a piece of the key of at least so many
+// bytes, or the whole of a shorter key.
+func (k secret) replace(text string, piece int) string {
+	piece = min(piece, len(k))
+	if piece == 0 {
+		return text
+	}
+	var out strings.Builder
+	for at := 0; at < len(text); {
+		end := at
+		for next := at + piece; next <= len(text) && strings.Contains(string(k), text[at:next]); next++ {
+			end = next
+		}
+		if end == at {
+			out.WriteByte(text[at])
+			at++
+			continue
+		}
+		out.WriteString("[key]")
+		at = end
+	}
+	return out.String()
+}
