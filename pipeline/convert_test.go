@@ -1,0 +1,290 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/internal/judge"
+	"pipe/models"
+	"pipe/onnx/hf"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort/orttest"
+)
+
+// textPolicy writes a policy of drawn weights over vectors of texts. features names them and digest tells what made them;
+// around the centre, if one is given, the actions are equally good.
+func textPolicy(t *testing.T, dir string, dim int, features costs.FeatureSource, digest string, centre ...float32) string {
+	t.Helper()
+	actions := &costs.Actions{
+		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
+		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
+		Features: features,
+	}
+	if digest != "" {
+		actions.Digests = map[string]string{costs.FeatureDigest: digest}
+	}
+	r, layer := rand.New(rand.NewPCG(5, 5)), models.Affine{Out: 4, In: dim, B: make([]float32, 4)}
+	for range 4 * dim {
+		layer.W = append(layer.W, float32(r.NormFloat64()))
+	}
+	for i, c := range centre {
+		for k := range 4 {
+			layer.B[k] -= layer.W[k*dim+i] * c
+		}
+	}
+	p := &models.Policy{
+		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
+		Members: []models.MLP{{Layers: []models.Affine{layer}}}, Info: map[string]string{"note": "kept"},
+	}
+	m, err := p.Export()
+	if err == nil {
+		err = m.WriteFile(filepath.Join(dir, "policy.onnx"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "policy.onnx")
+}
+
+func smallEncoder(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "small")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := hftest.WriteBERT(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// sayings draws texts of letters.
+func sayings(n int) []string {
+	r, texts := rand.New(rand.NewPCG(8, 8)), make([]string, n)
+	for i := range texts {
+		for range 1 + r.IntN(12) {
+			texts[i] += string("abcd fghij"[r.IntN(10)])
+		}
+	}
+	return texts
+}
+
+const mergedScript = `
+import json, sys, numpy as np, onnx, onnxruntime
+onnx.checker.check_model(sys.argv[1], full_check=True)
+s = onnxruntime.InferenceSession(sys.argv[1])
+rows = json.load(open(sys.argv[2]))
+n = max(map(len, rows))
+ids = np.array([r + [0] * (n - len(r)) for r in rows], np.int64)
+mask = np.array([[1] * len(r) + [0] * (n - len(r)) for r in rows], np.int64)
+out = s.run(["action", "expert", "advice"], {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)})
+print(json.dumps({"values": [o.tolist() for o in out], "note": s.get_modelmeta().custom_metadata_map["pipe.note"],
+    "inputs": [i.name for i in s.get_inputs()], "outputs": [o.name for o in s.get_outputs()]}))
+`
+
+// One file of encoder and policy passes the official checker, and in Python takes padded token ids to the actions that
+// encoder and policy take one after the other here.
+func TestMergedFileDecidesAlike(t *testing.T) {
+	py, rt, encoder, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), smallEncoder(t), t.TempDir()
+	text, err := featurize.ReadTextModel(encoder, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := text.Open(rt, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	texts := sayings(200)
+	features := make([]float32, len(texts)*e.Dim())
+	if err := e.Encode(context.Background(), features, texts); err != nil {
+		t.Fatal(err)
+	}
+	centre := make([]float32, e.Dim())
+	for i, v := range features {
+		centre[i%e.Dim()] += v / float32(len(texts))
+	}
+	policy := textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
+	merged := filepath.Join(dir, "merged.onnx")
+	if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: policy, Out: merged}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := models.OpenDecider(rt, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	want, err := d.Decide(context.Background(), features, len(texts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]int32
+	for _, s := range texts {
+		o := text.Tokenizer.Defaults()
+		o.MaxLength = text.MaxLength
+		rows = append(rows, text.Tokenizer.Encode(s, o).IDs)
+	}
+	ids, err := json.Marshal(rows)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "ids.json"), ids, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Values          [][]int64
+		Note            string
+		Inputs, Outputs []string
+	}
+	out := judge.Run(t, py, dir, mergedScript, merged, filepath.Join(dir, "ids.json"))
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err, out)
+	}
+	for i, want := range [][]int64{want.Action, want.Expert, want.Advice} {
+		if !slices.Equal(got.Values[i], want) {
+			t.Errorf("output %d in Python is %v, here %v", i, got.Values[i], want)
+		}
+	}
+	if chosen := slices.Compact(slices.Sorted(slices.Values(want.Action))); len(chosen) < 3 {
+		t.Errorf("only actions %v are chosen, which shows little", chosen)
+	}
+	if s := fmt.Sprint(got.Note, got.Inputs, got.Outputs); s != "kept[input_ids attention_mask token_type_ids] [action expert advice scores]" {
+		t.Error(s)
+	}
+	checkMergedExplanation(t, merged)
+}
+
+// checkMergedExplanation: inspect knows a merged file as a policy and tells the encoder inside; the tokenizer in its
+// metadata is not printed.
+func checkMergedExplanation(t *testing.T, path string) {
+	t.Helper()
+	x, err := Inspect(path, DefaultInspectOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := x.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	s := b.String()
+	if !strings.Contains(s, "encoder inside   small (bert), text of up to 20 tokens") || !strings.Contains(s, "note = kept") || strings.Contains(s, "WordPiece") {
+		t.Error(s)
+	}
+}
+
+// A policy that another encoder's vectors trained, or another kind of features, is refused; so is one that has an
+// encoder already.
+func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
+	encoder, dir := smallEncoder(t), t.TempDir()
+	convert := func(policy string) error {
+		_, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: policy, Out: filepath.Join(dir, "merged.onnx")})
+		return err
+	}
+	text := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
+	for want, policy := range map[string]string{
+		"made by another encoder":                   textPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
+		"which is not the vector of a text":         textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
+		"takes 7 features, the encoder makes 16":    textPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
+		"vectors of 7 numbers, the encoder makes 1": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
+	} {
+		var option *OptionError
+		if err := convert(policy); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "merged.onnx")); err == nil {
+		t.Error("a file was left")
+	}
+	if err := convert(textPolicy(t, t.TempDir(), hftest.Hidden, text, "")); err != nil {
+		t.Error(err)
+	}
+	if err := convert(filepath.Join(dir, "merged.onnx")); err == nil || !strings.Contains(err.Error(), "has an encoder in front already") {
+		t.Errorf("merged twice: %v", err)
+	}
+}
+
+// The same model gives the same bytes, and a name that is nowhere says which download helps.
+func TestConvert(t *testing.T) {
+	encoder, dir := smallEncoder(t), t.TempDir()
+	var files [][]byte
+	for _, name := range []string{"a.onnx", "below/b.onnx"} {
+		if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Out: filepath.Join(dir, name)}); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, b)
+	}
+	if !bytes.Equal(files[0], files[1]) {
+		t.Error("two runs give different files")
+	}
+	_, err := Convert(context.Background(), ConvertOptions{Model: "org/absent", Out: filepath.Join(dir, "c.onnx")})
+	var missing *hf.MissingModelError
+	if !errors.As(err, &missing) || !strings.Contains(missing.Hint(), "hf download org/absent") {
+		t.Error(err)
+	}
+	if (ConvertOptions{MaxLength: -1}).Validate() == nil {
+		t.Error("options without a model pass")
+	}
+}
+
+// Texts in CSV and in JSONL get the decisions of their vectors.
+func TestDecideTexts(t *testing.T) {
+	rt, encoder, dir := orttest.Open(t, 1), smallEncoder(t), t.TempDir()
+	o := DefaultDecideOptions()
+	o.Policy = textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	o.Encoder, o.Text = encoder, "claim"
+	texts := sayings(30)
+	var csv, jsonl strings.Builder
+	csv.WriteString("id,other,claim\n")
+	for i, s := range texts {
+		fmt.Fprintf(&csv, "%d,x,%s\n", i, s)
+		fmt.Fprintf(&jsonl, "{\"claim\": %q, \"label\": 1}\n\n", s)
+	}
+	var outs []string
+	for _, in := range []string{csv.String(), jsonl.String()} {
+		var out bytes.Buffer
+		if _, err := Decide(context.Background(), rt, o, strings.NewReader(in), &out, Quiet); err != nil {
+			t.Fatal(err)
+		}
+		outs = append(outs, out.String())
+	}
+	if outs[0] != outs[1] || strings.Count(outs[0], "\n") != 31 {
+		t.Errorf("decisions differ:\n%s\n%s", outs[0], outs[1])
+	}
+	for want, in := range map[string]string{
+		"column claim: is not there; the columns are id, text": "id,text\n1,a\n",
+		"row 2: column claim: is not there, or is not text":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
+		"row 1: column claim":                                  "{\"claim\": 7}\n",
+		"row 1: column id":                                     "{\"claim\": \"a\", \"id\": []}\n",
+		"row 1: unexpected end":                                "{\"claim\": \"a\"\n",
+		"has no rows":                                          "claim\n",
+		"is empty":                                             "",
+		"wrong number of fields":                               "id,claim\n1\n",
+		"is Parquet; texts come as CSV or JSONL":               "PAR1",
+	} {
+		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, Quiet)
+		var data *costs.DataError
+		if !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	o.Policy = textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
+	var option *OptionError
+	if _, err := Decide(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, Quiet); !errors.As(err, &option) {
+		t.Errorf("another encoder: %v", err)
+	}
+}
