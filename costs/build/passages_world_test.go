@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +268,37 @@ func TestClaimsAreDrawn(t *testing.T) {
 	s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
 	var bad *costs.DataError
 	if _, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 101}); !errors.As(err, &bad) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Of four claims with evidence, one needs two pages, one a page that is not there
+// beside one that is, one a page that is not there at all.
+func TestRecall(t *testing.T) {
+	w := newClaimWorld(t, 8)
+	w.write(t, "claims.jsonl", `{"id": 1, "label": "SUPPORTS", "claim": "fact1", "evidence": [[[1, 2, "Page_1", 0], [1, 2, "Page_2", 0]]]}
+{"id": 2, "label": "SUPPORTS", "claim": "fact3 common", "evidence": [[[1, 2, "Nowhere", 0], [1, 2, "Page_3", 0]], [[1, 2, "Page_4", 0]]]}
+{"id": 3, "label": "REFUTES", "claim": "fact5 thing5", "evidence": [[[1, 2, "Nowhere", 0], [1, 2, "Page_5", 0]]]}
+{"id": 4, "label": "REFUTES", "claim": "fact6", "evidence": [[[1, 2, "Nowhere", 0]]]}
+{"id": 5, "label": "NOT ENOUGH INFO", "claim": "fact7", "evidence": [[[1, null, null, null]]]}
+`)
+	reports, err := Recall(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir}, []int{1, 8})
+	if err != nil || len(reports) != 1 {
+		t.Fatalf("got %+v, %v", reports, err)
+	}
+	// fact1 finds Page_1 alone; fact3 common finds Page_3, then all others.
+	want := RecallReport{
+		Advice: []string{"top-1", "top-3", "top-5"}, Instances: 5, Gold: 4, Inside: 3, Whole: 2,
+		At: []RecallAt{{K: 1, Any: 1, Full: 0}, {K: 8, Any: 1, Full: 0.5}},
+	}
+	if !reflect.DeepEqual(reports[0], want) {
+		t.Errorf("got %+v, want %+v", reports[0], want)
+	}
+	if _, err := Recall(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir}, []int{0}); err == nil {
+		t.Error("k = 0 is possible")
+	}
+	other := newWorld(t, 4)
+	if _, err := Recall(context.Background(), other.cfg, Options{Out: other.out(), Dir: other.dir}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
 		t.Errorf("got %v", err)
 	}
 }

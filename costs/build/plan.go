@@ -47,16 +47,29 @@ func (e *PartError) Unwrap() error { return e.Err }
 
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
-func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) {
+func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
+	p, s := blankPlan(cfg, o)
+	err := p.make(ctx, s, p.makeSource, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures)
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	s.part = "build"
+	if err := s.inputs.settings(s.part, p.shape()); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	p.describe()
+	if err := p.actions.Validate(); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// blankPlan returns a plan without parts, and what makes them.
+func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
 	p := &plan{
 		cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget),
 		embedders: make(map[string]*embedder), retrievers: make(map[string]*remembering),
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.Close())
-		}
-	}()
 	s := &Setup{
 		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress,
 		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
@@ -64,22 +77,20 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (_ *plan, err error) 
 	for _, a := range cfg.Advice {
 		s.Advice = append(s.Advice, a.Name)
 	}
-	for _, step := range []func(context.Context, *Setup) error{
-		p.makeSource, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures,
-	} {
+	return p, s
+}
+
+// make makes parts; an error that is not ctx's names the part.
+func (p *plan) make(ctx context.Context, s *Setup, steps ...func(context.Context, *Setup) error) error {
+	for _, step := range steps {
 		if err := step(ctx, s); err != nil {
 			if ctx.Err() != nil {
-				return p, err
+				return err
 			}
-			return p, &PartError{s.part, err}
+			return &PartError{s.part, err}
 		}
 	}
-	s.part = "build"
-	if err := s.inputs.settings(s.part, p.shape()); err != nil {
-		return p, err
-	}
-	p.describe()
-	return p, p.actions.Validate()
+	return nil
 }
 
 func (p *plan) makeSource(ctx context.Context, s *Setup) error {

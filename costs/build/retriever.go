@@ -38,6 +38,10 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 // newRetriever opens what the settings name and makes it an input of the part in
 // the making. The build closes it.
 func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings) (retriever, error) {
+	return sharedRetriever(ctx, s, cfg)
+}
+
+func sharedRetriever(ctx context.Context, s *Setup, cfg retrievalSettings) (*remembering, error) {
 	named := 0
 	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
 		if there {

@@ -71,5 +71,10 @@ func (p *pageIndex) Find(ctx context.Context, queries []string, top int) ([][]Pa
 	return out, nil
 }
 
+func (p *pageIndex) has(page string) (bool, error) {
+	_, found, err := p.index.Find(page)
+	return found, err
+}
+
 // Close frees the index.
 func (p *pageIndex) Close() error { return p.index.Close() }

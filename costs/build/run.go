@@ -88,18 +88,27 @@ func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
 
 // prepare makes the plan and names the output; nothing is written yet.
 func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string, err error) {
-	if err := cfg.Validate(); err != nil {
+	if out, err = o.complete(cfg); err != nil {
 		return nil, "", err
+	}
+	p, err = newPlan(ctx, cfg, o)
+	return p, out, err
+}
+
+// complete checks the configuration, fills in what the options leave open, and
+// returns the file that the build leaves.
+func (o *Options) complete(cfg *Config) (out string, err error) {
+	if err := cfg.Validate(); err != nil {
+		return "", err
 	}
 	if o.Progress == nil {
 		o.Progress = silent{}
 	}
 	if out, err = outputFile(o.Out); err != nil {
-		return nil, "", err
+		return "", err
 	}
 	o.Answers, o.Experts = o.answers(out), o.experts(out)
-	p, err = newPlan(ctx, cfg, o)
-	return p, out, err
+	return out, nil
 }
 
 func (o *Options) runtime() (*ort.Runtime, error) {

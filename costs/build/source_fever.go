@@ -26,7 +26,8 @@ type fever struct {
 // feverClaim is what a line holds besides id and label.
 type feverClaim struct {
 	text string
-	gold []string
+	sets [][]string // pages of every evidence set, sorted
+	gold []string   // all of them, sorted
 	line int
 }
 
@@ -119,13 +120,13 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	if !ok {
 		return bad("label", "unknown label %q; known are SUPPORTS, REFUTES and NOT ENOUGH INFO", *raw.Label)
 	}
-	gold, err := feverGold(raw.Evidence)
+	sets, err := feverEvidence(raw.Evidence)
 	if err != nil {
 		return bad("evidence", "%v", err)
 	}
 	first[id] = n
 	f.entries = append(f.entries, Entry{ID: id, Label: label})
-	f.claims = append(f.claims, feverClaim{*raw.Claim, gold, n})
+	f.claims = append(f.claims, feverClaim{*raw.Claim, sets, distinct(slices.Concat(sets...)), n})
 	return nil
 }
 
@@ -148,20 +149,20 @@ func feverID(raw json.RawMessage) (string, error) {
 	return fmt.Sprint(number), nil
 }
 
-// feverGold returns the pages of all sentences of all evidence sets, sorted. A
-// sentence is [annotation, evidence, page, sentence]; the page of a claim that
-// cannot be settled is null.
-func feverGold(raw json.RawMessage) ([]string, error) {
+// feverEvidence returns the pages of the sentences of every evidence set, sorted;
+// sets without pages are left out. A sentence is [annotation, evidence, page,
+// sentence]; the page of a claim that cannot be settled is null.
+func feverEvidence(raw json.RawMessage) (sets [][]string, err error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	var sets [][][]json.RawMessage
-	if err := json.Unmarshal(raw, &sets); err != nil {
+	var lists [][][]json.RawMessage
+	if err := json.Unmarshal(raw, &lists); err != nil {
 		return nil, errors.New("is not a list of sets of sentences")
 	}
-	var pages []string
-	for _, set := range sets {
-		for _, sentence := range set {
+	for _, list := range lists {
+		var pages []string
+		for _, sentence := range list {
 			if len(sentence) != 4 {
 				return nil, fmt.Errorf("a sentence has %d parts, not 4", len(sentence))
 			}
@@ -173,9 +174,16 @@ func feverGold(raw json.RawMessage) ([]string, error) {
 				pages = append(pages, *page)
 			}
 		}
+		if len(pages) > 0 {
+			sets = append(sets, distinct(pages))
+		}
 	}
-	slices.Sort(pages)
-	return slices.Compact(pages), nil
+	return sets, nil
+}
+
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // draw keeps a sample of so many claims in which the labels have the shares that
@@ -205,6 +213,9 @@ func (f *fever) draw(rows int, seed uint64) error {
 
 // Entries returns the claims in the order of the file.
 func (f *fever) Entries() []Entry { return f.entries }
+
+// Evidence returns the pages of every evidence set of a claim.
+func (f *fever) Evidence(row int) [][]string { return f.claims[row].sets }
 
 // Columns returns nil.
 func (f *fever) Columns() *Columns { return nil }
