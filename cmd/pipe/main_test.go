@@ -21,6 +21,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/models"
+	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -73,7 +74,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // samples is a program for the scripts: it writes into the working folder a policy of two features (expert by the sign
 // of the first, advice by the sign of the second), a fixed one, a cost tensor of four rows that they fit, a larger one
-// to train from, and one with other experts.
+// to train from, and one with other experts; and a small text encoder with a policy over its vectors.
 func samples() {
 	if err := writeSamples("."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -95,7 +96,22 @@ func writeSamples(dir string) error {
 		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: models.DecoderFixed, Dim: 2, Fixed: 1,
 		Info: map[string]string{"guard": `{"fixed":"small/search","gain":0.002,"lower_bound":-0.01,"confidence":0.95,"rows":40,"fallback":true}`},
 	}
-	for name, p := range map[string]*models.Policy{"policy.onnx": learned, "fixed.onnx": fixed} {
+	ofTexts, w := *actions, make([]float32, 4*hftest.Hidden)
+	ofTexts.Features = costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
+	for i := range w {
+		w[i] = float32(i%7) - 3
+	}
+	texts := &models.Policy{
+		Actions: &ofTexts, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
+		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: hftest.Hidden, W: w, B: make([]float32, 4)}}}},
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "small"), 0o777); err != nil {
+		return err
+	}
+	if err := hftest.WriteBERT(filepath.Join(dir, "small")); err != nil {
+		return err
+	}
+	for name, p := range map[string]*models.Policy{"policy.onnx": learned, "fixed.onnx": fixed, "texts.onnx": texts} {
 		m, err := p.Export()
 		if err != nil {
 			return err
