@@ -10,8 +10,8 @@ import (
 
 const inspectText = `Inspect explains files: a cost tensor (actions, fees, splits, mean cost of every pair, best fixed pair, oracle and the
 head-room between them in every regime asked for), a policy (all that its metadata say, and in plain words what it
-does), a trained expert, a table of pipe featurize, its encoder, an index of pages (every byte of which is held against its
-checksum) and a training checkpoint.`
+does), a trained expert, a table of pipe featurize, its encoder, a text encoder of pipe convert, an index of pages (every
+byte of which is held against its checksum) and a training checkpoint.`
 
 const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
   pipe inspect policy.onnx
