@@ -112,9 +112,10 @@ func (f *finder) find(s string, visit func(gap string, at int, token int32)) {
 			continue
 		}
 		if t.left {
-			start = max(done, len(strings.TrimRightFunc(s[:start], unicode.IsSpace)))
+			start = done + len(strings.TrimRightFunc(s[done:max(done, start)], unicode.IsSpace))
 		}
-		if t.right {
+		if t.right { // what was taken already is white space
+			end = max(end, done)
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
 		}
 		if done < start {

@@ -118,7 +118,7 @@ func readPairs(o *object) [][]string {
 
 // Words of up to rememberedLength bytes are remembered, up to remembered of
 // them in one scratch.
-const remembered, rememberedLength = 1 << 13, 48
+const remembered, rememberedLength = 1 << 15, 48
 
 func (m *bpe) encode(dst []int32, s *scratch, word string) []int32 {
 	if len(word) > rememberedLength {
