@@ -29,7 +29,7 @@ var mayImport = map[string][]string{
 	"costs/build/bm25":      {"internal/atomicfile"},
 	"costs/build":           {"onnx", "onnx/hf", "onnx/ort", "costs", "costs/build/bm25", "featurize", "featurize/tokenizer", "models", "models/lightgbm"},
 	"pipeline":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "internal/atomicfile"},
-	"cmd/pipe":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "pipeline"},
+	"cmd/pipe":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "featurize/tokenizer", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "pipeline"},
 	"internal/atomicfile":   {},
 	"internal/realdata":     {},
 	"internal/judge":        {"internal/realdata"},

@@ -15,6 +15,7 @@ import (
 	"pipe/costs/build"
 	"pipe/costs/build/bm25"
 	"pipe/featurize"
+	"pipe/featurize/tokenizer"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
@@ -77,6 +78,8 @@ var codes = []struct {
 	{exitNoRuntime, is[*lightgbm.LoadError]},
 	{exitBadData, is[*costs.DataError]},
 	{exitBadData, is[*featurize.DataError]},
+	{exitBadData, is[*tokenizer.UnsupportedError]},
+	{exitBadData, is[*tokenizer.FormatError]},
 	{exitBadData, is[*pipeline.ConfigError]},
 	{exitBadData, is[*build.PartError]},
 	{exitBadData, is[*bm25.PageError]},

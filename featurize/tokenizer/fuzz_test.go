@@ -2,7 +2,9 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,31 +48,90 @@ func checkLaws(t testing.TB, tok *Tokenizer, e Encoding, o Options) {
 
 // FuzzParse holds any file to the laws of those that are good.
 func FuzzParse(f *testing.F) {
-	seeds := variants(f)
-	for _, name := range []string{bert, clip, deb, qwen} {
-		seeds = append(seeds, variant{base: name})
+	for _, b := range smallFiles(f) {
+		f.Add(b)
 	}
-	for _, v := range seeds {
+	f.Fuzz(func(t *testing.T, b []byte) { checkFile(t, b) })
+}
+
+// FuzzParseValue puts any value in the place of any other in a good file.
+func FuzzParseValue(f *testing.F) {
+	seeds := smallFiles(f)
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, value := range []string{"null", "0", "-1", "1e30", "2147483647", `""`, `"a"`, "[]", "{}", "true", `[["a", "b"]]`, `{"type": "NFC"}`, `{"Regex": "\\s+"}`} {
+		f.Add(uint8(r.IntN(256)), uint16(r.IntN(1<<16)), value)
+	}
+	f.Fuzz(func(t *testing.T, seed uint8, at uint16, value string) {
+		var file any
+		if err := json.Unmarshal(seeds[int(seed)%len(seeds)], &file); err != nil {
+			t.Fatal(err)
+		}
+		var to any
+		if json.Unmarshal([]byte(value), &to) != nil {
+			to = value
+		}
+		places := 0
+		visitValues(file, func(func(any)) { places++ })
+		chosen := int(at) % places
+		visitValues(file, func(set func(any)) {
+			if chosen == 0 {
+				set(to)
+			}
+			chosen--
+		})
+		checkFile(t, marshal(t, file))
+	})
+}
+
+// visitValues calls visit with a setter of each value below a value, in order,
+// but only of the first few of a long list.
+func visitValues(v any, visit func(set func(any))) {
+	switch v := v.(type) {
+	case map[string]any:
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i < 30 {
+				visitValues(v[key], visit)
+				visit(func(to any) { v[key] = to })
+			}
+		}
+	case []any:
+		for i := range v[:min(len(v), 30)] {
+			visitValues(v[i], visit)
+			visit(func(to any) { v[i] = to })
+		}
+	}
+}
+
+// checkFile holds a file to the laws if it can be read.
+func checkFile(t testing.TB, b []byte) {
+	tok, err := Parse(b)
+	if err != nil {
+		return
+	}
+	for _, text := range []string{"", "The cat's  café 123\r\n ﬁ <|endoftext|>", strings.Repeat("aé 東'", 40)} {
+		for _, o := range []Options{tok.Defaults(), {MaxLength: 7}} {
+			e := tok.Encode(text, o)
+			checkLaws(t, tok, e, o)
+			checkLaws(t, tok, tok.EncodePair(text, text, o), o)
+			tok.Decode(e.IDs)
+		}
+	}
+}
+
+// smallFiles are a file of every kind, all of them good.
+func smallFiles(f *testing.F) (files [][]byte) {
+	list := variants(f)
+	for _, name := range []string{bert, clip, deb, qwen} {
+		list = append(list, variant{base: name})
+	}
+	for _, v := range list {
 		b := v.small(f)
 		if _, err := Parse(b); err != nil {
 			f.Fatalf("%s: %v", v.name, err)
 		}
-		f.Add(b)
+		files = append(files, b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		tok, err := Parse(b)
-		if err != nil {
-			return
-		}
-		for _, text := range []string{"", "The cat's  café 123\r\n ﬁ <|endoftext|>", strings.Repeat("aé 東'", 40)} {
-			for _, o := range []Options{tok.Defaults(), {MaxLength: 7}} {
-				e := tok.Encode(text, o)
-				checkLaws(t, tok, e, o)
-				checkLaws(t, tok, tok.EncodePair(text, text, o), o)
-				tok.Decode(e.IDs)
-			}
-		}
-	})
+	return files
 }
 
 // small is a variant with what is left of its vocabulary when it is cut down to

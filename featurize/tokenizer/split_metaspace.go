@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -44,4 +45,17 @@ func (m metaspace) split(dst []piece, p piece) []piece {
 		return append(dst, p)
 	}
 	return literal{old: m.space, cut: cutWithNext}.split(dst, p)
+}
+
+// prefixesFirst tells whether a splitter treats the beginning of the text
+// otherwise. The reference knows that beginning by offsets in the text as it
+// came, which a normalizer moves.
+func prefixesFirst(s splitter) bool {
+	switch s := s.(type) {
+	case metaspace:
+		return s.prefix == "first"
+	case splitters:
+		return slices.ContainsFunc(s, prefixesFirst)
+	}
+	return false
 }

@@ -93,6 +93,9 @@ func (t *Tokenizer) parse(o *object) {
 	bytes := false
 	if s := o.object("pre_tokenizer"); s != nil {
 		t.splitter, bytes = parseSplitter(s)
+		if t.normalizer != nil && prefixesFirst(t.splitter) {
+			s.unsupported("prepend_scheme", "\"first\" beside a normalizer")
+		}
 	}
 	if m := o.object("model"); m != nil {
 		t.model = parseModel(m, bytes, &t.vocab)

@@ -87,6 +87,7 @@ func TestUnsupported(t *testing.T) {
 		{`"TemplateProcessing"`, `"Other"`, "post_processor.type", `post-processor "Other"`},
 		{`{"type": "WordPiece", "prefix"`, `{"type": "CTC", "prefix"`, "decoder.type", `decoder "CTC"`},
 		{`"LongestFirst"`, `"DoNotTruncate"`, "truncation.strategy", `truncation "DoNotTruncate"`},
+		{`{"type": "Whitespace"}`, `{"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true}]}`, "pre_tokenizer.prepend_scheme", `"first" beside a normalizer`},
 		{`"version": "1.0",`, `"version": "1.0", "extra": 1,`, "extra", "this field of a tokenizer"},
 		{`"id": 9, "content"`, `"id": 5, "content"`, "added_tokens[0].id", `id 5 for "[END]", which the vocabulary gives id 9,`},
 	} {
