@@ -21,9 +21,10 @@ type Config struct {
 	Features  []Part         `yaml:"features" json:"features"`
 	CrossFit  int            `yaml:"cross_fit" json:"cross_fit"` // folds over which experts learn that the build trains; 0: they also answer for the rows that they learnt from
 	FoldSeed  uint64         `yaml:"fold_seed" json:"fold_seed,omitempty"`
-	Shard     int            `yaml:"shard" json:"shard"`     // instances per shard, the most that a kill can lose per worker
-	Batch     int            `yaml:"batch" json:"batch"`     // instances in memory per worker
-	Workers   int            `yaml:"workers" json:"workers"` // shards in the making at a time; 0: one per core
+	Audit     bool           `yaml:"audit" json:"audit,omitempty"` // keep the texts that advice shows, in OUT-advice.jsonl.gz
+	Shard     int            `yaml:"shard" json:"shard"`           // instances per shard, the most that a kill can lose per worker
+	Batch     int            `yaml:"batch" json:"batch"`           // instances in memory per worker
+	Workers   int            `yaml:"workers" json:"workers"`       // shards in the making at a time; 0: one per core
 }
 
 // Part is a component chosen by kind; every other key is a setting of that kind.

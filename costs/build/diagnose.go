@@ -78,7 +78,7 @@ func diagnose(ctx context.Context, cfg *Config, o *Options) (_ *ExpertReport, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if _, err := w.resume(p.inputs, false); err != nil {
+	if _, err := w.resume(ctx, p.inputs, false); err != nil {
 		return nil, err
 	}
 	if err := p.ready(ctx, w, rows, o); err != nil {
@@ -145,7 +145,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 	if err != nil {
 		return err
 	}
-	answers, err := p.answers(ctx, batch)
+	answers, err := p.answers(ctx, batch, nil)
 	if err != nil {
 		return err
 	}

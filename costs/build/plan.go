@@ -74,9 +74,7 @@ func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
 		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress,
 		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
 	}
-	for _, a := range cfg.Advice {
-		s.Advice = append(s.Advice, a.Name)
-	}
+	s.Advice = p.adviceNames()
 	return p, s
 }
 
@@ -237,7 +235,8 @@ func (p *plan) shape() any {
 		Kinds        []string
 		Experts      []expert
 		Advice       []level
-	}{Labels: p.cfg.Labels, Shard: p.cfg.Shard, Batch: p.cfg.Batch}
+		Audit        bool `json:",omitempty"`
+	}{Labels: p.cfg.Labels, Shard: p.cfg.Shard, Batch: p.cfg.Batch, Audit: p.cfg.Audit}
 	out.Kinds = []string{p.cfg.Instances.Kind, p.cfg.Split.Kind, p.cfg.TaskLoss.Kind}
 	for j, e := range p.experts {
 		out.Experts = append(out.Experts, expert{e.name, p.cfg.Experts[j].Kind, e.takes})

@@ -41,7 +41,8 @@ func (silent) Done()               {}
 // Report is what a build did.
 type Report struct {
 	File      string  `json:"file"`
-	Digest    string  `json:"digest"` // of the file
+	Digest    string  `json:"digest"`          // of the file
+	Audit     string  `json:"audit,omitempty"` // file with what advice showed, if that is kept
 	Instances int     `json:"instances"`
 	Train     int     `json:"train"`
 	Val       int     `json:"val"`
@@ -125,11 +126,14 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	before, err := w.resume(p.inputs, o.Restart)
+	before, err := w.resume(ctx, p.inputs, o.Restart)
 	if err != nil {
 		return nil, err
 	}
 	r := p.report(out)
+	if p.cfg.Audit {
+		r.Audit = w.auditFile()
+	}
 	finished, err := w.settle(ctx, before)
 	if err != nil {
 		return nil, err
@@ -139,7 +143,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		if before.Done.Actions == digest(p.actions.JSON()) {
 			return r, nil
 		}
-		return r, p.finish(ctx, w, r, fromFile(p, out)) // only fees changed
+		return r, p.finish(ctx, w, r, before.Done.Audit, fromFile(p, out)) // only fees changed
 	}
 	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
 		return nil, err
@@ -147,7 +151,11 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if r.Answers, err = p.counts(w); err != nil {
 		return nil, err
 	}
-	if err := p.finish(ctx, w, r, fromShards(p, w)); err != nil {
+	shown, err := p.finishAudit(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.finish(ctx, w, r, shown, fromShards(p, w)); err != nil {
 		return nil, err
 	}
 	r.Answers = p.withRun(r.Answers)
@@ -194,8 +202,12 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	defer o.Progress.Done()
 	err = parallel(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
 		counted := &tally{}
-		t, err := p.build(withTally(ctx, counted), missing[i])
+		shown := p.newAudit()
+		t, err := p.build(withTally(ctx, counted), missing[i], shown)
 		if err != nil {
+			return err
+		}
+		if err := w.saveAudit(missing[i], shown); err != nil {
 			return err
 		}
 		if err := w.saveCounts(missing[i], counted.of(p.asking.parts)); err != nil {
@@ -262,7 +274,8 @@ func fromFile(p *plan, out string) batches {
 
 // finish writes the output and drops the shards. The manifest tells of the
 // output before it gets its name, so that no moment is lost between the two.
-func (p *plan) finish(ctx context.Context, w *work, r *Report, rows batches) error {
+// shown is the digest of the audit.
+func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, rows batches) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -274,7 +287,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, rows batches) err
 	if err != nil {
 		return err
 	}
-	d := &done{File: sum, Actions: digest(p.actions.JSON()), Answers: r.Answers}
+	d := &done{File: sum, Actions: digest(p.actions.JSON()), Audit: shown, Answers: r.Answers}
 	if err := w.write(&manifest{Inputs: p.inputs, Done: d}); err != nil {
 		return err
 	}

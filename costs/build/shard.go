@@ -8,8 +8,8 @@ import (
 	"pipe/costs"
 )
 
-// build makes the tensor of one shard, batch by batch.
-func (p *plan) build(ctx context.Context, shard int) (*costs.Tensor, error) {
+// build makes the tensor of one shard, batch by batch. log gets what is shown.
+func (p *plan) build(ctx context.Context, shard int, log *audit) (*costs.Tensor, error) {
 	rows := p.rows(shard)
 	t := p.blank(rows)
 	for from := 0; from < len(rows); from += p.cfg.Batch {
@@ -17,7 +17,7 @@ func (p *plan) build(ctx context.Context, shard int) (*costs.Tensor, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := p.fill(ctx, t, rows[from:to], from); err != nil {
+		if err := p.fill(ctx, t, rows[from:to], from, log); err != nil {
 			return nil, err
 		}
 	}
@@ -51,13 +51,13 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 }
 
 // fill computes the cells of a batch, which starts at row at of the tensor.
-func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int) error {
+func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, log *audit) error {
 	instances, err := p.source.Load(ctx, rows)
 	if err != nil {
 		return err
 	}
 	b := &Batch{Instances: instances}
-	if b.Answers, err = p.answers(ctx, instances); err != nil {
+	if b.Answers, err = p.answers(ctx, instances, log); err != nil {
 		return err
 	}
 	for j := range p.experts {
@@ -74,13 +74,16 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int) er
 }
 
 // answers asks every expert under every advice that it takes.
-func (p *plan) answers(ctx context.Context, batch []Instance) ([][][]Prediction, error) {
+func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][]Prediction, error) {
 	shown := make([][]Shown, len(p.advice))
 	for k := range p.advice {
 		var err error
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
 			return nil, err
 		}
+	}
+	if err := log.add(p.adviceNames(), batch, shown); err != nil {
+		return nil, err
 	}
 	all := make([][][]Prediction, len(p.experts))
 	for j, e := range p.experts {
@@ -96,6 +99,14 @@ func (p *plan) answers(ctx context.Context, batch []Instance) ([][][]Prediction,
 		}
 	}
 	return all, nil
+}
+
+func (p *plan) adviceNames() []string {
+	names := make([]string, len(p.cfg.Advice))
+	for k, a := range p.cfg.Advice {
+		names[k] = a.Name
+	}
+	return names
 }
 
 // show asks one level of advice.

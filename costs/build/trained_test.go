@@ -69,7 +69,7 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 				batch[n].Values[column] = value
 			}
 		}
-		answers, err := p.answers(t.Context(), batch)
+		answers, err := p.answers(t.Context(), batch, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,8 +23,9 @@ import (
 //	manifest.json  the inputs that the shards were made from
 //	training       half-trained experts
 //	part-*.parquet finished shards
+//	part-*.jsonl.gz what their instances were shown, if that is kept
 //	part-*.json    what was counted of the answers in a shard, if it has any
-//	final.parquet  the output, until it gets its name
+//	final*         the output and its audit, until they get their names
 //
 // Every file but the lock appears under its name only when it is complete, so
 // that the folder can be left at any moment.
@@ -43,8 +44,9 @@ type manifest struct {
 
 // done tells which final file was written.
 type done struct {
-	File    string `json:"file"`    // digest of the final file
-	Actions string `json:"actions"` // digest of the actions in it, fees included
+	File    string `json:"file"`            // digest of the final file
+	Actions string `json:"actions"`         // digest of the actions in it, fees included
+	Audit   string `json:"audit,omitempty"` // digest of the audit; "": there is none
 
 	Answers []AnswerCount `json:"answers,omitempty"` // of the whole tensor
 }
@@ -114,7 +116,7 @@ func (w *work) Close() error { return w.lock.release() }
 
 // resume compares the manifest with the inputs of this run. It returns what was
 // done before; nil is a fresh start, for which the manifest has been written.
-func (w *work) resume(in inputs, restart bool) (*manifest, error) {
+func (w *work) resume(ctx context.Context, in inputs, restart bool) (*manifest, error) {
 	m, err := w.read()
 	if err != nil && !restart {
 		return nil, err
@@ -128,7 +130,7 @@ func (w *work) resume(in inputs, restart bool) (*manifest, error) {
 	if _, err := os.Lstat(w.out); err == nil && m == nil && !restart {
 		return nil, fmt.Errorf("output %q is there already and was not built here; remove it, or start over with --restart", w.out)
 	}
-	if err := errors.Join(w.sweep(true), w.forget(finalName), os.RemoveAll(w.training())); err != nil {
+	if err := errors.Join(w.dropAudit(ctx, m), w.sweep(true), w.forget(finalName), w.forget(finalAuditName), os.RemoveAll(w.training())); err != nil {
 		return nil, err
 	}
 	return nil, w.write(&manifest{Inputs: in})
@@ -170,26 +172,29 @@ func (w *work) write(m *manifest) error {
 // been killed on the last steps. It reports whether the output is there.
 func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	if m == nil || m.Done == nil {
-		return false, w.forget(finalName)
+		return false, errors.Join(w.forget(finalName), w.forget(finalAuditName))
 	}
 	sum, err := costs.FileDigest(ctx, w.out)
 	switch {
 	case err == nil && sum == m.Done.File:
-		return true, errors.Join(w.forget(finalName), w.sweep(true))
+		return true, errors.Join(w.auditSettled(ctx, m), w.forget(finalName), w.sweep(true))
 	case ctx.Err() != nil:
 		return false, err
 	}
 	if sum, _ := costs.FileDigest(ctx, w.file(finalName)); sum == m.Done.File {
-		return true, w.publish()
+		return true, errors.Join(w.auditSettled(ctx, m), w.publish())
 	}
 	if err == nil {
 		return false, fmt.Errorf("output %q is not the file that was built here; remove it, or start over with --restart", w.out)
 	}
-	return false, w.forget(finalName)
+	return false, errors.Join(w.forget(finalName), w.forget(finalAuditName))
 }
 
-// publish gives the output its name and drops the shards.
+// publish gives the output and its audit their names and drops the shards.
 func (w *work) publish() error {
+	if err := w.publishAudit(); err != nil {
+		return err
+	}
 	if err := os.Rename(w.file(finalName), w.out); err != nil {
 		return err
 	}
@@ -208,7 +213,7 @@ func (w *work) sweep(shards bool) error {
 	}
 	for _, f := range files {
 		name := f.Name()
-		shard := strings.HasPrefix(name, "part-") && (strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".json"))
+		shard := strings.HasPrefix(name, "part-") && (strings.HasSuffix(name, ".parquet") || strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".gz"))
 		if isTemp(name) || shards && shard {
 			if err := w.forget(name); err != nil {
 				return err
@@ -222,7 +227,7 @@ func (w *work) sweep(shards bool) error {
 // the file between a dot and a number.
 func isTemp(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
-	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || strings.HasSuffix(stem, ".json"))
+	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || strings.HasSuffix(stem, ".json") || strings.HasSuffix(stem, ".gz"))
 }
 
 // forget removes a file of the folder, if it is there.

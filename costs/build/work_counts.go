@@ -3,6 +3,7 @@ package build
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/google/renameio/v2"
@@ -11,11 +12,14 @@ import (
 )
 
 // has reports whether a shard is done: its rows can be read, and what was counted
-// of its answers.
+// of its answers, and what its instances were shown.
 func (w *work) has(p *plan, shard int) bool {
 	_, err := w.load(p, shard)
 	if err == nil {
 		_, err = w.loadCounts(p, shard)
+	}
+	if err == nil && p.cfg.Audit {
+		err = w.copyAudit(io.Discard, shard)
 	}
 	return err == nil
 }

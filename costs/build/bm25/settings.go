@@ -20,7 +20,7 @@ const maxTitle = 100
 
 // DefaultSettings returns what docs/retrieval.md gives reasons for.
 func DefaultSettings() Settings {
-	return Settings{K1: 0.9, B: 0.4, StopWords: true, Stem: true, Title: 1}
+	return Settings{K1: 0.9, B: 0.4, StopWords: true, Stem: true, Title: 2}
 }
 
 // Validate reports every problem at once.
