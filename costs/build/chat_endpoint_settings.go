@@ -131,6 +131,9 @@ func (cfg *endpointSettings) checkNumbers(add func(string, ...any)) {
 			add("%s is %v; it cannot be negative", n.name, n.value)
 		}
 	}
+	if t := cfg.TokensPerMinute; t > 0 && t < 60 {
+		add("tokens_per_minute is %v; at least 60 are needed, or 0 for no limit", t)
+	}
 	if cfg.MaxTokens != nil && *cfg.MaxTokens <= 0 {
 		add("max_tokens is %d", *cfg.MaxTokens)
 	}

@@ -261,6 +261,7 @@ func TestBadEndpointSettings(t *testing.T) {
 		{map[string]any{"concurrency": 0}, 0, "concurrency is 0"},
 		{map[string]any{"retries": -1}, 0, "retries is -1"},
 		{map[string]any{"requests_per_second": -1}, 0, "requests_per_second is -1"},
+		{map[string]any{"tokens_per_minute": 30}, 0, "at least 60 are needed"},
 		{map[string]any{"max_tokens": 0}, 0, "max_tokens is 0"},
 		{map[string]any{"price": map[string]any{"prompt": -1}}, 0, "neither can be negative"},
 		{map[string]any{}, 1, "price: none is set"},

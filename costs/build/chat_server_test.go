@@ -47,6 +47,7 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.received++
 	s.inFlight++
 	s.most = max(s.most, s.inFlight)
+	fault := s.fault
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -57,7 +58,7 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if s.fault != nil && s.fault(n, w, r) {
+	if fault != nil && fault(n, w, r) {
 		return
 	}
 	time.Sleep(s.delay)
@@ -84,6 +85,13 @@ func answerChat(w io.Writer, text string, prompt, completion int) {
 }
 
 func (s *chatServer) base() string { return s.URL + "/v1" }
+
+// heal ends the faults.
+func (s *chatServer) heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = nil
+}
 
 // requests returns how many requests came.
 func (s *chatServer) requests() int {

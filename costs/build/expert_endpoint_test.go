@@ -154,7 +154,7 @@ func TestWrongKeyStopsTheBuild(t *testing.T) {
 	if n := server.requests(); n > 6+4 {
 		t.Errorf("%d requests after the key was refused", n-6)
 	}
-	server.fault = nil
+	server.heal()
 	if _, err := w.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestCancelledBuildGoesOn(t *testing.T) {
 	if _, err := w.run(ctx); !errors.Is(err, context.Canceled) || time.Since(begin) > 5*time.Second {
 		t.Fatalf("after %v: %v", time.Since(begin), err)
 	}
-	server.fault = nil
+	server.heal()
 	if _, err := w.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
