@@ -43,39 +43,74 @@ func (c *bertConfig) validate() error {
 	return checkActivation(c.Activation)
 }
 
-// bert builds the encoder of Devlin et al., 2019: post-norm layers with learned
-// absolute positions. Between the embeddings and the head, hidden states are
-// [batch*sequence, hidden]: the products of matrices take nearly all of the
-// time, and Gemm adds their bias for free.
+// bertNames are how a checkpoint calls the parts of a layer.
+type bertNames struct {
+	prefix                  string // that checkpoints of the encoder below a task put before all names
+	layer                   string // with a place for the number
+	query, key, value       string
+	attended, attendedNorm  string
+	inner, outer, outerNorm string
+}
+
+// bert builds the encoder of Devlin et al., 2019, and its relatives: post-norm
+// layers with learned absolute positions. Between the embeddings and the head,
+// hidden states are [batch*sequence, hidden]: the products of matrices take
+// nearly all of the time, and Gemm adds their bias for free.
 type bert struct {
 	bertConfig
-	g      *onnx.Graph
-	w      *weights
-	prefix string      // of the names of all weights
-	shape  *onnx.Value // of the inputs: batch and sequence
-	bias   *onnx.Value // added to attention scores: [batch, 1, 1, sequence]
+	bertNames
+	g     *onnx.Graph
+	w     *weights
+	shape *onnx.Value // of the inputs: batch and sequence
+	bias  *onnx.Value // added to attention scores: [batch, 1, 1, sequence]
 }
 
 func buildBERT(folder string, w *weights, o Options) (*onnx.Model, error) {
-	b := &bert{
-		bertConfig: bertConfig{Epsilon: 1e-12, Activation: "gelu", PositionType: "absolute", Types: 2},
-		g:          onnx.NewGraph("bert"), w: w,
-	}
-	if err := readJSON(folder, configFile, &b.bertConfig); err != nil {
+	c := bertConfig{Epsilon: 1e-12, Activation: "gelu", PositionType: "absolute", Types: 2}
+	if err := readJSON(folder, configFile, &c); err != nil {
 		return nil, err
 	}
-	if err := b.validate(); err != nil {
-		return nil, fmt.Errorf("%s: %w", configFile, err)
-	}
-	if !w.has("embeddings.word_embeddings.weight") {
-		b.prefix = "bert." // of checkpoints of the encoder below a task
+	b, err := newBERT(c, layersOfBERT("bert."), w)
+	if err != nil {
+		return nil, err
 	}
 	ids, mask, types := textInput(b.g, "input_ids"), textInput(b.g, "attention_mask"), textInput(b.g, "token_type_ids")
-	b.shape = b.g.ShapeOf(ids)
+	return b.build(ids, mask, []*onnx.Value{b.typeVectors(types), b.positionVectors(ids)}, o)
+}
+
+// layersOfBERT are the names that BERT and RoBERTa share.
+func layersOfBERT(prefix string) bertNames {
+	return bertNames{
+		prefix: prefix, layer: "encoder.layer.%d.",
+		query: "attention.self.query", key: "attention.self.key", value: "attention.self.value",
+		attended: "attention.output.dense", attendedNorm: "attention.output.LayerNorm",
+		inner: "intermediate.dense", outer: "output.dense", outerNorm: "output.LayerNorm",
+	}
+}
+
+// newBERT starts a graph.
+func newBERT(c bertConfig, names bertNames, w *weights) (*bert, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", configFile, err)
+	}
+	if w.has("embeddings.word_embeddings.weight") {
+		names.prefix = ""
+	}
+	return &bert{bertConfig: c, bertNames: names, g: onnx.NewGraph("encoder"), w: w}, nil
+}
+
+// build ends a graph: vectors are added to those of the tokens.
+func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*onnx.Model, error) {
+	w := b.w
 	b.bias = maskBias(b.g, mask)
-	x := b.embed(ids, types)
+	x := b.g.Gather(b.tensor("embeddings.word_embeddings.weight", b.Vocab, b.Hidden), ids, 0)
+	for _, v := range vectors {
+		x = b.g.Add(x, v)
+	}
+	x = b.norm(b.g.Reshape(x, -1, b.Hidden), "embeddings.LayerNorm")
+	b.shape = b.g.ShapeOf(ids)
 	for i := range b.Layers {
-		x = b.layer(x, fmt.Sprintf("encoder.layer.%d.", i))
+		x = b.transform(x, fmt.Sprintf(b.layer, i))
 	}
 	x = b.reshape(x, onnx.Shape{batch, sequence, onnx.Fix(b.Hidden)}, b.Hidden)
 	if o.Head == nil {
@@ -89,26 +124,27 @@ func buildBERT(folder string, w *weights, o Options) (*onnx.Model, error) {
 	return b.g.Build(onnx.BuildOptions{})
 }
 
-// embed adds what a token is, where it stands and which text it belongs to.
-func (b *bert) embed(ids, types *onnx.Value) *onnx.Value {
-	g := b.g
-	length := g.Slice(b.shape, []int64{1}, []int64{2}, nil, nil)
-	zero := g.Const(onnx.Int64s([]int64{1}, []int64{0}))
-	at := g.SliceDyn(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), zero, length, zero)
-	at = g.AssumeShape(at, onnx.Shape{sequence, onnx.Fix(b.Hidden)})
-	x := g.Gather(b.tensor("embeddings.word_embeddings.weight", b.Vocab, b.Hidden), ids, 0)
-	x = g.Add(x, g.Gather(b.tensor("embeddings.token_type_embeddings.weight", b.Types, b.Hidden), types, 0))
-	x = g.Reshape(g.Add(x, at), -1, b.Hidden)
-	return b.norm(x, "embeddings.LayerNorm")
+// typeVectors tell which of two texts a token belongs to.
+func (b *bert) typeVectors(types *onnx.Value) *onnx.Value {
+	return b.g.Gather(b.tensor("embeddings.token_type_embeddings.weight", b.Types, b.Hidden), types, 0)
 }
 
-// layer is attention and a network of two layers, each with a way around it.
-func (b *bert) layer(x *onnx.Value, name string) *onnx.Value {
-	a := b.dense(b.attention(x, name+"attention.self."), name+"attention.output.dense", b.Hidden, b.Hidden)
-	x = b.norm(b.g.Add(a, x), name+"attention.output.LayerNorm")
-	h := activate(b.g, b.Activation, b.dense(x, name+"intermediate.dense", b.Hidden, b.Intermediate))
-	h = b.dense(h, name+"output.dense", b.Intermediate, b.Hidden)
-	return b.norm(b.g.Add(h, x), name+"output.LayerNorm")
+// positionVectors tell where a token stands, counted from 0.
+func (b *bert) positionVectors(ids *onnx.Value) *onnx.Value {
+	g := b.g
+	length := g.Slice(g.ShapeOf(ids), []int64{1}, []int64{2}, nil, nil)
+	zero := g.Const(onnx.Int64s([]int64{1}, []int64{0}))
+	at := g.SliceDyn(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), zero, length, zero)
+	return g.AssumeShape(at, onnx.Shape{sequence, onnx.Fix(b.Hidden)})
+}
+
+// transform is attention and a network of two layers, each with a way around it.
+func (b *bert) transform(x *onnx.Value, name string) *onnx.Value {
+	a := b.dense(b.attention(x, name), name+b.attended, b.Hidden, b.Hidden)
+	x = b.norm(b.g.Add(a, x), name+b.attendedNorm)
+	h := activate(b.g, b.Activation, b.dense(x, name+b.inner, b.Hidden, b.Intermediate))
+	h = b.dense(h, name+b.outer, b.Intermediate, b.Hidden)
+	return b.norm(b.g.Add(h, x), name+b.outerNorm)
 }
 
 // attention is softmax(q*k/sqrt(d) + mask) * v in every head of d dimensions.
@@ -119,7 +155,7 @@ func (b *bert) attention(x *onnx.Value, name string) *onnx.Value {
 		y = b.reshape(y, onnx.Shape{batch, sequence, onnx.Fix(b.Heads), onnx.Fix(d)}, b.Heads, d)
 		return g.Transpose(y, order...)
 	}
-	q, k, v := heads("query", 0, 2, 1, 3), heads("key", 0, 2, 3, 1), heads("value", 0, 2, 1, 3)
+	q, k, v := heads(b.query, 0, 2, 1, 3), heads(b.key, 0, 2, 3, 1), heads(b.value, 0, 2, 1, 3)
 	scores := g.Mul(g.MatMul(q, k), g.Scalar(onnx.Float32, 1/math.Sqrt(float64(d))))
 	y := g.MatMul(g.Softmax(g.Add(scores, b.bias), -1), v)
 	return g.Reshape(g.Transpose(y, 0, 2, 1, 3), -1, b.Hidden)

@@ -16,13 +16,17 @@ type Config struct {
 	ModelType    string `json:"model_type"` // the architecture
 	VocabSize    int64  `json:"vocab_size"`
 	MaxPositions int64  `json:"max_position_embeddings"` // most tokens of a text
+	PadID        int64  `json:"pad_token_id"`
 }
 
 // ReadConfig reads the config.json of a folder.
 func ReadConfig(folder string) (*Config, error) {
-	var c Config
+	c := Config{PadID: 1} // what architectures that use it take by default
 	if err := readJSON(folder, configFile, &c); err != nil {
 		return nil, err
+	}
+	if architectures[c.ModelType].shifted {
+		c.MaxPositions -= c.PadID + 1
 	}
 	return &c, nil
 }

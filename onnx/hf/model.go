@@ -29,18 +29,25 @@ func (e *UnknownArchitectureError) Hint() string {
 	return "an ONNX export in the folder, onnx/model.onnx, is used as it is"
 }
 
-// architecture builds the graph of one model_type.
-type architecture func(folder string, w *weights, o Options) (*onnx.Model, error)
+// architecture is what a model_type stands for.
+type architecture struct {
+	build   func(folder string, w *weights, o Options) (*onnx.Model, error)
+	shifted bool // positions count from one past the padding token's id
+}
 
 // architectures are known by the model_type of config.json.
 var architectures = map[string]architecture{
-	"bert": buildBERT,
+	"bert":        {build: buildBERT},
+	"camembert":   {build: buildRoBERTa, shifted: true},
+	"distilbert":  {build: buildDistilBERT},
+	"roberta":     {build: buildRoBERTa, shifted: true},
+	"xlm-roberta": {build: buildRoBERTa, shifted: true},
 }
 
 // Model builds the graph of the model in a folder: config.json names the
 // architecture, model.safetensors, or the shards of its index, holds the
-// weights. Inputs are input_ids, attention_mask and token_type_ids, int64
-// [batch, sequence]; the output is last_hidden_state, float32 [batch, sequence,
+// weights. Inputs are input_ids, attention_mask and, where the architecture has
+// them, token_type_ids, int64 [batch, sequence]; the output is last_hidden_state, float32 [batch, sequence,
 // width], or with a head sentence_embedding, float32 [batch, width]. An
 // architecture that is not known is an *UnknownArchitectureError.
 func Model(folder string, o Options) (*onnx.Model, error) {
@@ -48,7 +55,7 @@ func Model(folder string, o Options) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	build := architectures[c.ModelType]
+	build := architectures[c.ModelType].build
 	if build == nil {
 		return nil, &UnknownArchitectureError{folder, c.ModelType}
 	}

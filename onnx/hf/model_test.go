@@ -149,6 +149,63 @@ func TestCheckpointsInOtherForms(t *testing.T) {
 	}
 }
 
+// relatives are BERT's weights under the names of another architecture, and the
+// configuration that goes with them. None tells two texts apart.
+func relatives(w map[string]*onnx.Tensor) map[string]func() (map[string]any, map[string]*onnx.Tensor) {
+	distil := strings.NewReplacer(
+		"encoder.layer", "transformer.layer", "attention.self.query", "attention.q_lin", "attention.self.key", "attention.k_lin",
+		"attention.self.value", "attention.v_lin", "attention.output.dense", "attention.out_lin",
+		"attention.output.LayerNorm", "sa_layer_norm", "intermediate.dense", "ffn.lin1", "output.dense", "ffn.lin2", "output.LayerNorm", "output_layer_norm",
+	)
+	return map[string]func() (map[string]any, map[string]*onnx.Tensor){
+		"distilbert": func() (map[string]any, map[string]*onnx.Tensor) {
+			b, out := hftest.BERTConfig(), map[string]*onnx.Tensor{}
+			for name, v := range w {
+				out["distilbert."+distil.Replace(name)] = v
+			}
+			return map[string]any{
+				"model_type": "distilbert", "n_layers": b["num_hidden_layers"], "n_heads": b["num_attention_heads"], "dim": b["hidden_size"],
+				"hidden_dim": b["intermediate_size"], "vocab_size": b["vocab_size"], "max_position_embeddings": b["max_position_embeddings"],
+			}, out
+		},
+		"roberta": func() (map[string]any, map[string]*onnx.Tensor) {
+			c, out := hftest.BERTConfig(), maps.Clone(w)
+			c["model_type"], c["pad_token_id"], c["type_vocab_size"] = "roberta", 5, 1
+			c["max_position_embeddings"] = hftest.Positions + 6
+			p := w["embeddings.position_embeddings.weight"]
+			moved := make([]byte, 6*hftest.Hidden*4, 6*hftest.Hidden*4+len(p.Raw))
+			out["embeddings.position_embeddings.weight"] = &onnx.Tensor{
+				DType: p.DType, Shape: []int64{hftest.Positions + 6, hftest.Hidden}, Raw: append(moved, p.Raw...),
+			}
+			out["embeddings.token_type_embeddings.weight"] = onnx.Float32s([]int64{1, hftest.Hidden}, make([]float32, hftest.Hidden))
+			return c, out
+		},
+	}
+}
+
+// Architectures that are BERT under other names give what BERT gives with the
+// same weights.
+func TestRelativesOfBERT(t *testing.T) {
+	rt, folder, w := orttest.Open(t, 1), small(t), hftest.BERTWeights()
+	w["embeddings.token_type_embeddings.weight"] = onnx.Float32s([]int64{2, hftest.Hidden}, make([]float32, 2*hftest.Hidden))
+	writeWeights(t, folder, "model.safetensors", w)
+	head := &hf.Head{Pooling: hf.PoolMean}
+	in := texts(5)
+	want := run(t, rt, build(t, folder, hf.Options{Head: head}), in)[hf.SentenceEmbedding].Float32s()
+	delete(in, "token_type_ids")
+	for name, relative := range relatives(w) {
+		config, weights := relative()
+		if err := hftest.WriteJSON(folder, "config.json", config); err != nil {
+			t.Fatal(err)
+		}
+		writeWeights(t, folder, "model.safetensors", weights)
+		near(t, name, run(t, rt, build(t, folder, hf.Options{Head: head}), in)[hf.SentenceEmbedding].Float32s(), want)
+		if c, err := hf.ReadConfig(folder); err != nil || c.MaxPositions != hftest.Positions {
+			t.Errorf("%s: texts have up to %d tokens (%v)", name, c.MaxPositions, err)
+		}
+	}
+}
+
 // What does not fit is an error that names it.
 func TestBadFolders(t *testing.T) {
 	config := func(key string, value any) func(string) error {
@@ -173,12 +230,12 @@ func TestBadFolders(t *testing.T) {
 		return func(folder string) error { return os.Remove(filepath.Join(folder, name)) }
 	}
 	for want, spoil := range map[string]func(folder string) error{
-		`model_type "gpt2" is not known; known are bert`: config("model_type", "gpt2"),
-		"num_attention_heads is 0":                       config("num_attention_heads", 0),
-		"hidden_size is 1000000000000":                   config("hidden_size", 1000000000000),
-		"is not a multiple of 3":                         config("num_attention_heads", 3),
-		"layer_norm_eps is -1":                           config("layer_norm_eps", -1),
-		"position_embedding_type is \"relative_key\"":    config("position_embedding_type", "relative_key"),
+		`model_type "gpt2" is not known; known are bert, camembert, distilbert, roberta, xlm-roberta`: config("model_type", "gpt2"),
+		"num_attention_heads is 0":                    config("num_attention_heads", 0),
+		"hidden_size is 1000000000000":                config("hidden_size", 1000000000000),
+		"is not a multiple of 3":                      config("num_attention_heads", 3),
+		"layer_norm_eps is -1":                        config("layer_norm_eps", -1),
+		"position_embedding_type is \"relative_key\"": config("position_embedding_type", "relative_key"),
 		"is_decoder":                                  config("is_decoder", true),
 		"hidden_act \"swish\" is not known":           config("hidden_act", "swish"),
 		"shape [64 16], config.json asks for [65 16]": config("vocab_size", 65),

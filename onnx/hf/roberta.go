@@ -1,0 +1,30 @@
+package hf
+
+import "pipe/onnx"
+
+// buildRoBERTa is BERT (Liu et al., 2019; XLM-R, CamemBERT) whose positions count
+// from one past the padding token's id, padding left out, and which knows one
+// text only, so that there is no token_type_ids.
+func buildRoBERTa(folder string, w *weights, o Options) (*onnx.Model, error) {
+	c := bertConfig{Epsilon: 1e-12, Activation: "gelu", PositionType: "absolute", Types: 1}
+	var pad struct {
+		ID int64 `json:"pad_token_id"`
+	}
+	pad.ID = 1
+	for _, v := range []any{&c, &pad} {
+		if err := readJSON(folder, configFile, v); err != nil {
+			return nil, err
+		}
+	}
+	b, err := newBERT(c, layersOfBERT("roberta."), w)
+	if err != nil {
+		return nil, err
+	}
+	g, ids, mask := b.g, textInput(b.g, "input_ids"), textInput(b.g, "attention_mask")
+	padding := g.Scalar(onnx.Int64, float64(pad.ID))
+	token := g.Cast(g.Not(g.Equal(ids, padding)), onnx.Int64)
+	at := g.Add(g.Mul(g.CumSum(token, 1, false, false), token), padding)
+	positions := g.Gather(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), at, 0)
+	first := b.typeVectors(g.Scalar(onnx.Int64, 0))
+	return b.build(ids, mask, []*onnx.Value{first, positions}, o)
+}
