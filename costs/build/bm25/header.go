@@ -81,8 +81,13 @@ func readHeader(in io.ReaderAt, size int64) (*Header, string, error) {
 	if err := json.Unmarshal(b[jsonAt:jsonAt+n], h); err != nil {
 		return nil, "", fmt.Errorf("the header is damaged: %w", err)
 	}
-	sum := sha256.Sum256(b[:jsonAt+n])
-	return h, "sha256:" + hex.EncodeToString(sum[:]), h.check(size)
+	return h, sumOf(b[:jsonAt+n]), h.check(size)
+}
+
+// sumOf is a digest as headers have it.
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // check holds the header against itself and the size of the file.

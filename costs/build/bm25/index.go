@@ -3,9 +3,7 @@ package bm25
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -75,7 +73,7 @@ func open(path string) (_ *Index, err error) {
 	}
 	m.good = make([]atomic.Bool, chunks)
 	x.file = m
-	if sum := sha256.Sum256(m.section(checksumsSection)); "sha256:"+hex.EncodeToString(sum[:]) != x.header.Checksums {
+	if sumOf(m.section(checksumsSection)) != x.header.Checksums {
 		return nil, errors.Join(x.bad("its checksums are damaged"), x.Close())
 	}
 	return x, nil

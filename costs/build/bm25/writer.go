@@ -3,9 +3,7 @@ package bm25
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"os"
@@ -233,8 +231,7 @@ func (w *writer) mergeWords(ctx context.Context, list, words, dictionary *sectio
 
 // writeHeader writes the checksums and the header.
 func (w *writer) writeHeader() error {
-	sum := sha256.Sum256(w.sums)
-	w.header.Checksums = "sha256:" + hex.EncodeToString(sum[:])
+	w.header.Checksums = sumOf(w.sums)
 	s := newSectionWriter(w.file, align(w.end))
 	if _, err := s.Write(w.sums); err != nil {
 		return err
