@@ -17,20 +17,14 @@ import (
 // claimReader reads examples of claims. Every text is held once.
 type claimReader struct {
 	*claimExamples
-	pages, sentences [][]string // per claim, distractors, best first
+	distractors [][]string // per claim, best first
 }
 
 // Open finds the distractors of all claims and embeds every text there is.
 func (x *claimExamples) Open(ctx context.Context, t *Training) (exampleReader, error) {
-	r := &claimReader{claimExamples: x}
-	var err error
-	if x.pages != nil {
-		if r.pages, err = x.distractors(ctx, t, x.pages); err != nil {
-			return nil, err
-		}
-	}
-	if slices.ContainsFunc(x.list, func(e claimExample) bool { return e.sentences && e.passages > 0 }) {
-		if r.sentences, err = x.fromSentences(ctx, t); err != nil {
+	r := &claimReader{x, make([][]string, len(x.claims))}
+	if x.most() > 0 {
+		if err := r.find(ctx, t); err != nil {
 			return nil, err
 		}
 	}
@@ -45,6 +39,45 @@ func (x *claimExamples) Open(ctx context.Context, t *Training) (exampleReader, e
 	return r, x.embedder.Ensure(ctx, texts, t.Progress)
 }
 
+// find lists the distractors of every claim.
+func (r *claimReader) find(ctx context.Context, t *Training) (err error) {
+	pages, sentences := make([][]string, len(r.claims)), make([][]string, len(r.claims))
+	if r.sentences {
+		if sentences, err = r.amongSentences(ctx, t); err != nil {
+			return err
+		}
+	}
+	if r.pages != nil {
+		if pages, err = r.among(ctx, t, r.pages); err != nil {
+			return err
+		}
+	}
+	for i := range r.distractors {
+		r.distractors[i] = inTurns(sentences[i], pages[i])
+	}
+	shareTexts(r.distractors)
+	return nil
+}
+
+// inTurns takes texts from lists, the first list first, and none twice.
+func inTurns(lists ...[]string) []string {
+	var out []string
+	for i := 0; ; i++ {
+		more := false
+		for _, list := range lists {
+			if i < len(list) {
+				more = true
+				if !slices.Contains(out, list[i]) {
+					out = append(out, list[i])
+				}
+			}
+		}
+		if !more {
+			return out
+		}
+	}
+}
+
 // most is the largest number of passages of an example.
 func (x *claimExamples) most() int {
 	most := 0
@@ -54,8 +87,8 @@ func (x *claimExamples) most() int {
 	return most
 }
 
-// distractors finds, for every claim, passages that hold none of its sentences.
-func (x *claimExamples) distractors(ctx context.Context, t *Training, from retriever) ([][]string, error) {
+// among finds, for every claim, passages that hold none of its sentences.
+func (x *claimExamples) among(ctx context.Context, t *Training, from retriever) ([][]string, error) {
 	settling, most := x.settling(), x.most()
 	out, longest := make([][]string, len(x.claims)), 0
 	for _, s := range settling {
@@ -80,7 +113,6 @@ func (x *claimExamples) distractors(ctx context.Context, t *Training, from retri
 		t.Progress.Add(int64(len(part)))
 		return nil
 	})
-	shareTexts(out)
 	return out, err
 }
 
@@ -122,9 +154,9 @@ func shareTexts(lists [][]string) {
 	}
 }
 
-// fromSentences finds distractors among the sentences of all claims, through an
+// amongSentences finds distractors among the sentences of all claims, through an
 // index of them that lives as long as that takes.
-func (x *claimExamples) fromSentences(ctx context.Context, t *Training) (_ [][]string, err error) {
+func (x *claimExamples) amongSentences(ctx context.Context, t *Training) (_ [][]string, err error) {
 	if err := os.MkdirAll(t.Scratch, 0o777); err != nil {
 		return nil, err
 	}
@@ -147,7 +179,7 @@ func (x *claimExamples) fromSentences(ctx context.Context, t *Training) (_ [][]s
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, corpus.Close()) }()
-	return x.distractors(ctx, t, corpus)
+	return x.among(ctx, t, corpus)
 }
 
 // writeSentences writes every sentence once, as a page.
@@ -195,15 +227,9 @@ func (r *claimReader) example(i int) (Instance, Shown) {
 	if e.settled && e.passages > 0 {
 		list = append(list, Passage{Text: c.Sentence})
 	}
-	distractors := r.pages
-	if e.sentences {
-		distractors = r.sentences
-	}
-	if distractors != nil {
-		for _, text := range distractors[e.claim] {
-			if len(list) < int(e.passages) {
-				list = append(list, Passage{Text: text})
-			}
+	for _, text := range r.distractors[e.claim] {
+		if len(list) < int(e.passages) {
+			list = append(list, Passage{Text: text})
 		}
 	}
 	return Instance{Text: c.Text, Row: i}, Shown{Passages: list}

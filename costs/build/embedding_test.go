@@ -224,7 +224,7 @@ func TestEmbeddingExpert(t *testing.T) {
 	}
 	for _, f := range r.Experts {
 		t.Logf("%s: accuracy %.3f", f.Advice, *f.Accuracy)
-		if f.Advice == "top-1" && *f.Accuracy < 0.75 || f.Threshold != nil || f.AUC != nil {
+		if f.Advice == "top-1" && *f.Accuracy < 0.6 || f.Advice == "none" && *f.Accuracy > 0.45 || f.Threshold != nil || f.AUC != nil {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -300,7 +300,7 @@ func TestBadEmbeddingSettings(t *testing.T) {
 		"no pages":      {settings("pages", ""), "index, pages, opensearch"},
 		"share":         {settings("share", 1), "share is 1"},
 		"draws":         {settings("draws", 0), "draws is 0"},
-		"distractors":   {settings("distractors", "x"), `distractors is "x"; known are both, pages, sentences`},
+		"distractors":   {settings("distractors", "x"), `distractors is "x"; known are pages, sentences, both`},
 		"unsettled":     {settings("unsettled", "x"), `unsettled: "x" is no label`},
 		"threshold":     {settings("threshold", 0.4), "threshold tells two labels apart, and there are 3"},
 		"column":        {settings("claim", "x"), "train.csv"},

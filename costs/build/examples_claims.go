@@ -32,10 +32,16 @@ func (c *claimSettings) check(labels []string) error {
 	if c.Draws < 1 || c.Draws > 1000 {
 		problems = append(problems, fmt.Errorf("draws is %d, not 1 to 1000", c.Draws))
 	}
-	if _, ok := distractorKinds[c.Distractors]; !ok {
-		problems = append(problems, fmt.Errorf("distractors is %q; known are %s", c.Distractors, known(distractorKinds)))
+	if !c.fromPages() && !c.fromSentences() {
+		problems = append(problems, fmt.Errorf("distractors is %q; known are pages, sentences, both", c.Distractors))
 	}
 	return errors.Join(problems...)
+}
+
+func (c *claimSettings) fromPages() bool { return c.Distractors == "pages" || c.Distractors == "both" }
+
+func (c *claimSettings) fromSentences() bool {
+	return c.Distractors == "sentences" || c.Distractors == "both"
 }
 
 // claimExamples are made of claims that no instance of the build is about. Of
@@ -49,29 +55,25 @@ func (c *claimSettings) check(labels []string) error {
 //   - n distractors, with the label unsettled.
 //
 // Distractors are the passages that BM25 finds for the claim and that hold no
-// sentence which settles it: among the pages, or, as the pages may know nothing
-// of what the claim is about, among the sentences of the other claims; either
-// for half of the examples. A claim without a sentence has distractors only.
+// sentence which settles it: among the pages, or, where the pages know nothing of
+// what the claims are about, among the sentences of the other claims, or taken
+// in turns, a sentence first. A claim without a sentence has distractors only.
 type claimExamples struct {
-	claims   []claim
-	list     []claimExample
-	lessons  *Lessons
-	pages    retriever // nil: distractors are sentences alone
-	embedder *embedder
-	basis    string
+	claims    []claim
+	list      []claimExample
+	lessons   *Lessons
+	pages     retriever // nil: they are not among the distractors
+	sentences bool      // are among the distractors
+	embedder  *embedder
+	basis     string
 }
 
 // claimExample is one example.
 type claimExample struct {
-	claim     int32
-	passages  int16 // of its level
-	settled   bool  // the sentence is among them
-	sentences bool  // distractors are sentences, not pages
+	claim    int32
+	passages int16 // of its level
+	settled  bool  // the sentence is among them
 }
-
-// distractorKinds are the chances that the distractors of an example are
-// sentences.
-var distractorKinds = map[string]float64{"pages": 0, "sentences": 1, "both": 0.5}
 
 // Numerous is advice that shows passages.
 type Numerous interface {
@@ -96,7 +98,7 @@ func newClaimExamples(ctx context.Context, s *Setup, f *claimFile, c *claimSetti
 	for _, text := range texts {
 		routed[normal(text)] = true
 	}
-	x := &claimExamples{pages: pages, embedder: e}
+	x := &claimExamples{pages: pages, sentences: c.fromSentences(), embedder: e}
 	var dropped int
 	if x.claims, dropped, err = f.read(ctx, s, c.Unsettled, routed); err != nil {
 		return nil, err
@@ -122,22 +124,20 @@ func (s *Setup) passages(levels []int) []int {
 // row.
 func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, seed uint64) {
 	x.lessons = &Lessons{Labels: labels}
-	unsettled, chance := slices.Index(labels, c.Unsettled), distractorKinds[c.Distractors]
+	unsettled := slices.Index(labels, c.Unsettled)
 	add := func(class int, e claimExample) {
 		x.list, x.lessons.Class = append(x.list, e), append(x.lessons.Class, class)
 	}
 	for d := range c.Draws {
 		for i, row := range x.claims {
 			r := rand.New(rand.NewPCG(seed, 0x636c61696d<<24^uint64(d*len(x.claims)+i)))
-			e := claimExample{claim: int32(i), passages: int16(passages[r.IntN(len(passages))]), sentences: r.Float64() < chance}
-			e.settled = row.Sentence != ""
+			e := claimExample{claim: int32(i), passages: int16(passages[r.IntN(len(passages))]), settled: row.Sentence != ""}
 			add(row.Class, e)
 			if !e.settled || e.passages == 0 {
 				continue
 			}
 			e.settled = false
 			for more := c.Share / (1 - c.Share); r.Float64() < more; more-- {
-				e.sentences = r.Float64() < chance
 				add(unsettled, e)
 			}
 		}

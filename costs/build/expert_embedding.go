@@ -43,7 +43,7 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 		return nil, err
 	}
 	var pages retriever
-	if cfg.Distractors != "sentences" {
+	if cfg.fromPages() {
 		if pages, err = newRetriever(ctx, s, cfg.retrievalSettings); err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ type child struct {
 	Out    string
 	Dir    string
 	Delay  time.Duration // per batch, so that small worlds live long enough to be killed
+	Words  bool          // texts are encoded by their words
 }
 
 const childVariable = "PIPE_BUILD_CHILD"
@@ -50,6 +51,9 @@ func runChild(file string) error {
 	expertKinds["precomputed"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
 		e, err := precomputedKind(ctx, s, settings)
 		return slow{e, c.Delay}, err
+	}
+	if c.Words {
+		openTextEncoder = func(*ort.Runtime, string) (textEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
 	}
 	checkpointEvery = 0 // as many moments to be killed at as there are
 	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Runtime: func() (*ort.Runtime, error) {
@@ -166,4 +170,18 @@ func TestKilledTrainingResumesToTheSameBytes(t *testing.T) {
 	openRuntime(t)
 	w.cfg.Experts[0].Settings["epochs"], w.cfg.Experts[1].Settings["epochs"] = 200, 200
 	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, 20)
+}
+
+// TestKilledEmbeddingResumesToTheSameBytes kills builds that embed texts, and
+// learn from them.
+func TestKilledEmbeddingResumesToTheSameBytes(t *testing.T) {
+	(&wordsEncoder{}).use(t)
+	openRuntime(t)
+	w := newTextWorld(t, 400).withEmbedding(t, 1200)
+	w.cfg.Experts[0].Settings["epochs"] = 60
+	kills := 20
+	if testing.Short() {
+		kills = 4
+	}
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 20 * time.Millisecond, Words: true}, kills)
 }

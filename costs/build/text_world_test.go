@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"pipe/onnx/ort"
 )
@@ -21,8 +22,9 @@ type wordsEncoder struct {
 	mu    sync.Mutex
 	calls int
 	asked []string
-	name  string // tells it from others
-	limit int    // calls after which it fails; 0: none
+	name  string        // tells it from others
+	limit int           // calls after which it fails; 0: none
+	delay time.Duration // per call
 }
 
 var errTired = errors.New("the encoder is tired")
@@ -35,6 +37,7 @@ func (e *wordsEncoder) Digest() string { return digest([]byte("words " + e.name)
 func (e *wordsEncoder) Close() error   { return nil }
 
 func (e *wordsEncoder) Encode(_ context.Context, dst []float32, texts []string) error {
+	time.Sleep(e.delay)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.calls++; e.limit > 0 && e.calls > e.limit {
