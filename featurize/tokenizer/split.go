@@ -25,7 +25,7 @@ func parseSplitter(o *object) (s splitter, byteLevel bool) {
 	case "Split":
 		s = parseSplit(o)
 	case "Whitespace":
-		s = scanned{scan: scanWhitespace, cut: removedGaps}
+		s = scanned{scan: scanWhitespace, cut: cutRemoved, invert: true}
 	case "WhitespaceSplit":
 		s = byClass{class: isSpace, cut: cutRemoved}
 	case "Punctuation":

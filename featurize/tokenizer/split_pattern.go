@@ -14,44 +14,33 @@ type scanner func(s string) int
 type scanned struct {
 	scan   scanner
 	cut    behavior
-	invert bool
+	invert bool // the gaps count as matches, the matches as gaps
 }
-
-// removedGaps keeps the matches as pieces and drops what is between them.
-const removedGaps = -1
 
 func (s scanned) split(dst []piece, p piece) []piece {
 	c := cutter{dst: dst, from: p, how: s.cut}
-	invert := s.invert
-	if s.cut == removedGaps {
-		c.how, invert = cutRemoved, true
-	}
-	gap := 0 // length of the gap in the making
 	for at := 0; at < len(p.text); {
 		n := s.scan(p.text[at:])
-		if n > 0 {
-			if gap > 0 {
-				c.span(at, invert)
-			}
-			c.span(at+n, !invert)
-			at, gap = at+n, 0
+		if n <= 0 {
+			at -= n // the gap goes on
 			continue
 		}
-		at, gap = at-n, gap-n
+		c.span(at, s.invert)
+		c.span(at+n, !s.invert)
+		at += n
 	}
-	c.span(len(p.text), invert)
+	c.span(len(p.text), s.invert)
 	c.flush()
 	return c.dst
 }
 
 // splitPatterns are the known patterns of Split.
 var splitPatterns = map[string]scanner{
-	`\s+`:          scanRun(isSpace),
-	clipPattern:    scanCLIP,
-	gpt2Pattern:    scanGPT2,
-	qwenPattern:    scanWords(1),
-	llama3Pattern:  scanWords(3),
-	`\w+|[^\w\s]+`: scanWhitespace,
+	`\s+`:         scanRun(isSpace),
+	clipPattern:   scanCLIP,
+	gpt2Pattern:   scanGPT2,
+	qwenPattern:   scanWords(1),
+	llama3Pattern: scanWords(3),
 }
 
 // parseSplit reads Split, whose pattern is a string or one of splitPatterns.
@@ -109,7 +98,7 @@ func scanRun(in class) scanner {
 	}
 }
 
-// scanWhitespace matches \w+|[^\w\s]+.
+// scanWhitespace matches \w+|[^\w\s]+, the cut of the pre-tokenizer Whitespace.
 func scanWhitespace(s string) int {
 	if n := run(s, isWord, 0); n > 0 {
 		return n
