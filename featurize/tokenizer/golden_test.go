@@ -43,24 +43,32 @@ func readJSON(t testing.TB, to any, below ...string) {
 	}
 }
 
-// The ids that the reference gave for texts and pairs.
+// goldens are the ids that the reference gave for texts and pairs.
+type goldens struct {
+	Special bool `json:"with_special_tokens"`
+	Singles []struct {
+		Text string
+		IDs  []int32
+	}
+	Pairs []struct {
+		A, B  string
+		IDs   []int32
+		Types []int32 `json:"type_ids"`
+	}
+}
+
+func readGolden(t testing.TB, name string) (g goldens) {
+	t.Helper()
+	readJSON(t, &g, "tokenizers", "golden-"+name+".json")
+	return g
+}
+
+// The golden files of the four tokenizers.
 func TestGolden(t *testing.T) {
 	for name := range files {
 		t.Run(name, func(t *testing.T) {
 			tok := load(t, name)
-			var golden struct {
-				Special bool `json:"with_special_tokens"`
-				Singles []struct {
-					Text string
-					IDs  []int32
-				}
-				Pairs []struct {
-					A, B  string
-					IDs   []int32
-					Types []int32 `json:"type_ids"`
-				}
-			}
-			readJSON(t, &golden, "tokenizers", "golden-"+name+".json")
+			golden := readGolden(t, name)
 			if len(golden.Singles) != 288 || len(golden.Pairs) != 32 {
 				t.Fatalf("%d texts and %d pairs", len(golden.Singles), len(golden.Pairs))
 			}

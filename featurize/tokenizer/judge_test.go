@@ -225,6 +225,19 @@ func TestJudgeFEVER(t *testing.T) {
 	}
 }
 
+// The texts of the golden files, encoded and decoded.
+func TestJudgeGolden(t *testing.T) {
+	for name := range files {
+		t.Run(name, func(t *testing.T) {
+			q := question{Special: true}
+			for _, g := range readGolden(t, name).Singles {
+				q.Texts = append(q.Texts, g.Text)
+			}
+			hold(t, realFile(t, name), q)
+		})
+	}
+}
+
 // Random texts of what is hard: see randomText.
 func TestJudgeRandomTexts(t *testing.T) {
 	for name := range files {

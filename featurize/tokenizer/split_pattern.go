@@ -114,7 +114,7 @@ const (
 	gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 )
 
-// The patterns of Qwen 2 and 3, Llama 3 and GPT-4. They differ in how many
+// The patterns of Qwen 2 and 3 and of Llama 3. They differ in how many
 // digits a piece has.
 const (
 	wordsHead     = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|`
