@@ -110,6 +110,9 @@ func mergePolicy(encoder *onnx.Model, about featurize.EncoderInfo, path string) 
 // fitsEncoder holds a policy against an encoder: by digest where the policy says that its features are texts' vectors,
 // else, where it does not say what they are, by their number.
 func fitsEncoder(info *models.PolicyInfo, e featurize.EncoderInfo) error {
+	if e.Dim == 0 {
+		e.Dim = info.Dim // an export need not tell its width
+	}
 	if info.Actions.Features.Name != "" {
 		return build.CheckTextFeatures(info.Actions, e.Dim, e.Digest)
 	}

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Time sentence vectors of claims, from texts to vectors: the Go encoder beside PyTorch, interleaved.
 
-usage: encode.py [--model DIR] [--claims FILE] [--count N] [--rounds N] [--ours FILE]
+usage: encode.py [--model DIR] [--claims FILE] [--count N] [--rounds N] [--seconds S] [--threads N] [--ours FILE]
 
 PyTorch in its usual form: transformers' AutoModel and fast AutoTokenizer, inference mode, all cores,
 texts sorted by length, batches of 64 padded to their longest, mean pooling and normalisation. The Go
-side is BenchmarkTextEncoder. A ratio is formed inside its round; the medians are printed, and the
-smallest cosine between the vectors of both sides is that of the golden test.
+side is BenchmarkTextEncoder. A ratio is formed inside its round, and the medians are printed. With
+--threads 1 on both sides the CPU time of a claim hardly depends on what else the machine does.
 """
 
 import argparse
@@ -46,18 +46,20 @@ class Peer:
 
 
 def by_peer(peer, texts, seconds):
-    """Claims per second over at least some seconds."""
-    rounds, start = 0, time.perf_counter()
+    """Claims per second, and CPU microseconds per claim, over at least some seconds."""
+    rounds, start, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < seconds:
         peer.encode(texts)
         rounds += 1
-    return rounds * len(texts) / (time.perf_counter() - start)
+    done = rounds * len(texts)
+    return done / (time.perf_counter() - start), 1e6 * (time.process_time() - cpu) / done
 
 
-def by_go(binary, seconds):
+def by_go(binary, seconds, threads):
     done = subprocess.run([binary, "-test.run", "^$", "-test.bench", "^BenchmarkTextEncoder$", "-test.benchtime", f"{seconds}s"],
-                          cwd=os.path.join(ROOT, "featurize"), text=True, capture_output=True, check=True)
-    return float(re.search(r"([0-9.e+]+) claims/s", done.stdout).group(1))
+                          cwd=os.path.join(ROOT, "featurize"), env={**os.environ, "GOMAXPROCS": str(threads)},
+                          text=True, capture_output=True, check=True)
+    return tuple(float(re.search(rf"([0-9.e+]+) {unit}", done.stdout).group(1)) for unit in ("claims/s", "cpu-us/claim"))
 
 
 def main():
@@ -67,24 +69,25 @@ def main():
     p.add_argument("--count", type=int, default=2048)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--seconds", type=float, default=4.0)
+    p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--ours", help="compiled test binary of ./featurize")
     a = p.parse_args()
     with open(a.claims) as f:
         texts = [json.loads(line)["claim"] for line, _ in zip(f, range(a.count))]
+    torch.set_num_threads(a.threads)
     peer = Peer(a.model)
     peer.encode(texts[:256])  # warm
     with tempfile.TemporaryDirectory() as folder:
         binary = a.ours or os.path.join(folder, "featurize.test")
         if not a.ours:
             subprocess.run(["go", "test", "-c", "-o", binary, "./featurize"], cwd=ROOT, check=True)
-        pairs = []
-        for _ in range(a.rounds):
-            pairs.append((by_go(binary, a.seconds), by_peer(peer, texts, a.seconds)))
-            print(f"round {len(pairs)}: pipe {pairs[-1][0]:.0f} claims/s, PyTorch {pairs[-1][1]:.0f}", flush=True)
-    ours, theirs = (statistics.median(c) for c in zip(*pairs))
-    ratio = statistics.median(o / t for o, t in pairs)
-    print(f"{len(texts)} claims, {torch.get_num_threads()} threads of PyTorch {torch.__version__}, transformers {transformers.__version__}")
-    print(f"pipe {ours:.0f} claims/s, PyTorch {theirs:.0f} claims/s, ratio {ratio:.2f}")
+        rounds = [by_go(binary, a.seconds, a.threads) + by_peer(peer, texts, a.seconds) for _ in range(a.rounds)]
+    median = lambda of: statistics.median(of(*r) for r in rounds)
+    print(f"{len(texts)} claims, {a.threads} threads, PyTorch {torch.__version__}, transformers {transformers.__version__}")
+    print(f"claims/s: pipe {median(lambda o, _, t, __: o):.0f}, PyTorch {median(lambda _, __, t, ___: t):.0f}, "
+          f"ratio {median(lambda o, _, t, __: o / t):.2f}")
+    print(f"CPU us per claim: pipe {median(lambda _, o, __, ___: o):.0f}, PyTorch {median(lambda _, __, ___, t: t):.0f}, "
+          f"ratio {median(lambda _, o, __, t: t / o):.2f}")
 
 
 if __name__ == "__main__":
