@@ -216,6 +216,10 @@ func (s *searcher) judge(first int, page uint32, norm float64) (score float64, p
 			return 0, false, nil
 		}
 		if c.page < page {
+			block := c.seekBlock(page)
+			if block < c.blocks && (sum+s.below(i)+c.most(block))*rounding <= threshold {
+				return 0, false, nil // without unpacking the block
+			}
 			if err := c.seek(page); err != nil {
 				return 0, false, err
 			}
@@ -231,6 +235,14 @@ func (s *searcher) judge(first int, page uint32, norm float64) (score float64, p
 		score += part
 	}
 	return score, true, nil
+}
+
+// below is the most that a page can get for the words before one.
+func (s *searcher) below(i int) float64 {
+	if i == 0 {
+		return 0
+	}
+	return s.sums[i-1]
 }
 
 // keep puts a page among the best, if it is; it tells whether the threshold may
