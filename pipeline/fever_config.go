@@ -139,7 +139,7 @@ func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
 			continue
 		}
 		if e.Kind == "embedding" {
-			e.Settings = over(map[string]any{"encoder": c.Encoder, "retrieval": c.Retrieval}, e.Settings)
+			e.Settings = over(over(map[string]any{"encoder": c.Encoder}, c.Retrieval), e.Settings)
 		}
 		b.Experts = append(b.Experts, e)
 	}
