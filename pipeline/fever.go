@@ -2,10 +2,15 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+
+	"pipe/costs"
+	"pipe/costs/build"
 )
 
 var feverBenchmark = Benchmark{
@@ -63,7 +68,9 @@ func (r *feverRun) run(ctx context.Context) (*Report, error) {
 	whole := averageReports(splits)
 	whole.Title = r.title
 	whole.Notes = append(whole.Notes, fallbackNotes(splits)...)
-	return whole, nil
+	var err error
+	whole.Retrieval, err = r.recall(ctx)
+	return whole, err
 }
 
 // split runs one draw through all settings and leaves its report.
@@ -84,11 +91,38 @@ func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
 	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return &trial{
 		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.recipes(),
-		knn: r.c.KNN, resamples: r.c.Resample, complete: completion{add: r.complete},
+		knn: r.c.KNN, resamples: r.c.Resample,
 	}
 }
 
-// complete adds what was found for the reported claims.
-func (r *feverRun) complete(ctx context.Context, report *Report, j *judged) error {
-	return nil
+// recallAt are the numbers of passages that the recall of gold pages is reported at.
+var recallAt = []int{1, 3, 5}
+
+// recall measures retrieval on all claims, which no split and no setting changes.
+func (r *feverRun) recall(ctx context.Context) (out []build.RecallReport, err error) {
+	x := r.trial(r.c.Settings[0], r.splitFolder(0), 0)
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for claims and pages
+	if err != nil {
+		return nil, err
+	}
+	const file = "recall.json"
+	s := stage{folder: r.out, name: "recall", inputs: map[string]string{
+		"costs": tensor, "advice": digestJSON(x.costs.Advice), "at": digestJSON(recallAt), "format": "1",
+	}}
+	err = s.run(ctx, func() ([]string, error) {
+		found, err := build.Recall(ctx, x.costs, x.options, recallAt)
+		if err != nil {
+			return nil, err
+		}
+		return []string{file}, WriteFile(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(found) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(r.out, file))
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(text, &out)
 }

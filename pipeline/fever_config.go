@@ -144,7 +144,7 @@ func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
 		b.Experts = append(b.Experts, e)
 	}
 	b.Features = []build.Part{{Kind: "text", Settings: map[string]any{"encoder": c.Encoder}}}
-	b.CrossFit, b.Shard = 0, c.Shard
+	b.CrossFit, b.Shard, b.Audit = 0, c.Shard, c.Audit
 	return b
 }
 

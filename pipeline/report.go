@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/costs/build"
 	"pipe/models"
 )
 
@@ -17,19 +18,20 @@ const ReportFormat = 1
 // Markdown, CSV and HTML. docs/report.md describes the fields. Losses are mean realised costs in the units of the
 // task loss; rates and shares lie in [0, 1].
 type Report struct {
-	Format       int               `json:"format"`
-	Benchmark    string            `json:"benchmark"`
-	Title        string            `json:"title,omitempty"`
-	Rows         []Row             `json:"rows"`
-	Disclosure   []Disclosure      `json:"disclosure,omitempty"`
-	Experts      []ExpertQuality   `json:"experts,omitempty"`
-	Answers      []AnswerQuality   `json:"answers,omitempty"`
-	BestAdvice   []BestAdvice      `json:"best_advice,omitempty"`
-	Distribution []AdviceShares    `json:"advice_distribution,omitempty"`
-	Cells        []CellTable       `json:"cells,omitempty"`
-	Settings     map[string]string `json:"settings,omitempty"`
-	Notes        []string          `json:"notes,omitempty"`
-	Figures      []Figure          `json:"-"`
+	Format       int                  `json:"format"`
+	Benchmark    string               `json:"benchmark"`
+	Title        string               `json:"title,omitempty"`
+	Rows         []Row                `json:"rows"`
+	Disclosure   []Disclosure         `json:"disclosure,omitempty"`
+	Experts      []ExpertQuality      `json:"experts,omitempty"`
+	Answers      []AnswerQuality      `json:"answers,omitempty"`
+	Retrieval    []build.RecallReport `json:"retrieval,omitempty"` // of all instances, whatever the setting and the split
+	BestAdvice   []BestAdvice         `json:"best_advice,omitempty"`
+	Distribution []AdviceShares       `json:"advice_distribution,omitempty"`
+	Cells        []CellTable          `json:"cells,omitempty"`
+	Settings     map[string]string    `json:"settings,omitempty"`
+	Notes        []string             `json:"notes,omitempty"`
+	Figures      []Figure             `json:"-"`
 }
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.

@@ -36,7 +36,7 @@ var methodColumns = []column{
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
 }
 
-// tables lays the report out, one setting after the other.
+// tables lays the report out, one setting after the other, then what is about all of them.
 func (r *Report) tables() []table {
 	var ts []table
 	for _, name := range r.settings() {
@@ -46,6 +46,9 @@ func (r *Report) tables() []table {
 			}
 			ts = append(ts, t)
 		}
+	}
+	if len(r.Retrieval) > 0 {
+		ts = append(ts, r.recallTable())
 	}
 	return ts
 }

@@ -26,7 +26,7 @@ type trial struct {
 	recipes   []TrainConfig // of which each learns from the same costs, at the same lambdas
 	knn       bool
 	resamples int
-	complete  completion
+	complete  completion // none: nothing is added
 }
 
 // completion is what a benchmark adds to the evaluation of a trial.

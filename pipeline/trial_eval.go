@@ -79,5 +79,8 @@ func (x *trial) judge(ctx context.Context, policies []string) (*Report, error) {
 		recipes = append(recipes, c.Recipe)
 	}
 	r.Settings["task loss"], r.Settings["recipe"] = x.costs.TaskLoss.Kind, strings.Join(recipes, ", ")
+	if x.complete.add == nil {
+		return r, nil
+	}
 	return r, x.complete.add(ctx, r, j)
 }
