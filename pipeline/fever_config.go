@@ -128,6 +128,7 @@ func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
 	b.Split = build.Part{Kind: "stratified", Settings: map[string]any{
 		"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw), "group": "text",
 	}}
+	b.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
 	for _, a := range c.Advice {
 		if a.Kind == "passages" {
 			a.Settings = over(c.Retrieval, a.Settings)
