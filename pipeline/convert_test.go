@@ -193,10 +193,10 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	}
 	text := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	for want, policy := range map[string]string{
-		"made by another encoder":                   textPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
-		"which is not the vector of a text":         textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
-		"takes 7 features, the encoder makes 16":    textPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
-		"vectors of 7 numbers, the encoder makes 1": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
+		"made by another encoder":                textPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
+		"which is not the vector of a text":      textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
+		"takes 7 features, the encoder makes 16": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
+		"takes 7 features, the encoder makes 1":  textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
 	} {
 		var option *OptionError
 		if err := convert(policy); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
@@ -268,13 +268,13 @@ func TestDecideTexts(t *testing.T) {
 	for want, in := range map[string]string{
 		"column claim: is not there; the columns are id, text": "id,text\n1,a\n",
 		"row 2: column claim: is not there, or is not text":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
-		"row 1: column claim":                    "{\"claim\": 7}\n",
-		"row 1: column id":                       "{\"claim\": \"a\", \"id\": []}\n",
-		"row 1: unexpected end":                  "{\"claim\": \"a\"\n",
-		"has no rows":                            "claim\n",
-		"is empty":                               "",
-		"wrong number of fields":                 "id,claim\n1\n",
-		"is Parquet; texts come as CSV or JSONL": "PAR1",
+		"row 1: column claim":                                  "{\"claim\": 7}\n",
+		"row 1: column id":                                     "{\"claim\": \"a\", \"id\": []}\n",
+		"row 1: unexpected end":                                "{\"claim\": \"a\"\n",
+		"has no rows":                                          "claim\n",
+		"is empty":                                             "",
+		"wrong number of fields":                               "id,claim\n1\n",
+		"is Parquet; texts come as CSV or JSONL":               "PAR1",
 	} {
 		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, Quiet)
 		var data *costs.DataError

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/featurize"
+	"pipe/models"
 	"pipe/onnx/ort"
 )
 
@@ -29,8 +29,8 @@ type textSource struct {
 	seen    int
 }
 
-// openTexts opens texts for a policy with the given actions.
-func openTexts(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, a *costs.Actions) (_ *textSource, err error) {
+// openTexts opens texts for a policy.
+func openTexts(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, policy *models.PolicyInfo) (_ *textSource, err error) {
 	settings := featurize.DefaultTextEncoderOptions()
 	settings.Workers = o.Workers
 	e, err := featurize.OpenTextEncoder(rt, o.Encoder, settings)
@@ -43,11 +43,10 @@ func openTexts(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.R
 			s.close()
 		}
 	}()
-	f, err := build.NewTextFeatures(e, a)
-	if err != nil {
-		return nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
+	if err := fitsEncoder(policy, e.Dim(), e.Digest()); err != nil {
+		return nil, &OptionError{fmt.Errorf("policy %q: %w", o.Policy, err)}
 	}
-	s.encode = func(dst []float32, texts []string) error { return f.Encode(ctx, dst, texts) }
+	s.encode = func(dst []float32, texts []string) error { return e.Encode(ctx, dst, texts) }
 	var r *bufio.Reader
 	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
 		return nil, err

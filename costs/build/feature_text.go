@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/featurize"
 )
 
 // textFeatures are the vectors of the instances' texts.
@@ -61,22 +60,12 @@ func (f *textFeatures) Encode(ctx context.Context, dst []float32, b *Batch) erro
 	return nil
 }
 
-// TextFeatures makes the features of a policy that was learnt from the vectors of texts, for texts that are in no
-// build. It is safe for concurrent use.
-type TextFeatures struct{ encoder *featurize.TextEncoder }
-
-// NewTextFeatures returns the features that the actions of a policy name, computed by an encoder. It is an error if
-// they are of another kind, or if they were made by another encoder. The caller closes the encoder.
-func NewTextFeatures(e *featurize.TextEncoder, a *costs.Actions) (*TextFeatures, error) {
-	if err := CheckTextFeatures(a, e.Dim(), e.Digest()); err != nil {
-		return nil, err
-	}
-	return &TextFeatures{e}, nil
-}
-
 // CheckTextFeatures reports whether an encoder, of which the length of a vector and the digest are told, makes the
-// features that the actions of a policy name.
+// features that the actions of a policy name. Actions that say nothing of features fit any encoder.
 func CheckTextFeatures(a *costs.Actions, dim int, encoder string) error {
+	if a.Features.Name == "" {
+		return nil
+	}
 	if !strings.HasPrefix(a.Features.Name, textName) || strings.Contains(a.Features.Name, " + ") {
 		return fmt.Errorf("the policy sees %q, which is not the vector of a text alone", a.Features.Name)
 	}
@@ -88,12 +77,4 @@ func CheckTextFeatures(a *costs.Actions, dim int, encoder string) error {
 		return fmt.Errorf("the features of the policy were made by another encoder than %s", encoder)
 	}
 	return nil
-}
-
-// Dim is the number of features.
-func (f *TextFeatures) Dim() int { return f.encoder.Dim() }
-
-// Encode writes the features of texts into dst, len(texts) x Dim.
-func (f *TextFeatures) Encode(ctx context.Context, dst []float32, texts []string) error {
-	return f.encoder.Encode(ctx, dst, texts)
 }
