@@ -24,7 +24,7 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 	cfg := embeddingSettings{
 		trainedSettings: defaultTrainedSettings(), claimFile: defaultClaimFile(),
 		embeddingLearning: embeddingLearning{defaultClaimSettings(), mlpLearning{
-			networkSettings: networkSettings{Epochs: 10, Batch: 128, LearningRate: 0.001, WeightDecay: 0.01},
+			networkSettings: networkSettings{Epochs: 6, Batch: 128, LearningRate: 0.001, WeightDecay: 0.01},
 			Hidden:          []int{64}, Dropout: 0.5,
 		}},
 	}
