@@ -52,15 +52,14 @@ func TestFEVERBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := openMiniLM(t, rt, featurize.DefaultTextEncoderOptions())
-	f, err := NewTextFeatures(e, a)
-	if err != nil {
+	if err := CheckTextFeatures(a, e.Dim(), e.Digest()); err != nil {
 		t.Fatal(err)
 	}
 	source, _ := w.cfg.Instances.Settings["file"].(string)
 	claims := readBytes(t, source)
 	text := firstClaim(t, claims, tensor.IDs[0])
-	got := make([]float32, f.Dim())
-	if err := f.Encode(t.Context(), got, []string{text}); err != nil {
+	got := make([]float32, e.Dim())
+	if err := e.Encode(t.Context(), got, []string{text}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, tensor.Features[:384]) {
@@ -105,7 +104,7 @@ func refuse(t *testing.T, e *featurize.TextEncoder, a *costs.Actions) {
 	} {
 		other := *a
 		change(&other)
-		if _, err := NewTextFeatures(e, &other); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CheckTextFeatures(&other, e.Dim(), e.Digest()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
