@@ -30,7 +30,7 @@ func feverPaper(t *testing.T) BenchOptions {
 	}
 	tiny := filepath.Join(models, "tiny-random")
 	for name, value := range map[string]string{
-		"PIPE_FEVER": official, "PIPE_FEVER_CLAIMS": "120", "PIPE_MINILM": filepath.Join(models, "all-MiniLM-L6-v2"),
+		"PIPE_FEVER": official, "PIPE_FEVER_CLAIMS": "60", "PIPE_MINILM": filepath.Join(models, "all-MiniLM-L6-v2"),
 		"PIPE_QWEN3_4B": tiny + "/qwen3-tiny-random", "PIPE_QWEN3_8B": tiny + "/qwen3-tiny-random", "PIPE_QWEN25_1B": tiny + "/qwen3-tiny-random",
 		"PIPE_DEBERTA": tiny + "/deberta-v3-tiny-random",
 	} {
@@ -70,11 +70,11 @@ func TestFeverPaperConfiguration(t *testing.T) {
 // checkFeverTensor holds the shape of the benchmark: 3 x 5 actions, all there, 384 features.
 func checkFeverTensor(t *testing.T, tensor *costs.Tensor) {
 	t.Helper()
-	if tensor.Len() != 120 || tensor.Dim != 384 || tensor.Actions.Len() != 15 || len(tensor.Actions.Unavailable) != 0 {
+	if tensor.Len() != 60 || tensor.Dim != 384 || tensor.Actions.Len() != 15 || len(tensor.Actions.Unavailable) != 0 {
 		t.Errorf("%d rows, %d features, %d actions, unavailable %v", tensor.Len(), tensor.Dim, tensor.Actions.Len(), tensor.Actions.Unavailable)
 	}
-	if n := len(tensor.Rows(costs.Val)); n < 28 || n > 32 {
-		t.Errorf("%d validation rows of 120", n)
+	if n := len(tensor.Rows(costs.Val)); n < 13 || n > 17 {
+		t.Errorf("%d validation rows of 60", n)
 	}
 	for i, label := range tensor.Predictions {
 		row := i / tensor.Actions.Len()
@@ -108,7 +108,7 @@ func checkFeverReport(t *testing.T, r *Report) {
 		}
 	}
 	asked := slices.IndexFunc(r.Answers, func(a AnswerQuality) bool { return strings.Contains(a.Part, "reformulated") })
-	if asked < 0 || r.Answers[asked].Answers != 120 {
+	if asked < 0 || r.Answers[asked].Answers != 60 {
 		t.Errorf("answers of the reformulator: %+v", r.Answers)
 	}
 }

@@ -35,7 +35,7 @@ type fraudSetting struct {
 func (x *fraudSetting) trial() *trial {
 	return &trial{
 		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []TrainConfig{x.s.Train},
-		knn: x.c.KNN, resamples: x.c.Resample, complete: x.completion(),
+		knn: x.c.KNN, resamples: x.c.Resample, ask: true, complete: x.completion(),
 	}
 }
 

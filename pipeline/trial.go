@@ -26,6 +26,7 @@ type trial struct {
 	recipes   []TrainConfig // of which each learns from the same costs, at the same lambdas
 	knn       bool
 	resamples int
+	ask       bool       // experts again, for their probabilities
 	complete  completion // none: nothing is added
 }
 

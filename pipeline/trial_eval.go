@@ -68,7 +68,7 @@ func (x *trial) judge(ctx context.Context, policies []string) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.experts, err = build.Diagnose(ctx, x.costs, x.options); err != nil {
+	if j.experts, err = x.diagnose(ctx, j); err != nil {
 		return nil, err
 	}
 	for _, e := range j.experts.Experts {
@@ -83,4 +83,12 @@ func (x *trial) judge(ctx context.Context, policies []string) (*Report, error) {
 		return r, nil
 	}
 	return r, x.complete.add(ctx, r, j)
+}
+
+// diagnose judges the experts by the answers in the tensor, or by asking them again.
+func (x *trial) diagnose(ctx context.Context, j *judged) (*build.ExpertReport, error) {
+	if x.ask {
+		return build.Diagnose(ctx, x.costs, x.options)
+	}
+	return build.DiagnoseTensor(j.t, j.rows, x.costs.Labels)
 }

@@ -19,7 +19,7 @@ type ExpertReport struct {
 	Rate      float64           `json:"rate,omitempty"`      // share of the positive label
 	CrossFit  string            `json:"cross_fit,omitempty"` // which models answer for training rows; validation rows are answered by those of all training rows
 	Experts   []ExpertFigures   `json:"experts"`             // expert by expert, for each the advice that it takes
-	Constants []ConstantFigures `json:"constants"`           // what it costs to answer the same for all
+	Constants []ConstantFigures `json:"constants,omitempty"` // what it costs to answer the same for all
 }
 
 // ExpertFigures are the figures of one expert under one advice.
@@ -89,6 +89,35 @@ func diagnose(ctx context.Context, cfg *Config, o *Options) (_ *ExpertReport, er
 		return nil, err
 	}
 	return p.figures(v), nil
+}
+
+// DiagnoseTensor is Diagnose for the answers that a tensor holds, in some rows:
+// nobody is asked. What follows from probabilities, and constants, are left out.
+// labels are all there are. A tensor without predictions or labels is an error.
+func DiagnoseTensor(t *costs.Tensor, rows []int, labels []string) (*ExpertReport, error) {
+	if t.Predictions == nil || t.Labels == nil {
+		return nil, errors.New("diagnose experts: the tensor has no predictions or no labels")
+	}
+	r := &ExpertReport{Rows: len(rows), Labels: labels}
+	for a := range t.Actions.Len() {
+		if !t.Actions.Available(a) {
+			continue
+		}
+		j := blankJudgement(len(rows))
+		for i, row := range rows {
+			cell := row*t.Actions.Len() + a
+			j.truth[i] = int16(slices.Index(labels, t.Labels[row]))
+			j.answer[i], j.loss[i] = int16(slices.Index(labels, t.Predictions[cell])), t.Loss[cell]
+			if j.truth[i] < 0 {
+				return nil, fmt.Errorf("diagnose experts: instance %q has no label to be judged by", t.IDs[row])
+			}
+		}
+		expert, advice := t.Actions.Pair(a)
+		r.Experts = append(r.Experts, ExpertFigures{
+			Expert: t.Actions.Experts[expert].Name, Advice: t.Actions.Advice[advice].Name, Figures: j.measure(len(labels)),
+		})
+	}
+	return r, nil
 }
 
 // validation returns the rows to judge on.
@@ -171,8 +200,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 }
 
 func newJudgement(p *plan, rows []int) *judgement {
-	n := len(rows)
-	j := &judgement{truth: make([]int16, n), answer: make([]int16, n), probability: make([]float32, n), loss: make([]float32, n)}
+	j := blankJudgement(len(rows))
 	for i, row := range rows {
 		j.truth[i] = int16(slices.Index(p.labels, p.source.Entries()[row].Label))
 	}

@@ -9,9 +9,18 @@ import (
 // judgement is what is known of one expert under one advice: an entry per row.
 type judgement struct {
 	truth       []int16   // index of the label
-	answer      []int16   // index of the label answered, -1 if it was only judged
+	answer      []int16   // index of the label answered, -1 if it was none
 	probability []float32 // of label 1, NaN if unknown
 	loss        []float32 // task loss
+}
+
+// blankJudgement has n rows, without probabilities.
+func blankJudgement(n int) *judgement {
+	j := &judgement{truth: make([]int16, n), answer: make([]int16, n), probability: make([]float32, n), loss: make([]float32, n)}
+	for i := range j.probability {
+		j.probability[i] = float32(math.NaN())
+	}
+	return j
 }
 
 // calibrationBins is the number of equally wide bins of the calibration error.
@@ -21,8 +30,8 @@ const calibrationBins = 10
 // label exist where there are two, label 1 being the positive one.
 func (j *judgement) measure(labels int) Figures {
 	f := Figures{Loss: mean(j.loss)}
-	if slices.Contains(j.answer, -1) {
-		return f
+	if !slices.ContainsFunc(j.answer, func(a int16) bool { return a >= 0 }) {
+		return f // the expert was only judged
 	}
 	hits, rows := make([]float64, labels), make([]float64, labels)
 	for n, y := range j.truth {
@@ -45,7 +54,9 @@ func (j *judgement) measure(labels int) Figures {
 	}
 	alarms := 0.0
 	for _, a := range j.answer {
-		alarms += float64(a)
+		if a == 1 {
+			alarms++
+		}
 	}
 	f.Recall, f.Precision = ratio(hits[1], rows[1]), ratio(hits[1], alarms)
 	if !slices.ContainsFunc(j.probability, func(p float32) bool { return p != p }) {

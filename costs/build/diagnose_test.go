@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pipe/costs"
 )
 
@@ -146,6 +148,33 @@ func TestDiagnoseAgreesWithTheTensor(t *testing.T) {
 	}
 	if len(d.Constants) != 2 || *d.Constants[0].Accuracy != 1-d.Rate || *d.Constants[0].BalancedAccuracy != 0.5 || d.Constants[1].Precision == nil {
 		t.Errorf("constants %+v", d.Constants)
+	}
+	checkTensorDiagnosis(t, tensor, d)
+}
+
+// checkTensorDiagnosis holds what the tensor tells against the answers of the experts; an answer without a label is wrong.
+func checkTensorDiagnosis(t *testing.T, tensor *costs.Tensor, asked *ExpertReport) {
+	t.Helper()
+	read, err := DiagnoseTensor(tensor, tensor.Rows(costs.Val), asked.Labels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range read.Experts {
+		want := asked.Experts[i]
+		want.Threshold, want.AUC, want.Brier, want.CalibrationError, want.MeanProbability = nil, nil, nil, nil, nil
+		if diff := cmp.Diff(want, e); diff != "" {
+			t.Errorf("%s with %s (-asked +read):\n%s", e.Expert, e.Advice, diff)
+		}
+	}
+	row := tensor.Rows(costs.Val)[0]
+	tensor.Predictions[row*tensor.Actions.Len()] = ""
+	tensor.Loss[row*tensor.Actions.Len()] = 1
+	silent, err := DiagnoseTensor(tensor, tensor.Rows(costs.Val), asked.Labels)
+	if err != nil || *silent.Experts[0].Accuracy > *read.Experts[0].Accuracy {
+		t.Errorf("an answer without a label: %v, accuracy %v before %v", err, *silent.Experts[0].Accuracy, *read.Experts[0].Accuracy)
+	}
+	if _, err := DiagnoseTensor(tensor, tensor.Rows(costs.Val), []string{"other"}); err == nil {
+		t.Error("labels that are none of the listed ones are taken")
 	}
 }
 
