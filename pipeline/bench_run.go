@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pipe/costs/build"
 	"pipe/onnx/ort"
@@ -91,4 +92,30 @@ func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make
 		}
 	}
 	return whole, WriteReport(folder, whole)
+}
+
+// fallbackNotes say, per setting, in how many splits the guard of auto exported the constant.
+func fallbackNotes(splits []*Report) []string {
+	counts := map[rowKey]int{}
+	for _, r := range splits {
+		for _, row := range r.Rows {
+			if row.Pair != "" {
+				counts[row.key()]++
+			}
+		}
+	}
+	var notes []string
+	for _, name := range splits[0].settings() {
+		var parts []string
+		for _, row := range splits[0].Rows {
+			if row.Method == "auto" && row.Setting == name {
+				parts = append(parts, fmt.Sprintf("%d at lambda %s", counts[row.key()], number(row.Lambda)))
+			}
+		}
+		if len(parts) > 0 {
+			notes = append(notes, fmt.Sprintf("Setting %s: the guard of auto exported the best constant in so many of %d splits: %s.",
+				name, len(splits), strings.Join(parts, ", ")))
+		}
+	}
+	return notes
 }

@@ -70,31 +70,3 @@ func (r *fraudRun) idealRisks(s FraudSetting) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// fallbackNotes say in how many splits the guard of auto exported the constant.
-func fallbackNotes(splits []*Report) []string {
-	counts := map[rowKey]int{}
-	var order []rowKey
-	for _, r := range splits {
-		for _, row := range r.Rows {
-			if row.Method != "auto" {
-				continue
-			}
-			if _, seen := counts[row.key()]; !seen {
-				order = append(order, row.key())
-				counts[row.key()] = 0
-			}
-			if row.Pair != "" {
-				counts[row.key()]++
-			}
-		}
-	}
-	var parts []string
-	for _, k := range order {
-		parts = append(parts, fmt.Sprintf("%d at lambda %g", counts[k], k.lambda))
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("The guard of auto exported the best constant in so many of %d splits: %s.", len(splits), strings.Join(parts, ", "))}
-}
