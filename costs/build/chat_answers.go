@@ -45,36 +45,64 @@ type question struct {
 	err      error
 }
 
+// settled is the channel of questions that are answered already.
+var settled = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 func newAnswerStore(folder string) *answerStore {
 	return &answerStore{folder: folder, open: make(map[string]*question)}
 }
 
 // once returns the answer to a request. The first who wants it asks; others wait
-// for the same answer. fresh says that this call asked.
+// for the same answer, or for the same error, unless that is the first one's
+// interruption: then one of them asks. fresh says that this call asked.
 func (s *answerStore) once(ctx context.Context, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
+	for {
+		q, first, err := s.question(request)
+		if err != nil {
+			return answer{}, false, err
+		}
+		if first {
+			s.settle(request, q, ask)
+			return q.answer, true, q.err
+		}
+		select {
+		case <-q.answered:
+			if !errors.Is(q.err, context.Canceled) {
+				return q.answer, false, q.err
+			}
+		case <-ctx.Done():
+		}
+		if err := ctx.Err(); err != nil {
+			return answer{}, false, err
+		}
+	}
+}
+
+// question returns what is known of a request: its answer, or that somebody asks.
+// first says that the caller has to.
+func (s *answerStore) question(request string) (q *question, first bool, err error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err := s.ready(); err != nil {
-		s.mu.Unlock()
-		return answer{}, false, err
+		return nil, false, err
 	}
 	if a, ok := s.kept[request]; ok {
-		s.mu.Unlock()
-		return a, false, nil
+		return &question{answered: settled, answer: a}, false, nil
 	}
 	q, asked := s.open[request]
 	if !asked {
 		q = &question{answered: make(chan struct{})}
 		s.open[request] = q
 	}
-	s.mu.Unlock()
-	if asked {
-		select {
-		case <-q.answered:
-			return q.answer, false, q.err
-		case <-ctx.Done():
-			return answer{}, false, ctx.Err()
-		}
-	}
+	return q, !asked, nil
+}
+
+// settle asks, keeps the answer and wakes those who wait for it.
+func (s *answerStore) settle(request string, q *question, ask func() (answer, error)) {
 	if q.answer, q.err = ask(); q.err == nil {
 		q.err = s.keep(q.answer)
 	}
@@ -85,7 +113,6 @@ func (s *answerStore) once(ctx context.Context, request string, ask func() (answ
 	delete(s.open, request)
 	s.mu.Unlock()
 	close(q.answered)
-	return q.answer, true, q.err
 }
 
 // keep writes an answer and returns when it is on disk. Whoever waits for the

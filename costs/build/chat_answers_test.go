@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"pipe/costs"
 )
@@ -200,5 +201,33 @@ func TestAnswersThatCannotBeKept(t *testing.T) {
 		if _, _, err := s.once(t.Context(), "other", ask); err == nil || !strings.Contains(err.Error(), "keep answer") {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+// Whoever waits for an answer whose asker is interrupted asks for it.
+func TestAnInterruptedQuestionIsAskedAgain(t *testing.T) {
+	s := newAnswerStore(t.TempDir())
+	defer s.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	asked, waited := make(chan struct{}), make(chan error)
+	go func() {
+		<-asked
+		a, fresh, err := s.once(t.Context(), "r", func() (answer, error) { return answer{Request: "r", Text: "x"}, nil })
+		if err == nil && (a.Text != "x" || !fresh) {
+			err = fmt.Errorf("got %+v, fresh %t", a, fresh)
+		}
+		waited <- err
+	}()
+	_, _, err := s.once(ctx, "r", func() (answer, error) {
+		close(asked)
+		time.Sleep(20 * time.Millisecond) // the other one waits, or comes later: the answer is the same
+		interrupt()
+		return answer{}, ctx.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("the first: %v", err)
+	}
+	if err := <-waited; err != nil {
+		t.Errorf("the one who waits: %v", err)
 	}
 }
