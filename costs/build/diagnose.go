@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"pipe/costs"
@@ -183,7 +182,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 		if j == nil {
 			continue
 		}
-		if err := p.note(j, at, batch, answers[expert][advice]); err != nil {
+		if err := p.note(j, at, batch, answers[expert][advice], p.positive(expert)); err != nil {
 			return err
 		}
 	}
@@ -192,7 +191,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 		for n := range always {
 			always[n].Label = p.labels[c]
 		}
-		if err := p.note(j, at, batch, always); err != nil {
+		if err := p.note(j, at, batch, always, -1); err != nil {
 			return err
 		}
 	}
@@ -207,13 +206,23 @@ func newJudgement(p *plan, rows []int) *judgement {
 	return j
 }
 
-// note writes the answers of a batch into the rows from at.
-func (p *plan) note(j *judgement, at int, batch []Instance, answers []Prediction) error {
+// positive is where an expert's probabilities have that of the second of two
+// labels, -1 if it has none.
+func (p *plan) positive(expert int) int {
+	c, ok := p.experts[expert].Expert.(Classifier)
+	if !ok || len(p.labels) != 2 || len(c.Labels()) != 2 {
+		return -1
+	}
+	return slices.Index(c.Labels(), p.labels[1])
+}
+
+// note writes the answers of a batch into the rows from at. positive is where the
+// probability of the positive label is, -1 if it is not known.
+func (p *plan) note(j *judgement, at int, batch []Instance, answers []Prediction, positive int) error {
 	for n, a := range answers {
 		j.answer[at+n] = int16(slices.Index(p.labels, a.Label))
-		j.probability[at+n] = float32(math.NaN())
-		if len(a.Probabilities) == 2 && len(p.labels) == 2 {
-			j.probability[at+n] = a.Probabilities[1]
+		if positive >= 0 {
+			j.probability[at+n] = a.Probabilities[positive]
 		}
 		var err error
 		if j.loss[at+n], err = p.lossOf(&batch[n], a); err != nil {

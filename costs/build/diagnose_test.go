@@ -1,11 +1,13 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,9 +86,13 @@ func TestFiguresByHand(t *testing.T) {
 	if f := j.measure(2); f.Precision != nil || *f.Recall != 0 || *f.BalancedAccuracy != 0.5 {
 		t.Errorf("never positive: %+v", f)
 	}
-	j.answer[2] = -1
+	j.answer[1] = -1
+	if f := j.measure(2); *f.Accuracy != 2.0/5 || *f.BalancedAccuracy != (0+2.0/3)/2 {
+		t.Errorf("an answer that is no label is wrong: %+v", f)
+	}
+	j.answer = []int16{-1, -1, -1, -1, -1}
 	if f := j.measure(2); f.Accuracy != nil || f.AUC != nil || f.Loss != 0.8 {
-		t.Errorf("a loss without an answer: %+v", f)
+		t.Errorf("losses without an answer: %+v", f)
 	}
 }
 
@@ -190,5 +196,44 @@ func TestDiagnoseExpertsWithoutProbabilities(t *testing.T) {
 	}
 	if *d.Experts[1].Accuracy != 1 || len(d.Constants) != 3 {
 		t.Errorf("both/search is always right: %+v, %+v", d.Experts[1], d.Constants)
+	}
+}
+
+// backwards is an expert that is always right and sure, and whose labels are in
+// its own order.
+type backwards struct{ labels []string }
+
+func (e backwards) Labels() []string { return e.labels }
+func (backwards) Close() error       { return nil }
+
+func (e backwards) Predict(_ context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	out := make([][]Prediction, len(shown))
+	for k, level := range shown {
+		for n := range level {
+			p := Prediction{Label: batch[n].Label, Probabilities: make([]float32, len(e.labels))}
+			p.Probabilities[slices.Index(e.labels, p.Label)] = 1
+			out[k] = append(out[k], p)
+		}
+	}
+	return out, nil
+}
+
+// TestDiagnoseKnowsTheOrderOfLabels: probabilities are in the order of the expert,
+// figures in that of the configuration.
+func TestDiagnoseKnowsTheOrderOfLabels(t *testing.T) {
+	expertKinds["backwards"] = func(_ context.Context, s *Setup, _ map[string]any) (Expert, error) {
+		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
+	}
+	t.Cleanup(func() { delete(expertKinds, "backwards") })
+	w := newClaimWorld(t, 24)
+	w.cfg.Experts = []ExpertConfig{{Name: "sure", Kind: "backwards"}}
+	d, err := Diagnose(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range d.Experts {
+		if *e.AUC != 1 || *e.Brier != 0 || *e.MeanProbability != d.Rate {
+			t.Errorf("%s with %s: AUC %v, Brier %v, mean probability %v", e.Expert, e.Advice, *e.AUC, *e.Brier, *e.MeanProbability)
+		}
 	}
 }
