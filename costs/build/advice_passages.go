@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -31,10 +30,6 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 	asks := cfg.Reformulator != nil
 	own := cfg
 	own.Reformulator = nil // which makes its settings an input itself
-	if own.OpenSearch != nil {
-		service := own.OpenSearch.identityOnly()
-		own.OpenSearch = &service
-	}
 	if err := s.inputs.settings(s.part, struct {
 		passagesSettings
 		Asks bool `json:"asks"`
@@ -46,7 +41,7 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 	}
 	a := &passages{top: cfg.Top}
 	var err error
-	if a.retriever, err = newRetriever(ctx, s, cfg.retrievalSettings); err != nil {
+	if a.retriever, err = newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top); err != nil {
 		return nil, err
 	}
 	if asks {
@@ -65,8 +60,8 @@ func (a *passages) Queried() bool { return a.queries != nil }
 func (a *passages) Show(ctx context.Context, batch []Instance) ([]Shown, error) {
 	shown, queries := make([]Shown, len(batch)), make([]string, len(batch))
 	for n := range batch {
-		if batch[n].Text == "" {
-			return nil, fmt.Errorf("instance %q: %w", batch[n].ID, errNoText)
+		if err := batch[n].needText(); err != nil {
+			return nil, err
 		}
 		queries[n] = batch[n].Text
 	}
@@ -96,5 +91,3 @@ func (a *passages) Close() error {
 	}
 	return a.queries.Close()
 }
-
-var errNoText = errors.New("it has no text to search by")

@@ -44,7 +44,7 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 	}
 	var pages retriever
 	if cfg.fromPages() {
-		if pages, err = newRetriever(ctx, s, cfg.retrievalSettings); err != nil {
+		if pages, err = newRetriever(ctx, s, cfg.retrievalSettings, 0); err != nil {
 			return nil, err
 		}
 	}

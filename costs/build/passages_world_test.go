@@ -154,7 +154,7 @@ func (*counting) Close() error     { return nil }
 
 func TestLevelsSearchOnce(t *testing.T) {
 	c := &counting{}
-	r := &remembering{corpus: c}
+	r := &remembering{corpus: c, most: 5}
 	for round := range 4 {
 		queries := []string{fmt.Sprint(round, "a"), fmt.Sprint(round, "b")}
 		for _, top := range []int{1, 3, 5} {
@@ -164,8 +164,15 @@ func TestLevelsSearchOnce(t *testing.T) {
 			}
 		}
 	}
-	if c.queries != 2*(3+1+1+1) || c.most != 5 {
+	if c.queries != 2*4 || c.most != 5 {
 		t.Errorf("%d queries, at most %d passages", c.queries, c.most)
+	}
+	// Who asks for more gets more, and leaves later searches as they were.
+	for _, asked := range []struct{ top, want int }{{9, 9}, {1, 5}} {
+		c.most = 0
+		if _, err := r.Find(context.Background(), []string{fmt.Sprint("another", asked.top)}, asked.top); err != nil || c.most != asked.want {
+			t.Errorf("top %d: searched for %d, want %d, %v", asked.top, c.most, asked.want, err)
+		}
 	}
 }
 

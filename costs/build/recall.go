@@ -107,7 +107,7 @@ func searches(ctx context.Context, s *Setup, c AdviceConfig) (*remembering, erro
 	if err := decodeSettings(c.Settings, &cfg); err != nil || cfg.Reformulator != nil {
 		return nil, err
 	}
-	return sharedRetriever(ctx, s, cfg.retrievalSettings)
+	return newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top)
 }
 
 // recallMeter measures one retriever.

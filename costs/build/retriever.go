@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"pipe/costs/build/bm25"
@@ -36,12 +37,8 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 }
 
 // newRetriever opens what the settings name and makes it an input of the part in
-// the making. The build closes it.
-func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings) (retriever, error) {
-	return sharedRetriever(ctx, s, cfg)
-}
-
-func sharedRetriever(ctx context.Context, s *Setup, cfg retrievalSettings) (*remembering, error) {
+// the making, which will ask for up to top passages. The build closes it.
+func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int) (*remembering, error) {
 	named := 0
 	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
 		if there {
@@ -67,14 +64,20 @@ func sharedRetriever(ctx context.Context, s *Setup, cfg retrievalSettings) (*rem
 		r = &remembering{corpus: corpus}
 		s.retrievers[key] = r
 	}
+	r.most = max(r.most, top)
 	s.inputs["pages of "+s.part] = r.identity()
 	return r, nil
 }
 
-// key tells settings apart: paths are taken as they resolve.
+// key tells settings apart: paths are taken as they resolve, and a service with
+// whatever it is asked with.
 func (cfg retrievalSettings) key(s *Setup) (string, error) {
 	b, err := json.Marshal(cfg)
-	return s.Path(cfg.Index) + "\n" + s.Path(cfg.Pages) + "\n" + string(b), err
+	key := fmt.Sprintf("%s\n%s\n%s", s.Path(cfg.Index), s.Path(cfg.Pages), b)
+	if cfg.OpenSearch != nil {
+		key += fmt.Sprintf("\n%+v", *cfg.OpenSearch)
+	}
+	return key, err
 }
 
 func (cfg retrievalSettings) open(ctx context.Context, s *Setup) (corpus, error) {
@@ -102,9 +105,9 @@ type corpus interface {
 // more or fewer passages of the same query search once.
 type remembering struct {
 	corpus
+	most int // passages that a level shows; nothing but the configuration decides how many are searched for
 
 	mu          sync.Mutex
-	most        int                  // passages that anybody has asked for
 	recent, old map[string]foundList // by query
 }
 
@@ -118,9 +121,10 @@ type foundList struct {
 const rememberedQueries = 4096
 
 // Find returns what it remembers, and searches for the rest as many passages as
-// were ever asked for.
+// any level shows.
 func (r *remembering) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
-	out, missing, most := r.recall(queries, top)
+	most := max(r.most, top)
+	out, missing := r.recall(queries, top)
 	if len(missing) == 0 {
 		return out, nil
 	}
@@ -141,12 +145,10 @@ func (r *remembering) Find(ctx context.Context, queries []string, top int) ([][]
 	return out, nil
 }
 
-// recall returns what is known, the indices of what is not, and how many passages
-// to search for.
-func (r *remembering) recall(queries []string, top int) (out [][]Passage, missing []int, most int) {
+// recall returns what is known, and the indices of what is not.
+func (r *remembering) recall(queries []string, top int) (out [][]Passage, missing []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.most = max(r.most, top)
 	out = make([][]Passage, len(queries))
 	for n, q := range queries {
 		list, ok := r.recent[q]
@@ -159,7 +161,7 @@ func (r *remembering) recall(queries []string, top int) (out [][]Passage, missin
 		}
 		out[n] = list.passages[:min(top, len(list.passages))]
 	}
-	return out, missing, r.most
+	return out, missing
 }
 
 func (r *remembering) remember(query string, list foundList) {

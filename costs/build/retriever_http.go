@@ -49,9 +49,10 @@ func (s *searchService) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// identityOnly returns the settings that what is found depends on.
-func (s searchService) identityOnly() searchService {
-	return searchService{URL: s.URL, Index: s.Index, Page: s.Page, Text: s.Text, Fields: s.Fields, Tie: s.Tie}
+// MarshalJSON writes the settings that what is found depends on, for digests.
+func (s searchService) MarshalJSON() ([]byte, error) {
+	type plain searchService
+	return json.Marshal(plain{URL: s.URL, Index: s.Index, Page: s.Page, Text: s.Text, Fields: s.Fields, Tie: s.Tie})
 }
 
 func (s *searchService) validate() error {

@@ -255,3 +255,29 @@ func TestSearchServiceSettings(t *testing.T) {
 		}
 	}
 }
+
+// A build goes on with other limits and credentials, and not with other fields.
+func TestSearchServiceIsAnInput(t *testing.T) {
+	identity := func(settings map[string]any) string {
+		t.Helper()
+		settings["url"], settings["index"] = "http://localhost:9200", "wiki"
+		var cfg embeddingSettings // whose service lies within other settings
+		if err := decodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
+			t.Fatal(err)
+		}
+		in := make(inputs)
+		if err := in.settings("part", cfg); err != nil {
+			t.Fatal(err)
+		}
+		return in["settings of part"]
+	}
+	was := identity(map[string]any{})
+	if is := identity(map[string]any{"timeout": 3, "retries": 9, "backoff": 2, "concurrency": 7, "key": "SOME_KEY"}); is != was {
+		t.Error("limits and credentials change the result")
+	}
+	for _, name := range []string{"page", "text", "tie"} {
+		if is := identity(map[string]any{name: "other"}); is == was {
+			t.Errorf("%s does not change the result", name)
+		}
+	}
+}
