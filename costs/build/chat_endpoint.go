@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -60,15 +59,6 @@ func (e *endpoint) Close() error {
 	e.client.CloseIdleConnections()
 	return nil
 }
-
-// conversationError says which conversation of a batch has no answer.
-type conversationError struct {
-	index int
-	err   error
-}
-
-func (e *conversationError) Error() string { return e.err.Error() }
-func (e *conversationError) Unwrap() error { return e.err }
 
 // Complete returns answers that are kept, and asks for the others.
 func (e *endpoint) Complete(ctx context.Context, batch []conversation) ([]completion, error) {
@@ -153,25 +143,13 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 	if err != nil {
 		return answer{}, err
 	}
-	waits := e.cfg.backoff()
-	for tries := 1; ; tries++ {
-		a, err := e.attempt(ctx, key, c, body)
-		if err == nil {
-			a.Request, a.Time = requestKey(e.url, body), time.Now().UTC()
-			return a, nil
-		}
-		var fault *EndpointError
-		if !errors.As(err, &fault) || !fault.again || ctx.Err() != nil {
-			return a, err
-		}
-		if tries > e.cfg.Retries {
-			fault.Tries = tries
-			return a, err
-		}
-		if err := e.account.rest(ctx, waits.NextBackOff(), fault.after); err != nil {
-			return a, err
-		}
-	}
+	var a answer
+	err = e.account.insist(ctx, e.cfg.patience, func() (err error) {
+		a, err = e.attempt(ctx, key, c, body)
+		return err
+	})
+	a.Request, a.Time = requestKey(e.url, body), time.Now().UTC()
+	return a, err
 }
 
 // attempt sends a request once, as soon as limits and budget allow.

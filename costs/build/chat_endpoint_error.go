@@ -3,7 +3,6 @@ package build
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -70,26 +69,7 @@ func (e *endpoint) refused(r *http.Response, key secret, text []byte) error {
 	case code >= 300 && code < 400:
 		return fault.advise("the service points to another place, where nothing is sent: set base_url to it")
 	case code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusTooManyRequests, code >= 500:
-		after := retryAfter(r.Header.Get("Retry-After"), time.Now())
-		if after > longestRest {
-			return fault.advise(fmt.Sprintf("the service asks to be left alone for %v: what is answered is kept, run the same command again then", after.Round(time.Second)))
-		}
-		return fault.retry(after)
+		return fault.later(r.Header)
 	}
 	return fault.advise("check model, max_tokens, temperature and extra against what the service takes")
-}
-
-// longestRest is how long a build waits for a service that asks for patience.
-const longestRest = time.Hour
-
-// retryAfter reads the header of that name: seconds, or a date. What is neither,
-// or lies in the past, is 0.
-func retryAfter(header string, now time.Time) time.Duration {
-	if s, err := strconv.ParseFloat(header, 64); err == nil && s > 0 {
-		return seconds(min(s, 1e9))
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
 }

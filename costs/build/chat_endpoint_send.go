@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 )
 
 // maxAnswer bounds what is read of a response.
@@ -41,7 +40,7 @@ func (e *endpoint) send(ctx context.Context, key secret, c conversation, body []
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return answer{}, true, ctx.Err()
-	case limited.Err() != nil:
+	case err != nil && limited.Err() != nil:
 		return answer{}, true, e.fault(0, "the answer was not complete after %v s", e.cfg.Timeout).retry(0)
 	case err != nil:
 		return answer{}, true, e.fault(0, "the connection broke off within the answer: %s", key.hide(err.Error())).retry(0)
@@ -63,10 +62,7 @@ func (e *endpoint) broken(ctx, limited context.Context, key secret, err error) (
 	case errors.As(err, &certificate):
 		return false, e.fault(0, "%s", key.hide(err.Error()))
 	}
-	var named *url.Error
-	if errors.As(err, &named) {
-		err = named.Err // the URL is said already
-	}
+	err = withoutURL(err)
 	var dial *net.OpError
 	sent := !errors.As(err, &dial) || dial.Op != "dial"
 	return sent, e.fault(0, "%s", key.hide(err.Error())).retry(0)

@@ -10,9 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 // endpointSettings say which model is asked, and how. A pointer is nil where the
@@ -34,8 +31,7 @@ type endpointSettings struct {
 	Concurrency       int     `json:"concurrency"`         // requests at a time
 	RequestsPerSecond float64 `json:"requests_per_second"` // 0: as many as there are
 	TokensPerMinute   float64 `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
-	Retries           int     `json:"retries"`             // attempts after the first one
-	Backoff           float64 `json:"backoff"`             // seconds before the second attempt; doubled for every further one
+	patience
 }
 
 // tokenPrice is what a million tokens cost.
@@ -56,14 +52,14 @@ func defaultEndpoint() endpointSettings {
 	greedy, short := 0.0, 64
 	return endpointSettings{
 		Temperature: &greedy, MaxTokens: &short, FeeScale: 1,
-		Timeout: 120, Concurrency: 4, Retries: 6, Backoff: 1,
+		Timeout: 120, Concurrency: 4, patience: patience{Retries: 6, Backoff: 1},
 	}
 }
 
 // identity is what the answers and their fees depend on.
 func (cfg *endpointSettings) identity() any {
 	c := *cfg
-	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.Retries, c.Backoff = "", 0, 0, 0, 0, 0, 0
+	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.patience = "", 0, 0, 0, 0, patience{}
 	c.BaseURL = cfg.url()
 	return c
 }
@@ -71,18 +67,6 @@ func (cfg *endpointSettings) identity() any {
 func (cfg *endpointSettings) url() string {
 	return strings.TrimRight(cfg.BaseURL, "/") + "/chat/completions"
 }
-
-// maxBackoff bounds the time between two attempts, unless the service asks for more.
-const maxBackoff = 60 * time.Second
-
-func (cfg *endpointSettings) backoff() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval = seconds(cfg.Backoff), 2, maxBackoff
-	b.Reset()
-	return b
-}
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // ownFields are set by other settings, or would give an answer of another form.
 var ownFields = []string{"max_tokens", "messages", "model", "n", "seed", "stream", "temperature"}

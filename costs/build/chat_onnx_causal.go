@@ -35,15 +35,19 @@ func newCausalChat(ctx context.Context, s *Setup, settings map[string]any) (chat
 func (m *causalChat) Complete(ctx context.Context, batch []conversation) ([]completion, error) {
 	out := make([]completion, len(batch))
 	for n, talk := range batch {
-		prompt, err := m.prompt(talk)
-		if err != nil {
-			return nil, fmt.Errorf("conversation %d of %d: %w", n+1, len(batch), err)
+		var err error
+		if out[n].Text, err = m.answer(ctx, talk); err != nil {
+			return nil, &conversationError{n, err}
 		}
-		answer, err := m.generate(ctx, prompt, m.most)
-		if err != nil {
-			return nil, fmt.Errorf("conversation %d of %d: %w", n+1, len(batch), err)
-		}
-		out[n].Text = m.tokens.Decode(answer)
 	}
 	return out, nil
+}
+
+func (m *causalChat) answer(ctx context.Context, talk conversation) (string, error) {
+	prompt, err := m.prompt(talk)
+	if err != nil {
+		return "", err
+	}
+	ids, err := m.generate(ctx, prompt, m.most)
+	return m.tokens.Decode(ids), err
 }

@@ -84,8 +84,20 @@ func TestChatSettings(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	c := newChatTest(t, map[string]any{"max_length": 20})
-	talk := conversation{{Role: "user", Content: strings.Repeat("long ", 20)}}
-	if _, err := c.Complete(ctx, []conversation{talk}); err == nil || !strings.Contains(err.Error(), "conversation 1 of 1: the prompt has") {
+	batch := []Instance{{Entry: Entry{ID: "short"}, Text: ""}, {Entry: Entry{ID: "long"}, Text: strings.Repeat("long ", 20)}}
+	c.limit = len(prompted(t, c, &batch[0])) + 2
+	r := &chatReformulator{chat: c, part: "part"}
+	if _, err := r.Queries(ctx, batch); err == nil || !strings.Contains(err.Error(), `instance "long": the prompt has`) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// prompted returns the tokens of the question for an instance's query.
+func prompted(t *testing.T, c *causalChat, in *Instance) []int32 {
+	t.Helper()
+	ids, err := c.prompt(queryConversation(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
 }

@@ -12,32 +12,29 @@ import (
 	"os"
 	"slices"
 	"strings"
-
-	"github.com/cenkalti/backoff/v5"
 )
 
 // searchService is an index of OpenSearch or Elasticsearch. Its credentials are
 // in environment variables, whose names stand here.
 type searchService struct {
-	URL         string   `json:"url"`         // of the service
-	Index       string   `json:"index"`       // its name there
-	Page        string   `json:"page"`        // field that holds the id of a page
-	Text        string   `json:"text"`        // field that holds the text that is shown
-	Fields      []string `json:"fields"`      // that are searched; none: the one of the text
-	Tie         string   `json:"tie"`         // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
-	Key         string   `json:"key"`         // variable with an API key
-	User        string   `json:"user"`        // variables with a user
-	Password    string   `json:"password"`    // and a password
-	Timeout     float64  `json:"timeout"`     // seconds
-	Retries     int      `json:"retries"`     // after the first attempt
-	Backoff     float64  `json:"backoff"`     // seconds before the first retry; doubles
-	Concurrency int      `json:"concurrency"` // requests in flight per batch
+	URL      string   `json:"url"`      // of the service
+	Index    string   `json:"index"`    // its name there
+	Page     string   `json:"page"`     // field that holds the id of a page
+	Text     string   `json:"text"`     // field that holds the text that is shown
+	Fields   []string `json:"fields"`   // that are searched; none: the one of the text
+	Tie      string   `json:"tie"`      // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
+	Key      string   `json:"key"`      // variable with an API key
+	User     string   `json:"user"`     // variables with a user
+	Password string   `json:"password"` // and a password
+	Timeout  float64  `json:"timeout"`  // seconds
+	patience
+	Concurrency int `json:"concurrency"` // requests in flight per batch
 }
 
 // UnmarshalJSON starts from the defaults.
 func (s *searchService) UnmarshalJSON(b []byte) error {
 	type plain searchService
-	p := plain{Page: "id", Text: "text", Timeout: 30, Retries: 6, Backoff: 0.5, Concurrency: 4}
+	p := plain{Page: "id", Text: "text", Timeout: 30, patience: patience{Retries: 6, Backoff: 0.5}, Concurrency: 4}
 	var given map[string]any
 	if err := json.Unmarshal(b, &given); err != nil {
 		return err
@@ -258,11 +255,4 @@ func (s *searched) read(text []byte) ([]scored, error) {
 		found = append(found, scored{Passage{Page: page, Text: text}, *h.Score})
 	}
 	return found, nil
-}
-
-func (s *searchService) waits() backoff.BackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval = seconds(s.Backoff), 2, maxBackoff
-	b.Reset()
-	return b
 }

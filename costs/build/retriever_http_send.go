@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 )
 
 // maxFound bounds what is read of a response of a search service.
@@ -20,24 +19,12 @@ const maxFound = 64 << 20
 // enough. read takes an answer in.
 func (s *searched) ask(ctx context.Context, method, what string, body []byte, read func(text []byte) error) error {
 	address := strings.TrimRight(s.service.URL, "/") + "/" + url.PathEscape(s.service.Index) + "/" + what
-	waits := s.service.waits()
-	for tries := 1; ; tries++ {
+	return s.account.insist(ctx, s.service.patience, func() error {
 		if err := s.account.wait(ctx, 0); err != nil {
 			return err
 		}
-		err := s.send(ctx, method, address, body, read)
-		var fault *EndpointError
-		if err == nil || !errors.As(err, &fault) || !fault.again || ctx.Err() != nil {
-			return err
-		}
-		if tries > s.service.Retries {
-			fault.Tries = tries
-			return err
-		}
-		if err := s.account.rest(ctx, waits.NextBackOff(), fault.after); err != nil {
-			return err
-		}
-	}
+		return s.send(ctx, method, address, body, read)
+	})
 }
 
 // send sends a request once.
@@ -64,7 +51,7 @@ func (s *searched) send(ctx context.Context, method, address string, body []byte
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case limited.Err() != nil:
+	case err != nil && limited.Err() != nil:
 		return fault(0, "no answer within %v s", s.service.Timeout).retry(0)
 	case errors.As(err, &certificate):
 		return fault(0, "%v", certificate)
@@ -106,11 +93,7 @@ func (s *searched) refused(fault *EndpointError, header http.Header) error {
 	case code >= 300 && code < 400:
 		return fault.advise("the service points to another place, where nothing is sent: set url to it")
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
-		after := retryAfter(header.Get("Retry-After"), time.Now())
-		if after > longestRest {
-			return fault.advise(fmt.Sprintf("the service asks to be left alone for %v", after.Round(time.Second)))
-		}
-		return fault.retry(after)
+		return fault.later(header)
 	}
 	return fault.advise("check fields and tie against the mapping of the index")
 }
