@@ -81,13 +81,9 @@ type Numerous interface {
 }
 
 // newClaimExamples reads the claims and draws the examples for the expert in the
-// making.
-func newClaimExamples(ctx context.Context, s *Setup, f *claimFile, c *claimSettings, pages retriever, e *embedder, seed uint64) (*claimExamples, error) {
-	if err := c.check(s.Labels); err != nil {
-		return nil, err
-	}
-	levels, err := s.levels()
-	if err != nil {
+// making, which takes some levels of advice.
+func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, levels []int, e *embedder) (*claimExamples, error) {
+	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err
 	}
 	texts, err := s.texts(ctx)
@@ -98,13 +94,18 @@ func newClaimExamples(ctx context.Context, s *Setup, f *claimFile, c *claimSetti
 	for _, text := range texts {
 		routed[normal(text)] = true
 	}
-	x := &claimExamples{pages: pages, sentences: c.fromSentences(), embedder: e}
+	x := &claimExamples{sentences: cfg.fromSentences(), embedder: e}
+	if cfg.fromPages() {
+		if x.pages, err = newRetriever(ctx, s, cfg.retrievalSettings, 0); err != nil {
+			return nil, err
+		}
+	}
 	var dropped int
-	if x.claims, dropped, err = f.read(ctx, s, c.Unsettled, routed); err != nil {
+	if x.claims, dropped, err = cfg.claimFile.read(ctx, s, cfg.Unsettled, routed); err != nil {
 		return nil, err
 	}
 	s.inputs["claims left out of "+s.part] = fmt.Sprintf("%d that are routed on", dropped)
-	x.draw(c, s.Labels, s.passages(levels), seed)
+	x.draw(&cfg.claimSettings, s.Labels, s.passages(levels), cfg.Seed)
 	x.describe(s, levels)
 	return x, x.check()
 }

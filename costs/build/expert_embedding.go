@@ -31,9 +31,6 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	if err := s.checkTexts(ctx); err != nil {
-		return nil, err
-	}
 	levels, err := s.levels()
 	if err != nil {
 		return nil, err
@@ -42,13 +39,7 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 	if err != nil {
 		return nil, err
 	}
-	var pages retriever
-	if cfg.fromPages() {
-		if pages, err = newRetriever(ctx, s, cfg.retrievalSettings, 0); err != nil {
-			return nil, err
-		}
-	}
-	examples, err := newClaimExamples(ctx, s, &cfg.claimFile, &cfg.claimSettings, pages, embedder, cfg.Seed)
+	examples, err := newClaimExamples(ctx, s, &cfg, levels, embedder)
 	if err != nil {
 		return nil, err
 	}

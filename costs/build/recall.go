@@ -60,41 +60,50 @@ func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []RecallR
 	}
 	p, s := blankPlan(cfg, o)
 	defer func() { err = errors.Join(err, p.Close()) }()
-	levels := make(map[*remembering][]string)
-	var order []*remembering
-	err = p.make(ctx, s, p.makeSource, func(ctx context.Context, s *Setup) error {
-		for _, c := range cfg.Advice {
-			s.part = advicePart(c.Name)
-			r, err := searches(ctx, s, c)
-			if err != nil {
-				return err
-			}
-			if r == nil {
-				continue
-			}
-			if levels[r] == nil {
-				order = append(order, r)
-			}
-			levels[r] = append(levels[r], c.Name)
-		}
-		return nil
+	var meters []*recallMeter
+	err = p.make(ctx, s, p.makeSource, func(ctx context.Context, s *Setup) (err error) {
+		meters, err = p.recallMeters(ctx, s, ks)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	source, ok := p.source.(evident)
-	if !ok {
-		return nil, fmt.Errorf("instances of kind %q come without evidence", cfg.Instances.Kind)
-	}
 	var reports []RecallReport
-	for _, r := range order {
-		m := &recallMeter{plan: p, source: source, corpus: r, ks: ks, report: RecallReport{Advice: levels[r]}}
+	for _, m := range meters {
 		if err := m.run(ctx, o.Progress); err != nil {
 			return nil, err
 		}
 		reports = append(reports, m.report)
 	}
 	return reports, nil
+}
+
+// recallMeters returns a meter for every retriever that levels search by the
+// instances' texts.
+func (p *plan) recallMeters(ctx context.Context, s *Setup, ks []int) ([]*recallMeter, error) {
+	s.part = "instances"
+	source, ok := p.source.(evident)
+	if !ok {
+		return nil, fmt.Errorf("instances of kind %q come without evidence", p.cfg.Instances.Kind)
+	}
+	var meters []*recallMeter
+	for _, c := range p.cfg.Advice {
+		s.part = advicePart(c.Name)
+		r, err := searches(ctx, s, c)
+		if err != nil {
+			return nil, err
+		}
+		if r == nil {
+			continue
+		}
+		at := slices.IndexFunc(meters, func(m *recallMeter) bool { return m.corpus == r })
+		if at < 0 {
+			at = len(meters)
+			meters = append(meters, &recallMeter{plan: p, source: source, corpus: r, ks: ks})
+		}
+		meters[at].report.Advice = append(meters[at].report.Advice, c.Name)
+	}
+	return meters, nil
 }
 
 // searches returns the retriever of a level that searches by the instances' texts,
@@ -177,7 +186,7 @@ func (m *recallMeter) batch(ctx context.Context, rows []int) error {
 
 // count counts one instance with evidence.
 func (m *recallMeter) count(sets [][]string, found []Passage) error {
-	inside, whole, err := m.covered(sets, m.has)
+	inside, whole, err := covered(sets, m.has)
 	if err != nil {
 		return err
 	}
@@ -191,7 +200,7 @@ func (m *recallMeter) count(sets [][]string, found []Passage) error {
 		among := func(page string) (bool, error) {
 			return slices.ContainsFunc(best, func(p Passage) bool { return p.Page == page }), nil
 		}
-		some, all, _ := m.covered(sets, among)
+		some, all, _ := covered(sets, among)
 		m.any[i] += some
 		m.full[i] += all
 	}
@@ -199,7 +208,7 @@ func (m *recallMeter) count(sets [][]string, found []Passage) error {
 }
 
 // covered returns 1 for each of: some page of the sets is there; a whole set is.
-func (m *recallMeter) covered(sets [][]string, has func(page string) (bool, error)) (some, whole int, err error) {
+func covered(sets [][]string, has func(page string) (bool, error)) (some, whole int, err error) {
 	for _, set := range sets {
 		all := 1
 		for _, page := range set {

@@ -126,6 +126,9 @@ func (f *vectorFile) catchUp(file *os.File) error {
 	if err != nil {
 		return err
 	}
+	if info.Size() < f.read { // somebody else has cut it: what is left is read again
+		f.read = int64(len(f.head))
+	}
 	size := f.recordSize()
 	records := (info.Size() - f.read) / size
 	if f.read+records*size < info.Size() {

@@ -123,3 +123,25 @@ func TestBuildsShareVectors(t *testing.T) {
 	a.holds(t, 5)
 	openTestVectors(t, path, "one").holds(t, 5)
 }
+
+// TestVectorsCutByOthers cuts the file at every length while it is open: what is
+// added then is there again.
+func TestVectorsCutByOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "vectors")
+	openTestVectors(t, path, "one").add(t, 0, 3)
+	whole := readBytes(t, path)
+	for cut := range whole {
+		if err := os.WriteFile(path, []byte(whole), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f := openTestVectors(t, path, "one")
+		if err := os.Truncate(path, int64(cut)); err != nil {
+			t.Fatal(err)
+		}
+		f.add(t, 3, 1)
+		f.holds(t, 4)
+		if openTestVectors(t, path, "one").Get("text 3") == nil {
+			t.Fatalf("cut at %d: what was added is lost", cut)
+		}
+	}
+}
