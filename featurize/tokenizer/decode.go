@@ -10,7 +10,16 @@ import (
 type decoder func(tokens []string) []string
 
 // parseDecoder reads a component of the section decoder.
-func parseDecoder(o *object) (d decoder) {
+func parseDecoder(o *object) decoder {
+	d, growth := parseDecoderStep(o)
+	checkGrowth(o, growth)
+	return d
+}
+
+// parseDecoderStep also returns how many times longer replacements can make a
+// token.
+func parseDecoderStep(o *object) (d decoder, growth int) {
+	growth = 1
 	switch kind := o.kind(); kind {
 	case "WordPiece":
 		d = parseWordPieceDecoder(o)
@@ -20,7 +29,7 @@ func parseDecoder(o *object) (d decoder) {
 	case "Metaspace":
 		d = decodeMetaspace(parseMetaspace(o))
 	case "BPEDecoder":
-		d = decodeSuffix(fieldOr(o, "suffix", "</w>"))
+		d = parseSuffixDecoder(o)
 	case "ByteFallback":
 		d = decodeFallback
 	case "Fuse":
@@ -28,31 +37,32 @@ func parseDecoder(o *object) (d decoder) {
 	case "Strip":
 		d = decodeStrip(field[string](o, "content"), field[int](o, "start"), field[int](o, "stop"))
 	case "Replace":
-		n, growth := parseReplace(o)
-		if growth > growthLimit {
-			o.fail("content", "is longer than %d bytes", growthLimit)
-		}
+		var n normalizer
+		n, growth = parseReplace(o)
 		d = eachToken(func(_ int, token string) string { return n.normalize(token) })
 	case "Sequence":
-		d = parseDecoders(o)
+		d, growth = parseDecoders(o)
 	default:
 		o.unsupported("type", "decoder %q", kind)
 	}
 	o.done()
-	return d
+	return d, growth
 }
 
-func parseDecoders(o *object) decoder {
+func parseDecoders(o *object) (d decoder, growth int) {
 	var all []decoder
+	growth = 1
 	for _, step := range o.objects("decoders") {
-		all = append(all, parseDecoder(step))
+		d, g := parseDecoderStep(step)
+		growth = min(growth*g, growthLimit+1)
+		all = append(all, d)
 	}
 	return func(tokens []string) []string {
 		for _, d := range all {
 			tokens = d(tokens)
 		}
 		return tokens
-	}
+	}, growth
 }
 
 // eachToken rewrites token by token.
@@ -159,6 +169,14 @@ func decodeMetaspace(m metaspace) decoder {
 		}
 		return strings.ReplaceAll(token, m.space, " ")
 	})
+}
+
+func parseSuffixDecoder(o *object) decoder {
+	suffix := fieldOr(o, "suffix", "</w>")
+	if suffix == "" {
+		o.unsupported("suffix", "an empty suffix") // it stands between all characters
+	}
+	return decodeSuffix(suffix)
 }
 
 // decodeSuffix makes the ends of words spaces, but for the last.

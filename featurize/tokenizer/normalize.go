@@ -19,10 +19,14 @@ const growthLimit = 256
 // parseNormalizer reads a component of the section normalizer.
 func parseNormalizer(o *object) normalizer {
 	n, growth := parseNormalizerStep(o)
+	checkGrowth(o, growth)
+	return n
+}
+
+func checkGrowth(o *object, growth int) {
 	if growth > growthLimit {
 		o.fail("", "replacements make a text more than %d times longer", growthLimit)
 	}
-	return n
 }
 
 // parseNormalizerStep also returns how many times longer replacements can make

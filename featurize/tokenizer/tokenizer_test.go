@@ -86,6 +86,7 @@ func TestUnsupported(t *testing.T) {
 		{`"WordPiece", "unk`, `"WordLevel", "unk`, "model.type", `model "WordLevel"`},
 		{`"TemplateProcessing"`, `"Other"`, "post_processor.type", `post-processor "Other"`},
 		{`{"type": "WordPiece", "prefix"`, `{"type": "CTC", "prefix"`, "decoder.type", `decoder "CTC"`},
+		{`{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "BPEDecoder", "suffix": ""}`, "decoder.suffix", "an empty suffix"},
 		{`"LongestFirst"`, `"DoNotTruncate"`, "truncation.strategy", `truncation "DoNotTruncate"`},
 		{`{"type": "Whitespace"}`, `{"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true}]}`, "pre_tokenizer.prepend_scheme", `"first" beside a normalizer`},
 		{`"version": "1.0",`, `"version": "1.0", "extra": 1,`, "extra", "this field of a tokenizer"},
@@ -99,6 +100,9 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
+// doubling is a step that many of make a page of file a world of text.
+const doubling = `{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}`
+
 // Files that contradict themselves say where.
 func TestBadFiles(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
@@ -111,6 +115,7 @@ func TestBadFiles(t *testing.T) {
 		{`"pad_id": 6`, `"pad_id": 7`, "padding.pad_id: 7 is no token's id"},
 		{`{"type": "Lowercase"}`, `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("a", 300) + `"}`, "normalizer: replacements make a text more than 256 times longer"},
 		{`{"type": "Lowercase"}`, strings.Repeat(`{"type": "Sequence", "normalizers": [`, 20) + strings.Repeat(`]}`, 20), "components nest deeper than 8"},
+		{`{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "Sequence", "decoders": [` + strings.Repeat(doubling+", ", 40) + doubling + `]}`, "decoder: replacements make a text more than 256 times longer"},
 		{`{"type": "Lowercase"}`, `7`, "normalizer: json: cannot unmarshal number"},
 	} {
 		_, err := parseTiny(t, c.old, c.new)
