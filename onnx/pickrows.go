@@ -148,15 +148,16 @@ func uses(g *onnxpb.GraphProto, value string) int {
 // rowWise reports whether a node makes every row of its output, along the last
 // axis, from the same row of its first input and from constants.
 func (p *picker) rowWise(n *onnxpb.NodeProto) bool {
+	in, standard := n.GetInput(), domain(n.GetDomain()) == "ai.onnx"
 	switch n.GetOpType() {
 	case "Cast", "Identity", "Tanh":
-		return domain(n.GetDomain()) == "ai.onnx"
+		return standard && len(in) == 1
 	case "Mul", "Div", "Add":
-		return domain(n.GetDomain()) == "ai.onnx" && p.constantRank(n.GetInput()[1], 1)
+		return standard && len(in) == 2 && p.constantRank(in[1], 1)
 	case "MatMul":
-		return domain(n.GetDomain()) == "ai.onnx" && p.constantRank(n.GetInput()[1], 2)
+		return standard && len(in) == 2 && p.constantRank(in[1], 2)
 	case "MatMulNBits": // weights of few bits; everything but the first input is constant
-		return n.GetDomain() == "com.microsoft"
+		return n.GetDomain() == "com.microsoft" && len(in) > 0
 	}
 	return false
 }
@@ -175,7 +176,7 @@ func (p *picker) constantRank(value string, most int) bool {
 	}
 	switch n := p.g.GetNode()[i]; n.GetOpType() {
 	case "Transpose", "Cast", "Identity", "DequantizeLinear":
-		return p.constantRank(n.GetInput()[0], most)
+		return len(n.GetInput()) > 0 && p.constantRank(n.GetInput()[0], most)
 	case "Constant":
 		for _, a := range n.GetAttribute() {
 			if a.GetName() == "value" {

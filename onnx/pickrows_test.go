@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/onnx"
+	"pipe/onnx/onnxpb"
 )
 
 // vocabularyModel projects hidden states onto words and scales them. The unscaled
@@ -88,5 +89,28 @@ func TestPickRowsErrors(t *testing.T) {
 	again := onnx.PickOptions{Output: "picked", Rows: "rows2", Picked: "picked2"}
 	if _, err := onnx.PickRows(flat, again); err == nil || !strings.Contains(err.Error(), "three axes are needed") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Nodes that lack inputs, which only the runtime knows to be wrong, are left
+// where they are.
+func TestPickRowsLeavesOddNodes(t *testing.T) {
+	for _, op := range []string{"Mul", "MatMul", "Transpose"} {
+		m := vocabularyModel(t, "")
+		for _, n := range m.Proto.GetGraph().GetNode() {
+			if n.GetOpType() == op {
+				n.Input = n.Input[:len(n.Input)-1]
+			}
+		}
+		picked, err := onnx.PickRows(m, onnx.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"})
+		if err != nil {
+			t.Errorf("%s: %v", op, err)
+			continue
+		}
+		nodes := picked.Proto.GetGraph().GetNode()
+		at := slices.IndexFunc(nodes, func(n *onnxpb.NodeProto) bool { return n.GetOpType() == "GatherND" })
+		if at < 0 || op == "Mul" && at != len(nodes)-2 {
+			t.Errorf("%s: rows are picked by node %d of %d", op, at, len(nodes))
+		}
 	}
 }

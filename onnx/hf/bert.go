@@ -109,7 +109,7 @@ func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*
 	}
 	x = b.norm(b.g.Reshape(x, -1, b.Hidden), "embeddings.LayerNorm")
 	b.shape = b.g.ShapeOf(ids)
-	for i := range b.Layers {
+	for i := int64(0); i < b.Layers && w.err == nil; i++ { // no further than the weights: a configuration can promise millions
 		x = b.transform(x, fmt.Sprintf(b.layer, i))
 	}
 	x = b.reshape(x, onnx.Shape{batch, sequence, onnx.Fix(b.Hidden)}, b.Hidden)

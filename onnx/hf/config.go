@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // configFile is where a model's folder says what the model is.
@@ -21,14 +23,26 @@ type Config struct {
 
 // ReadConfig reads the config.json of a folder.
 func ReadConfig(folder string) (*Config, error) {
-	c := Config{PadID: 1} // what architectures that use it take by default
-	if err := readJSON(folder, configFile, &c); err != nil {
+	c, err := readConfig(folder)
+	if err != nil {
 		return nil, err
 	}
 	if architectures[c.ModelType].shifted {
+		if c.PadID < 0 || c.PadID > c.MaxPositions-2 {
+			return nil, fmt.Errorf("read model: %q: pad_token_id %d leaves no position of %d", filepath.Join(folder, configFile), c.PadID, c.MaxPositions)
+		}
 		c.MaxPositions -= c.PadID + 1
 	}
-	return &c, nil
+	return c, nil
+}
+
+// readConfig is ReadConfig with the positions as the file has them.
+func readConfig(folder string) (*Config, error) {
+	c := &Config{PadID: 1} // what architectures that use it take by default
+	if err := readJSON(folder, configFile, c); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // readJSON reads a file of a model's folder. Fields that v lacks are passed over:
@@ -52,8 +66,8 @@ const largest = 1 << 24
 // checkSizes reports the sizes by name that are missing or absurd.
 func checkSizes(sizes map[string]int64) error {
 	var problems []error
-	for name, n := range sizes {
-		if n < 1 || n > largest {
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if n := sizes[name]; n < 1 || n > largest {
 			problems = append(problems, fmt.Errorf("%s is %d", name, n))
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pipe/onnx"
@@ -124,8 +126,8 @@ func readPooling(folder, path string) (string, error) {
 	}
 	known := map[string]string{"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS}
 	found := ""
-	for field, on := range fields {
-		if on != true || !strings.HasPrefix(field, "pooling_mode_") {
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if fields[field] != true || !strings.HasPrefix(field, "pooling_mode_") {
 			continue
 		}
 		if known[field] == "" || found != "" {

@@ -240,8 +240,14 @@ func TestBadFolders(t *testing.T) {
 		"hidden_act \"swish\" is not known":           config("hidden_act", "swish"),
 		"shape [64 16], config.json asks for [65 16]": config("vocab_size", 65),
 		`no tensor "encoder.layer.2.`:                 config("num_hidden_layers", 3),
+		`no tensor "encoder.layer.2.attention.self`:   config("num_hidden_layers", 1<<24), // at once, not after all layers
 		"cannot unmarshal":                            config("hidden_size", "sixteen"),
-		"no tensor \"embeddings.LayerNorm.bias\"":     weights(func(w map[string]*onnx.Tensor) { delete(w, "embeddings.LayerNorm.bias") }),
+		"pad_token_id 23 leaves no position of 24": func(folder string) error {
+			c := hftest.BERTConfig()
+			c["model_type"], c["pad_token_id"] = "roberta", 23
+			return hftest.WriteJSON(folder, "config.json", c)
+		},
+		"no tensor \"embeddings.LayerNorm.bias\"": weights(func(w map[string]*onnx.Tensor) { delete(w, "embeddings.LayerNorm.bias") }),
 		"holds int64": weights(func(w map[string]*onnx.Tensor) {
 			w["embeddings.LayerNorm.bias"] = onnx.Int64s([]int64{hftest.Hidden}, make([]int64, hftest.Hidden))
 		}),

@@ -7,21 +7,19 @@ import "pipe/onnx"
 // text only, so that there is no token_type_ids.
 func buildRoBERTa(folder string, w *weights, o Options) (*onnx.Model, error) {
 	c := bertConfig{Epsilon: 1e-12, Activation: "gelu", PositionType: "absolute", Types: 1}
-	var pad struct {
-		ID int64 `json:"pad_token_id"`
+	if err := readJSON(folder, configFile, &c); err != nil {
+		return nil, err
 	}
-	pad.ID = 1
-	for _, v := range []any{&c, &pad} {
-		if err := readJSON(folder, configFile, v); err != nil {
-			return nil, err
-		}
+	about, err := readConfig(folder)
+	if err != nil {
+		return nil, err
 	}
 	b, err := newBERT(c, layersOfBERT("roberta."), w)
 	if err != nil {
 		return nil, err
 	}
 	g, ids, mask := b.g, textInput(b.g, "input_ids"), textInput(b.g, "attention_mask")
-	padding := g.Scalar(onnx.Int64, float64(pad.ID))
+	padding := g.Scalar(onnx.Int64, float64(about.PadID))
 	token := g.Cast(g.Not(g.Equal(ids, padding)), onnx.Int64)
 	at := g.Add(g.Mul(g.CumSum(token, 1, false, false), token), padding)
 	positions := g.Gather(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), at, 0)
