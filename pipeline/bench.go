@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pipe/costs/build"
 	"pipe/onnx/ort"
 )
 
@@ -20,11 +21,11 @@ type Benchmark struct {
 
 // BenchOptions fixes one run of a benchmark.
 type BenchOptions struct {
-	Config  string     // configuration file; empty: the benchmark's defaults
-	Out     string     // folder for the report and what else the benchmark leaves; empty: nothing is written
-	Runtime ort.Config // which library and device
-	Restart bool       // drop what an earlier run has built of costs; other steps notice changes by themselves
-	Budget  float64    // most money that this run may spend on answers of chat models; 0: any
+	Config  string        // configuration file; empty: the benchmark's defaults
+	Out     string        // folder for the report and what else the benchmark leaves; empty: nothing is written
+	Runtime ort.Config    // which library and device
+	Restart bool          // drop what an earlier run has built of costs; other steps notice changes by themselves
+	Budget  *build.Budget // for answers of chat models; nil: any
 	// Say is told remarks in the course of the run, such as a part that is left out; nil: nobody is.
 	Say func(remark string)
 }

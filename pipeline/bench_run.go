@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,7 +21,6 @@ type benchRun struct {
 	rt       *ort.Runtime
 	progress Progress
 	notes    []string
-	spent    float64 // money, on answers of chat models
 }
 
 // startBench opens the runtime for a benchmark and runs it. Without a folder for its output there is one that is removed
@@ -52,16 +50,8 @@ func (b *benchRun) note(format string, args ...any) {
 // buildOptions are those of every cost tensor of the benchmark.
 func (b *benchRun) buildOptions() build.Options {
 	return build.Options{
-		Restart: b.o.Restart, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
+		Restart: b.o.Restart, Budget: b.o.Budget, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
 	}
-}
-
-// budget is what may still be spent, 0 if there is no limit.
-func (b *benchRun) budget() float64 {
-	if b.o.Budget == 0 {
-		return 0
-	}
-	return max(b.o.Budget-b.spent, math.SmallestNonzeroFloat64)
 }
 
 // engine names what the bits of a graph's results depend on besides its inputs.

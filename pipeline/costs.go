@@ -28,7 +28,7 @@ type CostsOptions struct {
 	Out     string   // a .parquet file, or a folder
 	Restart bool     // drop what an earlier run has done
 	Answers string   // folder of the answers of chat models; "": answers beside the output
-	Budget  *float64 // most money for new answers; nil: any
+	Budget  *build.Budget // for new answers; nil: any
 	Runtime ort.Config
 }
 
@@ -47,10 +47,6 @@ type ActionLoss struct {
 // BuildCosts builds the cost tensor that a configuration describes; see build.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration is a graph.
 func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *CostsReport, err error) {
-	budget, err := o.budget()
-	if err != nil {
-		return nil, err
-	}
 	cfg := CostsConfig{Costs: build.DefaultConfig()}
 	if err := LoadConfig(o.Config, &cfg); err != nil {
 		return nil, err
@@ -66,7 +62,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 		}
 	}()
 	r, err := build.Run(ctx, cfg.Costs, build.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: budget, Progress: progress,
+		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {
@@ -79,18 +75,6 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 		return nil, err
 	}
 	return summarizeBuild(r)
-}
-
-// budget returns the most that may be spent, 0 for any. A budget of nothing is refused: whoever wants to spend nothing
-// finds out by a run without a key.
-func (o *CostsOptions) budget() (float64, error) {
-	switch {
-	case o.Budget == nil:
-		return 0, nil
-	case !(*o.Budget > 0) || math.IsInf(*o.Budget, 0):
-		return 0, &OptionError{fmt.Errorf("budget is %v; a positive amount of money is needed", *o.Budget)}
-	}
-	return *o.Budget, nil
 }
 
 // summarizeBuild streams through the finished tensor, so that its size does not matter.

@@ -22,7 +22,7 @@ type trial struct {
 	setting   string // its name
 	folder    string
 	costs     build.Config
-	options   build.Options // without Out and Budget
+	options   build.Options // without Out
 	recipes   []TrainConfig // of which each learns from the same costs, at the same lambdas
 	knn       bool
 	resamples int
@@ -46,13 +46,10 @@ type judged struct {
 
 // run builds the costs, trains and evaluates.
 func (x *trial) run(ctx context.Context) (*Report, error) {
-	x.options.Out, x.options.Budget = filepath.Join(x.folder, x.tensorFile()), x.budget()
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
 	built, err := build.Run(ctx, x.costs, x.options)
 	if err != nil {
 		return nil, err
-	}
-	for _, a := range built.Answers {
-		x.spent += a.Spent
 	}
 	inputs := map[string]string{"costs": built.Digest, "runtime": x.engine(), "format": "1"}
 	var left []string

@@ -1,10 +1,27 @@
 package main
 
 import (
+	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pipe/costs/build"
 )
+
+// budgetFlag adds the flag of commands that may pay for answers. Without it there is no limit.
+func budgetFlag(f *pflag.FlagSet, to **build.Budget) {
+	f.Func("budget", "most `money` that this run may spend on answers of chat models (default: no limit)", func(text string) error {
+		limit, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return errors.New("it is no number")
+		}
+		*to, err = build.NewBudget(limit)
+		return err
+	})
+}
 
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {

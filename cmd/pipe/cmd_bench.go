@@ -39,7 +39,7 @@ func benchCommand(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&o.Config, "config", "", "YAML file with the benchmark's settings")
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
-	c.Flags().Float64Var(&o.Budget, "budget", 0, "most money that this run may spend on answers of endpoints; 0: any")
+	budgetFlag(c.Flags(), &o.Budget)
 	c.Flags().BoolVar(&o.Restart, "restart", false, "drop the costs that an earlier run has built in the folder")
 	return c
 }

@@ -23,26 +23,20 @@ const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out ou
 
 func costsCommand(a *app) *cobra.Command {
 	var o pipeline.CostsOptions
-	var budget float64
 	c := &cobra.Command{
 		Use:     "costs --config FILE --out DIR|FILE.parquet",
 		Short:   "Run experts under advice and record what they lose",
 		Long:    costsText,
 		Example: costsExamples,
 		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("budget") {
-				o.Budget = &budget
-			}
-			return runCosts(c, a, o)
-		},
+		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.Config, "config", "", "what to run: instances, advice, experts, features (YAML)")
 	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder that gets costs.parquet")
 	f.BoolVar(&o.Restart, "restart", false, "drop what an earlier run has done")
 	f.StringVar(&o.Answers, "answers", "", "folder of the answers of chat models (default: answers beside the output)")
-	f.Float64Var(&budget, "budget", 0, "most money that this run may spend on answers (default: no limit)")
+	budgetFlag(f, &o.Budget)
 	return c
 }
 

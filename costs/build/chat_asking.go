@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"sync"
 )
@@ -10,7 +11,7 @@ import (
 // money of this run, the accounts that pay, and what is counted.
 type asking struct {
 	store    *answerStore
-	money    *budget
+	money    *Budget
 	accounts map[payer]*account
 	parts    []string // whose answers are counted, in the order they were made
 	run      *tally   // of this run: asked, cached, spent
@@ -19,8 +20,12 @@ type asking struct {
 // payer tells accounts apart.
 type payer struct{ url, key string }
 
-func newAsking(folder string, limit float64) *asking {
-	return &asking{store: newAnswerStore(folder), money: newBudget(limit), accounts: make(map[payer]*account), run: &tally{}}
+// newAsking has any money where there is no budget.
+func newAsking(folder string, money *Budget) *asking {
+	if money == nil {
+		money = newBudget(math.Inf(1))
+	}
+	return &asking{store: newAnswerStore(folder), money: money, accounts: make(map[payer]*account), run: &tally{}}
 }
 
 // account returns the account that a model is paid from, held to its limits.

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 )
 
@@ -23,10 +24,10 @@ func (e *BudgetError) Hint() string {
 	return "what is answered is kept: run the same command again with a new --budget"
 }
 
-// budget is the money of one run. What a request may cost at most is set aside
-// before it is sent.
-type budget struct {
-	limit float64 // 0: none
+// Budget is the money of one run, which several builds may share. What a request
+// may cost at most is set aside before it is sent. It is safe for concurrent use.
+type Budget struct {
+	limit float64 // +Inf: none
 
 	mu       sync.Mutex
 	spent    float64
@@ -36,14 +37,24 @@ type budget struct {
 	settled  chan struct{} // closed when a request is settled
 }
 
-func newBudget(limit float64) *budget {
-	return &budget{limit: limit, settled: make(chan struct{})}
+// NewBudget is the most that may be spent, in the money of the configuration's
+// prices. Nothing, or less, is an error: whoever wants to spend nothing finds out
+// by a run without a key.
+func NewBudget(limit float64) (*Budget, error) {
+	if !(limit > 0) || math.IsInf(limit, 0) {
+		return nil, fmt.Errorf("budget is %v; a positive amount of money is needed", limit)
+	}
+	return newBudget(limit), nil
+}
+
+func newBudget(limit float64) *Budget {
+	return &Budget{limit: limit, settled: make(chan struct{})}
 }
 
 // reserve sets money aside. If there is not enough it waits for requests in
 // flight, which may cost less than was set aside for them; when there are none
 // any more the budget is used up, for everybody.
-func (b *budget) reserve(ctx context.Context, most float64) error {
+func (b *Budget) reserve(ctx context.Context, most float64) error {
 	for {
 		b.mu.Lock()
 		if b.over == nil && b.exceeds(most) && b.inFlight == 0 {
@@ -70,12 +81,15 @@ func (b *budget) reserve(ctx context.Context, most float64) error {
 	}
 }
 
-func (b *budget) exceeds(most float64) bool {
-	return b.limit > 0 && b.spent+b.reserved+most > b.limit
+// limited tells whether what is asked for needs a price.
+func (b *Budget) limited() bool { return !math.IsInf(b.limit, 1) }
+
+func (b *Budget) exceeds(most float64) bool {
+	return b.spent+b.reserved+most > b.limit
 }
 
 // settle gives back what was set aside and takes what was spent.
-func (b *budget) settle(reserved, spent float64) {
+func (b *Budget) settle(reserved, spent float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reserved -= reserved
@@ -87,7 +101,7 @@ func (b *budget) settle(reserved, spent float64) {
 	b.wake()
 }
 
-func (b *budget) wake() {
+func (b *Budget) wake() {
 	close(b.settled)
 	b.settled = make(chan struct{})
 }

@@ -34,7 +34,7 @@ func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat
 // newEndpoint makes the chat of the part in the making. Nothing is sent yet, and
 // the key is not looked for: answers that are kept need none.
 func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
-	if err := cfg.validate(s.asking.money.limit > 0); err != nil {
+	if err := cfg.validate(s.asking.money.limited()); err != nil {
 		return nil, err
 	}
 	if err := s.inputs.settings(s.part, cfg.identity()); err != nil {

@@ -119,10 +119,14 @@ func (s *chatServer) settings(more map[string]any) map[string]any {
 	return out
 }
 
-// setup is what a constructor of a chat gets, with a folder of answers of its own.
+// chatSetup is what a constructor of a chat gets, with a folder of answers of its own; a budget of 0 is none.
 func chatSetup(t testing.TB, budget float64) *Setup {
 	t.Helper()
-	s := &Setup{inputs: make(inputs), part: "chat", Labels: claimLabels, asking: newAsking(t.TempDir(), budget)}
+	var money *Budget
+	if budget > 0 {
+		money = newBudget(budget)
+	}
+	s := &Setup{inputs: make(inputs), part: "chat", Labels: claimLabels, asking: newAsking(t.TempDir(), money)}
 	t.Cleanup(func() {
 		if err := s.asking.store.Close(); err != nil {
 			t.Error(err)

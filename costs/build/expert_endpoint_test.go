@@ -228,7 +228,7 @@ func TestBuildWithABudget(t *testing.T) {
 	w := newClaims(t, server, 40, settings)
 	runs := 0
 	for ; ; runs++ {
-		r, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Budget: 2})
+		r, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Budget: newBudget(2)})
 		var over *BudgetError
 		if err == nil {
 			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {

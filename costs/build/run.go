@@ -18,7 +18,7 @@ type Options struct {
 	Dir      string                       // where relative paths of the configuration start; "": the working folder
 	Experts  string                       // folder of trained experts; "": the folder experts beside the output
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
-	Budget   float64                      // most money that this run may spend on answers; 0: any
+	Budget   *Budget                      // money that may be spent on answers; nil: any
 	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
 	Progress Progress                     // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
