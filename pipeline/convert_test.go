@@ -169,7 +169,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 // metadata is not printed.
 func checkMergedExplanation(t *testing.T, path string) {
 	t.Helper()
-	x, err := Inspect(path, DefaultInspectOptions())
+	x, err := Inspect(t.Context(), path, DefaultInspectOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	"pipe/costs"
 	"pipe/costs/build/bm25"
@@ -125,49 +124,4 @@ func writeFound(b io.Writer, found []FoundPage) {
 		}
 		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, bm25.Title(f.Page), string(text))
 	}
-}
-
-// IndexExplanation tells what an index of pages holds.
-type IndexExplanation struct {
-	Format int         `json:"format"`
-	Kind   string      `json:"kind"`
-	File   string      `json:"file"`
-	Digest string      `json:"digest"`
-	Index  bm25.Header `json:"index"`
-	Found  []FoundPage `json:"found,omitempty"`
-}
-
-// explainIndex reads every byte of an index.
-func explainIndex(path string, o InspectOptions) (Explanation, error) {
-	x, err := bm25.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer x.Close()
-	if err := x.Verify(context.Background()); err != nil {
-		return nil, err
-	}
-	e := &IndexExplanation{Format: 1, Kind: "index", File: path, Digest: x.Digest(), Index: x.Header()}
-	const top = 5
-	e.Found, err = findPages(x, o.Queries, top)
-	return e, err
-}
-
-// WriteText writes the explanation for a terminal.
-func (e *IndexExplanation) WriteText(w io.Writer) error {
-	h, s := &e.Index, &e.Index.Settings
-	b := titled(filepath.Clean(e.File), "index of pages; every byte fits its checksum")
-	field(b, "digest", "%s", e.Digest)
-	field(b, "made of", "%s", h.Source)
-	field(b, "pages", "%d, and %d without text", h.Pages, h.Skipped)
-	field(b, "words", "%d, %.1f a page, %d different, %d pairs of word and page", h.Words, float64(h.Words)/float64(h.Pages), h.Distinct, h.Postings)
-	field(b, "ranking", "BM25, k1 = %v, b = %v", s.K1, s.B)
-	field(b, "analyzer", "version %d: words in lower case, stop words left out: %v, plurals taken for singulars: %v, words of the title count %d times",
-		h.Analyzer, s.StopWords, s.Stem, s.Title)
-	for _, part := range h.Sections {
-		field(b, "section "+part.Name, "%d bytes from byte %d on", part.Size, part.Offset)
-	}
-	writeFound(b, e.Found)
-	_, err := io.WriteString(w, b.String())
-	return err
 }

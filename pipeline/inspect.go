@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ type Explanation interface {
 type explainer struct {
 	kind       string
 	recognises func(head []byte, folder bool) bool
-	explain    func(path string, o InspectOptions) (Explanation, error)
+	explain    func(ctx context.Context, path string, o InspectOptions) (Explanation, error)
 }
 
 // explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
@@ -58,7 +59,7 @@ var explainers = []explainer{
 // Inspect explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert,
 // an index of pages or a checkpoint. A file of no known kind is a *costs.DataError that lists
 // the kinds.
-func Inspect(path string, o InspectOptions) (Explanation, error) {
+func Inspect(ctx context.Context, path string, o InspectOptions) (Explanation, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func Inspect(path string, o InspectOptions) (Explanation, error) {
 	var kinds []string
 	for _, e := range explainers {
 		if e.recognises(head, folder) {
-			return e.explain(path, o)
+			return e.explain(ctx, path, o)
 		}
 		kinds = append(kinds, e.kind)
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 
@@ -24,7 +25,7 @@ type CheckpointExplanation struct {
 	Settings json.RawMessage `json:"settings"`
 }
 
-func explainCheckpoint(path string, _ InspectOptions) (Explanation, error) {
+func explainCheckpoint(_ context.Context, path string, _ InspectOptions) (Explanation, error) {
 	c, err := models.ReadCheckpoint(path)
 	if err != nil {
 		return nil, &costs.DataError{Err: err}

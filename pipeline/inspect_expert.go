@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,10 +28,10 @@ type ExpertExplanation struct {
 }
 
 // explainModel explains an ONNX file: a trained expert, an encoder, or else a policy.
-func explainModel(path string, o InspectOptions) (Explanation, error) {
+func explainModel(ctx context.Context, path string, o InspectOptions) (Explanation, error) {
 	m, err := onnx.ReadFile(path)
 	if err != nil {
-		return explainPolicy(path, o)
+		return explainPolicy(ctx, path, o)
 	}
 	about := m.Metadata()
 	switch about["pipe.kind"] {
@@ -39,7 +40,7 @@ func explainModel(path string, o InspectOptions) (Explanation, error) {
 	case "expert":
 		return explainExpert(path, m, about)
 	}
-	return explainPolicy(path, o)
+	return explainPolicy(ctx, path, o)
 }
 
 func explainExpert(path string, m *onnx.Model, about map[string]string) (Explanation, error) {

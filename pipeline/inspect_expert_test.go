@@ -26,7 +26,7 @@ func TestInspectExpert(t *testing.T) {
 	if err := m.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	e, err := Inspect(path, DefaultInspectOptions())
+	e, err := Inspect(t.Context(), path, DefaultInspectOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestInspectExpert(t *testing.T) {
 	if err := m.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Inspect(path, DefaultInspectOptions()); err == nil {
+	if _, err := Inspect(t.Context(), path, DefaultInspectOptions()); err == nil {
 		t.Error("labels that are no list were accepted")
 	}
 }

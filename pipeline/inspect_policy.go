@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ type PolicyExplanation struct {
 	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
 }
 
-func explainPolicy(path string, _ InspectOptions) (Explanation, error) {
+func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanation, error) {
 	info, err := readPolicy(path)
 	if err != nil {
 		return nil, err

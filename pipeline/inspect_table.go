@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,13 +48,13 @@ type EncodedGroup struct {
 }
 
 // explainParquet explains a table of pipe featurize, or else a cost tensor.
-func explainParquet(path string, o InspectOptions) (Explanation, error) {
+func explainParquet(ctx context.Context, path string, o InspectOptions) (Explanation, error) {
 	if isFolder(path) {
-		return explainTensor(path, o)
+		return explainTensor(ctx, path, o)
 	}
 	t, err := featurize.OpenTable(path)
 	if errors.Is(err, featurize.ErrNoTable) {
-		return explainTensor(path, o)
+		return explainTensor(ctx, path, o)
 	}
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func explainParquet(path string, o InspectOptions) (Explanation, error) {
 	return e, nil
 }
 
-func explainEncoder(path string, _ InspectOptions) (Explanation, error) {
+func explainEncoder(_ context.Context, path string, _ InspectOptions) (Explanation, error) {
 	e, err := featurize.ReadTabularEncoder(path)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -49,7 +50,7 @@ type TensorSummary struct {
 	Headroom           *float64     `json:"headroom"` // best_fixed_cost - oracle: the most a policy could gain
 }
 
-func explainTensor(path string, o InspectOptions) (Explanation, error) {
+func explainTensor(_ context.Context, path string, o InspectOptions) (Explanation, error) {
 	t, err := costs.Read(path, costs.ReadOptions{Actions: o.Actions})
 	if err != nil {
 		return nil, err

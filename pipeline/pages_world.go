@@ -118,9 +118,9 @@ func (o *PagesOptions) writeFile(ctx context.Context, file int, p Progress, word
 	path := filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", file+1))
 	return WriteFile(path, func(w io.Writer) error {
 		var text []byte
-		to := min(o.Pages, (file+1)*pagesPerFile)
-		for n := file * pagesPerFile; n < to; n++ {
-			if n%1024 == 0 {
+		from, to := file*pagesPerFile, min(o.Pages, (file+1)*pagesPerFile)
+		for n := from; n < to; n++ {
+			if (n-from)%1024 == 0 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}

@@ -41,7 +41,7 @@ func runInspect(c *cobra.Command, a *app, o pipeline.InspectOptions, paths []str
 	}
 	var all []pipeline.Explanation
 	for _, path := range paths {
-		e, err := pipeline.Inspect(path, o)
+		e, err := pipeline.Inspect(c.Context(), path, o)
 		if err != nil {
 			return err
 		}
