@@ -1,31 +1,23 @@
 package costs
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 )
-
-// maxLine bounds one line of a JSONL file, so that a file of another kind does
-// not have to fit into memory.
-const maxLine = 64 << 20
 
 // jsonTable is a file with one JSON object per line.
 type jsonTable struct {
 	file   string
-	reader *bufio.Reader
-	line   int
-	buf    []byte
+	lines  *Lines
 	first  []byte // the first line, read for its keys and not yet returned
 	keys   []string
 	chosen []string
 }
 
 func newJSONTable(path string, r io.Reader) (table, error) {
-	t := &jsonTable{file: path, reader: bufio.NewReaderSize(r, 1<<16)}
+	t := &jsonTable{file: path, lines: NewLines(path, r)}
 	line, err := t.read()
 	if errors.Is(err, io.EOF) {
 		return nil, &DataError{File: path, Msg: "is empty"}
@@ -36,7 +28,7 @@ func newJSONTable(path string, r io.Reader) (table, error) {
 	t.first = bytes.Clone(line)
 	t.keys, err = objectKeys(line)
 	if err != nil {
-		return nil, &DataError{File: path, Row: t.line, Err: err}
+		return nil, t.bad("", "", err)
 	}
 	return t, nil
 }
@@ -67,32 +59,19 @@ func objectKeys(line []byte) ([]string, error) {
 	return keys, nil
 }
 
-// read returns the next line that is not blank, valid until the next call.
+// read returns the next line, valid until the next call.
 func (t *jsonTable) read() ([]byte, error) {
-	for {
-		t.buf = t.buf[:0]
-		t.line++
-		for {
-			piece, err := t.reader.ReadSlice('\n')
-			t.buf = append(t.buf, piece...)
-			if len(t.buf) > maxLine {
-				return nil, &DataError{File: t.file, Row: t.line, Msg: fmt.Sprintf("is longer than %d bytes", maxLine)}
-			}
-			if errors.Is(err, bufio.ErrBufferFull) {
-				continue
-			}
-			if err != nil && err != io.EOF {
-				return nil, &DataError{File: t.file, Row: t.line, Msg: "cannot be read", Err: err}
-			}
-			if line := bytes.TrimSpace(t.buf); len(line) > 0 {
-				return line, nil
-			}
-			if err == io.EOF {
-				return nil, io.EOF
-			}
-			break
-		}
+	line, err := t.lines.Next()
+	var data *DataError
+	if err == nil || errors.Is(err, io.EOF) || errors.As(err, &data) {
+		return line, err
 	}
+	return nil, t.bad("", "cannot be read", err)
+}
+
+// bad is an error about the line last read.
+func (t *jsonTable) bad(column, msg string, err error) error {
+	return &DataError{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
 
 func (t *jsonTable) names() []string { return t.keys }
@@ -117,10 +96,10 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(line, &object); err != nil {
-		return 0, &DataError{File: t.file, Row: t.line, Err: plainJSON(err)}
+		return 0, t.bad("", "", plainJSON(err))
 	}
 	if object == nil {
-		return 0, &DataError{File: t.file, Row: t.line, Msg: "is no JSON object"}
+		return 0, t.bad("", "is no JSON object", nil)
 	}
 	for i, name := range t.chosen {
 		raw, ok := object[name]
@@ -130,10 +109,10 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 		}
 		var err error
 		if cells[i], err = jsonCell(raw); err != nil {
-			return 0, &DataError{File: t.file, Row: t.line, Column: name, Err: err}
+			return 0, t.bad(name, "", err)
 		}
 	}
-	return t.line, nil
+	return t.lines.Number(), nil
 }
 
 // jsonCell keeps everything but strings as it is written.

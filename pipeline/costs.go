@@ -24,10 +24,10 @@ func (c *CostsConfig) Validate() error { return c.Costs.Validate() }
 
 // CostsOptions fixes one run of BuildCosts.
 type CostsOptions struct {
-	Config  string   // the configuration file
-	Out     string   // a .parquet file, or a folder
-	Restart bool     // drop what an earlier run has done
-	Answers string   // folder of the answers of chat models; "": answers beside the output
+	Config  string        // the configuration file
+	Out     string        // a .parquet file, or a folder
+	Restart bool          // drop what an earlier run has done
+	Answers string        // folder of the answers of chat models; "": answers beside the output
 	Budget  *build.Budget // for new answers; nil: any
 	Runtime ort.Config
 }

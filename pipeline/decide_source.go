@@ -109,7 +109,7 @@ func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo
 		defer in.Close()
 		return spoolParquet(name, r, policy)
 	case formatJSONL:
-		src = &jsonlSource{file: name, in: in, lines: r, dim: policy.Dim}
+		src = &jsonlSource{file: name, in: in, lines: costs.NewLines(name, r), dim: policy.Dim}
 	default:
 		src, err = newCSVSource(name, in, r, policy.Dim)
 	}

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -15,10 +13,7 @@ import (
 	"pipe/costs"
 )
 
-const (
-	textBatch   = 4096     // rows per batch of CSV and JSONL
-	longestLine = 16 << 20 // bytes; a longer JSONL line is a file of another kind
-)
+const textBatch = 4096 // rows per batch of CSV and JSONL
 
 // csvSource reads a table with a header: a column id (without one, rows count from 0) and the features in the order of
 // the other columns.
@@ -117,11 +112,9 @@ func (s *csvSource) bad(err error) error {
 type jsonlSource struct {
 	file  string
 	in    io.Closer
-	lines *bufio.Reader
+	lines *costs.Lines
 	dim   int
-	line  int
 	seen  int
-	long  []byte // a line that is longer than the reader's buffer
 }
 
 // feature is a number of a JSON list; unlike float32 it refuses null.
@@ -159,9 +152,6 @@ func (s *jsonlSource) next() (*rowBatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text = bytes.TrimSpace(text); len(text) == 0 {
-			continue
-		}
 		if err := s.add(b, text); err != nil {
 			return nil, err
 		}
@@ -180,28 +170,17 @@ func (b *rowBatch) orEnd(file string, seen int) (*rowBatch, error) {
 	return nil, io.EOF
 }
 
-// readLine returns the next line, valid until the next call; the last one may lack its newline.
+// readLine returns the next line, valid until the next call.
 func (s *jsonlSource) readLine() ([]byte, error) {
-	s.line++
-	s.long = s.long[:0]
-	for {
-		piece, err := s.lines.ReadSlice('\n')
-		whole := err == nil || errors.Is(err, io.EOF) && len(s.long)+len(piece) > 0
-		switch {
-		case whole && len(s.long) == 0:
-			return piece, nil
-		case whole:
-			return append(s.long, piece...), nil
-		case !errors.Is(err, bufio.ErrBufferFull) && errors.Is(err, io.EOF):
-			return nil, io.EOF
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, fmt.Errorf("read features %q: %w", s.file, err)
-		}
-		s.long = append(s.long, piece...)
-		if len(s.long) > longestLine {
-			return nil, s.bad("", "line is longer than %d bytes", longestLine)
-		}
+	line, err := s.lines.Next()
+	var long *costs.DataError
+	switch {
+	case err == nil || errors.Is(err, io.EOF):
+		return line, err
+	case errors.As(err, &long):
+		return nil, badFeatures(long)
 	}
+	return nil, fmt.Errorf("read features %q: %w", s.file, err)
 }
 
 func (s *jsonlSource) add(b *rowBatch, text []byte) error {
@@ -255,5 +234,5 @@ func (s *jsonlSource) name(raw json.RawMessage) (string, error) {
 }
 
 func (s *jsonlSource) bad(column, format string, args ...any) error {
-	return badFeatures(&costs.DataError{File: s.file, Row: s.line, Column: column, Msg: fmt.Sprintf(format, args...)})
+	return badFeatures(&costs.DataError{File: s.file, Row: s.lines.Number(), Column: column, Msg: fmt.Sprintf(format, args...)})
 }

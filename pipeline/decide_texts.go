@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -109,14 +108,11 @@ func (s *textSource) next() (*rowBatch, error) {
 
 // jsonTexts reads one object per line: {"id": 7, "claim": "..."} for the field claim. Other fields are passed over.
 func jsonTexts(file string, r *bufio.Reader, field string) func() (id, text string, err error) {
-	lines := &jsonlSource{file: file, lines: r}
+	lines := &jsonlSource{file: file, lines: costs.NewLines(file, r)}
 	return func() (id, text string, err error) {
-		var line []byte
-		for len(line) == 0 {
-			if line, err = lines.readLine(); err != nil {
-				return "", "", err
-			}
-			line = bytes.TrimSpace(line)
+		line, err := lines.readLine()
+		if err != nil {
+			return "", "", err
 		}
 		var row map[string]json.RawMessage
 		if err := json.Unmarshal(line, &row); err != nil {

@@ -1,8 +1,6 @@
 package build
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,22 +65,20 @@ func (f *fever) read(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	lines := bufio.NewReaderSize(in, 1<<20)
+	lines := costs.NewLines(f.file, in)
 	first := make(map[string]int)
-	for n := 1; ; n++ {
-		line, err := lines.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read %q: %w", f.file, err)
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			if err := f.add(line, n, first); err != nil {
-				return err
-			}
-		}
-		if err != nil {
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
 			return ctx.Err()
 		}
-		if err := ctx.Err(); err != nil {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if err := f.add(line, lines.Number(), first); err != nil {
 			return err
 		}
 	}
