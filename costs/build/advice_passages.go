@@ -10,7 +10,7 @@ import (
 type passages struct {
 	retriever retriever
 	top       int
-	queries   reformulator // nil: the instance's text is the query
+	queries   *reformulator // nil: the instance's text is the query
 }
 
 type passagesSettings struct {

@@ -86,7 +86,7 @@ func TestChatSettings(t *testing.T) {
 	c := newChatTest(t, map[string]any{"max_length": 20})
 	batch := []Instance{{Entry: Entry{ID: "short"}, Text: ""}, {Entry: Entry{ID: "long"}, Text: strings.Repeat("long ", 20)}}
 	c.limit = len(prompted(t, c, &batch[0])) + 2
-	r := &chatReformulator{chat: c, part: "part"}
+	r := &reformulator{chat: c, part: "part"}
 	if _, err := r.Queries(ctx, batch); err == nil || !strings.Contains(err.Error(), `instance "long": the prompt has`) {
 		t.Errorf("got %v", err)
 	}

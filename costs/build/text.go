@@ -14,9 +14,3 @@ type retriever interface {
 	// ones in the order of their pages' names. No passage is found twice.
 	Find(ctx context.Context, queries []string, top int) ([][]Passage, error)
 }
-
-// reformulator turns instances into queries. It is safe for concurrent use.
-type reformulator interface {
-	Queries(ctx context.Context, batch []Instance) ([]string, error)
-	Close() error
-}

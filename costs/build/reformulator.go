@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// chatReformulator lets a chat model write the queries.
-type chatReformulator struct {
+// reformulator lets a chat model turn instances into queries. It is safe for
+// concurrent use.
+type reformulator struct {
 	chat
 	part string // of the configuration
 }
 
 // newReformulator makes the reformulator of the part in the making from its own
 // settings: the kind of a chat model, and the settings of that kind.
-func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (_ reformulator, err error) {
+func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (_ *reformulator, err error) {
 	part := s.part
 	defer func() { s.part = part }()
 	s.part = "reformulator of " + part
@@ -35,7 +36,7 @@ func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (_ 
 		return nil, fmt.Errorf("reformulator: %w", err)
 	}
 	s.counted()
-	return &chatReformulator{c, s.part}, s.inputs.settings("prompt of "+s.part, queryConversation(&Instance{}))
+	return &reformulator{c, s.part}, s.inputs.settings("prompt of "+s.part, queryConversation(&Instance{}))
 }
 
 // splitKind parts the kind from the other settings.
@@ -55,7 +56,7 @@ func splitKind(settings map[string]any) (kind string, rest map[string]any, err e
 
 // Queries returns a query per instance: the model's, or the instance's text where
 // the model's answer is empty.
-func (r *chatReformulator) Queries(ctx context.Context, batch []Instance) ([]string, error) {
+func (r *reformulator) Queries(ctx context.Context, batch []Instance) ([]string, error) {
 	asked := make([]conversation, len(batch))
 	for n := range batch {
 		asked[n] = queryConversation(&batch[n])
