@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,10 +55,7 @@ func (s *Setup) embedder(name Path, levels ...int) (*embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: none is named")
 	}
-	path := s.Path(name)
-	if _, err := os.Stat(path); err != nil {
-		path = string(name)
-	}
+	path := s.named(name)
 	e, ok := s.embedders[path]
 	if !ok {
 		rt, err := s.Runtime()

@@ -66,12 +66,11 @@ func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*
 	if cfg.Model == "" {
 		return nil, errors.New("model: none is named")
 	}
-	f := &modelFolder{path: s.Path(cfg.Model)}
-	if _, err := os.Stat(f.path); err != nil {
-		if f.path, err = hf.Resolve(string(cfg.Model)); err != nil {
-			return nil, err
-		}
+	path, err := hf.Resolve(s.named(cfg.Model))
+	if err != nil {
+		return nil, err
 	}
+	f := &modelFolder{path: path}
 	if err := f.findGraph(cfg.File); err != nil {
 		return nil, err
 	}
@@ -81,7 +80,6 @@ func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*
 	if err := f.readTokenizer(ctx, s); err != nil {
 		return nil, err
 	}
-	var err error
 	if f.graph, err = s.readModel(ctx, f.file); err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}

@@ -68,6 +68,16 @@ func (s *Setup) Path(p Path) string {
 	return filepath.Join(s.dir, string(p))
 }
 
+// named returns where a model lies that the configuration names by path, or as
+// org/name in the local Hugging Face cache: then it is the name as it is written.
+func (s *Setup) named(model Path) string {
+	path := s.Path(model)
+	if _, err := os.Stat(path); err != nil {
+		return string(model)
+	}
+	return path
+}
+
 // File makes a file one of the build's inputs: a change of its bytes stops a
 // resumed build. role says what the part uses it for.
 func (s *Setup) File(ctx context.Context, role, path string) error {
