@@ -8,7 +8,8 @@ import (
 )
 
 // averageReports makes one report of those on several splits of the same data. Rows are averaged over splits, with the
-// standard error of that mean, and differences are paired by split. A single report is returned as it is.
+// standard error of that mean, and differences are paired by split. Answers of chat models are about all rows, the same
+// on every split. A single report is returned as it is.
 func averageReports(splits []*Report) *Report {
 	if len(splits) == 1 {
 		return splits[0]
