@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,8 @@ type writer struct {
 	numbers [][]uint32 // per run and page in it: its number in the index
 	lengths []uint32   // words per page
 	norms   *norms
+
+	unreported int // things written since the last report of progress
 }
 
 // reportEvery is how many things are written between two reports of progress, at
@@ -45,6 +48,7 @@ func (w *writer) write(ctx context.Context) error {
 		return err
 	}
 	w.options.Progress.Start(w.header.Postings, "write words")
+	w.unreported = 0
 	if err := w.writeWords(ctx); err != nil {
 		return err
 	}
@@ -62,10 +66,53 @@ func (w *writer) add(s *sectionWriter) error {
 	return nil
 }
 
+// pageSections are the sections that pages fill. Their sizes are known, so that
+// all are written at once.
+type pageSections struct {
+	pages, starts, texts, lengths *sectionWriter
+
+	last   []byte // id of the page before
+	lastAt place
+}
+
+// newPageSections begins the sections at an offset, for n pages whose ids and
+// texts have so many bytes.
+func newPageSections(file io.WriterAt, offset, n, bytes int64) *pageSections {
+	s := &pageSections{pages: newSectionWriter(file, align(offset))}
+	s.starts = newSectionWriter(file, align(s.pages.offset+bytes))
+	s.texts = newSectionWriter(file, align(s.starts.offset+8*(n+1)))
+	s.lengths = newSectionWriter(file, align(s.texts.offset+4*n))
+	return s
+}
+
+// write appends a page to them.
+func (s *pageSections) write(w *writer, p *runPages) error {
+	if s.pages.len() > 0 && bytes.Equal(p.id, s.last) {
+		return w.source.twice(p.id, s.lastAt, p.place)
+	}
+	s.last, s.lastAt = append(s.last[:0], p.id...), p.place
+	return writeAll(
+		part{s.starts, u64(uint64(s.pages.len()))}, part{s.texts, u32(uint32(len(p.id)))}, part{s.lengths, u32(p.words)},
+		part{s.pages, p.id}, part{s.pages, p.text},
+	)
+}
+
+// end ends the sections.
+func (s *pageSections) end(w *writer) error {
+	if err := writeAll(part{s.starts, u64(uint64(s.pages.len()))}); err != nil {
+		return err
+	}
+	for _, section := range []*sectionWriter{s.pages, s.starts, s.texts, s.lengths} {
+		if err := w.add(section); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writePages merges the pages of the runs and numbers them in the order of their
 // ids.
 func (w *writer) writePages(ctx context.Context) error {
-	pages := newSectionWriter(w.file, align(w.end))
 	total := int64(0)
 	var cursors []*runPages
 	for i, r := range w.runs {
@@ -73,49 +120,23 @@ func (w *writer) writePages(ctx context.Context) error {
 		cursors = append(cursors, newRunPages(i, r))
 		w.numbers = append(w.numbers, make([]uint32, 0, r.pages))
 	}
-	// The sizes of the sections are known, so that all can be written at once.
-	n := int64(w.header.Pages)
-	starts := newSectionWriter(w.file, align(pages.offset+total))
-	texts := newSectionWriter(w.file, align(starts.offset+8*(n+1)))
-	lengths := newSectionWriter(w.file, align(texts.offset+4*n))
+	sections := newPageSections(w.file, w.end, int64(w.header.Pages), total)
 	heap, err := newMerge(cursors)
 	if err != nil {
 		return err
 	}
-	var last []byte
-	var lastAt place
 	for len(heap) > 0 {
 		p := heap[0]
-		number := len(w.lengths)
-		if number%reportEvery == reportEvery-1 {
-			w.options.Progress.Add(reportEvery)
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if number > 0 && bytes.Equal(p.id, last) {
-			return w.source.twice(p.id, lastAt, p.place)
-		}
-		last, lastAt = append(last[:0], p.id...), p.place
-		err := writeAll(part{starts, u64(uint64(pages.len()))}, part{texts, u32(uint32(len(p.id)))}, part{lengths, u32(p.words)}, part{pages, p.id}, part{pages, p.text})
-		if err != nil {
+		if err := sections.write(w, p); err != nil {
 			return err
 		}
-		w.numbers[p.run] = append(w.numbers[p.run], uint32(number))
+		w.numbers[p.run] = append(w.numbers[p.run], uint32(len(w.lengths)))
 		w.lengths = append(w.lengths, p.words)
-		if err := heap.advance(); err != nil {
+		if err := errors.Join(w.report(ctx, 1), heap.advance()); err != nil {
 			return err
 		}
 	}
-	if _, err := starts.Write(u64(uint64(pages.len()))); err != nil {
-		return err
-	}
-	for _, s := range []*sectionWriter{pages, starts, texts, lengths} {
-		if err := w.add(s); err != nil {
-			return err
-		}
-	}
-	return nil
+	return sections.end(w)
 }
 
 // part is bytes and where they go.
@@ -196,26 +217,10 @@ func (w *writer) mergeWords(ctx context.Context, list, words, dictionary *sectio
 	e := &encoder{norm: func(page uint32) float64 { return w.norms.of(w.lengths[page]) }}
 	var word, coded []byte
 	var pages []uint64
-	written := 0
 	for len(heap) > 0 {
-		if written >= reportEvery {
-			w.options.Progress.Add(int64(written))
-			written = 0
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		word, pages = append(word[:0], heap[0].word...), pages[:0]
-		for len(heap) > 0 && bytes.Equal(heap[0].word, word) {
-			if pages, err = heap[0].appendPages(pages, w.numbers[heap[0].run]); err != nil {
-				return err
-			}
-			if err := heap.advance(); err != nil {
-				return err
-			}
-		}
-		if !slices.IsSorted(pages) {
-			slices.Sort(pages)
+		word = append(word[:0], heap[0].word...)
+		if pages, err = w.pagesOf(word, &heap, pages[:0]); err != nil {
+			return err
 		}
 		var bound uint32
 		coded, bound = e.appendPages(coded[:0], pages)
@@ -224,9 +229,41 @@ func (w *writer) mergeWords(ctx context.Context, list, words, dictionary *sectio
 			return err
 		}
 		w.header.Distinct++
-		written += len(pages) + 1
+		if err := w.report(ctx, len(pages)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// pagesOf appends the pages that all runs have for a word, which is the first of
+// the heap, as appendPages of encoder takes them.
+func (w *writer) pagesOf(word []byte, heap *merge[*runWords], pages []uint64) ([]uint64, error) {
+	for len(*heap) > 0 && bytes.Equal((*heap)[0].word, word) {
+		r := (*heap)[0]
+		var err error
+		if pages, err = r.appendPages(pages, w.numbers[r.run]); err != nil {
+			return nil, err
+		}
+		if err := heap.advance(); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.IsSorted(pages) {
+		slices.Sort(pages)
+	}
+	return pages, nil
+}
+
+// report counts things that are written. Now and then it tells how many, and
+// whether the build is interrupted.
+func (w *writer) report(ctx context.Context, n int) error {
+	if w.unreported += n; w.unreported < reportEvery {
+		return nil
+	}
+	w.options.Progress.Add(int64(w.unreported))
+	w.unreported = 0
+	return ctx.Err()
 }
 
 // writeHeader writes the checksums and the header.
