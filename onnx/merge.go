@@ -91,15 +91,8 @@ func renamers(first, second *Model, connect map[string]string, o MergeOptions) (
 	if len(connect) == 0 {
 		return nil, nil, errors.New("nothing is connected")
 	}
-	for _, name := range o.Share {
-		in, ok := inputs[name]
-		first, both := byName(first.Inputs())[name]
-		if !ok || !both {
-			return nil, nil, fmt.Errorf("input %q is not one of both models", name)
-		}
-		if err := b.unify(first, in); err != nil {
-			return nil, nil, fmt.Errorf("shared input %q: %w", name, err)
-		}
+	if err := b.share(o.Share, byName(first.Inputs()), inputs); err != nil {
+		return nil, nil, err
 	}
 	fed := map[string]bool{}
 	for _, from := range slices.Sorted(maps.Keys(connect)) {
@@ -119,6 +112,21 @@ func renamers(first, second *Model, connect map[string]string, o MergeOptions) (
 		b.names[to] = a.rename(from)
 	}
 	return a, b, nil
+}
+
+// share holds the inputs that both models have against each other.
+func (r *renamer) share(names []string, first, second map[string]IO) error {
+	for _, name := range names {
+		a, ok := first[name]
+		b, both := second[name]
+		if !ok || !both {
+			return fmt.Errorf("input %q is not one of both models", name)
+		}
+		if err := r.unify(a, b); err != nil {
+			return fmt.Errorf("shared input %q: %w", name, err)
+		}
+	}
+	return nil
 }
 
 func byName(list []IO) map[string]IO {
