@@ -17,11 +17,7 @@ import (
 	"pipe/onnx/hf"
 )
 
-const (
-	exportFolder  = "onnx" // where exports lie in a folder
-	exportFile    = "model.onnx"
-	tokenizerFile = "tokenizer.json"
-)
+const tokenizerFile = "tokenizer.json"
 
 // textFolder is a folder as Hugging Face keeps models.
 type textFolder struct {
@@ -56,10 +52,8 @@ func (f *textFolder) read(maxLength int) (*TextModel, error) {
 
 // describe reads the small files of the folder and looks for an export.
 func (f *textFolder) describe() error {
-	for _, name := range []string{filepath.Join(exportFolder, exportFile), exportFile} {
-		if _, err := os.Stat(filepath.Join(f.path, name)); err == nil && f.export == "" {
-			f.export = filepath.Join(f.path, name)
-		}
+	if f.export == "" {
+		f.export, _ = hf.Export(f.path)
 	}
 	c, err := hf.ReadConfig(f.path)
 	switch {
@@ -155,8 +149,7 @@ func (f *textFolder) weights() (string, error) {
 
 func (f *textFolder) modelFiles() ([]string, error) {
 	if f.export == "" {
-		files, err := hf.WeightFiles(f.path)
-		return append(files, filepath.Join(f.path, "config.json")), err
+		return hf.ModelFiles(f.path)
 	}
 	b, err := os.ReadFile(f.export)
 	if err != nil {

@@ -79,17 +79,13 @@ func readTextModel(path string, maxLength int) (*TextModel, error) {
 	if m.Metadata()[keyKind] == EncoderKind {
 		return parseEncoder(m, maxLength)
 	}
-	f := &textFolder{path: filepath.Dir(path), export: path, graph: m}
-	if filepath.Base(f.path) == exportFolder {
-		f.path = filepath.Dir(f.path)
-	}
-	return f.read(maxLength)
+	return (&textFolder{path: hf.FolderOf(path), export: path, graph: m}).read(maxLength)
 }
 
 // modelName is the last part of a name that says something.
 func modelName(name string) string {
 	name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), ".onnx")
-	for _, plain := range []string{"/model", "/" + exportFolder} {
+	for _, plain := range []string{"/model", "/onnx"} {
 		name = strings.TrimSuffix(name, plain)
 	}
 	return filepath.Base(name)

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,17 +103,18 @@ func (e *MissingFileError) Error() string {
 func (e *MissingFileError) Hint() string { return e.Advice }
 
 func (f *modelFolder) findGraph(file string) error {
-	names := []string{"onnx/model.onnx", "model.onnx"}
-	if file != "" {
-		names = []string{file}
+	found := false
+	if file == "" {
+		f.file, found = hf.Export(f.path)
+	} else {
+		f.file = filepath.Join(f.path, filepath.FromSlash(file))
+		_, err := os.Stat(f.file)
+		found = err == nil
 	}
-	for _, name := range names {
-		f.file = filepath.Join(f.path, filepath.FromSlash(name))
-		if _, err := os.Stat(f.file); err == nil {
-			return nil
-		}
+	if found {
+		return nil
 	}
-	return &MissingFileError{f.path, names[0], "export the model to ONNX (optimum-cli export onnx), or say where the graph is: file: NAME.onnx"}
+	return &MissingFileError{f.path, cmp.Or(file, "onnx/model.onnx"), "export the model to ONNX (optimum-cli export onnx), or say where the graph is: file: NAME.onnx"}
 }
 
 // readConfig reads config.json and, over it, the end tokens of

@@ -143,8 +143,8 @@ func TestCheckpointsInOtherForms(t *testing.T) {
 	if !slices.Equal(marshal(t, build(t, folder, hf.Options{})), want) {
 		t.Error("shards: another model")
 	}
-	files, err := hf.WeightFiles(folder)
-	if err != nil || len(files) != 3 {
+	files, err := hf.ModelFiles(folder)
+	if err != nil || len(files) != 4 {
 		t.Errorf("files are %v (%v)", files, err)
 	}
 }

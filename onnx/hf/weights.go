@@ -27,15 +27,15 @@ type weights struct {
 	err   error             // the first of get
 }
 
-// WeightFiles lists the files that hold the weights of the model in a folder,
-// the index of shards included, sorted.
-func WeightFiles(folder string) ([]string, error) {
+// ModelFiles lists the files that Model makes a graph of: those that hold the
+// weights, sorted, the index of shards included, and config.json.
+func ModelFiles(folder string) ([]string, error) {
 	where, err := readIndex(folder)
 	if err != nil {
 		return nil, fmt.Errorf("read weights of %q: %w", folder, err)
 	}
 	if where == nil {
-		return []string{filepath.Join(folder, wholeFile)}, nil
+		return []string{filepath.Join(folder, wholeFile), filepath.Join(folder, configFile)}, nil
 	}
 	names := map[string]bool{indexFile: true}
 	for _, name := range where {
@@ -45,7 +45,7 @@ func WeightFiles(folder string) ([]string, error) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		files = append(files, filepath.Join(folder, name))
 	}
-	return files, nil
+	return append(files, filepath.Join(folder, configFile)), nil
 }
 
 // readIndex gives the file of every tensor; nil where one file holds all.
