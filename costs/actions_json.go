@@ -54,7 +54,7 @@ func ParseActions(b []byte) (*Actions, error) {
 		Format *int `json:"format"`
 	}
 	if err := json.Unmarshal(b, &version); err != nil {
-		return nil, fmt.Errorf("parse actions: %w", plainJSON(err))
+		return nil, fmt.Errorf("parse actions: %w", PlainJSON(err))
 	}
 	switch {
 	case version.Format == nil:
@@ -69,7 +69,7 @@ func ParseActions(b []byte) (*Actions, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, fmt.Errorf("parse actions: %w", plainJSON(err))
+		return nil, fmt.Errorf("parse actions: %w", PlainJSON(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("parse actions: something follows the JSON object")
@@ -84,8 +84,8 @@ func ParseActions(b []byte) (*Actions, error) {
 	return a, nil
 }
 
-// plainJSON says which field has a value of the wrong type, without the names of Go's types.
-func plainJSON(err error) error {
+// PlainJSON is an error of the JSON package without the names of Go's types: it says which field has a value of the wrong type.
+func PlainJSON(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &wrong):

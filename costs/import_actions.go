@@ -146,7 +146,7 @@ func (m *importer) setFees(a *Actions) error {
 			return err
 		}
 		if err := json.Unmarshal(b, &file); err != nil {
-			return &DataError{File: f.File, Msg: "is no table of fees", Err: plainJSON(err)}
+			return &DataError{File: f.File, Msg: "is no table of fees", Err: PlainJSON(err)}
 		}
 	}
 	for name := range f.Experts {

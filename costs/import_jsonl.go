@@ -96,7 +96,7 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(line, &object); err != nil {
-		return 0, t.bad("", "", plainJSON(err))
+		return 0, t.bad("", "", PlainJSON(err))
 	}
 	if object == nil {
 		return 0, t.bad("", "is no JSON object", nil)

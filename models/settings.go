@@ -34,6 +34,9 @@ func DefaultSettings() Settings {
 	}
 }
 
+// widest keeps the weights between two layers within the memory of a machine and the 2 GiB of an ONNX file.
+const widest = 1 << 14
+
 // Validate reports every setting that cannot be trained with, joined.
 func (s Settings) Validate() error {
 	var errs []error
@@ -43,7 +46,7 @@ func (s Settings) Validate() error {
 		}
 	}
 	for i, h := range s.Hidden {
-		bad(h > 0, "hidden: layer %d has width %d", i, h)
+		bad(h > 0 && h <= widest, "hidden: layer %d has width %d, not 1 to %d", i, h, widest)
 	}
 	bad(s.Epochs > 0, "epochs: %d, at least 1 is needed", s.Epochs)
 	bad(s.Batch > 0, "batch: %d, at least 1 is needed", s.Batch)

@@ -209,7 +209,11 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	if err := convert(textPolicy(t, t.TempDir(), hftest.Hidden, text, "")); err != nil {
 		t.Error(err)
 	}
-	if err := convert(filepath.Join(dir, "merged.onnx")); err == nil || !strings.Contains(err.Error(), "has an encoder in front already") {
+	once := filepath.Join(t.TempDir(), "once.onnx")
+	if err := os.Rename(filepath.Join(dir, "merged.onnx"), once); err != nil {
+		t.Fatal(err)
+	}
+	if err := convert(once); err == nil || !strings.Contains(err.Error(), "has an encoder in front already") {
 		t.Errorf("merged twice: %v", err)
 	}
 }
@@ -238,6 +242,37 @@ func TestConvert(t *testing.T) {
 	}
 	if (ConvertOptions{MaxLength: -1}).Validate() == nil {
 		t.Error("options without a model pass")
+	}
+}
+
+// A conversion does not overwrite what it is made of: the policy, the model, a file of its folder.
+func TestConvertKeepsItsInputs(t *testing.T) {
+	encoder, dir := smallEncoder(t), t.TempDir()
+	policy := textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	file := filepath.Join(encoder, "served.onnx") // one that the folder's model is not read of
+	for range 2 {
+		if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Out: file}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, o := range []ConvertOptions{
+		{Model: encoder, Merge: policy, Out: policy},
+		{Model: file, Out: file},
+		{Model: encoder, Out: filepath.Join(encoder, "tokenizer.json")},
+		{Model: encoder, Out: filepath.Join(encoder, "model.safetensors")},
+	} {
+		before, err := os.ReadFile(o.Out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Convert(context.Background(), o)
+		var option *OptionError
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), "name another --out") {
+			t.Errorf("%s: %v", o.Out, err)
+		}
+		if after, err := os.ReadFile(o.Out); err != nil || !bytes.Equal(after, before) {
+			t.Errorf("%s has changed, %v", o.Out, err)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,10 +28,14 @@ func DefaultIndexOptions() IndexOptions {
 
 // Validate reports every problem at once.
 func (o *IndexOptions) Validate() error {
-	if o.Top < 1 || o.Workers < 0 {
-		return fmt.Errorf("top is %d and workers is %d", o.Top, o.Workers)
+	var problems []error
+	if o.Top < 1 {
+		problems = append(problems, fmt.Errorf("top is %d; at least 1 page is needed", o.Top))
 	}
-	return o.Settings.Validate()
+	if o.Workers < 0 {
+		problems = append(problems, fmt.Errorf("workers is %d", o.Workers))
+	}
+	return errors.Join(append(problems, o.Settings.Validate())...)
 }
 
 // IndexReport is what IndexPages made and found. It is the JSON object of pipe

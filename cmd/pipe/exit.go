@@ -69,6 +69,7 @@ var codes = []struct {
 	{exitUsage, is[*pipeline.OptionError]},
 	{exitFailure, is[*build.BudgetError]}, // wherever in a build it happens
 	{exitFailure, is[*build.EndpointError]},
+	{exitFailure, isFull}, // whatever part of a build was writing
 	{exitNoRuntime, is[*ort.MissingLibraryError]},
 	{exitNoRuntime, is[*ort.LoadError]},
 	{exitNoRuntime, is[*ort.VersionError]},
@@ -86,6 +87,11 @@ var codes = []struct {
 	{exitBadData, is[*bm25.IndexError]},
 	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
 	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
+}
+
+// isFull tells whether a disk had no room, or a file could not grow.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 func is[E error](err error) bool {
@@ -139,7 +145,7 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &h):
 		return h.Hint()
-	case errors.Is(err, syscall.ENOSPC):
+	case isFull(err):
 		return "the disk is full: free some space and run the same command again"
 	case errors.Is(err, fs.ErrPermission) && isFileThere(err):
 		return "the file is there, but this user may not read it"

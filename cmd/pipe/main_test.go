@@ -242,6 +242,7 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
 		{t.Context(), &build.PartError{Part: "a", Err: &build.BudgetError{}}, exitFailure},
 		{t.Context(), &build.PartError{Part: "a", Err: &build.EndpointError{}}, exitFailure},
+		{t.Context(), &build.PartError{Part: "a", Err: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}, exitFailure},
 		{t.Context(), errors.Join(errors.New("x"), &pipeline.ConfigError{Problems: []string{"y"}}), exitBadData},
 		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
 		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},

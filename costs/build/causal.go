@@ -67,6 +67,9 @@ func openCausal(ctx context.Context, s *Setup, cfg *causalSettings) (_ *causal, 
 	if c.render, err = templateFor(cfg.Template, f.config.Type, cfg.NoThinking); err != nil {
 		return nil, err
 	}
+	if err := f.knowsTurns(c.render); err != nil {
+		return nil, err
+	}
 	if c.limit, err = rowLimit(cfg.MaxLength, f.config.Positions, longestRow); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (e *EndpointError) Error() string {
 // Hint tells what to change.
 func (e *EndpointError) Hint() string {
 	if e.hint == "" && e.again {
-		return "what is answered is kept: run the same command again when the service is well"
+		return "what is done is kept: run the same command again when the service is well"
 	}
 	return e.hint
 }

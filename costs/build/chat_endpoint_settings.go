@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -156,9 +155,9 @@ func (e *endpoint) key() (secret, error) {
 	if e.cfg.Key == "" {
 		return "", nil
 	}
-	key := secret(strings.TrimSpace(os.Getenv(e.cfg.Key)))
-	if key == "" {
-		return "", e.fault(0, "the environment variable %s is empty", e.cfg.Key).advise("put the key of the service into it")
+	key, err := readSecret(e.cfg.Key)
+	if err != nil {
+		return "", e.fault(0, "%v", err).advise("put the key of the service into it")
 	}
 	return key, nil
 }

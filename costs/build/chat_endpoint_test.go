@@ -283,6 +283,12 @@ func TestBadEndpointSettings(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the environment variable PIPE_TEST_NO_SUCH_KEY is empty") {
 		t.Errorf("no key: %v", err)
 	}
+	t.Setenv("PIPE_TEST_TWO_LINES", "first-"+testKey+"\nsecond")
+	chat = newChat(t, chatSetup(t, 0), map[string]any{"base_url": "http://127.0.0.1:1/v1", "model": "m", "key": "PIPE_TEST_TWO_LINES"})
+	_, err = chat.Complete(t.Context(), []conversation{say("x")})
+	if err == nil || !strings.Contains(err.Error(), "PIPE_TEST_TWO_LINES holds several lines") || strings.Contains(err.Error(), "attempts") || strings.Contains(err.Error(), testKey) {
+		t.Errorf("a key of two lines: %v", err)
+	}
 }
 
 func TestRetryAfter(t *testing.T) {

@@ -55,7 +55,7 @@ const longestRest = time.Hour
 func (e *EndpointError) later(header http.Header) *EndpointError {
 	after := retryAfter(header.Get("Retry-After"), time.Now())
 	if after > longestRest {
-		return e.advise("the service asks to be left alone for " + after.Round(time.Second).String() + ": what is answered is kept, run the same command again then")
+		return e.advise("the service asks to be left alone for " + after.Round(time.Second).String() + ": what is done is kept, run the same command again then")
 	}
 	return e.retry(after)
 }

@@ -1,12 +1,27 @@
 package build
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"unicode"
 )
 
 // secret is a key. Its text goes into one header and nowhere else.
 type secret string
+
+// readSecret returns what an environment variable holds, where that can stand in a
+// header.
+func readSecret(name string) (secret, error) {
+	value := strings.TrimSpace(os.Getenv(name))
+	switch {
+	case value == "":
+		return "", fmt.Errorf("the environment variable %s is empty", name)
+	case strings.ContainsFunc(value, unicode.IsControl):
+		return "", fmt.Errorf("the environment variable %s holds several lines, or control characters", name)
+	}
+	return secret(value), nil
+}
 
 // String keeps a key out of whatever is printed.
 func (secret) String() string { return "[key]" }

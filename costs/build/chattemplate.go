@@ -3,7 +3,10 @@ package build
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
+
+	"pipe/costs"
 )
 
 // chatTemplate writes a conversation as the text that a model was trained on, up
@@ -74,6 +77,24 @@ func plainText(c conversation) string {
 	return b.String()
 }
 
+// knowsTurns is an error where a template frames turns with tokens that the
+// model's tokenizer does not have: it would take them for words.
+func (f *modelFolder) knowsTurns(render chatTemplate) error {
+	text, err := render(conversation{{Role: "user"}})
+	if err != nil {
+		return err
+	}
+	for _, mark := range []string{turnStart, turnEnd} {
+		if _, ok := f.tokens.ID(mark); !ok && strings.Contains(text, mark) {
+			return &costs.DataError{
+				File: filepath.Join(f.path, "tokenizer.json"),
+				Msg:  fmt.Sprintf("has no token %s, which the template frames turns with: it is another model's tokenizer, or another template is needed", mark),
+			}
+		}
+	}
+	return nil
+}
+
 // qwen25Text is ChatML with a system turn of Qwen2.5's own where there is none.
 func qwen25Text(c conversation) string {
 	if c[0].Role != "system" {
@@ -94,12 +115,18 @@ func qwen3Text(c conversation) string {
 	return chatML(told)
 }
 
+// The tokens of ChatML.
+const (
+	turnStart = "<|im_start|>"
+	turnEnd   = "<|im_end|>"
+)
+
 // chatML frames every turn and opens the assistant's.
 func chatML(c conversation) string {
 	var b strings.Builder
 	for _, m := range c {
-		fmt.Fprintf(&b, "<|im_start|>%s\n%s<|im_end|>\n", m.Role, m.Content)
+		b.WriteString(turnStart + m.Role + "\n" + m.Content + turnEnd + "\n")
 	}
-	b.WriteString("<|im_start|>assistant\n")
+	b.WriteString(turnStart + "assistant\n")
 	return b.String()
 }

@@ -220,17 +220,21 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 		"no config":        {remove("config.json"), nil, "there is no config.json"},
 		"no tokenizer":     {remove("tokenizer.json"), nil, "there is no tokenizer.json"},
 		"torn config":      {func(t *testing.T, dir string) { write(t, dir, "config.json", `{"vocab_size": 2`) }, nil, `config.json": unexpected end`},
+		"config of a list": {func(t *testing.T, dir string) { write(t, dir, "config.json", `[]`) }, nil, `config.json": a JSON object is expected, not a JSON array`},
 		"torn tokenizer":   {func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", `{}`) }, nil, `tokenizer.json": `},
 		"torn graph":       {func(t *testing.T, dir string) { write(t, dir, "model.onnx", "no graph") }, nil, `model.onnx": parse model`},
 		"small vocabulary": {config("vocab_size", 200), nil, "has ids up to 258, but the model knows 200 tokens (vocab_size of config.json): it is another model's tokenizer"},
 		"other tokenizer":  {otherTokenizer, nil, "has ids up to 260, but the model knows 260 tokens (the last axis of its logits)"},
-		"template":         {config("model_type", "gpt2"), nil, `template: none is known for models of type "gpt2"`},
-		"length":           {nil, map[string]any{"max_length": 901}, "max_length is 901; the model takes up to 900 tokens"},
-		"tokens":           {nil, map[string]any{"batch_tokens": 0}, "batch_tokens is 0"},
-		"normalise":        {nil, map[string]any{"normalise": "max"}, `normalise is "max"; known are sum, mean`},
-		"input":            {rename("attention_mask", "pixels"), nil, `model.onnx": has an input "pixels" that a causal language model is not known to take; known are input_ids`},
-		"no ids":           {rename("input_ids", "position_ids"), nil, `has no input "input_ids"`},
-		"output":           {rename("logits", "scores"), nil, `model.onnx": has no output "logits"`},
+		"turns": {func(t *testing.T, dir string) {
+			writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("<|endoftext|>", "<a>", "<b>"))
+		}, nil, `tokenizer.json": has no token <|im_start|>, which the template frames turns with`},
+		"template":  {config("model_type", "gpt2"), nil, `template: none is known for models of type "gpt2"`},
+		"length":    {nil, map[string]any{"max_length": 901}, "max_length is 901; the model takes up to 900 tokens"},
+		"tokens":    {nil, map[string]any{"batch_tokens": 0}, "batch_tokens is 0"},
+		"normalise": {nil, map[string]any{"normalise": "max"}, `normalise is "max"; known are sum, mean`},
+		"input":     {rename("attention_mask", "pixels"), nil, `model.onnx": has an input "pixels" that a causal language model is not known to take; known are input_ids`},
+		"no ids":    {rename("input_ids", "position_ids"), nil, `has no input "input_ids"`},
+		"output":    {rename("logits", "scores"), nil, `model.onnx": has no output "logits"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -152,7 +152,7 @@ func (f *modelFolder) readJSON(ctx context.Context, s *Setup, role, name string,
 		return fmt.Errorf("read model: %w", err)
 	}
 	if err := json.Unmarshal(b, dst); err != nil {
-		return &costs.DataError{File: path, Err: err}
+		return &costs.DataError{File: path, Err: costs.PlainJSON(err)}
 	}
 	return nil
 }

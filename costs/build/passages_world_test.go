@@ -212,12 +212,12 @@ func TestBadClaims(t *testing.T) {
 		`{"id": 2, "claim": "y"}`:                             "row 1: column label: is missing",
 		`{"id": 2, "label": "REFUTES", "claim": "  "}`:        "row 1: column claim: is missing or empty",
 		good + "\n" + `{"id": 2, "label": "REFUTES", "claim"`: "row 3: is not a claim",
-		"[1]": "row 1: is not a claim",
+		"[1]": "row 1: is not a claim: a JSON object is expected",
+		"\n":  "holds no claim",
 		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, "P"]]]}`:  "row 1: column evidence: a sentence has 3 parts",
 		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, 7, 0]]]}`: "row 1: column evidence: page 7",
 		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": 5}`:                "row 1: column evidence: is not a list",
 		"{\"id\": 2, \"label\": \"REFUTES\", \"claim\": \"\xff\"}":                  "row 1: is not UTF-8",
-		"\n": "there are no instances",
 	} {
 		w := newClaimWorld(t, 4)
 		w.write(t, "claims.jsonl", text)

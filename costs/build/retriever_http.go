@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 )
@@ -65,6 +64,8 @@ func (s *searchService) validate() error {
 		return errors.New("opensearch: page and text name the fields with the id and the text of a page")
 	case s.Key != "" && s.User != "" || (s.User == "") != (s.Password == ""):
 		return errors.New("opensearch: name the variable key, or the variables user and password")
+	case slices.ContainsFunc([]string{s.Key, s.User, s.Password}, func(name string) bool { return name != "" && !isVariable(name) }):
+		return errors.New("opensearch: key, user and password are names of environment variables, in capitals; they themselves never stand in a configuration")
 	case !(s.Timeout > 0 && s.Timeout <= 3600) || s.Retries < 0 || !(s.Backoff > 0 && s.Backoff <= 3600) || s.Concurrency < 1:
 		return fmt.Errorf("opensearch: timeout %v s, %d retries, backoff %v s, concurrency %d", s.Timeout, s.Retries, s.Backoff, s.Concurrency)
 	}
@@ -75,11 +76,11 @@ func (s *searchService) validate() error {
 // that must not be seen.
 func (s *searchService) credentials() (set func(*http.Request), hidden []secret, err error) {
 	read := func(name string) (string, error) {
-		value := strings.TrimSpace(os.Getenv(name))
-		if value == "" {
-			return "", fmt.Errorf("opensearch: the environment variable %s is empty", name)
+		value, err := readSecret(name)
+		if err != nil {
+			return "", fmt.Errorf("opensearch: %w", err)
 		}
-		return value, nil
+		return string(value), nil
 	}
 	switch {
 	case s.Key != "":

@@ -177,6 +177,7 @@ func TestSearchServiceFailsForGood(t *testing.T) {
 		`no text field "id" for the page`:   {body(`{"hits":{"hits":[{"_score":1,"_source":{"text":"x"}}]}}`), 1},
 		`no text field "text" for the text`: {body(`{"hits":{"hits":[{"_score":1,"_source":{"id":"x","text":7}}]}}`), 1},
 		"Internal Server Error":             {status(500), 4},
+		"what is done is kept":              {status(503), 4},
 		"asks to be left alone for 2h0m0s":  {status(429, "Retry-After", "7200"), 1},
 	} {
 		f := newFakeSearch(t, threePages...)
@@ -240,6 +241,8 @@ func TestSearchServiceSettings(t *testing.T) {
 		`index is ""`:                           {"index": ""},
 		"name the variable key":                 {"user": "U"},
 		"variable PIPE_TEST_ABSENT is empty":    {"key": "PIPE_TEST_ABSENT"},
+		"key, user and password are names":      {"key": "k-me:pw-93hf7Qz1xLm0"},
+		"password are names of environment":     {"user": "U", "password": "me:pw"},
 		"timeout 0 s":                           {"timeout": 0},
 		`unknown key "indx"`:                    {"indx": "x"},
 		"the service has no index of that name": {"index": "other"},

@@ -2,12 +2,14 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,6 +47,25 @@ func decodeSettings(settings map[string]any, dst any) error {
 	return nil
 }
 
+// inWords names a type of value as who writes YAML knows it.
+func inWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return inWords(t.Elem())
+	case reflect.Map, reflect.Struct:
+		return "a section with keys"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a text"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
+}
+
 var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
 
 // settingsError says in the user's words what the JSON package found; the user
@@ -52,7 +73,7 @@ var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
 func settingsError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: expected %s, not a %s", wrong.Field, wrong.Type, wrong.Value)
+		return fmt.Errorf("%s: expected %s, not a %s", cmp.Or(wrong.Field, "settings"), inWords(wrong.Type), wrong.Value)
 	}
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("unknown key %s", m[1])

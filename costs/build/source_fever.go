@@ -55,6 +55,9 @@ func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err := src.read(ctx); err != nil {
 		return nil, err
 	}
+	if len(src.entries) == 0 {
+		return nil, &costs.DataError{File: src.file, Msg: "holds no claim"}
+	}
 	return src, src.draw(cfg.Rows, cfg.Seed)
 }
 
@@ -99,7 +102,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		return bad("", "is not UTF-8")
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
-		return bad("", "is not a claim: %v", err)
+		return bad("", "is not a claim: %v", costs.PlainJSON(err))
 	}
 	id, err := feverID(raw.ID)
 	switch at, twice := first[id]; {

@@ -26,6 +26,7 @@ func TestBadTrainedSettings(t *testing.T) {
 		"learning rate":  {expert("mlp", map[string]any{"learning_rate": -1}), "learning_rate: -1 is not positive"},
 		"dropout":        {expert("mlp", map[string]any{"dropout": 1}), "dropout: 1 is outside"},
 		"hidden":         {expert("mlp", map[string]any{"hidden": []int{4, 0}}), "layer 1 has width 0"},
+		"wide":           {expert("mlp", map[string]any{"hidden": []int{100000000}}), "layer 0 has width 100000000, not 1 to 16384"},
 		"decay":          {expert("mlp", map[string]any{"weight_decay": -1}), "weight_decay: -1 is negative"},
 		"name":           {func(w *world) { w.cfg.Experts[0].Name = "a/b" }, `the name "a/b" cannot be that of a file`},
 		"fold in name":   {func(w *world) { w.cfg.Experts[0].Name = "a-fold1" }, `the name "a-fold1"`},

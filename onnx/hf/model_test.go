@@ -359,6 +359,7 @@ func TestResolve(t *testing.T) {
 	missing("org/other", "hf download org/other")
 	missing(filepath.Join(folder, "absent"), "name a folder")
 	missing("../absent", "name a folder")
+	missing("out/encoder.onnx", "an .onnx file")
 	revision("../../../etc")
 	if _, err := hf.Resolve("org/name"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a revision that leads out: %v", err)

@@ -23,7 +23,7 @@ func (e *MissingModelError) Error() string {
 
 // Hint names the command that brings the model.
 func (e *MissingModelError) Hint() string {
-	if !modelName.MatchString(e.Name) {
+	if !isHubName(e.Name) {
 		return "name a folder, an .onnx file, or a model of the Hugging Face cache such as sentence-transformers/all-MiniLM-L6-v2"
 	}
 	return fmt.Sprintf("run `hf download %s`, or name a folder that holds the model", e.Name)
@@ -32,6 +32,11 @@ func (e *MissingModelError) Hint() string {
 // modelName is how models are called on the hub: an organisation and a name, or
 // a name alone.
 var modelName = regexp.MustCompile(`^[\w][\w.-]*(/[\w][\w.-]*)?$`)
+
+// isHubName tells names of models from paths.
+func isHubName(name string) bool {
+	return modelName.MatchString(name) && !strings.HasSuffix(name, ".onnx")
+}
 
 // Resolve finds a model by name: an existing folder or file is itself, else it
 // is a name such as org/name whose main revision is in the local cache of the
@@ -48,7 +53,7 @@ func Resolve(name string) (path string, err error) {
 		return "", fmt.Errorf("find model: %w", err)
 	}
 	missing := &MissingModelError{Name: name, Tried: []string{name}}
-	if !modelName.MatchString(name) {
+	if !isHubName(name) {
 		return "", missing
 	}
 	repository := filepath.Join(cacheFolder(), "models--"+strings.ReplaceAll(name, "/", "--"))

@@ -124,9 +124,17 @@ func (x *Index) use(do func(m *mapping) error) error {
 	return do(x.file)
 }
 
-// Verify holds every byte against its checksum.
+// Verify holds every byte against its checksum, and those between the sections
+// against zero.
 func (x *Index) Verify(ctx context.Context) error {
 	return x.use(func(m *mapping) error {
+		end := int64(headerLen)
+		for s, at := range m.table {
+			if gap := m.data[end:at.Offset]; len(bytes.Trim(gap, "\x00")) > 0 {
+				return x.bad("there is something before section %s, which follows zeros", sectionNames[s])
+			}
+			end = at.Offset + at.Size
+		}
 		for s := range checksumsSection {
 			for chunk := range m.table[s].chunks() {
 				if err := ctx.Err(); err != nil {

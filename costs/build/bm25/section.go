@@ -96,8 +96,11 @@ func checkSections(list []section, size int64) error {
 	}
 	end := int64(headerLen)
 	for i, s := range list {
-		if s.Name != sectionNames[i] || s.Offset != align(end) || s.Size < 0 || s.Size > size {
+		if s.Name != sectionNames[i] || s.Offset != align(end) || s.Size < 0 {
 			return fmt.Errorf("section %d is %+v, which cannot be", i, s)
+		}
+		if s.Size > size {
+			return fmt.Errorf("it has %d bytes, section %s alone %d: a part of it is missing", size, s.Name, s.Size)
 		}
 		end = s.Offset + s.Size
 	}
