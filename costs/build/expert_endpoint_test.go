@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -249,6 +250,31 @@ func TestBuildWithABudget(t *testing.T) {
 	}
 	if readBytes(t, w.out()) != got {
 		t.Error("the bytes differ from those of one run")
+	}
+}
+
+// Builds of one run, such as the settings of a benchmark, share its budget.
+func TestBuildsShareABudget(t *testing.T) {
+	server := newChatServer(t)
+	w := newClaims(t, server, 10, map[string]any{"price": map[string]any{"prompt": 1000, "completion": 1000}, "max_tokens": 10})
+	money, err := NewBudget(3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		_, err = Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir(), Budget: money})
+		if i == 0 && err != nil {
+			t.Fatal(err)
+		}
+	}
+	var over *BudgetError
+	if !errors.As(err, &over) || over.Budget != 3 || over.Spent <= 2 || over.Spent > 3 {
+		t.Errorf("the second build: %v", err)
+	}
+	for _, limit := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := NewBudget(limit); err == nil {
+			t.Errorf("a budget of %v", limit)
+		}
 	}
 }
 
