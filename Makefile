@@ -29,7 +29,7 @@ cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 bench: runtime ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./...
 
-verify: runtime build ## one policy file, the same decisions in Go, Python, node and the browser build
+verify: runtime build ## one policy file, alone or with its encoder, the same decisions in Go, Python, node and the browser build
 	python=$$(tools/judges.sh) && PIPE_VERIFY_PYTHON="$$python" tools/verify/run.sh
 
 peer: runtime build ## training speed beside PyTorch (fetches PyTorch, about 3 GB)

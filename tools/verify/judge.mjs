@@ -1,15 +1,16 @@
 // Runs a policy file in a JavaScript runtime and writes its decisions as raw numbers.
 //
-// usage: node judge.mjs node|web MODULES POLICY FEATURES.f32 WIDTH BATCH OUT
+// usage: node judge.mjs node|web MODULES POLICY BATCH OUT (NAME float32|int64 WIDTH FILE)...
 //
-// FEATURES.f32 holds rows x WIDTH little-endian float32. OUT gets, per row, action, expert and
-// advice as int32, then all scores (rows x actions) as float32. "web" is the WebAssembly build
-// that browsers load, on one thread.
+// Every input of the policy is named with its type, its width and a file of rows x WIDTH
+// little-endian numbers. OUT gets, per row, action, expert and advice as int32, then all scores
+// (rows x actions) as float32. "web" is the WebAssembly build that browsers load, on one thread.
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [runtime, modules, policy, features, width, batch, out] = process.argv.slice(2);
+const [runtime, modules, policy, batch, out, ...described] = process.argv.slice(2);
+const numbers = { float32: Float32Array, int64: BigInt64Array };
 
 async function load() {
   if (runtime === 'node') {
@@ -22,21 +23,35 @@ async function load() {
   return ort;
 }
 
+// The inputs that are described on the command line, each with all its rows.
+async function readInputs() {
+  const inputs = [];
+  for (let i = 0; i < described.length; i += 4) {
+    const [name, type, width, file] = described.slice(i, i + 4);
+    const raw = await readFile(file);
+    const bytes = raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.byteLength);
+    inputs.push({ name, type, width: Number(width), values: new numbers[type](bytes) });
+  }
+  return inputs;
+}
+
 async function main() {
   const ort = await load();
   const provider = runtime === 'node' ? 'cpu' : 'wasm';
   const session = await ort.InferenceSession.create(new Uint8Array(await readFile(policy)), {
     executionProviders: [provider],
   });
-  const raw = await readFile(features);
-  const values = new Float32Array(raw.buffer, raw.byteOffset, raw.byteLength / 4);
-  const dim = Number(width), rows = values.length / dim;
+  const inputs = await readInputs();
+  const rows = inputs[0].values.length / inputs[0].width;
   const decisions = new Int32Array(rows * 3);
   const scores = [];
   for (let start = 0; start < rows; start += Number(batch)) {
     const end = Math.min(rows, start + Number(batch));
-    const input = new ort.Tensor('float32', values.slice(start * dim, end * dim), [end - start, dim]);
-    const result = await session.run({ features: input });
+    const feeds = {};
+    for (const { name, type, width, values } of inputs) {
+      feeds[name] = new ort.Tensor(type, values.slice(start * width, end * width), [end - start, width]);
+    }
+    const result = await session.run(feeds);
     ['action', 'expert', 'advice'].forEach((name, column) => {
       result[name].data.forEach((value, n) => { decisions[(start + n) * 3 + column] = Number(value); });
     });

@@ -3,7 +3,8 @@
 #   run.sh                         builds a cost tensor, trains with both recipes, verifies every policy
 #   run.sh POLICY.onnx TENSOR.parquet
 # The tensor is that of the four CIFAR-10 networks where the data folder ($PIPE_DATA, else
-# ../shared/data) has them, else a synthetic one. Runtimes go to third_party/verify;
+# ../shared/data) has them, else a synthetic one. Where it has FEVER and all-MiniLM-L6-v2, a policy for claims
+# is trained, merged with the encoder, and verified from token ids to actions. Runtimes go to third_party/verify;
 # $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -59,9 +60,34 @@ make_policies() {
 	done
 }
 
+# Says whether the data folder has claims and an encoder.
+has_claims() {
+	data=${PIPE_DATA:-$root/../shared/data}
+	[ -f "$data/fever/paper_dev.jsonl" ] && [ -d "$data/models/all-MiniLM-L6-v2" ] && return 0
+	say "no claims or no encoder in $data: no merged file is verified"
+	[ "${CI:-}" != true ] || exit 1
+	return 1
+}
+
+# Sets $claims, $encoder, $reader and $merged: the policy that tells which of two published systems should verify a
+# claim, and what pipe convert makes of encoder and policy.
+make_merged() {
+	work=$1
+	data=$(cd "$data" && pwd)
+	encoder=$data/models/all-MiniLM-L6-v2
+	claims=$work/claims.jsonl
+	reader=$work/reader/ours-lambda0-seed0.onnx
+	merged=$work/merged.onnx
+	say "costs of 500 claims, and encoder and policy as one file"
+	head -n 500 "$data/fever/paper_dev.jsonl" >"$claims"
+	CLAIMS=$claims PIPE_DATA=$data "$pipe" costs --config "$here/claims.yaml" --out "$work/claims.parquet" >&2
+	"$pipe" train --in "$work/claims.parquet" --recipe paper --lambda 0 --seeds 1 --methods "" --out "$work/reader" >&2
+	"$pipe" convert "$encoder" --merge "$reader" --out "$merged" >&2
+}
+
 judge() {
 	echo "$1"
-	"$python" "$here/verify.py" "$1" "$2" --pipe "$pipe" --modules "$kept/node_modules"
+	"$python" "$here/verify.py" "$@" --pipe "$pipe" --modules "$kept/node_modules"
 }
 
 case $# in
@@ -84,4 +110,8 @@ status=0
 for policy in "$folder"/paper/*.onnx "$folder"/auto/auto*.onnx; do
 	judge "$policy" "$tensor" || status=1
 done
+if has_claims; then
+	make_merged "$folder"
+	judge "$merged" "$claims" --parts "$reader" "$encoder" || status=1
+fi
 exit $status

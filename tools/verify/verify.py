@@ -2,7 +2,10 @@
 """Decide the same rows in four runtimes and compare: Go, Python, node and WebAssembly.
 
 usage: verify.py POLICY.onnx TENSOR.parquet --pipe BIN --modules NODE_MODULES
+       verify.py MERGED.onnx CLAIMS.jsonl --parts POLICY.onnx ENCODER --pipe BIN --modules NODE_MODULES
 
+The first form gives a policy the features of a tensor; the second gives a file of pipe convert --merge the token ids of
+claims, made by Python's tokenizers, and holds it against policy and encoder, run by Go one after the other from the text on.
 The reference is Python's onnxruntime, all rows in one batch. Actions, expert and advice must be identical in every row;
 scores may differ in the last bits, which is printed. Exit status 1 on any difference.
 """
@@ -23,27 +26,47 @@ import pyarrow.dataset as ds
 
 
 def read_features(path):
-    """Features, rows x d float32, of a tensor file or a folder of parts."""
+    """Input of a policy: features, rows x d float32, of a tensor file or a folder of parts."""
     column = ds.dataset(path, format="parquet").to_table(columns=["features"])["features"].combine_chunks()
     width = len(column[0])
     values = column.flatten().cast(pa.float32()).to_numpy()
-    return np.ascontiguousarray(values.reshape(len(column), width))
+    return {"features": np.ascontiguousarray(values.reshape(len(column), width))}
 
 
-def by_python(policy, features, batch):
+def read_tokens(path, about):
+    """Inputs of a merged file: ids, mask and types of claims, rows x longest int64, by the tokenizer in its metadata."""
+    import tokenizers
+
+    with open(path) as f:
+        claims = [json.loads(line)["claim"] for line in f if line.strip()]
+    tokenizer = tokenizers.Tokenizer.from_str(about["pipe.encoder.tokenizer"])
+    tokenizer.enable_truncation(json.loads(about["pipe.encoder.info"])["max_length"])
+    tokenizer.enable_padding()
+    texts = tokenizer.encode_batch(claims)
+    values = {"input_ids": [t.ids for t in texts], "attention_mask": [t.attention_mask for t in texts],
+              "token_type_ids": [t.type_ids for t in texts]}
+    return {name: np.array(rows, np.int64) for name, rows in values.items()}
+
+
+def count(feeds):
+    return len(next(iter(feeds.values())))
+
+
+def by_python(policy, feeds, batch):
     """Decisions (rows x 3) and scores, `batch` rows at a time."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(policy, options, providers=["CPUExecutionProvider"])
     names = ["action", "expert", "advice", "scores"]
-    parts = [session.run(names, {"features": features[at:at + batch]}) for at in range(0, len(features), batch)]
+    parts = [session.run(names, {k: v[at:at + batch] for k, v in feeds.items()}) for at in range(0, count(feeds), batch)]
     a, e, k, s = (np.concatenate(column) for column in zip(*parts))
     return np.stack([a, e, k], 1).astype(np.int32), s, onnxruntime.__version__
 
 
-def by_go(policy, tensor, pipe, folder):
+def by_go(policy, source, pipe, folder, encoder=None):
     out = os.path.join(folder, "decisions.csv")
-    subprocess.run([pipe, "decide", "--policy", policy, "--in", tensor, "--out", out, "--scores"], check=True,
+    texts = ["--encoder", encoder, "--text", "claim"] if encoder else []
+    subprocess.run([pipe, "decide", "--policy", policy, "--in", source, "--out", out, "--scores", *texts], check=True,
                    stderr=subprocess.DEVNULL if not sys.stderr.isatty() else None)
     with open(out, newline="") as f:
         rows = list(csv.reader(f))
@@ -54,22 +77,25 @@ def by_go(policy, tensor, pipe, folder):
             np.array([[float(r[i]) for i in scores] for r in rows], np.float32), "")
 
 
-def by_javascript(runtime, policy, features, modules, folder):
+def by_javascript(runtime, policy, feeds, modules, folder):
     """Batches of different sizes, the last one short, try the free batch dimension as well."""
-    raw, out = os.path.join(folder, "features.f32"), os.path.join(folder, runtime)
-    features.astype("<f4").tofile(raw)
+    out = os.path.join(folder, runtime)
     batch = {"node": "1000", "web": "257"}[runtime]
     judge = os.path.join(os.path.dirname(os.path.abspath(__file__)), "judge.mjs")
-    done = subprocess.run(["node", judge, runtime, modules, policy, raw, str(features.shape[1]), batch, out],
-                          check=True, capture_output=True, text=True)
-    blob, rows = open(out, "rb").read(), len(features)
+    inputs = []
+    for name, v in feeds.items():
+        raw = os.path.join(folder, name)
+        v.tofile(raw)
+        inputs += [name, str(v.dtype), str(v.shape[1]), raw]
+    done = subprocess.run(["node", judge, runtime, modules, policy, batch, out, *inputs], check=True, capture_output=True, text=True)
+    blob, rows = open(out, "rb").read(), count(feeds)
     decisions = np.frombuffer(blob, "<i4", rows * 3).reshape(rows, 3)
     return (decisions, np.frombuffer(blob, "<f4", offset=rows * 12).reshape(rows, -1),
             json.loads(done.stdout.splitlines()[-1])["version"])
 
 
 def check_file(policy):
-    """onnx.checker with shape inference; standard operators only; action = expert * levels + advice."""
+    """The file's metadata, after onnx.checker with shape inference; standard operators only."""
     onnx.checker.check_model(policy, full_check=True)
     model = onnx.load(policy)
     foreign = {o.domain for o in model.opset_import} - {"", "ai.onnx"}
@@ -78,7 +104,7 @@ def check_file(policy):
     about = {p.key: p.value for p in model.metadata_props}
     if "pipe.actions" not in about:
         raise SystemExit(f"verify: error: {policy}: no pipe.actions in its metadata")
-    return len(json.loads(about["pipe.actions"])["advice"])
+    return about
 
 
 def compare(name, got, want):
@@ -100,28 +126,32 @@ def compare(name, got, want):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("policy")
-    p.add_argument("tensor")
+    p.add_argument("source")
+    p.add_argument("--parts", nargs=2, metavar=("POLICY", "ENCODER"))
     p.add_argument("--pipe", required=True)
     p.add_argument("--modules", required=True)
     a = p.parse_args()
-    levels = check_file(a.policy)
+    about = check_file(a.policy)
+    levels = len(json.loads(about["pipe.actions"])["advice"])
     print(f"ok   onnx.checker {onnx.__version__}: full check, standard operators only")
-    features = read_features(a.tensor)
-    want = by_python(a.policy, features, len(features))
+    feeds = read_tokens(a.source, about) if a.parts else read_features(a.source)
+    plain, encoder = a.parts or (a.policy, None)
+    rows = count(feeds)
+    want = by_python(a.policy, feeds, rows)
     action, expert, advice = want[0].T
-    ok = compare("python, row by row", by_python(a.policy, features, 1), want)
+    ok = compare("python, row by row", by_python(a.policy, feeds, 1), want)
     if not (action == expert * levels + advice).all():
         print("FAIL action is not expert * levels + advice")
         ok = False
     with tempfile.TemporaryDirectory() as folder:
         for name, got in (
-            ("go", by_go(a.policy, a.tensor, a.pipe, folder)),
-            ("onnxruntime-node", by_javascript("node", a.policy, features, a.modules, folder)),
-            ("onnxruntime-web wasm", by_javascript("web", a.policy, features, a.modules, folder)),
+            ("go", by_go(plain, a.source, a.pipe, folder, encoder)),
+            ("onnxruntime-node", by_javascript("node", a.policy, feeds, a.modules, folder)),
+            ("onnxruntime-web wasm", by_javascript("web", a.policy, feeds, a.modules, folder)),
         ):
             ok = compare(name, got, want) and ok
     used = len(np.unique(action))
-    print(f"{'ok  ' if ok else 'FAIL'} {len(features)} rows, {used} of {want[1].shape[1]} actions chosen at least once")
+    print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[1]} actions chosen at least once")
     return 0 if ok else 1
 
 
