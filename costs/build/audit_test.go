@@ -55,6 +55,32 @@ func TestAuditTellsWhatWasShown(t *testing.T) {
 	}
 }
 
+// What a reformulator writes is what is searched for, in the place of the claim.
+func TestPagesAreFoundByTheQueryOfAReformulator(t *testing.T) {
+	server := newChatServer(t)
+	server.answer = func(user string) string {
+		var fact, thing int
+		if _, err := fmt.Sscanf(user, "CLAIM\ncommon fact%d thing%d", &fact, &thing); err != nil {
+			t.Errorf("asked %q: %v", user, err)
+		}
+		return fmt.Sprintf("fact%d", 39-fact)
+	}
+	w := newClaimWorld(t, 40)
+	w.cfg.Audit = true
+	w.cfg.Advice[1].Settings["reformulator"] = server.settings(map[string]any{"kind": "endpoint"})
+	w.mustRun(t)
+	for i, l := range auditOf(t, w.out()) {
+		n := i / 3
+		query, page := fmt.Sprintf("common fact%d thing%d", n, n%7), fmt.Sprintf("Page_%d", n)
+		if l.Advice == "top-1" {
+			query, page = fmt.Sprintf("fact%d", 39-n), fmt.Sprintf("Page_%d", 39-n)
+		}
+		if l.Query != query || l.Pages[0] != page {
+			t.Errorf("line %+v, want query %q and page %s", l, query, page)
+		}
+	}
+}
+
 // The audit comes and goes with the output.
 func TestAuditBelongsToTheOutput(t *testing.T) {
 	w := newClaimWorld(t, 20)
