@@ -135,7 +135,7 @@ func (e *pairClassifier) premise(passages []Passage) string {
 	for i, p := range passages {
 		texts[i] = p.Text
 		if e.cfg.Titles && p.Page != "" {
-			texts[i] = p.Page + ": " + p.Text
+			texts[i] = p.Title() + ": " + p.Text
 		}
 	}
 	return strings.Join(texts, " ")

@@ -23,10 +23,10 @@ func claimConversation(labels []string, in *Instance, shown Shown) conversation 
 	}
 }
 
-// wording is the prompt about an instance that says nothing. Builds that ask it
-// depend on it.
+// wording is the prompt about an instance that says nothing, with passages that
+// show how a page is named. Builds that ask it depend on it.
 func wording(labels []string) conversation {
-	return claimConversation(labels, &Instance{}, Shown{Passages: []Passage{{}, {}}})
+	return claimConversation(labels, &Instance{}, Shown{Passages: []Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
 }
 
 // evidence lists passages, or says that there are none.
@@ -36,7 +36,7 @@ func evidence(passages []Passage) string {
 	}
 	lines := make([]string, len(passages))
 	for i, p := range passages {
-		lines[i] = fmt.Sprintf("[%d] %s: %s", i+1, p.Page, p.Text)
+		lines[i] = fmt.Sprintf("[%d] %s: %s", i+1, p.Title(), p.Text)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -72,6 +72,13 @@ func TestParsingHoldsItsLaws(t *testing.T) {
 	})
 }
 
+func TestPagesAreNamedAsPeopleWriteThem(t *testing.T) {
+	shown := Shown{Passages: []Passage{{Page: "Soul_Food_-LRB-film-RRB-", Text: "It is a film."}}}
+	if got := claimConversation(claimLabels, &Instance{Text: "c"}, shown)[1].Content; !strings.Contains(got, "[1] Soul Food (film): It is a film.") {
+		t.Errorf("the passage is shown as %q", got)
+	}
+}
+
 func TestClaimConversation(t *testing.T) {
 	in := &Instance{Text: "Oil is wet."}
 	c := claimConversation(claimLabels, in, Shown{})

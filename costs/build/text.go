@@ -1,12 +1,19 @@
 package build
 
-import "context"
+import (
+	"context"
+
+	"pipe/costs/build/bm25"
+)
 
 // Passage is a piece of text that was found for an instance.
 type Passage struct {
 	Page string // id of the page that it comes from, as the corpus spells it
 	Text string
 }
+
+// Title is the name of the page as people write it.
+func (p Passage) Title() string { return bm25.Title(p.Page) }
 
 // retriever finds passages. It is safe for concurrent use.
 type retriever interface {
