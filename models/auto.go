@@ -64,6 +64,9 @@ func DefaultAuto() AutoSettings {
 	}
 }
 
+// mostMembers bounds the networks that a policy averages.
+const mostMembers = 1000
+
 // Validate reports every problem at once.
 func (s AutoSettings) Validate() error {
 	var errs []error
@@ -86,7 +89,7 @@ func (s AutoSettings) Validate() error {
 	bad(s.TauWarmup >= 0 && s.TauWarmup <= 1, "tau_warmup: %g, a share in [0, 1] is needed", s.TauWarmup)
 	bad(s.Folds >= 2, "folds: %d, at least 2 are needed", s.Folds)
 	bad(s.Inner > 0 && s.Inner < 1, "inner: %g, a share in (0, 1) is needed", s.Inner)
-	bad(s.Seeds > 0, "seeds: %d, at least 1 is needed", s.Seeds)
+	bad(s.Seeds > 0 && s.Seeds <= mostMembers, "seeds: %d, not 1 to %d", s.Seeds, mostMembers)
 	bad(s.Confidence > 0 && s.Confidence < 1, "confidence: %g, a probability in (0, 1) is needed", s.Confidence)
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
 	return errors.Join(errs...)

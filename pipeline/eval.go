@@ -34,11 +34,14 @@ func DefaultEvalOptions() EvalOptions {
 	return EvalOptions{Split: "val", KNN: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
 }
 
+// mostResamples bounds the means that a bootstrap keeps in memory.
+const mostResamples = 1_000_000
+
 // Validate reports every problem at once.
 func (o EvalOptions) Validate() error {
 	var errs []error
-	if o.Resamples < 2 {
-		errs = append(errs, fmt.Errorf("resamples: %d, at least 2 are needed", o.Resamples))
+	if o.Resamples < 2 || o.Resamples > mostResamples {
+		errs = append(errs, fmt.Errorf("resamples: %d, not 2 to %d", o.Resamples, mostResamples))
 	}
 	if _, err := costs.ParseSplit(o.Split); err != nil {
 		errs = append(errs, err)

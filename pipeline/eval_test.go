@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -144,5 +145,16 @@ func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
 	auto := []Learned{info("d", `{"tau":1}`, "auto"), info("d", `{"tau":2}`, "auto")}
 	if err := sameTraining(files, auto); err != nil {
 		t.Errorf("two seeds of auto: %v", err)
+	}
+}
+
+// A bootstrap that would fill the memory is refused before it begins.
+func TestResamplesAreBounded(t *testing.T) {
+	for _, n := range []int{-1, 1, mostResamples + 1, 1_000_000_000_000} {
+		o := DefaultEvalOptions()
+		o.Resamples = n
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("resamples: %d, not 2 to", n)) {
+			t.Errorf("%d: %v", n, err)
+		}
 	}
 }

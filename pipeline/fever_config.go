@@ -77,7 +77,7 @@ func (c *FeverConfig) Validate() error {
 	list.check(c.Encoder != "", "encoder: none is named")
 	list.check(c.Split.Validation > 0 && c.Split.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", c.Split.Validation)
 	list.check(c.Split.Draws > 0, "split.draws: %d, at least 1 is needed", c.Split.Draws)
-	list.check(c.Resample >= 2, "resamples: %d, at least 2 are needed", c.Resample)
+	list.check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
 	list.check(len(c.Settings) > 0, "settings: none are listed")
 	for i, s := range c.Settings {
 		list.add(under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))

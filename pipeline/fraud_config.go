@@ -136,7 +136,7 @@ func (c *FraudConfig) Validate() error {
 		given := slices.ContainsFunc(c.Settings[:i], func(o FraudSetting) bool { return o.Name == s.Name })
 		list.check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
-	list.check(c.Resample >= 2, "resamples: %d, at least 2 are needed", c.Resample)
+	list.check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
 	c.checkCosts(&list)
 	return list.err()
 }

@@ -48,6 +48,9 @@ func DefaultTrainConfig() TrainConfig {
 	}
 }
 
+// mostSeeds bounds the models that are in memory together.
+const mostSeeds = 1000
+
 // Validate reports every problem at once.
 func (c TrainConfig) Validate() error {
 	var errs []error
@@ -68,7 +71,7 @@ func (c TrainConfig) Validate() error {
 		bad(!slices.Contains(c.Methods[:i], m), "methods: %q is given twice", m)
 		bad(m != "ours" || c.Recipe != "paper", "methods: %q is what the recipe paper trains anyway", m)
 	}
-	bad(c.Seeds > 0, "seeds: %d, at least 1 is needed", c.Seeds)
+	bad(c.Seeds > 0 && c.Seeds <= mostSeeds, "seeds: %d, not 1 to %d", c.Seeds, mostSeeds)
 	bad(c.LearningRate > 0 && Num(c.LearningRate) != nil, "learning_rate: %g is not a finite positive number", c.LearningRate)
 	bad(c.L2DRate > 0 && Num(c.L2DRate) != nil, "l2d_learning_rate: %g is not a finite positive number", c.L2DRate)
 	bad(c.WeightDecay >= 0 && Num(c.WeightDecay) != nil, "weight_decay: %g is not a finite non-negative number", c.WeightDecay)
