@@ -303,13 +303,13 @@ func TestDecideTexts(t *testing.T) {
 	for want, in := range map[string]string{
 		"column claim: is not there; the columns are id, text": "id,text\n1,a\n",
 		"row 2: column claim: is not there, or is not text":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
-		"row 1: column claim":                                  "{\"claim\": 7}\n",
-		"row 1: column id":                                     "{\"claim\": \"a\", \"id\": []}\n",
-		"row 1: unexpected end":                                "{\"claim\": \"a\"\n",
-		"has no rows":                                          "claim\n",
-		"is empty":                                             "",
-		"wrong number of fields":                               "id,claim\n1\n",
-		"is Parquet; texts come as CSV or JSONL":               "PAR1",
+		"row 1: column claim":                    "{\"claim\": 7}\n",
+		"row 1: column id":                       "{\"claim\": \"a\", \"id\": []}\n",
+		"row 1: unexpected end":                  "{\"claim\": \"a\"\n",
+		"has no rows":                            "claim\n",
+		"is empty":                               "",
+		"wrong number of fields":                 "id,claim\n1\n",
+		"is Parquet; texts come as CSV or JSONL": "PAR1",
 	} {
 		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, Quiet)
 		var data *costs.DataError
