@@ -152,6 +152,22 @@ func TestGeneratedPagesAreFoundExactly(t *testing.T) {
 	}
 }
 
+func TestFewerPagesLeaveNoOldFiles(t *testing.T) {
+	o := DefaultPagesOptions()
+	o.Out = t.TempDir()
+	for _, pages := range []int{pagesPerFile + 1, 10} {
+		o.Pages = pages
+		r, err := GeneratePages(t.Context(), o, Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := os.ReadDir(o.Out)
+		if err != nil || len(files) != r.Files {
+			t.Errorf("%d pages: %d files are there, %d were made (%v)", pages, len(files), r.Files, err)
+		}
+	}
+}
+
 func TestGeneratedPagesDoNotDependOnWorkers(t *testing.T) {
 	var want map[string]string
 	for _, workers := range []int{1, 3} {

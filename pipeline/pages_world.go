@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -110,13 +112,27 @@ func GeneratePages(ctx context.Context, o PagesOptions, p Progress) (*PagesRepor
 		return nil, fmt.Errorf("generate pages: %w", err)
 	}
 	r.Words, r.Bytes = words.Load(), bytes.Load()
-	return r, nil
+	return r, o.dropOld(r.Files)
 }
+
+// dropOld removes the files that an earlier, larger corpus left in the folder.
+func (o *PagesOptions) dropOld(file int) error {
+	for ; ; file++ {
+		switch err := os.Remove(o.file(file)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return fmt.Errorf("generate pages: %w", err)
+		}
+	}
+}
+
+// file is where the pages of a file lie.
+func (o *PagesOptions) file(n int) string { return filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", n+1)) }
 
 // writeFile makes one of the files.
 func (o *PagesOptions) writeFile(ctx context.Context, file int, p Progress, words, bytes *atomic.Int64) error {
-	path := filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", file+1))
-	return WriteFile(path, func(w io.Writer) error {
+	return WriteFile(o.file(file), func(w io.Writer) error {
 		var text []byte
 		from, to := file*pagesPerFile, min(o.Pages, (file+1)*pagesPerFile)
 		for n := from; n < to; n++ {
