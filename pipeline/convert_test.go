@@ -303,6 +303,7 @@ func TestDecideTexts(t *testing.T) {
 	for want, in := range map[string]string{
 		"column claim: is not there; the columns are id, text": "id,text\n1,a\n",
 		"row 2: column claim: is not there, or is not text":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
+
 		"row 1: column claim":                    "{\"claim\": 7}\n",
 		"row 1: column id":                       "{\"claim\": \"a\", \"id\": []}\n",
 		"row 1: unexpected end":                  "{\"claim\": \"a\"\n",

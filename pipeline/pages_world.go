@@ -128,7 +128,9 @@ func (o *PagesOptions) dropOld(file int) error {
 }
 
 // file is where the pages of a file lie.
-func (o *PagesOptions) file(n int) string { return filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", n+1)) }
+func (o *PagesOptions) file(n int) string {
+	return filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", n+1))
+}
 
 // writeFile makes one of the files.
 func (o *PagesOptions) writeFile(ctx context.Context, file int, p Progress, words, bytes *atomic.Int64) error {
