@@ -21,6 +21,8 @@ type endpoint struct {
 	client  *http.Client
 	slots   chan struct{} // one per request in flight
 	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
+	known   atomic.Bool   // an answer has told hidden
+	scout   chan struct{} // held by the one request that goes ahead while it is not known
 }
 
 func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat, error) {
@@ -47,6 +49,7 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 		account: s.asking.account(cfg),
 		client:  &http.Client{Transport: transport, CheckRedirect: stay},
 		slots:   make(chan struct{}, cfg.Concurrency),
+		scout:   make(chan struct{}, 1),
 	}, nil
 }
 
@@ -159,6 +162,11 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 	if err := e.account.wait(ctx, prompt+most); err != nil {
 		return answer{}, err
 	}
+	release, err := e.ahead(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer release()
 	worst := e.cfg.Price.of(c.mostTokens()+int(e.hidden.Load()), most)
 	if err := e.shared.money.reserve(ctx, worst); err != nil {
 		return answer{}, err
@@ -178,9 +186,29 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 	return a, err
 }
 
+// ahead lets one request of a run with a budget go before all others, until an
+// answer has told how many tokens the service adds: what is set aside for requests
+// in flight is not corrected any more.
+func (e *endpoint) ahead(ctx context.Context) (release func(), err error) {
+	if !e.shared.money.limited() || e.known.Load() {
+		return func() {}, nil
+	}
+	select {
+	case e.scout <- struct{}{}:
+		if e.known.Load() { // while this one waited
+			<-e.scout
+			return func() {}, nil
+		}
+		return func() { <-e.scout }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // learn remembers how many tokens a service puts before a prompt, so that later
 // requests set enough aside.
 func (e *endpoint) learn(hidden int64) {
+	defer e.known.Store(true)
 	for was := e.hidden.Load(); hidden > was && !e.hidden.CompareAndSwap(was, hidden); {
 		was = e.hidden.Load()
 	}
