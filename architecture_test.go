@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"featurize/tokenizer":   {},
 	"models":                {"onnx", "onnx/ort", "costs"},
 	"models/lightgbm":       {"onnx", "internal/sharedlib"},
-	"costs/build/bm25":      {"internal/atomicfile"},
+	"costs/build/bm25":      {"costs", "internal/atomicfile"},
 	"costs/build":           {"onnx", "onnx/hf", "onnx/ort", "costs", "costs/build/bm25", "featurize", "featurize/tokenizer", "models", "models/lightgbm"},
 	"pipeline":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "internal/atomicfile"},
 	"cmd/pipe":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "featurize/tokenizer", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "pipeline"},

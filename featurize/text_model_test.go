@@ -20,19 +20,6 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// smallFolder writes the small model.
-func smallFolder(t *testing.T) string {
-	t.Helper()
-	folder := filepath.Join(t.TempDir(), "small")
-	if err := os.Mkdir(folder, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := hftest.WriteBERT(folder); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
-
 func openText(t *testing.T, rt *ort.Runtime, name string) *TextEncoder {
 	t.Helper()
 	e, err := OpenTextEncoder(rt, name, DefaultTextEncoderOptions())
@@ -82,7 +69,7 @@ func writeExport(t *testing.T, folder, path string, o hf.Options) {
 // Weights, exports with and without a head, and the file that Encoder makes give
 // the same vectors, up to rounding.
 func TestRoadsAgree(t *testing.T) {
-	rt, folder := orttest.Open(t, 0), smallFolder(t)
+	rt, folder := orttest.Open(t, 0), hftest.Folder(t)
 	texts := words(rand.New(rand.NewPCG(1, 1)), 50)
 	want := vectors(t, openText(t, rt, folder), texts...)
 	head, err := hf.ReadHead(folder)
@@ -125,7 +112,7 @@ func TestRoadsAgree(t *testing.T) {
 func TestVectorsOfSmallModel(t *testing.T) {
 	rt, r := orttest.Open(t, 0), rand.New(rand.NewPCG(3, 4))
 	for _, special := range []bool{true, false} {
-		folder := smallFolder(t)
+		folder := hftest.Folder(t)
 		if !special {
 			editJSON(t, folder, "tokenizer.json", func(f map[string]any) { f["post_processor"] = nil })
 		}
@@ -223,7 +210,7 @@ func TestBadTextModels(t *testing.T) {
 			editJSON(t, folder, "config.json", func(f map[string]any) { f["model_type"] = "gpt2" })
 		},
 	} {
-		folder := smallFolder(t)
+		folder := hftest.Folder(t)
 		spoil(t, folder)
 		e, err := OpenTextEncoder(rt, folder, DefaultTextEncoderOptions())
 		if err == nil {
@@ -239,10 +226,10 @@ func TestBadTextModels(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if _, err := OpenTextEncoder(rt, smallFolder(t), TextEncoderOptions{MaxLength: hftest.Positions + 1}); err == nil {
+	if _, err := OpenTextEncoder(rt, hftest.Folder(t), TextEncoderOptions{MaxLength: hftest.Positions + 1}); err == nil {
 		t.Error("more tokens than positions")
 	}
-	if _, err := OpenTextEncoder(rt, smallFolder(t), TextEncoderOptions{MaxLength: -1, Workers: -1}); err == nil {
+	if _, err := OpenTextEncoder(rt, hftest.Folder(t), TextEncoderOptions{MaxLength: -1, Workers: -1}); err == nil {
 		t.Error("negative options")
 	}
 	if _, err := OpenTextEncoder(rt, "no/such-model", DefaultTextEncoderOptions()); err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -253,7 +240,7 @@ func TestBadTextModels(t *testing.T) {
 // A vector that is not finite is an error that names the text, and so is a
 // cancelled call.
 func TestEncodeErrors(t *testing.T) {
-	rt, folder := orttest.Open(t, 1), smallFolder(t)
+	rt, folder := orttest.Open(t, 1), hftest.Folder(t)
 	w := hftest.BERTWeights()
 	table := w["embeddings.word_embeddings.weight"].Float32s()
 	const z = 4 + 2*25 // "z" at the start of a word
@@ -289,7 +276,7 @@ func TestEncodeErrors(t *testing.T) {
 func TestTextDigest(t *testing.T) {
 	digest := func(maxLength int, change func(folder string)) string {
 		t.Helper()
-		folder := smallFolder(t)
+		folder := hftest.Folder(t)
 		change(folder)
 		m, err := ReadTextModel(folder, maxLength)
 		if err != nil {

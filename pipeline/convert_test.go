@@ -57,18 +57,6 @@ func textPolicy(t *testing.T, dir string, dim int, features costs.FeatureSource,
 	return filepath.Join(dir, "policy.onnx")
 }
 
-func smallEncoder(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "small")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := hftest.WriteBERT(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // sayings draws texts of letters.
 func sayings(n int) []string {
 	r, texts := rand.New(rand.NewPCG(8, 8)), make([]string, n)
@@ -96,7 +84,7 @@ print(json.dumps({"values": [o.tolist() for o in out], "note": s.get_modelmeta()
 // One file of encoder and policy passes the official checker, and in Python takes padded token ids to the actions that
 // encoder and policy take one after the other here.
 func TestMergedFileDecidesAlike(t *testing.T) {
-	py, rt, encoder, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), smallEncoder(t), t.TempDir()
+	py, rt, encoder, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
 	text, err := featurize.ReadTextModel(encoder, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +174,7 @@ func checkMergedExplanation(t *testing.T, path string) {
 // A policy that another encoder's vectors trained, or another kind of features, is refused; so is one that has an
 // encoder already.
 func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
-	encoder, dir := smallEncoder(t), t.TempDir()
+	encoder, dir := hftest.Folder(t), t.TempDir()
 	convert := func(policy string) error {
 		_, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: policy, Out: filepath.Join(dir, "merged.onnx")})
 		return err
@@ -220,7 +208,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 
 // The same model gives the same bytes, and a name that is nowhere says which download helps.
 func TestConvert(t *testing.T) {
-	encoder, dir := smallEncoder(t), t.TempDir()
+	encoder, dir := hftest.Folder(t), t.TempDir()
 	var files [][]byte
 	for _, name := range []string{"a.onnx", "below/b.onnx"} {
 		if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Out: filepath.Join(dir, name)}); err != nil {
@@ -247,7 +235,7 @@ func TestConvert(t *testing.T) {
 
 // A conversion does not overwrite what it is made of: the policy, the model, a file of its folder.
 func TestConvertKeepsItsInputs(t *testing.T) {
-	encoder, dir := smallEncoder(t), t.TempDir()
+	encoder, dir := hftest.Folder(t), t.TempDir()
 	policy := textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	file := filepath.Join(encoder, "served.onnx") // one that the folder's model is not read of
 	for range 2 {
@@ -278,7 +266,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 
 // Texts in CSV and in JSONL get the decisions of their vectors.
 func TestDecideTexts(t *testing.T) {
-	rt, encoder, dir := orttest.Open(t, 1), smallEncoder(t), t.TempDir()
+	rt, encoder, dir := orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
 	o := DefaultDecideOptions()
 	o.Policy = textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	o.Encoder, o.Text = encoder, "claim"

@@ -28,7 +28,7 @@ func TestBadPages(t *testing.T) {
 		`line 3: page "A" is there already, in line 1 of`:                    good + "\n" + good,
 		`holds no page with a text (2 are empty)`:                            `{"id": "", "text": ""}` + "\n" + `{"id": "A", "text": "  "}`,
 		`line 2: is not a page: a JSON object is expected, not a JSON array`: good + "[1]",
-		`line 1: is not a page: id is a JSON number, not a text`:             `{"id": 7, "text": "x"}`,
+		`line 1: is not a page: field "id" cannot be a JSON number`:          `{"id": 7, "text": "x"}`,
 	} {
 		path := filepath.Join(t.TempDir(), "pages.jsonl")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"pipe/costs"
 )
 
 // Page is one page of a corpus.
@@ -42,7 +44,7 @@ func parsePage(line []byte) (Page, error) {
 		Text *string `json:"text"`
 	}
 	if err := json.Unmarshal(line, &raw); err != nil {
-		return Page{}, fmt.Errorf("is not a page: %w", plain(err))
+		return Page{}, fmt.Errorf("is not a page: %w", costs.PlainJSON(err))
 	}
 	switch {
 	case raw.ID == nil:
@@ -56,18 +58,6 @@ func parsePage(line []byte) (Page, error) {
 	}
 	page.Text = Unescape(page.Text)
 	return page, nil
-}
-
-// plain says what is wrong with a line without the names of Go's types.
-func plain(err error) error {
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case !errors.As(err, &wrong):
-		return err
-	case wrong.Field == "":
-		return fmt.Errorf("a JSON object is expected, not a JSON %s", wrong.Value)
-	}
-	return fmt.Errorf("%s is a JSON %s, not a text", wrong.Field, wrong.Value)
 }
 
 // isBlank tells lines to be passed over.

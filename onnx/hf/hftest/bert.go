@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"testing"
 
 	"pipe/onnx"
 )
@@ -20,6 +21,19 @@ const (
 	layers    = 2
 	inner     = 32
 )
+
+// Folder returns the path of a folder "small" that holds the model of WriteBERT.
+func Folder(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "small")
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteBERT(folder); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
 
 // WriteBERT writes a BERT with drawn weights: config.json, model.safetensors, a
 // tokenizer that spells words out, and the files of sentence-transformers for
