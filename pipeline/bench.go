@@ -26,6 +26,7 @@ type BenchOptions struct {
 	Runtime ort.Config    // which library and device
 	Restart bool          // drop what an earlier run has built of costs; other steps notice changes by themselves
 	Budget  *build.Budget // for answers of chat models; nil: any
+	SkipBad bool          // leave out images that cannot be used
 	// Say is told remarks in the course of the run, such as a part that is left out; nil: nobody is.
 	Say func(remark string)
 }

@@ -50,7 +50,7 @@ func (b *benchRun) note(format string, args ...any) {
 // buildOptions are those of every cost tensor of the benchmark.
 func (b *benchRun) buildOptions() build.Options {
 	return build.Options{
-		Restart: b.o.Restart, Budget: b.o.Budget, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
+		Restart: b.o.Restart, Budget: b.o.Budget, SkipBad: b.o.SkipBad, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
 	}
 }
 

@@ -29,6 +29,7 @@ type CostsOptions struct {
 	Restart bool          // drop what an earlier run has done
 	Answers string        // folder of the answers of chat models; "": answers beside the output
 	Budget  *build.Budget // for new answers; nil: any
+	SkipBad bool          // leave out images that cannot be used
 	Runtime ort.Config
 }
 
@@ -62,7 +63,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 		}
 	}()
 	r, err := build.Run(ctx, cfg.Costs, build.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, Progress: progress,
+		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {

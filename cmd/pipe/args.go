@@ -23,6 +23,10 @@ func budgetFlag(f *pflag.FlagSet, to **build.Budget) {
 	})
 }
 
+func skipBadFlag(f *pflag.FlagSet, to *bool) {
+	f.BoolVar(to, "skip-bad", false, "leave out images that cannot be used, and list them, instead of stopping")
+}
+
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage(c, "unexpected argument %q", args[0])

@@ -40,6 +40,7 @@ func benchCommand(a *app) *cobra.Command {
 	c.Flags().StringVar(&o.Config, "config", "", "YAML file with the benchmark's settings")
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
 	budgetFlag(c.Flags(), &o.Budget)
+	skipBadFlag(c.Flags(), &o.SkipBad)
 	c.Flags().BoolVar(&o.Restart, "restart", false, "drop the costs that an earlier run has built in the folder")
 	return c
 }

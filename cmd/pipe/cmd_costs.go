@@ -37,6 +37,7 @@ func costsCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.Restart, "restart", false, "drop what an earlier run has done")
 	f.StringVar(&o.Answers, "answers", "", "folder of the answers of chat models (default: answers beside the output)")
 	budgetFlag(f, &o.Budget)
+	skipBadFlag(f, &o.SkipBad)
 	return c
 }
 

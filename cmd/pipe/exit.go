@@ -82,6 +82,7 @@ var codes = []struct {
 	{exitBadData, is[*tokenizer.UnsupportedError]},
 	{exitBadData, is[*tokenizer.FormatError]},
 	{exitBadData, is[*pipeline.ConfigError]},
+	{exitBadData, is[*build.BadImagesError]},
 	{exitBadData, is[*build.PartError]},
 	{exitBadData, is[*bm25.PageError]},
 	{exitBadData, is[*bm25.IndexError]},

@@ -71,7 +71,7 @@ func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
 		embedders: make(map[string]*embedder), retrievers: make(map[string]*remembering),
 	}
 	s := &Setup{
-		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress,
+		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress, skipBad: o.SkipBad,
 		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
 	}
 	s.Advice = p.adviceNames()

@@ -12,7 +12,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Options is how a build is run; nothing here changes its result.
+// Options is how a build is run; nothing here but SkipBad changes its result.
 type Options struct {
 	Out      string                       // a .parquet file, or a folder that gets costs.parquet
 	Dir      string                       // where relative paths of the configuration start; "": the working folder
@@ -20,6 +20,7 @@ type Options struct {
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
 	Budget   *Budget                      // money that may be spent on answers; nil: any
 	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
+	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
 	Progress Progress                     // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 }
@@ -54,6 +55,7 @@ type Report struct {
 	Resumed   int     `json:"resumed"` // shards that were done before
 	Seconds   float64 `json:"seconds"` // of this run
 
+	Skipped []BadImage    `json:"skipped,omitempty"` // images that were left out, by id
 	Answers []AnswerCount `json:"answers,omitempty"` // of parts that ask a chat model
 }
 

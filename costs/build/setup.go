@@ -32,6 +32,7 @@ type Setup struct {
 	open       func() (*ort.Runtime, error)
 	inputs     inputs
 	progress   Progress
+	skipBad    bool                    // leave bad images out
 	part       string                  // the part in the making, such as `expert "vit"`
 	advice     map[string]Advice       // made so far
 	experts    []namedExpert           // made so far

@@ -1,0 +1,83 @@
+package build
+
+import (
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/internal/realdata"
+)
+
+func TestReadClasses(t *testing.T) {
+	w := newWorld(t, 3)
+	for name, c := range map[string]struct {
+		text       string
+		ids, names []string
+	}{
+		"index, any order": {"{\"1\": [\"n2\", \"cat\"],\n\"0\": [\"n1\", \"cat\"]}", []string{"n1", "n2"}, []string{"cat", "cat"}},
+		"list":             {` ["a b", "c"] `, []string{"a b", "c"}, []string{"a b", "c"}},
+		"lines":            {"\ufeffa b\r\nc\r\n\n", []string{"a b", "c"}, []string{"a b", "c"}},
+	} {
+		w.write(t, "classes", c.text)
+		got, err := readClasses(filepath.Join(w.dir, "classes"))
+		if err != nil || !reflect.DeepEqual(got.IDs, c.ids) || !reflect.DeepEqual(got.Names, c.names) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestReadClassesRefuses(t *testing.T) {
+	w := newWorld(t, 3)
+	for text, want := range map[string]string{
+		"":     "is empty",
+		" \n ": "is empty",
+		"\xff": "not UTF-8",
+		"{}":   "holds no class",
+		"[]":   "holds no class",
+		"{\"0\": [\"n1\", \"cat\"],\n\"1\": [\"n1\", \"dog\"]}": `row 2: class 1 is "n1", as class 0 (row 1) is`,
+		"{\"0\": [\"n1\", \"cat\"],\n\"0\": [\"n2\", \"dog\"]}": "row 2: column 0: is there already, in row 1",
+		`{"0": ["n1", "cat"], "2": ["n2", "dog"]}`:              "column 2: is the index of one of 2 classes, so another index is missing",
+		`{"00": ["n1", "cat"]}`:                                 "column 00: is no index",
+		`{"-1": ["n1", "cat"]}`:                                 "column -1: is no index",
+		`{"0": "cat"}`:                                          "column 0: is not a pair",
+		`{"0": ["n1", "cat", "x"]}`:                             "column 0: is not a pair",
+		`{"0": ["n1", "cat"]`:                                   "EOF",
+		`{"0": ["n1", "cat"]} x`:                                "row 1: something follows",
+		`{"0": ["n1", "cat"]}{}`:                                "something follows",
+		"[\"a\",\n3]":                                           "row 2: class 1 is not a text",
+		"[\"a\",\n\" \"]":                                       "row 2: class 1 has an empty name",
+		"[\"a\",\n\"b\",\n\"a\"]":                               `row 3: class 2 is "a", as class 0 (row 1) is`,
+		"a\n\nb\n":                                              "row 2: class 1 has an empty name",
+		"a\nb\na\n":                                             `row 3: class 2 is "a"`,
+	} {
+		w.write(t, "classes", text)
+		_, err := readClasses(filepath.Join(w.dir, "classes"))
+		var bad *costs.DataError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want %q", text, err, want)
+		}
+	}
+	if _, err := readClasses(filepath.Join(w.dir, "absent")); err == nil {
+		t.Error("an absent file is read")
+	}
+}
+
+// TestReadClassNamesOfImageNet reads names that repeat, which are no ids.
+func TestReadClassNamesOfImageNet(t *testing.T) {
+	folder := realdata.Folder(t, "imagenet")
+	file := filepath.Join(folder, "imagenet_classes.json")
+	names, err := readClassNames(file)
+	if err != nil || len(names) != 1000 || names[0] != "tench" {
+		t.Fatalf("%d names, %v", len(names), err)
+	}
+	if _, err := readClasses(file); err == nil {
+		t.Error("names that repeat are taken as ids")
+	}
+	list, err := readClasses(filepath.Join(folder, "imagenet_class_index.json"))
+	if err != nil || len(list.IDs) != 1000 || list.IDs[999] != "n15075141" || list.Names[0] != "tench" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+}
