@@ -21,6 +21,7 @@ type Shown struct {
 	Groups   []bool           // per column group of an encoded table; nil: the first group alone
 	Passages []Passage        // found for the instance, best first
 	Query    string           // by which they were found, if it is not the instance's text
+	Prompts  []string         // templates for the names of classes, each with one placeholder
 }
 
 // none shows nothing beyond the instance.

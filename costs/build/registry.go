@@ -29,6 +29,7 @@ var (
 	adviceKinds = map[string]func(context.Context, *Setup, map[string]any) (Advice, error){
 		"none":     newNone,
 		"passages": newPassages,
+		"prompts":  newPrompts,
 		"views":    newViews,
 		"columns":  newColumns,
 		"groups":   newGroups,

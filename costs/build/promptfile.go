@@ -1,0 +1,100 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/costs"
+)
+
+// placeholder is where a template takes the name of a class.
+const placeholder = "{}"
+
+// template is a prompt with a placeholder for the name of a class, as a file of
+// templates has it.
+type template struct {
+	text string
+	line int
+}
+
+// readTemplates reads a list of texts from a JSON or YAML file, by its name, or
+// the lines of any other; lines without text are passed over. Each template
+// holds the placeholder once, and none is there twice. Errors name the line.
+func readTemplates(path string) ([]string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read templates: %w", err)
+	}
+	read := templatesOfLines
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".json", ".yaml", ".yml":
+		read = templatesOfList
+	}
+	list, err := read(b)
+	if err != nil {
+		return nil, &costs.DataError{File: path, Err: err}
+	}
+	texts := make([]string, 0, len(list))
+	for _, t := range list {
+		if msg := t.fault(texts); msg != "" {
+			return nil, &costs.DataError{File: path, Row: t.line, Msg: fmt.Sprintf("template %q %s", t.text, msg)}
+		}
+		texts = append(texts, t.text)
+	}
+	if len(texts) == 0 {
+		return nil, &costs.DataError{File: path, Msg: "has no templates"}
+	}
+	return texts, nil
+}
+
+// fault is what is wrong with a template that comes after others; "" is nothing.
+func (t template) fault(before []string) string {
+	switch n := strings.Count(t.text, placeholder); {
+	case n != 1:
+		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, placeholder)
+	case slices.Contains(before, t.text):
+		return "is there twice"
+	}
+	return ""
+}
+
+func templatesOfLines(b []byte) ([]template, error) {
+	var list []template
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for n := 1; lines.Scan(); n++ {
+		if text := strings.TrimSpace(lines.Text()); text != "" {
+			list = append(list, template{text, n})
+		}
+	}
+	return list, lines.Err()
+}
+
+// templatesOfList reads YAML, which JSON is a part of.
+func templatesOfList(b []byte) ([]template, error) {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, nil
+	}
+	var root yaml.Node
+	if err := yaml.Load(b, &root); err != nil {
+		return nil, err
+	}
+	if len(root.Content) != 1 || root.Content[0].Kind != yaml.SequenceNode {
+		return nil, errors.New("a list of templates is expected")
+	}
+	var list []template
+	for i, n := range root.Content[0].Content {
+		if n.Kind != yaml.ScalarNode {
+			return nil, fmt.Errorf("line %d: element %d of the list is not a text; quote it", n.Line, i+1)
+		}
+		list = append(list, template{n.Value, n.Line})
+	}
+	return list, nil
+}
