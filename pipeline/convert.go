@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx"
@@ -132,24 +131,14 @@ func mergePolicy(encoder *onnx.Model, about featurize.EncoderInfo, path string) 
 	if in := policy.Inputs(); len(in) != 1 || in[0].Name != models.FeaturesInput {
 		return nil, &OptionError{fmt.Errorf("policy %q: has an encoder in front already", path)}
 	}
-	dim := about.Dim
-	if dim == 0 {
-		dim = info.Dim // an export need not tell its width
+	if about.Dim == 0 {
+		about.Dim = info.Dim // an export need not tell its width
 	}
-	if err := fitsEncoder(info, dim, about.Digest); err != nil {
+	if err := fitsEncoder(info, about); err != nil {
 		return nil, &OptionError{fmt.Errorf("policy %q: %w", path, err)}
 	}
 	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: "encoder/", SecondPrefix: "policy/"}
 	return onnx.Merge(encoder, policy, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
-}
-
-// fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
-// features are.
-func fitsEncoder(info *models.PolicyInfo, dim int, digest string) error {
-	if dim != info.Dim {
-		return fmt.Errorf("takes %d features, the encoder makes %d", info.Dim, dim)
-	}
-	return build.CheckTextFeatures(info.Actions, dim, digest)
 }
 
 // WriteText writes the report for a terminal.

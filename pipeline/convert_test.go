@@ -184,7 +184,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 		"made by another encoder":                textPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
 		"which is not the vector of a text":      textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
 		"takes 7 features, the encoder makes 16": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
-		"takes 7 features, the encoder makes 1":  textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
+		"sees vectors of 7 numbers, the encoder": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
 	} {
 		var option *OptionError
 		if err := convert(policy); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {

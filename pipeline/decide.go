@@ -125,7 +125,7 @@ func openRows(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Re
 		return src, nil, err
 	}
 	if o.Text != "" {
-		src, err := openTexts(ctx, rt, o, stdin, info)
+		src, err := openEncoded(ctx, rt, o, stdin, info)
 		if err != nil {
 			return nil, nil, err
 		}

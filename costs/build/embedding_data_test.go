@@ -52,7 +52,7 @@ func TestFEVERBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := openMiniLM(t, rt, featurize.DefaultTextEncoderOptions())
-	if err := CheckTextFeatures(a, e.Dim(), e.Digest()); err != nil {
+	if err := CheckEncoderFeatures(a, textInfo(e)); err != nil {
 		t.Fatal(err)
 	}
 	source, _ := w.cfg.Instances.Settings["file"].(string)
@@ -78,6 +78,10 @@ func openMiniLM(t *testing.T, rt *ort.Runtime, o featurize.TextEncoderOptions) *
 	return e
 }
 
+func textInfo(e *featurize.TextEncoder) featurize.EncoderInfo {
+	return featurize.EncoderInfo{Input: "text", Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
+}
+
 // firstClaim finds the text of a claim in a file of claims.
 func firstClaim(t *testing.T, claims, id string) string {
 	t.Helper()
@@ -99,12 +103,13 @@ func refuse(t *testing.T, e *featurize.TextEncoder, a *costs.Actions) {
 		"made by another encoder":       func(a *costs.Actions) { a.Digests = map[string]string{costs.FeatureDigest: "sha256:0"} },
 		"is not the vector of a text":   func(a *costs.Actions) { a.Features.Name = "text a + text b" },
 		"which is not the vector":       func(a *costs.Actions) { a.Features.Name = "pooled 4x4" },
+		"MiniLM-L6-v2 reads texts":      func(a *costs.Actions) { a.Features.Name = "image a" },
 		"vectors of 12 numbers":         func(a *costs.Actions) { a.Features.Dim = 12 },
-		"by another encoder than sha25": func(a *costs.Actions) { a.Features.Name = "text other" },
+		"encoder than all-MiniLM-L6-v2": func(a *costs.Actions) { a.Features.Name = "text other" },
 	} {
 		other := *a
 		change(&other)
-		if err := CheckTextFeatures(&other, e.Dim(), e.Digest()); err == nil || !strings.Contains(err.Error(), want) {
+		if err := CheckEncoderFeatures(&other, textInfo(e)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
