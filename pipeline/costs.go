@@ -120,7 +120,23 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
+	if err := writeLatency(w, r.Latency); err != nil {
+		return err
+	}
 	return writeAnswers(w, r.Answers)
+}
+
+// writeLatency tells how long each pair takes, and what that costs.
+func writeLatency(w io.Writer, pairs []build.PairLatency) error {
+	if len(pairs) == 0 {
+		return nil
+	}
+	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "\npair\tms per instance\tmeasured fee")
+	for _, l := range pairs {
+		fmt.Fprintf(tab, "%s/%s\t%.2f\t%.4g\n", l.Expert, l.Advice, 1000*l.Seconds, l.Fee)
+	}
+	return tab.Flush()
 }
 
 // writeAnswers tells how answers of chat models could be read, and what they cost.

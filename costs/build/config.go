@@ -21,10 +21,11 @@ type Config struct {
 	Features  []Part         `yaml:"features" json:"features"`
 	CrossFit  int            `yaml:"cross_fit" json:"cross_fit"` // folds over which experts learn that the build trains; 0: they also answer for the rows that they learnt from
 	FoldSeed  uint64         `yaml:"fold_seed" json:"fold_seed,omitempty"`
-	Audit     bool           `yaml:"audit" json:"audit,omitempty"` // keep the texts that advice shows, in OUT-advice.jsonl.gz
-	Shard     int            `yaml:"shard" json:"shard"`           // instances per shard, the most that a kill can lose per worker
-	Batch     int            `yaml:"batch" json:"batch"`           // instances in memory per worker
-	Workers   int            `yaml:"workers" json:"workers"`       // shards in the making at a time; 0: one per core
+	Latency   LatencyConfig  `yaml:"latency" json:"latency,omitzero"` // time as a fee
+	Audit     bool           `yaml:"audit" json:"audit,omitempty"`    // keep the texts that advice shows, in OUT-advice.jsonl.gz
+	Shard     int            `yaml:"shard" json:"shard"`              // instances per shard, the most that a kill can lose per worker
+	Batch     int            `yaml:"batch" json:"batch"`              // instances in memory per worker
+	Workers   int            `yaml:"workers" json:"workers"`          // shards in the making at a time; 0: one per core
 }
 
 // Part is a component chosen by kind; every other key is a setting of that kind.
@@ -59,6 +60,7 @@ func DefaultConfig() Config {
 		Split:    Part{Kind: "stratified"},
 		TaskLoss: Part{Kind: "zero_one"},
 		CrossFit: 5,
+		Latency:  LatencyConfig{Instances: 16, Repeats: 3},
 		Shard:    256,
 		Batch:    64,
 	}
@@ -79,6 +81,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Workers < 0 {
 		add("workers is %d", c.Workers)
+	}
+	if err := c.Latency.validate(); err != nil {
+		add("%w", err)
 	}
 	if len(c.Features) == 0 {
 		add("features: none are listed; known kinds are %s", known(featureKinds))

@@ -58,6 +58,9 @@ func checkLabels(labels []string) error {
 	return nil
 }
 
+// Recorded is true: answers are kept.
+func (e *chatExpert) Recorded() bool { return true }
+
 // Metered reports whether answers have a price.
 func (e *chatExpert) Metered() bool { return e.metered }
 

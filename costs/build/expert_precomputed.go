@@ -178,6 +178,9 @@ func (e *precomputed) complete(file string, entries []Entry, unavailable []strin
 // Takes reports whether the file has answers under an advice.
 func (e *precomputed) Takes(advice string) bool { return slices.Contains(e.takes, advice) }
 
+// Recorded is true.
+func (e *precomputed) Recorded() bool { return true }
+
 // Metered reports whether the file has a fee column.
 func (e *precomputed) Metered() bool { return e.metered }
 

@@ -22,6 +22,8 @@ type child struct {
 	Dir    string
 	Delay  time.Duration // per batch, so that small worlds live long enough to be killed
 	Words  bool          // texts are encoded by their words
+
+	Experts string // "": beside the output
 }
 
 const childVariable = "PIPE_BUILD_CHILD"
@@ -56,7 +58,7 @@ func runChild(file string) error {
 		openTextEncoder = func(*ort.Runtime, string) (textEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
 	}
 	checkpointEvery = 0 // as many moments to be killed at as there are
-	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Runtime: func() (*ort.Runtime, error) {
+	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Experts: c.Experts, Runtime: func() (*ort.Runtime, error) {
 		return ort.Open(ort.DefaultConfig())
 	}})
 	return err

@@ -30,6 +30,8 @@ type plan struct {
 	inputs     inputs
 	asking     *asking
 	options    costs.WriterOptions // what the rows have
+	latency    []PairLatency       // nil until it is known
+	latencyFee []float32           // per action; nil until it is known
 }
 
 // PartError says that a part of the configuration cannot be made: its settings,
@@ -49,7 +51,7 @@ func (e *PartError) Unwrap() error { return e.Err }
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 	p, s := blankPlan(cfg, o)
-	err := p.make(ctx, s, p.makeSource, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures)
+	err := p.make(ctx, s, p.makeSource, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures, p.makeLatency)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}

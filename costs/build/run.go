@@ -57,6 +57,7 @@ type Report struct {
 
 	Skipped []BadImage    `json:"skipped,omitempty"` // images that were left out, by id
 	Answers []AnswerCount `json:"answers,omitempty"` // of parts that ask a chat model
+	Latency []PairLatency `json:"latency,omitempty"` // of every pair, where time is a fee
 }
 
 var errInUse = errors.New("another build is using it")
@@ -132,6 +133,11 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if err != nil {
 		return nil, err
 	}
+	if before != nil {
+		if err := p.useLatency(before.Latency); err != nil {
+			return nil, err
+		}
+	}
 	r := p.report(out)
 	if p.cfg.Audit {
 		r.Audit = w.auditFile()
@@ -141,7 +147,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		return nil, err
 	}
 	if finished {
-		r.Resumed, r.Digest, r.Answers = r.Shards, before.Done.File, before.Done.Answers
+		r.Resumed, r.Digest, r.Answers, r.Latency = r.Shards, before.Done.File, before.Done.Answers, p.latency
 		if before.Done.Actions == digest(p.actions.JSON()) {
 			return r, nil
 		}
@@ -160,7 +166,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if err := p.finish(ctx, w, r, shown, fromShards(p, w)); err != nil {
 		return nil, err
 	}
-	r.Answers = p.withRun(r.Answers)
+	r.Answers, r.Latency = p.withRun(r.Answers), p.latency
 	return r, nil
 }
 
@@ -198,6 +204,9 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 		return resumed, ctx.Err()
 	}
 	if err := p.ready(ctx, w, rows, o); err != nil {
+		return resumed, err
+	}
+	if err := p.settleLatency(ctx, w, o); err != nil {
 		return resumed, err
 	}
 	o.Progress.Start(int64(len(rows)), "instances")
@@ -290,7 +299,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, row
 		return err
 	}
 	d := &done{File: sum, Actions: digest(p.actions.JSON()), Audit: shown, Answers: r.Answers}
-	if err := w.write(&manifest{Inputs: p.inputs, Done: d}); err != nil {
+	if err := w.write(&manifest{Inputs: p.inputs, Done: d, Latency: p.latency}); err != nil {
 		return err
 	}
 	r.Digest = sum

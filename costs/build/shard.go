@@ -133,6 +133,9 @@ func (p *plan) judge(t *costs.Tensor, batch []Instance, answers []Prediction, at
 		}
 		if t.Fee != nil {
 			t.Fee[cell] = answer.Fee
+			if p.latencyFee != nil {
+				t.Fee[cell] += p.latencyFee[action]
+			}
 		}
 	}
 	return nil

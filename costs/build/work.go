@@ -40,6 +40,8 @@ type manifest struct {
 	Format int    `json:"format"`
 	Inputs inputs `json:"inputs"`
 	Done   *done  `json:"done,omitempty"` // the output is written, here or under its name
+
+	Latency []PairLatency `json:"latency,omitempty"` // that the fees of the shards were made of
 }
 
 // done tells which final file was written.

@@ -1,0 +1,176 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/internal/atomicfile"
+)
+
+// LatencyConfig turns the time that an expert takes under an advice into a measured fee.
+type LatencyConfig struct {
+	FeePerSecond float64 `yaml:"fee_per_second" json:"fee_per_second"` // cost units; 0: nothing is measured
+	Instances    int     `yaml:"instances" json:"instances"`           // on which it is measured, spread over all
+	Repeats      int     `yaml:"repeats" json:"repeats"`               // of which the median is taken
+}
+
+func (c *LatencyConfig) validate() error {
+	if c.FeePerSecond == 0 {
+		return nil
+	}
+	if !(c.FeePerSecond > 0) || c.FeePerSecond-c.FeePerSecond != 0 || c.Instances < 1 || c.Repeats < 1 {
+		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive and finite", c.FeePerSecond, c.Instances, c.Repeats)
+	}
+	return nil
+}
+
+// PairLatency is the time that one expert takes under one advice for one instance.
+type PairLatency struct {
+	Expert  string  `json:"expert"`
+	Advice  string  `json:"advice"`
+	Seconds float64 `json:"seconds"`
+	Fee     float64 `json:"fee,omitempty"` // Seconds times the fee per second
+}
+
+// Recorded is an expert whose answers were made elsewhere or are kept: how long it takes cannot be measured, and its
+// fees are its own.
+type Recorded interface {
+	Recorded() bool
+}
+
+// latencyPart is the name of the settings of latency among the inputs.
+const latencyPart = "latency"
+
+// makeLatency checks that there is something to measure.
+func (p *plan) makeLatency(_ context.Context, s *Setup) error {
+	s.part = latencyPart
+	if p.cfg.Latency.FeePerSecond == 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(p.experts, namedExpert.timed) {
+		return errors.New("no expert can be measured: their answers come from files or are kept")
+	}
+	p.options.Fee = true
+	return s.inputs.settings(s.part, p.cfg.Latency)
+}
+
+func (e namedExpert) timed() bool {
+	r, ok := e.Expert.(Recorded)
+	return !ok || !r.Recorded()
+}
+
+// useLatency makes measured times the fees of this build.
+func (p *plan) useLatency(pairs []PairLatency) error {
+	if pairs == nil {
+		return nil
+	}
+	b, err := json.Marshal(pairs)
+	if err != nil {
+		return err
+	}
+	p.actions.Digests[latencyPart] = digest(b)
+	p.latency, p.latencyFee = slices.Clone(pairs), make([]float32, p.actions.Len())
+	for i := range p.latency {
+		l := &p.latency[i]
+		l.Fee = p.cfg.Latency.FeePerSecond * l.Seconds
+		for j, e := range p.experts {
+			if k := slices.Index(p.adviceNames(), l.Advice); e.name == l.Expert && k >= 0 {
+				p.latencyFee[p.actions.Index(j, k)] = float32(l.Fee)
+			}
+		}
+	}
+	return nil
+}
+
+// settleLatency measures every pair, unless that was done for the same experts and the same advice before: in this
+// build, or in another one that shares the folder of experts. What was found is written down before a shard depends
+// on it, so that a build that goes on leaves the same bytes.
+func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err error) {
+	if p.cfg.Latency.FeePerSecond == 0 || p.latency != nil {
+		return nil
+	}
+	if err := os.MkdirAll(o.Experts, 0o777); err != nil {
+		return err
+	}
+	l, err := waitLock(ctx, filepath.Join(o.Experts, lockName)) // two builds that measure at a time measure each other
+	if err != nil {
+		return fmt.Errorf("folder of experts: %w", err)
+	}
+	defer func() { err = errors.Join(err, l.release()) }()
+	record := latencyRecord{Format: latencyFormat, Of: p.latencyKey()}
+	file := filepath.Join(o.Experts, "latency-"+strings.TrimPrefix(record.Of, "sha256:")[:16]+".json")
+	if record.Pairs, err = readLatency(file, record.Of); err != nil {
+		return err
+	}
+	if record.Pairs == nil {
+		if record.Pairs, err = p.measureLatency(ctx, o.Progress); err != nil {
+			return fmt.Errorf("measure latency: %w", err)
+		}
+		if err := record.write(file); err != nil {
+			return err
+		}
+	}
+	if err := p.useLatency(record.Pairs); err != nil {
+		return err
+	}
+	return w.write(&manifest{Inputs: p.inputs, Latency: record.Pairs})
+}
+
+// latencyRecord is the content of the file in the folder of experts.
+type latencyRecord struct {
+	Format int           `json:"format"`
+	Of     string        `json:"of"` // digest of what the times depend on
+	Pairs  []PairLatency `json:"pairs"`
+}
+
+const latencyFormat = 1
+
+// readLatency returns the times of a file, nil if there is none or it tells of something else.
+func readLatency(file, of string) ([]PairLatency, error) {
+	b, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read latency: %w", err)
+	}
+	var r latencyRecord
+	if err := json.Unmarshal(b, &r); err != nil || r.Format != latencyFormat || r.Of != of {
+		return nil, nil // measured anew
+	}
+	return r.Pairs, nil
+}
+
+func (r *latencyRecord) write(file string) error {
+	b, err := json.MarshalIndent(r, "", " ")
+	if err == nil {
+		err = atomicfile.WriteFile(file, append(b, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write latency: %w", err)
+	}
+	return nil
+}
+
+// latencyKey is the digest of what times depend on: the instances, the experts, the advice, the runtime and how often
+// is measured; not what a second costs, nor how answers are judged.
+func (p *plan) latencyKey() string {
+	parts := []string{"instances"}
+	text := fmt.Sprintf("%d instances, %d repeats\n", p.cfg.Latency.Instances, p.cfg.Latency.Repeats)
+	for _, pair := range p.timedPairs() {
+		e, a := p.cfg.Experts[pair[0]], p.cfg.Advice[pair[1]]
+		parts = append(parts, expertPart(e.Name), advicePart(a.Name))
+		text += fmt.Sprintf("%q %s under %q %s\n", e.Name, e.Kind, a.Name, a.Kind)
+	}
+	for _, name := range append(p.inputs.of(parts), "runtime", "decoder", "images") {
+		text += name + " " + p.inputs[name] + "\n"
+	}
+	return digest([]byte(text))
+}

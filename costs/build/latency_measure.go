@@ -1,0 +1,87 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// measureLatency times every pair on one instance at a time, from the loaded instance and what advice shows of it to
+// the answer. A repeat is the mean over the instances; repeats of a pair lie apart, such that what else the machine does
+// hits all pairs alike.
+func (p *plan) measureLatency(ctx context.Context, progress Progress) ([]PairLatency, error) {
+	batch, err := p.source.Load(ctx, p.spread(p.cfg.Latency.Instances))
+	if err != nil {
+		return nil, err
+	}
+	shown := make([][]Shown, len(p.advice))
+	for k := range p.advice {
+		if shown[k], err = p.show(ctx, k, batch); err != nil {
+			return nil, err
+		}
+	}
+	pairs := p.timedPairs()
+	progress.Start(int64(len(pairs)*(1+p.cfg.Latency.Repeats)), "measuring pairs")
+	defer progress.Done()
+	times := make([][]float64, len(pairs))
+	for r := -1; r < p.cfg.Latency.Repeats; r++ {
+		for i, pair := range pairs {
+			some := batch
+			if r < 0 {
+				some = batch[:1] // warms up
+			}
+			t, err := p.timePair(ctx, pair[0], pair[1], some, shown[pair[1]])
+			if err != nil {
+				return nil, err
+			}
+			if r >= 0 {
+				times[i] = append(times[i], t)
+			}
+			progress.Add(1)
+		}
+	}
+	list := make([]PairLatency, len(pairs))
+	for i, pair := range pairs {
+		slices.Sort(times[i])
+		list[i] = PairLatency{Expert: p.experts[pair[0]].name, Advice: p.cfg.Advice[pair[1]].Name, Seconds: times[i][len(times[i])/2]}
+	}
+	return list, nil
+}
+
+// timedPairs lists expert and advice of the pairs whose time can be measured.
+func (p *plan) timedPairs() (pairs [][2]int) {
+	for j, e := range p.experts {
+		for k, takes := range e.takes {
+			if takes && e.timed() {
+				pairs = append(pairs, [2]int{j, k})
+			}
+		}
+	}
+	return pairs
+}
+
+// timePair returns the mean seconds that an expert takes for one instance under one advice.
+func (p *plan) timePair(ctx context.Context, expert, level int, batch []Instance, shown []Shown) (float64, error) {
+	levels := make([][]Shown, len(p.advice))
+	var sum time.Duration
+	for n := range batch {
+		levels[level] = shown[n : n+1]
+		begin := time.Now()
+		if _, err := p.experts[expert].Predict(ctx, batch[n:n+1], levels); err != nil {
+			return 0, fmt.Errorf("expert %q: %w", p.experts[expert].name, err)
+		}
+		sum += time.Since(begin)
+	}
+	return sum.Seconds() / float64(len(batch)), nil
+}
+
+// spread returns n rows of the source, or all of them, at equal distances.
+func (p *plan) spread(n int) []int {
+	all := len(p.source.Entries())
+	rows := make([]int, min(n, all))
+	for i := range rows {
+		rows[i] = i * all / len(rows)
+	}
+	return rows
+}

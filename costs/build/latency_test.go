@@ -1,0 +1,211 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pipe/costs"
+)
+
+// paced takes some milliseconds more for every further level of advice, and counts single instances that it is asked for.
+type paced struct {
+	Expert
+	alone *atomic.Int64
+}
+
+func (e paced) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	if len(batch) == 1 {
+		e.alone.Add(1)
+		for k, level := range shown {
+			if level != nil {
+				time.Sleep(time.Duration(1+4*k) * time.Millisecond)
+			}
+		}
+	}
+	return e.Expert.Predict(ctx, batch, shown)
+}
+
+func (e paced) Takes(advice string) bool { return e.Expert.(Selective).Takes(advice) }
+func (e paced) Metered() bool            { return e.Expert.(Metered).Metered() }
+
+// latencyWorld makes time a fee in the small world, whose batches have more than one instance.
+func latencyWorld(t *testing.T) (*world, *atomic.Int64) {
+	t.Helper()
+	alone := &atomic.Int64{}
+	inner := expertKinds["precomputed"]
+	expertKinds["precomputed"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+		e, err := inner(ctx, s, settings)
+		return paced{e, alone}, err
+	}
+	t.Cleanup(func() { expertKinds["precomputed"] = inner })
+	w := newWorld(t, 48)
+	w.cfg.Latency = LatencyConfig{FeePerSecond: 10, Instances: 4, Repeats: 3}
+	return w, alone
+}
+
+// TestLatencyBecomesAFee: every pair's fee is its seconds times the price beside what the answers' file says, the same
+// for all instances, and pairs that take longer cost more.
+func TestLatencyBecomesAFee(t *testing.T) {
+	w, alone := latencyWorld(t)
+	r, tensor := w.mustRun(t)
+	if len(r.Latency) != 3 || alone.Load() != 3*(1+3*4) {
+		t.Fatalf("%d calls measured %+v", alone.Load(), r.Latency)
+	}
+	for i, want := range []struct {
+		expert, advice string
+		atLeast, own   float32
+	}{{"both", "none", 0.001, 0}, {"both", "search", 0.005, 0.25}, {"plain", "none", 0.001, 0}} {
+		l := r.Latency[i]
+		if l.Expert != want.expert || l.Advice != want.advice || float32(l.Seconds) < want.atLeast || l.Fee != 10*l.Seconds {
+			t.Errorf("pair %d: %+v, want at least %v seconds", i, l, want.atLeast)
+		}
+		for n := range tensor.Len() {
+			if got := tensor.Fee[n*4+i]; got != want.own+float32(l.Fee) {
+				t.Fatalf("instance %d: fee %v for %v and %v", n, got, want.own, l.Fee)
+			}
+		}
+	}
+	if r.Latency[1].Seconds <= r.Latency[0].Seconds {
+		t.Error("the pair that takes longer is not dearer")
+	}
+	if tensor.Actions.Digests["latency"] == "" {
+		t.Error("the tensor does not tell its latency")
+	}
+}
+
+// TestLatencyIsMeasuredOnce stops a build after every shard, starts over, shares the folder of experts, and loses that
+// folder: the bytes stay, for nothing is measured again.
+func TestLatencyIsMeasuredOnce(t *testing.T) {
+	w, alone := latencyWorld(t)
+	first := &stopAfter{}
+	stopped := 0
+	for ; ; stopped++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		first.stop = func() {
+			if alone.Load() == 3*(1+3*4) { // shards have begun
+				cancel()
+			}
+		}
+		_, err := Run(ctx, w.cfg, Options{Out: w.out(), Dir: w.dir, Progress: first})
+		cancel()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) || stopped > 20 {
+			t.Fatal(err)
+		}
+		if stopped == 1 {
+			files, _ := filepath.Glob(filepath.Join(w.dir, "experts", "latency-*.json"))
+			if len(files) != 1 || os.Remove(files[0]) != nil {
+				t.Fatalf("files of latency: %q", files)
+			}
+		}
+	}
+	measured := alone.Load()
+	if stopped < 3 || measured != 3*(1+3*4) {
+		t.Fatalf("stopped %d times, %d calls measured", stopped, measured)
+	}
+	again, err := w.run(context.Background())
+	if err != nil || len(again.Latency) != 3 || alone.Load() != measured {
+		t.Errorf("a second run: %v, %+v", err, again)
+	}
+	if _, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+		t.Fatal(err)
+	}
+	if measured = alone.Load(); measured != 2*3*(1+3*4) {
+		t.Fatal("a restart without the file has to measure")
+	}
+	want := readBytes(t, w.out())
+	for name, o := range map[string]Options{
+		"restart":            {Out: w.out(), Dir: w.dir, Restart: true},
+		"the folder, shared": {Out: filepath.Join(w.dir, "other.parquet"), Dir: w.dir},
+	} {
+		if _, err := Run(context.Background(), w.cfg, o); err != nil {
+			t.Fatal(err)
+		}
+		if readBytes(t, o.Out) != want || alone.Load() != measured {
+			t.Errorf("%s: other bytes, or %d calls measured in all for %d", name, alone.Load(), measured)
+		}
+	}
+}
+
+// TestAnotherPriceOfTimeIsAnotherBuild: the price is an input, and starting over with another one keeps the seconds.
+func TestAnotherPriceOfTimeIsAnotherBuild(t *testing.T) {
+	w, alone := latencyWorld(t)
+	before, _ := w.mustRun(t)
+	measured := alone.Load()
+	w.cfg.Latency.FeePerSecond = 20
+	var changed *ChangedError
+	if _, err := w.run(context.Background()); !errors.As(err, &changed) || !strings.Contains(err.Error(), "settings of latency changed") {
+		t.Fatalf("got %v", err)
+	}
+	after, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true})
+	if err != nil || alone.Load() != measured {
+		t.Fatalf("%v, %d calls measured for %d", err, alone.Load(), measured)
+	}
+	for i := range before.Latency {
+		if a, b := after.Latency[i], before.Latency[i]; a.Seconds != b.Seconds || a.Fee != 2*b.Fee {
+			t.Errorf("%+v became %+v", b, a)
+		}
+	}
+}
+
+// TestLatencyNeedsSomethingToMeasure: answers from files have no time.
+func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
+	w := newWorld(t, 12)
+	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 1, Repeats: 1}
+	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "latency: no expert can be measured") {
+		t.Errorf("got %v", err)
+	}
+	for _, bad := range []LatencyConfig{{-1, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+		w.cfg.Latency = bad
+		if err := w.cfg.Validate(); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+// TestKilledLatencyBuildsResumeToTheSameBytes kills builds that share a folder of experts, where the times are.
+func TestKilledLatencyBuildsResumeToTheSameBytes(t *testing.T) {
+	w := newWorld(t, 160)
+	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 2, Repeats: 1}
+	kills := 10
+	if testing.Short() {
+		kills = 3
+	}
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Delay: 5 * time.Millisecond}, kills)
+}
+
+// TestKilledMeasuringLeavesOneRecord kills builds that have no times yet, and compares the fees of what they leave with
+// the record.
+func TestKilledMeasuringLeavesOneRecord(t *testing.T) {
+	w := newWorld(t, 24)
+	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 4, Repeats: 3}
+	c := child{Config: w.cfg, Dir: w.dir, Delay: 2 * time.Millisecond}
+	for round := range 6 {
+		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
+		cmd := c.start(t)
+		time.AfterFunc(time.Duration(20+60*round)*time.Millisecond, func() { cmd.Process.Kill() })
+		_ = cmd.Wait()
+		if err := c.start(t).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		tensor, err := costs.Read(c.Out, costs.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fees := make(map[float32]bool)
+		for n := range tensor.Len() {
+			fees[tensor.Fee[n*4]] = true
+		}
+		if _, zero := fees[0]; len(fees) != 1 || zero {
+			t.Errorf("round %d: fees of one pair are %v", round, fees)
+		}
+	}
+}
