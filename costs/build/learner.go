@@ -47,7 +47,7 @@ func (s *Setup) Lessons() (*Lessons, error) {
 	if s.lessons != nil {
 		return s.lessons, nil
 	}
-	l, err := newLessons(s.Source.Entries(), s.splits, s.Labels, s.cfg.CrossFit, s.cfg.FoldSeed)
+	l, err := newLessons(s.Source.Entries(), s.training(), s.Labels, s.cfg.CrossFit, s.cfg.FoldSeed)
 	if err != nil {
 		return nil, err
 	}

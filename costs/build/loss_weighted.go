@@ -26,9 +26,10 @@ func newWeighted(s *Setup, settings map[string]any) (TaskLoss, error) {
 	if cfg.By != "class" {
 		return nil, fmt.Errorf("by is %q; known is class", cfg.By)
 	}
+	splits := s.training()
 	count, rows := make(map[string]int), 0
 	for n, e := range s.Source.Entries() {
-		if s.splits[n] != costs.Train {
+		if splits[n] != costs.Train {
 			continue
 		}
 		if e.Label == "" {

@@ -29,6 +29,7 @@ type plan struct {
 	actions    *costs.Actions
 	inputs     inputs
 	asking     *asking
+	bySplit    bool                // losses depend on which rows train
 	options    costs.WriterOptions // what the rows have
 	latency    []PairLatency       // nil until it is known
 	latencyFee []float32           // per action; nil until it is known
@@ -55,7 +56,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	s.part = "build"
+	s.part, p.bySplit = "build", s.usedSplit
 	if err := s.inputs.settings(s.part, p.shape()); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -115,7 +116,7 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	if s.Labels, err = labelsOf(entries, listed); err != nil {
 		return err
 	}
-	p.labels, s.part = s.Labels, "split"
+	p.labels, s.part = s.Labels, splitPart
 	split, err := lookup(splitKinds, p.cfg.Split.Kind)
 	if err != nil {
 		return err

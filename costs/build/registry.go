@@ -19,6 +19,7 @@ var (
 	}
 	splitKinds = map[string]func(context.Context, *Setup, map[string]any) ([]costs.Split, error){
 		"column":     splitByColumn,
+		"random":     splitRandom,
 		"stratified": splitStratified,
 	}
 	lossKinds = map[string]func(*Setup, map[string]any) (TaskLoss, error){

@@ -19,6 +19,7 @@ type Options struct {
 	Experts  string                       // folder of trained experts; "": the folder experts beside the output
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
 	Budget   *Budget                      // money that may be spent on answers; nil: any
+	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
 	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
 	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
 	Progress Progress                     // nil: nobody is told
@@ -153,6 +154,13 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		}
 		return r, p.finish(ctx, w, r, before.Done.Audit, fromFile(p, out)) // only fees changed
 	}
+	if other, err := p.reusable(ctx, o.Reuse); other != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
+		r.Resumed, r.Answers = r.Shards, other.Done.Answers
+		return r, p.finish(ctx, w, r, "", fromFile(p, o.Reuse))
+	}
 	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
 		return nil, err
 	}
@@ -259,7 +267,8 @@ func fromShards(p *plan, w *work) batches {
 	}
 }
 
-// fromFile reads the rows of a finished output, to write them with new fees.
+// fromFile reads the rows of a finished output, to write them with the fees and
+// the split of this build.
 func fromFile(p *plan, out string) batches {
 	return func(add func(*costs.Tensor) error) (err error) {
 		r, err := costs.OpenReader(out, costs.ReadOptions{})
@@ -267,7 +276,7 @@ func fromFile(p *plan, out string) batches {
 			return err
 		}
 		defer func() { err = errors.Join(err, r.Close()) }()
-		for {
+		for from := 0; ; {
 			t, err := r.Next()
 			if errors.Is(err, io.EOF) {
 				return nil
@@ -275,7 +284,8 @@ func fromFile(p *plan, out string) batches {
 			if err != nil {
 				return err
 			}
-			t.Actions = p.actions
+			t.Actions, t.Splits = p.actions, p.splits[from:from+t.Len()]
+			from += t.Len()
 			if err := add(t); err != nil {
 				return err
 			}

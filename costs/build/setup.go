@@ -40,6 +40,7 @@ type Setup struct {
 	retrievers map[string]*remembering // by settings
 	asking     *asking
 	usedEngine bool
+	usedSplit  bool // something depends on which rows train
 
 	expert      string   // name of the expert in the making
 	unavailable []string // advice that the configuration denies it
@@ -119,6 +120,13 @@ func (s *Setup) readModel(ctx context.Context, path string) (*onnx.Model, error)
 		}
 	}
 	return m, nil
+}
+
+// training returns the split of every instance, for a part whose outcome depends
+// on which of them train.
+func (s *Setup) training() []costs.Split {
+	s.usedSplit = true
+	return s.splits
 }
 
 // Runtime returns the ONNX Runtime of the build, opened on first use.

@@ -28,21 +28,46 @@ func splitByColumn(_ context.Context, s *Setup, settings map[string]any) ([]cost
 	return splits, nil
 }
 
-type stratifiedSettings struct {
-	Validation float64 `json:"validation"` // share of every label
+// shares are those of the instances, or of every label, that do not train.
+type shares struct {
+	Validation float64 `json:"validation"`
 	Test       float64 `json:"test"`
 	Seed       uint64  `json:"seed"`
-	Group      string  `json:"group,omitempty"` // "text": instances of one text stay together; "": none do
+}
+
+func (s shares) check() error {
+	if !(s.Validation > 0 && s.Test >= 0 && s.Validation+s.Test < 1) {
+		return fmt.Errorf("validation is %v and test is %v; shares that leave some to train on are needed", s.Validation, s.Test)
+	}
+	return nil
+}
+
+// splitRandom draws the shares of all instances, whatever their labels. With one
+// instance per label a draw by label would leave nothing to chance.
+func splitRandom(_ context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
+	cfg := shares{Validation: 0.25}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	return costs.DrawSplits(len(s.Source.Entries()), nil, cfg.Validation, cfg.Test, cfg.Seed), nil
+}
+
+type stratifiedSettings struct {
+	shares
+	Group string `json:"group,omitempty"` // "text": instances of one text stay together; "": none do
 }
 
 // splitStratified draws the shares of every label; see costs.DrawSplits.
 func splitStratified(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
-	cfg := stratifiedSettings{Validation: 0.25}
+	cfg := stratifiedSettings{shares: shares{Validation: 0.25}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	if !(cfg.Validation > 0 && cfg.Test >= 0 && cfg.Validation+cfg.Test < 1) {
-		return nil, fmt.Errorf("validation is %v and test is %v; shares that leave some to train on are needed", cfg.Validation, cfg.Test)
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	entries := s.Source.Entries()
 	labels := make([]string, len(entries))

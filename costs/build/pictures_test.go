@@ -1,0 +1,84 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// pictureFolder holds a wide, a high and a small picture, each of one colour.
+func pictureFolder(t *testing.T) Config {
+	t.Helper()
+	dir := t.TempDir()
+	for name, p := range map[string]struct {
+		w, h int
+		c    color.NRGBA
+	}{
+		"red/wide.png": {400, 100, color.NRGBA{250, 10, 10, 255}}, "red/high.png": {30, 300, color.NRGBA{240, 0, 0, 255}},
+		"blue/small.png": {20, 10, color.NRGBA{0, 0, 240, 255}},
+	} {
+		img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
+		for y := range p.h {
+			for x := range p.w {
+				img.SetNRGBA(x, y, p.c)
+			}
+		}
+		var b bytes.Buffer
+		path := filepath.Join(dir, name)
+		if err := png.Encode(&b, img); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := newWorld(t, 4).cfg
+	cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": dir}}
+	cfg.Split = Part{Kind: "random"}
+	return cfg
+}
+
+// TestPicturesAreSmallAndOfTheirInstance: shape and colour are kept, small ones are not enlarged.
+func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
+	cfg, o := pictureFolder(t), Options{Out: filepath.Join(t.TempDir(), "x.parquet")}
+	sizes := map[string]image.Point{"red/wide.png": {96, 24}, "red/high.png": {10, 96}, "blue/small.png": {20, 10}}
+	var ids []string
+	for id := range sizes {
+		ids = append(ids, id)
+	}
+	got, err := Pictures(context.Background(), cfg, o, ids, 96)
+	if err != nil || len(got) != len(sizes) {
+		t.Fatal(len(got), err)
+	}
+	for id, want := range sizes {
+		img, kind, err := image.Decode(bytes.NewReader(got[id]))
+		if err != nil || kind != "jpeg" || img.Bounds().Size() != want {
+			t.Fatalf("%s: a %s of %v, %v; want %v", id, kind, img.Bounds().Size(), err, want)
+		}
+		r, _, b, _ := img.At(want.X/2, want.Y/2).RGBA()
+		if red := strings.HasPrefix(id, "red"); red != (r > b) {
+			t.Errorf("%s: red %d, blue %d", id, r>>8, b>>8)
+		}
+	}
+}
+
+func TestPicturesRefuse(t *testing.T) {
+	o := Options{Out: filepath.Join(t.TempDir(), "x.parquet")}
+	if _, err := Pictures(context.Background(), pictureFolder(t), o, []string{"red/none.png"}, 96); err == nil || !strings.Contains(err.Error(), `no instance "red/none.png"`) {
+		t.Errorf("got %v", err)
+	}
+	w := newWorld(t, 4)
+	o.Dir = w.dir
+	if _, err := Pictures(context.Background(), w.cfg, o, []string{"r1"}, 96); err == nil || !strings.Contains(err.Error(), "no images") {
+		t.Errorf("got %v", err)
+	}
+}

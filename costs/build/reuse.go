@@ -1,0 +1,38 @@
+package build
+
+import (
+	"context"
+	"strings"
+
+	"pipe/costs"
+)
+
+// reusable returns the manifest of a finished output whose rows are those of this
+// build but for the split, nil if there is none. Rows are not taken over where
+// losses depend on which of them train, and where the texts of advice are kept.
+func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
+	if out == "" || p.bySplit || p.cfg.Audit {
+		return nil, nil
+	}
+	other := &work{out: out, folder: out + ".work"}
+	m, err := other.read()
+	if err != nil || m == nil || m.Done == nil {
+		return nil, err
+	}
+	for _, change := range difference(m.Inputs, p.inputs) {
+		if !strings.HasPrefix(change, settingsPrefix+splitPart+" ") {
+			return nil, nil
+		}
+	}
+	sum, err := costs.FileDigest(ctx, out)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil || sum != m.Done.File {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// splitPart is the name of the split in inputs and errors.
+const splitPart = "split"

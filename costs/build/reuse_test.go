@@ -1,0 +1,115 @@
+package build
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+)
+
+// draw returns the options and the configuration of one random split of a world.
+func (w *world) draw(seed int, name string) (Config, Options) {
+	cfg := w.cfg
+	cfg.Split = Part{Kind: "random", Settings: map[string]any{"validation": 0.25, "seed": seed}}
+	return cfg, Options{Out: filepath.Join(w.dir, name), Dir: w.dir}
+}
+
+// TestAnotherSplitTakesRowsOver: rows of a finished build under another split are those that a build of its own makes, byte
+// by byte, and nobody is asked for them.
+func TestAnotherSplitTakesRowsOver(t *testing.T) {
+	w := newWorld(t, 50)
+	ctx := context.Background()
+	cfg, o := w.draw(1, "first.parquet")
+	if _, err := Run(ctx, cfg, o); err != nil {
+		t.Fatal(err)
+	}
+	first := o.Out
+	cfg, o = w.draw(2, "own.parquet")
+	own, err := Run(ctx, cfg, o)
+	if err != nil || own.Resumed != 0 {
+		t.Fatal(own, err)
+	}
+	want := readBytes(t, o.Out)
+	cfg, o = w.draw(2, "taken.parquet")
+	o.Reuse = first
+	for range 2 { // the second finds it done
+		r, err := Run(ctx, cfg, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Resumed != r.Shards || readBytes(t, o.Out) != want {
+			t.Errorf("%d of %d shards are taken over, bytes differ: %v", r.Resumed, r.Shards, readBytes(t, o.Out) != want)
+		}
+	}
+	if readBytes(t, first) == want {
+		t.Error("two draws are the same")
+	}
+}
+
+// TestRowsThatDependOnTheSplitAreNotTakenOver: another loss, or one of the training rows.
+func TestRowsThatDependOnTheSplitAreNotTakenOver(t *testing.T) {
+	w := newWorld(t, 50)
+	for _, name := range []string{"shard", "weighted"} {
+		cfg, o := w.draw(1, name+"-first.parquet")
+		if name == "weighted" {
+			cfg.TaskLoss.Kind = "weighted"
+		}
+		if _, err := Run(context.Background(), cfg, o); err != nil {
+			t.Fatal(err)
+		}
+		first, loss := o.Out, cfg.TaskLoss
+		cfg, o = w.draw(2, name+"-second.parquet")
+		cfg.TaskLoss, o.Reuse = loss, first
+		if name == "shard" {
+			cfg.Shard = 9
+		}
+		r, err := Run(context.Background(), cfg, o)
+		if err != nil || r.Resumed != 0 {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// TestRandomSplitsIgnoreLabels: with one instance per label every seed draws others, and shares are held.
+func TestRandomSplitsIgnoreLabels(t *testing.T) {
+	entries := make([]Entry, 40)
+	for i := range entries {
+		entries[i].Label = string(rune('a' + i))
+	}
+	of := func(seed int) []costs.Split {
+		s := &Setup{Source: &images{entries: entries}, inputs: make(inputs), part: splitPart}
+		got, err := splitRandom(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	one, two := of(1), of(2)
+	if slices.Equal(one, two) || !slices.Equal(one, of(1)) {
+		t.Error("seeds do not decide the draw")
+	}
+	counts := map[costs.Split]int{}
+	for _, s := range one {
+		counts[s]++
+	}
+	if counts[costs.Val] != 10 || counts[costs.Test] != 4 {
+		t.Errorf("shares %v", counts)
+	}
+}
+
+func TestSplitsRefuseSharesThatLeaveNothing(t *testing.T) {
+	for _, kind := range []string{"random", "stratified"} {
+		for text, settings := range map[string]map[string]any{
+			"validation is 1": {"validation": 1}, "validation: expected a number": {"validation": "x"}, "unknown key": {"share": 1},
+		} {
+			w := newWorld(t, 8)
+			w.cfg.Split = Part{Kind: kind, Settings: settings}
+			if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: got %v, want %q", kind, err, text)
+			}
+		}
+	}
+}
