@@ -16,10 +16,6 @@ import (
 	_ "golang.org/x/image/webp"
 )
 
-// MaxPixels bounds width x height of an image that is decoded: a few bytes of a
-// crafted file could otherwise ask for gigabytes.
-const MaxPixels = 100_000_000
-
 // Extensions are the file name endings, lower case, that DecodeImage is meant for.
 var Extensions = []string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 
@@ -32,14 +28,14 @@ type Image struct {
 // DecodeImage decodes the bytes of one picture by its content, whatever its
 // name. Transparency is dropped without blending, 16-bit channels keep their
 // high byte, greyscale and CMYK become RGB, and orientation tags are ignored.
-// Images of more than MaxPixels are refused before they are decoded.
+// Images of more than 100 million pixels are refused before they are decoded.
 func DecodeImage(b []byte) (img *Image, err error) {
 	cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
 	if err != nil {
 		return nil, decodeError(b, err)
 	}
-	if cfg.Width <= 0 || cfg.Height <= 0 || cfg.Width > MaxPixels/cfg.Height {
-		return nil, fmt.Errorf("decode image: %d x %d pixels, supported are 1 to %d in all", cfg.Width, cfg.Height, MaxPixels)
+	if cfg.Width <= 0 || cfg.Height <= 0 || cfg.Width > maxPixels/cfg.Height {
+		return nil, fmt.Errorf("decode image: %d x %d pixels, supported are 1 to %d in all", cfg.Width, cfg.Height, maxPixels)
 	}
 	src, _, err := image.Decode(bytes.NewReader(b))
 	if err != nil {

@@ -144,7 +144,7 @@ func TestViewsAreWhatTheyAreCalled(t *testing.T) {
 		clampX := func(x int) int { return min(max(x, 0), w-1) }
 		clampY := func(y int) int { return min(max(y, 0), h-1) }
 		for name, from := range map[string]func(x, y int) (int, int){
-			"image":  func(x, y int) (int, int) { return x, y },
+			"centre": func(x, y int) (int, int) { return x, y },
 			"mirror": func(x, y int) (int, int) { return w - 1 - x, y },
 			"left":   func(x, y int) (int, int) { return clampX(x + pixels), y },
 			"right":  func(x, y int) (int, int) { return clampX(x - pixels), y },
@@ -155,13 +155,11 @@ func TestViewsAreWhatTheyAreCalled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := ImageInput{Layout: NCHW, Width: w, Height: h, Mean: [3]float32{0.5, 0, 0.25}, Std: [3]float32{0.5, 1, 2}}
+			in := Preprocess{Layout: NCHW, Width: w, Height: h, Mean: [3]float32{0.5, 0, 0.25}, Std: [3]float32{0.5, 1, 2}}
 			chw, hwc := make([]float32, in.Len()), make([]float32, in.Len())
-			err = in.Fill(chw, img, v)
+			fill(t, in, chw, img, v)
 			in.Layout = NHWC
-			if err2 := in.Fill(hwc, img, v); err != nil || err2 != nil {
-				t.Fatal(err, err2)
-			}
+			fill(t, in, hwc, img, v)
 			for y := range h {
 				for x := range w {
 					sx, sy := from(x, y)
@@ -178,7 +176,7 @@ func TestViewsAreWhatTheyAreCalled(t *testing.T) {
 }
 
 func TestUnknownViewListsTheKnownOnes(t *testing.T) {
-	if _, err := ParseView("sideways", 2); err == nil || !strings.Contains(err.Error(), "image, mirror, left") {
+	if _, err := ParseView("sideways", 2); err == nil || !strings.Contains(err.Error(), "centre, mirror, left") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := ParseView("left", 0); err == nil {
@@ -186,9 +184,19 @@ func TestUnknownViewListsTheKnownOnes(t *testing.T) {
 	}
 }
 
-func TestFillRefusesAnotherSize(t *testing.T) {
-	in := ImageInput{Layout: NCHW, Width: 4, Height: 5, Std: [3]float32{1, 1, 1}}
-	if err := in.Fill(make([]float32, in.Len()), testPicture(5, 4), View{}); err == nil || !strings.Contains(err.Error(), "5 x 4 pixels") {
+func fill(t interface{ Fatal(...any) }, p Preprocess, dst []float32, img *Image, v View) {
+	prepared, err := p.Prepare(img, []View{v})
+	if err == nil {
+		err = prepared.Fill(dst, v)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPrepareRefusesAnotherSize(t *testing.T) {
+	p := Preprocess{Layout: NCHW, Width: 4, Height: 5, Std: [3]float32{1, 1, 1}}
+	if _, err := p.Prepare(testPicture(5, 4), nil); err == nil || !strings.Contains(err.Error(), "5 x 4 pixels") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,19 +10,43 @@ import (
 // experts with inputs of different shapes can follow it.
 type View struct {
 	Name   string
-	Mirror bool // left and right exchanged
-	DX, DY int  // shift in pixels, right and down; the gap repeats the edge
+	Corner Corner // where the crop lies; "": in the centre
+	Mirror bool   // left and right of the crop exchanged
+	DX, DY int    // shift of the crop in pixels, right and down; the gap repeats the edge
 }
 
-// viewNames lists what ParseView knows, in a useful order.
-var viewNames = []string{"image", "mirror", "left", "right", "up", "down"}
+// Corner is a corner of the central square of a resized image.
+type Corner string
 
-// ParseView returns the view of a name: image, mirror, or a shift by pixels to
-// the left, right, up or down. The error lists the known names.
+// The corners (Krizhevsky, Sutskever and Hinton 2012, section 4.1).
+const (
+	TopLeft     Corner = "top-left"
+	TopRight    Corner = "top-right"
+	BottomLeft  Corner = "bottom-left"
+	BottomRight Corner = "bottom-right"
+)
+
+var corners = []Corner{TopLeft, TopRight, BottomLeft, BottomRight}
+
+// viewNames lists what ParseView knows beside corners, in a useful order.
+var viewNames = []string{"centre", "mirror", "left", "right", "up", "down"}
+
+// Centre returns the plain view: the crop in the centre, as it is.
+func Centre() View { return View{Name: "centre"} }
+
+// ParseView returns the view of a name: centre, mirror, one of the corners
+// (top-left, ...) or its mirror image (mirror-top-left, ...), or a shift of the
+// centre by pixels to the left, right, up or down. The error lists the known
+// names.
 func ParseView(name string, pixels int) (View, error) {
 	v := View{Name: name}
+	corner, mirrored := strings.CutPrefix(name, "mirror-")
+	if slices.Contains(corners, Corner(corner)) {
+		v.Corner, v.Mirror = Corner(corner), mirrored
+		return v, nil
+	}
 	switch name {
-	case "image":
+	case "centre":
 		return v, nil
 	case "mirror":
 		v.Mirror = true
@@ -35,9 +59,9 @@ func ParseView(name string, pixels int) (View, error) {
 		v.DY = -pixels
 	case "down":
 		v.DY = pixels
-	}
-	if !slices.Contains(viewNames, name) {
-		return View{}, fmt.Errorf("unknown view %q; known are %s", name, strings.Join(viewNames, ", "))
+	default:
+		return View{}, fmt.Errorf("unknown view %q; known are %s and, alone or after mirror-, %s, %s, %s, %s",
+			name, strings.Join(viewNames, ", "), TopLeft, TopRight, BottomLeft, BottomRight)
 	}
 	if pixels <= 0 {
 		return View{}, fmt.Errorf("view %q shifts by %d pixels; at least 1 is needed", name, pixels)
@@ -45,7 +69,7 @@ func ParseView(name string, pixels int) (View, error) {
 	return v, nil
 }
 
-// column returns the column of the image that the view shows at column x.
+// column returns the column of the crop that the view shows at column x.
 func (v View) column(x, width int) int {
 	x = min(max(x-v.DX, 0), width-1)
 	if v.Mirror {

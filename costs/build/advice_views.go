@@ -12,7 +12,7 @@ import (
 type views struct{ list []featurize.View }
 
 type viewsSettings struct {
-	Views  []string `json:"views"`  // image, mirror, left, right, up, down
+	Views  []string `json:"views"`  // as featurize.ParseView knows them
 	Pixels int      `json:"pixels"` // size of a shift
 }
 

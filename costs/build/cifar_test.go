@@ -23,10 +23,10 @@ func cifarConfig(data string, perLabel int) Config {
 		"folder": filepath.Join(data, "cifar10", "images"), "per_label": perLabel,
 	}}
 	cfg.Advice = []AdviceConfig{
-		{Name: "one-view", Kind: "views", Settings: map[string]any{"views": []string{"image"}}},
-		{Name: "flip", Fee: 0.01, Kind: "views", Settings: map[string]any{"views": []string{"image", "mirror"}}},
+		{Name: "one-view", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}},
+		{Name: "flip", Fee: 0.01, Kind: "views", Settings: map[string]any{"views": []string{"centre", "mirror"}}},
 		{Name: "six-views", Fee: 0.05, Kind: "views", Settings: map[string]any{
-			"views": []string{"image", "mirror", "left", "right", "up", "down"}, "pixels": 2,
+			"views": []string{"centre", "mirror", "left", "right", "up", "down"}, "pixels": 2,
 		}},
 	}
 	first := map[string]any{"mean": []float64{0.485, 0.456, 0.406}, "std": []float64{0.225, 0.225, 0.225}}

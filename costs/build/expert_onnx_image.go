@@ -13,9 +13,9 @@ import (
 // probabilities of the views it is shown; levels that share a view share the
 // forward pass.
 type imageClassifier struct {
-	model  *rowModel
-	input  featurize.ImageInput
-	labels []string
+	model      *rowModel
+	preprocess featurize.Preprocess
+	labels     []string
 }
 
 type imageClassifierSettings struct {
@@ -42,9 +42,9 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 		return nil, err
 	}
 	e := &imageClassifier{model: model, labels: cfg.Labels}
-	e.input, err = imageInput(model, &cfg)
+	e.preprocess, err = preprocessOf(model, &cfg)
 	if err == nil {
-		err = e.input.Validate()
+		err = e.preprocess.Validate()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", s.Path(cfg.Model), err), model.Close())
@@ -52,10 +52,10 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 	return e, nil
 }
 
-// imageInput reads the size of the image from the graph's input, or takes the
+// preprocessOf reads the size of the image from the graph's input, or takes the
 // configured one where the graph leaves it open.
-func imageInput(m *rowModel, cfg *imageClassifierSettings) (featurize.ImageInput, error) {
-	in := featurize.ImageInput{Layout: featurize.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std)}
+func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (featurize.Preprocess, error) {
+	in := featurize.Preprocess{Layout: featurize.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std)}
 	if len(m.shape) != 3 {
 		return in, fmt.Errorf("input %q has %d axes beside the batch, an image has 3", m.input, len(m.shape))
 	}
@@ -89,7 +89,11 @@ func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [
 	values := make([]float32, len(jobs)*e.model.width)
 	for i, job := range jobs {
 		in := &batch[job.instance]
-		if err := e.input.Fill(values[i*e.model.width:(i+1)*e.model.width], in.Image, job.view); err != nil {
+		prepared, err := e.preprocess.Prepare(in.Image, []featurize.View{job.view})
+		if err == nil {
+			err = prepared.Fill(values[i*e.model.width:(i+1)*e.model.width], job.view)
+		}
+		if err != nil {
 			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", in.ID), Err: err}
 		}
 	}
@@ -144,7 +148,7 @@ func (e *imageClassifier) collect(batch []Instance, shown [][]Shown) ([]viewJob,
 // viewsOf returns the views of a showing: the plain image if there are none.
 func viewsOf(s Shown) []featurize.View {
 	if len(s.Views) == 0 {
-		return []featurize.View{{Name: "image"}}
+		return []featurize.View{featurize.Centre()}
 	}
 	return s.Views
 }

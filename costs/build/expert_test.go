@@ -123,7 +123,7 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 	w.cfg.Advice = []AdviceConfig{
 		{Name: "plain", Kind: "none"},
 		{Name: "mirror", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},
-		{Name: "both", Fee: 0.2, Kind: "views", Settings: map[string]any{"views": []string{"image", "mirror"}}},
+		{Name: "both", Fee: 0.2, Kind: "views", Settings: map[string]any{"views": []string{"centre", "mirror"}}},
 	}
 	w.cfg.Experts = []ExpertConfig{{Name: "net", Kind: "onnx_image", Settings: map[string]any{"model": "net.onnx", "batch": 5}}}
 	w.cfg.Features = []Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}, {Kind: "expert", Settings: map[string]any{"expert": "net"}}}

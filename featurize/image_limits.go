@@ -1,0 +1,59 @@
+package featurize
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+)
+
+// maxPixels bounds width x height of every image, whatever the limits are.
+const maxPixels = 100_000_000
+
+// Limits are the images that are decoded at all. A few bytes of a crafted file
+// could otherwise ask for gigabytes, and an image of one pixel is a mistake.
+type Limits struct {
+	MinSide   int `json:"min_side"`   // pixels of the shorter side
+	MaxSide   int `json:"max_side"`   // pixels of the longer side
+	MaxPixels int `json:"max_pixels"` // width x height
+	MaxBytes  int `json:"max_bytes"`  // of the file
+}
+
+// DefaultLimits returns 8 to 16,384 pixels a side, 100 million pixels in all,
+// and files of 64 MiB.
+func DefaultLimits() Limits {
+	return Limits{MinSide: 8, MaxSide: 16384, MaxPixels: maxPixels, MaxBytes: 64 << 20}
+}
+
+// Validate reports limits that no image can keep, and more pixels than are
+// ever decoded.
+func (l Limits) Validate() error {
+	if l.MinSide < 1 || l.MaxSide < l.MinSide || l.MaxPixels < 1 || l.MaxPixels > maxPixels || l.MaxBytes < 1 {
+		return fmt.Errorf("limits of images: %d to %d pixels a side, %d in all (at most %d), %d bytes", l.MinSide, l.MaxSide, l.MaxPixels, maxPixels, l.MaxBytes)
+	}
+	return nil
+}
+
+// Check reads the header of a file, and no more, and reports the limit that it
+// breaks, or that it is no image.
+func (l Limits) Check(b []byte) error {
+	if len(b) > l.MaxBytes {
+		return fmt.Errorf("decode image: the file has %d bytes, the limit max_bytes is %d", len(b), l.MaxBytes)
+	}
+	cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
+	if err != nil {
+		return decodeError(b, err)
+	}
+	w, h := cfg.Width, cfg.Height
+	switch {
+	case w <= 0 || h <= 0:
+		return errors.New("decode image: it has no pixels")
+	case min(w, h) < l.MinSide:
+		return fmt.Errorf("decode image: %d x %d pixels, the limit min_side is %d", w, h, l.MinSide)
+	case max(w, h) > l.MaxSide:
+		return fmt.Errorf("decode image: %d x %d pixels, the limit max_side is %d", w, h, l.MaxSide)
+	case w > l.MaxPixels/h:
+		return fmt.Errorf("decode image: %d x %d pixels, the limit max_pixels is %d", w, h, l.MaxPixels)
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package featurize
+
+import (
+	"fmt"
+	"image"
+	"math"
+)
+
+// Interpolation is the filter that resizing uses.
+type Interpolation string
+
+// The interpolations, both with a support that grows when images shrink.
+const (
+	Bicubic  Interpolation = "bicubic" // Keys's kernel with a = -0.5
+	Bilinear Interpolation = "bilinear"
+)
+
+// kernel is an even function that is zero beyond its support.
+type kernel struct {
+	support float64
+	at      func(x float64) float64 // for x >= 0
+}
+
+func (i Interpolation) filter() (kernel, error) {
+	switch i {
+	case Bicubic:
+		return kernel{2, bicubic}, nil
+	case Bilinear:
+		return kernel{1, bilinear}, nil
+	}
+	return kernel{}, fmt.Errorf("unknown interpolation %q; known are %s, %s", i, Bicubic, Bilinear)
+}
+
+// bicubic is Keys's kernel. The conversions keep compilers from fusing
+// operations, so that every machine finds the same weights.
+func bicubic(x float64) float64 {
+	const a = -0.5
+	switch {
+	case x < 1:
+		return float64(float64(float64((a+2)*x)-(a+3))*x)*x + 1
+	case x < 2:
+		return (float64((float64((x-5)*x)+8)*x) - 4) * a
+	}
+	return 0
+}
+
+func bilinear(x float64) float64 { return max(1-x, 0) }
+
+// precision is the number of bits after the point of a weight. Sums of 8-bit
+// pixels then stay below 31 bits.
+const precision = 32 - 8 - 2
+
+// taps says how the pixels from..to of an axis are made of those of the
+// source: pixel i is the sum of weights[i*width+k] * source[first[i]+k].
+type taps struct {
+	first   []int
+	count   []int
+	width   int
+	weights []int64
+}
+
+// newTaps computes the weights of the outputs from..to when size pixels become
+// out, as Pillow does (libImaging/Resample.c).
+func newTaps(f kernel, size, out, from, to int) *taps {
+	scale := float64(size) / float64(out)
+	shrink := max(scale, 1)
+	support := f.support * shrink
+	t := &taps{first: make([]int, to-from), count: make([]int, to-from), width: 2*int(math.Ceil(support)) + 1}
+	t.weights = make([]int64, (to-from)*t.width)
+	exact := make([]float64, t.width)
+	for i := range t.first {
+		center := float64((float64(from+i) + 0.5) * scale)
+		low := max(int(center-support+0.5), 0)
+		count := min(int(center+support+0.5), size) - low
+		var sum float64
+		for k := range count {
+			exact[k] = f.at(math.Abs((float64(k+low) - center + 0.5) * (1 / shrink)))
+			sum += exact[k]
+		}
+		for k := range count {
+			w := exact[k]
+			if sum != 0 {
+				w /= sum
+			}
+			t.weights[i*t.width+k] = int64(math.Copysign(0.5, w) + float64(w*(1<<precision)))
+		}
+		t.first[i], t.count[i] = low, count
+	}
+	return t
+}
+
+// span returns the pixels of the source that the outputs are made of.
+func (t *taps) span() (from, to int) {
+	last := len(t.first) - 1
+	return t.first[0], t.first[last] + t.count[last]
+}
+
+// resize returns the part box of img resized to width x height pixels, bit for
+// bit as Pillow's resize followed by crop makes it: columns first, then rows,
+// rounded to 8 bits after each. Nothing outside the box is computed.
+func resize(img *Image, width, height int, f kernel, box image.Rectangle) *Image {
+	columns := newTaps(f, img.Width, width, box.Min.X, box.Max.X)
+	rows := newTaps(f, img.Height, height, box.Min.Y, box.Max.Y)
+	from, to := rows.span()
+	strip := &Image{Width: img.Width, Height: to - from, Pix: img.Pix[3*img.Width*from : 3*img.Width*to]}
+	for i := range rows.first {
+		rows.first[i] -= from
+	}
+	return rows.down(columns.across(strip))
+}

@@ -1,0 +1,94 @@
+package featurize
+
+import "encoding/binary"
+
+// Both passes work on two channels at a time: two 8-bit values, 32 bits apart
+// in one word, take one multiplication. Each half of the sum of products fits
+// 32 bits with its sign, so that the halves come apart exactly.
+
+const pair = 0x000000ff_000000ff
+
+// half is the rounding of a sum, in both halves.
+const half = 1<<(precision-1) | 1<<(precision-1+32)
+
+// apart returns the two pixel values of a sum of pairs.
+func apart(sum uint64) (low, high uint8) {
+	l := int32(sum)
+	h := int32((sum - uint64(int64(l))) >> 32)
+	return clip8(l >> precision), clip8(h >> precision)
+}
+
+func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
+
+// across resamples every row of src, two rows at a time.
+func (t *taps) across(src *Image) *Image {
+	dst := &Image{Width: len(t.first), Height: src.Height, Pix: make([]uint8, 3*len(t.first)*src.Height)}
+	from, to := t.span()
+	words := make([]uint64, to-from) // one pixel of two rows: RGB_ and, 32 bits up, RGB_
+	for y := 0; y < src.Height; y += 2 {
+		z := min(y+1, src.Height-1) // the last of an odd number of rows goes with itself
+		interleave(words, src.Pix[3*(y*src.Width+from):], src.Pix[3*(z*src.Width+from):])
+		upper, lower := dst.Pix[3*y*dst.Width:3*(y+1)*dst.Width], dst.Pix[3*z*dst.Width:3*(z+1)*dst.Width]
+		for i, first := range t.first {
+			weights := t.weights[i*t.width:][:t.count[i]]
+			run := words[first-from:][:len(weights)]
+			r, g, b := uint64(half), uint64(half), uint64(half)
+			for k, w := range weights {
+				p := run[k]
+				r += (p & pair) * uint64(w)
+				g += (p >> 8 & pair) * uint64(w)
+				b += (p >> 16 & pair) * uint64(w)
+			}
+			u, l := upper[3*i:3*i+3], lower[3*i:3*i+3]
+			u[0], l[0] = apart(r)
+			u[1], l[1] = apart(g)
+			u[2], l[2] = apart(b)
+		}
+	}
+	return dst
+}
+
+func interleave(words []uint64, upper, lower []uint8) {
+	upper, lower = upper[:3*len(words)], lower[:3*len(words)]
+	for x := range words {
+		u, l := upper[3*x:3*x+3], lower[3*x:3*x+3]
+		words[x] = uint64(u[0]) | uint64(u[1])<<8 | uint64(u[2])<<16 |
+			uint64(l[0])<<32 | uint64(l[1])<<40 | uint64(l[2])<<48
+	}
+}
+
+// down resamples every column of src, eight values of a row at a time.
+func (t *taps) down(src *Image) *Image {
+	stride := 3 * src.Width
+	dst := &Image{Width: src.Width, Height: len(t.first), Pix: make([]uint8, stride*len(t.first))}
+	for y, first := range t.first {
+		weights := t.weights[y*t.width:][:t.count[y]]
+		rows, out := src.Pix[first*stride:], dst.Pix[y*stride:(y+1)*stride]
+		x := 0
+		for ; x+8 <= stride; x += 8 {
+			s0, s1, s2, s3 := uint64(half), uint64(half), uint64(half), uint64(half)
+			at := x
+			for _, w := range weights {
+				p := binary.LittleEndian.Uint64(rows[at : at+8])
+				s0 += (p & pair) * uint64(w)
+				s1 += (p >> 8 & pair) * uint64(w)
+				s2 += (p >> 16 & pair) * uint64(w)
+				s3 += (p >> 24 & pair) * uint64(w)
+				at += stride
+			}
+			o := out[x : x+8]
+			o[0], o[4] = apart(s0)
+			o[1], o[5] = apart(s1)
+			o[2], o[6] = apart(s2)
+			o[3], o[7] = apart(s3)
+		}
+		for ; x < stride; x++ {
+			sum := uint64(half)
+			for k, w := range weights {
+				sum += uint64(rows[k*stride+x]) * uint64(w)
+			}
+			out[x], _ = apart(sum)
+		}
+	}
+	return dst
+}
