@@ -1,0 +1,104 @@
+package build
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// classWeightFile keeps the class weights of one family of prompts:
+//
+//	a line that says how many classes and what the weights depend on
+//	weights     classes x dim float32, little endian
+//	SHA-256 of the above    32 bytes
+//
+// The file appears whole. One that is damaged, or was made from something else,
+// counts as absent.
+type classWeightFile struct {
+	path    string
+	head    []byte
+	classes int
+}
+
+const (
+	// classWeightFormat is part of what weights depend on.
+	classWeightFormat = 1
+	classWeightPrefix = "class-weights-"
+)
+
+// classWeightBasis identifies class weights by all that decides them: the text
+// encoder with its tokenizer, the runtime, the names and the templates in their
+// order.
+func classWeightBasis(encoder, runtime string, names, templates []string) string {
+	return digest(fmt.Appendf(nil, "format %d\nencoder %s\nruntime %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, runtime, names, templates))
+}
+
+// newClassWeightFile names the file of the weights of a basis in a folder.
+func newClassWeightFile(folder, basis string, classes int) *classWeightFile {
+	return &classWeightFile{
+		path:    filepath.Join(folder, classWeightPrefix+strings.TrimPrefix(basis, "sha256:")[:16]),
+		head:    fmt.Appendf(nil, "pipe class weights %d, %d classes, of %s\n", classWeightFormat, classes, basis),
+		classes: classes,
+	}
+}
+
+// Read returns the weights, nil if there are none that fit. dim is the length of
+// a class's weights.
+func (f *classWeightFile) Read(dim int) ([]float32, error) {
+	b, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(b) != len(f.head)+4*f.classes*dim+sha256.Size || !bytes.HasPrefix(b, f.head) {
+		return nil, nil
+	}
+	body, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
+	if has := sha256.Sum256(body); !bytes.Equal(sum, has[:]) {
+		return nil, nil
+	}
+	weights := make([]float32, f.classes*dim)
+	for i := range weights {
+		weights[i] = math.Float32frombits(binary.LittleEndian.Uint32(body[len(f.head)+4*i:]))
+	}
+	return weights, nil
+}
+
+// Write keeps weights; they survive the end of the machine.
+func (f *classWeightFile) Write(weights []float32) error {
+	b := bytes.Clone(f.head)
+	for _, w := range weights {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(w))
+	}
+	sum := sha256.Sum256(b)
+	folder := filepath.Dir(f.path)
+	if err := renameio.WriteFile(f.path, append(b, sum[:]...), 0o644, renameio.WithTempDir(folder)); err != nil {
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// sweepClassWeights removes what a killed run has left half-written.
+func sweepClassWeights(folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "."+classWeightPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package build
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// classPrompts are the texts that stand for the classes: every template with
+// every name in it, template by template.
+func classPrompts(templates, names []string) []string {
+	texts := make([]string, 0, len(templates)*len(names))
+	for _, t := range templates {
+		for _, name := range names {
+			texts = append(texts, inTemplate(t, name))
+		}
+	}
+	return texts
+}
+
+func inTemplate(template, name string) string {
+	return strings.Replace(template, placeholder, name, 1)
+}
+
+// classWeights returns, names x dim, the weights of a classifier that compares an
+// image with texts (Radford et al. 2021, section 3.1.4): the vectors of a name in
+// all templates, each brought to length 1, are summed in double precision in the
+// order of the templates, and the sum is brought to length 1. A vector of length
+// 0, and a sum of that length, are errors.
+func classWeights(templates, names []string, dim int, vector func(text string) []float32) ([]float32, error) {
+	weights, sum := make([]float32, 0, len(names)*dim), make([]float64, dim)
+	for _, name := range names {
+		clear(sum)
+		if err := addPrompts(sum, templates, name, vector); err != nil {
+			return nil, err
+		}
+		length := norm(sum)
+		if !(length > 0) {
+			return nil, fmt.Errorf("the texts of class %q cancel each other out", name)
+		}
+		for _, v := range sum {
+			weights = append(weights, float32(v/length))
+		}
+	}
+	return weights, nil
+}
+
+// addPrompts adds the direction of every prompt of a name to sum. So a family
+// that begins with another one continues its sum.
+func addPrompts(sum []float64, templates []string, name string, vector func(text string) []float32) error {
+	v := make([]float64, len(sum))
+	for _, t := range templates {
+		text := inTemplate(t, name)
+		for i, x := range vector(text) {
+			v[i] = float64(x)
+		}
+		length := norm(v)
+		if !(length > 0) {
+			return fmt.Errorf("the vector of %q has no direction", text)
+		}
+		for i, x := range v {
+			sum[i] += x / length
+		}
+	}
+	return nil
+}
+
+// norm is the Euclidean length of a vector.
+func norm(v []float64) float64 {
+	var sum float64
+	for _, x := range v {
+		sum += x * x
+	}
+	return math.Sqrt(sum)
+}
