@@ -3,7 +3,6 @@ package hf
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"pipe/onnx"
 )
@@ -47,22 +46,17 @@ func (c *bertConfig) validate() error {
 type bertNames struct {
 	prefix                  string // that checkpoints of the encoder below a task put before all names
 	layer                   string // with a place for the number
-	query, key, value       string
+	projections
 	attended, attendedNorm  string
 	inner, outer, outerNorm string
 }
 
 // bert builds the encoder of Devlin et al., 2019, and its relatives: post-norm
-// layers with learned absolute positions. Between the embeddings and the head,
-// hidden states are [batch*sequence, hidden]: the products of matrices take
-// nearly all of the time, and Gemm adds their bias for free.
+// layers with learned absolute positions.
 type bert struct {
 	bertConfig
 	bertNames
-	g     *onnx.Graph
-	w     *weights
-	shape *onnx.Value // of the inputs: batch and sequence
-	bias  *onnx.Value // added to attention scores: [batch, 1, 1, sequence]
+	*transformer
 }
 
 func buildBERT(folder string, w *weights, o Options) (*onnx.Model, error) {
@@ -82,7 +76,7 @@ func buildBERT(folder string, w *weights, o Options) (*onnx.Model, error) {
 func layersOfBERT(prefix string) bertNames {
 	return bertNames{
 		prefix: prefix, layer: "encoder.layer.%d.",
-		query: "attention.self.query", key: "attention.self.key", value: "attention.self.value",
+		projections: projections{query: "attention.self.query", key: "attention.self.key", value: "attention.self.value"},
 		attended: "attention.output.dense", attendedNorm: "attention.output.LayerNorm",
 		inner: "intermediate.dense", outer: "output.dense", outerNorm: "output.LayerNorm",
 	}
@@ -96,13 +90,16 @@ func newBERT(c bertConfig, names bertNames, w *weights) (*bert, error) {
 	if w.has("embeddings.word_embeddings.weight") {
 		names.prefix = ""
 	}
-	return &bert{bertConfig: c, bertNames: names, g: onnx.NewGraph("encoder"), w: w}, nil
+	t := &transformer{
+		g: onnx.NewGraph("encoder"), w: w, prefix: names.prefix, hidden: c.Hidden, heads: c.Heads, epsilon: c.Epsilon, axes: onnx.Shape{batch, sequence},
+	}
+	return &bert{bertConfig: c, bertNames: names, transformer: t}, nil
 }
 
 // build ends a graph: vectors are added to those of the tokens.
 func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*onnx.Model, error) {
 	w := b.w
-	b.bias = maskBias(b.g, mask)
+	b.bias = paddingBias(b.g, mask)
 	x := b.g.Gather(b.tensor("embeddings.word_embeddings.weight", b.Vocab, b.Hidden), ids, 0)
 	for _, v := range vectors {
 		x = b.g.Add(x, v)
@@ -112,7 +109,7 @@ func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*
 	for i := int64(0); i < b.Layers && w.err == nil; i++ { // no further than the weights: a configuration can promise millions
 		x = b.transform(x, fmt.Sprintf(b.layer, i))
 	}
-	x = b.reshape(x, onnx.Shape{batch, sequence, onnx.Fix(b.Hidden)}, b.Hidden)
+	x = b.unfold(x, b.Hidden)
 	if o.Head == nil {
 		b.g.Output(HiddenStates, x)
 	} else {
@@ -131,51 +128,14 @@ func (b *bert) typeVectors(types *onnx.Value) *onnx.Value {
 
 // positionVectors tell where a token stands, counted from 0.
 func (b *bert) positionVectors(ids *onnx.Value) *onnx.Value {
-	g := b.g
-	length := g.Slice(g.ShapeOf(ids), []int64{1}, []int64{2}, nil, nil)
-	zero := g.Const(onnx.Int64s([]int64{1}, []int64{0}))
-	at := g.SliceDyn(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), zero, length, zero)
-	return g.AssumeShape(at, onnx.Shape{sequence, onnx.Fix(b.Hidden)})
+	return b.first(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), b.g.ShapeOf(ids))
 }
 
 // transform is attention and a network of two layers, each with a way around it.
 func (b *bert) transform(x *onnx.Value, name string) *onnx.Value {
-	a := b.dense(b.attention(x, name), name+b.attended, b.Hidden, b.Hidden)
+	a := b.dense(b.attention(x, name, b.projections), name+b.attended, b.Hidden, b.Hidden)
 	x = b.norm(b.g.Add(a, x), name+b.attendedNorm)
 	h := activate(b.g, b.Activation, b.dense(x, name+b.inner, b.Hidden, b.Intermediate))
 	h = b.dense(h, name+b.outer, b.Intermediate, b.Hidden)
 	return b.norm(b.g.Add(h, x), name+b.outerNorm)
-}
-
-// attention is softmax(q*k/sqrt(d) + mask) * v in every head of d dimensions.
-func (b *bert) attention(x *onnx.Value, name string) *onnx.Value {
-	g, d := b.g, b.Hidden/b.Heads
-	heads := func(part string, order ...int64) *onnx.Value {
-		y := b.dense(x, name+part, b.Hidden, b.Hidden)
-		y = b.reshape(y, onnx.Shape{batch, sequence, onnx.Fix(b.Heads), onnx.Fix(d)}, b.Heads, d)
-		return g.Transpose(y, order...)
-	}
-	q, k, v := heads(b.query, 0, 2, 1, 3), heads(b.key, 0, 2, 3, 1), heads(b.value, 0, 2, 1, 3)
-	scores := g.Mul(g.MatMul(q, k), g.Scalar(onnx.Float32, 1/math.Sqrt(float64(d))))
-	y := g.MatMul(g.Softmax(g.Add(scores, b.bias), -1), v)
-	return g.Reshape(g.Transpose(y, 0, 2, 1, 3), -1, b.Hidden)
-}
-
-// dense is x*w' + bias; checkpoints hold w as [out, in].
-func (b *bert) dense(x *onnx.Value, name string, in, out int64) *onnx.Value {
-	return b.g.Gemm(x, b.tensor(name+".weight", out, in), b.tensor(name+".bias", out), 1, 1, false, true)
-}
-
-func (b *bert) norm(x *onnx.Value, name string) *onnx.Value {
-	return b.g.LayerNormalization(x, b.tensor(name+".weight", b.Hidden), b.tensor(name+".bias", b.Hidden), b.Epsilon)
-}
-
-func (b *bert) tensor(name string, shape ...int64) *onnx.Value {
-	return b.g.NamedConst(name, b.w.get(b.prefix+name, shape...))
-}
-
-// reshape gives x the axes of the inputs, followed by sizes.
-func (b *bert) reshape(x *onnx.Value, out onnx.Shape, sizes ...int64) *onnx.Value {
-	tail := b.g.Const(onnx.Int64s([]int64{int64(len(sizes))}, sizes))
-	return b.g.ReshapeTo(x, b.g.Concat(0, b.shape, tail), out)
 }

@@ -13,13 +13,18 @@ import (
 // configFile is where a model's folder says what the model is.
 const configFile = "config.json"
 
-// Config is what config.json says about any text model.
+// Config is what config.json says about any model, its towers included.
 type Config struct {
-	ModelType    string `json:"model_type"` // the architecture
-	VocabSize    int64  `json:"vocab_size"`
-	MaxPositions int64  `json:"max_position_embeddings"` // most tokens of a text
-	PadID        int64  `json:"pad_token_id"`
+	ModelType    string  `json:"model_type"` // the architecture
+	Towers       []Tower `json:"-"`          // of an architecture that has several; empty: one
+	VocabSize    int64   `json:"vocab_size"`
+	MaxPositions int64   `json:"max_position_embeddings"` // most tokens of a text
+	PadID        int64   `json:"pad_token_id"`
+	ImageSize    int64   `json:"image_size"` // side of the images of the encoder of images; 0: none, or not told
 }
+
+// Has reports whether the model has a tower of that name.
+func (c *Config) Has(t Tower) bool { return slices.Contains(c.Towers, t) }
 
 // ReadConfig reads the config.json of a folder.
 func ReadConfig(folder string) (*Config, error) {
@@ -27,7 +32,14 @@ func ReadConfig(folder string) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	if architectures[c.ModelType].shifted {
+	a := architectures[c.ModelType]
+	if a.describe != nil {
+		c.Towers = slices.Sorted(maps.Keys(a.towers))
+		if err := a.describe(folder, c); err != nil {
+			return nil, err
+		}
+	}
+	if a.shifted {
 		if c.PadID < 0 || c.PadID > c.MaxPositions-2 {
 			return nil, fmt.Errorf("read model: %q: pad_token_id %d leaves no position of %d", filepath.Join(folder, configFile), c.PadID, c.MaxPositions)
 		}
@@ -36,7 +48,8 @@ func ReadConfig(folder string) (*Config, error) {
 	return c, nil
 }
 
-// readConfig is ReadConfig with the positions as the file has them.
+// readConfig is ReadConfig of a model with one tower, with the positions as the
+// file has them.
 func readConfig(folder string) (*Config, error) {
 	c := &Config{PadID: 1} // what architectures that use it take by default
 	if err := readJSON(folder, configFile, c); err != nil {

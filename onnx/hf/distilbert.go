@@ -25,7 +25,7 @@ func buildDistilBERT(folder string, w *weights, o Options) (*onnx.Model, error) 
 		Positions: c.Positions, Types: 1, Epsilon: 1e-12, Activation: c.Activation, PositionType: "absolute",
 	}, bertNames{
 		prefix: "distilbert.", layer: "transformer.layer.%d.",
-		query: "attention.q_lin", key: "attention.k_lin", value: "attention.v_lin",
+		projections: projections{query: "attention.q_lin", key: "attention.k_lin", value: "attention.v_lin"},
 		attended: "attention.out_lin", attendedNorm: "sa_layer_norm",
 		inner: "ffn.lin1", outer: "ffn.lin2", outerNorm: "output_layer_norm",
 	}, w)

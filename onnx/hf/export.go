@@ -5,16 +5,20 @@ import (
 	"path/filepath"
 )
 
-const (
-	exportFolder = "onnx"
-	exportFile   = "model.onnx"
-)
+const exportFolder = "onnx"
 
-// Export finds the ONNX export in a model's folder: onnx/model.onnx, else
-// model.onnx.
-func Export(folder string) (path string, found bool) {
-	for _, path := range []string{filepath.Join(folder, exportFolder, exportFile), filepath.Join(folder, exportFile)} {
-		if _, err := os.Stat(path); err == nil {
+// exportFiles are the exports of towers.
+var exportFiles = map[Tower]string{"": "model.onnx", TowerText: "text_model.onnx", TowerVision: "vision_model.onnx"}
+
+// Export finds the ONNX export in the folder of a model with one tower:
+// onnx/model.onnx, else model.onnx.
+func Export(folder string) (path string, found bool) { return ExportOf(folder, "") }
+
+// ExportOf finds the ONNX export of a tower, text_model.onnx or
+// vision_model.onnx: in the folder onnx, else beside it.
+func ExportOf(folder string, t Tower) (path string, found bool) {
+	for _, path := range []string{filepath.Join(folder, exportFolder, exportFiles[t]), filepath.Join(folder, exportFiles[t])} {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
 			return path, true
 		}
 	}

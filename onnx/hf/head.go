@@ -22,25 +22,33 @@ const (
 
 // The ways to make one vector of the hidden states of a text's tokens.
 const (
-	PoolMean = "mean" // over the tokens, padding left out
-	PoolCLS  = "cls"  // that of the first token
+	PoolMean  = "mean"  // over the tokens, padding left out
+	PoolCLS   = "cls"   // that of the first token
+	PoolModel = "model" // nothing is left to do: the architecture makes one vector, as towers do
 )
 
-// Head makes one vector of the hidden states of a text's tokens.
+// Head makes one vector of what a model makes of a text.
 type Head struct {
-	Pooling   string // PoolMean or PoolCLS
+	Pooling   string // PoolMean, PoolCLS or PoolModel
 	Normalize bool   // to length 1 (L2)
 }
 
-// apply appends the head: x is [batch, sequence, width], mask [batch, sequence].
+// apply appends the head: x is [batch, sequence, width], or [batch, width] for
+// PoolModel, and mask [batch, sequence].
 // Sums over tokens and squares are products of matrices: those add in one order
 // whatever the batch, and a text's vector does not depend on its neighbours.
 func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
 	var y *onnx.Value // [batch, 1, width]
-	if h.Pooling == PoolCLS {
+	switch h.Pooling {
+	case PoolModel:
+		if !h.Normalize {
+			return x
+		}
+		y = g.Unsqueeze(x, 1)
+	case PoolCLS:
 		y = g.Slice(x, []int64{0}, []int64{1}, []int64{1}, nil)
 		y = g.AssumeShape(y, onnx.Shape{x.Shape()[0], onnx.Fix(1), x.Shape()[2]})
-	} else {
+	default:
 		row := g.Cast(g.Unsqueeze(mask, 1), onnx.Float32)
 		count := g.Max(g.ReduceSum(row, true, -1), g.Scalar(onnx.Float32, 1e-9)) // no token: not 0/0
 		y = g.Div(g.MatMul(row, x), count)
@@ -52,24 +60,31 @@ func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
 	return g.Squeeze(y, 1)
 }
 
-// AddHead puts the head behind a model: behind output, which holds hidden states
-// [batch, sequence, width], with the model's attention_mask. The result has the
-// output SentenceEmbedding alone.
+// AddHead puts the head behind a model: behind output, which holds what the head
+// takes, with the model's attention_mask where the head needs it. The result has
+// the output SentenceEmbedding alone.
 func AddHead(m *onnx.Model, output string, h *Head) (*onnx.Model, error) {
-	width := onnx.Sym("width")
+	shape := onnx.Shape{batch, sequence, onnx.Sym("width")}
+	if h.Pooling == PoolModel {
+		shape = onnx.Shape{batch, onnx.Sym("width")}
+	}
 	for _, v := range m.Outputs() {
-		if v.Name == output && len(v.Shape) == 3 {
-			width = v.Shape[2]
+		if v.Name == output && len(v.Shape) == len(shape) {
+			shape[len(shape)-1] = v.Shape[len(shape)-1]
 		}
 	}
+	o := onnx.MergeOptions{Name: "encoder", SecondPrefix: "head/"}
 	g := onnx.NewGraph("head")
-	x := g.Input("hidden", onnx.Float32, onnx.Shape{batch, sequence, width})
-	g.Output(SentenceEmbedding, h.apply(g, x, textInput(g, "attention_mask")))
+	x, mask := g.Input("hidden", onnx.Float32, shape), (*onnx.Value)(nil)
+	if h.Pooling != PoolModel {
+		mask = textInput(g, "attention_mask")
+		o.Share = []string{"attention_mask"}
+	}
+	g.Output(SentenceEmbedding, h.apply(g, x, mask))
 	head, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		return nil, err
 	}
-	o := onnx.MergeOptions{Name: "encoder", SecondPrefix: "head/", Share: []string{"attention_mask"}}
 	return onnx.Merge(m, head, map[string]string{output: "hidden"}, o)
 }
 

@@ -18,12 +18,22 @@ func textInput(g *onnx.Graph, name string) *onnx.Value {
 	return g.Input(name, onnx.Int64, onnx.Shape{batch, sequence})
 }
 
-// maskBias is 0 for tokens and the smallest float32 for padding, which softmax
+// paddingBias is 0 for tokens and the smallest float32 for padding, which softmax
 // turns into 0: [batch, 1, 1, sequence].
-func maskBias(g *onnx.Graph, mask *onnx.Value) *onnx.Value {
+func paddingBias(g *onnx.Graph, mask *onnx.Value) *onnx.Value {
 	one := g.Scalar(onnx.Float32, 1)
 	padding := g.Sub(one, g.Cast(g.Unsqueeze(mask, 1, 2), onnx.Float32))
 	return g.Mul(padding, g.Scalar(onnx.Float32, -math.MaxFloat32))
+}
+
+// causalBias is 0 for a token and those before it, and the smallest float32 for
+// those behind: [sequence, sequence]. shape is that of the tokens.
+func causalBias(g *onnx.Graph, shape *onnx.Value) *onnx.Value {
+	length := g.Squeeze(g.Slice(shape, []int64{1}, []int64{2}, nil, nil), 0)
+	place := g.Range(g.Scalar(onnx.Int64, 0), length, g.Scalar(onnx.Int64, 1))
+	place = g.AssumeShape(place, onnx.Shape{sequence})
+	behind := g.Greater(g.Unsqueeze(place, 0), g.Unsqueeze(place, 1))
+	return g.Mul(g.Cast(behind, onnx.Float32), g.Scalar(onnx.Float32, -math.MaxFloat32))
 }
 
 // activations are known by the hidden_act of config.json.
@@ -31,7 +41,14 @@ var activations = map[string]func(g *onnx.Graph, x *onnx.Value) *onnx.Value{
 	"gelu":              (*onnx.Graph).Gelu,
 	"gelu_new":          (*onnx.Graph).GeluTanh,
 	"gelu_pytorch_tanh": (*onnx.Graph).GeluTanh,
+	"quick_gelu":        quickGelu,
 	"relu":              (*onnx.Graph).Relu,
+}
+
+// quickGelu is x * sigmoid(1.702 x), an approximation of Gelu by Hendrycks and
+// Gimpel, 2016, that CLIP was trained with.
+func quickGelu(g *onnx.Graph, x *onnx.Value) *onnx.Value {
+	return g.Mul(x, g.Sigmoid(g.Mul(x, g.Scalar(onnx.Float32, 1.702))))
 }
 
 func activate(g *onnx.Graph, name string, x *onnx.Value) *onnx.Value { return activations[name](g, x) }

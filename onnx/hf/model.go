@@ -11,17 +11,18 @@ import (
 
 // Options say what a graph computes.
 type Options struct {
-	Head *Head // from hidden states to one vector; nil: the hidden states are the result
+	Head  *Head // from hidden states to one vector; nil: what the model makes is the result
+	Tower Tower // of a model that has several
 }
 
 // UnknownArchitectureError says that there is no graph for a model_type.
 type UnknownArchitectureError struct {
-	Folder, ModelType string
+	ModelType string
 }
 
 func (e *UnknownArchitectureError) Error() string {
-	return fmt.Sprintf("build model of %q: model_type %q is not known; known are %s",
-		e.Folder, e.ModelType, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
+	return fmt.Sprintf("model_type %q is not known; known are %s",
+		e.ModelType, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
 }
 
 // Hint names the other road.
@@ -31,42 +32,64 @@ func (e *UnknownArchitectureError) Hint() string {
 
 // architecture is what a model_type stands for.
 type architecture struct {
-	build   func(folder string, w *weights, o Options) (*onnx.Model, error)
-	shifted bool // positions count from one past the padding token's id
+	towers   map[Tower]builder
+	describe func(folder string, c *Config) error // completes c from the configurations of several towers; nil: there is one
+	shifted  bool                                 // positions count from one past the padding token's id
 }
+
+// builder makes the graph of one tower.
+type builder func(folder string, w *weights, o Options) (*onnx.Model, error)
+
+func oneTower(b builder) map[Tower]builder { return map[Tower]builder{"": b} }
 
 // architectures are known by the model_type of config.json.
 var architectures = map[string]architecture{
-	"bert":        {build: buildBERT},
-	"camembert":   {build: buildRoBERTa, shifted: true},
-	"distilbert":  {build: buildDistilBERT},
-	"roberta":     {build: buildRoBERTa, shifted: true},
-	"xlm-roberta": {build: buildRoBERTa, shifted: true},
+	"bert":        {towers: oneTower(buildBERT)},
+	"camembert":   {towers: oneTower(buildRoBERTa), shifted: true},
+	"clip":        {towers: map[Tower]builder{TowerText: buildCLIPText, TowerVision: buildCLIPVision}, describe: describeCLIP},
+	"distilbert":  {towers: oneTower(buildDistilBERT)},
+	"roberta":     {towers: oneTower(buildRoBERTa), shifted: true},
+	"xlm-roberta": {towers: oneTower(buildRoBERTa), shifted: true},
 }
 
 // Model builds the graph of the model in a folder: config.json names the
 // architecture, model.safetensors, or the shards of its index, holds the
-// weights. Inputs are input_ids, attention_mask and, where the architecture has
-// them, token_type_ids, int64 [batch, sequence]; the output is last_hidden_state, float32 [batch, sequence,
-// width], or with a head sentence_embedding, float32 [batch, width]. An
-// architecture that is not known is an *UnknownArchitectureError.
+// weights. Encoders of texts have the inputs input_ids, attention_mask and, where
+// the architecture has them, token_type_ids, int64 [batch, sequence]; the output
+// is last_hidden_state, float32 [batch, sequence, width], or with a head
+// sentence_embedding, float32 [batch, width].
+//
+// Of a model with several towers, one has to be named. TowerText has the inputs
+// input_ids and attention_mask and the output text_embeds, TowerVision the input
+// pixel_values, float32 [batch, 3, size, size], and the output image_embeds; both
+// are float32 [batch, width].
+//
+// An architecture that is not known is an *UnknownArchitectureError.
 func Model(folder string, o Options) (*onnx.Model, error) {
 	c, err := ReadConfig(folder)
 	if err != nil {
 		return nil, err
 	}
-	build := architectures[c.ModelType].build
-	if build == nil {
-		return nil, &UnknownArchitectureError{folder, c.ModelType}
-	}
-	w, err := openWeights(folder)
-	if err != nil {
-		return nil, fmt.Errorf("build model of %q: %w", folder, err)
-	}
-	defer w.close()
-	m, err := build(folder, w, o)
+	m, err := buildModel(folder, c, o)
 	if err != nil {
 		return nil, fmt.Errorf("build model of %q: %w", folder, err)
 	}
 	return m, nil
+}
+
+func buildModel(folder string, c *Config, o Options) (*onnx.Model, error) {
+	a, ok := architectures[c.ModelType]
+	if !ok {
+		return nil, &UnknownArchitectureError{c.ModelType}
+	}
+	build := a.towers[o.Tower]
+	if build == nil {
+		return nil, fmt.Errorf("%s has the towers %q, not %q", c.ModelType, slices.Sorted(maps.Keys(a.towers)), o.Tower)
+	}
+	w, err := openWeights(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	return build(folder, w, o)
 }

@@ -1,0 +1,217 @@
+package hf
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"pipe/onnx"
+)
+
+// clipConfig is a tower of the config.json of model_type clip. Newer files leave
+// out what is the default.
+type clipConfig struct {
+	Layers       int64   `json:"num_hidden_layers"`
+	Heads        int64   `json:"num_attention_heads"`
+	Hidden       int64   `json:"hidden_size"`
+	Intermediate int64   `json:"intermediate_size"`
+	Epsilon      float64 `json:"layer_norm_eps"`
+	Activation   string  `json:"hidden_act"`
+	Projection   int64   `json:"-"` // projection_dim of the whole model
+
+	// Of the tower of texts.
+	Vocab     int64 `json:"vocab_size"`
+	Positions int64 `json:"max_position_embeddings"`
+	End       int64 `json:"eos_token_id"`
+
+	// Of the tower of images.
+	Channels int64 `json:"num_channels"`
+	Image    int64 `json:"image_size"`
+	Patch    int64 `json:"patch_size"`
+}
+
+// clipDefaults are those of the official library.
+func clipDefaults(t Tower) clipConfig {
+	c := clipConfig{
+		Layers: 12, Heads: 12, Hidden: 768, Intermediate: 3072, Epsilon: 1e-5, Activation: "quick_gelu",
+		Vocab: 49408, Positions: 77, End: 49407, Channels: 3, Image: 224, Patch: 32,
+	}
+	if t == TowerText {
+		c.Heads, c.Hidden, c.Intermediate = 8, 512, 2048
+	}
+	return c
+}
+
+// readCLIP reads the configuration of a tower.
+func readCLIP(folder string, t Tower) (*clipConfig, error) {
+	whole := struct {
+		Projection int64           `json:"projection_dim"`
+		Text       json.RawMessage `json:"text_config"`
+		Vision     json.RawMessage `json:"vision_config"`
+	}{Projection: 512}
+	if err := readJSON(folder, configFile, &whole); err != nil {
+		return nil, err
+	}
+	c, section := clipDefaults(t), whole.Text
+	if t == TowerVision {
+		section = whole.Vision
+	}
+	if len(section) > 0 {
+		if err := json.Unmarshal(section, &c); err != nil {
+			return nil, fmt.Errorf("read model: %q: %s_config: %w", filepath.Join(folder, configFile), t, err)
+		}
+	}
+	c.Projection = whole.Projection
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("read model: %q: %s_config: %w", filepath.Join(folder, configFile), t, err)
+	}
+	return &c, nil
+}
+
+func (c *clipConfig) validate() error {
+	err := checkSizes(map[string]int64{
+		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "hidden_size": c.Hidden, "intermediate_size": c.Intermediate,
+		"projection_dim": c.Projection, "vocab_size": c.Vocab, "max_position_embeddings": c.Positions,
+		"image_size": c.Image, "patch_size": c.Patch,
+	})
+	switch {
+	case err != nil:
+		return err
+	case c.Hidden%c.Heads != 0:
+		return fmt.Errorf("hidden_size %d is not a multiple of %d num_attention_heads", c.Hidden, c.Heads)
+	case !(c.Epsilon > 0 && c.Epsilon < 1):
+		return fmt.Errorf("layer_norm_eps is %v", c.Epsilon)
+	case c.Channels != 3:
+		return fmt.Errorf("num_channels is %d; images have 3", c.Channels)
+	case c.Patch > c.Image:
+		return fmt.Errorf("patch_size %d is more than image_size %d", c.Patch, c.Image)
+	}
+	return checkActivation(c.Activation)
+}
+
+// describeCLIP completes a configuration from those of both towers.
+func describeCLIP(folder string, c *Config) error {
+	text, err := readCLIP(folder, TowerText)
+	if err != nil {
+		return err
+	}
+	vision, err := readCLIP(folder, TowerVision)
+	if err != nil {
+		return err
+	}
+	c.VocabSize, c.MaxPositions, c.ImageSize = text.Vocab, text.Positions, vision.Image
+	return nil
+}
+
+// clip builds a tower of the model of Radford et al., 2021: pre-norm layers whose
+// result is projected into the space of both towers.
+type clip struct {
+	*clipConfig
+	*transformer
+}
+
+// clipAttention are how checkpoints call the parts of attention.
+var clipAttention = projections{query: "self_attn.q_proj", key: "self_attn.k_proj", value: "self_attn.v_proj"}
+
+func newCLIP(folder string, t Tower, prefix string, w *weights) (*clip, error) {
+	c, err := readCLIP(folder, t)
+	if err != nil {
+		return nil, err
+	}
+	return &clip{clipConfig: c, transformer: &transformer{
+		g: onnx.NewGraph("encoder"), w: w, prefix: prefix, hidden: c.Hidden, heads: c.Heads, epsilon: c.Epsilon,
+	}}, nil
+}
+
+func buildCLIPText(folder string, w *weights, o Options) (*onnx.Model, error) {
+	c, err := newCLIP(folder, TowerText, "text_model.", w)
+	if err != nil {
+		return nil, err
+	}
+	g := c.g
+	ids, mask := textInput(g, "input_ids"), textInput(g, "attention_mask")
+	c.axes, c.shape = onnx.Shape{batch, sequence}, g.ShapeOf(ids)
+	c.bias = g.Add(paddingBias(g, mask), causalBias(g, c.shape))
+	tokens := g.Gather(c.tensor("embeddings.token_embedding.weight", c.Vocab, c.Hidden), ids, 0)
+	positions := c.first(c.tensor("embeddings.position_embedding.weight", c.Positions, c.Hidden), c.shape)
+	x := c.norm(c.layers(g.Reshape(g.Add(tokens, positions), -1, c.Hidden)), "final_layer_norm")
+	x = g.Op("GatherND", []*onnx.Value{c.project(x, "text_projection.weight"), c.end(ids)}, onnx.Float32,
+		onnx.Shape{batch, onnx.Fix(c.Projection)}, onnx.Attr{Name: "batch_dims", Value: int64(1)})
+	return c.finish(TextEmbeds, x, o.Head)
+}
+
+// end is the place of the end of every text, int64 [batch, 1]: the first token
+// with its id. Checkpoints of the first years state an id that no tokenizer
+// gives, 2; there it is the largest id of the text, as in the original model.
+func (c *clip) end(ids *onnx.Value) *onnx.Value {
+	const misstated = 2
+	if c.End != misstated {
+		ids = c.g.Cast(c.g.Equal(ids, c.g.Scalar(onnx.Int64, float64(c.End))), onnx.Int64)
+	}
+	return c.g.ArgMax(ids, 1, true)
+}
+
+func buildCLIPVision(folder string, w *weights, o Options) (*onnx.Model, error) {
+	c, err := newCLIP(folder, TowerVision, "vision_model.", w)
+	if err != nil {
+		return nil, err
+	}
+	g := c.g
+	pixels := g.Input(PixelValues, onnx.Float32, onnx.Shape{batch, onnx.Fix(3), onnx.Fix(c.Image), onnx.Fix(c.Image)})
+	grid := c.Image / c.Patch
+	places := grid*grid + 1 // patches, and one in front that stands for the image
+	c.axes = onnx.Shape{batch, onnx.Fix(places)}
+	c.shape = g.Concat(0, g.Slice(g.ShapeOf(pixels), []int64{0}, []int64{1}, nil, nil), g.Const(onnx.Int64s([]int64{1}, []int64{places})))
+	x := g.Reshape(c.embeddings(pixels, grid), -1, c.Hidden)
+	x = c.layers(c.norm(x, "pre_layrnorm")) // as checkpoints spell it
+	x = c.project(c.norm(x, "post_layernorm"), "visual_projection.weight")
+	return c.finish(ImageEmbeds, g.Squeeze(g.Slice(x, []int64{0}, []int64{1}, []int64{1}, nil), 1), o.Head)
+}
+
+// embeddings are those of the image and of its patches, with their places:
+// [batch, 1+grid*grid, hidden].
+func (c *clip) embeddings(pixels *onnx.Value, grid int64) *onnx.Value {
+	g, patches := c.g, grid*grid
+	x := g.Op("Conv", []*onnx.Value{pixels, c.tensor("embeddings.patch_embedding.weight", c.Hidden, 3, c.Patch, c.Patch)},
+		onnx.Float32, onnx.Shape{batch, onnx.Fix(c.Hidden), onnx.Fix(grid), onnx.Fix(grid)},
+		onnx.Attr{Name: "kernel_shape", Value: []int64{c.Patch, c.Patch}}, onnx.Attr{Name: "strides", Value: []int64{c.Patch, c.Patch}})
+	x = g.Transpose(g.Reshape(x, 0, c.Hidden, patches), 0, 2, 1)
+	class := g.Reshape(c.tensor("embeddings.class_embedding", c.Hidden), 1, c.Hidden)
+	places := c.tensor("embeddings.position_embedding.weight", 1+patches, c.Hidden)
+	// What is added to zeros in front of the patches is the same for all images.
+	return g.Add(g.Pad(x, []int64{0, 1, 0}, []int64{0, 0, 0}), g.Add(g.Pad(class, []int64{0, 0}, []int64{patches, 0}), places))
+}
+
+// layers are attention and a network of two layers, each behind a norm and with a
+// way around both, again and again.
+func (c *clip) layers(x *onnx.Value) *onnx.Value {
+	for i := int64(0); i < c.Layers && c.w.err == nil; i++ { // no further than the weights: a configuration can promise millions
+		name := fmt.Sprintf("encoder.layers.%d.", i)
+		a := c.attention(c.norm(x, name+"layer_norm1"), name, clipAttention)
+		x = c.g.Add(x, c.dense(a, name+"self_attn.out_proj", c.Hidden, c.Hidden))
+		h := c.dense(c.norm(x, name+"layer_norm2"), name+"mlp.fc1", c.Hidden, c.Intermediate)
+		x = c.g.Add(x, c.dense(activate(c.g, c.Activation, h), name+"mlp.fc2", c.Intermediate, c.Hidden))
+	}
+	return x
+}
+
+// project brings hidden states into the common space: [batch, sequence,
+// projection]. One place of each is needed, but a product with one row alone
+// would round otherwise than one with the rows of a batch.
+func (c *clip) project(x *onnx.Value, name string) *onnx.Value {
+	w := c.g.NamedConst(name, c.w.get(name, c.Projection, c.Hidden))
+	return c.unfold(c.g.Gemm(x, w, nil, 1, 1, false, true), c.Projection)
+}
+
+// finish ends a graph whose result is one vector already.
+func (c *clip) finish(name string, x *onnx.Value, h *Head) (*onnx.Model, error) {
+	if h == nil {
+		c.g.Output(name, x)
+	} else {
+		c.g.Output(SentenceEmbedding, h.apply(c.g, x, nil))
+	}
+	if c.w.err != nil {
+		return nil, c.w.err
+	}
+	return c.g.Build(onnx.BuildOptions{})
+}
