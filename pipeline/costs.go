@@ -111,7 +111,9 @@ func summarizeBuild(r *build.Report) (_ *CostsReport, err error) {
 func (r *CostsReport) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%d instances (%d train, %d val, %d test), %d actions, %d features (%s)\n",
 		r.File, r.Instances, r.Train, r.Val, r.Test, r.Actions, r.Dim, r.Features)
-	fmt.Fprintf(w, "%d shards, %d of them done before; %.1f s\n\n", r.Shards, r.Resumed, r.Seconds)
+	fmt.Fprintf(w, "%d shards, %d of them done before; %.1f s\n", r.Shards, r.Resumed, r.Seconds)
+	writeSkipped(w, &r.Report)
+	fmt.Fprintln(w)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "action\tmean task loss")
 	for _, l := range r.Losses {
@@ -124,6 +126,17 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 		return err
 	}
 	return writeAnswers(w, r.Answers)
+}
+
+// writeSkipped tells which images were left out.
+func writeSkipped(w io.Writer, r *build.Report) {
+	if len(r.Skipped) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%d bad images left out, listed in %s:\n", len(r.Skipped), r.BadList)
+	for _, line := range build.FirstBad(r.Skipped) {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
 }
 
 // writeLatency tells how long each pair takes, and what that costs.

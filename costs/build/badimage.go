@@ -1,8 +1,14 @@
 package build
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+
+	"github.com/google/renameio/v2"
 )
 
 // BadImage is an image that a build cannot use, or a folder of images that it
@@ -12,11 +18,15 @@ type BadImage struct {
 	Reason string `json:"reason"` // what is wrong with it, without its path
 }
 
+// String returns both on one line, whatever a file is called.
+func (b BadImage) String() string { return printable(b.ID) + ": " + printable(b.Reason) }
+
 // BadImagesError lists every image of a source that cannot be used. Builds with
 // Options.SkipBad go on without them.
 type BadImagesError struct {
 	Folder string     // that the ids start from
 	Images []BadImage // all, by id
+	Usable int        // images that can be used
 	File   string     // holds the whole list; "": it was not written
 }
 
@@ -31,22 +41,43 @@ func (e *BadImagesError) Error() string {
 		noun = "image"
 	}
 	fmt.Fprintf(&b, "%d bad %s in %q:", len(e.Images), noun, e.Folder)
-	for _, bad := range e.Images[:min(badShown, len(e.Images))] {
-		fmt.Fprintf(&b, "\n  %s: %s", printable(bad.ID), printable(bad.Reason))
-	}
-	if more := len(e.Images) - badShown; more > 0 {
-		fmt.Fprintf(&b, "\n  and %d more", more)
+	for _, line := range FirstBad(e.Images) {
+		b.WriteString("\n  " + line)
 	}
 	return b.String()
+}
+
+// FirstBad describes the first 12 images, a line each, and counts the others.
+func FirstBad(images []BadImage) []string {
+	var lines []string
+	for _, bad := range images[:min(badShown, len(images))] {
+		lines = append(lines, bad.String())
+	}
+	if more := len(images) - badShown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
 }
 
 // Hint tells the way out.
 func (e *BadImagesError) Hint() string {
 	hint := "mend or remove them, or leave them out with --skip-bad"
+	if e.Usable == 0 {
+		hint = "no image is left: look at folder, decoder and limits of the instances"
+	}
 	if e.File != "" {
 		hint += "; all of them are listed in " + e.File
 	}
 	return hint
+}
+
+// badList is the list as a text: a line per image.
+func badList(images []BadImage) string {
+	var b strings.Builder
+	for _, bad := range images {
+		b.WriteString(bad.String() + "\n")
+	}
+	return b.String()
 }
 
 // printable keeps a name or reason on its line: what does not print is escaped.
@@ -56,4 +87,40 @@ func printable(s string) string {
 		return s
 	}
 	return quoted
+}
+
+// badListName is the file of the work folder that lists what was found bad.
+const badListName = "bad-images.txt"
+
+// keepBad leaves the whole list of a *BadImagesError beside the output, and
+// names the file in it.
+func keepBad(err error, out string) error {
+	var bad *BadImagesError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	folder := workFolder(out)
+	if failed := os.MkdirAll(folder, 0o777); failed != nil {
+		return errors.Join(err, failed)
+	}
+	file, failed := writeBad(folder, bad.Images)
+	bad.File = file
+	return errors.Join(err, failed)
+}
+
+// writeBad writes the list into a work folder, or removes the one of an earlier
+// run if there is nothing to tell, and returns the file, "" if there is none.
+func writeBad(folder string, images []BadImage) (string, error) {
+	file := filepath.Join(folder, badListName)
+	if len(images) == 0 {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		return "", nil
+	}
+	err := renameio.WriteFile(file, []byte(badList(images)), 0o644, renameio.WithTempDir(folder))
+	if err != nil {
+		return "", fmt.Errorf("list bad images: %w", err)
+	}
+	return file, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 
 	"pipe/costs"
@@ -144,6 +145,14 @@ func (c *Config) actions() *costs.Actions {
 		a.Advice = append(a.Advice, costs.Advice{Name: v.Name, Fee: v.Fee})
 	}
 	return a
+}
+
+// workers is the number of goroutines that a build works with.
+func (c *Config) workers() int {
+	if c.Workers > 0 {
+		return c.Workers
+	}
+	return runtime.GOMAXPROCS(0)
 }
 
 // known renders the names of a registry for an error.

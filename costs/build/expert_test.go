@@ -119,7 +119,7 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 		weights = append(weights, []float32{sign, -sign})
 	}
 	linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{batchAxis, onnx.Fix(3), onnx.Fix(2), onnx.Fix(4)}, weights)
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
+	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images", "limits": map[string]any{"min_side": 1}}}
 	w.cfg.Advice = []AdviceConfig{
 		{Name: "plain", Kind: "none"},
 		{Name: "mirror", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},
@@ -149,7 +149,7 @@ func writePNG(t *testing.T, file string, m image.Image) {
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Progress: silent{}, Runtime: openRuntime(t)})
+	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +307,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 // TestFlatFolderTakesLabelsFromATable also checks both ways of not matching.
 func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 	w := imageWorld(t, onnx.Sym("n"))
-	w.cfg.Instances.Settings = map[string]any{"folder": "images/left", "labels": "labels.csv"}
+	w.cfg.Instances.Settings = map[string]any{"folder": "images/left", "labels": "labels.csv", "limits": map[string]any{"min_side": 1}}
 	w.cfg.Labels = []string{"left", "right"}
 	var listed strings.Builder
 	listed.WriteString("id,label\n")
@@ -319,11 +319,11 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		t.Errorf("entries %v", p.source.Entries())
 	}
 	for text, want := range map[string]string{
-		listed.String() + "77.png,left\n":                         `row 8: column id: there is no image "77.png"`,
-		strings.Replace(listed.String(), "04.png,right\n", "", 1): `no row for image "04.png"`,
+		listed.String() + "77.png,left\n":                         `77.png: there is no such image, but row 8 of labels.csv names it`,
+		strings.Replace(listed.String(), "04.png,right\n", "", 1): `04.png: has no row in labels.csv`,
 	} {
 		w.write(t, "labels.csv", text)
-		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Progress: silent{}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

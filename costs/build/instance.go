@@ -31,6 +31,19 @@ type Source interface {
 	Columns() *Columns
 }
 
+// Classed is a Source that knows all labels there are, whether or not an
+// instance has them.
+type Classed interface {
+	Source
+	Classes() []string // nil: it does not know; the caller does not change the slice
+}
+
+// Skipping is a Source that leaves out what cannot be used.
+type Skipping interface {
+	Source
+	Skipped() []BadImage // by id
+}
+
 // Instance is one loaded example. What it holds is shared and read only.
 type Instance struct {
 	Entry
@@ -41,8 +54,6 @@ type Instance struct {
 	Gold   []string         // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
 	Line   int              // line or row of the file, for errors
 	Row    int              // index in the source's Entries
-
-	sizes *sizes // of the image, shared by all who look at the instance; nil: nobody shares
 }
 
 // needText is the error of an instance without a text, which a language model

@@ -76,7 +76,6 @@ func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
 	s := &Setup{
 		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress, skipBad: o.SkipBad,
 		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
-		slots: make(chan struct{}, p.workers()),
 	}
 	s.Advice = p.adviceNames()
 	return p, s
@@ -113,6 +112,9 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	listed := p.cfg.Labels
 	if e, ok := p.source.(Encoded); ok && len(listed) == 0 && p.options.Labels {
 		listed = e.Encoder().Labels() // the negative one first
+	}
+	if c, ok := p.source.(Classed); ok && len(listed) == 0 {
+		listed = c.Classes()
 	}
 	if s.Labels, err = labelsOf(entries, listed); err != nil {
 		return err

@@ -14,7 +14,7 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 	if out == "" || p.bySplit || p.cfg.Audit {
 		return nil, nil
 	}
-	other := &work{out: out, folder: out + ".work"}
+	other := &work{out: out, folder: workFolder(out)}
 	m, err := other.read()
 	if err != nil || m == nil || m.Done == nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 
 	"pipe/costs"
@@ -56,9 +55,10 @@ type Report struct {
 	Resumed   int     `json:"resumed"` // shards that were done before
 	Seconds   float64 `json:"seconds"` // of this run
 
-	Skipped []BadImage    `json:"skipped,omitempty"` // images that were left out, by id
-	Answers []AnswerCount `json:"answers,omitempty"` // of parts that ask a chat model
-	Latency []PairLatency `json:"latency,omitempty"` // of every pair, where time is a fee
+	Skipped []BadImage    `json:"skipped,omitempty"`  // images that were left out, by id
+	BadList string        `json:"bad_list,omitempty"` // file that lists them, too
+	Answers []AnswerCount `json:"answers,omitempty"`  // of parts that ask a chat model
+	Latency []PairLatency `json:"latency,omitempty"`  // of every pair, where time is a fee
 }
 
 var errInUse = errors.New("another build is using it")
@@ -85,7 +85,7 @@ func Run(ctx context.Context, cfg Config, o Options) (*Report, error) {
 func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
 	p, out, err := prepare(ctx, cfg, o)
 	if err != nil {
-		return nil, err
+		return nil, keepBad(err, out)
 	}
 	r, err := p.run(ctx, out, o)
 	return r, errors.Join(err, p.Close())
@@ -143,6 +143,9 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if p.cfg.Audit {
 		r.Audit = w.auditFile()
 	}
+	if r.BadList, err = writeBad(w.folder, r.Skipped); err != nil {
+		return nil, err
+	}
 	finished, err := w.settle(ctx, before)
 	if err != nil {
 		return nil, err
@@ -182,6 +185,9 @@ func (p *plan) report(out string) *Report {
 	r := &Report{
 		File: out, Instances: len(p.splits), Actions: p.actions.Len(), Shards: p.shards(),
 		Features: p.actions.Features.Name, Dim: p.options.Dim,
+	}
+	if s, ok := p.source.(Skipping); ok {
+		r.Skipped = s.Skipped()
 	}
 	for _, s := range p.splits {
 		switch s {
@@ -242,12 +248,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 }
 
 // workers is the number of goroutines that the build works with.
-func (p *plan) workers() int {
-	if p.cfg.Workers > 0 {
-		return p.cfg.Workers
-	}
-	return runtime.GOMAXPROCS(0)
-}
+func (p *plan) workers() int { return p.cfg.workers() }
 
 // batches hands the rows of the output to add, in order.
 type batches func(add func(*costs.Tensor) error) error

@@ -6,11 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -18,190 +14,174 @@ import (
 	"pipe/featurize"
 )
 
-// images is a folder of pictures: CLASS/name.jpg, where the folder is the
-// label, or flat with a file of labels. The id is the path below the folder
-// with forward slashes; the order is that of the ids.
+// images is a folder of pictures. The id of an instance is the path below the
+// folder with forward slashes. All that are instances could be decoded when the
+// source was made.
 type images struct {
 	folder  string
+	decoder featurize.Decoder
+	limits  featurize.Limits
+	classes []string // nil: no list of them was given
 	entries []Entry
+	sums    []string // digests of the files, aligned with entries
+	skipped []BadImage
 }
 
 type imagesSettings struct {
-	Folder   Path   `json:"folder"`
-	Labels   Path   `json:"labels"`    // table with id and label (and split); "" means that folders are labels
-	ID       string `json:"id"`        // columns of that table
-	Label    string `json:"label"`     //
-	Split    string `json:"split"`     // "": none
-	PerLabel int    `json:"per_label"` // at most so many instances per label, the first by id; 0: all
+	Folder     Path             `json:"folder"`
+	List       Path             `json:"list"`        // table of the instances: id is a path below folder, label, split; "": all images of the folder
+	Labels     Path             `json:"labels"`      // table with id and label (and split) of all images of the folder
+	LabelsFrom string           `json:"labels_from"` // folder, name or table; "": table if one is named, else folder
+	Classes    Path             `json:"classes"`     // class list: labels are its ids; "": any label
+	ID         string           `json:"id"`          // columns of the table; "": path in a list, else id
+	Label      string           `json:"label"`       //
+	Split      string           `json:"split"`       // "": none
+	PerLabel   int              `json:"per_label"`   // at most so many instances per label, the first in their order; 0: all
+	Decoder    string           `json:"decoder"`     // see featurize.OpenDecoder
+	Limits     featurize.Limits `json:"limits"`
+}
+
+// complete fills in what was left open and reports every problem.
+func (c *imagesSettings) complete() error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	table := c.Labels != "" || c.List != ""
+	switch {
+	case c.LabelsFrom == "" && table:
+		c.LabelsFrom = labelsTable
+	case c.LabelsFrom == "":
+		c.LabelsFrom = labelsFolder
+	}
+	if c.ID == "" && c.List != "" {
+		c.ID = "path"
+	} else if c.ID == "" {
+		c.ID = "id"
+	}
+	if c.Folder == "" {
+		add("folder: none is named")
+	}
+	if c.PerLabel < 0 {
+		add("per_label is %d", c.PerLabel)
+	}
+	if c.Labels != "" && c.List != "" {
+		add("labels and list are both there; a list has its own labels")
+	}
+	switch c.LabelsFrom {
+	case labelsTable:
+		if !table {
+			add("labels_from is table, but no table is named by labels or list")
+		}
+	case labelsFolder, labelsName:
+		if c.Labels != "" {
+			add("labels_from is %s, but labels names a table", c.LabelsFrom)
+		}
+	default:
+		add("labels_from is %q; known are %s, %s, %s", c.LabelsFrom, labelsFolder, labelsName, labelsTable)
+	}
+	return errors.Join(append(problems, c.Limits.Validate())...)
 }
 
 func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
-	cfg := imagesSettings{ID: "id", Label: "label"}
+	cfg := imagesSettings{Label: "label", Limits: featurize.DefaultLimits()}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	if cfg.Folder == "" || cfg.PerLabel < 0 {
-		return nil, fmt.Errorf("folder is %q and per_label is %d", string(cfg.Folder), cfg.PerLabel)
+	if err := cfg.complete(); err != nil {
+		return nil, err
 	}
-	src := &images{folder: s.Path(cfg.Folder)}
-	ids, err := listImages(src.folder)
+	decoder, err := featurize.OpenDecoder(cfg.Decoder)
+	if err != nil {
+		return nil, fmt.Errorf("decoder: %w", err)
+	}
+	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits}
+	found, err := findImages(ctx, s, &cfg)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Labels == "" {
-		src.entries, err = labelByFolder(src.folder, ids)
-	} else {
-		src.entries, err = labelByTable(ctx, s, &cfg, ids)
-	}
-	if err != nil {
-		return nil, err
-	}
-	src.entries = firstPerLabel(src.entries, cfg.PerLabel)
-	return src, src.digest(ctx, s.inputs, s.progress)
-}
-
-// listImages returns the images below a folder, sorted. Hidden files and files
-// with another extension are passed over.
-func listImages(folder string) ([]string, error) {
-	var ids []string
-	err := filepath.WalkDir(folder, func(p string, d fs.DirEntry, err error) error {
+	if cfg.Classes != "" {
+		list, err := s.classes(ctx, "classes", cfg.Classes)
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("classes: %w", err)
 		}
-		name := d.Name()
-		if strings.HasPrefix(name, ".") && p != folder {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if !d.IsDir() && slices.Contains(featurize.Extensions, strings.ToLower(filepath.Ext(name))) {
-			rel, err := filepath.Rel(folder, p)
-			if err != nil {
-				return err
-			}
-			ids = append(ids, filepath.ToSlash(rel))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list images: %w", err)
+		src.classes = list.IDs
+		found.keepLabels(list.IDs)
 	}
-	if len(ids) == 0 {
-		return nil, fmt.Errorf("list images: %q holds none (%s)", folder, strings.Join(featurize.Extensions, " "))
-	}
-	slices.Sort(ids)
-	return ids, nil
+	found.firstPerLabel(cfg.PerLabel)
+	return src, src.check(ctx, s, found)
 }
 
-func labelByFolder(folder string, ids []string) ([]Entry, error) {
-	entries := make([]Entry, len(ids))
-	for i, id := range ids {
-		label := path.Base(path.Dir(id))
-		if label == "." {
-			return nil, fmt.Errorf("image %q lies in no class folder of %q; name a table of labels for flat folders", id, folder)
-		}
-		entries[i] = Entry{ID: id, Label: label}
-	}
-	return entries, nil
-}
-
-// labelByTable takes label and split of every image from a table; images that
-// it does not list, and rows without an image, are errors.
-func labelByTable(ctx context.Context, s *Setup, cfg *imagesSettings, ids []string) ([]Entry, error) {
-	file := s.Path(cfg.Labels)
-	if err := s.File(ctx, "labels", file); err != nil {
-		return nil, err
-	}
-	t, err := readTable(ctx, file)
+// check takes the images that can be used; the others are an error, or left out.
+func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
+	c := &imageCheck{folder: s.folder, decoder: s.decoder, limits: s.limits, workers: setup.cfg.workers(), progress: setup.progress}
+	checked, err := c.run(ctx, setup.folder, found.entries)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("check images: %w", err)
 	}
-	listed, err := t.entries(cfg.ID, cfg.Label, cfg.Split)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]Entry, len(listed))
-	for _, e := range listed {
-		byID[e.ID] = e
-	}
-	entries := make([]Entry, 0, len(ids))
-	for _, id := range ids {
-		e, ok := byID[id]
-		if !ok {
-			return nil, &costs.DataError{File: file, Column: cfg.ID, Msg: fmt.Sprintf("no row for image %q", id)}
+	bad := found.bad
+	for i, e := range found.entries {
+		if reason := checked[i].reason; reason != "" {
+			bad = append(bad, BadImage{e.ID, reason})
+			continue
 		}
-		entries = append(entries, e)
-		delete(byID, id)
+		s.entries, s.sums = append(s.entries, e), append(s.sums, checked[i].sum)
 	}
-	for i, e := range listed {
-		if _, left := byID[e.ID]; left {
-			return nil, &costs.DataError{File: file, Row: t.lines[i], Column: cfg.ID, Msg: fmt.Sprintf("there is no image %q", e.ID)}
-		}
+	slices.SortStableFunc(bad, func(a, b BadImage) int { return strings.Compare(a.ID, b.ID) })
+	if len(bad) > 0 && (!setup.skipBad || len(s.entries) == 0) {
+		return &BadImagesError{Folder: s.folder, Images: bad, Usable: len(s.entries)}
 	}
-	return entries, nil
-}
-
-func firstPerLabel(entries []Entry, most int) []Entry {
-	if most == 0 {
-		return entries
-	}
-	seen := make(map[string]int)
-	return slices.DeleteFunc(entries, func(e Entry) bool {
-		seen[e.Label]++
-		return seen[e.Label] > most
-	})
-}
-
-// digest hashes every image, several at a time.
-func (s *images) digest(ctx context.Context, in inputs, progress Progress) error {
-	progress.Start(int64(len(s.entries)), "checking images")
-	defer progress.Done()
-	sums := make([]string, len(s.entries))
-	err := parallel(ctx, runtime.GOMAXPROCS(0), len(s.entries), func(ctx context.Context, i int) (err error) {
-		sums[i], err = costs.FileDigest(ctx, s.file(i))
-		progress.Add(1)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("read images: %w", err)
-	}
-	all := sha256.New()
-	for i, e := range s.entries {
-		in[imagePrefix+e.ID] = sums[i]
-		fmt.Fprintf(all, "%s  %s\n", sums[i], e.ID)
-	}
-	in["images"] = "sha256:" + hex.EncodeToString(all.Sum(nil))
+	s.skipped = bad
+	s.describe(setup.inputs)
 	return nil
 }
 
 // imagePrefix starts the names of the inputs that are single images.
 const imagePrefix = "image "
 
-func (s *images) file(i int) string {
-	return filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
+// describe makes the decoder, every image and what is left out inputs.
+func (s *images) describe(in inputs) {
+	in["decoder"] = s.decoder.Name()
+	all := sha256.New()
+	for i, e := range s.entries {
+		in[imagePrefix+e.ID] = s.sums[i]
+		fmt.Fprintf(all, "%s  %s\n", s.sums[i], e.ID)
+	}
+	in["images"] = "sha256:" + hex.EncodeToString(all.Sum(nil))
+	if len(s.skipped) > 0 {
+		in["skipped"] = digest([]byte(badList(s.skipped)))
+	}
 }
 
-// Entries returns the images, sorted by id.
+// Entries returns the images: sorted by id, or in the order of the list.
 func (s *images) Entries() []Entry { return s.entries }
 
 // Columns returns nil.
 func (s *images) Columns() *Columns { return nil }
 
-// Load decodes images.
+// Classes returns the ids of the class list, nil if there is none.
+func (s *images) Classes() []string { return s.classes }
+
+// Skipped returns the images that were left out, by id.
+func (s *images) Skipped() []BadImage { return s.skipped }
+
+// Load decodes images. A file that is not what it was when it was checked is an
+// error.
 func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
 	out := make([]Instance, len(rows))
 	for n, i := range rows {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		b, err := os.ReadFile(s.file(i))
+		file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
+		b, err := readImage(file, s.limits.MaxBytes)
 		if err != nil {
-			return nil, fmt.Errorf("read image: %w", err)
+			return nil, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
 		}
-		img, err := featurize.DecodeImage(b)
+		if digest(b) != s.sums[i] {
+			return nil, &costs.DataError{File: file, Msg: "has changed since images were checked"}
+		}
+		img, err := s.decoder.Decode(b)
 		if err != nil {
-			return nil, &costs.DataError{File: s.file(i), Err: err}
+			return nil, &costs.DataError{File: file, Err: err}
 		}
 		out[n] = Instance{Entry: s.entries[i], Image: img, Row: i}
 	}

@@ -19,6 +19,7 @@ import (
 
 // work is the folder beside the output in which a build keeps what is done:
 //
+//	bad-images.txt images that cannot be used, if there are any
 //	lock           held while a build runs
 //	manifest.json  the inputs that the shards were made from
 //	training       half-trained experts
@@ -100,9 +101,12 @@ func outputFile(out string) (string, error) {
 	return filepath.Join(out, "costs.parquet"), nil
 }
 
+// workFolder is the folder of the build that leaves a file.
+func workFolder(out string) string { return out + ".work" }
+
 // openWork makes the folder and takes its lock.
 func openWork(out string) (*work, error) {
-	w := &work{out: out, folder: out + ".work"}
+	w := &work{out: out, folder: workFolder(out)}
 	if err := os.MkdirAll(w.folder, 0o777); err != nil {
 		return nil, fmt.Errorf("make work folder: %w", err)
 	}
@@ -229,7 +233,7 @@ func (w *work) sweep(shards bool) error {
 // the file between a dot and a number.
 func isTemp(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
-	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || strings.HasSuffix(stem, ".json") || strings.HasSuffix(stem, ".gz"))
+	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || strings.HasSuffix(stem, ".json") || strings.HasSuffix(stem, ".gz") || strings.HasSuffix(stem, ".txt"))
 }
 
 // forget removes a file of the folder, if it is there.

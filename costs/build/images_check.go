@@ -1,0 +1,135 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"pipe/featurize"
+)
+
+// imageCheck decodes every image of a source once, several at a time. In memory
+// are the images that are being decoded, one per worker.
+type imageCheck struct {
+	folder   string
+	decoder  featurize.Decoder
+	limits   featurize.Limits
+	workers  int
+	progress Progress
+}
+
+// checkedImage is what is found out about an image.
+type checkedImage struct {
+	sum    string // digest of the file; "" if it cannot be read
+	reason string // why it cannot be used; "": it can
+}
+
+// checkRows is how many images are checked between two notes of what was found:
+// what a kill can cost.
+const checkRows = 256
+
+// run checks the images of all entries. What is known of their contents from
+// earlier runs lies in a file of the given folder.
+func (c *imageCheck) run(ctx context.Context, folder string, entries []Entry) ([]checkedImage, error) {
+	v, err := openVerdicts(ctx, folder, c.decoder.Name(), c.limits)
+	if err != nil {
+		return nil, err
+	}
+	c.progress.Start(int64(len(entries)), "images to check")
+	defer c.progress.Done()
+	out := make([]checkedImage, len(entries))
+	for from := 0; from < len(entries); from += checkRows {
+		some := out[from:min(from+checkRows, len(entries))]
+		err := parallel(ctx, c.workers, len(some), func(_ context.Context, i int) (err error) {
+			some[i], err = c.look(entries[from+i].ID, v)
+			c.progress.Add(1)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if err := v.add(ctx, some); err != nil {
+			return nil, err
+		}
+	}
+	return out, ctx.Err()
+}
+
+// look reads an image, and decodes it if its content is new. Errors are those
+// that no image is to blame for.
+func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
+	b, err := readImage(filepath.Join(c.folder, filepath.FromSlash(id)), c.limits.MaxBytes)
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return checkedImage{}, err
+	}
+	if err != nil {
+		return checkedImage{reason: cause(err)}, nil
+	}
+	found := checkedImage{sum: digest(b)}
+	if reason, ok := v.get(found.sum); ok {
+		found.reason = reason
+		return found, nil
+	}
+	if err := c.decode(b); err != nil {
+		found.reason = strings.TrimPrefix(err.Error(), "decode image: ")
+		if kind := wrongKind(b); kind != "" {
+			found.reason += ": " + kind
+		}
+	}
+	return found, nil
+}
+
+func (c *imageCheck) decode(b []byte) error {
+	if err := c.limits.Check(b); err != nil {
+		return err
+	}
+	_, err := c.decoder.Decode(b)
+	return err
+}
+
+// wrongKind names what is often saved under the name of an image.
+func wrongKind(b []byte) string {
+	head := bytes.ToLower(bytes.TrimLeft(b[:min(len(b), 512)], " \t\r\n\ufeff"))
+	if bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html")) {
+		return "it is a web page"
+	}
+	return ""
+}
+
+// readImage reads a whole file, of which at most so many bytes are wanted.
+func readImage(file string, most int) ([]byte, error) {
+	info, err := os.Stat(file) // opening a pipe would wait for its writer
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("is a folder")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is no regular file")
+	case info.Size() > int64(most):
+		return nil, tooLong(info.Size(), most)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err = io.Copy(b, io.LimitReader(f, int64(most)+1)); err != nil {
+		return nil, err
+	}
+	if b.Len() > most {
+		return nil, tooLong(int64(b.Len()), most)
+	}
+	return b.Bytes(), nil
+}
+
+func tooLong(size int64, most int) error {
+	return fmt.Errorf("the file has %d bytes, the limit max_bytes is %d", size, most)
+}

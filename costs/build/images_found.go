@@ -1,0 +1,177 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pipe/costs"
+)
+
+// Where labels of images come from.
+const (
+	labelsFolder = "folder" // the last folder of the path
+	labelsName   = "name"   // the file's name up to its first underscore
+	labelsTable  = "table"
+)
+
+// foundImages is what the images of a source are before any file is read.
+type foundImages struct {
+	entries []Entry
+	bad     []BadImage
+}
+
+// findImages lists images and gives each its label.
+func findImages(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundImages, error) {
+	folder := s.Path(cfg.Folder)
+	if cfg.List != "" {
+		return imagesOfList(ctx, s, cfg)
+	}
+	ids, bad, err := listImages(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	found := &foundImages{bad: bad}
+	if cfg.Labels != "" {
+		return found, found.labelByTable(ctx, s, cfg, ids)
+	}
+	for _, id := range ids {
+		found.add(Entry{ID: id}, cfg.LabelsFrom)
+	}
+	return found, nil
+}
+
+// add takes an image whose label its path tells, unless it is known already.
+func (f *foundImages) add(e Entry, from string) {
+	reason := ""
+	switch {
+	case !utf8.ValidString(e.ID):
+		reason = "its name is not UTF-8 text"
+	case from == labelsFolder:
+		e.Label = path.Base(path.Dir(e.ID))
+		if e.Label == "." {
+			reason = "lies in no class folder (labels, labels_from and list are for flat folders)"
+		}
+	case from == labelsName:
+		label, _, found := strings.Cut(path.Base(e.ID), "_")
+		if e.Label = label; !found || label == "" {
+			reason = "its name does not start with a label and an underscore"
+		}
+	}
+	if reason != "" {
+		f.refuse(e.ID, "%s", reason)
+		return
+	}
+	f.entries = append(f.entries, e)
+}
+
+func (f *foundImages) refuse(id, format string, args ...any) {
+	f.bad = append(f.bad, BadImage{id, fmt.Sprintf(format, args...)})
+}
+
+// imagesOfList reads the table whose rows are the instances. Whether the files
+// are there is not looked at yet.
+func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundImages, error) {
+	file := s.Path(cfg.List)
+	if err := s.File(ctx, "list", file); err != nil {
+		return nil, err
+	}
+	t, err := readTable(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	label := cfg.Label
+	if cfg.LabelsFrom != labelsTable {
+		label = ""
+	}
+	listed, err := t.entries(cfg.ID, label, cfg.Split)
+	if err != nil {
+		return nil, err
+	}
+	found, first := &foundImages{}, make(map[string]int, len(listed))
+	for i, e := range listed {
+		id := path.Clean(filepath.ToSlash(e.ID))
+		bad := &costs.DataError{File: file, Row: t.lines[i], Column: cfg.ID}
+		if !filepath.IsLocal(filepath.FromSlash(id)) || id == "." {
+			bad.Msg = fmt.Sprintf("%q is no path below the folder of the images", e.ID)
+			return nil, bad
+		}
+		if row, ok := first[id]; ok {
+			bad.Msg = fmt.Sprintf("%q is there already, in row %d", id, row)
+			return nil, bad
+		}
+		first[id], e.ID = t.lines[i], id
+		found.add(e, cfg.LabelsFrom)
+	}
+	return found, nil
+}
+
+// labelByTable takes label and split of every image from a table. Images that it
+// does not list, and rows without an image, are bad.
+func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSettings, ids []string) error {
+	file := s.Path(cfg.Labels)
+	if err := s.File(ctx, "labels", file); err != nil {
+		return err
+	}
+	t, err := readTable(ctx, file)
+	if err != nil {
+		return err
+	}
+	listed, err := t.entries(cfg.ID, cfg.Label, cfg.Split)
+	if err != nil {
+		return err
+	}
+	byID := make(map[string]Entry, len(listed))
+	for _, e := range listed {
+		byID[e.ID] = e
+	}
+	for _, id := range ids {
+		e, ok := byID[id]
+		if !ok {
+			f.refuse(id, "has no row in %s", filepath.Base(file))
+			continue
+		}
+		f.add(e, labelsTable)
+		delete(byID, id)
+	}
+	for _, bad := range f.bad { // said already
+		delete(byID, bad.ID)
+	}
+	for i, e := range listed {
+		if _, left := byID[e.ID]; left {
+			f.refuse(e.ID, "there is no such image, but row %d of %s names it", t.lines[i], filepath.Base(file))
+		}
+	}
+	return nil
+}
+
+// keepLabels refuses images of other classes.
+func (f *foundImages) keepLabels(classes []string) {
+	known := make(map[string]bool, len(classes))
+	for _, c := range classes {
+		known[c] = true
+	}
+	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
+		if known[e.Label] {
+			return false
+		}
+		f.refuse(e.ID, "its label %q is not one of the %d classes", e.Label, len(classes))
+		return true
+	})
+}
+
+// firstPerLabel keeps the first images of every label.
+func (f *foundImages) firstPerLabel(most int) {
+	if most == 0 {
+		return
+	}
+	seen := make(map[string]int)
+	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
+		seen[e.Label]++
+		return seen[e.Label] > most
+	})
+}

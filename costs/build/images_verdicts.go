@@ -1,0 +1,168 @@
+package build
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"pipe/featurize"
+)
+
+// verdicts remembers, by content, which images can be used, so that a resumed
+// build decodes none to find out. They lie in a file; after a line that says by
+// which decoder and limits comes a line for each image:
+//
+//	digest  CRC-32C of the rest  "" or why it cannot be used, as JSON
+//
+// Lines are only appended, under a lock on the file, so that builds may share it.
+// A line that was cut off by a kill is cut away by the next append; one that does
+// not fit its checksum counts as absent. get is safe for concurrent use.
+type verdicts struct {
+	path string
+	head string
+
+	mu    sync.RWMutex
+	known map[string]string // digest -> reason
+}
+
+// verdictFormat is the version of the file.
+const verdictFormat = 1
+
+// openVerdicts reads what is known, in a folder that is made if need be.
+func openVerdicts(ctx context.Context, folder, decoder string, limits featurize.Limits) (*verdicts, error) {
+	l, err := json.Marshal(limits)
+	if err != nil {
+		return nil, err
+	}
+	v := &verdicts{head: fmt.Sprintf("pipe images %d, decoder %s, limits %s\n", verdictFormat, decoder, l), known: make(map[string]string)}
+	v.path = filepath.Join(folder, fmt.Sprintf("images-%x", sha256.Sum256([]byte(v.head)))[:len("images-")+16])
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return nil, err
+	}
+	return v, v.locked(ctx, v.read)
+}
+
+// get returns what is known of an image: why it cannot be used, "" if it can.
+func (v *verdicts) get(sum string) (reason string, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	reason, ok = v.known[sum]
+	return reason, ok
+}
+
+// add notes what is new in the order of the list.
+func (v *verdicts) add(ctx context.Context, list []checkedImage) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var lines []byte
+	for _, c := range list {
+		if _, ok := v.known[c.sum]; ok || c.sum == "" {
+			continue
+		}
+		v.known[c.sum] = c.reason
+		line, err := verdictLine(c)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line...)
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return v.locked(ctx, func(f *os.File) error {
+		end, err := v.end(f)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(lines, end)
+		return err
+	})
+}
+
+func verdictLine(c checkedImage) (string, error) {
+	reason, err := json.Marshal(c.reason)
+	return fmt.Sprintf("%s %08x %s\n", c.sum, verdictSum(c.sum, string(reason)), reason), err
+}
+
+func verdictSum(digest, reason string) uint32 {
+	return crc32.Checksum([]byte(digest+" "+reason), castagnoli)
+}
+
+// locked calls do with the file while nobody else changes it.
+func (v *verdicts) locked(ctx context.Context, do func(*os.File) error) error {
+	l, err := waitLock(ctx, v.path)
+	if err == nil {
+		err = errors.Join(do(l.file), l.release())
+	}
+	if err != nil {
+		return fmt.Errorf("checked images %q: %w", v.path, err)
+	}
+	return nil
+}
+
+// read takes the file into memory, or begins it where it is new or not ours.
+func (v *verdicts) read(f *os.File) error {
+	r := bufio.NewReader(f)
+	head, err := r.ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if head != v.head {
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		_, err := f.WriteAt([]byte(v.head), 0)
+		return err
+	}
+	for {
+		line, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		v.keep(line)
+	}
+}
+
+// keep takes a line, unless it is damaged.
+func (v *verdicts) keep(line string) {
+	sum, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+	check, text, _ := strings.Cut(rest, " ")
+	var reason string
+	if check == fmt.Sprintf("%08x", verdictSum(sum, text)) && json.Unmarshal([]byte(text), &reason) == nil {
+		v.known[sum] = reason
+	}
+}
+
+// end cuts away what is no whole line, and returns where the file ends.
+func (v *verdicts) end(f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	const block = 4096
+	for end := info.Size(); end > 0; {
+		from := max(0, end-block)
+		b := make([]byte, end-from)
+		if _, err := f.ReadAt(b, from); err != nil {
+			return 0, err
+		}
+		if i := strings.LastIndexByte(string(b), '\n'); i >= 0 {
+			end = from + int64(i) + 1
+			return end, f.Truncate(end)
+		}
+		end = from
+	}
+	return 0, errors.New("its first line is gone")
+}

@@ -1,0 +1,136 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pipe/featurize"
+)
+
+// imageWalk collects the images below a folder. Links are followed, but those
+// that lead back into the folder, where the images have their own paths.
+type imageWalk struct {
+	ctx  context.Context
+	root string            // free of links
+	seen map[string]string // path of a folder, free of links -> id under which it was found
+	ids  []string
+	bad  []BadImage
+}
+
+// listImages returns the images below a folder, sorted, and what cannot be
+// looked into. Hidden files and files with another extension are passed over.
+func listImages(ctx context.Context, folder string) (ids []string, bad []BadImage, err error) {
+	root, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list images: %w", err)
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return nil, nil, fmt.Errorf("list images: %w", err)
+	}
+	if _, err := os.ReadDir(root); err != nil {
+		return nil, nil, fmt.Errorf("list images: %w", err)
+	}
+	w := &imageWalk{ctx: ctx, root: root, seen: make(map[string]string)}
+	if err := w.visit("", root); err != nil {
+		return nil, nil, err
+	}
+	if len(w.ids)+len(w.bad) == 0 {
+		return nil, nil, fmt.Errorf("list images: %q holds none (%s)", folder, strings.Join(featurize.Extensions, " "))
+	}
+	slices.Sort(w.ids)
+	return w.ids, w.bad, nil
+}
+
+func (w *imageWalk) refuse(id, reason string) { w.bad = append(w.bad, BadImage{id, reason}) }
+
+// visit lists the folder at a path that is free of links; its id is "" for the
+// folder of all images.
+func (w *imageWalk) visit(id, folder string) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	if first, ok := w.seen[folder]; ok {
+		w.refuse(id+"/", fmt.Sprintf("is the folder %q once more", first+"/"))
+		return nil
+	}
+	w.seen[folder] = id
+	if !utf8.ValidString(id) {
+		w.refuse(id+"/", "its name is not UTF-8 text")
+		return nil
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		w.refuse(id+"/", "the folder cannot be read: "+cause(err))
+	}
+	for _, f := range files { // what could be read of it
+		if err := w.entry(path.Join(id, f.Name()), filepath.Join(folder, f.Name()), f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *imageWalk) entry(id, file string, f fs.DirEntry) error {
+	switch {
+	case strings.HasPrefix(f.Name(), "."):
+		return nil
+	case f.IsDir():
+		return w.visit(id, file)
+	case f.Type()&fs.ModeSymlink != 0:
+		return w.follow(id, file)
+	case isImageName(id):
+		w.ids = append(w.ids, id)
+	}
+	return nil
+}
+
+// follow looks at what a link leads to. One that leads nowhere is bad if it may
+// have been an image or a folder.
+func (w *imageWalk) follow(id, link string) error {
+	info, err := os.Stat(link)
+	switch {
+	case err != nil && (isImageName(id) || path.Ext(id) == ""):
+		w.refuse(id, "the link leads nowhere: "+cause(err))
+		return nil
+	case err == nil && info.IsDir():
+		folder, err := filepath.EvalSymlinks(link)
+		if err != nil {
+			w.refuse(id+"/", "the link leads nowhere: "+cause(err))
+			return nil
+		}
+		if within(w.root, folder) {
+			return nil
+		}
+		return w.visit(id, folder)
+	case err == nil && isImageName(id):
+		w.ids = append(w.ids, id)
+	}
+	return nil
+}
+
+// within tells whether a path is that of the folder, or below it.
+func within(folder, path string) bool {
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+func isImageName(id string) bool {
+	return slices.Contains(featurize.Extensions, strings.ToLower(path.Ext(id)))
+}
+
+// cause is what an error of the system says without the path.
+func cause(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
