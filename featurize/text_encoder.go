@@ -14,8 +14,8 @@ import (
 
 // TextEncoderOptions say how texts are encoded.
 type TextEncoderOptions struct {
-	MaxLength int // most tokens of a text, special ones counted; 0: as the model says
-	Workers   int // batches encoded side by side, each on one thread; 0: one per core
+	TextModelOptions
+	Workers int // batches encoded side by side, each on one thread; 0: one per core
 }
 
 // DefaultTextEncoderOptions is what the model says, on all cores.
@@ -23,10 +23,11 @@ func DefaultTextEncoderOptions() TextEncoderOptions { return TextEncoderOptions{
 
 // Validate reports every problem at once.
 func (o TextEncoderOptions) Validate() error {
-	if o.MaxLength < 0 || o.Workers < 0 {
-		return fmt.Errorf("text encoder: %d tokens, %d workers: neither may be negative", o.MaxLength, o.Workers)
+	err := o.TextModelOptions.Validate()
+	if o.Workers < 0 {
+		err = errors.Join(err, fmt.Errorf("text encoder: %d workers", o.Workers))
 	}
-	return nil
+	return err
 }
 
 // TextEncoder turns texts into vectors. It is safe for concurrent use.
@@ -49,7 +50,7 @@ func OpenTextEncoder(rt *ort.Runtime, name string, o TextEncoderOptions) (*TextE
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	m, err := ReadTextModel(name, o.MaxLength)
+	m, err := ReadTextModel(name, o.TextModelOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func TestVectorsDoNotDependOnNeighbours(t *testing.T) {
 // file that Encoder makes of it, which are the same encoder.
 func TestTextEncoderEqualsGolden(t *testing.T) {
 	m, rt := openMiniLM(t), orttest.Open(t, 0)
-	model, err := ReadTextModel(m.folder, 0)
+	model, err := ReadTextModel(m.folder, DefaultTextModelOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

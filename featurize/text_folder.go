@@ -2,12 +2,9 @@ package featurize
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,28 +16,25 @@ import (
 
 const tokenizerFile = "tokenizer.json"
 
-// textFolder is a folder as Hugging Face keeps models.
+// textFolder is the folder of an encoder of texts.
 type textFolder struct {
-	path   string
-	export string      // the ONNX file; "": the graph is built of weights
-	graph  *onnx.Model // of export, once it is read
-	config hf.Config
-	head   hf.Head
+	modelFolder
+	head hf.Head
 }
 
-func (f *textFolder) read(maxLength int) (*TextModel, error) {
+func (f *textFolder) read(o TextModelOptions) (*TextModel, error) {
 	if err := f.describe(); err != nil {
 		return nil, err
 	}
 	m := &TextModel{Architecture: f.config.ModelType, Head: f.head, Vocab: f.config.VocabSize}
 	var err error
-	if m.tokenizer, err = os.ReadFile(filepath.Join(f.path, tokenizerFile)); err != nil {
+	if m.tokenizer, err = f.readTokenizer(o.Tokenizer); err != nil {
 		return nil, err
 	}
 	if m.Tokenizer, err = tokenizer.Parse(m.tokenizer); err != nil {
 		return nil, err
 	}
-	if m.MaxLength, err = f.maxLength(m.Tokenizer, maxLength); err != nil {
+	if m.MaxLength, err = f.maxLength(m.Tokenizer, o.MaxLength); err != nil {
 		return nil, err
 	}
 	if m.Weights, err = f.weights(); err != nil {
@@ -52,15 +46,12 @@ func (f *textFolder) read(maxLength int) (*TextModel, error) {
 
 // describe reads the small files of the folder and looks for an export.
 func (f *textFolder) describe() error {
-	if f.export == "" {
-		f.export, _ = hf.Export(f.path)
-	}
-	c, err := hf.ReadConfig(f.path)
-	switch {
-	case err == nil:
-		f.config = *c
-	case f.export == "" || !errors.Is(err, fs.ErrNotExist):
+	if err := f.open(hf.TowerText); err != nil {
 		return err
+	}
+	if f.tower != "" {
+		f.head = hf.Head{Pooling: hf.PoolModel}
+		return nil
 	}
 	head, err := hf.ReadHead(f.path)
 	if head == nil {
@@ -70,19 +61,37 @@ func (f *textFolder) describe() error {
 	return err
 }
 
+// readTokenizer reads the tokenizer.json of the folder, or another one: a file, a
+// folder or the name of a model.
+func (f *textFolder) readTokenizer(name string) ([]byte, error) {
+	path := f.path
+	if name != "" {
+		var err error
+		if path, err = hf.Resolve(name); err != nil {
+			return nil, fmt.Errorf("tokenizer: %w", err)
+		}
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, tokenizerFile)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil && name == "" {
+		return nil, fmt.Errorf("%w (the tokenizer may lie elsewhere: name it)", err)
+	}
+	return text, err
+}
+
 // sentences is the graph of the export, with a head where it lacks one, or the
 // one that is built of the weights.
 func (f *textFolder) sentences() (*onnx.Model, error) {
 	if f.export == "" {
-		return hf.Model(f.path, hf.Options{Head: &f.head})
+		return hf.Model(f.path, hf.Options{Tower: f.tower, Head: &f.head})
 	}
-	if f.graph == nil {
-		var err error
-		if f.graph, err = onnx.ReadFile(f.export); err != nil {
-			return nil, err
-		}
+	m, err := f.readExport()
+	if err != nil {
+		return nil, err
 	}
-	return sentenceGraph(f.graph, &f.head)
+	return sentenceGraph(m, &f.head)
 }
 
 // maxLength is the limit asked for, else that of sentence_bert_config.json, else
@@ -128,52 +137,4 @@ func (f *textFolder) sentenceLength() (int, error) {
 		return 0, fmt.Errorf("sentence_bert_config.json: %w", err)
 	}
 	return c.Length, nil
-}
-
-// weights digests the files that the graph was made of, one after the other.
-func (f *textFolder) weights() (string, error) {
-	files, err := f.modelFiles()
-	if err != nil {
-		return "", err
-	}
-	all := sha256.New()
-	for _, path := range files {
-		one, err := fileSum(path)
-		if err != nil {
-			return "", err
-		}
-		all.Write(one)
-	}
-	return "sha256:" + hex.EncodeToString(all.Sum(nil)), nil
-}
-
-func (f *textFolder) modelFiles() ([]string, error) {
-	if f.export == "" {
-		return hf.ModelFiles(f.path)
-	}
-	b, err := os.ReadFile(f.export)
-	if err != nil {
-		return nil, err
-	}
-	m, err := onnx.Parse(b) // again: the side files' data is inside of the graph that was read
-	if err != nil {
-		return nil, err
-	}
-	files := []string{f.export}
-	side, err := m.ExternalFiles()
-	for _, name := range side {
-		files = append(files, filepath.Join(filepath.Dir(f.export), name))
-	}
-	return files, err
-}
-
-func fileSum(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return sum.Sum(nil), err
 }

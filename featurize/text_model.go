@@ -34,24 +34,44 @@ type TextModel struct {
 // sequence]. The first is needed.
 var textInputs = []string{"input_ids", "attention_mask", "token_type_ids"}
 
+// TextModelOptions say what is not taken as the model's folder says.
+type TextModelOptions struct {
+	MaxLength int    // most tokens of a text, special ones counted; 0: as the model says
+	Tokenizer string // a tokenizer.json, a folder with one, or the name of a model; "": the model's own
+}
+
+// DefaultTextModelOptions is what the model says.
+func DefaultTextModelOptions() TextModelOptions { return TextModelOptions{} }
+
+// Validate reports every problem at once.
+func (o TextModelOptions) Validate() error {
+	if o.MaxLength < 0 {
+		return fmt.Errorf("text model: texts of %d tokens", o.MaxLength)
+	}
+	return nil
+}
+
 // ReadTextModel reads an encoder: a folder as Hugging Face keeps models, an .onnx
 // file, or the name of a model in the local cache of the Hugging Face libraries.
 //
 // Of a folder, onnx/model.onnx or model.onnx is used where there is one, else the
 // graph is built of config.json and model.safetensors. modules.json says how one
 // vector is made of the hidden states; without it, it is their mean, normalised.
-// The tokenizer is the folder's tokenizer.json. maxLength limits the tokens of a
-// text; 0 stands for what the folder says. An encoder that TextModel.Encoder
-// made needs no other file.
+// Of a model with towers, such as CLIP, it is the one of texts, whose vectors are
+// not normalised; its export is text_model.onnx. The tokenizer is the folder's
+// tokenizer.json. An encoder that TextModel.Encoder made needs no other file.
 //
 // A model that is nowhere is an *hf.MissingModelError, one that cannot be used a
 // *DataError.
-func ReadTextModel(name string, maxLength int) (*TextModel, error) {
+func ReadTextModel(name string, o TextModelOptions) (*TextModel, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	path, err := hf.Resolve(name)
 	if err != nil {
 		return nil, err
 	}
-	m, err := readTextModel(path, maxLength)
+	m, err := readTextModel(path, o)
 	if err == nil {
 		err = m.check()
 	}
@@ -64,42 +84,35 @@ func ReadTextModel(name string, maxLength int) (*TextModel, error) {
 	return m, nil
 }
 
-func readTextModel(path string, maxLength int) (*TextModel, error) {
+func readTextModel(path string, o TextModelOptions) (*TextModel, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
-		return (&textFolder{path: path}).read(maxLength)
+		return (&textFolder{modelFolder: modelFolder{path: path}}).read(o)
 	}
 	m, err := onnx.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	if m.Metadata()[keyKind] == EncoderKind {
-		return parseEncoder(m, maxLength)
+		return parseTextEncoder(m, o)
 	}
-	return (&textFolder{path: hf.FolderOf(path), export: path, graph: m}).read(maxLength)
+	return (&textFolder{modelFolder: modelFolder{path: hf.FolderOf(path), export: path, graph: m}}).read(o)
 }
 
 // modelName is the last part of a name that says something.
 func modelName(name string) string {
 	name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), ".onnx")
-	for _, plain := range []string{"/model", "/onnx"} {
+	for _, plain := range []string{"/model", "/text_model", "/vision_model", "/onnx"} {
 		name = strings.TrimSuffix(name, plain)
 	}
 	return filepath.Base(name)
 }
 
 // Dim is the length of a vector, 0 where the graph does not tell it.
-func (m *TextModel) Dim() int {
-	for _, v := range m.Graph.Outputs() {
-		if v.Name == hf.SentenceEmbedding && len(v.Shape) == 2 && v.Shape[1].Known() {
-			return int(v.Shape[1].Size)
-		}
-	}
-	return 0
-}
+func (m *TextModel) Dim() int { return widthOf(m.Graph, hf.SentenceEmbedding) }
 
 // Digest identifies what decides the vectors: weights, tokenizer and settings.
 func (m *TextModel) Digest() string {
@@ -156,14 +169,18 @@ func sentenceGraph(m *onnx.Model, head *hf.Head) (*onnx.Model, error) {
 	if has(hf.SentenceEmbedding, 2) {
 		return m.WithOutputs(hf.SentenceEmbedding)
 	}
-	for _, name := range []string{hf.HiddenStates, "token_embeddings"} {
-		if has(name, 3) {
+	names, rank := []string{hf.HiddenStates, "token_embeddings"}, 3
+	if head.Pooling == hf.PoolModel {
+		names, rank = []string{hf.TextEmbeds}, 2
+	}
+	for _, name := range names {
+		if has(name, rank) {
 			return hf.AddHead(m, name, head)
 		}
 	}
 	if len(outputs) == 0 {
 		return nil, errors.New("the graph has no outputs")
 	}
-	return nil, fmt.Errorf("the graph has outputs %s; that of a text encoder is one of %s, %s, token_embeddings",
-		listed(outputs), hf.SentenceEmbedding, hf.HiddenStates)
+	return nil, fmt.Errorf("the graph has outputs %s; that of a text encoder is one of %s, %s",
+		listed(outputs), hf.SentenceEmbedding, strings.Join(names, ", "))
 }

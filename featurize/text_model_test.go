@@ -82,7 +82,7 @@ func TestRoadsAgree(t *testing.T) {
 	roads := map[string]*TextEncoder{"export with head": openText(t, rt, beside)}
 	writeExport(t, folder, inside, hf.Options{})
 	roads["folder with export"], roads["export"] = openText(t, rt, folder), openText(t, rt, inside)
-	model, err := ReadTextModel(folder, 0)
+	model, err := ReadTextModel(folder, DefaultTextModelOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +226,10 @@ func TestBadTextModels(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if _, err := OpenTextEncoder(rt, hftest.Folder(t), TextEncoderOptions{MaxLength: hftest.Positions + 1}); err == nil {
+	if _, err := OpenTextEncoder(rt, hftest.Folder(t), TextEncoderOptions{TextModelOptions: TextModelOptions{MaxLength: hftest.Positions + 1}}); err == nil {
 		t.Error("more tokens than positions")
 	}
-	if _, err := OpenTextEncoder(rt, hftest.Folder(t), TextEncoderOptions{MaxLength: -1, Workers: -1}); err == nil {
+	if _, err := OpenTextEncoder(rt, hftest.Folder(t), TextEncoderOptions{TextModelOptions: TextModelOptions{MaxLength: -1}, Workers: -1}); err == nil {
 		t.Error("negative options")
 	}
 	if _, err := OpenTextEncoder(rt, "no/such-model", DefaultTextEncoderOptions()); err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -278,7 +278,7 @@ func TestTextDigest(t *testing.T) {
 		t.Helper()
 		folder := hftest.Folder(t)
 		change(folder)
-		m, err := ReadTextModel(folder, maxLength)
+		m, err := ReadTextModel(folder, TextModelOptions{MaxLength: maxLength})
 		if err != nil {
 			t.Fatal(err)
 		}

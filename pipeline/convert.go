@@ -87,7 +87,7 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := o.keepsInputs(); err != nil {
 		return nil, &OptionError{err}
 	}
-	text, err := featurize.ReadTextModel(o.Model, o.MaxLength)
+	text, err := featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength})
 	if err != nil {
 		return nil, err
 	}

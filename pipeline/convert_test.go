@@ -85,7 +85,7 @@ print(json.dumps({"values": [o.tolist() for o in out], "note": s.get_modelmeta()
 // encoder and policy take one after the other here.
 func TestMergedFileDecidesAlike(t *testing.T) {
 	py, rt, encoder, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
-	text, err := featurize.ReadTextModel(encoder, 0)
+	text, err := featurize.ReadTextModel(encoder, featurize.DefaultTextModelOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

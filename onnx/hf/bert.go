@@ -44,8 +44,8 @@ func (c *bertConfig) validate() error {
 
 // bertNames are how a checkpoint calls the parts of a layer.
 type bertNames struct {
-	prefix                  string // that checkpoints of the encoder below a task put before all names
-	layer                   string // with a place for the number
+	prefix string // that checkpoints of the encoder below a task put before all names
+	layer  string // with a place for the number
 	projections
 	attended, attendedNorm  string
 	inner, outer, outerNorm string
@@ -77,7 +77,7 @@ func layersOfBERT(prefix string) bertNames {
 	return bertNames{
 		prefix: prefix, layer: "encoder.layer.%d.",
 		projections: projections{query: "attention.self.query", key: "attention.self.key", value: "attention.self.value"},
-		attended: "attention.output.dense", attendedNorm: "attention.output.LayerNorm",
+		attended:    "attention.output.dense", attendedNorm: "attention.output.LayerNorm",
 		inner: "intermediate.dense", outer: "output.dense", outerNorm: "output.LayerNorm",
 	}
 }

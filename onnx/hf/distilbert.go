@@ -26,7 +26,7 @@ func buildDistilBERT(folder string, w *weights, o Options) (*onnx.Model, error) 
 	}, bertNames{
 		prefix: "distilbert.", layer: "transformer.layer.%d.",
 		projections: projections{query: "attention.q_lin", key: "attention.k_lin", value: "attention.v_lin"},
-		attended: "attention.out_lin", attendedNorm: "sa_layer_norm",
+		attended:    "attention.out_lin", attendedNorm: "sa_layer_norm",
 		inner: "ffn.lin1", outer: "ffn.lin2", outerNorm: "output_layer_norm",
 	}, w)
 	if err != nil {

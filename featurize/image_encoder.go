@@ -1,0 +1,173 @@
+package featurize
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+// batchImages are the images of one batch: always as many, so that results do
+// not depend on the number of workers.
+const batchImages = 16
+
+// ImageEncoder turns images into vectors. It is safe for concurrent use.
+type ImageEncoder struct {
+	name       string
+	digest     string
+	dim        int
+	preprocess Preprocess
+	session    *ort.Session
+	batch      int
+	fixed      bool // the graph takes batches of this size only
+	workers    int
+}
+
+// OpenImageEncoder opens an encoder: a folder as Hugging Face keeps models, an
+// .onnx file, or the name of a model in the local cache; see ReadImageModel for
+// what is read, and for the errors. workers is the number of batches that are
+// encoded side by side, on the CPU each on one thread; 0: one per core.
+func OpenImageEncoder(rt *ort.Runtime, name string, o ImageModelOptions, workers int) (*ImageEncoder, error) {
+	if workers < 0 {
+		return nil, fmt.Errorf("image encoder: %d workers", workers)
+	}
+	m, err := ReadImageModel(name, o)
+	if err != nil {
+		return nil, err
+	}
+	e, err := m.Open(rt, workers)
+	if err != nil {
+		return nil, fmt.Errorf("open encoder: %w", &DataError{File: name, Err: err})
+	}
+	return e, nil
+}
+
+// Open loads the graph. workers is as in OpenImageEncoder.
+func (m *ImageModel) Open(rt *ort.Runtime, workers int) (*ImageEncoder, error) {
+	graph, err := m.Graph.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	o := rt.SessionOptions()
+	if o.Device == ort.CPU {
+		o.Threads = 1 // as for texts
+	}
+	o.Outputs = []string{ImageEmbedding}
+	s, err := rt.Session(graph, o)
+	if err != nil {
+		return nil, err
+	}
+	if workers == 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	e := &ImageEncoder{name: m.Name, digest: m.Digest(), preprocess: m.Preprocess, session: s, batch: batchImages, workers: workers}
+	if d := m.Graph.Inputs()[0].Shape[0]; d.Known() {
+		e.batch, e.fixed = int(d.Size), true
+	}
+	if err := e.probe(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// probe encodes black images to learn the length of a vector, and to find out at
+// once whether the graph runs.
+func (e *ImageEncoder) probe() error {
+	n := 1
+	if e.fixed {
+		n = e.batch
+	}
+	out, err := e.run(context.Background(), n, make([]uint8, n*e.preprocess.Len()))
+	if err != nil {
+		return err
+	}
+	if len(out.Shape) != 2 || out.Shape[0] != int64(n) || out.Shape[1] < 1 {
+		return fmt.Errorf("the graph gives vectors of shape %v for %d images", out.Shape, n)
+	}
+	e.dim = int(out.Shape[1])
+	return nil
+}
+
+// Name is what the model is called, wherever it lies.
+func (e *ImageEncoder) Name() string { return e.name }
+
+// Dim is the length of a vector.
+func (e *ImageEncoder) Dim() int { return e.dim }
+
+// Digest identifies what decides the vectors of images that are decoded alike.
+func (e *ImageEncoder) Digest() string { return e.digest }
+
+// Preprocess is what happens to images.
+func (e *ImageEncoder) Preprocess() Preprocess { return e.preprocess }
+
+// Close frees the model; it waits for calls that run.
+func (e *ImageEncoder) Close() error { return e.session.Close() }
+
+// Encode writes the vector of the central view of every image into dst,
+// len(images) x Dim. Errors name the first image concerned by its position.
+func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*Image) error {
+	if len(dst) != len(images)*e.dim {
+		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), len(images), len(images)*e.dim)
+	}
+	err := workInOrder(e.workers, (len(images)+e.batch-1)/e.batch, func(i int) error {
+		from, to := i*e.batch, min((i+1)*e.batch, len(images))
+		return e.encodeBatch(ctx, dst[from*e.dim:to*e.dim], images[from:to], from)
+	})
+	if err != nil {
+		return fmt.Errorf("encode images: %w", err)
+	}
+	return nil
+}
+
+// encodeBatch writes the vectors of the images from a position on.
+func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, images []*Image, from int) error {
+	n, size := e.rows(len(images)), e.preprocess.Len()
+	pixels := make([]uint8, n*size)
+	for i, img := range images {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		prepared, err := e.preprocess.Prepare(img, []View{Centre()})
+		if err == nil {
+			err = prepared.Pixels(pixels[i*size:(i+1)*size], Centre())
+		}
+		if err != nil {
+			return fmt.Errorf("image %d: %w", from+i, err)
+		}
+	}
+	out, err := e.run(ctx, n, pixels)
+	if err != nil {
+		return err
+	}
+	if want := []int64{int64(n), int64(e.dim)}; !slices.Equal(out.Shape, want) {
+		return fmt.Errorf("the graph gives vectors of shape %v, not %v", out.Shape, want)
+	}
+	for i := range images {
+		if !decodeRow(dst[i*e.dim:(i+1)*e.dim], out.Raw[4*i*e.dim:]) {
+			return fmt.Errorf("image %d: its vector is not finite", from+i)
+		}
+	}
+	return nil
+}
+
+// rows is how many images, black ones behind, the graph is given for some.
+func (e *ImageEncoder) rows(images int) int {
+	if e.fixed {
+		return e.batch
+	}
+	return max(images, 2) // one row alone rounds otherwise, as for texts
+}
+
+// run computes the vectors of n images.
+func (e *ImageEncoder) run(ctx context.Context, n int, pixels []uint8) (*onnx.Tensor, error) {
+	shape := []int64{int64(n), int64(e.preprocess.Height), int64(e.preprocess.Width), 3}
+	out, err := e.session.Run(ctx, map[string]*onnx.Tensor{PixelsInput: onnx.Uint8s(shape, pixels)})
+	if err != nil {
+		return nil, err
+	}
+	return out[ImageEmbedding], nil
+}

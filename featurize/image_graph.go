@@ -1,0 +1,90 @@
+package featurize
+
+import (
+	"fmt"
+
+	"pipe/onnx"
+)
+
+// pixelGraph puts a model of float32 images between what makes them of pixels
+// and what makes flat vectors of an output.
+func pixelGraph(m *onnx.Model, output string, p *Preprocess) (*onnx.Model, error) {
+	inputs := m.Inputs()
+	if len(inputs) != 1 || inputs[0].DType != onnx.Float32 {
+		return nil, fmt.Errorf("the graph has inputs %s; that of an image encoder is one of float32", listed(inputs))
+	}
+	in := inputs[0]
+	sizes := []int{3, p.Height, p.Width}
+	if p.Layout == NHWC {
+		sizes = []int{p.Height, p.Width, 3}
+	}
+	if in.Shape != nil && !fits(in.Shape, sizes...) {
+		return nil, fmt.Errorf("the graph takes images of shape %s, the preprocessing makes [batch %d %d %d] (%s)", in.Shape, sizes[0], sizes[1], sizes[2], p.Layout)
+	}
+	batch := onnx.Sym("batch")
+	if in.Shape != nil && in.Shape[0].Known() {
+		batch = in.Shape[0]
+	}
+	m, err := m.WithOutputs(output)
+	if err != nil {
+		return nil, err
+	}
+	scaling, err := scalingGraph(p, batch)
+	if err != nil {
+		return nil, err
+	}
+	names := onnx.MergeOptions{Name: "encoder", FirstPrefix: "pixels/"}
+	if m, err = onnx.Merge(scaling, m, map[string]string{"images": in.Name}, names); err != nil {
+		return nil, err
+	}
+	flat, err := flatGraph(m.Outputs()[0], batch)
+	if err != nil {
+		return nil, err
+	}
+	names = onnx.MergeOptions{Name: "encoder", SecondPrefix: "vector/"}
+	return onnx.Merge(m, flat, map[string]string{output: "values"}, names)
+}
+
+// scalingGraph makes float32 images in the model's layout of pixels, with the
+// operations of Preprocess.table in its order.
+func scalingGraph(p *Preprocess, batch onnx.Dim) (*onnx.Model, error) {
+	g := onnx.NewGraph("pixels")
+	x := g.Input(PixelsInput, onnx.Uint8, onnx.Shape{batch, onnx.Fix(int64(p.Height)), onnx.Fix(int64(p.Width)), onnx.Fix(3)})
+	channels := func(v [3]float32) *onnx.Value { return g.Const(onnx.Float32s([]int64{3}, v[:])) }
+	x = g.Div(g.Cast(x, onnx.Float32), g.Scalar(onnx.Float32, 255))
+	x = g.Div(g.Sub(x, channels(p.Mean)), channels(p.Std))
+	if p.Layout == NCHW {
+		x = g.Transpose(x, 0, 3, 1, 2)
+	}
+	g.Output("images", x)
+	return g.Build(onnx.BuildOptions{})
+}
+
+// flatGraph gives the values of an output two axes.
+func flatGraph(values onnx.IO, batch onnx.Dim) (*onnx.Model, error) {
+	g := onnx.NewGraph("vector")
+	shape, width := values.Shape, onnx.Sym("width")
+	if shape == nil {
+		shape = onnx.Shape{batch, width}
+	}
+	if shape[1].Known() {
+		width = shape[1]
+	}
+	x := g.Input("values", onnx.Float32, shape)
+	if len(shape) > 2 {
+		x = g.ReshapeTo(x, g.Const(onnx.Int64s([]int64{2}, []int64{0, -1})), onnx.Shape{batch, width})
+	}
+	g.Output(ImageEmbedding, g.AssumeShape(x, onnx.Shape{batch, width}))
+	return g.Build(onnx.BuildOptions{})
+}
+
+// widthOf is the length of the vectors of an output, 0 where the graph does not
+// tell it.
+func widthOf(m *onnx.Model, output string) int {
+	for _, v := range m.Outputs() {
+		if v.Name == output && len(v.Shape) == 2 && v.Shape[1].Known() {
+			return int(v.Shape[1].Size)
+		}
+	}
+	return 0
+}

@@ -1,0 +1,193 @@
+package featurize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"pipe/onnx"
+	"pipe/onnx/hf"
+)
+
+// The input and the output of the graphs of image encoders.
+const (
+	PixelsInput    = "pixels"          // uint8 [batch, height, width, 3]: RGB, resized and cropped
+	ImageEmbedding = "image_embedding" // float32 [batch, width]
+)
+
+// ImageModel is an image encoder as it was read: a graph from pixels, with the
+// scaling of their values inside, to one vector, and what makes such pixels of
+// images.
+type ImageModel struct {
+	Name         string      // what it is called wherever it lies, such as clip-vit-base-patch32
+	Architecture string      // model_type of config.json; "" if a graph came without
+	Graph        *onnx.Model // PixelsInput to ImageEmbedding
+	Preprocess   Preprocess
+	Weights      string // digest of the files of the model, "sha256:" and hexadecimal digits
+	Float16      bool   // weights and arithmetic
+
+	output string // of the file's outputs, the one whose values are the vector
+}
+
+// ImageModelOptions say what is not taken as the model's folder says.
+type ImageModelOptions struct {
+	Preprocess *Preprocess // nil: as the model's folder says; an .onnx file without a folder needs it
+	Output     string      // the output that is the vector; "": image_embeds, or the only one
+	Float16    bool        // weights and arithmetic in float16, for GPUs
+}
+
+// DefaultImageModelOptions is what the model says.
+func DefaultImageModelOptions() ImageModelOptions { return ImageModelOptions{} }
+
+// Validate reports every problem at once.
+func (o ImageModelOptions) Validate() error {
+	if o.Preprocess == nil {
+		return nil
+	}
+	if err := o.Preprocess.Validate(); err != nil {
+		return fmt.Errorf("image model: %w", err)
+	}
+	return nil
+}
+
+// MissingPreprocessError says that nothing tells how a model wants its images.
+type MissingPreprocessError struct {
+	Folder string // that was looked at
+}
+
+func (e *MissingPreprocessError) Error() string {
+	return fmt.Sprintf("nothing tells how images become its input: no preprocessor_config.json in %q", e.Folder)
+}
+
+// Hint names what to say.
+func (e *MissingPreprocessError) Hint() string {
+	return "say the resizing, the size, the layout, and the mean and deviation of the channels, as the model's page tells them"
+}
+
+// ReadImageModel reads an encoder: a folder as Hugging Face keeps models, an
+// .onnx file with one float32 input of images, or the name of a model in the
+// local cache of the Hugging Face libraries.
+//
+// Of a folder with towers, such as CLIP's, it is the one of images:
+// onnx/vision_model.onnx or vision_model.onnx where there is one, else the graph is
+// built of config.json and model.safetensors. Of others it is onnx/model.onnx or
+// model.onnx. preprocessor_config.json says what happens to images; without it,
+// CLIP's preprocessing happens to those of a CLIP. The vector is an output
+// [batch, d] or [batch, d, 1, 1]. An encoder that ImageModel.Encoder made needs
+// no other file.
+//
+// A model that is nowhere is an *hf.MissingModelError, one that cannot be used a
+// *DataError, which can hold a *MissingPreprocessError.
+func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	path, err := hf.Resolve(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := readImageModel(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+	}
+	if m.Name == "" {
+		m.Name = modelName(name)
+	}
+	return m, nil
+}
+
+func readImageModel(path string, o ImageModelOptions) (*ImageModel, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return (&imageFolder{modelFolder{path: path}}).read(o)
+	}
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if m.Metadata()[keyKind] == EncoderKind {
+		return parseImageEncoder(m, o)
+	}
+	return (&imageFolder{modelFolder{path: hf.FolderOf(path), export: path, graph: m}}).read(o)
+}
+
+// Dim is the length of a vector, 0 where the graph does not tell it.
+func (m *ImageModel) Dim() int { return widthOf(m.Graph, ImageEmbedding) }
+
+// Digest identifies what decides the vectors: weights and settings. Decoders of
+// images are not part of it.
+func (m *ImageModel) Digest() string {
+	settings, err := json.Marshal(m.Preprocess)
+	if err != nil {
+		panic(err) // numbers, which Validate found finite, and strings
+	}
+	text := fmt.Sprintf("%s\n%s\noutput %q, float16 %t\n", m.Weights, settings, m.output, m.Float16)
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Info describes the encoder.
+func (m *ImageModel) Info() EncoderInfo {
+	return EncoderInfo{
+		Input: InputImage, Name: m.Name, Architecture: m.Architecture, Dim: m.Dim(), Preprocess: &m.Preprocess,
+		Output: m.output, Float16: m.Float16, Digest: m.Digest(), Weights: m.Weights,
+	}
+}
+
+// Encoder is the model as one file that ReadImageModel reads: the graph, and the
+// settings in its metadata.
+func (m *ImageModel) Encoder() (*onnx.Model, error) {
+	return encoderGraph(m.Graph, ImageEmbedding, m.Info(), nil)
+}
+
+// parseImageEncoder is the model of a file that Encoder made.
+func parseImageEncoder(graph *onnx.Model, o ImageModelOptions) (*ImageModel, error) {
+	info, err := infoOf(graph, InputImage)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Preprocess != nil && *o.Preprocess != *info.Preprocess:
+		return nil, errors.New("the file has its preprocessing inside: no other is taken")
+	case o.Output != "" && o.Output != info.Output:
+		return nil, fmt.Errorf("the file was made of the output %q, not of %q", info.Output, o.Output)
+	case o.Float16 && !info.Float16:
+		return nil, errors.New("the file is in float32: make one in float16 of the model that it was made of")
+	}
+	return &ImageModel{
+		Name: info.Name, Architecture: info.Architecture, Graph: graph, Preprocess: *info.Preprocess, Weights: info.Weights,
+		Float16: info.Float16, output: info.Output,
+	}, checkPixels(graph, info.Preprocess)
+}
+
+// checkPixels holds the graph of an encoder's file against what it says.
+func checkPixels(graph *onnx.Model, p *Preprocess) error {
+	in, out := graph.Inputs(), graph.Outputs()
+	if len(in) != 1 || in[0].Name != PixelsInput || in[0].DType != onnx.Uint8 || !fits(in[0].Shape, p.Height, p.Width, 3) {
+		return fmt.Errorf("the graph has inputs %s; that of %d x %d pixels is %s, uint8 [batch %d %d 3]", listed(in), p.Width, p.Height, PixelsInput, p.Height, p.Width)
+	}
+	if len(out) != 1 || out[0].Name != ImageEmbedding || out[0].DType != onnx.Float32 || len(out[0].Shape) != 2 {
+		return fmt.Errorf("the graph has outputs %s; that of an image encoder is %s, float32 [batch width]", listed(out), ImageEmbedding)
+	}
+	return nil
+}
+
+// fits tells whether a batch of things of some sizes has a shape; axes that are
+// not told fit all.
+func fits(s onnx.Shape, sizes ...int) bool {
+	if len(s) != len(sizes)+1 {
+		return false
+	}
+	for i, n := range sizes {
+		if d := s[i+1]; d.Known() && d.Size != int64(n) {
+			return false
+		}
+	}
+	return true
+}

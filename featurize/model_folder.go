@@ -1,0 +1,99 @@
+package featurize
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pipe/onnx"
+	"pipe/onnx/hf"
+)
+
+// modelFolder is a folder as Hugging Face keeps models, or an export in one.
+type modelFolder struct {
+	path   string
+	tower  hf.Tower    // the one that is wanted of a model with several
+	export string      // the ONNX file; "": the graph is built of weights
+	graph  *onnx.Model // of export, once it is read
+	config hf.Config
+}
+
+// open reads config.json and looks for an export. A tower is taken of models
+// that have it; an export needs no config.json.
+func (f *modelFolder) open(tower hf.Tower) error {
+	c, err := hf.ReadConfig(f.path)
+	if err == nil {
+		f.config = *c
+	}
+	if f.config.Has(tower) {
+		f.tower = tower
+	}
+	if f.export == "" {
+		f.export, _ = hf.ExportOf(f.path, f.tower)
+	}
+	if f.export != "" && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// readExport is the graph of the export.
+func (f *modelFolder) readExport() (*onnx.Model, error) {
+	var err error
+	if f.graph == nil {
+		f.graph, err = onnx.ReadFile(f.export)
+	}
+	return f.graph, err
+}
+
+// weights digests the files that the graph was made of, one after the other.
+func (f *modelFolder) weights() (string, error) {
+	files, err := f.files()
+	if err != nil {
+		return "", err
+	}
+	all := sha256.New()
+	for _, path := range files {
+		one, err := fileSum(path)
+		if err != nil {
+			return "", err
+		}
+		all.Write(one)
+	}
+	return "sha256:" + hex.EncodeToString(all.Sum(nil)), nil
+}
+
+func (f *modelFolder) files() ([]string, error) {
+	if f.export == "" {
+		return hf.ModelFiles(f.path)
+	}
+	b, err := os.ReadFile(f.export)
+	if err != nil {
+		return nil, err
+	}
+	m, err := onnx.Parse(b) // again: the side files' data is inside of the graph that was read
+	if err != nil {
+		return nil, err
+	}
+	files := []string{f.export}
+	side, err := m.ExternalFiles()
+	for _, name := range side {
+		files = append(files, filepath.Join(filepath.Dir(f.export), name))
+	}
+	return files, err
+}
+
+func fileSum(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return sum.Sum(nil), err
+}
