@@ -47,6 +47,17 @@ func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
 	return out, nil
 }
 
+// For returns the same resized image for a model of the same geometry: only
+// Layout, Mean and Std may differ from what it was prepared with.
+func (p *Prepared) For(q Preprocess) (*Prepared, error) {
+	if p.preprocess.Geometry() != q.Geometry() {
+		return nil, fmt.Errorf("an image prepared for %+v does not do for %+v", p.preprocess.Geometry(), q.Geometry())
+	}
+	other := *p
+	other.preprocess = q
+	return &other, nil
+}
+
 // resized returns the size of an image whose shorter side becomes Resize.
 func (p Preprocess) resized(width, height int) image.Point {
 	if width <= height {

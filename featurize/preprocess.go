@@ -64,6 +64,19 @@ func (p Preprocess) Validate() error {
 	return errors.Join(errs...)
 }
 
+// Geometry is the part of Preprocess that decides which pixels a model sees,
+// not how their values are scaled and laid out.
+type Geometry struct {
+	Resize, Width, Height int
+	Interpolation         Interpolation
+}
+
+// Geometry returns p's. Images prepared for one of equal geometry do for the
+// other, see Prepared.For.
+func (p Preprocess) Geometry() Geometry {
+	return Geometry{p.Resize, p.Width, p.Height, p.Interpolation}
+}
+
 // Len returns the number of values of one image.
 func (p Preprocess) Len() int { return 3 * p.Width * p.Height }
 

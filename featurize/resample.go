@@ -89,22 +89,57 @@ func newTaps(f kernel, size, out, from, to int) *taps {
 	return t
 }
 
-// span returns the pixels of the source that the outputs are made of.
-func (t *taps) span() (from, to int) {
+// within moves the taps to a source that is cut down to the pixels from..to
+// that they need.
+func (t *taps) within() (from, to int) {
 	last := len(t.first) - 1
-	return t.first[0], t.first[last] + t.count[last]
+	from, to = t.first[0], t.first[last]+t.count[last]
+	for i := range t.first {
+		t.first[i] -= from
+	}
+	return from, to
 }
 
 // resize returns the part box of img resized to width x height pixels, bit for
-// bit as Pillow's resize followed by crop makes it: columns first, then rows,
-// rounded to 8 bits after each. Nothing outside the box is computed.
+// bit as Pillow 13's resize followed by crop makes it: two passes, rounded to 8
+// bits after each. Nothing outside the box is computed.
 func resize(img *Image, width, height int, f kernel, box image.Rectangle) *Image {
 	columns := newTaps(f, img.Width, width, box.Min.X, box.Max.X)
 	rows := newTaps(f, img.Height, height, box.Min.Y, box.Max.Y)
-	from, to := rows.span()
-	strip := &Image{Width: img.Width, Height: to - from, Pix: img.Pix[3*img.Width*from : 3*img.Width*to]}
-	for i := range rows.first {
-		rows.first[i] -= from
+	var need image.Rectangle
+	need.Min.X, need.Max.X = columns.within()
+	need.Min.Y, need.Max.Y = rows.within()
+	src := pixelsOf(img).cut(need)
+	if rowsFirst(img, width, height) {
+		src = columns.across(rows.down(src))
+	} else {
+		src = rows.down(columns.across(src))
 	}
-	return rows.down(columns.across(strip))
+	return &Image{Width: src.width, Height: src.height, Pix: src.pix}
 }
+
+// rowsFirst is Pillow's choice of the first pass, which shows in the rounding:
+// rows if there are more than twice as many of them to lose.
+func rowsFirst(img *Image, width, height int) bool {
+	lost := img.Height - height
+	return lost > 0 && lost > 2*(img.Width-width)
+}
+
+// pixels are the RGB pixels of a part of an image.
+type pixels struct {
+	pix                   []uint8
+	width, height, stride int // stride: values from row to row
+}
+
+func pixelsOf(m *Image) pixels { return pixels{m.Pix, m.Width, m.Height, 3 * m.Width} }
+
+func newPixels(width, height int) pixels {
+	return pixels{make([]uint8, 3*width*height), width, height, 3 * width}
+}
+
+func (p pixels) cut(r image.Rectangle) pixels {
+	end := (r.Max.Y-1)*p.stride + 3*r.Max.X
+	return pixels{p.pix[r.Min.Y*p.stride+3*r.Min.X : end], r.Dx(), r.Dy(), p.stride}
+}
+
+func (p pixels) row(y int) []uint8 { return p.pix[y*p.stride:][:3*p.width] }

@@ -21,17 +21,16 @@ func apart(sum uint64) (low, high uint8) {
 func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
 // across resamples every row of src, two rows at a time.
-func (t *taps) across(src *Image) *Image {
-	dst := &Image{Width: len(t.first), Height: src.Height, Pix: make([]uint8, 3*len(t.first)*src.Height)}
-	from, to := t.span()
-	words := make([]uint64, to-from) // one pixel of two rows: RGB_ and, 32 bits up, RGB_
-	for y := 0; y < src.Height; y += 2 {
-		z := min(y+1, src.Height-1) // the last of an odd number of rows goes with itself
-		interleave(words, src.Pix[3*(y*src.Width+from):], src.Pix[3*(z*src.Width+from):])
-		upper, lower := dst.Pix[3*y*dst.Width:3*(y+1)*dst.Width], dst.Pix[3*z*dst.Width:3*(z+1)*dst.Width]
+func (t *taps) across(src pixels) pixels {
+	dst := newPixels(len(t.first), src.height)
+	words := make([]uint64, src.width) // one pixel of two rows: RGB_ and, 32 bits up, RGB_
+	for y := 0; y < src.height; y += 2 {
+		z := min(y+1, src.height-1) // the last of an odd number of rows goes with itself
+		interleave(words, src.row(y), src.row(z))
+		upper, lower := dst.row(y), dst.row(z)
 		for i, first := range t.first {
 			weights := t.weights[i*t.width:][:t.count[i]]
-			run := words[first-from:][:len(weights)]
+			run := words[first:][:len(weights)]
 			r, g, b := uint64(half), uint64(half), uint64(half)
 			for k, w := range weights {
 				p := run[k]
@@ -58,14 +57,13 @@ func interleave(words []uint64, upper, lower []uint8) {
 }
 
 // down resamples every column of src, eight values of a row at a time.
-func (t *taps) down(src *Image) *Image {
-	stride := 3 * src.Width
-	dst := &Image{Width: src.Width, Height: len(t.first), Pix: make([]uint8, stride*len(t.first))}
+func (t *taps) down(src pixels) pixels {
+	dst := newPixels(src.width, len(t.first))
 	for y, first := range t.first {
 		weights := t.weights[y*t.width:][:t.count[y]]
-		rows, out := src.Pix[first*stride:], dst.Pix[y*stride:(y+1)*stride]
+		rows, out := src.pix[first*src.stride:], dst.row(y)
 		x := 0
-		for ; x+8 <= stride; x += 8 {
+		for ; x+8 <= len(out); x += 8 {
 			s0, s1, s2, s3 := uint64(half), uint64(half), uint64(half), uint64(half)
 			at := x
 			for _, w := range weights {
@@ -74,7 +72,7 @@ func (t *taps) down(src *Image) *Image {
 				s1 += (p >> 8 & pair) * uint64(w)
 				s2 += (p >> 16 & pair) * uint64(w)
 				s3 += (p >> 24 & pair) * uint64(w)
-				at += stride
+				at += src.stride
 			}
 			o := out[x : x+8]
 			o[0], o[4] = apart(s0)
@@ -82,10 +80,10 @@ func (t *taps) down(src *Image) *Image {
 			o[2], o[6] = apart(s2)
 			o[3], o[7] = apart(s3)
 		}
-		for ; x < stride; x++ {
+		for ; x < len(out); x++ {
 			sum := uint64(half)
 			for k, w := range weights {
-				sum += uint64(rows[k*stride+x]) * uint64(w)
+				sum += uint64(rows[k*src.stride+x]) * uint64(w)
 			}
 			out[x], _ = apart(sum)
 		}

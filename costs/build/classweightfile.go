@@ -36,10 +36,9 @@ const (
 )
 
 // classWeightBasis identifies class weights by all that decides them: the text
-// encoder with its tokenizer, the runtime, the names and the templates in their
-// order.
-func classWeightBasis(encoder, runtime string, names, templates []string) string {
-	return digest(fmt.Appendf(nil, "format %d\nencoder %s\nruntime %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, runtime, names, templates))
+// encoder with its tokenizer, the names, and the templates in their order.
+func classWeightBasis(encoder string, names, templates []string) string {
+	return digest(fmt.Appendf(nil, "format %d\nencoder %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, names, templates))
 }
 
 // newClassWeightFile names the file of the weights of a basis in a folder.

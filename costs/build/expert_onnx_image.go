@@ -1,9 +1,11 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pipe/costs"
 	"pipe/featurize"
@@ -24,6 +26,9 @@ type imageClassifierSettings struct {
 	Mean   []float32 `json:"mean"`   // per channel, pixels in 0..1
 	Std    []float32 `json:"std"`
 	Size   int       `json:"size"` // side in pixels, for a graph that leaves it open
+
+	Resize        int                     `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
+	Interpolation featurize.Interpolation `json:"interpolation,omitempty"` // of the resizing; "": bicubic
 }
 
 func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
@@ -55,49 +60,56 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 // preprocessOf reads the size of the image from the graph's input, or takes the
 // configured one where the graph leaves it open.
 func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (featurize.Preprocess, error) {
-	in := featurize.Preprocess{Layout: featurize.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std)}
+	in := featurize.Preprocess{
+		Resize: cfg.Resize, Interpolation: cmp.Or(cfg.Interpolation, featurize.Bicubic),
+		Layout: featurize.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std),
+	}
 	if len(m.shape) != 3 {
 		return in, fmt.Errorf("input %q has %d axes beside the batch, an image has 3", m.input, len(m.shape))
 	}
-	axis := map[featurize.Layout][2]int{featurize.NCHW: {1, 2}, featurize.NHWC: {0, 1}}[in.Layout]
-	side := func(i int) int64 {
-		if m.shape[i] < 0 {
-			return int64(cfg.Size)
+	axis := channelAxis[in.Layout]
+	for layout, other := range channelAxis {
+		if c := m.shape[axis]; c >= 0 && c != 3 && m.shape[other] == 3 {
+			return in, fmt.Errorf("input %q takes rows of shape %v, which is not %s; set layout: %s", m.input, m.shape, in.Layout, layout)
 		}
-		return m.shape[i]
 	}
-	height, width := side(axis[0]), side(axis[1])
-	in.Height, in.Width = int(height), int(width)
-	if height == 0 || width == 0 {
+	sides := slices.Delete(slices.Clone(m.shape), axis, axis+1)
+	for i, side := range sides {
+		if side < 0 {
+			sides[i] = int64(cfg.Size)
+		}
+	}
+	in.Height, in.Width = int(sides[0]), int(sides[1])
+	if in.Height == 0 || in.Width == 0 {
 		return in, errors.New("the graph leaves the image size open; set size")
 	}
-	if in.Layout == featurize.NHWC {
-		return in, m.setShape(height, width, 3)
-	}
-	return in, m.setShape(3, height, width)
+	return in, m.setShape(slices.Insert(sides, axis, 3)...)
 }
+
+// channelAxis is where the channels are in a row of each layout.
+var channelAxis = map[featurize.Layout]int{featurize.NCHW: 0, featurize.NHWC: 2}
 
 // Labels returns the labels in the order of the probabilities.
 func (e *imageClassifier) Labels() []string { return e.labels }
 
 // Predict runs every distinct view of every instance once.
 func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	jobs, index, err := e.collect(batch, shown)
+	batch, err := sized(batch, shown)
 	if err != nil {
 		return nil, err
 	}
-	values := make([]float32, len(jobs)*e.model.width)
-	for i, job := range jobs {
-		in := &batch[job.instance]
-		prepared, err := e.preprocess.Prepare(in.Image, []featurize.View{job.view})
+	jobs, index := viewJobs(batch, shown)
+	p, err := e.model.stream(ctx, len(jobs), func(dst []float32, i int) error {
+		in := &batch[jobs[i].instance]
+		prepared, err := in.sizes.of(e.preprocess)
 		if err == nil {
-			err = prepared.Fill(values[i*e.model.width:(i+1)*e.model.width], job.view)
+			err = prepared.Fill(dst, jobs[i].view)
 		}
 		if err != nil {
-			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", in.ID), Err: err}
+			return &costs.DataError{Msg: fmt.Sprintf("instance %q", in.ID), Err: err}
 		}
-	}
-	p, err := e.model.probabilities(ctx, values)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -120,15 +132,11 @@ type viewJob struct {
 	view     featurize.View
 }
 
-// collect lists the distinct views that the levels ask for, instance by
-// instance, and where each is in the list.
-func (e *imageClassifier) collect(batch []Instance, shown [][]Shown) ([]viewJob, map[viewJob]int, error) {
+// viewJobs lists the distinct views that the levels ask for, instance by instance, and where each is in the list.
+func viewJobs(batch []Instance, shown [][]Shown) ([]viewJob, map[viewJob]int) {
 	var jobs []viewJob
 	index := make(map[viewJob]int)
 	for n := range batch {
-		if batch[n].Image == nil {
-			return nil, nil, &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", batch[n].ID)}
-		}
 		for _, level := range shown {
 			if level == nil {
 				continue
@@ -142,10 +150,10 @@ func (e *imageClassifier) collect(batch []Instance, shown [][]Shown) ([]viewJob,
 			}
 		}
 	}
-	return jobs, index, nil
+	return jobs, index
 }
 
-// viewsOf returns the views of a showing: the plain image if there are none.
+// viewsOf returns the views of a showing: the plain one if there are none.
 func viewsOf(s Shown) []featurize.View {
 	if len(s.Views) == 0 {
 		return []featurize.View{featurize.Centre()}

@@ -54,6 +54,8 @@ type Instance struct {
 	Gold   []string         // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
 	Line   int              // line or row of the file, for errors
 	Row    int              // index in the source's Entries
+
+	sizes *sizes // of the image, shared by all who look at the instance; nil: nobody shares
 }
 
 // needText is the error of an instance without a text, which a language model

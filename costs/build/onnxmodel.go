@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 
 	"pipe/onnx"
-	"pipe/onnx/ort"
 )
 
 // rowModel is an ONNX graph that maps rows of float32 values to rows of class
 // scores. It is safe for concurrent use.
 type rowModel struct {
-	session *ort.Session
+	session runner
 	input   string
 	output  string
 	shape   []int64 // of one row
@@ -22,6 +23,17 @@ type rowModel struct {
 	batch   int     // rows per call where any is possible
 	classes int
 	logits  bool // scores are logits, not probabilities
+
+	slots   chan struct{} // of all calls of a build, of which so many run at a time; nil: a call is on the caller's goroutine
+	buffers sync.Pool     // of *[]float32, inputs of calls
+}
+
+// runner is the part of an *ort.Session that a rowModel needs.
+type runner interface {
+	Inputs() []onnx.IO
+	Outputs() []onnx.IO
+	Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error)
+	Close() error
 }
 
 // modelSettings are shared by the experts that are ONNX classifiers.
@@ -29,14 +41,20 @@ type modelSettings struct {
 	Model  Path     `json:"model"`
 	Output string   `json:"output"` // name of the output; "": the only one
 	Scores string   `json:"scores"` // logits or probabilities
-	Labels []string `json:"labels"` // in the order of the output; none: those of the configuration
+	Labels []string `json:"labels"` // in the order of the output; none: those of labels_file, else of the configuration
 	Batch  int      `json:"batch"`  // rows per call of a graph with a free batch
+
+	LabelsFile   Path     `json:"labels_file,omitempty"`   // classes in the order of the output
+	LabelsBefore []string `json:"labels_before,omitempty"` // of outputs before the first of them
 }
 
 func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
 
 // openModel loads the graph and checks that it maps rows to one score per label.
 func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, error) {
+	if err := cfg.readLabels(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := cfg.check(s); err != nil {
 		return nil, err
 	}
@@ -57,17 +75,32 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 	if err != nil {
 		return nil, err
 	}
-	m := &rowModel{session: session, batch: cfg.Batch, logits: cfg.Scores == "logits"}
+	m := &rowModel{session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: s.slots}
 	if err := m.bind(len(cfg.Labels)); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
 	}
 	return m, nil
 }
 
-func (cfg *modelSettings) check(s *Setup) error {
-	if len(cfg.Labels) == 0 {
+// readLabels completes the labels in the order of the output.
+func (cfg *modelSettings) readLabels(ctx context.Context, s *Setup) error {
+	switch {
+	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
+		return errors.New("labels and labels_file are both there; one is enough")
+	case cfg.LabelsFile != "":
+		list, err := s.classes(ctx, "labels", cfg.LabelsFile)
+		if err != nil {
+			return err
+		}
+		cfg.Labels = list.IDs
+	case len(cfg.Labels) == 0:
 		cfg.Labels = s.Labels
 	}
+	cfg.Labels = slices.Concat(cfg.LabelsBefore, cfg.Labels)
+	return nil
+}
+
+func (cfg *modelSettings) check(s *Setup) error {
 	switch {
 	case cfg.Model == "":
 		return errors.New("model: none is named")
@@ -144,30 +177,65 @@ func (m *rowModel) setShape(want ...int64) error {
 
 // probabilities returns rows x classes probabilities for rows x width values.
 func (m *rowModel) probabilities(ctx context.Context, values []float32) ([]float32, error) {
-	rows := len(values) / m.width
-	out := make([]float32, 0, rows*m.classes)
-	step := m.batch
+	return m.stream(ctx, len(values)/m.width, func(dst []float32, row int) error {
+		copy(dst, values[row*m.width:])
+		return nil
+	})
+}
+
+// stream returns rows x classes probabilities for rows that fill writes: width values each. Calls are made side by side
+// and fill their rows just before, so that only the rows of the calls in flight are in memory. fill must be safe for
+// concurrent use.
+func (m *rowModel) stream(ctx context.Context, rows int, fill func(dst []float32, row int) error) ([]float32, error) {
+	out, step := make([]float32, rows*m.classes), m.batch
 	if m.fixed > 0 {
 		step = m.fixed
 	}
-	for from := 0; from < rows; from += step {
-		n := min(step, rows-from)
-		part := values[from*m.width : (from+n)*m.width]
-		if m.fixed > n { // the last rows of a graph with a fixed batch
-			part = append(make([]float32, 0, m.fixed*m.width), part...)[:m.fixed*m.width]
+	calls := (rows + step - 1) / step
+	err := parallel(ctx, max(1, cap(m.slots)), calls, func(ctx context.Context, i int) error {
+		if m.slots != nil {
+			select {
+			case m.slots <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			defer func() { <-m.slots }()
 		}
-		scores, err := m.run(ctx, part)
-		if err != nil {
-			return nil, err
+		return m.call(ctx, out[i*step*m.classes:min((i+1)*step, rows)*m.classes], i*step, fill)
+	})
+	return out, err
+}
+
+// call fills the rows from one on and writes their probabilities into dst.
+func (m *rowModel) call(ctx context.Context, dst []float32, from int, fill func(dst []float32, row int) error) error {
+	rows := len(dst) / m.classes
+	values := m.buffer(max(rows, m.fixed) * m.width)
+	defer m.buffers.Put(&values)
+	for i := range rows {
+		if err := fill(values[i*m.width:(i+1)*m.width], from+i); err != nil {
+			return err
 		}
-		out = append(out, scores[:n*m.classes]...)
 	}
-	for from := 0; from < len(out); from += m.classes {
-		if err := m.normalise(out[from : from+m.classes]); err != nil {
-			return nil, err
+	clear(values[rows*m.width:]) // the last rows of a graph with a fixed batch
+	scores, err := m.run(ctx, values)
+	if err != nil {
+		return err
+	}
+	copy(dst, scores)
+	for i := range rows {
+		if err := m.normalise(dst[i*m.classes : (i+1)*m.classes]); err != nil {
+			return err
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// buffer returns n values that an earlier call may have used.
+func (m *rowModel) buffer(n int) []float32 {
+	if b, ok := m.buffers.Get().(*[]float32); ok && cap(*b) >= n {
+		return (*b)[:n]
+	}
+	return make([]float32, n)
 }
 
 func (m *rowModel) run(ctx context.Context, values []float32) ([]float32, error) {

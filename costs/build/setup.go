@@ -39,6 +39,7 @@ type Setup struct {
 	embedders  map[string]*embedder    // by encoder
 	retrievers map[string]*remembering // by settings
 	asking     *asking
+	slots      chan struct{} // of the calls of models, one per worker
 	usedEngine bool
 	usedSplit  bool // something depends on which rows train
 

@@ -85,6 +85,7 @@ func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][
 	if err := log.add(p.adviceNames(), batch, shown); err != nil {
 		return nil, err
 	}
+	shareSizes(batch, shown)
 	all := make([][][]Prediction, len(p.experts))
 	for j, e := range p.experts {
 		levels := make([][]Shown, len(shown))
