@@ -38,7 +38,7 @@ func (o BenchOptions) say(remark string) {
 }
 
 // benchmarks are known by name; a new one is a line here.
-var benchmarks = []Benchmark{syntheticBenchmark, fraudBenchmark, feverBenchmark}
+var benchmarks = []Benchmark{syntheticBenchmark, fraudBenchmark, feverBenchmark, imagenetBenchmark}
 
 // Benchmarks lists the benchmarks that this program knows, in the order of the documentation.
 func Benchmarks() []Benchmark { return benchmarks }

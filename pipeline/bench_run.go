@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,24 +65,56 @@ func (b *benchRun) splitFolder(draw int) string {
 	return filepath.Join(b.out, fmt.Sprintf("split%d", draw))
 }
 
-// trials runs one draw of the split through all settings and leaves its report: make says what a setting is.
+// draws runs every draw of the split and averages their reports; split runs one.
+func (b *benchRun) draws(n int, split func(draw int) (*Report, error)) (*Report, error) {
+	var splits []*Report
+	for draw := range n {
+		report, err := split(draw)
+		if err != nil {
+			return nil, fmt.Errorf("split %d: %w", draw, err)
+		}
+		splits = append(splits, report)
+	}
+	whole := averageReports(splits)
+	whole.Title = b.title
+	whole.Notes = append(whole.Notes, fallbackNotes(splits)...)
+	return whole, nil
+}
+
+// trials runs one draw of the split through all settings and leaves its report: make says what a setting is. A benchmark
+// with one setting need not name it.
 func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make func(setting int, folder string) *trial) (*Report, error) {
 	folder := b.splitFolder(draw)
 	whole := &Report{Format: ReportFormat, Benchmark: b.name, Title: fmt.Sprintf("%s, split %d", b.title, draw), Settings: map[string]string{}}
 	for i, name := range settings {
 		part, err := make(i, folder).run(ctx)
+		if err != nil && name != "" {
+			err = fmt.Errorf("setting %s: %w", name, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("setting %s: %w", name, err)
+			return nil, err
 		}
 		whole.join(name, part)
+		whole.StandIn = cmp.Or(whole.StandIn, part.StandIn)
 		for key, value := range part.Settings {
-			whole.Settings[name+": "+key] = value
+			if name != "" {
+				key = name + ": " + key
+			}
+			whole.Settings[key] = value
 		}
 		for _, n := range part.Notes {
-			whole.Notes = append(whole.Notes, fmt.Sprintf("Setting %s: %s", name, n))
+			whole.Notes = append(whole.Notes, ofSetting(name)+n)
 		}
 	}
 	return whole, WriteReport(folder, whole)
+}
+
+// ofSetting starts a note on a setting that has a name.
+func ofSetting(name string) string {
+	if name == "" {
+		return ""
+	}
+	return "Setting " + name + ": "
 }
 
 // fallbackNotes say, per setting, in how many splits the guard of auto exported the constant.
@@ -103,8 +136,8 @@ func fallbackNotes(splits []*Report) []string {
 			}
 		}
 		if len(parts) > 0 {
-			notes = append(notes, fmt.Sprintf("Setting %s: the guard of auto exported the best constant in so many of %d splits: %s.",
-				name, len(splits), strings.Join(parts, ", ")))
+			notes = append(notes, fmt.Sprintf("%sThe guard of auto exported the best constant in so many of %d splits: %s.",
+				ofSetting(name), len(splits), strings.Join(parts, ", ")))
 		}
 	}
 	return notes

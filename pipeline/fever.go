@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -57,18 +56,10 @@ func runFever(ctx context.Context, o BenchOptions, p Progress) (*Report, error) 
 }
 
 func (r *feverRun) run(ctx context.Context) (*Report, error) {
-	var splits []*Report
-	for draw := range r.c.Split.Draws {
-		report, err := r.split(ctx, draw)
-		if err != nil {
-			return nil, fmt.Errorf("split %d: %w", draw, err)
-		}
-		splits = append(splits, report)
+	whole, err := r.draws(r.c.Split.Draws, func(draw int) (*Report, error) { return r.split(ctx, draw) })
+	if err != nil {
+		return nil, err
 	}
-	whole := averageReports(splits)
-	whole.Title = r.title
-	whole.Notes = append(whole.Notes, fallbackNotes(splits)...)
-	var err error
 	whole.Retrieval, err = r.recall(ctx)
 	return whole, err
 }
@@ -90,7 +81,7 @@ func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
 	o := r.buildOptions()
 	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return &trial{
-		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.recipes(),
+		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.Train.with(s.Recipes),
 		knn: r.c.KNN, resamples: r.c.Resample,
 	}
 }

@@ -98,27 +98,9 @@ func (s FeverSetting) validate(experts []build.ExpertConfig) error {
 		list.check(known, "experts[%d]: there is no expert %q", i, name)
 		list.check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
 	}
-	list.check(len(s.Recipes) > 0, "recipes: none are listed; known are auto, paper")
-	for i, name := range s.Recipes {
-		list.check(name == "paper" || name == "auto", "recipes[%d]: %q, known are auto, paper", i, name)
-		list.check(!slices.Contains(s.Recipes[:i], name), "recipes[%d]: %q is given twice", i, name)
-	}
+	checkRecipes(s.Recipes, &list)
 	list.add(under("train", s.Train.Validate()))
 	return list.err()
-}
-
-// recipes are the settings of every recipe; methods beside the recipe's own are trained once.
-func (s FeverSetting) recipes() []TrainConfig {
-	var out []TrainConfig
-	for i, name := range s.Recipes {
-		c := s.Train
-		c.Recipe = name
-		if i > 0 {
-			c.Methods = nil
-		}
-		out = append(out, c)
-	}
-	return out
 }
 
 // costs is how the costs of a setting are built on one draw of the split.

@@ -100,18 +100,15 @@ func (r *fraudRun) run(ctx context.Context) (*Report, error) {
 	if err := r.checkGroups(); err != nil {
 		return nil, err
 	}
-	var splits []*Report
 	var table *FeaturizeReport
-	for draw := range r.c.Split.Draws {
-		report, made, err := r.split(ctx, draw)
-		if err != nil {
-			return nil, fmt.Errorf("split %d: %w", draw, err)
-		}
-		splits, table = append(splits, report), made
+	whole, err := r.draws(r.c.Split.Draws, func(draw int) (report *Report, err error) {
+		report, table, err = r.split(ctx, draw)
+		return report, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	whole := averageReports(splits)
-	whole.Title = r.title
-	whole.Notes = append(r.overallNotes(whole, table), fallbackNotes(splits)...)
+	whole.Notes = append(r.overallNotes(whole, table), whole.Notes...)
 	return whole, nil
 }
 

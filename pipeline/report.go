@@ -21,6 +21,7 @@ type Report struct {
 	Format       int                  `json:"format"`
 	Benchmark    string               `json:"benchmark"`
 	Title        string               `json:"title,omitempty"`
+	StandIn      string               `json:"stand_in,omitempty"` // what stands in for the real models or data
 	Rows         []Row                `json:"rows"`
 	Disclosure   []Disclosure         `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality      `json:"experts,omitempty"`
@@ -29,9 +30,11 @@ type Report struct {
 	BestAdvice   []BestAdvice         `json:"best_advice,omitempty"`
 	Distribution []AdviceShares       `json:"advice_distribution,omitempty"`
 	Cells        []CellTable          `json:"cells,omitempty"`
+	Pictures     []PairPictures       `json:"pictures,omitempty"`
 	Settings     map[string]string    `json:"settings,omitempty"`
 	Notes        []string             `json:"notes,omitempty"`
 	Figures      []Figure             `json:"-"`
+	Thumbnails   map[string][]byte    `json:"-"` // small JPEG pictures of instances, by id
 }
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.

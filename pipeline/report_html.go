@@ -17,6 +17,14 @@ func (r *Report) heading() string {
 	return r.Benchmark
 }
 
+// standIn warns that something stands in for the real models or data, "" if nothing does.
+func (r *Report) standIn() string {
+	if r.StandIn == "" {
+		return ""
+	}
+	return "Stand-ins: " + r.StandIn
+}
+
 // note is a method and what it is.
 type note struct{ Name, About string }
 
@@ -69,12 +77,18 @@ type pageFigure struct {
 func (r *Report) WriteHTML(w io.Writer) error {
 	data := struct {
 		Title, Benchmark string
+		StandIn          string
 		Tables           []pageTable
 		Figures          []pageFigure
+		Albums           []pageAlbum
+		AlbumCaption     string
 		Methods          []note
 		Notes            []string
 		Settings         []note
-	}{Title: r.heading(), Benchmark: r.Benchmark, Methods: r.methodNotes(), Notes: r.Notes}
+	}{
+		Title: r.heading(), Benchmark: r.Benchmark, StandIn: r.standIn(), Methods: r.methodNotes(), Notes: r.Notes,
+		Albums: r.albums(), AlbumCaption: r.albumCaption(),
+	}
 	for _, t := range r.tables() {
 		data.Tables = append(data.Tables, t.page())
 	}

@@ -17,6 +17,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Title != "" {
 		fmt.Fprintf(&b, "%s\n\n", r.Title)
 	}
+	if r.StandIn != "" {
+		fmt.Fprintf(&b, "%s\n\n", wrap(r.standIn(), textWidth))
+	}
 	for _, t := range r.tables() {
 		fmt.Fprintln(&b, t.title)
 		t.text(&b)
@@ -89,6 +92,9 @@ func (t table) bold(row int) []int {
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", escapeMarkdown(r.heading()))
+	if r.StandIn != "" {
+		fmt.Fprintf(&b, "\n**%s**\n", escapeMarkdown(r.standIn()))
+	}
 	for _, t := range r.tables() {
 		fmt.Fprintf(&b, "\n## %s\n\n", escapeMarkdown(t.title))
 		t.markdown(&b)

@@ -28,6 +28,7 @@ func (r *Report) of(setting string) *Report {
 		BestAdvice:   keep(r.BestAdvice, func(v BestAdvice) bool { return v.Setting == setting }),
 		Distribution: keep(r.Distribution, func(v AdviceShares) bool { return v.Setting == setting }),
 		Cells:        keep(r.Cells, func(v CellTable) bool { return v.Setting == setting }),
+		Pictures:     keep(r.Pictures, func(v PairPictures) bool { return v.Setting == setting }),
 	}
 }
 
@@ -40,6 +41,7 @@ func (r *Report) join(setting string, part *Report) {
 	r.BestAdvice = appendAs(setting, r.BestAdvice, part.BestAdvice, func(v *BestAdvice) *string { return &v.Setting })
 	r.Distribution = appendAs(setting, r.Distribution, part.Distribution, func(v *AdviceShares) *string { return &v.Setting })
 	r.Cells = appendAs(setting, r.Cells, part.Cells, func(v *CellTable) *string { return &v.Setting })
+	r.Pictures = appendAs(setting, r.Pictures, part.Pictures, func(v *PairPictures) *string { return &v.Setting })
 }
 
 // appendAs appends values to those of the whole report under the name of their setting, which nameOf points at.

@@ -48,6 +48,30 @@ func DefaultTrainConfig() TrainConfig {
 	}
 }
 
+// with are the settings of several recipes that learn from the same costs; methods beside a recipe's own come with the
+// first.
+func (c TrainConfig) with(recipes []string) []TrainConfig {
+	var out []TrainConfig
+	for i, name := range recipes {
+		of := c
+		of.Recipe = name
+		if i > 0 {
+			of.Methods = nil
+		}
+		out = append(out, of)
+	}
+	return out
+}
+
+// checkRecipes adds what is wrong with a list of recipes.
+func checkRecipes(names []string, list *problems) {
+	list.check(len(names) > 0, "recipes: none are listed; known are auto, paper")
+	for i, name := range names {
+		list.check(name == "paper" || name == "auto", "recipes[%d]: %q, known are auto, paper", i, name)
+		list.check(!slices.Contains(names[:i], name), "recipes[%d]: %q is given twice", i, name)
+	}
+}
+
 // mostSeeds bounds the models that are in memory together.
 const mostSeeds = 1000
 

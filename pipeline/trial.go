@@ -17,9 +17,11 @@ import (
 //	costs-NAME.parquet                              cost tensor
 //	policies-NAME/, or policies-NAME-RECIPE/ each   policies as ONNX
 //	eval-NAME.json                                  what they are worth
+//
+// Without a name there is no -NAME.
 type trial struct {
 	*benchRun
-	setting   string // its name
+	setting   string // its name; "" if it is the only one
 	folder    string
 	costs     build.Config
 	options   build.Options // without Out
@@ -70,23 +72,31 @@ func (x *trial) run(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-func (x *trial) tensorFile() string { return "costs-" + x.setting + ".parquet" }
+func (x *trial) tensorFile() string { return x.named("costs") + ".parquet" }
 
-// suffix tells one recipe of the trial from the others.
-func (x *trial) suffix(c TrainConfig) string {
-	if len(x.recipes) == 1 {
-		return x.setting
+// named is what a file of the trial is called after.
+func (x *trial) named(what string) string {
+	if x.setting == "" {
+		return what
 	}
-	return x.setting + "-" + c.Recipe
+	return what + "-" + x.setting
+}
+
+// of tells what belongs to one recipe of the trial from that of the others.
+func (x *trial) of(c TrainConfig, what string) string {
+	if len(x.recipes) == 1 {
+		return x.named(what)
+	}
+	return x.named(what) + "-" + c.Recipe
 }
 
 // learn leaves the policies of a recipe and returns their files, below the folder. Checkpoints are kept by the digest of
 // what they belong to, so that a changed configuration finds none.
 func (x *trial) learn(ctx context.Context, c TrainConfig, tensor string) ([]string, error) {
-	s := stage{folder: x.folder, name: "train-" + x.suffix(c), inputs: map[string]string{
+	s := stage{folder: x.folder, name: x.of(c, "train"), inputs: map[string]string{
 		"costs": tensor, "train": digestJSON(c), "runtime": x.engine(), "format": "1",
 	}}
-	policies, work := "policies-"+x.suffix(c), filepath.Join(x.folder, s.name+".work")
+	policies, work := x.of(c, "policies"), filepath.Join(x.folder, s.name+".work")
 	err := s.run(ctx, func() ([]string, error) {
 		t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
 		if err != nil {

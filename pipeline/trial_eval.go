@@ -23,8 +23,8 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 		}
 		inputs[f] = sum
 	}
-	file := "eval-" + x.setting + ".json"
-	s := stage{folder: x.folder, name: "eval-" + x.setting, inputs: inputs}
+	file := x.named("eval") + ".json"
+	s := stage{folder: x.folder, name: x.named("eval"), inputs: inputs}
 	err := s.run(ctx, func() ([]string, error) {
 		r, err := x.judge(ctx, keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
 		if err != nil {

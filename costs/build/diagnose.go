@@ -92,10 +92,13 @@ func diagnose(ctx context.Context, cfg *Config, o *Options) (_ *ExpertReport, er
 
 // DiagnoseTensor is Diagnose for the answers that a tensor holds, in some rows:
 // nobody is asked. What follows from probabilities, and constants, are left out.
-// labels are all there are. A tensor without predictions or labels is an error.
+// labels are all there are; nil: those that occur in the tensor. A tensor without predictions or labels is an error.
 func DiagnoseTensor(t *costs.Tensor, rows []int, labels []string) (*ExpertReport, error) {
 	if t.Predictions == nil || t.Labels == nil {
 		return nil, errors.New("diagnose experts: the tensor has no predictions or no labels")
+	}
+	if labels == nil {
+		labels = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Labels, t.Predictions))))
 	}
 	r := &ExpertReport{Rows: len(rows), Labels: labels}
 	for a := range t.Actions.Len() {

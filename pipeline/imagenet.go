@@ -1,0 +1,135 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pipe/costs"
+	"pipe/costs/build"
+)
+
+var imagenetBenchmark = Benchmark{
+	Name:  "imagenet",
+	About: "images: which network classifies, and how many views or prompts it is shown",
+	Run:   runImagenet,
+}
+
+// imagenetRun is one run of the benchmark. Every split has a folder of its own below out:
+//
+//	experts/                    what experts keep: weights of prompts, measured latency
+//	pictures.json               small pictures of some instances
+//	splitN/costs.parquet        cost tensor
+//	splitN/policies-RECIPE/     policies as ONNX
+//	splitN/eval.json, report.*  what they are worth
+type imagenetRun struct {
+	*benchRun
+	c     ImagenetConfig
+	costs build.Config
+	dir   string // of the configuration
+}
+
+// runImagenet is the benchmark.
+func runImagenet(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+	file := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+	if o.Config == "" {
+		return nil, &OptionError{errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
+			"configs/cifar10-small.yaml run on small models")}
+	}
+	if err := LoadConfig(o.Config, &file); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return nil, err
+	}
+	return startBench("imagenet", o, p, func(b *benchRun) (*Report, error) {
+		b.title = file.Imagenet.Title
+		return (&imagenetRun{b, file.Imagenet, file.Costs, dir}).run(ctx)
+	})
+}
+
+func (r *imagenetRun) run(ctx context.Context) (*Report, error) {
+	whole, err := r.draws(r.c.Draws, func(draw int) (*Report, error) {
+		if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
+			return nil, err
+		}
+		return r.trials(ctx, draw, []string{""}, func(_ int, folder string) *trial { return r.trial(folder, draw) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	whole.Thumbnails, err = r.thumbnails(ctx, whole.pictureIDs())
+	return whole, err
+}
+
+// trial is one draw of the split. Costs are built for the first one; where nothing but the split depends on it, the others
+// take them over.
+func (r *imagenetRun) trial(folder string, draw int) *trial {
+	c := r.costs
+	c.Split, _ = splitOfDraw(c.Split, draw) // the configuration is valid
+	x := &trial{
+		benchRun: r.benchRun, folder: folder, costs: c, options: r.options(), recipes: r.c.Train.with(r.c.Recipes),
+		knn: r.c.KNN, resamples: r.c.Resample, complete: r.completion(),
+	}
+	if draw > 0 {
+		x.options.Reuse = filepath.Join(r.splitFolder(0), x.tensorFile())
+	}
+	return x
+}
+
+func (r *imagenetRun) options() build.Options {
+	o := r.buildOptions()
+	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
+	return o
+}
+
+// completion adds which pictures go to which pair, and who decoded them.
+func (r *imagenetRun) completion() completion {
+	return completion{
+		inputs: map[string]string{"pictures": digestJSON(r.c.Pictures), "stand-in": r.c.StandIn},
+		add: func(_ context.Context, report *Report, j *judged) error {
+			report.StandIn = r.c.StandIn
+			report.Pictures = routedPictures(j, r.c.Pictures, r.c.Train.Lambdas)
+			if name := j.t.Actions.Digests["decoder"]; name != "" {
+				report.Settings["decoder"] = name
+			}
+			return nil
+		},
+	}
+}
+
+// thumbnails returns small pictures of instances by id, made anew only where ids or images are others.
+func (r *imagenetRun) thumbnails(ctx context.Context, ids []string) (out map[string][]byte, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	x := r.trial(r.splitFolder(0), 0)
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for the images
+	if err != nil {
+		return nil, err
+	}
+	const file = "pictures.json"
+	s := stage{folder: r.out, name: "pictures", inputs: map[string]string{
+		"costs": tensor, "ids": digestJSON(ids), "pictures": digestJSON(r.c.Pictures), "format": "1",
+	}}
+	err = s.run(ctx, func() ([]string, error) {
+		made, err := build.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side)
+		if err != nil {
+			return nil, err
+		}
+		return []string{file}, WriteFile(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(made) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(r.out, file))
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(text, &out)
+}

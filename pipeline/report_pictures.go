@@ -1,0 +1,155 @@
+package pipeline
+
+import (
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"slices"
+)
+
+// PairPictures are some of the instances that one method sends to one pair, of those with images.
+type PairPictures struct {
+	Setting string    `json:"setting,omitempty"`
+	Method  string    `json:"method"`
+	Lambda  float64   `json:"lambda"`
+	Expert  string    `json:"expert"`
+	Advice  string    `json:"advice"`
+	Routed  float64   `json:"routed"` // share of the reported rows that go to the pair
+	Shown   []Picture `json:"shown"`
+}
+
+// Picture is an instance, and what the pair says of it. The picture itself is a thumbnail of the report.
+type Picture struct {
+	ID     string  `json:"id"`
+	Label  string  `json:"label"`
+	Answer string  `json:"answer"`
+	Loss   float64 `json:"loss"` // task loss
+}
+
+// routedPictures picks instances, evenly over the reported rows, for every pair that a composite method chooses: its first
+// policy of a lambda decides.
+func routedPictures(j *judged, c PictureConfig, trained []float64) []PairPictures {
+	if c.PerPair == 0 {
+		return nil
+	}
+	var out []PairPictures
+	for _, lambda := range c.lambdas(trained) {
+		for _, method := range compositeMethods {
+			at := slices.IndexFunc(j.learned, func(l Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
+			if at >= 0 {
+				out = append(out, j.pictures(&j.learned[at], c.PerPair)...)
+			}
+		}
+	}
+	return out
+}
+
+// pictures are those of one policy.
+func (j *judged) pictures(l *Learned, most int) []PairPictures {
+	byAction := make([][]int, j.t.Actions.Len())
+	for i, action := range l.Action {
+		byAction[action] = append(byAction[action], j.rows[i])
+	}
+	var out []PairPictures
+	for action, rows := range byAction {
+		if len(rows) == 0 {
+			continue
+		}
+		expert, advice := j.t.Actions.Pair(action)
+		p := PairPictures{
+			Method: l.Info.Method, Lambda: l.Info.Lambda, Expert: j.t.Actions.Experts[expert].Name, Advice: j.t.Actions.Advice[advice].Name,
+			Routed: float64(len(rows)) / float64(len(j.rows)),
+		}
+		n := min(most, len(rows))
+		for i := range n {
+			p.Shown = append(p.Shown, j.picture(rows[i*len(rows)/n], action))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func (j *judged) picture(row, action int) Picture {
+	cell := row*j.t.Actions.Len() + action
+	p := Picture{ID: j.t.IDs[row], Loss: float64(j.t.Loss[cell])}
+	if j.t.Labels != nil {
+		p.Label = j.t.Labels[row]
+	}
+	if j.t.Predictions != nil {
+		p.Answer = j.t.Predictions[cell]
+	}
+	return p
+}
+
+// pictureIDs are the instances whose pictures the report wants, sorted.
+func (r *Report) pictureIDs() []string {
+	var ids []string
+	for _, p := range r.Pictures {
+		for _, s := range p.Shown {
+			ids = append(ids, s.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// pageAlbum are the pictures of one method at one lambda on the page.
+type pageAlbum struct {
+	Title string
+	Pairs []pagePair
+}
+
+type pagePair struct {
+	Title    string
+	Pictures []pagePicture
+}
+
+type pagePicture struct {
+	URL         template.URL
+	Alt, Answer string
+	Wrong       bool
+}
+
+// albums lays out the pictures that there are thumbnails of.
+func (r *Report) albums() []pageAlbum {
+	var out []pageAlbum
+	for _, p := range r.Pictures {
+		title := fmt.Sprintf("Images by pair: %s at lambda %g", p.Method, p.Lambda)
+		if p.Setting != "" {
+			title = fmt.Sprintf("%s (%s)", title, p.Setting)
+		}
+		pair := pagePair{Title: fmt.Sprintf("%s, %s: %s %% of the rows", p.Expert, p.Advice, percent(&p.Routed))}
+		for _, s := range p.Shown {
+			if b := r.Thumbnails[s.ID]; b != nil {
+				pair.Pictures = append(pair.Pictures, s.page(b))
+			}
+		}
+		if len(pair.Pictures) == 0 {
+			continue
+		}
+		if len(out) == 0 || out[len(out)-1].Title != title {
+			out = append(out, pageAlbum{Title: title})
+		}
+		last := &out[len(out)-1]
+		last.Pairs = append(last.Pairs, pair)
+	}
+	return out
+}
+
+// page is the picture with its JPEG inside.
+func (p Picture) page(jpeg []byte) pagePicture {
+	return pagePicture{
+		URL:    template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)),
+		Alt:    fmt.Sprintf("%s, label %s, answer %s", p.ID, p.Label, p.Answer),
+		Answer: p.Answer, Wrong: p.Loss > 0,
+	}
+}
+
+// albumCaption explains the pictures.
+func (r *Report) albumCaption() string {
+	text := "Some of the reported instances that the method sends to each pair, evenly over them; below each what the pair answers, wrong answers struck through. The first seed decides."
+	if r.splits() > 1 {
+		text += " Split 0 of several."
+	}
+	return text
+}
