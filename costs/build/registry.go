@@ -37,6 +37,7 @@ var (
 	}
 	expertKinds = map[string]func(context.Context, *Setup, map[string]any) (Expert, error){
 		"boosted_trees": newBoostedTrees,
+		"clip":          newClip,
 		"endpoint":      newEndpointExpert,
 		"embedding":     newEmbedding,
 		"logistic":      newLogistic,

@@ -1,0 +1,200 @@
+package build
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pipe/internal/judge"
+	"pipe/internal/realdata"
+)
+
+// clipCounts are the families of the paper.
+var clipCounts = []int{1, 5, 16, 32}
+
+// newRealClipWorld is the tiny CLIP over a few real images, the real 1,000
+// classes and CLIP's templates. model is a folder.
+func newRealClipWorld(t testing.TB, model string, images int) *world {
+	t.Helper()
+	imagenet := realdata.Folder(t, "imagenet")
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	files, err := os.ReadDir(filepath.Join(imagenet, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range images {
+		name := files[i*len(files)/images].Name()
+		b, err := os.ReadFile(filepath.Join(imagenet, "images", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write(t, filepath.Join(filepath.Base(w.folder(t, name[:9])), name), string(b))
+	}
+	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": w.dir}}
+	for _, n := range clipCounts {
+		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{Name: "prompts-" + string(rune('a'+len(w.cfg.Advice))), Fee: 0.03 * float64(len(w.cfg.Advice)), Kind: "prompts", Settings: map[string]any{
+			"templates": filepath.Join(imagenet, "imagenet_templates.json"), "first": []string{"a photo of a {}."}, "count": n,
+		}})
+	}
+	w.cfg.Experts = []ExpertConfig{{Name: "tiny", Kind: "clip", Settings: map[string]any{
+		"model": model, "tokenizer": realdata.Folder(t, "tokenizers", "clip-vit-large-patch14"),
+		"classes": filepath.Join(imagenet, "imagenet_class_index.json"), "names": filepath.Join(imagenet, "imagenet_classes.json"),
+	}}}
+	w.cfg.Features = []Part{{Kind: "pooled"}}
+	return w
+}
+
+func tinyCLIP(t testing.TB) string {
+	t.Helper()
+	return realdata.Folder(t, "models", "tiny-random", "clip-tiny-random")
+}
+
+// weightsAlone is the tiny CLIP without its exports.
+func weightsAlone(t testing.TB) string {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		b, err := os.ReadFile(filepath.Join(tinyCLIP(t), name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// clipJudge recomputes logits from pixels with the exports: official tokenizer,
+// texts filled up to 77 tokens as CLIP's own code does, arithmetic by NumPy in
+// double precision.
+const clipJudge = `
+import json, sys
+import numpy as np, onnxruntime as ort
+from tokenizers import Tokenizer
+a = json.load(open(sys.argv[1]))
+def session(name):
+    return ort.InferenceSession(a["model"] + "/onnx/" + name, providers=["CPUExecutionProvider"])
+t = Tokenizer.from_file(a["tokenizer"] + "/tokenizer.json")
+t.enable_padding(length=77, pad_id=49407, pad_token="<|endoftext|>")
+t.enable_truncation(77)
+names = json.load(open(a["names"]))
+templates = json.load(open(a["templates"]))
+first = "a photo of a {}."
+templates = [first] + [x for x in templates if x != first]
+text, rows = session("text_model.onnx"), {}
+def unit(x):
+    return x / np.sqrt((x * x).sum(-1, keepdims=True))
+def embed(texts):
+    e = t.encode_batch(texts)
+    ids = np.array([x.ids for x in e], np.int64)
+    mask = np.array([x.attention_mask for x in e], np.int64)
+    return text.run(["text_embeds"], {"input_ids": ids, "attention_mask": mask})[0].astype(np.float64)
+vectors = [unit(embed([x.replace("{}", n) for n in names])) for x in templates[:max(a["counts"])]]
+weights = [unit(np.mean(vectors[:n], axis=0)) for n in a["counts"]]
+size = a["size"]
+pixels = np.fromfile(a["pixels"], np.uint8).reshape(-1, size, size, 3).astype(np.float32) / 255
+pixels = (pixels - np.array([0.48145466, 0.4578275, 0.40821073], np.float32)) / np.array([0.26862954, 0.26130258, 0.27577711], np.float32)
+images = session("vision_model.onnx").run(["image_embeds"], {"pixel_values": np.ascontiguousarray(pixels.transpose(0, 3, 1, 2))})[0]
+images = unit(images.astype(np.float64))
+scale = np.exp(a["scale"])
+logits = np.stack([scale * images @ w.T for w in weights], axis=1)
+logits.astype(np.float32).tofile(a["logits"])
+np.stack(weights).astype(np.float32).tofile(a["weights"])
+print(scale)
+`
+
+// TestClipAgreesWithPython holds logits and class weights of all families,
+// classes and templates against a recomputation, from weights and from exports.
+func TestClipAgreesWithPython(t *testing.T) {
+	py := judge.Python(t, "numpy", "onnxruntime", "tokenizers")
+	const images = 12
+	want, wantWeights := []float32(nil), []float32(nil)
+	for name, model := range map[string]string{"exports": tinyCLIP(t), "weights": weightsAlone(t)} {
+		w, experts := newRealClipWorld(t, model, images), t.TempDir()
+		e, batch := openClip(t, w, experts, images)
+		logits, err := e.logits(t.Context(), batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want, wantWeights = askClipJudge(t, py, w, e, batch)
+		}
+		if len(want) != len(logits) || len(logits) != images*len(clipCounts)*1000 {
+			t.Fatalf("%d logits, Python has %d", len(logits), len(want))
+		}
+		worst := furthest(logits, want)
+		if !(worst <= 1e-4) {
+			t.Errorf("%s: logits are %v off", name, worst)
+		}
+		kept, err := e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}}, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var off float64
+		for i, family := range kept {
+			off = max(off, furthest(family, wantWeights[i*len(family):]))
+		}
+		if !(off <= 1e-6) {
+			t.Errorf("%s: class weights are %v off", name, off)
+		}
+		t.Logf("%s: logits of %d images, %v templates, 1,000 classes: largest difference %.2g; class weights %.2g", name, images, clipCounts, worst, off)
+	}
+}
+
+func askClipJudge(t *testing.T, py string, w *world, e *clip, batch []Instance) (logits, weights []float32) {
+	t.Helper()
+	pixels, err := e.pixels(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, imagenet := t.TempDir(), realdata.Folder(t, "imagenet")
+	file := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(file("pixels"), pixels.Raw, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	about, err := json.Marshal(map[string]any{
+		"model": tinyCLIP(t), "tokenizer": realdata.Folder(t, "tokenizers", "clip-vit-large-patch14"), "counts": clipCounts, "size": e.preprocess.Width,
+		"names": filepath.Join(imagenet, "imagenet_classes.json"), "templates": filepath.Join(imagenet, "imagenet_templates.json"),
+		"pixels": file("pixels"), "logits": file("logits"), "weights": file("weights"), "scale": 2.6592,
+	})
+	if err == nil {
+		err = os.WriteFile(file("about.json"), about, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log("Python's scale of logits: ", judge.Run(t, py, dir, clipJudge, file("about.json")))
+	return readFloats(t, file("logits")), readFloats(t, file("weights"))
+}
+
+func readFloats(t *testing.T, path string) []float32 {
+	t.Helper()
+	b := readBytes(t, path)
+	out := make([]float32, len(b)/4)
+	for i := range out {
+		out[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(b[4*i : 4*i+4])))
+	}
+	return out
+}
+
+// TestClipRoadsAgree makes class weights from exports and from weights.
+func TestClipRoadsAgree(t *testing.T) {
+	var roads [2][][]float32
+	for i, model := range []string{tinyCLIP(t), weightsAlone(t)} {
+		experts := t.TempDir()
+		e, _ := openClip(t, newRealClipWorld(t, model, 1), experts, 1)
+		var err error
+		if roads[i], err = e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}}, 12); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for f := range roads[0] {
+		if d := furthest(roads[0][f], roads[1][f]); !(d <= 1e-6) {
+			t.Errorf("%d templates: class weights differ by %v", clipCounts[f], d)
+		}
+	}
+}

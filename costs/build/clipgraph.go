@@ -1,0 +1,52 @@
+package build
+
+import (
+	"pipe/featurize"
+	"pipe/onnx"
+)
+
+// The input of the head behind a vision tower, and the output of both.
+const (
+	clipEmbedding = "embedding"
+	clipLogits    = "logits" // float32 [batch, families x classes]
+)
+
+// clipHead is the graph from vectors of images, [batch, dim], to the logits of
+// every class of every family of class weights, each classes x dim: the cosines
+// times scale, family by family.
+func clipHead(families [][]float32, dim int, scale float64) (*onnx.Model, error) {
+	g := onnx.NewGraph("classes")
+	x := g.Input(clipEmbedding, onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(dim))})
+	length := g.Sqrt(g.ReduceSumSquare(x, true, 1))
+	x = g.Div(x, g.Max(length, g.Scalar(onnx.Float32, 1e-12)))
+	w := g.NamedConst("class_weights", sideBySide(families, dim))
+	g.Output(clipLogits, g.Mul(g.MatMul(x, w), g.Scalar(onnx.Float32, scale)))
+	return g.Build(onnx.BuildOptions{})
+}
+
+// sideBySide makes one matrix of the weights of all families: dim x (families x
+// classes).
+func sideBySide(families [][]float32, dim int) *onnx.Tensor {
+	classes := len(families[0]) / dim
+	columns := len(families) * classes
+	values := make([]float32, dim*columns)
+	for f, weights := range families {
+		for c := range classes {
+			for i, w := range weights[c*dim : (c+1)*dim] {
+				values[i*columns+f*classes+c] = w
+			}
+		}
+	}
+	return onnx.Float32s([]int64{int64(dim), int64(columns)}, values)
+}
+
+// clipGraph is the graph from pixels to logits. What decides between classes is
+// float32 in every precision: float16 has steps of 1/16 at logits of 100.
+func clipGraph(tower *featurize.ImageModel, families [][]float32, dim int, scale float64) (*onnx.Model, error) {
+	head, err := clipHead(families, dim, scale)
+	if err != nil {
+		return nil, err
+	}
+	o := onnx.MergeOptions{Name: "classifier", FirstPrefix: "tower/", SecondPrefix: "classes/"}
+	return onnx.Merge(tower.Graph, head, map[string]string{featurize.ImageEmbedding: clipEmbedding}, o)
+}

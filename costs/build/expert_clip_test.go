@@ -1,0 +1,300 @@
+package build
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/onnx/hf/hftest"
+)
+
+// classWeightFiles are the paths of the class weights in a folder of experts.
+func classWeightFiles(t testing.TB, folder string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, classWeightPrefix+"*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestClipBuild runs a build from pictures to a tensor: both families answer,
+// with other probabilities, and the expert's inputs are in the digests.
+func TestClipBuild(t *testing.T) {
+	w := newClipWorld(t, 30)
+	_, tensor := w.build(t)
+	if n := len(classWeightFiles(t, filepath.Join(w.dir, "experts"))); n != 2 {
+		t.Errorf("%d files of class weights", n)
+	}
+	for _, input := range []string{"model", "model class weights", "model logit scale", "classes"} {
+		if tensor.Actions.Digests[input+` of expert "clip"`] == "" {
+			t.Errorf("no %s among %v", input, tensor.Actions.Digests)
+		}
+	}
+	if want := 12 + len(clipClasses); tensor.Dim != want {
+		t.Errorf("%d features, want %d", tensor.Dim, want)
+	}
+	differ := false
+	for n := range tensor.Len() {
+		var sum float64
+		for _, p := range tensor.Row(n)[12:] {
+			sum += float64(p)
+		}
+		if math.Abs(sum-1) > 1e-5 {
+			t.Fatalf("probabilities of instance %d sum to %v", n, sum)
+		}
+		differ = differ || tensor.Predictions[2*n] != tensor.Predictions[2*n+1]
+	}
+	if !differ {
+		t.Error("both families always answer the same")
+	}
+}
+
+// TestClipFamiliesAreIndependent: what a family says does not depend on which
+// others are asked, nor on the order of the levels.
+func TestClipFamiliesAreIndependent(t *testing.T) {
+	w := newClipWorld(t, 12)
+	const images = 12
+	both, classes := clipLogitsOf(t, w, t.TempDir(), images), len(clipClasses)
+	slices.Reverse(w.cfg.Advice)
+	w.cfg.Advice[0].Fee, w.cfg.Advice[1].Fee = 0, 0.1
+	turned := clipLogitsOf(t, w, t.TempDir(), images)
+	w.cfg.Advice = w.cfg.Advice[1:]
+	w.cfg.Advice[0].Fee = 0
+	alone := clipLogitsOf(t, w, t.TempDir(), images)
+	for n := range images {
+		one, three := both[2*n*classes:(2*n+1)*classes], both[(2*n+1)*classes:(2*n+2)*classes]
+		if furthest(one, turned[(2*n+1)*classes:(2*n+2)*classes]) > 1e-5 || furthest(three, turned[2*n*classes:(2*n+1)*classes]) > 1e-5 {
+			t.Errorf("instance %d: the order of levels matters", n)
+		}
+		if furthest(one, alone[n*classes:(n+1)*classes]) > 1e-5 {
+			t.Errorf("instance %d: another family matters", n)
+		}
+		if one[3] != one[5] {
+			t.Errorf("instance %d: classes of one name have logits %v and %v", n, one[3], one[5])
+		}
+		if furthest(one, three) == 0 {
+			t.Errorf("instance %d: both families say the same", n)
+		}
+	}
+}
+
+// TestClipClassesPermute: classes in another order have their logits there.
+func TestClipClassesPermute(t *testing.T) {
+	const images = 6
+	w := newClipWorld(t, images)
+	want := clipLogitsOf(t, w, t.TempDir(), images)
+	b := readBytes(t, filepath.Join(w.dir, "classes.json"))
+	w.write(t, "classes.json", strings.NewReplacer(`"0":`, `"4":`, `"4":`, `"0":`).Replace(b))
+	got, classes := clipLogitsOf(t, w, t.TempDir(), images), len(clipClasses)
+	for row := 0; row < len(want); row += classes {
+		want[row], want[row+4] = want[row+4], want[row]
+	}
+	if d := furthest(got, want); d > 1e-5 {
+		t.Errorf("logits are %v off", d)
+	}
+}
+
+// TestClipLevelsShareFamilies: a level that shows the same templates as another
+// gives the same answers, in one column of the graph.
+func TestClipLevelsShareFamilies(t *testing.T) {
+	w := newClipWorld(t, 8)
+	w.cfg.Advice = append(w.cfg.Advice, w.prompts("again", 0.2, 1))
+	e, batch := openClip(t, w, t.TempDir(), 8)
+	if len(e.families) != 2 {
+		t.Fatalf("%d families", len(e.families))
+	}
+	shown := make([][]Shown, 3)
+	for k, count := range []int{1, 3, 1} {
+		if k != 1 {
+			shown[k] = same(batch, Shown{Prompts: []string{"art of a {}"}[:count]})
+		}
+	}
+	answers, err := e.Predict(t.Context(), batch, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answers[1] != nil {
+		t.Error("a level that is not shown has answers")
+	}
+	for n := range batch {
+		if !slices.Equal(answers[0][n].Probabilities, answers[2][n].Probabilities) || answers[0][n].Label != answers[2][n].Label {
+			t.Errorf("instance %d: %+v and %+v", n, answers[0][n], answers[2][n])
+		}
+	}
+	shown[0] = same(batch, Shown{Prompts: []string{"no {}"}})
+	if _, err := e.Predict(t.Context(), batch, shown); err == nil || !strings.Contains(err.Error(), "is shown prompts that no level has") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestClassWeightsAreKept: a second build makes no vectors; a damaged or foreign
+// file is made again, to the same bytes.
+func TestClassWeightsAreKept(t *testing.T) {
+	w := newClipWorld(t, 12)
+	w.build(t)
+	experts := filepath.Join(w.dir, "experts")
+	want := trainedFiles(t, w.out())
+	files, tensor := classWeightFiles(t, experts), readBytes(t, w.out())
+	again := func(what string) {
+		t.Helper()
+		o := w.options(t)
+		o.Restart = true
+		if _, err := Run(t.Context(), w.cfg, o); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if readBytes(t, w.out()) != tensor {
+			t.Errorf("%s: the tensor differs", what)
+		}
+	}
+	vectors, err := filepath.Glob(filepath.Join(experts, "embeddings-*"))
+	if err != nil || len(vectors) != 1 {
+		t.Fatal(vectors, err)
+	}
+	if err := os.Remove(vectors[0]); err != nil {
+		t.Fatal(err)
+	}
+	again("weights are there")
+	if _, err := os.Stat(vectors[0]); err == nil {
+		t.Error("texts were embedded though all weights were there")
+	}
+	b := []byte(readBytes(t, files[0]))
+	b[len(b)/2] ^= 1
+	for what, content := range map[string][]byte{"damaged": b, "cut": b[:100], "foreign": []byte(readBytes(t, files[1])), "empty": {}} {
+		if err := os.WriteFile(files[0], content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		again(what)
+		if readBytes(t, files[0]) != want[filepath.Base(files[0])] {
+			t.Errorf("%s: the file was not made again", what)
+		}
+	}
+}
+
+// TestClipResumeNoticesChanges: everything that decides the answers is an input.
+func TestClipResumeNoticesChanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *world)
+		want   string
+	}{
+		"templates": {func(w *world) { w.edit(t, "templates.txt", "the {}", "this {}") }, `model class weights of expert "clip" changed; templates of advice "one" changed`},
+		"names":     {func(w *world) { w.edit(t, "classes.json", "owl", "bat") }, `classes of expert "clip" changed; model class weights of expert "clip" changed`},
+		"model": {func(w *world) {
+			if err := hftest.WriteCLIP(filepath.Join(w.dir, "clip"), hftest.SpellingCLIP(2)); err != nil {
+				t.Fatal(err)
+			}
+		}, `model class weights of expert "clip" changed; model of expert "clip" changed`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newClipWorld(t, 6)
+			w.build(t)
+			c.change(w)
+			var changed *ChangedError
+			if _, err := Run(t.Context(), w.cfg, w.options(t)); !errors.As(err, &changed) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestKilledClipResumesToTheSameBytes kills builds that spend most of their time
+// on the vectors of 2,400 texts.
+func TestKilledClipResumesToTheSameBytes(t *testing.T) {
+	openRuntime(t)
+	w := newClipWorld(t, 24)
+	var names bytes.Buffer
+	for i := range 600 {
+		fmt.Fprintf(&names, "%s\n", strings.Repeat(string(rune('a'+i%26)), 1+i/26))
+	}
+	w.write(t, "names.txt", names.String())
+	w.cfg.Labels = strings.Fields(names.String())
+	w.cfg.Experts[0].Settings = map[string]any{"model": "clip"}
+	w.cfg.Features = w.cfg.Features[:1]
+	w.relabel(t)
+	w.cfg.Advice = append(w.cfg.Advice, w.prompts("four", 0.2, 4))
+	kills := 12
+	if testing.Short() {
+		kills = 3
+	}
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, kills)
+}
+
+// relabel gives all images the first label of the configuration.
+func (w *world) relabel(t testing.TB) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(w.dir, "images")); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 24 {
+		w.picture(t, fmt.Sprintf("images/%s/%d.png", w.cfg.Labels[i%2], i), i)
+	}
+}
+
+func TestBadClip(t *testing.T) {
+	set := func(key string, value any) func(w *world) {
+		return func(w *world) { w.cfg.Experts[0].Settings[key] = value }
+	}
+	for name, c := range map[string]struct {
+		change func(w *world)
+		want   string
+	}{
+		"no model":          {set("model", ""), "model: none is named"},
+		"unknown model":     {set("model", "nowhere/clip"), `find model "nowhere/clip": not found`},
+		"batch":             {set("batch", 0), "batch is 0"},
+		"precision":         {set("precision", "int8"), `precision is "int8"; known are float32, float16`},
+		"unknown key":       {set("templates", "t"), `unknown key "templates"`},
+		"no classes there":  {set("classes", "nothing.json"), "read classes: "},
+		"label not a class": {func(w *world) { w.edit(t, "classes.json", "n5", "m5") }, `classes: the instances' label "n5" is not among them`},
+		"class twice":       {func(w *world) { w.edit(t, "classes.json", "n5", "n4") }, `class 5 is "n4", as class 4`},
+		"few names": {func(w *world) {
+			w.write(t, "names.txt", "cat\ndog\n")
+			w.cfg.Experts[0].Settings["names"] = "names.txt"
+		}, "has 2 names for 6 classes"},
+		"none": {func(w *world) { w.cfg.Advice[0] = AdviceConfig{Name: "nothing", Kind: "none"} }, `advice "nothing" shows no prompts`},
+		"no prompts": {func(w *world) {
+			w.cfg.Advice = []AdviceConfig{{Name: "plain", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}}}
+		}, "no advice that it takes is of kind prompts"},
+		"no image": {func(w *world) {
+			w.write(t, "table.csv", "id,label\n0,n0\n1,n1\n2,n0\n3,n1\n4,n0\n5,n1\n6,n0\n7,n1\n")
+			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
+			w.cfg.Features = w.cfg.Features[1:]
+		}, `instance "0" has no image`},
+		"not a clip": {func(w *world) {
+			if err := hftest.WriteBERT(filepath.Join(w.dir, "clip")); err != nil {
+				t.Fatal(err)
+			}
+		}, `expert "clip": `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newClipWorld(t, 12)
+			c.change(w)
+			_, err := Run(t.Context(), w.cfg, w.options(t))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestClipLeavesOtherAdviceOut: levels of other kinds are unavailable, and so is
+// none where the configuration says so.
+func TestClipLeavesOtherAdviceOut(t *testing.T) {
+	w := newClipWorld(t, 12)
+	w.cfg.Advice = []AdviceConfig{
+		{Name: "nothing", Kind: "none"}, w.prompts("one", 0.1, 1),
+		{Name: "mirrored", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},
+	}
+	w.cfg.Experts[0].Unavailable = []string{"nothing"}
+	w.cfg.Features = w.cfg.Features[:1]
+	_, tensor := w.build(t)
+	if want := []costs.Pair{{Expert: 0, Advice: 0}, {Expert: 0, Advice: 2}}; !slices.Equal(tensor.Actions.Unavailable, want) {
+		t.Errorf("unavailable are %v", tensor.Actions.Unavailable)
+	}
+}

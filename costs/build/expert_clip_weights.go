@@ -1,0 +1,109 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pipe/onnx/ort"
+)
+
+// Train makes the class weights that are not in the folder of experts, and opens
+// the graph.
+func (e *clip) Train(ctx context.Context, t *Training) error {
+	if err := sweepClassWeights(t.Experts); err != nil {
+		return err
+	}
+	tower, err := e.vision()
+	if err != nil {
+		return err
+	}
+	dim := tower.Dim()
+	weights, err := e.weights(ctx, t, dim)
+	if err != nil {
+		return err
+	}
+	graph, err := clipGraph(tower, weights, dim, e.scale)
+	if err != nil {
+		return err
+	}
+	b, err := graph.Marshal()
+	if err != nil {
+		return err
+	}
+	o := e.runtime.SessionOptions()
+	if o.Device == ort.CPU {
+		o.Threads = 1 // shards run side by side
+	}
+	e.session, err = e.runtime.Session(b, o)
+	return err
+}
+
+// weights returns the class weights of every family, each classes x dim.
+func (e *clip) weights(ctx context.Context, t *Training, dim int) ([][]float32, error) {
+	files, weights := make([]*classWeightFile, len(e.families)), make([][]float32, len(e.families))
+	for i := range files {
+		files[i] = newClassWeightFile(t.Experts, e.bases[i], len(e.names))
+		var err error
+		if weights[i], err = files[i].Read(dim); err != nil {
+			return nil, fmt.Errorf("read class weights: %w", err)
+		}
+	}
+	if !slices.ContainsFunc(weights, func(w []float32) bool { return w == nil }) {
+		return weights, ctx.Err()
+	}
+	return weights, e.makeWeights(ctx, t, dim, files, weights)
+}
+
+// makeWeights makes the weights that are nil. The vectors of texts stay in the
+// folder of experts, so that a build that was killed, or one with further
+// templates, does not make them again; in memory they are no longer than this
+// call: texts x dim x 4 bytes.
+func (e *clip) makeWeights(ctx context.Context, t *Training, dim int, files []*classWeightFile, weights [][]float32) (err error) {
+	vectors, err := e.embed(ctx, t, weights)
+	if err != nil {
+		return err
+	}
+	if vectors.dim != dim {
+		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, vectors.dim, dim)
+	}
+	for i, templates := range e.families {
+		if weights[i] != nil {
+			continue
+		}
+		if weights[i], err = classWeights(templates, e.names, dim, vectors.Get); err != nil {
+			return err
+		}
+		if err := files[i].Write(weights[i]); err != nil {
+			return fmt.Errorf("write class weights: %w", err)
+		}
+	}
+	return ctx.Err()
+}
+
+// embed returns the vectors of the prompts of all families whose weights are nil.
+func (e *clip) embed(ctx context.Context, t *Training, weights [][]float32) (_ *vectorFile, err error) {
+	model, err := e.text()
+	if err != nil {
+		return nil, err
+	}
+	encoder, err := model.Open(e.runtime, t.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer encoder.Close()
+	texts := make(map[string]bool)
+	for i, templates := range e.families {
+		if weights[i] != nil {
+			continue
+		}
+		for _, text := range classPrompts(templates, e.names) {
+			texts[text] = true
+		}
+	}
+	m := &embedder{textEncoder: encoder}
+	if err := m.open(ctx, t.Experts); err != nil {
+		return nil, err
+	}
+	return m.vectors, m.Ensure(ctx, texts, t.Progress)
+}
