@@ -30,8 +30,8 @@ func DefaultMergeOptions() MergeOptions {
 // Merge puts first in front of second: connect tells for outputs of first, by
 // name, which inputs of second they feed. The result has the inputs of first
 // and those of second that nothing feeds; its outputs are those of second. The
-// lower operator set is raised to the higher one if that changes no operator's
-// meaning. Metadata of second wins over that of first. The models themselves
+// lower operator set is raised to the higher one, where nodes that the newer one
+// reads differently are rewritten. Metadata of second wins over that of first. The models themselves
 // stay as they are; the result shares their constants.
 //
 // Errors tell which names, types, shapes or operators do not fit.
@@ -49,8 +49,14 @@ func merge(first, second *Model, connect map[string]string, o MergeOptions) (*Mo
 			return nil, fmt.Errorf("model %d: %w", i+1, err)
 		}
 	}
-	opsets, err := commonOpsets(first.Proto, second.Proto)
+	sets, err := commonOpsets(first.Proto, second.Proto)
 	if err != nil {
+		return nil, err
+	}
+	if first, err = raised(first, standard(sets)); err != nil {
+		return nil, err
+	}
+	if second, err = raised(second, standard(sets)); err != nil {
 		return nil, err
 	}
 	a, b, err := renamers(first, second, connect, o)
@@ -60,7 +66,7 @@ func merge(first, second *Model, connect map[string]string, o MergeOptions) (*Mo
 	p := &onnxpb.ModelProto{
 		IrVersion:    proto.Int64(max(first.Proto.GetIrVersion(), second.Proto.GetIrVersion())),
 		ProducerName: second.Proto.ProducerName,
-		OpsetImport:  opsets,
+		OpsetImport:  sets,
 		Graph:        joinGraphs(a.graph(first.Proto.GetGraph()), b.graph(second.Proto.GetGraph()), a, connect, o),
 	}
 	if p.Functions, err = joinFunctions(first.Proto, second.Proto); err != nil {

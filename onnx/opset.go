@@ -59,14 +59,6 @@ func commonOpsets(a, b *onnxpb.ModelProto) ([]*onnxpb.OperatorSetIdProto, error)
 		}
 		all[d] = max(u, v)
 	}
-	std := all[domain("")]
-	for _, m := range []*onnxpb.ModelProto{a, b} {
-		if from, ok := opsets(m)[domain("")]; ok && from < std {
-			if err := raisable(m.GetGraph().GetNode(), from, std); err != nil {
-				return nil, err
-			}
-		}
-	}
 	var list []*onnxpb.OperatorSetIdProto
 	for _, d := range slices.Sorted(maps.Keys(all)) {
 		name := d
@@ -78,37 +70,22 @@ func commonOpsets(a, b *onnxpb.ModelProto) ([]*onnxpb.OperatorSetIdProto, error)
 	return list, nil
 }
 
+// standard is the version of the standard operator set.
+func standard(sets []*onnxpb.OperatorSetIdProto) int64 {
+	for _, o := range sets {
+		if domain(o.GetDomain()) == domain("") {
+			return o.GetVersion()
+		}
+	}
+	return 0
+}
+
 func opsets(m *onnxpb.ModelProto) map[string]int64 {
 	out := map[string]int64{}
 	for _, o := range m.GetOpsetImport() {
 		out[domain(o.GetDomain())] = o.GetVersion()
 	}
 	return out
-}
-
-// raisable reports the first node that means something else under version to.
-func raisable(nodes []*onnxpb.NodeProto, from, to int64) error {
-	for i, n := range nodes {
-		if domain(n.GetDomain()) == domain("") {
-			for _, v := range changed[n.GetOpType()] {
-				if from < v && v <= to && !unaffected(n, v) {
-					return fmt.Errorf("operator sets %d and %d: node %s changed with version %d", from, to, nodeTitle(n, i), v)
-				}
-			}
-		}
-		for _, a := range n.GetAttribute() {
-			graphs := slices.Clone(a.GetGraphs())
-			if a.GetG() != nil {
-				graphs = append(graphs, a.GetG())
-			}
-			for _, g := range graphs {
-				if err := raisable(g.GetNode(), from, to); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // unaffected tells nodes that a change of their operator does not touch.
@@ -119,10 +96,16 @@ func unaffected(n *onnxpb.NodeProto, version int64) bool {
 	switch op := n.GetOpType(); {
 	case op == "Split" && version == 18:
 		return len(n.GetInput()) == 2
-	case op == "BatchNormalization" && version == 14:
+	case op == "Split":
+		return !has("split")
+	case op == "BatchNormalization" && version == 14, op == "Dropout" && version == 10:
 		return len(n.GetOutput()) == 1
+	case op == "Dropout":
+		return !has("ratio")
 	case op == "Squeeze", op == "ReduceSum", version == 18:
 		return !has("axes")
+	case version == 13:
+		return slices.ContainsFunc(n.GetAttribute(), func(a *onnxpb.AttributeProto) bool { return a.GetName() == "axis" && a.GetI() == -1 })
 	default:
 		return false
 	}

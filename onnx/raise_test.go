@@ -1,0 +1,74 @@
+package onnx_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"pipe/internal/judge"
+	"pipe/onnx"
+)
+
+// oldModel writes a network of operator set 11 with the operators that later ones read differently.
+const oldModel = `
+import sys, onnx
+from onnx import helper as h, TensorProto as T
+def node(op, i, o, **a): return h.make_node(op, i.split(), o.split(), name=o.split()[0], **a)
+then = h.make_graph([node("ReduceSum", "x", "t", axes=[2], keepdims=1)], "then", [], [h.make_tensor_value_info("t", T.FLOAT, None)])
+other = h.make_graph([node("Softmax", "x", "e", axis=2)], "else", [], [h.make_tensor_value_info("e", T.FLOAT, None)])
+g = h.make_graph([
+    node("Softmax", "x", "a"), node("LogSoftmax", "x", "b", axis=2), node("Softmax", "x", "c", axis=-1),
+    node("Unsqueeze", "a", "d", axes=[0, 2]), node("Squeeze", "d", "a/axes", axes=[0, 2]),
+    node("ReduceSum", "x", "f", axes=[1, -1], keepdims=1), node("ReduceMean", "x", "g", axes=[1], keepdims=1), node("ReduceMax", "x", "i", keepdims=1),
+    node("Split", "x", "j k", axis=2, split=[2, 4]), node("ReduceL2", "k", "l", axes=[2], keepdims=1), node("Split", "x", "m n", axis=1),
+    node("Dropout", "n", "o", ratio=0.25), node("Hardmax", "x", "p"),
+    node("Constant", "", "yes", value=h.make_tensor("", T.BOOL, [], [True])), node("If", "yes", "q", then_branch=then, else_branch=other),
+    node("Sum", "a/axes b c f g i l o p q", "y"),
+], "old", [h.make_tensor_value_info("x", T.FLOAT, ["n", 2, 6])], [h.make_tensor_value_info("y", T.FLOAT, ["n", 2, 6])])
+onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 11)], ir_version=7), sys.argv[1])
+onnx.checker.check_model(sys.argv[1], full_check=True)
+`
+
+const sameValues = `
+import sys, numpy as np, onnx, onnxruntime
+x = np.random.default_rng(1).normal(size=(3, 2, 6)).astype(np.float32)
+def run(path): return onnxruntime.InferenceSession(path).run(None, {"x": x})[0]
+want = 2 * run(sys.argv[1])
+assert want.std() > 0.1
+for path in sys.argv[2:]:
+    onnx.checker.check_model(path, full_check=True)
+    assert np.allclose(run(path), want, atol=1e-5), path
+print(len(sys.argv) - 2, "the same")
+`
+
+// Operators that changed between operator set 11 and the one of the other model compute what they did.
+func TestOldOperatorsAreRaised(t *testing.T) {
+	py, dir := judge.Python(t, "onnx", "onnxruntime"), t.TempDir()
+	old := filepath.Join(dir, "old.onnx")
+	judge.Run(t, py, dir, oldModel, old)
+	files := []string{old}
+	for _, opset := range []int64{17, 18, 21} {
+		first, err := onnx.ReadFile(old)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := onnx.NewGraph("double")
+		x := g.Input("values", onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(2), onnx.Fix(6)})
+		g.Output("twice", g.Add(x, x))
+		second, err := g.Build(onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := onnx.Merge(first, second, map[string]string{"y": "values"}, onnx.DefaultMergeOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, filepath.Join(dir, fmt.Sprint(opset, ".onnx")))
+		if err := m.WriteFile(files[len(files)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := judge.Run(t, py, dir, sameValues, files...); got != "3 the same\n" {
+		t.Error(got)
+	}
+}
