@@ -107,15 +107,33 @@ func (e *ImageEncoder) Preprocess() Preprocess { return e.preprocess }
 // Close frees the model; it waits for calls that run.
 func (e *ImageEncoder) Close() error { return e.session.Close() }
 
+// ImageError says which image of a call cannot be encoded.
+type ImageError struct {
+	Index int // from 0
+	Err   error
+}
+
+func (e *ImageError) Error() string { return fmt.Sprintf("image %d: %v", e.Index, e.Err) }
+
+// Unwrap returns the underlying error.
+func (e *ImageError) Unwrap() error { return e.Err }
+
 // Encode writes the vector of the central view of every image into dst,
-// len(images) x Dim. Errors name the first image concerned by its position.
+// len(images) x Dim. An image that cannot be encoded is an *ImageError.
 func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*Image) error {
-	if len(dst) != len(images)*e.dim {
-		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), len(images), len(images)*e.dim)
+	return e.EncodeEach(ctx, dst, len(images), func(i int) (*Image, error) { return images[i], nil })
+}
+
+// EncodeEach is Encode of n images that need not be in memory together: image
+// returns each once, for several at a time. The first image that it fails for is
+// an *ImageError.
+func (e *ImageEncoder) EncodeEach(ctx context.Context, dst []float32, n int, image func(i int) (*Image, error)) error {
+	if len(dst) != n*e.dim {
+		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), n, n*e.dim)
 	}
-	err := workInOrder(e.workers, (len(images)+e.batch-1)/e.batch, func(i int) error {
-		from, to := i*e.batch, min((i+1)*e.batch, len(images))
-		return e.encodeBatch(ctx, dst[from*e.dim:to*e.dim], images[from:to], from)
+	err := workInOrder(e.workers, (n+e.batch-1)/e.batch, func(i int) error {
+		from, to := i*e.batch, min((i+1)*e.batch, n)
+		return e.encodeBatch(ctx, dst[from*e.dim:to*e.dim], from, to, image)
 	})
 	if err != nil {
 		return fmt.Errorf("encode images: %w", err)
@@ -123,20 +141,16 @@ func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*Imag
 	return nil
 }
 
-// encodeBatch writes the vectors of the images from a position on.
-func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, images []*Image, from int) error {
-	n, size := e.rows(len(images)), e.preprocess.Len()
+// encodeBatch writes the vectors of the images between two positions.
+func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, from, to int, image func(i int) (*Image, error)) error {
+	n, size := e.rows(to-from), e.preprocess.Len()
 	pixels := make([]uint8, n*size)
-	for i, img := range images {
+	for i := from; i < to; i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		prepared, err := e.preprocess.Prepare(img, []View{Centre()})
-		if err == nil {
-			err = prepared.Pixels(pixels[i*size:(i+1)*size], Centre())
-		}
-		if err != nil {
-			return fmt.Errorf("image %d: %w", from+i, err)
+		if err := e.pixels(pixels[(i-from)*size:(i-from+1)*size], i, image); err != nil {
+			return &ImageError{i, err}
 		}
 	}
 	out, err := e.run(ctx, n, pixels)
@@ -146,12 +160,25 @@ func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, images []
 	if want := []int64{int64(n), int64(e.dim)}; !slices.Equal(out.Shape, want) {
 		return fmt.Errorf("the graph gives vectors of shape %v, not %v", out.Shape, want)
 	}
-	for i := range images {
+	for i := range to - from {
 		if !decodeRow(dst[i*e.dim:(i+1)*e.dim], out.Raw[4*i*e.dim:]) {
-			return fmt.Errorf("image %d: its vector is not finite", from+i)
+			return &ImageError{from + i, errors.New("its vector is not finite")}
 		}
 	}
 	return nil
+}
+
+// pixels writes what the graph sees of an image into dst.
+func (e *ImageEncoder) pixels(dst []uint8, i int, image func(i int) (*Image, error)) error {
+	img, err := image(i)
+	if err != nil {
+		return err
+	}
+	prepared, err := e.preprocess.Prepare(img, []View{Centre()})
+	if err != nil {
+		return err
+	}
+	return prepared.Pixels(dst, Centre())
 }
 
 // rows is how many images, black ones behind, the graph is given for some.

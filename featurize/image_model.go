@@ -64,7 +64,8 @@ func (e *MissingPreprocessError) Error() string {
 
 // Hint names what to say.
 func (e *MissingPreprocessError) Hint() string {
-	return "say the resizing, the size, the layout, and the mean and deviation of the channels, as the model's page tells them"
+	return "say size, resizing, layout, mean and deviation as the model's page tells them: to pipe convert (--size and the flags beside it), " +
+		"whose file then says it itself, or in the settings of a configuration"
 }
 
 // ReadImageModel reads an encoder: a folder as Hugging Face keeps models, an
