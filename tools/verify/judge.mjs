@@ -1,16 +1,16 @@
 // Runs a policy file in a JavaScript runtime and writes its decisions as raw numbers.
 //
-// usage: node judge.mjs node|web MODULES POLICY BATCH OUT (NAME float32|int64 WIDTH FILE)...
+// usage: node judge.mjs node|web MODULES POLICY BATCH OUT (NAME float32|int64|uint8 SHAPE FILE)...
 //
-// Every input of the policy is named with its type, its width and a file of rows x WIDTH
-// little-endian numbers. OUT gets, per row, action, expert and advice as int32, then all scores
+// Every input of the policy is named with its type, the shape of a row, such as 384 or 224x224x3,
+// and a file of little-endian numbers, row after row. OUT gets, per row, action, expert and advice as int32, then all scores
 // (rows x actions) as float32. "web" is the WebAssembly build that browsers load, on one thread.
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const [runtime, modules, policy, batch, out, ...described] = process.argv.slice(2);
-const numbers = { float32: Float32Array, int64: BigInt64Array };
+const numbers = { float32: Float32Array, int64: BigInt64Array, uint8: Uint8Array };
 
 async function load() {
   if (runtime === 'node') {
@@ -27,10 +27,12 @@ async function load() {
 async function readInputs() {
   const inputs = [];
   for (let i = 0; i < described.length; i += 4) {
-    const [name, type, width, file] = described.slice(i, i + 4);
+    const [name, type, dims, file] = described.slice(i, i + 4);
+    const shape = dims.split('x').map(Number);
+    const width = shape.reduce((a, b) => a * b, 1);
     const raw = await readFile(file);
     const bytes = raw.buffer.slice(raw.byteOffset, raw.byteOffset + raw.byteLength);
-    inputs.push({ name, type, width: Number(width), values: new numbers[type](bytes) });
+    inputs.push({ name, type, shape, width, values: new numbers[type](bytes) });
   }
   return inputs;
 }
@@ -48,8 +50,8 @@ async function main() {
   for (let start = 0; start < rows; start += Number(batch)) {
     const end = Math.min(rows, start + Number(batch));
     const feeds = {};
-    for (const { name, type, width, values } of inputs) {
-      feeds[name] = new ort.Tensor(type, values.slice(start * width, end * width), [end - start, width]);
+    for (const { name, type, shape, width, values } of inputs) {
+      feeds[name] = new ort.Tensor(type, values.slice(start * width, end * width), [end - start, ...shape]);
     }
     const result = await session.run(feeds);
     ['action', 'expert', 'advice'].forEach((name, column) => {

@@ -4,8 +4,8 @@
 #   run.sh POLICY.onnx TENSOR.parquet
 # The tensor is that of the four CIFAR-10 networks where the data folder ($PIPE_DATA, else
 # ../shared/data) has them, else a synthetic one. Where it has FEVER and all-MiniLM-L6-v2, a policy for claims
-# is trained, merged with the encoder, and verified from token ids to actions. Runtimes go to third_party/verify;
-# $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
+# is trained, merged with the encoder, and verified from token ids to actions; where it has ImageNet, policies on the
+# vectors of a MobileNet and of a small CLIP likewise, from pixels. Runtimes go to third_party/verify; $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -85,6 +85,38 @@ make_merged() {
 	"$pipe" convert "$encoder" --merge "$reader" --out "$merged" >&2
 }
 
+# Says whether the data folder has images and encoders of them.
+has_images() {
+	data=${PIPE_DATA:-$root/../shared/data}
+	[ -d "$data/imagenet/images" ] && [ -d "$data/models/imagenet" ] && [ -d "$data/models/tiny-random/clip-tiny-random" ] && return 0
+	say "no images or no encoders of them in $data: no merged file is verified from pixels"
+	[ "${CI:-}" != true ] || exit 1
+	return 1
+}
+
+# Sets $encoder, $reader and $merged as make_merged does, for a policy that tells which of two networks should name an
+# image, by the vector of an encoder: make_seeing FOLDER MODEL [FLAG...] says how pipe convert makes it.
+make_seeing() {
+	work=$1
+	model=$2
+	shift 2
+	encoder=$work/encoder.onnx
+	reader=$work/reader/ours-lambda0-seed0.onnx
+	merged=$work/merged.onnx
+	mkdir "$work"
+	say "costs of 250 images, seen through $(basename "$model"), and encoder and policy as one file"
+	"$pipe" convert "$model" "$@" --out "$encoder" >&2
+	ENCODER=$encoder PIPE_DATA=$data "$pipe" costs --config "$here/images.yaml" --out "$work/images.parquet" >&2
+	"$pipe" train --in "$work/images.parquet" --recipe paper --lambda 0 --seeds 1 --methods "" --out "$work/reader" >&2
+	"$pipe" convert "$encoder" --merge "$reader" --out "$merged" >&2
+}
+
+# The encoder of images in a CLIP's weights, its exports left out.
+clip_weights() {
+	mkdir "$1"
+	cp "$data/models/tiny-random/clip-tiny-random/config.json" "$data/models/tiny-random/clip-tiny-random/model.safetensors" "$1"
+}
+
 judge() {
 	echo "$1"
 	"$python" "$here/verify.py" "$@" --pipe "$pipe" --modules "$kept/node_modules"
@@ -113,5 +145,15 @@ done
 if has_claims; then
 	make_merged "$folder"
 	judge "$merged" "$claims" --parts "$reader" "$encoder" || status=1
+fi
+if has_images; then
+	data=$(cd "$data" && pwd)
+	"$python" "$here/pictures.py" "$data/imagenet/golden_clip_preprocess" "$folder/pictures"
+	pictures=$folder/pictures/pictures.jsonl
+	make_seeing "$folder/mobilenet" "$data/models/imagenet/mobilenet_v1_100_224_embedding.onnx" --size 224 --mean 0.5 --std 0.5
+	judge "$merged" "$pictures" --parts "$reader" "$encoder" || status=1
+	clip_weights "$folder/clip-tiny-random"
+	make_seeing "$folder/clip" "$folder/clip-tiny-random"
+	judge "$merged" "$pictures" --parts "$reader" "$encoder" || status=1
 fi
 exit $status

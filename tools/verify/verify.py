@@ -2,10 +2,11 @@
 """Decide the same rows in four runtimes and compare: Go, Python, node and WebAssembly.
 
 usage: verify.py POLICY.onnx TENSOR.parquet --pipe BIN --modules NODE_MODULES
-       verify.py MERGED.onnx CLAIMS.jsonl --parts POLICY.onnx ENCODER --pipe BIN --modules NODE_MODULES
+       verify.py MERGED.onnx ROWS.jsonl --parts POLICY.onnx ENCODER --pipe BIN --modules NODE_MODULES
 
 The first form gives a policy the features of a tensor; the second gives a file of pipe convert --merge the token ids of
-claims, made by Python's tokenizers, and holds it against policy and encoder, run by Go one after the other from the text on.
+claims, made by Python's tokenizers, or the pixels that pictures.py wrote, and holds it against policy and encoder, run by Go one
+after the other from the text or the image file on.
 The reference is Python's onnxruntime, all rows in one batch. Actions, expert and advice must be identical in every row;
 scores may differ in the last bits, which is printed. Exit status 1 on any difference.
 """
@@ -48,6 +49,15 @@ def read_tokens(path, about):
     return {name: np.array(rows, np.int64) for name, rows in values.items()}
 
 
+def read_pixels(path, _):
+    """Input of a merged file: the pixels of the pictures beside their list, rows x height x width x 3 uint8."""
+    return {"pixels": np.load(os.path.join(os.path.dirname(path), "pixels.npy"))}
+
+
+# What an encoder reads: the flags that name a row's field to pipe decide, and the inputs of a merged file.
+RAW = {"text": (["--text", "claim"], read_tokens), "image": (["--image", "image"], read_pixels)}
+
+
 def count(feeds):
     return len(next(iter(feeds.values())))
 
@@ -63,10 +73,9 @@ def by_python(policy, feeds, batch):
     return np.stack([a, e, k], 1).astype(np.int32), s, onnxruntime.__version__
 
 
-def by_go(policy, source, pipe, folder, encoder=None):
+def by_go(policy, source, pipe, folder, raw=()):
     out = os.path.join(folder, "decisions.csv")
-    texts = ["--encoder", encoder, "--text", "claim"] if encoder else []
-    subprocess.run([pipe, "decide", "--policy", policy, "--in", source, "--out", out, "--scores", *texts], check=True,
+    subprocess.run([pipe, "decide", "--policy", policy, "--in", source, "--out", out, "--scores", *raw], check=True,
                    stderr=subprocess.DEVNULL if not sys.stderr.isatty() else None)
     with open(out, newline="") as f:
         rows = list(csv.reader(f))
@@ -80,13 +89,14 @@ def by_go(policy, source, pipe, folder, encoder=None):
 def by_javascript(runtime, policy, feeds, modules, folder):
     """Batches of different sizes, the last one short, try the free batch dimension as well."""
     out = os.path.join(folder, runtime)
-    batch = {"node": "1000", "web": "257"}[runtime]
+    few = next(iter(feeds.values())).ndim > 2  # pictures take memory
+    batch = {"node": "16" if few else "1000", "web": "7" if few else "257"}[runtime]
     judge = os.path.join(os.path.dirname(os.path.abspath(__file__)), "judge.mjs")
     inputs = []
     for name, v in feeds.items():
         raw = os.path.join(folder, name)
         v.tofile(raw)
-        inputs += [name, str(v.dtype), str(v.shape[1]), raw]
+        inputs += [name, str(v.dtype), "x".join(map(str, v.shape[1:])), raw]
     done = subprocess.run(["node", judge, runtime, modules, policy, batch, out, *inputs], check=True, capture_output=True, text=True)
     blob, rows = open(out, "rb").read(), count(feeds)
     decisions = np.frombuffer(blob, "<i4", rows * 3).reshape(rows, 3)
@@ -134,8 +144,13 @@ def main():
     about = check_file(a.policy)
     levels = len(json.loads(about["pipe.actions"])["advice"])
     print(f"ok   onnx.checker {onnx.__version__}: full check, standard operators only")
-    feeds = read_tokens(a.source, about) if a.parts else read_features(a.source)
-    plain, encoder = a.parts or (a.policy, None)
+    plain, raw = a.policy, []
+    if a.parts:
+        plain, encoder = a.parts
+        flags, read = RAW[json.loads(about["pipe.encoder.info"])["input"]]
+        raw, feeds = ["--encoder", encoder, *flags], read(a.source, about)
+    else:
+        feeds = read_features(a.source)
     rows = count(feeds)
     want = by_python(a.policy, feeds, rows)
     action, expert, advice = want[0].T
@@ -145,7 +160,7 @@ def main():
         ok = False
     with tempfile.TemporaryDirectory() as folder:
         for name, got in (
-            ("go", by_go(plain, a.source, a.pipe, folder, encoder)),
+            ("go", by_go(plain, a.source, a.pipe, folder, raw)),
             ("onnxruntime-node", by_javascript("node", a.policy, feeds, a.modules, folder)),
             ("onnxruntime-web wasm", by_javascript("web", a.policy, feeds, a.modules, folder)),
         ):
