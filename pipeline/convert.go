@@ -7,19 +7,23 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
-	"pipe/costs"
 	"pipe/featurize"
-	"pipe/models"
-	"pipe/onnx"
+	"pipe/onnx/hf"
 )
 
 // ConvertOptions says which model becomes which file.
 type ConvertOptions struct {
-	Model     string // a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache
-	Out       string // the ONNX file
-	Merge     string // a policy to put behind the encoder; empty: the encoder alone
-	MaxLength int    // most tokens of a text; 0: as the model says
+	Model      string                // a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache
+	Out        string                // the ONNX file
+	Merge      string                // a policy to put behind the encoder; empty: the encoder alone
+	Tower      string                // of a model with encoders of texts and of images, text or vision; empty: vision
+	MaxLength  int                   // of texts: most tokens; 0: as the model says
+	Tokenizer  string                // of texts: tokenizer.json or the folder that holds it; empty: the model's own
+	Preprocess *featurize.Preprocess // of images; nil: as the model says
+	Output     string                // of images: the output that is the vector; empty: the one there is
+	Float16    bool                  // of images: weights and arithmetic in float16
 }
 
 // DefaultConvertOptions takes the model as it is.
@@ -33,6 +37,14 @@ func (o ConvertOptions) Validate() error {
 	}
 	if o.MaxLength < 0 {
 		problems = append(problems, fmt.Errorf("convert: texts of %d tokens", o.MaxLength))
+	}
+	if !slices.Contains([]string{"", string(hf.TowerText), string(hf.TowerVision)}, o.Tower) {
+		problems = append(problems, fmt.Errorf("convert: tower %q: known are %s, %s", o.Tower, hf.TowerText, hf.TowerVision))
+	}
+	if o.Preprocess != nil {
+		if err := o.Preprocess.Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("convert: preprocessing: %w", err))
+		}
 	}
 	return errors.Join(problems...)
 }
@@ -76,7 +88,7 @@ type ConvertReport struct {
 	Outputs []string              `json:"outputs"`
 }
 
-// Convert makes one ONNX file of an encoder, with all that it needs to read texts in its metadata, or of an encoder and
+// Convert makes one ONNX file of an encoder, with all that it needs to read texts or images in its metadata, or of an encoder and
 // a policy. It runs no graph. The file appears when it is complete.
 //
 // A policy that was trained on the features of another encoder is an *OptionError, as far as the policy tells.
@@ -87,15 +99,15 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := o.keepsInputs(); err != nil {
 		return nil, &OptionError{err}
 	}
-	text, err := featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength})
+	encoder, err := readEncoderModel(o)
 	if err != nil {
 		return nil, err
 	}
-	m, err := text.Encoder()
+	m, err := encoder.Encoder()
 	if err != nil {
 		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
 	}
-	r := &ConvertReport{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: text.Info(), Policy: o.Merge}
+	r := &ConvertReport{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: encoder.Info(), Policy: o.Merge}
 	if o.Merge != "" {
 		r.Kind = "policy"
 		if m, err = mergePolicy(m, r.Encoder, o.Merge); err != nil {
@@ -117,35 +129,10 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	})
 }
 
-// mergePolicy puts a policy behind an encoder that made its features. The result is the policy, metadata included, with
-// other inputs.
-func mergePolicy(encoder *onnx.Model, about featurize.EncoderInfo, path string) (*onnx.Model, error) {
-	info, err := readPolicy(path)
-	if err != nil {
-		return nil, err
-	}
-	policy, err := onnx.ReadFile(path)
-	if err != nil {
-		return nil, &costs.DataError{Err: err}
-	}
-	if in := policy.Inputs(); len(in) != 1 || in[0].Name != models.FeaturesInput {
-		return nil, &OptionError{fmt.Errorf("policy %q: has an encoder in front already", path)}
-	}
-	if about.Dim == 0 {
-		about.Dim = info.Dim // an export need not tell its width
-	}
-	if err := fitsEncoder(info, about); err != nil {
-		return nil, &OptionError{fmt.Errorf("policy %q: %w", path, err)}
-	}
-	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: "encoder/", SecondPrefix: "policy/"}
-	return onnx.Merge(encoder, policy, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
-}
-
 // WriteText writes the report for a terminal.
 func (r *ConvertReport) WriteText(w io.Writer) error {
 	b := titled(r.Out, r.Kind)
-	field(b, "encoder", "%s", describeEncoder(&r.Encoder))
-	field(b, "vector", "%d numbers, %s", r.Encoder.Dim, poolingWords(&r.Encoder))
+	writeEncoder(b, "encoder", &r.Encoder)
 	field(b, "policy", "%s", r.Policy)
 	field(b, "inputs", "%s", list(r.Inputs, func(s string) string { return s }))
 	field(b, "outputs", "%s", list(r.Outputs, func(s string) string { return s }))

@@ -18,8 +18,10 @@ import (
 type DecideOptions struct {
 	Policy    string   // the policy file
 	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
-	Encoder   string   // encoder.json of the training table, or with Text a text encoder: In holds raw rows then; empty: features
+	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these: In holds raw rows then; empty: features
 	Text      string   // the column of raw rows, or field of JSONL objects, that holds the text; empty: rows are no texts
+	Image     string   // likewise that holds the path of an image, relative to In's folder; empty: rows are no images
+	Decoder   string   // of images: standard, libjpeg-turbo or auto; empty: standard
 	InFormat  string   // auto, parquet, csv or jsonl
 	Out       string   // decisions: a file, or "-" for standard output
 	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
@@ -45,14 +47,29 @@ func (o DecideOptions) Validate() error {
 	if o.Workers < 1 {
 		problems = append(problems, fmt.Errorf("decide: %d workers", o.Workers))
 	}
-	if o.Encoder != "" && (o.InFormat == formatParquet || o.InFormat == formatJSONL && o.Text == "") {
-		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, and texts as jsonl too, not %s", o.InFormat))
-	}
-	if o.Text != "" && o.Encoder == "" {
-		problems = append(problems, errors.New("decide: texts need an encoder"))
-	}
+	problems = append(problems, o.checkRaw()...)
 	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
 }
+
+// checkRaw reports what is wrong with the options for raw rows.
+func (o DecideOptions) checkRaw() (problems []error) {
+	if o.Text != "" && o.Image != "" {
+		problems = append(problems, errors.New("decide: rows are texts or images, not both"))
+	}
+	if o.Encoder != "" && (o.InFormat == formatParquet || o.InFormat == formatJSONL && !o.encoded()) {
+		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, texts and images as jsonl too, not %s", o.InFormat))
+	}
+	if o.encoded() && o.Encoder == "" {
+		problems = append(problems, errors.New("decide: texts and images need an encoder"))
+	}
+	if o.Decoder != "" && o.Image == "" {
+		problems = append(problems, errors.New("decide: a decoder is for images"))
+	}
+	return problems
+}
+
+// encoded tells whether one field of every row goes through an encoder.
+func (o DecideOptions) encoded() bool { return o.Text != "" || o.Image != "" }
 
 // OptionError says that an option does not fit the files that it is used with.
 type OptionError struct{ Err error }
@@ -68,8 +85,9 @@ type DecideSummary struct {
 	Policy  string           `json:"policy"`
 	Rows    int64            `json:"rows"`
 	Seconds float64          `json:"seconds"`
-	Chosen  map[string]int64 `json:"chosen"`           // rows per pair that was chosen at least once
-	Absent  []string         `json:"absent,omitempty"` // columns of raw rows that the policy sees and the file lacks
+	Chosen  map[string]int64 `json:"chosen"`            // rows per pair that was chosen at least once
+	Absent  []string         `json:"absent,omitempty"`  // columns of raw rows that the policy sees and the file lacks
+	Decoder string           `json:"decoder,omitempty"` // of images, with its version
 }
 
 // Decide streams features through a policy. Memory does not grow with the number of rows, and decisions leave in the
@@ -96,7 +114,8 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if len(o.Without) == 0 {
 		mask = nil // the policy's own decision stands
 	}
-	src, absent, err := openRows(ctx, rt, o, stdin, info)
+	done := &DecideSummary{Format: 1, Policy: o.Policy}
+	src, err := openRows(ctx, rt, o, stdin, info, done)
 	if err != nil {
 		return nil, err
 	}
@@ -115,27 +134,19 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if err := sink.commit(); err != nil {
 		return nil, err
 	}
-	return &DecideSummary{Format: 1, Policy: o.Policy, Rows: s.done, Seconds: time.Since(begin).Seconds(), Chosen: s.chosen(info.Actions), Absent: absent}, nil
+	done.Rows, done.Seconds, done.Chosen = s.done, time.Since(begin).Seconds(), s.chosen(info.Actions)
+	return done, nil
 }
 
-// openRows opens features, or raw rows where there is an encoder for them.
-func openRows(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, info *models.PolicyInfo) (featureSource, []string, error) {
-	if o.Encoder == "" {
-		src, err := openFeatures(ctx, o.In, o.InFormat, stdin, info)
-		return src, nil, err
+// openRows opens features, or raw rows where there is an encoder for them, and notes in done what it found out.
+func openRows(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, info *models.PolicyInfo, done *DecideSummary) (featureSource, error) {
+	switch {
+	case o.Encoder == "":
+		return openFeatures(ctx, o.In, o.InFormat, stdin, info)
+	case o.encoded():
+		return openEncoded(ctx, rt, o, stdin, info, done)
 	}
-	if o.Text != "" {
-		src, err := openEncoded(ctx, rt, o, stdin, info)
-		if err != nil {
-			return nil, nil, err
-		}
-		return src, nil, nil
-	}
-	src, absent, err := openRaw(ctx, o, stdin, info.Actions)
-	if err != nil {
-		return nil, nil, err
-	}
-	return src, absent, nil
+	return openRaw(ctx, o, stdin, info.Actions, done)
 }
 
 // rowBatch is a run of rows: ids and features (len(ids) x dim).

@@ -13,49 +13,9 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/build"
-	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
-
-// rowEncoder makes vectors of one field of raw rows: texts, or images that are named there.
-type rowEncoder interface {
-	info() featurize.EncoderInfo // input, name, dimension and digest
-	field() string               // the column of CSV, or field of JSONL, that is read
-	batch() int                  // most rows of a call
-	// encode writes the vector of every row into dst, rows x dimension. What is wrong with a row is a *rowError.
-	encode(ctx context.Context, dst []float32, rows []encodedRow) error
-	close()
-}
-
-// encodedRow is a raw row of which one field goes through an encoder.
-type encodedRow struct {
-	id    string // "" if it has none
-	value string // of the field
-	line  int    // in the file, counted from 1
-}
-
-// rowError is what is wrong with one row of a batch.
-type rowError struct {
-	row int
-	err error
-}
-
-func (e *rowError) Error() string { return e.err.Error() }
-func (e *rowError) Unwrap() error { return e.err }
-
-// fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
-// features are.
-func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
-	if err := build.CheckEncoderFeatures(policy.Actions, e); err != nil {
-		return err
-	}
-	if e.Dim != policy.Dim {
-		return fmt.Errorf("takes %d features, the encoder makes %d", policy.Dim, e.Dim)
-	}
-	return nil
-}
 
 // encodedSource reads raw rows, CSV with a header or JSONL, and makes of one field of each what the policy was trained on.
 type encodedSource struct {
@@ -68,25 +28,30 @@ type encodedSource struct {
 }
 
 // openEncoded opens raw rows for a policy.
-func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, policy *models.PolicyInfo) (_ *encodedSource, err error) {
-	e, err := openRowEncoder(rt, o)
+func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, policy *models.PolicyInfo, done *DecideSummary) (featureSource, error) {
+	e, err := openRowEncoder(rt, o, done)
 	if err != nil {
 		return nil, err
 	}
 	s := &encodedSource{ctx: ctx, encoder: e}
-	defer func() {
-		if err != nil {
-			s.close()
-		}
-	}()
-	if err := fitsEncoder(policy, e.info()); err != nil {
-		return nil, &OptionError{fmt.Errorf("policy %q: %w", o.Policy, err)}
-	}
-	var r *bufio.Reader
-	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
+	if err := s.open(o, stdin, policy); err != nil {
+		s.close()
 		return nil, err
 	}
-	return s, s.start(r, o)
+	return s, nil
+}
+
+// open holds the policy against the encoder before the file is touched.
+func (s *encodedSource) open(o DecideOptions, stdin io.Reader, policy *models.PolicyInfo) error {
+	if err := fitsEncoder(policy, s.encoder.info()); err != nil {
+		return &OptionError{fmt.Errorf("policy %q: %w", o.Policy, err)}
+	}
+	var r *bufio.Reader
+	var err error
+	if s.file, s.in, r, err = openRawText(s.ctx, o.In, stdin); err != nil {
+		return err
+	}
+	return s.start(r, o)
 }
 
 // start chooses the reader of rows by format, name or first bytes.

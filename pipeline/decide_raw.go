@@ -34,27 +34,27 @@ type rawSource struct {
 	seen     int
 }
 
-// openRaw opens raw rows for a policy with the given actions. absent lists the columns that the policy sees and the file
+// openRaw opens raw rows for a policy with the given actions. done gets the columns that the policy sees and the file
 // lacks.
-func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Actions) (s *rawSource, absent []string, err error) {
+func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Actions, done *DecideSummary) (featureSource, error) {
 	e, err := featurize.ReadTabularEncoder(o.Encoder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	f, err := build.NewTableFeatures(e, a)
 	if err != nil {
-		return nil, nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
+		return nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
 	}
-	s = &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns()))}
+	s := &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns()))}
 	var r *bufio.Reader
 	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if absent, err = s.start(r); err != nil {
+	if done.Absent, err = s.start(r); err != nil {
 		s.close()
-		return nil, nil, err
+		return nil, err
 	}
-	return s, absent, nil
+	return s, nil
 }
 
 // openRawText opens raw rows that are text, gzipped or not. name is how errors call them.

@@ -53,7 +53,7 @@ var explainers = []explainer{
 	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
 	{"encoder", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainEncoder},
-	{"policy, trained expert, encoder of texts", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
+	{"policy, trained expert, encoder of texts or images", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
 // Inspect explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert,

@@ -35,8 +35,7 @@ func explainEncoderFile(path string, m *onnx.Model) (Explanation, error) {
 // WriteText writes the explanation for a terminal.
 func (e *EncoderFileExplanation) WriteText(w io.Writer) error {
 	b := titled(e.File, "encoder")
-	field(b, "model", "%s", describeEncoder(&e.EncoderInfo))
-	field(b, "vector", "%d numbers, %s", e.Dim, poolingWords(&e.EncoderInfo))
+	writeEncoder(b, "model", &e.EncoderInfo)
 	field(b, "input", "%s", strings.Join(e.Inputs, ", "))
 	field(b, "output", "%s", strings.Join(e.Outputs, ", "))
 	field(b, "digest", "%s", e.Digest)
@@ -46,21 +45,58 @@ func (e *EncoderFileExplanation) WriteText(w io.Writer) error {
 	return err
 }
 
+// writeEncoder tells what an encoder is, what it reads and what it makes.
+func writeEncoder(b *strings.Builder, name string, e *featurize.EncoderInfo) {
+	field(b, name, "%s", describeEncoder(e))
+	field(b, "vector", "%d numbers%s", e.Dim, prefixed(", ", poolingWords(e)))
+	if p := e.Preprocess; p != nil {
+		field(b, "pixels", "%s", pixelWords(p))
+		field(b, "scaling", "in the graph: (value/255 - mean)/std, mean %s, std %s", channelWords(p.Mean), channelWords(p.Std))
+	}
+}
+
 // describeEncoder names an encoder in a line.
 func describeEncoder(e *featurize.EncoderInfo) string {
 	name := e.Name
 	if e.Architecture != "" {
 		name += " (" + e.Architecture + ")"
 	}
-	return fmt.Sprintf("%s, %s of up to %d tokens", name, e.Input, e.MaxLength)
+	if p := e.Preprocess; p != nil {
+		name += fmt.Sprintf(", images of %d x %d pixels", p.Width, p.Height)
+	} else {
+		name += fmt.Sprintf(", %s of up to %d tokens", e.Input, e.MaxLength)
+	}
+	if e.Float16 {
+		name += ", in float16"
+	}
+	return name
 }
 
 func poolingWords(e *featurize.EncoderInfo) string {
+	if e.Pooling == "" {
+		return ""
+	}
 	words := "pooled by " + e.Pooling
 	if e.Normalize {
 		words += ", of length 1"
 	}
 	return words
+}
+
+// pixelWords tells what is done to an image before its pixels go into the graph.
+func pixelWords(p *featurize.Preprocess) string {
+	if p.Resize == 0 {
+		return fmt.Sprintf("uint8 RGB, images of %d x %d as they are", p.Width, p.Height)
+	}
+	return fmt.Sprintf("uint8 RGB, shorter side resized to %d (%s), centre of %d x %d", p.Resize, p.Interpolation, p.Width, p.Height)
+}
+
+// channelWords is the value of red, green and blue, once where they are the same.
+func channelWords(v [3]float32) string {
+	if v[0] == v[1] && v[1] == v[2] {
+		return fmt.Sprint(v[0])
+	}
+	return strings.Trim(fmt.Sprint(v), "[]")
 }
 
 // encoderKeys begin the metadata of an encoder, the common prefix left out.

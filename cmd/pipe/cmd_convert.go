@@ -6,20 +6,24 @@ import (
 	"pipe/pipeline"
 )
 
-const convertText = `Convert makes one ONNX file of a text encoder: a graph from token ids to a vector, and in its metadata the tokenizer
-and all settings, so that the file is all that pipe needs to read texts. The encoder is a folder as Hugging Face keeps
-models (an ONNX export, or config.json with model.safetensors of a known architecture), an .onnx file, or the name of a
-model in the local Hugging Face cache.
+const convertText = `Convert makes one ONNX file of an encoder of texts or images, and in its metadata all that pipe needs to use it. The
+encoder is a folder as Hugging Face keeps models (an ONNX export, or config.json with model.safetensors of a known
+architecture), an .onnx file, or the name of a model in the local Hugging Face cache.
 
-With --merge, a policy follows in the same file: token ids go in, actions come out. A policy that was trained on the
-features of another encoder is refused.`
+An encoder of texts takes token ids; tokenizer and settings are in the metadata. An encoder of images takes pixels, uint8,
+resized and cropped; scaling is in the graph. What resizing and scaling an .onnx file of images wants, its
+file does not say: --size and the flags beside it do. Of CLIP, the encoder of images is taken, or that of --tower.
+
+With --merge, a policy follows in the same file: token ids or pixels go in, actions come out. A policy that was trained on
+the features of another encoder is refused.`
 
 const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 --out encoder.onnx
   pipe convert models/all-MiniLM-L6-v2 --out served.onnx --merge policy.onnx
-  pipe convert encoder.onnx --merge policy.onnx --out served.onnx --json`
+  pipe convert openai/clip-vit-base-patch32 --merge policy.onnx --out served.onnx --json
+  pipe convert mobilenet.onnx --size 224 --resize 256 --mean 0.5 --std 0.5 --out encoder.onnx`
 
 func convertCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultConvertOptions()
+	o, p := pipeline.DefaultConvertOptions(), &preprocessFlags{}
 	c := &cobra.Command{
 		Use:     "convert MODEL --out FILE",
 		Short:   "Make one ONNX file of an encoder, or of an encoder and a policy",
@@ -28,20 +32,29 @@ func convertCommand(a *app) *cobra.Command {
 		Args:    oneArg("one model"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Model = args[0]
+			if err := required(c, "out"); err != nil {
+				return err
+			}
+			var err error
+			if o.Preprocess, err = p.value(c); err != nil {
+				return err
+			}
 			return runConvert(c, a, o)
 		},
 	}
 	f := c.Flags()
 	f.StringVarP(&o.Out, "out", "o", "", "the ONNX file")
 	f.StringVar(&o.Merge, "merge", "", "a policy to put behind the encoder")
-	f.IntVar(&o.MaxLength, "max-length", 0, "most tokens of a text, special ones counted; 0 is what the model says")
+	f.StringVar(&o.Tower, "tower", "", "of a model with encoders of both: text or vision")
+	f.IntVar(&o.MaxLength, "max-length", 0, "of texts: most tokens, special ones counted; 0 is what the model says")
+	f.StringVar(&o.Tokenizer, "tokenizer", "", "of texts: tokenizer.json, or a folder that holds it, of a model without")
+	f.StringVar(&o.Output, "output", "", "of images: the output that is the vector, of a model that has several")
+	f.BoolVar(&o.Float16, "float16", false, "of images: weights and arithmetic in float16, for GPUs")
+	p.add(c)
 	return c
 }
 
 func runConvert(c *cobra.Command, a *app, o pipeline.ConvertOptions) error {
-	if err := required(c, "out"); err != nil {
-		return err
-	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}

@@ -13,15 +13,17 @@ stays flat.
 
 Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
 a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
-with the columns of the files that pipe featurize read, in any order; with --text as well, CSV or JSONL with a column
-or field of texts, and the encoder is a text encoder as for pipe convert. --without takes an expert or an
-advice out of the choice; the best remaining pair is taken then.`
+with the columns of the files that pipe featurize read, in any order. With --text or --image as well, rows are CSV or
+JSONL with a column or field of texts, or of paths of images relative to the file's folder, and the encoder is one of
+these as for pipe convert. --without takes an expert or an advice out of the choice; the best remaining pair is taken
+then.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
   pipe decide --policy policy.onnx --in rows.jsonl.gz --json
   pipe decide --policy policy.onnx --encoder encoder.json --in transactions.csv --out decisions.csv
   pipe decide --policy policy.onnx --encoder encoder.onnx --in claims.jsonl --text claim
+  pipe decide --policy policy.onnx --encoder encoder.onnx --in photos.csv --image file --decoder auto
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
 
 func decideCommand(a *app) *cobra.Command {
@@ -37,8 +39,10 @@ func decideCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Policy, "policy", "", "the policy file")
 	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
-	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on, or a text encoder: rows are raw then")
+	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on, or with --text or --image an encoder of these: rows are raw then")
 	f.StringVar(&o.Text, "text", "", "with --encoder: the column or field that holds the text")
+	f.StringVar(&o.Image, "image", "", "with --encoder: the column or field that holds the path of an image")
+	f.StringVar(&o.Decoder, "decoder", "", "of images: standard, libjpeg-turbo, or auto, which is libjpeg-turbo if it is there (standard)")
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
 	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by extension, else csv), parquet, csv or jsonl")
@@ -73,6 +77,9 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 	}
 	if n := len(done.Absent); n > 0 {
 		a.say("note: %d columns that the policy sees are not in the file and count as missing, such as %s", n, done.Absent[0])
+	}
+	if done.Decoder != "" {
+		a.say("images decoded by %s", done.Decoder)
 	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {

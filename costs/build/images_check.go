@@ -15,18 +15,14 @@ import (
 )
 
 // imageCheck decodes every image of a source once, several at a time. In memory
-// are one file per worker, and the pixels that the gate lets in.
+// are the images that are being decoded, one per worker.
 type imageCheck struct {
 	folder   string
 	decoder  featurize.Decoder
 	limits   featurize.Limits
 	workers  int
 	progress Progress
-	gate     *pixelGate
 }
-
-// pixelsAtATime is how many pixels are decoded at a time at most, or one image.
-const pixelsAtATime = 32 << 20
 
 // checkedImage is what is found out about an image.
 type checkedImage struct {
@@ -93,13 +89,7 @@ func (c *imageCheck) decode(b []byte) error {
 	if err := c.limits.Check(b); err != nil {
 		return err
 	}
-	width, height, err := featurize.ImageSize(b)
-	if err != nil {
-		return err
-	}
-	c.gate.enter(width * height)
-	defer c.gate.leave(width * height)
-	_, err = c.decoder.Decode(b)
+	_, err := c.decoder.Decode(b)
 	return err
 }
 

@@ -7,8 +7,13 @@ import (
 	"pipe/onnx/ort"
 )
 
-// openRowEncoder opens the encoder that the options name.
-func openRowEncoder(rt *ort.Runtime, o DecideOptions) (rowEncoder, error) {
+// textRows encodes texts.
+type textRows struct {
+	encoder *featurize.TextEncoder
+	column  string
+}
+
+func openTextRows(rt *ort.Runtime, o DecideOptions) (rowEncoder, error) {
 	settings := featurize.DefaultTextEncoderOptions()
 	settings.Workers = o.Workers
 	e, err := featurize.OpenTextEncoder(rt, o.Encoder, settings)
@@ -16,12 +21,6 @@ func openRowEncoder(rt *ort.Runtime, o DecideOptions) (rowEncoder, error) {
 		return nil, err
 	}
 	return &textRows{encoder: e, column: o.Text}, nil
-}
-
-// textRows encodes texts.
-type textRows struct {
-	encoder *featurize.TextEncoder
-	column  string
 }
 
 func (t *textRows) info() featurize.EncoderInfo {

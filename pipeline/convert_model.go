@@ -1,0 +1,61 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+
+	"pipe/featurize"
+	"pipe/onnx"
+	"pipe/onnx/hf"
+)
+
+// encoderModel is an encoder of texts or images as it was read.
+type encoderModel interface {
+	Info() featurize.EncoderInfo
+	Encoder() (*onnx.Model, error)
+}
+
+// readEncoderModel reads the encoder that the options name. Options for encoders of another kind are an *OptionError.
+func readEncoderModel(o ConvertOptions) (encoderModel, error) {
+	input, err := o.input()
+	if err != nil {
+		return nil, err
+	}
+	if unused := o.unused(input); len(unused) > 0 {
+		return nil, &OptionError{fmt.Errorf("convert: %q reads %ss, for which %s cannot be set", o.Model, input, strings.Join(unused, ", "))}
+	}
+	if input == featurize.InputImage {
+		return featurize.ReadImageModel(o.Model, featurize.ImageModelOptions{Preprocess: o.Preprocess, Output: o.Output, Float16: o.Float16})
+	}
+	return featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength, Tokenizer: o.Tokenizer})
+}
+
+// input tells what the encoder reads: what the tower that was asked for does, or the model's own.
+func (o ConvertOptions) input() (string, error) {
+	switch hf.Tower(o.Tower) {
+	case hf.TowerText:
+		return featurize.InputText, nil
+	case hf.TowerVision:
+		return featurize.InputImage, nil
+	}
+	return featurize.EncoderInput(o.Model)
+}
+
+// unused names the options that are set and mean nothing to an encoder of input.
+func (o ConvertOptions) unused(input string) (names []string) {
+	for _, c := range []struct {
+		set         bool
+		input, name string
+	}{
+		{o.MaxLength > 0, featurize.InputText, "most tokens"},
+		{o.Tokenizer != "", featurize.InputText, "a tokenizer"},
+		{o.Preprocess != nil, featurize.InputImage, "preprocessing"},
+		{o.Output != "", featurize.InputImage, "an output"},
+		{o.Float16, featurize.InputImage, "float16"},
+	} {
+		if c.set && c.input != input {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,97 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pipe/featurize"
+	"pipe/onnx/ort"
+)
+
+// imageBatch is how many images are decoded and encoded between two deliveries of vectors.
+const imageBatch = 256
+
+// imageRows encodes images, which rows name by path.
+type imageRows struct {
+	encoder *featurize.ImageEncoder
+	column  string
+	folder  string // of relative paths
+	decoder featurize.Decoder
+	limits  featurize.Limits
+}
+
+func openImageRows(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEncoder, error) {
+	decoder, err := featurize.OpenDecoder(o.Decoder)
+	if err != nil {
+		return nil, err
+	}
+	e, err := featurize.OpenImageEncoder(rt, o.Encoder, featurize.DefaultImageModelOptions(), o.Workers)
+	if err != nil {
+		return nil, err
+	}
+	done.Decoder = decoder.Name()
+	m := &imageRows{encoder: e, column: o.Image, decoder: decoder, limits: featurize.DefaultLimits()}
+	if o.In != "-" {
+		m.folder = filepath.Dir(o.In)
+	}
+	return m, nil
+}
+
+func (m *imageRows) info() featurize.EncoderInfo {
+	e := m.encoder
+	return featurize.EncoderInfo{Input: "image", Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
+}
+
+func (m *imageRows) field() string { return m.column }
+func (m *imageRows) batch() int    { return imageBatch }
+func (m *imageRows) close()        { _ = m.encoder.Close() } // nothing was written
+
+// encode decodes images side by side; the first row in the file that has a bad one is the error.
+func (m *imageRows) encode(ctx context.Context, dst []float32, rows []encodedRow) error {
+	err := m.encoder.EncodeEach(ctx, dst, len(rows), func(i int) (*featurize.Image, error) { return m.load(rows[i].value) })
+	var bad *featurize.ImageError
+	if errors.As(err, &bad) {
+		return &rowError{bad.Index, fmt.Errorf("image %q: %w", rows[bad.Index].value, bad.Err)}
+	}
+	return err
+}
+
+// load decodes an image that keeps the limits.
+func (m *imageRows) load(path string) (*featurize.Image, error) {
+	b, err := m.read(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.limits.Check(b); err != nil {
+		return nil, err
+	}
+	return m.decoder.Decode(b)
+}
+
+// read reads a file, of which no more than the limit and one byte comes into memory.
+func (m *imageRows) read(path string) ([]byte, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(m.folder, path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(m.limits.MaxBytes)+1))
+	return b, withoutPath(err)
+}
+
+// withoutPath is what the system says of a file, for an error that names it already.
+func withoutPath(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

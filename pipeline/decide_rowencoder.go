@@ -1,0 +1,57 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/costs/build"
+	"pipe/featurize"
+	"pipe/models"
+	"pipe/onnx/ort"
+)
+
+// rowEncoder makes vectors of one field of raw rows: texts, or images that are named there.
+type rowEncoder interface {
+	info() featurize.EncoderInfo // input, name, dimension and digest
+	field() string               // the column of CSV, or field of JSONL, that is read
+	batch() int                  // most rows of a call
+	// encode writes the vector of every row into dst, rows x dimension. What is wrong with a row is a *rowError.
+	encode(ctx context.Context, dst []float32, rows []encodedRow) error
+	close()
+}
+
+// encodedRow is a raw row of which one field goes through an encoder.
+type encodedRow struct {
+	id    string // "" if it has none
+	value string // of the field
+	line  int    // in the file, counted from 1
+}
+
+// rowError is what is wrong with one row of a batch.
+type rowError struct {
+	row int
+	err error
+}
+
+func (e *rowError) Error() string { return e.err.Error() }
+func (e *rowError) Unwrap() error { return e.err }
+
+// fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
+// features are.
+func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
+	if err := build.CheckEncoderFeatures(policy.Actions, e); err != nil {
+		return err
+	}
+	if e.Dim != policy.Dim {
+		return fmt.Errorf("takes %d features, the encoder makes %d", policy.Dim, e.Dim)
+	}
+	return nil
+}
+
+// openRowEncoder opens the encoder that the options name, and notes in done what else takes part.
+func openRowEncoder(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEncoder, error) {
+	if o.Image != "" {
+		return openImageRows(rt, o, done)
+	}
+	return openTextRows(rt, o)
+}
