@@ -21,6 +21,7 @@ type images struct {
 	folder  string
 	decoder featurize.Decoder
 	limits  featurize.Limits
+	workers int      // that decode at a time
 	classes []string // nil: no list of them was given
 	entries []Entry
 	sums    []string // digests of the files, aligned with entries
@@ -93,7 +94,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
-	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits}
+	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits, workers: s.cfg.workers()}
 	found, err := findImages(ctx, s, &cfg)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 
 // check takes the images that can be used; the others are an error, or left out.
 func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
-	c := &imageCheck{folder: s.folder, decoder: s.decoder, limits: s.limits, workers: setup.cfg.workers(), progress: setup.progress}
+	c := &imageCheck{folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers, progress: setup.progress}
 	checked, err := c.run(ctx, setup.folder, found.entries)
 	if err != nil {
 		return fmt.Errorf("check images: %w", err)
@@ -163,29 +164,31 @@ func (s *images) Classes() []string { return s.classes }
 // Skipped returns the images that were left out, by id.
 func (s *images) Skipped() []BadImage { return s.skipped }
 
-// Load decodes images. A file that is not what it was when it was checked is an
-// error.
+// Load decodes images, several at a time. A file that is not what it was when it
+// was checked is an error.
 func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
 	out := make([]Instance, len(rows))
-	for n, i := range rows {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
-		b, err := readImage(file, s.limits.MaxBytes)
-		if err != nil {
-			return nil, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
-		}
-		if digest(b) != s.sums[i] {
-			return nil, &costs.DataError{File: file, Msg: "has changed since images were checked"}
-		}
-		img, err := s.decoder.Decode(b)
-		if err != nil {
-			return nil, &costs.DataError{File: file, Err: err}
-		}
-		out[n] = Instance{Entry: s.entries[i], Image: img, Row: i}
+	err := parallel(ctx, s.workers, len(rows), func(_ context.Context, n int) (err error) {
+		out[n], err = s.load(rows[n])
+		return err
+	})
+	return out, err
+}
+
+func (s *images) load(i int) (Instance, error) {
+	file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
+	b, err := readImage(file, s.limits.MaxBytes)
+	if err != nil {
+		return Instance{}, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
 	}
-	return out, nil
+	if digest(b) != s.sums[i] {
+		return Instance{}, &costs.DataError{File: file, Msg: "has changed since images were checked"}
+	}
+	img, err := s.decoder.Decode(b)
+	if err != nil {
+		return Instance{}, &costs.DataError{File: file, Err: err}
+	}
+	return Instance{Entry: s.entries[i], Image: img, Row: i}, nil
 }
 
 var errNoInstances = errors.New("there are no instances")

@@ -1,0 +1,215 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"image"
+	"image/color"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/onnx"
+)
+
+// workCount counts what a build does with images.
+type workCount struct {
+	mu       sync.Mutex
+	decoded  int
+	resized  map[string]int // by image and geometry
+	forwards map[string]int // rows by network
+}
+
+// countingDecoder counts what it decodes.
+type countingDecoder struct {
+	featurize.Decoder
+	count *workCount
+}
+
+func (d countingDecoder) Decode(b []byte) (*featurize.Image, error) {
+	d.count.mu.Lock()
+	d.count.decoded++
+	d.count.mu.Unlock()
+	return d.Decoder.Decode(b)
+}
+
+// countingRunner counts the rows of the calls of one network, none of which are filling.
+type countingRunner struct {
+	runner
+	name  string
+	count *workCount
+}
+
+func (r countingRunner) Run(ctx context.Context, in map[string]*onnx.Tensor, out ...string) (map[string]*onnx.Tensor, error) {
+	r.count.mu.Lock()
+	r.count.forwards[r.name] += int(in["x"].Shape[0])
+	r.count.mu.Unlock()
+	return r.runner.Run(ctx, in, out...)
+}
+
+// sizesWorld has pictures of many shapes and three networks: two of one geometry that scale pixels differently, and a
+// smaller one, under 1, 2, 6 and 10 views.
+func sizesWorld(t *testing.T) *world {
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	for i := range 10 {
+		m := image.NewNRGBA(image.Rect(0, 0, 20+3*i, 50-2*i))
+		for p := range m.Rect.Dx() * m.Rect.Dy() {
+			x, y := p%m.Rect.Dx(), p/m.Rect.Dx()
+			m.SetNRGBA(x, y, color.NRGBA{uint8(9 * x), uint8(7 * y), uint8(20 * i), 255})
+		}
+		writePNG(t, filepath.Join(w.dir, "images", []string{"a", "b"}[i%2], fmt.Sprintf("%02d.png", i)), m)
+	}
+	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
+	for _, n := range []int{1, 2, 6, 10} {
+		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{Name: fmt.Sprint(n), Kind: "views", Settings: map[string]any{"views": tenViews[:n]}})
+	}
+	for _, e := range []struct {
+		name, file   string
+		size, resize int
+		mean         float64
+	}{{"dark", "large", 16, 18, 0.5}, {"light", "large", 16, 18, 0}, {"small", "small", 12, 14, 0}} {
+		weights := make([][]float32, 3*e.size*e.size)
+		for i := range weights {
+			v := float32(i%7-3) / 100
+			weights[i] = []float32{v, -v}
+		}
+		linearModel(t, filepath.Join(w.dir, e.file+".onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(int64(e.size)), onnx.Fix(int64(e.size))}, weights)
+		w.cfg.Experts = append(w.cfg.Experts, ExpertConfig{Name: e.name, Kind: "onnx_image", Settings: map[string]any{
+			"model": e.file + ".onnx", "resize": e.resize, "batch": 7, "mean": []float64{e.mean, e.mean, e.mean},
+		}})
+	}
+	w.cfg.Features = []Part{{Kind: "pooled"}}
+	return w
+}
+
+// TestImagesAreWorkedOnOnce counts: one decoding per image, one resizing per image and geometry, one row of a call per
+// network, image and distinct view.
+func TestImagesAreWorkedOnOnce(t *testing.T) {
+	w := sizesWorld(t)
+	count := &workCount{resized: make(map[string]int), forwards: make(map[string]int)}
+	inner := prepareImage
+	prepareImage = func(p featurize.Preprocess, img *featurize.Image, views []featurize.View) (*featurize.Prepared, error) {
+		count.mu.Lock()
+		defer count.mu.Unlock()
+		count.resized[fmt.Sprint(img.Width, img.Height, p.Geometry())]++
+		return inner(p, img, views)
+	}
+	t.Cleanup(func() { prepareImage = inner })
+	p := w.plan(t)
+	source := p.source.(*images)
+	source.decoder = countingDecoder{source.decoder, count}
+	for _, e := range p.experts {
+		m := e.Expert.(*imageClassifier).model
+		m.session = countingRunner{m.session, e.name, count}
+	}
+	if _, err := p.build(context.Background(), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if count.decoded != 10 {
+		t.Errorf("%d images decoded, want 10", count.decoded)
+	}
+	if len(count.resized) != 2*10 {
+		t.Errorf("%d images resized, want 2 sizes of 10", len(count.resized))
+	}
+	for what, n := range count.resized {
+		if n != 1 {
+			t.Errorf("%s resized %d times", what, n)
+		}
+	}
+	for _, e := range p.experts {
+		if got := count.forwards[e.name]; got != 10*10 {
+			t.Errorf("expert %q: %d rows forwarded, want 10 views of 10 images", e.name, got)
+		}
+	}
+}
+
+// TestSharingDoesNotShow compares answers of experts that share sizes with those of experts that are alone.
+func TestSharingDoesNotShow(t *testing.T) {
+	w := sizesWorld(t)
+	p := w.plan(t)
+	checkLaws(t, p)
+	shared, err := p.build(context.Background(), 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, e := range w.cfg.Experts {
+		alone := *w
+		alone.cfg.Experts = []ExpertConfig{e}
+		got, err := alone.plan(t).build(context.Background(), 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range got.Len() {
+			for k := range 4 {
+				if got.Predictions[4*n+k] != shared.Predictions[12*n+4*j+k] {
+					t.Errorf("expert %q, instance %s, level %d: %q alone, %q among others", e.Name, got.IDs[n], k, got.Predictions[4*n+k], shared.Predictions[12*n+4*j+k])
+				}
+			}
+		}
+	}
+}
+
+// TestImageModelsThatDoNotFit: one clear error for each.
+func TestImageModelsThatDoNotFit(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings map[string]any
+		want     string
+	}{
+		"layout":          {map[string]any{"layout": "nhwc"}, "takes rows of shape [3 16 16], which is not nhwc; set layout: nchw"},
+		"small resize":    {map[string]any{"resize": 15}, "15"},
+		"interpolation":   {map[string]any{"interpolation": "lanczos"}, `unknown interpolation "lanczos"`},
+		"too few labels":  {map[string]any{"labels": []string{"a"}}, `label "b" is not among them`},
+		"another count":   {map[string]any{"labels_before": []string{"background"}}, "for 3 labels"},
+		"two lists":       {map[string]any{"labels": []string{"a", "b"}, "labels_file": "classes.txt"}, "one is enough"},
+		"duplicate label": {map[string]any{"labels_file": "twice.txt"}, `twice.txt": row 3`},
+		"no label file":   {map[string]any{"labels_file": "absent.txt"}, "absent.txt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := sizesWorld(t)
+			w.write(t, "classes.txt", "a\nb\n")
+			w.write(t, "twice.txt", "a\nb\na\n")
+			for k, v := range c.settings {
+				w.cfg.Experts[0].Settings[k] = v
+			}
+			_, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}, Runtime: openRuntime(t)})
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `expert "dark"`) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestLabelsFileIsInTheOrderOfTheOutput: the network's second output is the label that the file has second.
+func TestLabelsFileIsInTheOrderOfTheOutput(t *testing.T) {
+	w := sizesWorld(t)
+	w.write(t, "classes.json", `["b", "a"]`)
+	_, want := w.mustRunImages(t)
+	w.cfg.Experts[0].Settings["labels_file"] = "classes.json"
+	_, got := w.mustRunImages(t)
+	for n := range got.Len() {
+		if got.Predictions[12*n] == want.Predictions[12*n] || got.Predictions[12*n+4] != want.Predictions[12*n+4] {
+			t.Errorf("instance %s: %q became %q", got.IDs[n], want.Predictions[12*n], got.Predictions[12*n])
+		}
+	}
+	if got.Actions.Digests[`labels of expert "dark"`] == "" {
+		t.Error("the file of labels is no input")
+	}
+}
+
+// mustRunImages builds into a new folder.
+func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out.parquet")
+	r, err := Run(context.Background(), w.cfg, Options{Out: out, Dir: w.dir, Runtime: openRuntime(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensor, err := costs.Read(out, costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, tensor
+}
