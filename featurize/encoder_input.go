@@ -1,6 +1,7 @@
 package featurize
 
 import (
+	"fmt"
 	"os"
 	"slices"
 
@@ -24,7 +25,7 @@ func EncoderInput(name string) (string, error) {
 	}
 	m, err := onnx.ReadFile(path)
 	if err != nil {
-		return "", &DataError{File: name, Err: err}
+		return "", fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
 	}
 	if about, ok, err := ParseEncoderInfo(m.Metadata()); ok && err == nil {
 		return about.Input, nil
