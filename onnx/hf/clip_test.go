@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pipe/internal/realdata"
 	"pipe/onnx"
 	"pipe/onnx/hf"
+	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -114,4 +116,134 @@ func TestCLIPEqualsGolden(t *testing.T) {
 	if want := math.Exp(2.6592); err != nil || math.Abs(scale-want) > 1e-5*want {
 		t.Errorf("logits are scaled by %v (%v), want %v", scale, err, want)
 	}
+}
+
+// A checkpoint that states the misstated id of the end takes the largest id for
+// it; half precision, exports alone and towers that are not there are told apart.
+func TestCLIPFolders(t *testing.T) {
+	rt, folder := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
+	ids := []int64{2, 60, 9, 3, 3, 2, 7, 63, 8, 3}
+	in := map[string]*onnx.Tensor{
+		"input_ids":      onnx.Int64s([]int64{2, 5}, ids),
+		"attention_mask": onnx.Int64s([]int64{2, 5}, []int64{1, 1, 1, 1, 0, 1, 1, 1, 1, 1}),
+	}
+	// upTo is the vector of a text that ends, by the configuration, behind n tokens.
+	upTo := func(row, n int) []float32 {
+		c := hftest.SpellingCLIP(1).Config()
+		c["text_config"].(map[string]any)["eos_token_id"] = ids[5*row+n-1]
+		if err := hftest.WriteJSON(folder, "config.json", c); err != nil {
+			t.Fatal(err)
+		}
+		one := map[string]*onnx.Tensor{
+			"input_ids":      onnx.Int64s([]int64{1, int64(n)}, ids[5*row:5*row+n]),
+			"attention_mask": onnx.Int64s([]int64{1, int64(n)}, slices.Repeat([]int64{1}, n)),
+		}
+		return run(t, rt, build(t, folder, hf.Options{Tower: hf.TowerText}), one)[hf.TextEmbeds].Float32s()
+	}
+	for end, want := range map[int][]float32{3: slices.Concat(upTo(0, 4), upTo(1, 5)), 2: slices.Concat(upTo(0, 2), upTo(1, 3))} {
+		c := hftest.SpellingCLIP(1).Config()
+		c["text_config"].(map[string]any)["eos_token_id"] = end
+		if err := hftest.WriteJSON(folder, "config.json", c); err != nil {
+			t.Fatal(err)
+		}
+		near(t, "texts", run(t, rt, build(t, folder, hf.Options{Tower: hf.TowerText}), in)[hf.TextEmbeds].Float32s(), want)
+	}
+	for want, o := range map[string]hf.Options{
+		`clip has the towers ["text" "vision"], not ""`: {},
+		`not "audio"`: {Tower: "audio"},
+	} {
+		if _, err := hf.Model(folder, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if _, err := hf.Model(small(t), hf.Options{Tower: hf.TowerText}); err == nil || !strings.Contains(err.Error(), `bert has the towers [""]`) {
+		t.Errorf("a tower of a model without: %v", err)
+	}
+}
+
+// The scale of logits comes from the weights; where exports are alone, it is
+// what training ends at.
+func TestLogitScale(t *testing.T) {
+	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
+	if scale, err := hf.LogitScale(folder); err != nil || math.Abs(scale-20) > 1e-5 {
+		t.Errorf("the scale is %v (%v)", scale, err)
+	}
+	if err := build(t, folder, hf.Options{Tower: hf.TowerVision}).WriteFile(filepath.Join(folder, "vision_model.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(folder, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if scale, err := hf.LogitScale(folder); err != nil || scale != 100 {
+		t.Errorf("the scale of exports is %v (%v)", scale, err)
+	}
+	if err := os.Remove(filepath.Join(folder, "vision_model.onnx")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hf.LogitScale(folder); err == nil {
+		t.Error("an empty folder has a scale")
+	}
+	w := hftest.SpellingCLIP(1).Weights()
+	w["logit_scale"] = onnx.Float32s([]int64{}, []float32{float32(math.NaN())})
+	writeWeights(t, folder, "model.safetensors", w)
+	if _, err := hf.LogitScale(folder); err == nil {
+		t.Error("a scale that is no number")
+	}
+}
+
+// Towers' configurations that cannot be are errors that name them.
+func TestBadCLIPConfigurations(t *testing.T) {
+	for want, change := range map[string]func(text, vision map[string]any){
+		"text_config: vocab_size is 0":                          func(text, _ map[string]any) { text["vocab_size"] = 0 },
+		"text_config: hidden_size 16 is not a multiple of 3":    func(text, _ map[string]any) { text["num_attention_heads"] = 3 },
+		"vision_config: patch_size 33 is more than":             func(_, vision map[string]any) { vision["patch_size"] = 33 },
+		"vision_config: num_channels is 1":                      func(_, vision map[string]any) { vision["num_channels"] = 1 },
+		"vision_config: layer_norm_eps is 2":                    func(_, vision map[string]any) { vision["layer_norm_eps"] = 2 },
+		`vision_config: hidden_act "swish" is not known`:        func(_, vision map[string]any) { vision["hidden_act"] = "swish" },
+		"vision_config: json":                                   func(_, vision map[string]any) { vision["patch_size"] = "four" },
+		`no tensor "vision_model.encoder.layers.2.layer_norm1`:  func(_, vision map[string]any) { vision["num_hidden_layers"] = 1 << 24 },
+		"has shape [5 24], config.json asks for [17 24]":       func(_, vision map[string]any) { vision["image_size"] = 64 },
+		"has shape [24 3 16 16], config.json asks for [24 3 2 2]": func(_, vision map[string]any) { vision["patch_size"] = 2 },
+	} {
+		folder, c := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), hftest.SpellingCLIP(1).Config()
+		change(c["text_config"].(map[string]any), c["vision_config"].(map[string]any))
+		if err := hftest.WriteJSON(folder, "config.json", c); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := hf.Model(folder, hf.Options{Tower: hf.TowerVision}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+// No configuration makes the reader panic.
+func FuzzConfig(f *testing.F) {
+	for _, c := range []any{hftest.SpellingCLIP(1).Config(), hftest.BERTConfig(), map[string]any{"model_type": "roberta"}} {
+		text, err := json.Marshal(c)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	weights, err := hftest.Safetensors(hftest.SpellingCLIP(1).Weights())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		folder := t.TempDir()
+		for name, content := range map[string][]byte{"config.json": text, "model.safetensors": weights} {
+			if err := os.WriteFile(filepath.Join(folder, name), content, 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, tower := range []hf.Tower{"", hf.TowerText, hf.TowerVision} {
+			m, err := hf.Model(folder, hf.Options{Tower: tower})
+			if err != nil {
+				continue
+			}
+			if err := m.Check(); err != nil {
+				t.Errorf("a graph that is none: %v", err)
+			}
+		}
+	})
 }

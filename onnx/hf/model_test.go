@@ -2,6 +2,7 @@ package hf_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -315,6 +316,17 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			paths = append(paths, path)
+		}
+	}
+	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
+	for _, o := range []hf.Options{
+		{Tower: hf.TowerText}, {Tower: hf.TowerVision},
+		{Tower: hf.TowerText, Head: &hf.Head{Pooling: hf.PoolModel}},
+		{Tower: hf.TowerVision, Head: &hf.Head{Pooling: hf.PoolModel, Normalize: true}},
+	} {
+		paths = append(paths, filepath.Join(dir, fmt.Sprintf("clip%d.onnx", len(paths))))
+		if err := build(t, folder, o).WriteFile(paths[len(paths)-1]); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if out := judge.Run(t, py, "", "import sys, onnx\nfor p in sys.argv[1:]: onnx.checker.check_model(p, full_check=True)", paths...); out != "" {

@@ -54,7 +54,7 @@ const clipScale = 20
 
 // WriteCLIP writes config.json, model.safetensors and perhaps a tokenizer.
 func WriteCLIP(folder string, c CLIP) error {
-	if err := WriteJSON(folder, "config.json", c.config()); err != nil {
+	if err := WriteJSON(folder, "config.json", c.Config()); err != nil {
 		return err
 	}
 	if c.Spelling {
@@ -62,14 +62,15 @@ func WriteCLIP(folder string, c CLIP) error {
 			return err
 		}
 	}
-	b, err := Safetensors(c.weights())
+	b, err := Safetensors(c.Weights())
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(folder, "model.safetensors"), b, 0o666)
 }
 
-func (c CLIP) config() map[string]any {
+// Config is the config.json.
+func (c CLIP) Config() map[string]any {
 	tower := func(width int) map[string]any {
 		return map[string]any{
 			"hidden_act": "quick_gelu", "hidden_size": width, "intermediate_size": 2 * width, "layer_norm_eps": 1e-5,
@@ -82,7 +83,8 @@ func (c CLIP) config() map[string]any {
 	return map[string]any{"model_type": "clip", "projection_dim": c.Projection, "text_config": text, "vision_config": vision}
 }
 
-func (c CLIP) weights() map[string]*onnx.Tensor {
+// Weights draws the weights.
+func (c CLIP) Weights() map[string]*onnx.Tensor {
 	d := &drawing{r: rand.New(rand.NewPCG(c.Seed, 3)), w: map[string]*onnx.Tensor{
 		"logit_scale": onnx.Float32s(nil, []float32{float32(math.Log(clipScale))}),
 	}}
