@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -205,36 +204,24 @@ func TestClipResumeNoticesChanges(t *testing.T) {
 }
 
 // TestKilledClipResumesToTheSameBytes kills builds that spend most of their time
-// on the vectors of 2,400 texts.
+// on the vectors of 16,000 texts.
 func TestKilledClipResumesToTheSameBytes(t *testing.T) {
 	openRuntime(t)
-	w := newClipWorld(t, 24)
-	var names bytes.Buffer
-	for i := range 600 {
-		fmt.Fprintf(&names, "%s\n", strings.Repeat(string(rune('a'+i%26)), 1+i/26))
-	}
-	w.write(t, "names.txt", names.String())
-	w.cfg.Labels = strings.Fields(names.String())
-	w.cfg.Experts[0].Settings = map[string]any{"model": "clip"}
-	w.cfg.Features = w.cfg.Features[:1]
-	w.relabel(t)
-	w.cfg.Advice = append(w.cfg.Advice, w.prompts("four", 0.2, 4))
-	kills := 12
-	if testing.Short() {
-		kills = 3
-	}
-	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, kills)
-}
-
-// relabel gives all images the first label of the configuration.
-func (w *world) relabel(t testing.TB) {
-	t.Helper()
-	if err := os.RemoveAll(filepath.Join(w.dir, "images")); err != nil {
-		t.Fatal(err)
+	w := newClipWorld(t, 0)
+	for i := range 4000 {
+		w.cfg.Labels = append(w.cfg.Labels, fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676))
 	}
 	for i := range 24 {
 		w.picture(t, fmt.Sprintf("images/%s/%d.png", w.cfg.Labels[i%2], i), i)
 	}
+	w.cfg.Experts[0].Settings = map[string]any{"model": "clip"}
+	w.cfg.Features = w.cfg.Features[:1]
+	w.cfg.Advice = append(w.cfg.Advice, w.prompts("four", 0.2, 4))
+	kills := 15
+	if testing.Short() {
+		kills = 3
+	}
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, kills)
 }
 
 func TestBadClip(t *testing.T) {
