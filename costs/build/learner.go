@@ -9,8 +9,8 @@ import (
 	"runtime/debug"
 )
 
-// Learner is an expert that learns from the build's training rows before it
-// answers.
+// Learner is an expert that has something to make before it answers: most learn
+// from the build's training rows.
 type Learner interface {
 	Expert
 	// Train makes the expert ready for Predict. It is called once, before the
