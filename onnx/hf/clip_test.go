@@ -194,15 +194,15 @@ func TestLogitScale(t *testing.T) {
 // Towers' configurations that cannot be are errors that name them.
 func TestBadCLIPConfigurations(t *testing.T) {
 	for want, change := range map[string]func(text, vision map[string]any){
-		"text_config: vocab_size is 0":                          func(text, _ map[string]any) { text["vocab_size"] = 0 },
-		"text_config: hidden_size 16 is not a multiple of 3":    func(text, _ map[string]any) { text["num_attention_heads"] = 3 },
-		"vision_config: patch_size 33 is more than":             func(_, vision map[string]any) { vision["patch_size"] = 33 },
-		"vision_config: num_channels is 1":                      func(_, vision map[string]any) { vision["num_channels"] = 1 },
-		"vision_config: layer_norm_eps is 2":                    func(_, vision map[string]any) { vision["layer_norm_eps"] = 2 },
-		`vision_config: hidden_act "swish" is not known`:        func(_, vision map[string]any) { vision["hidden_act"] = "swish" },
-		"vision_config: json":                                   func(_, vision map[string]any) { vision["patch_size"] = "four" },
-		`no tensor "vision_model.encoder.layers.2.layer_norm1`:  func(_, vision map[string]any) { vision["num_hidden_layers"] = 1 << 24 },
-		"has shape [5 24], config.json asks for [17 24]":       func(_, vision map[string]any) { vision["image_size"] = 64 },
+		"text_config: vocab_size is 0":                            func(text, _ map[string]any) { text["vocab_size"] = 0 },
+		"text_config: hidden_size 16 is not a multiple of 3":      func(text, _ map[string]any) { text["num_attention_heads"] = 3 },
+		"vision_config: patch_size 33 is more than":               func(_, vision map[string]any) { vision["patch_size"] = 33 },
+		"vision_config: num_channels is 1":                        func(_, vision map[string]any) { vision["num_channels"] = 1 },
+		"vision_config: layer_norm_eps is 2":                      func(_, vision map[string]any) { vision["layer_norm_eps"] = 2 },
+		`vision_config: hidden_act "swish" is not known`:          func(_, vision map[string]any) { vision["hidden_act"] = "swish" },
+		"vision_config: json":                                     func(_, vision map[string]any) { vision["patch_size"] = "four" },
+		`no tensor "vision_model.encoder.layers.2.layer_norm1`:    func(_, vision map[string]any) { vision["num_hidden_layers"] = 1 << 24 },
+		"has shape [5 24], config.json asks for [17 24]":          func(_, vision map[string]any) { vision["image_size"] = 64 },
 		"has shape [24 3 16 16], config.json asks for [24 3 2 2]": func(_, vision map[string]any) { vision["patch_size"] = 2 },
 	} {
 		folder, c := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), hftest.SpellingCLIP(1).Config()
