@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	_ "image/gif"  // first frame
 	_ "image/jpeg" // baseline and progressive
 	_ "image/png"
@@ -37,11 +36,16 @@ func DecodeImage(b []byte) (img *Image, err error) {
 	if cfg.Width <= 0 || cfg.Height <= 0 || cfg.Width > maxPixels/cfg.Height {
 		return nil, fmt.Errorf("decode image: %d x %d pixels, supported are 1 to %d in all", cfg.Width, cfg.Height, maxPixels)
 	}
-	src, _, err := image.Decode(bytes.NewReader(b))
+	src, format, err := image.Decode(bytes.NewReader(withColourModel(b)))
 	if err != nil {
 		return nil, decodeError(b, err)
 	}
-	return fromImage(src), nil
+	img = &Image{Width: cfg.Width, Height: cfg.Height, Pix: make([]uint8, 3*cfg.Width*cfg.Height)}
+	if size := src.Bounds().Size(); size != image.Pt(cfg.Width, cfg.Height) {
+		return nil, fmt.Errorf("decode image: %v pixels, its header says %d x %d", size, cfg.Width, cfg.Height)
+	}
+	img.fill(src, format)
+	return img, nil
 }
 
 func decodeError(b []byte, err error) error {
@@ -60,44 +64,4 @@ func decodeError(b []byte, err error) error {
 func endedEarly(err error) bool {
 	msg := err.Error()
 	return strings.Contains(msg, "short Huffman data") || strings.Contains(msg, "not enough pixel data")
-}
-
-// fromImage copies any decoded picture into RGB. The common types have a loop
-// of their own, since the general one pays an interface call per pixel.
-func fromImage(src image.Image) *Image {
-	r := src.Bounds()
-	img := &Image{Width: r.Dx(), Height: r.Dy(), Pix: make([]uint8, 3*r.Dx()*r.Dy())}
-	switch s := src.(type) {
-	case *image.YCbCr:
-		img.fill(r, func(x, y int) (uint8, uint8, uint8) {
-			i, c := s.YOffset(x, y), s.COffset(x, y)
-			return color.YCbCrToRGB(s.Y[i], s.Cb[c], s.Cr[c])
-		})
-	case *image.NRGBA:
-		img.fill(r, func(x, y int) (uint8, uint8, uint8) {
-			p := s.Pix[s.PixOffset(x, y):]
-			return p[0], p[1], p[2]
-		})
-	case *image.Gray:
-		img.fill(r, func(x, y int) (uint8, uint8, uint8) {
-			v := s.Pix[s.PixOffset(x, y)]
-			return v, v, v
-		})
-	default:
-		img.fill(r, func(x, y int) (uint8, uint8, uint8) {
-			c := color.NRGBAModel.Convert(s.At(x, y)).(color.NRGBA)
-			return c.R, c.G, c.B
-		})
-	}
-	return img
-}
-
-func (m *Image) fill(r image.Rectangle, at func(x, y int) (r, g, b uint8)) {
-	i := 0
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			m.Pix[i], m.Pix[i+1], m.Pix[i+2] = at(x, y)
-			i += 3
-		}
-	}
 }

@@ -92,15 +92,22 @@ func middle(size, crop int) int { return int(math.RoundToEven(float64(size-crop)
 // Fill writes what the model sees of a view into dst: Len values in the
 // model's layout. The view must be one that the image was prepared for.
 func (p *Prepared) Fill(dst []float32, v View) error {
-	plane, pixel := p.preprocess.Width*p.preprocess.Height, 1
-	if p.preprocess.Layout == NHWC {
-		plane, pixel = 1, 3
-	}
-	dst, table := dst[:p.preprocess.Len()], p.preprocess.table()
-	return p.each(v, func(i int, rgb []uint8) {
-		i *= pixel
-		for c, value := range rgb {
-			dst[i+c*plane] = table[c][value]
+	width, height := p.preprocess.Width, p.preprocess.Height
+	table := p.preprocess.table()
+	return p.each(v, func(y int, row []uint8, columns []int) {
+		if p.preprocess.Layout == NHWC {
+			out := dst[3*y*width:][:3*width]
+			for x, at := range columns {
+				rgb, to := row[at:at+3], out[3*x:3*x+3]
+				to[0], to[1], to[2] = table[0][rgb[0]], table[1][rgb[1]], table[2][rgb[2]]
+			}
+			return
+		}
+		plane := width * height
+		r, g, b := dst[y*width:][:len(columns)], dst[plane+y*width:][:len(columns)], dst[2*plane+y*width:][:len(columns)]
+		for x, at := range columns {
+			rgb := row[at : at+3]
+			r[x], g[x], b[x] = table[0][rgb[0]], table[1][rgb[1]], table[2][rgb[2]]
 		}
 	})
 }
@@ -108,11 +115,17 @@ func (p *Prepared) Fill(dst []float32, v View) error {
 // Pixels writes the pixels of a view into dst: Height x Width x 3, RGB. The
 // view must be one that the image was prepared for.
 func (p *Prepared) Pixels(dst []uint8, v View) error {
-	return p.each(v, func(i int, rgb []uint8) { copy(dst[3*i:3*i+3], rgb) })
+	return p.each(v, func(y int, row []uint8, columns []int) {
+		out := dst[3*y*len(columns):][:3*len(columns)]
+		for x, at := range columns {
+			copy(out[3*x:3*x+3], row[at:at+3])
+		}
+	})
 }
 
-// each calls set with every pixel of a view, row by row.
-func (p *Prepared) each(v View, set func(i int, rgb []uint8)) error {
+// each calls set with every row of a view, and where the pixels of its columns
+// lie in it.
+func (p *Prepared) each(v View, set func(y int, row []uint8, columns []int)) error {
 	width, height := p.preprocess.Width, p.preprocess.Height
 	crop := p.box
 	if p.preprocess.Resize != 0 {
@@ -121,13 +134,13 @@ func (p *Prepared) each(v View, set func(i int, rgb []uint8)) error {
 	if !crop.In(p.box) {
 		return fmt.Errorf("the image was not prepared for the view %q", v.Name)
 	}
-	crop = crop.Sub(p.box.Min)
+	part := pixelsOf(p.part).cut(crop.Sub(p.box.Min))
+	columns := make([]int, width)
+	for x := range columns {
+		columns[x] = 3 * v.column(x, width)
+	}
 	for y := range height {
-		row := p.part.Pix[3*((crop.Min.Y+v.row(y, height))*p.part.Width+crop.Min.X):]
-		for x := range width {
-			at := 3 * v.column(x, width)
-			set(y*width+x, row[at:at+3])
-		}
+		set(y, part.row(v.row(y, height)), columns)
 	}
 	return nil
 }
