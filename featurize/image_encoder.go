@@ -128,12 +128,28 @@ func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*Imag
 // returns each once, for several at a time. The first image that it fails for is
 // an *ImageError.
 func (e *ImageEncoder) EncodeEach(ctx context.Context, dst []float32, n int, image func(i int) (*Image, error)) error {
+	return e.EncodePixels(ctx, dst, n, func(dst []uint8, i int) error {
+		img, err := image(i)
+		if err != nil {
+			return err
+		}
+		prepared, err := e.preprocess.Prepare(img, []View{Centre()})
+		if err != nil {
+			return err
+		}
+		return prepared.Pixels(dst, Centre())
+	})
+}
+
+// EncodePixels is EncodeEach of images that have been prepared: fill writes what
+// the graph sees of one, as Prepared.Pixels of Preprocess does.
+func (e *ImageEncoder) EncodePixels(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error {
 	if len(dst) != n*e.dim {
 		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), n, n*e.dim)
 	}
 	err := workInOrder(e.workers, (n+e.batch-1)/e.batch, func(i int) error {
 		from, to := i*e.batch, min((i+1)*e.batch, n)
-		return e.encodeBatch(ctx, dst[from*e.dim:to*e.dim], from, to, image)
+		return e.encodeBatch(ctx, dst[from*e.dim:to*e.dim], from, to, fill)
 	})
 	if err != nil {
 		return fmt.Errorf("encode images: %w", err)
@@ -142,14 +158,14 @@ func (e *ImageEncoder) EncodeEach(ctx context.Context, dst []float32, n int, ima
 }
 
 // encodeBatch writes the vectors of the images between two positions.
-func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, from, to int, image func(i int) (*Image, error)) error {
+func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, from, to int, fill func(dst []uint8, i int) error) error {
 	n, size := e.rows(to-from), e.preprocess.Len()
 	pixels := make([]uint8, n*size)
 	for i := from; i < to; i++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := e.pixels(pixels[(i-from)*size:(i-from+1)*size], i, image); err != nil {
+		if err := fill(pixels[(i-from)*size:(i-from+1)*size], i); err != nil {
 			return &ImageError{i, err}
 		}
 	}
@@ -166,19 +182,6 @@ func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, from, to 
 		}
 	}
 	return nil
-}
-
-// pixels writes what the graph sees of an image into dst.
-func (e *ImageEncoder) pixels(dst []uint8, i int, image func(i int) (*Image, error)) error {
-	img, err := image(i)
-	if err != nil {
-		return err
-	}
-	prepared, err := e.preprocess.Prepare(img, []View{Centre()})
-	if err != nil {
-		return err
-	}
-	return prepared.Pixels(dst, Centre())
 }
 
 // rows is how many images, black ones behind, the graph is given for some.

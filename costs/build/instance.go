@@ -67,6 +67,14 @@ func (in *Instance) needText() error {
 	return nil
 }
 
+// needImage is the error of an instance without an image.
+func (in *Instance) needImage() error {
+	if in.Image == nil {
+		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", in.ID)}
+	}
+	return nil
+}
+
 // Columns names the cells of the instances of one table.
 type Columns struct {
 	File  string

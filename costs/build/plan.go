@@ -330,6 +330,12 @@ func (p *plan) Close() error {
 		errs = append(errs, e.Close())
 	}
 	p.embedders = nil
+	for _, f := range p.features {
+		if c, ok := f.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	p.features = nil
 	for _, a := range p.advice {
 		if c, ok := a.(io.Closer); ok {
 			errs = append(errs, c.Close())

@@ -54,6 +54,7 @@ var (
 		"columns": newColumnFeatures,
 		"file":    newFileFeatures,
 		"groups":  newGroupFeatures,
+		"image":   newImageFeatures,
 		"text":    newTextFeatures,
 	}
 	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){

@@ -1,10 +1,9 @@
 package build
 
 import (
-	"fmt"
+	"slices"
 	"sync"
 
-	"pipe/costs"
 	"pipe/featurize"
 )
 
@@ -81,10 +80,10 @@ func viewsShown(n int, shown [][]Shown) []featurize.View {
 
 // sized returns instances whose sizes are there to be asked for: those of the batch where they are shared, else their own.
 func sized(batch []Instance, shown [][]Shown) ([]Instance, error) {
-	own := append([]Instance(nil), batch...)
+	own := slices.Clone(batch)
 	for n := range own {
-		if own[n].Image == nil {
-			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", own[n].ID)}
+		if err := own[n].needImage(); err != nil {
+			return nil, err
 		}
 	}
 	shareSizes(own, shown)

@@ -1,0 +1,127 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// imageFeatures are the vectors of the instances' images, seen in the plain view.
+type imageFeatures struct{ encoder *featurize.ImageEncoder }
+
+type imageFeaturesSettings struct {
+	Encoder   Path   `json:"encoder"`          // a folder, an .onnx file, or org/name in the local Hugging Face cache
+	Output    string `json:"output,omitempty"` // of an .onnx file; "": image_embeds, or the only one
+	Precision string `json:"precision"`        // float32 or float16
+
+	imageSettings
+}
+
+// imageSettings are the preprocessing that the folder of a model would tell.
+type imageSettings struct {
+	Resize        int                     `json:"resize,omitempty"` // 0: size
+	Size          int                     `json:"size,omitempty"`   // 0: as the folder of the model says
+	Interpolation featurize.Interpolation `json:"interpolation"`
+	Layout        featurize.Layout        `json:"layout"`
+	Mean          []float32               `json:"mean,omitempty"` // per channel, pixels in 0..1; none: 0
+	Std           []float32               `json:"std,omitempty"`  // none: 1
+}
+
+func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
+	cfg := imageFeaturesSettings{Precision: float32Precision, imageSettings: imageSettings{Interpolation: featurize.Bicubic, Layout: featurize.NCHW}}
+	if err := s.Settings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Encoder == "" {
+		return nil, errors.New("encoder: none is named")
+	}
+	if err := checkPrecision(cfg.Precision); err != nil {
+		return nil, err
+	}
+	preprocess, err := cfg.preprocess()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkImages(ctx); err != nil {
+		return nil, err
+	}
+	rt, err := s.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	o := featurize.ImageModelOptions{Preprocess: preprocess, Output: cfg.Output, Float16: cfg.Precision == float16Precision}
+	e, err := featurize.OpenImageEncoder(rt, s.named(cfg.Encoder), o, s.cfg.workers())
+	if err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
+	}
+	s.inputs["model of "+s.part] = e.Digest()
+	return &imageFeatures{e}, nil
+}
+
+// preprocess returns what the settings say, nil if that is left to the model's folder.
+func (c *imageSettings) preprocess() (*featurize.Preprocess, error) {
+	if c.Size == 0 {
+		if c.Resize != 0 || len(c.Mean) > 0 || len(c.Std) > 0 {
+			return nil, errors.New("size: is needed beside resize, mean and std")
+		}
+		return nil, nil
+	}
+	p := &featurize.Preprocess{
+		Resize: c.Resize, Width: c.Size, Height: c.Size, Interpolation: c.Interpolation, Layout: c.Layout, Std: [3]float32{1, 1, 1},
+	}
+	if p.Resize == 0 {
+		p.Resize = c.Size
+	}
+	for _, v := range []struct {
+		name string
+		from []float32
+		to   *[3]float32
+	}{{"mean", c.Mean, &p.Mean}, {"std", c.Std, &p.Std}} {
+		if len(v.from) != 0 && len(v.from) != 3 {
+			return nil, fmt.Errorf("%s has %d values, one per channel is needed, 3", v.name, len(v.from))
+		}
+		copy(v.to[:], v.from)
+	}
+	return p, p.Validate()
+}
+
+// checkImages refuses instances without an image.
+func (s *Setup) checkImages(ctx context.Context) error {
+	first, err := s.Source.Load(ctx, []int{0})
+	if err != nil {
+		return err
+	}
+	return first[0].needImage()
+}
+
+// Name tells the encoder.
+func (f *imageFeatures) Name() string { return encodedName("image", f.encoder.Name()) }
+
+// Dim is that of the encoder.
+func (f *imageFeatures) Dim() int { return f.encoder.Dim() }
+
+// Encode runs the encoder; sizes are shared with the experts.
+func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *Batch) error {
+	batch, err := sized(b.Instances, nil)
+	if err != nil {
+		return err
+	}
+	err = f.encoder.EncodePixels(ctx, dst, len(batch), func(dst []uint8, i int) error {
+		prepared, err := batch[i].sizes.of(f.encoder.Preprocess())
+		if err != nil {
+			return err
+		}
+		return prepared.Pixels(dst, featurize.Centre())
+	})
+	var bad *featurize.ImageError
+	if errors.As(err, &bad) {
+		return &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[bad.Index].ID), Err: bad.Err}
+	}
+	return err
+}
+
+// Close frees the encoder.
+func (f *imageFeatures) Close() error { return f.encoder.Close() }
