@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"pipe/onnx"
+	"pipe/onnx/ort"
 )
 
 // rowModel is an ONNX graph that maps rows of float32 values to rows of class
@@ -46,6 +48,7 @@ type modelSettings struct {
 
 	LabelsFile   Path     `json:"labels_file,omitempty"`   // classes in the order of the output
 	LabelsBefore []string `json:"labels_before,omitempty"` // of outputs before the first of them
+	Precision    string   `json:"precision,omitempty"`     // float32, which is also "", or float16
 }
 
 func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
@@ -71,7 +74,7 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 	if cfg.Output != "" {
 		o.Outputs = []string{cfg.Output}
 	}
-	session, err := rt.SessionFile(path, o)
+	session, err := cfg.open(rt, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -80,6 +83,25 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
 	}
 	return m, nil
+}
+
+// open loads the graph in its precision.
+func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOptions) (*ort.Session, error) {
+	if cfg.Precision != float16Precision {
+		return rt.SessionFile(path, o)
+	}
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = onnx.ToFloat16(m); err != nil {
+		return nil, fmt.Errorf("model %q: %w", path, err)
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return rt.Session(b, o)
 }
 
 // readLabels completes the labels in the order of the output.
@@ -110,6 +132,9 @@ func (cfg *modelSettings) check(s *Setup) error {
 		return fmt.Errorf("batch is %d", cfg.Batch)
 	case len(cfg.Labels) == 0:
 		return errors.New("labels: none are listed, here or for the whole configuration")
+	}
+	if err := checkPrecision(cmp.Or(cfg.Precision, float32Precision)); err != nil {
+		return err
 	}
 	seen := make(map[string]bool)
 	for _, l := range cfg.Labels {
