@@ -182,7 +182,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	text := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	for want, policy := range map[string]string{
 		"made by another encoder":                textPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
-		"which is not the vector of a text":      textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
+		"which is not the vector of one text":    textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
 		"takes 7 features, the encoder makes 16": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
 		"sees vectors of 7 numbers, the encoder": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
 	} {

@@ -44,7 +44,7 @@ func openImageRows(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEn
 
 func (m *imageRows) info() featurize.EncoderInfo {
 	e := m.encoder
-	return featurize.EncoderInfo{Input: "image", Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
+	return featurize.EncoderInfo{Input: featurize.InputImage, Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
 }
 
 func (m *imageRows) field() string { return m.column }

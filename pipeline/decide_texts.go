@@ -25,7 +25,7 @@ func openTextRows(rt *ort.Runtime, o DecideOptions) (rowEncoder, error) {
 
 func (t *textRows) info() featurize.EncoderInfo {
 	e := t.encoder
-	return featurize.EncoderInfo{Input: "text", Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
+	return featurize.EncoderInfo{Input: featurize.InputText, Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
 }
 
 func (t *textRows) field() string { return t.column }

@@ -101,7 +101,7 @@ func refuse(t *testing.T, e *featurize.TextEncoder, a *costs.Actions) {
 	t.Helper()
 	for want, change := range map[string]func(a *costs.Actions){
 		"made by another encoder":       func(a *costs.Actions) { a.Digests = map[string]string{costs.FeatureDigest: "sha256:0"} },
-		"is not the vector of a text":   func(a *costs.Actions) { a.Features.Name = "text a + text b" },
+		"is not the vector of one text": func(a *costs.Actions) { a.Features.Name = "text a + text b" },
 		"which is not the vector":       func(a *costs.Actions) { a.Features.Name = "pooled 4x4" },
 		"MiniLM-L6-v2 reads texts":      func(a *costs.Actions) { a.Features.Name = "image a" },
 		"vectors of 12 numbers":         func(a *costs.Actions) { a.Features.Dim = 12 },

@@ -21,18 +21,22 @@ func CheckEncoderFeatures(a *costs.Actions, e featurize.EncoderInfo) error {
 	input, _, _ := strings.Cut(a.Features.Name, " ")
 	switch {
 	case strings.Contains(a.Features.Name, " + ") || !encoderInputs[input]:
-		return fmt.Errorf("the policy sees %q, which is not the vector of a %s alone", a.Features.Name, e.Input)
+		return fmt.Errorf("the policy sees %q, which is not the vector of one %s", a.Features.Name, e.Input)
 	case input != e.Input:
-		return fmt.Errorf("the policy sees %q, the vector of a %s; the encoder %s reads %ss", a.Features.Name, input, e.Name, e.Input)
+		return fmt.Errorf("the policy sees %q, made of %ss; the encoder %s reads %ss", a.Features.Name, input, e.Name, e.Input)
 	case a.Features.Dim != e.Dim:
 		return fmt.Errorf("the policy sees vectors of %d numbers, the encoder makes %d", a.Features.Dim, e.Dim)
 	}
-	want := digest([]byte(identityText(a.Features.Name, e.Dim, e.Digest)))
-	if has := a.Digests[costs.FeatureDigest]; has != "" && has != want {
+	if has := a.Digests[costs.FeatureDigest]; has != "" && has != EncoderFeatureDigest(a.Features.Name, e) {
 		return fmt.Errorf("the features of the policy were made by another encoder than %s (%s)", e.Name, e.Digest)
 	}
 	return nil
 }
 
+// EncoderFeatureDigest is the digest of features of a name that are an encoder's vectors alone.
+func EncoderFeatureDigest(name string, e featurize.EncoderInfo) string {
+	return digest([]byte(identityText(name, e.Dim, e.Digest)))
+}
+
 // encoderInputs are what encoders read.
-var encoderInputs = map[string]bool{"text": true, "image": true}
+var encoderInputs = map[string]bool{featurize.InputText: true, featurize.InputImage: true}

@@ -2,6 +2,8 @@ package build
 
 import (
 	"context"
+
+	"pipe/featurize"
 )
 
 // textFeatures are the vectors of the instances' texts.
@@ -32,7 +34,7 @@ func (s *Setup) checkTexts(ctx context.Context) error {
 }
 
 // Name tells the encoder.
-func (f *textFeatures) Name() string { return encodedName("text", f.embedder.Name()) }
+func (f *textFeatures) Name() string { return encodedName(featurize.InputText, f.embedder.Name()) }
 
 // Dim is that of the encoder.
 func (f *textFeatures) Dim() int { return f.embedder.Dim() }

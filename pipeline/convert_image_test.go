@@ -1,0 +1,162 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/featurize"
+	"pipe/internal/judge"
+	"pipe/models"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
+)
+
+// readImages opens the encoder of images of a model and encodes pictures with it.
+func readImages(t *testing.T, rt *ort.Runtime, model string, images []*featurize.Image) (info featurize.EncoderInfo, pixels []uint8, features []float32) {
+	t.Helper()
+	m, err := featurize.ReadImageModel(model, featurize.DefaultImageModelOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := m.Open(rt, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	features = make([]float32, len(images)*e.Dim())
+	if err := e.Encode(t.Context(), features, images); err != nil {
+		t.Fatal(err)
+	}
+	p := e.Preprocess()
+	pixels = make([]uint8, len(images)*p.Len())
+	for i, img := range images {
+		prepared, err := p.Prepare(img, []featurize.View{featurize.Centre()})
+		if err == nil {
+			err = prepared.Pixels(pixels[i*p.Len():(i+1)*p.Len()], featurize.Centre())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m.Info(), pixels, features
+}
+
+// mean is that of rows of a width.
+func mean(rows []float32, width int) []float32 {
+	out := make([]float32, width)
+	for i, v := range rows {
+		out[i%width] += v * float32(width) / float32(len(rows))
+	}
+	return out
+}
+
+const pixelScript = `
+import json, sys, numpy as np, onnx, onnxruntime
+onnx.checker.check_model(sys.argv[1], full_check=True)
+s = onnxruntime.InferenceSession(sys.argv[1])
+about = s.get_modelmeta().custom_metadata_map
+p = json.loads(about["pipe.encoder.info"])["preprocess"]
+pixels = np.fromfile(sys.argv[2], np.uint8).reshape(-1, p["height"], p["width"], 3)
+out = s.run(["action", "expert", "advice"], {"pixels": pixels})
+print(json.dumps({"values": [o.tolist() for o in out], "note": about["pipe.note"], "kind": about["pipe.kind"],
+    "inputs": [f"{i.name} {i.type} {i.shape}" for i in s.get_inputs()], "outputs": [o.name for o in s.get_outputs()]}))
+`
+
+// One file of an encoder of images and a policy passes the official checker, and in Python takes pixels to the actions that
+// encoder and policy take one after the other here.
+func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
+	py, rt, model, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
+	_, images := pictures(t, dir, 60)
+	info, pixels, features := readImages(t, rt, model, images)
+	policy := textPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
+	merged, raw := filepath.Join(dir, "merged.onnx"), filepath.Join(dir, "pixels")
+	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: policy, Out: merged}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := models.OpenDecider(rt, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	want, err := d.Decide(context.Background(), features, len(images))
+	if err == nil {
+		err = os.WriteFile(raw, pixels, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Values          [][]int64
+		Note, Kind      string
+		Inputs, Outputs []string
+	}
+	out := judge.Run(t, py, dir, pixelScript, merged, raw)
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err, out)
+	}
+	for i, want := range [][]int64{want.Action, want.Expert, want.Advice} {
+		if !slices.Equal(got.Values[i], want) {
+			t.Errorf("output %d in Python is %v, here %v", i, got.Values[i], want)
+		}
+	}
+	if chosen := slices.Compact(slices.Sorted(slices.Values(want.Action))); len(chosen) < 3 {
+		t.Errorf("only actions %v are chosen, which shows little", chosen)
+	}
+	if s := strings.Join(got.Inputs, ", "); s != "pixels tensor(uint8) ['batch', 32, 32, 3]" || got.Note != "kept" || got.Kind != "policy" {
+		t.Error(s, got.Note, got.Kind)
+	}
+	x, err := Inspect(t.Context(), merged, DefaultInspectOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := x.(*PolicyExplanation).Encoder; e == nil || e.Input != featurize.InputImage || *e.Preprocess != featurize.CLIPPreprocess(32) {
+		t.Errorf("encoder inside: %+v", e)
+	}
+}
+
+// A policy on vectors of images goes with the encoder that made them, not with one of texts, of another size, or with other
+// weights.
+func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
+	model, other := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), hftest.CLIPFolder(t, hftest.SpellingCLIP(2))
+	m, err := featurize.ReadImageModel(model, featurize.DefaultImageModelOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := m.Info()
+	seeing := textPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, build.EncoderFeatureDigest("image clip", info))
+	reading := textPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
+	narrow := featurize.CLIPPreprocess(32)
+	narrow.Resize = 40
+	for _, c := range []struct {
+		want string
+		o    ConvertOptions
+	}{
+		{"", ConvertOptions{Model: model, Merge: seeing}},
+		{"", ConvertOptions{Model: model, Merge: reading, Tower: "text"}},
+		{`the policy sees "text clip", made of texts; the encoder clip reads images`, ConvertOptions{Model: model, Merge: reading}},
+		{`the policy sees "image clip", made of images; the encoder clip reads texts`, ConvertOptions{Model: model, Merge: seeing, Tower: "text"}},
+		{"made by another encoder than clip", ConvertOptions{Model: other, Merge: seeing}},
+		{"made by another encoder than clip", ConvertOptions{Model: model, Merge: seeing, Preprocess: &narrow}},
+		{"reads images, for which most tokens, a tokenizer cannot be set", ConvertOptions{Model: model, MaxLength: 3, Tokenizer: model}},
+		{"reads texts, for which preprocessing, an output, float16 cannot be set", ConvertOptions{Model: hftest.Folder(t), Preprocess: &narrow, Output: "x", Float16: true}},
+	} {
+		c.o.Out = filepath.Join(t.TempDir(), "out.onnx")
+		_, err := Convert(t.Context(), c.o)
+		var option *OptionError
+		switch {
+		case c.want == "" && err != nil:
+			t.Error(err)
+		case c.want != "" && (!errors.As(err, &option) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("want %q, got %v", c.want, err)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort/orttest"
+)
+
+// pictures writes drawn PNG files of several sizes, and returns their names and their pixels.
+func pictures(t *testing.T, dir string, n int) (names []string, images []*featurize.Image) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(4, 4))
+	for i := range n {
+		img := image.NewNRGBA(image.Rect(0, 0, 33+r.IntN(40), 32+r.IntN(50)))
+		from, to := [3]int{r.IntN(256), r.IntN(256), r.IntN(256)}, [3]int{r.IntN(256), r.IntN(256), r.IntN(256)}
+		for y := range img.Rect.Dy() {
+			for x := range img.Rect.Dx() {
+				at := func(c int) uint8 { return uint8(from[c] + (to[c]-from[c])*(x*y%97)/97) }
+				img.SetNRGBA(x, y, color.NRGBA{at(0), at(1), at(2), 255})
+			}
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, img); err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := featurize.DecodeImage(b.Bytes())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, images = append(names, fmt.Sprintf("%d.png", i)), append(images, decoded)
+	}
+	return names, images
+}
+
+// seeingOptions decide with a policy on the vectors of a model's images.
+func seeingOptions(t *testing.T, model string) DecideOptions {
+	t.Helper()
+	o := DefaultDecideOptions()
+	o.Encoder, o.Image, o.Workers = model, "file", 2
+	o.Policy = textPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
+	return o
+}
+
+// Images that CSV and JSONL name, relative to the file's folder or not, get the decisions of their vectors.
+func TestDecideImages(t *testing.T) {
+	rt, model, dir := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
+	names, images := pictures(t, dir, 20)
+	_, _, features := readImages(t, rt, model, images)
+	o := seeingOptions(t, model)
+	var table, lines, vectors strings.Builder
+	table.WriteString("id,other,file\n")
+	for i, name := range names {
+		fmt.Fprintf(&table, "%d,x,%s\n", i, name)
+		fmt.Fprintf(&lines, "{\"file\": %q, \"label\": 1}\n", filepath.Join(dir, name))
+		text := strings.ReplaceAll(fmt.Sprintf("%v", features[12*i:12*i+12]), " ", ", ")
+		fmt.Fprintf(&vectors, "{\"features\": %s}\n", text)
+	}
+	o.In = filepath.Join(dir, "photos.csv")
+	if err := os.WriteFile(o.In, []byte(table.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	decide := func(o DecideOptions, in string) (string, *DecideSummary) {
+		var out bytes.Buffer
+		done, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.String(), done
+	}
+	plain := DefaultDecideOptions()
+	plain.Policy = o.Policy
+	want, _ := decide(plain, vectors.String())
+	got, done := decide(o, "")
+	if got != want || strings.Count(got, "\n") != 21 {
+		t.Errorf("decisions differ:\n%s\n%s", got, want)
+	}
+	if done.Decoder != featurize.StandardDecoder().Name() {
+		t.Errorf("decoder %q", done.Decoder)
+	}
+	o.In = "-"
+	if got, _ := decide(o, lines.String()); got != want {
+		t.Errorf("by full paths:\n%s\n%s", got, want)
+	}
+}
+
+// A bad image ends the run with file, row and column; the first one of the file, however they are decoded.
+func TestDecideBadImages(t *testing.T) {
+	rt, model, dir := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
+	names, _ := pictures(t, dir, 40)
+	good, err := os.ReadFile(filepath.Join(dir, names[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tiny bytes.Buffer
+	if err := png.Encode(&tiny, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"cut.png": good[:len(good)/2], "empty.jpg": nil, "page.jpg": []byte("<html></html>"), "tiny.png": tiny.Bytes()} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := seeingOptions(t, model)
+	o.In = filepath.Join(dir, "photos.csv")
+	for bad, want := range map[string]string{
+		"absent.png": "no such file or directory",
+		"cut.png":    "the file is truncated",
+		"empty.jpg":  "the file is empty",
+		"page.jpg":   "not one of .jpg",
+		"tiny.png":   "1 x 1 pixels, the limit min_side is 8",
+		"":           "is a directory",
+	} {
+		rows := append(append([]string{"file"}, names[:20]...), bad, names[21], "later.png")
+		if bad == "" {
+			rows = []string{"file,id", ",x"}
+		}
+		if err := os.WriteFile(o.In, []byte(strings.Join(rows, "\n")+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		row := 22
+		if bad == "" {
+			row = 2
+		}
+		_, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet)
+		at := fmt.Sprintf("photos.csv\": row %d: column file: image %q: ", row, bad)
+		var data *costs.DataError
+		if !errors.As(err, &data) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q and %q, got %v", at, want, err)
+		}
+	}
+	o.Encoder = hftest.Folder(t)
+	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet); err == nil {
+		t.Error("an encoder of texts sees images")
+	} else {
+		t.Log(err)
+	}
+	o.Image, o.Text, o.Encoder = "", "file", model
+	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet); err == nil || !strings.Contains(err.Error(), `the policy sees "image clip", made of images; the encoder clip reads texts`) {
+		t.Error(err)
+	}
+}
