@@ -1,5 +1,5 @@
 # Two commands do everything: make demo, make test.
-.PHONY: help demo test build runtime lightgbm cuda bench verify peer lint generate clean
+.PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer lint generate clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -12,6 +12,7 @@ demo: runtime build ## both benchmarks in short runs: train, evaluate, decide; l
 test: runtime ## run all tests, with Python packages as judges where there is Python
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
+	@tools/jpegturbo.sh || echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2
 	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m ./...
 
 build: ## build bin/pipe
@@ -22,6 +23,9 @@ runtime: ## fetch the pinned ONNX Runtime into third_party/ with pip or npm
 
 lightgbm: ## fetch the pinned LightGBM for boosted trees into third_party/ with pip
 	@go run ./tools/fetch lightgbm
+
+jpegturbo: ## fetch libjpeg-turbo, a faster decoder of JPEG, into third_party/ with apt
+	@tools/jpegturbo.sh
 
 cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 	@go run ./tools/fetch cuda

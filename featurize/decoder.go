@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+
+	"pipe/featurize/jpegturbo"
 )
 
 // Decoder turns the bytes of an image file into pixels. It is safe for
@@ -23,16 +25,24 @@ func (standardDecoder) Name() string { return "standard (" + runtime.Version() +
 
 func (standardDecoder) Decode(b []byte) (*Image, error) { return DecodeImage(b) }
 
-// OpenDecoder returns the decoder of a name: "standard", which is also "",
-// "libjpeg-turbo", or "auto": libjpeg-turbo if it is there.
+// OpenDecoder returns the decoder of a name: "standard", which is also "";
+// "libjpeg-turbo", the errors of which are jpegturbo.Open's; or "auto", which
+// is libjpeg-turbo if it is there. A library that is there and does not load
+// is an error in both cases.
 func OpenDecoder(name string) (Decoder, error) {
 	switch name {
 	case "", "standard":
 		return StandardDecoder(), nil
-	case "libjpeg-turbo":
-		return nil, errors.New("libjpeg-turbo is not supported yet")
-	case "auto":
-		return StandardDecoder(), nil
+	case "libjpeg-turbo", "auto":
+		library, err := jpegturbo.Open("")
+		var missing *jpegturbo.MissingLibraryError
+		if name == "auto" && errors.As(err, &missing) {
+			return StandardDecoder(), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open decoder %q: %w", name, err)
+		}
+		return turboDecoder{library}, nil
 	}
 	return nil, fmt.Errorf("unknown decoder %q; known are standard, libjpeg-turbo, auto", name)
 }

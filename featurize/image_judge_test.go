@@ -81,7 +81,7 @@ func TestStandardDecoderBesidePillow(t *testing.T) {
 			want := readFile(t, filepath.Join(dir, name+".rgb"))
 			mean, most, _ := apartBy(m.Pix, want)
 			jpeg := strings.HasSuffix(name, ".jpg") && !strings.Contains(name, ".png")
-			limit := 3.0
+			limit := 3.5
 			if !sharesColours(name) {
 				limit = 0.25
 			}

@@ -40,14 +40,10 @@ func (l Limits) Check(b []byte) error {
 	if len(b) > l.MaxBytes {
 		return fmt.Errorf("decode image: the file has %d bytes, the limit max_bytes is %d", len(b), l.MaxBytes)
 	}
-	cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
-	if err != nil {
-		return decodeError(b, err)
-	}
-	w, h := cfg.Width, cfg.Height
+	w, h, err := ImageSize(b)
 	switch {
-	case w <= 0 || h <= 0:
-		return errors.New("decode image: it has no pixels")
+	case err != nil:
+		return err
 	case min(w, h) < l.MinSide:
 		return fmt.Errorf("decode image: %d x %d pixels, the limit min_side is %d", w, h, l.MinSide)
 	case max(w, h) > l.MaxSide:
@@ -56,4 +52,16 @@ func (l Limits) Check(b []byte) error {
 		return fmt.Errorf("decode image: %d x %d pixels, the limit max_pixels is %d", w, h, l.MaxPixels)
 	}
 	return nil
+}
+
+// ImageSize reads width and height in pixels from the header of a file.
+func ImageSize(b []byte) (width, height int, err error) {
+	cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
+	switch {
+	case err != nil:
+		return 0, 0, decodeError(b, err)
+	case cfg.Width <= 0 || cfg.Height <= 0:
+		return 0, 0, errors.New("decode image: it has no pixels")
+	}
+	return cfg.Width, cfg.Height, nil
 }

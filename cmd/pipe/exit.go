@@ -15,6 +15,7 @@ import (
 	"pipe/costs/build"
 	"pipe/costs/build/bm25"
 	"pipe/featurize"
+	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
@@ -77,6 +78,8 @@ var codes = []struct {
 	{exitNoRuntime, is[*hf.MissingModelError]},
 	{exitNoRuntime, is[*lightgbm.MissingLibraryError]},
 	{exitNoRuntime, is[*lightgbm.LoadError]},
+	{exitNoRuntime, is[*jpegturbo.MissingLibraryError]},
+	{exitNoRuntime, is[*jpegturbo.LoadError]},
 	{exitBadData, is[*costs.DataError]},
 	{exitBadData, is[*featurize.DataError]},
 	{exitBadData, is[*tokenizer.UnsupportedError]},

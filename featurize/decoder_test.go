@@ -1,0 +1,197 @@
+package featurize
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/featurize/jpegturbo"
+	"pipe/internal/judge"
+	"pipe/internal/realdata"
+)
+
+// turbo is the libjpeg-turbo decoder; a test is skipped where it is missing.
+func turbo(t testing.TB) Decoder {
+	t.Helper()
+	d, err := OpenDecoder("libjpeg-turbo")
+	var missing *jpegturbo.MissingLibraryError
+	if errors.As(err, &missing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOpenDecoder(t *testing.T) {
+	for _, name := range []string{"", "standard"} {
+		d, err := OpenDecoder(name)
+		if err != nil || !strings.HasPrefix(d.Name(), "standard (go") {
+			t.Errorf("%q: %v, %v", name, d, err)
+		}
+	}
+	if _, err := OpenDecoder("fast"); err == nil || !strings.Contains(err.Error(), "standard, libjpeg-turbo, auto") {
+		t.Errorf("got %v", err)
+	}
+	t.Setenv(jpegturbo.EnvLibrary, filepath.Join(t.TempDir(), "absent"))
+	if d, err := OpenDecoder("auto"); err != nil || d != StandardDecoder() {
+		t.Errorf("auto without the library: %v, %v", d, err)
+	}
+	_, err := OpenDecoder("libjpeg-turbo")
+	var missing *jpegturbo.MissingLibraryError
+	if !errors.As(err, &missing) || !strings.Contains(missing.Hint(), "libturbojpeg0") {
+		t.Errorf("got %v", err)
+	}
+	broken := filepath.Join(t.TempDir(), "broken.so")
+	writeFile(t, broken, []byte("no library"))
+	t.Setenv(jpegturbo.EnvLibrary, broken)
+	var load *jpegturbo.LoadError
+	if _, err := OpenDecoder("auto"); !errors.As(err, &load) {
+		t.Errorf("auto with a broken library: %v", err)
+	}
+}
+
+const pillowDigests = `
+import glob, hashlib, json, os, sys
+from PIL import Image
+out = {}
+for name in sorted(glob.glob(os.path.join(sys.argv[1], "*"))):
+    img = Image.open(name).convert("RGB")
+    out[os.path.basename(name)] = [img.width, img.height, hashlib.sha256(img.tobytes()).hexdigest()]
+print(json.dumps(out))
+`
+
+// TestTurboDecodesAsPillow: all the real images, pixel for pixel.
+func TestTurboDecodesAsPillow(t *testing.T) {
+	d, python, folder := turbo(t), judge.Python(t, "PIL"), realdata.Folder(t, "imagenet", "images")
+	var want map[string][3]any
+	if err := json.Unmarshal([]byte(judge.Run(t, python, "", pillowDigests, folder)), &want); err != nil || len(want) == 0 {
+		t.Fatal(err, len(want))
+	}
+	same, mean, worst, most := 0, 0.0, 0.0, 0
+	for name, w := range want {
+		file := readFile(t, filepath.Join(folder, name))
+		m, err := d.Decode(file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if m.Width != int(w[0].(float64)) || m.Height != int(w[1].(float64)) || sha256Hex(m.Pix) != w[2] {
+			t.Errorf("%s: %d x %d pixels, Pillow has other ones", name, m.Width, m.Height)
+			continue
+		}
+		same++
+		standard, err := DecodeImage(file)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		off, far, _ := apartBy(standard.Pix, m.Pix)
+		mean, worst, most = mean+off/float64(len(want)), max(worst, off), max(most, far)
+	}
+	t.Logf("%s: %d of %d images as Pillow; %s: off by %.3f grey levels on average, %.3f in the worst image, %d at most",
+		d.Name(), same, len(want), StandardDecoder().Name(), mean, worst, most)
+}
+
+// TestTurboGoldenCrops: CLIP's crops from the bytes of the files, exactly.
+func TestTurboGoldenCrops(t *testing.T) {
+	d := turbo(t)
+	folder, list := goldens(t)
+	for _, g := range list {
+		m, err := d.Decode(readFile(t, realdata.Folder(t, "imagenet", "images", g.Image)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := clipCrop(t, g, m), readFile(t, filepath.Join(folder, g.File)); !bytes.Equal(got, want) {
+			t.Errorf("%s: %s", g.Image, differences(got, want))
+		}
+	}
+	t.Logf("%d crops exact by %s", len(list), d.Name())
+}
+
+// TestTurboDecodesEveryForm as Pillow does, to the last bit.
+func TestTurboDecodesEveryForm(t *testing.T) {
+	d, python, dir := turbo(t), judge.Python(t, "PIL"), t.TempDir()
+	for _, name := range strings.Fields(judge.Run(t, python, dir, pillowFormats, "61", "47")) {
+		m, err := d.Decode(readFile(t, filepath.Join(dir, name)))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if want := readFile(t, filepath.Join(dir, name+".rgb")); !bytes.Equal(m.Pix, want) {
+			t.Errorf("%s: %s", name, differences(m.Pix, want))
+		}
+	}
+}
+
+const pillowAccepts = `
+import io, sys
+from PIL import Image
+b = open(sys.argv[1], "rb").read()
+for n in map(int, sys.argv[2:]):
+    try:
+        Image.open(io.BytesIO(b[:n])).convert("RGB"); print("ok")
+    except Exception as e:
+        print("no")
+`
+
+// TestTruncatedPhotos: files that Pillow refuses are refused by both decoders,
+// with a word about why.
+func TestTruncatedPhotos(t *testing.T) {
+	python := judge.Python(t, "PIL")
+	for _, name := range []string{"n01440764_tench.JPEG", "n04008634_projectile.JPEG"} {
+		path := realdata.Folder(t, "imagenet", "images", name)
+		b := readFile(t, path)
+		var sizes []int
+		args := []string{path}
+		for _, n := range []int{0, 2, 20, 300, len(b) / 4, len(b) / 2, len(b) - 500, len(b) - 20} {
+			sizes, args = append(sizes, n), append(args, fmt.Sprint(n))
+		}
+		accepts := strings.Fields(judge.Run(t, python, "", pillowAccepts, args...))
+		decoders := []Decoder{StandardDecoder()}
+		if d, err := OpenDecoder("auto"); err == nil && d != decoders[0] {
+			decoders = append(decoders, d)
+		}
+		for i, n := range sizes {
+			for _, d := range decoders {
+				if _, err := d.Decode(b[:n]); (err == nil) != (accepts[i] == "ok") {
+					t.Errorf("%s of %s cut to %d of %d bytes: %v; Pillow: %s", d.Name(), name, n, len(b), err, accepts[i])
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	file, err := os.ReadFile(realdata.Folder(b, "imagenet", "images", "n01440764_tench.JPEG"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := func(name string, d Decoder) {
+		b.Run(name+"/500x375", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := d.Decode(file); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	run("standard", StandardDecoder())
+	if d, err := OpenDecoder("auto"); err == nil && d != StandardDecoder() {
+		run("libjpeg-turbo", d)
+	}
+}
+
+func sha256Hex(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}

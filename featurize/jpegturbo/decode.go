@@ -1,0 +1,66 @@
+package jpegturbo
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrTruncated is in the errors of files that end early.
+var ErrTruncated = errors.New("the file is truncated")
+
+// Pixels are those of a decoded file, rows from the top.
+type Pixels struct {
+	Width, Height int
+	Inks          bool    // Pix holds CMYK as the file has it, else RGB
+	Pix           []uint8 // Height x Width x (4 if Inks, else 3)
+}
+
+// Decode decodes a JPEG file; greyscale becomes RGB. A file of more than
+// maxPixels is refused by its header. Data that end early are an error; other
+// damage is not if the library goes on over it, as Pillow has it too.
+func (l *Library) Decode(file []byte, maxPixels int) (*Pixels, error) {
+	if len(file) == 0 {
+		return nil, errors.New("the file is empty")
+	}
+	h, err := l.acquire()
+	if err != nil {
+		return nil, err
+	}
+	defer l.release(h)
+	var width, height, sampling, colours int32
+	if l.native.header(h, &file[0], uint64(len(file)), &width, &height, &sampling, &colours) != 0 {
+		if err := l.failure(h); err != nil {
+			return nil, err
+		}
+	}
+	if width <= 0 || height <= 0 || int(width) > maxPixels/int(height) {
+		return nil, fmt.Errorf("%d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
+	}
+	p := &Pixels{Width: int(width), Height: int(height), Inks: colours == coloursCMYK || colours == coloursYCCK}
+	channels, format := 3, int32(pixelsRGB)
+	if p.Inks {
+		channels, format = 4, pixelsCMYK
+	}
+	p.Pix = make([]uint8, channels*p.Width*p.Height)
+	if l.native.decode(h, &file[0], uint64(len(file)), &p.Pix[0], width, int32(channels)*width, height, format, limitScans) != 0 {
+		if err := l.failure(h); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// failure returns what the last call on a handle failed for, nil for warnings
+// about damage that leave a picture.
+func (l *Library) failure(h uintptr) error {
+	const warning = 0
+	msg := l.native.lastError(h)
+	switch {
+	case strings.Contains(strings.ToLower(msg), "premature end"):
+		return fmt.Errorf("%w (%s)", ErrTruncated, msg)
+	case l.native.errorCode(h) == warning:
+		return nil
+	}
+	return errors.New(msg)
+}

@@ -1,0 +1,35 @@
+package jpegturbo
+
+import (
+	"fmt"
+	"strings"
+)
+
+const advice = "apt install libturbojpeg0, brew install jpeg-turbo, or `make jpegturbo`; " + EnvLibrary + " can name the library"
+
+// MissingLibraryError says that no TurboJPEG library was found.
+type MissingLibraryError struct {
+	Tried []string // every place looked at, in order
+}
+
+func (e *MissingLibraryError) Error() string {
+	return "find the TurboJPEG library: not found; tried\n  " + strings.Join(e.Tried, "\n  ")
+}
+
+// Hint names what brings the library.
+func (e *MissingLibraryError) Hint() string { return advice }
+
+// LoadError says that a file was found but is not a TurboJPEG library that
+// this package can use.
+type LoadError struct {
+	Path string
+	Err  error
+}
+
+func (e *LoadError) Error() string { return fmt.Sprintf("load %q: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// Hint names what brings a good copy.
+func (e *LoadError) Hint() string { return advice }

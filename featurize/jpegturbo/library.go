@@ -1,0 +1,107 @@
+package jpegturbo
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+
+	"github.com/ebitengine/purego"
+
+	"pipe/internal/sharedlib"
+)
+
+// Library is the loaded TurboJPEG. It is safe for concurrent use and stays in
+// the process until the end.
+type Library struct {
+	path    string
+	digest  string
+	native  *native
+	handles chan uintptr // that nobody uses
+}
+
+var loaded struct {
+	sync.Mutex
+	library *Library
+}
+
+// Open finds and loads the library; path is a file, a folder, or empty for a
+// search (see Locate). One library serves the whole process: further calls
+// share it. Errors are a *MissingLibraryError or a *LoadError, both with a
+// Hint; asking for another library than the loaded one is a *LoadError.
+func Open(path string) (*Library, error) {
+	path, _, err := Locate(path)
+	if err != nil {
+		return nil, err
+	}
+	loaded.Lock()
+	defer loaded.Unlock()
+	if l := loaded.library; l != nil {
+		if l.path != path {
+			return nil, &LoadError{path, fmt.Errorf("this process already uses %q", l.path)}
+		}
+		return l, nil
+	}
+	l, err := load(path)
+	if err != nil {
+		return nil, &LoadError{path, err}
+	}
+	loaded.library = l
+	return l, nil
+}
+
+func load(path string) (*Library, error) {
+	// The loader would end the process over a truncated file.
+	if err := sharedlib.CheckImage(path); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		return nil, err
+	}
+	n, err := bind(handle)
+	if err != nil {
+		return nil, errors.Join(err, purego.Dlclose(handle))
+	}
+	sum := sha256.Sum256(b)
+	return &Library{path: path, digest: hex.EncodeToString(sum[:]), native: n, handles: make(chan uintptr, runtime.NumCPU())}, nil
+}
+
+// Path is where the library was loaded from.
+func (l *Library) Path() string { return l.path }
+
+// Name tells libraries apart: the major version, which is all of it that a
+// library says about itself, and the start of the SHA-256 of its file.
+func (l *Library) Name() string {
+	return fmt.Sprintf("libjpeg-turbo %d (sha256:%s)", l.native.major, l.digest[:16])
+}
+
+// acquire takes a handle that is free, or makes one.
+func (l *Library) acquire() (uintptr, error) {
+	select {
+	case h := <-l.handles:
+		return h, nil
+	default:
+	}
+	h := l.native.create()
+	if h == 0 {
+		return 0, fmt.Errorf("libjpeg-turbo: %s", l.native.lastError(0))
+	}
+	return h, nil
+}
+
+// release keeps a handle for the next call; more than one per core are freed.
+func (l *Library) release(h uintptr) {
+	select {
+	case l.handles <- h:
+	default:
+		l.native.destroy(h)
+	}
+}

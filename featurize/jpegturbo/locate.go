@@ -1,0 +1,56 @@
+package jpegturbo
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"pipe/internal/sharedlib"
+)
+
+// EnvLibrary is the environment variable that names the library.
+const EnvLibrary = "PIPE_JPEG_LIB"
+
+// Locate finds the TurboJPEG library: the path, the environment variable
+// PIPE_JPEG_LIB, the project's download folder (beside the executable, then
+// upwards from the working folder), the system. The path and the variable are
+// orders, not suggestions: when one is set and leads nowhere, the search ends
+// there. tried lists the places in order; the error is a *MissingLibraryError.
+func Locate(path string) (found string, tried []string, err error) {
+	found, tried = sharedlib.Find(path, EnvLibrary, searchPlaces(), libraryAt)
+	if found == "" {
+		return "", tried, &MissingLibraryError{Tried: tried}
+	}
+	return found, tried, nil
+}
+
+// libraryNames are what builds of libjpeg-turbo call the library.
+func libraryNames() []string {
+	if runtime.GOOS == "darwin" {
+		return []string{"libturbojpeg.0.dylib", "libturbojpeg.dylib"}
+	}
+	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
+}
+
+// libraryAt returns the library at place, a file or a folder, or "".
+func libraryAt(place string) string {
+	paths := []string{place}
+	for _, name := range libraryNames() {
+		paths = append(paths, filepath.Join(place, name))
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return sharedlib.Absolute(path)
+		}
+	}
+	return ""
+}
+
+func searchPlaces() []string {
+	places := sharedlib.ProjectPlaces(filepath.Join("third_party", "libjpeg-turbo", "lib"))
+	places = append(places, sharedlib.SystemPlaces()...)
+	if runtime.GOOS == "darwin" {
+		places = append(places, "/opt/homebrew/opt/jpeg-turbo/lib", "/usr/local/opt/jpeg-turbo/lib")
+	}
+	return places
+}

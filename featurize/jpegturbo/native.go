@@ -1,0 +1,58 @@
+package jpegturbo
+
+import (
+	"fmt"
+
+	"github.com/ebitengine/purego"
+)
+
+// Constants of the TurboJPEG interface.
+const (
+	pixelsRGB  = 0
+	pixelsCMYK = 11
+
+	coloursCMYK = 3
+	coloursYCCK = 4
+
+	limitScans = 32768 // refuse files of more than 500 scans, which take hours
+)
+
+// native holds the C functions of the TurboJPEG interface of version 2, which
+// version 3 has as well. Each returns 0, or -1 with a message that lastError
+// reads from the same handle. Sizes of type unsigned long have 64 bits on the
+// systems that are supported.
+type native struct {
+	create    func() uintptr
+	destroy   func(handle uintptr) int32
+	header    func(handle uintptr, file *byte, size uint64, width, height, sampling, colours *int32) int32
+	decode    func(handle uintptr, file *byte, size uint64, pixels *byte, width, pitch, height, format, flags int32) int32
+	lastError func(handle uintptr) string
+	errorCode func(handle uintptr) int32
+	major     int
+}
+
+// bind looks every function up before any is called.
+func bind(library uintptr) (*native, error) {
+	n := &native{major: 2}
+	for _, f := range []struct {
+		name string
+		into any
+	}{
+		{"tjInitDecompress", &n.create},
+		{"tjDestroy", &n.destroy},
+		{"tjDecompressHeader3", &n.header},
+		{"tjDecompress2", &n.decode},
+		{"tjGetErrorStr2", &n.lastError},
+		{"tjGetErrorCode", &n.errorCode},
+	} {
+		address, err := purego.Dlsym(library, f.name)
+		if err != nil || address == 0 {
+			return nil, fmt.Errorf("has no %s: not a TurboJPEG library of version 2 or 3", f.name)
+		}
+		purego.RegisterFunc(f.into, address)
+	}
+	if address, err := purego.Dlsym(library, "tj3Init"); err == nil && address != 0 {
+		n.major = 3
+	}
+	return n, nil
+}

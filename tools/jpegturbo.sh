@@ -1,0 +1,45 @@
+#!/bin/sh
+# Brings Debian's or Ubuntu's libturbojpeg into third_party/libjpeg-turbo with
+# apt, without root. apt checks the package's signature and checksum.
+set -eu
+cd "$(dirname "$0")/.."
+target=third_party/libjpeg-turbo
+
+if [ -e "$target/lib/libturbojpeg.so.0" ]; then
+	echo "jpegturbo: in place in $target" >&2
+	exit 0
+fi
+for tool in apt-get dpkg-deb; do
+	command -v $tool >/dev/null || {
+		echo "jpegturbo: no $tool here; install libjpeg-turbo: brew install jpeg-turbo, dnf install turbojpeg" >&2
+		exit 1
+	}
+done
+mkdir -p third_party
+work=$(mktemp -d "$PWD/third_party/.jpegturbo-XXXXXX")
+trap 'rm -rf "$work"' EXIT INT TERM
+cd "$work"
+
+# download takes the package from apt as the machine has it set up, or with
+# lists of its own where those are missing.
+download() {
+	for package in libturbojpeg0 libturbojpeg; do
+		apt-get -qq "$@" download $package >log 2>&1 && return 0
+	done
+	return 1
+}
+own="-o Dir::State::lists=$work/lists -o Dir::Cache=$work/cache"
+mkdir -p lists/partial cache/archives/partial
+# shellcheck disable=SC2086 # options are words
+download || { apt-get -qq $own update >log 2>&1 && download $own; } || {
+	echo "jpegturbo: apt could not bring it: $(tail -1 log)" >&2
+	exit 1
+}
+dpkg-deb -x ./*.deb root
+mkdir -p set/lib
+cp -P root/usr/lib/*/libturbojpeg.so.0* set/lib/
+cp root/usr/share/doc/libturbojpeg*/copyright set/LICENSE
+cd - >/dev/null
+rm -rf "$target"
+mv "$work/set" "$target"
+echo "jpegturbo: $(cd "$work" && ls ./*.deb) is in $target" >&2
