@@ -96,6 +96,7 @@ func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make
 		}
 		whole.join(name, part)
 		whole.StandIn = cmp.Or(whole.StandIn, part.StandIn)
+		whole.Latency, whole.Skipped = part.Latency, part.Skipped
 		for key, value := range part.Settings {
 			if name != "" {
 				key = name + ": " + key

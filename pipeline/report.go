@@ -31,6 +31,8 @@ type Report struct {
 	Distribution []AdviceShares       `json:"advice_distribution,omitempty"`
 	Cells        []CellTable          `json:"cells,omitempty"`
 	Pictures     []PairPictures       `json:"pictures,omitempty"`
+	Latency      []build.PairLatency  `json:"latency,omitempty"` // where time is a fee
+	Skipped      []build.BadImage     `json:"skipped,omitempty"` // instances that were left out
 	Settings     map[string]string    `json:"settings,omitempty"`
 	Notes        []string             `json:"notes,omitempty"`
 	Figures      []Figure             `json:"-"`

@@ -50,6 +50,12 @@ func (r *Report) tables() []table {
 	if len(r.Retrieval) > 0 {
 		ts = append(ts, r.recallTable())
 	}
+	if len(r.Latency) > 0 {
+		ts = append(ts, r.latencyTable())
+	}
+	if len(r.Skipped) > 0 {
+		ts = append(ts, r.skippedTable())
+	}
 	return ts
 }
 

@@ -69,6 +69,7 @@ func (x *trial) run(ctx context.Context) (*Report, error) {
 	for _, a := range built.Answers {
 		r.Answers = append(r.Answers, answerQuality(a))
 	}
+	r.Latency, r.Skipped = built.Latency, built.Skipped
 	return r, nil
 }
 

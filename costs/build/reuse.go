@@ -34,5 +34,15 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 	return m, nil
 }
 
+// takeOver writes the rows of another output, whose manifest is given, with the
+// split of this build.
+func (p *plan) takeOver(ctx context.Context, w *work, r *Report, other *manifest, out string) error {
+	if err := p.useLatency(other.Latency); err != nil {
+		return err
+	}
+	r.Resumed, r.Answers, r.Latency = r.Shards, other.Done.Answers, p.latency
+	return p.finish(ctx, w, r, "", fromFile(p, out))
+}
+
 // splitPart is the name of the split in inputs and errors.
 const splitPart = "split"

@@ -157,12 +157,12 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		}
 		return r, p.finish(ctx, w, r, before.Done.Audit, fromFile(p, out)) // only fees changed
 	}
-	if other, err := p.reusable(ctx, o.Reuse); other != nil || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		r.Resumed, r.Answers = r.Shards, other.Done.Answers
-		return r, p.finish(ctx, w, r, "", fromFile(p, o.Reuse))
+	other, err := p.reusable(ctx, o.Reuse)
+	if err != nil {
+		return nil, err
+	}
+	if other != nil {
+		return r, p.takeOver(ctx, w, r, other, o.Reuse)
 	}
 	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
 		return nil, err
