@@ -30,6 +30,7 @@ type Checkup struct {
 	CUDA    DeviceCheck  `json:"cuda"`
 
 	LightGBM TreesCheck `json:"lightgbm"`
+	JPEG     JPEGCheck  `json:"libjpeg_turbo"`
 }
 
 // RuntimeCheck tells about ONNX Runtime.
@@ -62,6 +63,7 @@ func Doctor(ctx context.Context, cfg ort.Config) *Checkup {
 		CPU: cpuModel(), Cores: runtime.NumCPU(), Cache: cacheFolder(),
 	}
 	c.checkTrees(ctx)
+	c.checkJPEG()
 	// One process holds one library, so the device that was asked for is looked at first.
 	if cfg.Device == ort.CUDA {
 		c.checkCUDA(ctx, cfg)
@@ -194,7 +196,7 @@ func (c *Checkup) WriteText(w io.Writer) error {
 		line("cuda", "not usable: %s", c.CUDA.Error)
 		line("", "%s", c.CUDA.Hint)
 	}
-	for _, l := range c.LightGBM.lines() {
+	for _, l := range slices.Concat(c.LightGBM.lines(), c.JPEG.lines()) {
 		line(l[0], "%s", l[1])
 	}
 	_, err := io.WriteString(w, b.String())

@@ -7,8 +7,8 @@ import (
 )
 
 const doctorText = `Doctor shows the machine, where ONNX Runtime was looked for and found, which devices it offers, and proves it by
-running a small graph; LightGBM, which boosted trees need, likewise. It exits with 4 if the device asked for cannot
-work; without LightGBM everything else does.`
+running a small graph; LightGBM, which boosted trees need, and libjpeg-turbo, which decodes JPEG faster, likewise. It
+exits with 4 if the device asked for cannot work; without LightGBM and libjpeg-turbo everything else does.`
 
 const doctorExamples = `  pipe doctor
   pipe doctor --device cuda

@@ -19,7 +19,7 @@ type Pixels struct {
 // Decode decodes a JPEG file; greyscale becomes RGB. A file of more than
 // maxPixels is refused by its header. Data that end early are an error; other
 // damage is not if the library goes on over it, as Pillow has it too.
-func (l *Library) Decode(file []byte, maxPixels int) (*Pixels, error) {
+func (l *Library) Decode(file []byte, maxPixels int) (p *Pixels, err error) {
 	if len(file) == 0 {
 		return nil, errors.New("the file is empty")
 	}
@@ -27,14 +27,26 @@ func (l *Library) Decode(file []byte, maxPixels int) (*Pixels, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.release(h)
+	p, err = l.decode(h, file, maxPixels)
+	if err != nil {
+		l.native.destroy(h) // version 2 takes what it was reading into the next file
+		return nil, err
+	}
+	l.release(h)
+	return p, nil
+}
+
+func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error) {
 	var width, height, sampling, colours int32
 	if l.native.header(h, &file[0], uint64(len(file)), &width, &height, &sampling, &colours) != 0 {
 		if err := l.failure(h); err != nil {
 			return nil, err
 		}
 	}
-	if width <= 0 || height <= 0 || int(width) > maxPixels/int(height) {
+	if width <= 0 || height <= 0 {
+		return nil, fmt.Errorf("%w: it ends before the picture", ErrTruncated)
+	}
+	if int(width) > maxPixels/int(height) {
 		return nil, fmt.Errorf("%d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
 	}
 	p := &Pixels{Width: int(width), Height: int(height), Inks: colours == coloursCMYK || colours == coloursYCCK}

@@ -97,7 +97,8 @@ func (l *Library) acquire() (uintptr, error) {
 	return h, nil
 }
 
-// release keeps a handle for the next call; more than one per core are freed.
+// release keeps a handle that has done its work for the next call; more than
+// one per core are freed.
 func (l *Library) release(h uintptr) {
 	select {
 	case l.handles <- h:

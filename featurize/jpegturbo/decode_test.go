@@ -1,0 +1,145 @@
+package jpegturbo
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"pipe/internal/realdata"
+)
+
+const most = 100_000_000
+
+// testLibrary is the library for tests, which are skipped where it is missing.
+func testLibrary(t testing.TB) *Library {
+	t.Helper()
+	l, err := Open("")
+	var missing *MissingLibraryError
+	if errors.As(err, &missing) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// photo is a JPEG file of smooth colours.
+func photo(t testing.TB, w, h int) []byte {
+	t.Helper()
+	m := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			m.SetNRGBA(x, y, color.NRGBA{uint8(x), uint8(y), uint8(x + y), 255})
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestDecode(t *testing.T) {
+	l := testLibrary(t)
+	for _, size := range [][2]int{{1, 1}, {8, 8}, {17, 33}, {200, 100}} {
+		p, err := l.Decode(photo(t, size[0], size[1]), most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Width != size[0] || p.Height != size[1] || p.Inks || len(p.Pix) != 3*size[0]*size[1] {
+			t.Errorf("%v: %d x %d, inks %v, %d values", size, p.Width, p.Height, p.Inks, len(p.Pix))
+		}
+		last := p.Pix[len(p.Pix)-3:]
+		for c, want := range []int{size[0] - 1, size[1] - 1, (size[0] + size[1] - 2) % 256} {
+			if d := int(last[c]) - want; d < -12 || d > 12 {
+				t.Errorf("%v: the last pixel is %v", size, last)
+			}
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	l := testLibrary(t)
+	whole := photo(t, 200, 100)
+	for name, c := range map[string]struct {
+		file []byte
+		most int
+		want string
+	}{
+		"empty":      {nil, most, "empty"},
+		"html":       {[]byte("<html></html>"), most, "Not a JPEG file"},
+		"header":     {whole[:20], most, "truncated"},
+		"half":       {whole[:len(whole)/2], most, "truncated"},
+		"two pixels": {whole, 200*100 - 1, "200 x 100 pixels"},
+	} {
+		_, err := l.Decode(c.file, c.most)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+		if errors.Is(err, ErrTruncated) != (c.want == "truncated") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestDecodeSideBySide: many goroutines, good and bad files mixed, and
+// everyone gets the pixels and the error of the own file.
+func TestDecodeSideBySide(t *testing.T) {
+	l := testLibrary(t)
+	whole := photo(t, 300, 200)
+	want, err := l.Decode(whole, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for range 4 * runtime.NumCPU() {
+		wg.Go(func() {
+			for range 20 {
+				p, err := l.Decode(whole, most)
+				if err != nil || !bytes.Equal(p.Pix, want.Pix) {
+					t.Error("other pixels", err)
+				}
+				if _, err := l.Decode(whole[:2000], most); !errors.Is(err, ErrTruncated) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(l.handles) > cap(l.handles) {
+		t.Errorf("%d handles are kept", len(l.handles))
+	}
+}
+
+// FuzzDecode: whatever the bytes, an error or all the pixels.
+func FuzzDecode(f *testing.F) {
+	l := testLibrary(f)
+	whole := photo(f, 40, 30)
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	if b, err := os.ReadFile(filepath.Join(realdata.Folder(f, "imagenet", "images"), "n04008634_projectile.JPEG")); err == nil {
+		f.Add(b[:4000])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		p, err := l.Decode(b, 1<<20)
+		if err != nil {
+			return
+		}
+		channels := 3
+		if p.Inks {
+			channels = 4
+		}
+		if len(p.Pix) != channels*p.Width*p.Height {
+			t.Errorf("%d x %d pixels in %d values", p.Width, p.Height, len(p.Pix))
+		}
+	})
+}
