@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/renameio/v2"
 )
@@ -82,11 +85,11 @@ func badList(images []BadImage) string {
 
 // printable keeps a name or reason on its line: what does not print is escaped.
 func printable(s string) string {
-	quoted := fmt.Sprintf("%q", s)
-	if quoted[1:len(quoted)-1] == s {
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, unprintable) {
 		return s
 	}
-	return quoted
+	return strconv.Quote(s)
 }
 
 // badListName is the file of the work folder that lists what was found bad.

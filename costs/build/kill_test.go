@@ -21,6 +21,7 @@ type child struct {
 	Out    string
 	Dir    string
 	Delay  time.Duration // per batch, so that small worlds live long enough to be killed
+	Skip   bool          // leave bad images out
 	Words  bool          // texts are encoded by their words
 
 	Experts string // "": beside the output
@@ -58,7 +59,7 @@ func runChild(file string) error {
 		openTextEncoder = func(*ort.Runtime, string) (textEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
 	}
 	checkpointEvery = 0 // as many moments to be killed at as there are
-	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Experts: c.Experts, Runtime: func() (*ort.Runtime, error) {
+	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Experts: c.Experts, SkipBad: c.Skip, Runtime: func() (*ort.Runtime, error) {
 		return ort.Open(ort.DefaultConfig())
 	}})
 	return err
@@ -186,4 +187,19 @@ func TestKilledEmbeddingResumesToTheSameBytes(t *testing.T) {
 		kills = 4
 	}
 	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 20 * time.Millisecond, Words: true}, kills)
+}
+
+// TestKilledImageBuildsResumeToTheSameBytes kills builds that spend about half of
+// their time on checking images, with and without bad ones that are left out.
+func TestKilledImageBuildsResumeToTheSameBytes(t *testing.T) {
+	for _, skip := range []bool{false, true} {
+		t.Run(fmt.Sprintf("skip=%v", skip), func(t *testing.T) {
+			w := newPictures(t, 700, 64)
+			if skip {
+				w.spoil(t)
+			}
+			w.cfg.Shard, w.cfg.Batch = 64, 32
+			killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 10 * time.Millisecond, Skip: skip}, 20)
+		})
+	}
 }

@@ -1,0 +1,210 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"pipe/featurize"
+)
+
+// countingDecoder counts what it decodes.
+type countingDecoder struct {
+	featurize.Decoder
+	name  string
+	calls atomic.Int64
+	do    func() // at every call; nil: nothing
+}
+
+func (d *countingDecoder) Name() string { return d.name }
+
+func (d *countingDecoder) Decode(b []byte) (*featurize.Image, error) {
+	d.calls.Add(1)
+	if d.do != nil {
+		d.do()
+	}
+	return d.Decoder.Decode(b)
+}
+
+// checkWorld is a check of a world's images with a decoder that counts.
+func checkWorld(w *world) (*imageCheck, *countingDecoder, []Entry) {
+	d := &countingDecoder{Decoder: featurize.StandardDecoder(), name: "counting 1"}
+	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: silent{}, gate: newPixelGate(pixelsAtATime)}
+	ids, _, _ := listImages(context.Background(), c.folder)
+	entries := make([]Entry, len(ids))
+	for i, id := range ids {
+		entries[i].ID = id
+	}
+	return c, d, entries
+}
+
+// TestImagesAreDecodedOnce by content, in whatever state the file is that tells of
+// it.
+func TestImagesAreDecodedOnce(t *testing.T) {
+	w := newPictures(t, 40, 16)
+	w.picture(t, "n1/copy.jpg", jpegOf(t, 16, 16, 0))
+	w.picture(t, "n1/text.jpg", []byte("text"))
+	w.picture(t, "n1/short.jpg", jpegOf(t, 16, 16, 50)[:300])
+	folder := filepath.Join(w.dir, "experts")
+	run := func(decoder string, want int64) []checkedImage {
+		t.Helper()
+		c, d, entries := checkWorld(w)
+		d.name = decoder
+		got, err := c.run(t.Context(), folder, entries)
+		if err != nil || d.calls.Load() != want {
+			t.Errorf("%d images decoded, want %d, %v", d.calls.Load(), want, err)
+		}
+		return got
+	}
+	first := fmt.Sprint(run("counting 1", 41)) // two are no images by their headers; a copy in the same round is not yet known
+	files, _ := filepath.Glob(filepath.Join(folder, "images-*"))
+	if len(files) != 1 {
+		t.Fatalf("files %q", files)
+	}
+	whole := readBytes(t, files[0])
+	if lines := strings.Count(whole, "\n"); lines != 1+42 {
+		t.Errorf("%d lines", lines)
+	}
+	if again := fmt.Sprint(run("counting 1", 0)); again != first {
+		t.Errorf("%s\nthen %s", first, again)
+	}
+	run("counting 2", 41) // another decoder finds out for itself
+	for name, c := range map[string]struct {
+		text    string
+		decoded int64
+		after   string // "": the whole again
+	}{
+		"cut off":       {whole[:len(whole)-5], 1, ""},
+		"a line gone":   {strings.Join(strings.SplitAfter(whole, "\n")[:42], ""), 1, ""},
+		"one that lies": {strings.Replace(whole, `""`, `"so"`, 1), 2, strings.Replace(whole, `""`, `"so"`, 1) + strings.SplitAfter(whole, "\n")[1]},
+		"not ours":      {"hello\nworld\n", 41, ""},
+		"another":       {strings.Replace(whole, "counting", "discount", 1), 41, ""},
+		"empty":         {"", 41, ""},
+	} {
+		if err := os.WriteFile(files[0], []byte(c.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		got := run("counting 1", c.decoded)
+		if fmt.Sprint(got) != first {
+			t.Errorf("%s: %v", name, got)
+		}
+		if c.after == "" {
+			c.after = whole
+		}
+		if after := readBytes(t, files[0]); after != c.after {
+			t.Errorf("%s: left %q", name, after)
+		}
+	}
+}
+
+// TestCheckStops ends soon when it is told to, and keeps nothing half.
+func TestCheckStops(t *testing.T) {
+	w := newPictures(t, 60, 16)
+	c, d, entries := checkWorld(w)
+	ctx, cancel := context.WithCancel(t.Context())
+	d.do = func() {
+		if d.calls.Load() == 10 {
+			cancel()
+		}
+	}
+	if _, err := c.run(ctx, filepath.Join(w.dir, "experts"), entries); !errors.Is(err, context.Canceled) || d.calls.Load() > 12 {
+		t.Errorf("%d decoded, %v", d.calls.Load(), err)
+	}
+}
+
+// counter counts progress.
+type counter struct{ total, done, ended atomic.Int64 }
+
+func (c *counter) Start(total int64, _ string) { c.total.Add(total) }
+func (c *counter) Add(n int64)                 { c.done.Add(n) }
+func (c *counter) Done()                       { c.ended.Add(1) }
+
+// TestCheckMemory holds many images, whose pixels alone would be 225 MB, against
+// the memory that two at a time need.
+func TestCheckMemory(t *testing.T) {
+	w := newPictures(t, 0, 0)
+	base := pngOf(t, 500, 500)
+	const n = 300
+	for i := range n {
+		w.picture(t, fmt.Sprintf("n1/%03d.png", i), fmt.Appendf(bytes.Clone(base), "%d", i)) // what follows a PNG is not read
+	}
+	c, d, entries := checkWorld(w)
+	progress := &counter{}
+	c.progress = progress
+	var mu sync.Mutex
+	var most, before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	d.do = func() {
+		if d.calls.Load()%8 != 0 {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		var now runtime.MemStats
+		runtime.ReadMemStats(&now)
+		if now.HeapInuse > most.HeapInuse {
+			most = now
+		}
+	}
+	if _, err := c.run(t.Context(), filepath.Join(w.dir, "experts"), entries); err != nil {
+		t.Fatal(err)
+	}
+	grown := (int64(most.HeapInuse) - int64(before.HeapInuse)) >> 20
+	t.Logf("%d images of 0.75 MB, %d MB of heap", n, grown)
+	if grown > 60 {
+		t.Errorf("the heap grew by %d MB", grown)
+	}
+	if progress.total.Load() != n || progress.done.Load() != n || progress.ended.Load() != 1 {
+		t.Errorf("progress: %d of %d, ended %d times", progress.done.Load(), progress.total.Load(), progress.ended.Load())
+	}
+}
+
+// TestPixelGate lets a large image in alone, and small ones together.
+func TestPixelGate(t *testing.T) {
+	g := newPixelGate(10)
+	var wg sync.WaitGroup
+	var inside, most atomic.Int64
+	for i := range 40 {
+		pixels := 1 + i%7
+		if i%10 == 0 {
+			pixels = 25
+		}
+		wg.Go(func() {
+			g.enter(pixels)
+			defer g.leave(pixels)
+			if now := inside.Add(int64(pixels)); now > 10 && now != 25 {
+				t.Errorf("%d pixels inside", now)
+			} else if now > most.Load() {
+				most.Store(now)
+			}
+			time.Sleep(time.Millisecond)
+			inside.Add(int64(-pixels))
+		})
+	}
+	wg.Wait()
+	if most.Load() != 25 {
+		t.Errorf("at most %d pixels inside", most.Load())
+	}
+}
+
+// TestPipesAreNotWaitedFor refuses a file that would never end.
+func TestPipesAreNotWaitedFor(t *testing.T) {
+	w := newPictures(t, 3, 16)
+	if err := syscall.Mkfifo(filepath.Join(w.dir, "images", "n1", "pipe.jpg"), 0o666); err != nil {
+		t.Skip(err)
+	}
+	if _, err := w.source(t, false); err == nil || !strings.Contains(err.Error(), "n1/pipe.jpg: is no regular file") {
+		t.Errorf("got %v", err)
+	}
+}
