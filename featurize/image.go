@@ -53,7 +53,7 @@ func decodeError(b []byte, err error) error {
 	case len(b) == 0:
 		return errors.New("decode image: the file is empty")
 	case errors.Is(err, image.ErrFormat):
-		return fmt.Errorf("decode image: not one of %s", strings.Join(Extensions, " "))
+		return errors.New("decode image: the content is neither JPEG, PNG, GIF, BMP nor WebP")
 	case errors.Is(err, io.ErrUnexpectedEOF), endedEarly(err):
 		return fmt.Errorf("decode image: the file is truncated (%w)", err)
 	}

@@ -108,7 +108,7 @@ func TestDecodeImageRefuses(t *testing.T) {
 		want string
 	}{
 		"empty":     {nil, "empty"},
-		"html":      {[]byte("<html>not found</html>"), "not one of .jpg"},
+		"html":      {[]byte("<html>not found</html>"), "neither JPEG, PNG, GIF, BMP nor WebP"},
 		"truncated": {whole[:len(whole)/2], "truncated"},
 		"cut photo": {photo.Bytes()[:photo.Len()/2], "truncated"},
 		"header":    {whole[:20], "truncated"},

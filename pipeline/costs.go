@@ -134,7 +134,7 @@ func writeSkipped(w io.Writer, r *build.Report) {
 	if len(r.Skipped) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%d bad images left out, listed in %s:\n", len(r.Skipped), r.BadList)
+	fmt.Fprintf(w, "bad images left out: %d, listed in %s\n", len(r.Skipped), r.BadList)
 	for _, line := range build.FirstBad(r.Skipped) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}

@@ -122,7 +122,7 @@ func TestDecideBadImages(t *testing.T) {
 		"absent.png": "no such file or directory",
 		"cut.png":    "the file is truncated",
 		"empty.jpg":  "the file is empty",
-		"page.jpg":   "not one of .jpg",
+		"page.jpg":   "neither JPEG, PNG, GIF, BMP nor WebP",
 		"tiny.png":   "1 x 1 pixels, the limit min_side is 8",
 		"":           "is a directory",
 	} {

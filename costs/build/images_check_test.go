@@ -18,17 +18,17 @@ import (
 	"pipe/featurize"
 )
 
-// countingDecoder counts what it decodes.
-type countingDecoder struct {
+// countedDecoder counts what it decodes.
+type countedDecoder struct {
 	featurize.Decoder
 	name  string
 	calls atomic.Int64
 	do    func() // at every call; nil: nothing
 }
 
-func (d *countingDecoder) Name() string { return d.name }
+func (d *countedDecoder) Name() string { return d.name }
 
-func (d *countingDecoder) Decode(b []byte) (*featurize.Image, error) {
+func (d *countedDecoder) Decode(b []byte) (*featurize.Image, error) {
 	d.calls.Add(1)
 	if d.do != nil {
 		d.do()
@@ -37,8 +37,8 @@ func (d *countingDecoder) Decode(b []byte) (*featurize.Image, error) {
 }
 
 // checkWorld is a check of a world's images with a decoder that counts.
-func checkWorld(w *world) (*imageCheck, *countingDecoder, []Entry) {
-	d := &countingDecoder{Decoder: featurize.StandardDecoder(), name: "counting 1"}
+func checkWorld(w *world) (*imageCheck, *countedDecoder, []Entry) {
+	d := &countedDecoder{Decoder: featurize.StandardDecoder(), name: "counting 1"}
 	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: silent{}, gate: newPixelGate(pixelsAtATime)}
 	ids, _, _ := listImages(context.Background(), c.folder)
 	entries := make([]Entry, len(ids))
@@ -52,9 +52,9 @@ func checkWorld(w *world) (*imageCheck, *countingDecoder, []Entry) {
 // it.
 func TestImagesAreDecodedOnce(t *testing.T) {
 	w := newPictures(t, 40, 16)
-	w.picture(t, "n1/copy.jpg", jpegOf(t, 16, 16, 0))
-	w.picture(t, "n1/text.jpg", []byte("text"))
-	w.picture(t, "n1/short.jpg", jpegOf(t, 16, 16, 50)[:300])
+	w.addImage(t, "n1/copy.jpg", jpegOf(t, 16, 16, 0))
+	w.addImage(t, "n1/text.jpg", []byte("text"))
+	w.addImage(t, "n1/short.jpg", jpegOf(t, 16, 16, 50)[:300])
 	folder := filepath.Join(w.dir, "experts")
 	run := func(decoder string, want int64) []checkedImage {
 		t.Helper()
@@ -136,7 +136,7 @@ func TestCheckMemory(t *testing.T) {
 	base := pngOf(t, 500, 500)
 	const n = 300
 	for i := range n {
-		w.picture(t, fmt.Sprintf("n1/%03d.png", i), fmt.Appendf(bytes.Clone(base), "%d", i)) // what follows a PNG is not read
+		w.addImage(t, fmt.Sprintf("n1/%03d.png", i), fmt.Appendf(bytes.Clone(base), "%d", i)) // what follows a PNG is not read
 	}
 	c, d, entries := checkWorld(w)
 	progress := &counter{}

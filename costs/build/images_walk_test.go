@@ -29,8 +29,8 @@ func TestLinksAreFollowed(t *testing.T) {
 	link(t, filepath.Join(images, "n1", "000.jpg"), filepath.Join(images, "n3", "link.jpg"))
 	link(t, "nowhere", filepath.Join(images, "readme.txt"))
 	link(t, "nowhere", filepath.Join(images, ".hidden.jpg"))
-	w.picture(t, ".cache/x.jpg", nil)
-	w.picture(t, "n1/notes.txt", nil)
+	w.addImage(t, ".cache/x.jpg", nil)
+	w.addImage(t, "n1/notes.txt", nil)
 	link(t, images, filepath.Join(w.dir, "linked"))
 	for _, folder := range []string{images, filepath.Join(w.dir, "linked")} {
 		ids, bad, err := listImages(t.Context(), folder)
@@ -98,8 +98,8 @@ func TestWalkStops(t *testing.T) {
 // TestNamesThatAreNoText keeps what cannot be written into a tensor out of it.
 func TestNamesThatAreNoText(t *testing.T) {
 	w := newPictures(t, 3, 16)
-	w.picture(t, "n\xfe/x.jpg", nil)
-	w.picture(t, "n1/\xff.jpg", nil)
+	w.addImage(t, "n\xfe/x.jpg", nil)
+	w.addImage(t, "n1/\xff.jpg", nil)
 	_, err := w.source(t, false)
 	if err == nil || !strings.Contains(err.Error(), `"n\xfe/": its name is not UTF-8 text`) || !strings.Contains(err.Error(), `"n1/\xff.jpg": its name`) {
 		t.Errorf("got %v", err)

@@ -30,7 +30,7 @@ func newPictures(t testing.TB, n, side int) *world {
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {
 		id := fmt.Sprintf("%s/%03d.jpg", classFolders[i%3], i)
-		w.picture(t, id, jpegOf(t, side, side, uint8(i)))
+		w.addImage(t, id, jpegOf(t, side, side, uint8(i)))
 		fmt.Fprintf(answers, "%s,%s\n", id, classFolders[i%2])
 	}
 	w.write(t, "answers.csv", answers.String())
@@ -42,8 +42,8 @@ func newPictures(t testing.TB, n, side int) *world {
 	return w
 }
 
-// picture writes a file below the folder of the images.
-func (w *world) picture(t testing.TB, id string, b []byte) {
+// addImage writes a file below the folder of the images.
+func (w *world) addImage(t testing.TB, id string, b []byte) {
 	t.Helper()
 	file := filepath.Join(w.dir, "images", filepath.FromSlash(id))
 	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
@@ -87,7 +87,7 @@ func pngOf(t testing.TB, width, height int) []byte {
 func (w *world) spoil(t testing.TB) map[string]string {
 	t.Helper()
 	good := jpegOf(t, 16, 16, 1)
-	w.picture(t, "n1/png-inside.jpg", pngOf(t, 16, 16)) // the content decides: this one is fine
+	w.addImage(t, "n1/png-inside.jpg", pngOf(t, 16, 16)) // the content decides: this one is fine
 	b, err := os.ReadFile(filepath.Join(w.dir, "answers.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func (w *world) spoil(t testing.TB) map[string]string {
 		"n3/long.jpg": append(slices.Clone(good), make([]byte, 1<<20)...), "flat.jpg": good, "n1/\xff.jpg": good,
 	}
 	for id, b := range bad {
-		w.picture(t, id, b)
+		w.addImage(t, id, b)
 	}
 	for id, target := range map[string]string{"n2/gone.jpg": "nowhere.jpg", "n2/loop.jpg": "loop.jpg", "n4": "n5", "n5": "n4"} {
 		if err := os.Symlink(target, filepath.Join(w.dir, "images", id)); err != nil {
@@ -108,7 +108,7 @@ func (w *world) spoil(t testing.TB) map[string]string {
 	}
 	w.cfg.Instances.Settings["limits"] = map[string]any{"max_bytes": 1 << 20}
 	return map[string]string{
-		"n1/empty.jpg": "the file is empty", "n1/text.jpg": "not one of .jpg", "n2/page.jpg": "it is a web page", "n2/short.jpg": "truncated",
+		"n1/empty.jpg": "the file is empty", "n1/text.jpg": "neither JPEG, PNG, GIF, BMP nor WebP", "n2/page.jpg": "it is a web page", "n2/short.jpg": "truncated",
 		"n2/head.jpg": "truncated", "n3/dot.png": "1 x 1 pixels, the limit min_side is 8", "n3/wide.png": "20000 x 8 pixels, the limit max_side is 16384",
 		"n3/long.jpg": "bytes, the limit max_bytes is 1048576", "flat.jpg": "lies in no class folder", "n1/\xff.jpg": "not UTF-8",
 		"n2/gone.jpg": "the link leads nowhere: no such file or directory", "n2/loop.jpg": "too many levels of symbolic links",

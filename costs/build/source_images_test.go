@@ -44,7 +44,7 @@ func TestBadImagesAreOneError(t *testing.T) {
 func TestSkippedImagesChangeNothingElse(t *testing.T) {
 	clean, w := newPictures(t, 24, 16), newPictures(t, 24, 16)
 	want := w.spoil(t)
-	clean.picture(t, "n1/png-inside.jpg", pngOf(t, 16, 16))
+	clean.addImage(t, "n1/png-inside.jpg", pngOf(t, 16, 16))
 	clean.write(t, "answers.csv", readBytes(t, filepath.Join(w.dir, "answers.csv")))
 	r, err := w.skipBad(t.Context())
 	if err != nil {
@@ -70,7 +70,7 @@ func TestSkippedImagesChangeNothingElse(t *testing.T) {
 	if err != nil || again.Resumed != again.Shards || !reflect.DeepEqual(again.Skipped, r.Skipped) {
 		t.Errorf("%+v, %v", again, err)
 	}
-	w.picture(t, "n1/text.jpg", jpegOf(t, 16, 16, 3)) // mended
+	w.addImage(t, "n1/text.jpg", jpegOf(t, 16, 16, 3)) // mended
 	w.write(t, "answers.csv", readBytes(t, filepath.Join(w.dir, "answers.csv"))+"n1/text.jpg,n1\n")
 	_, err = w.skipBad(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "image n1/text.jpg is new") || !strings.Contains(err.Error(), "skipped changed") {
@@ -101,8 +101,8 @@ func TestNoImageIsLeft(t *testing.T) {
 // TestLimitsAreSettings widens those that refuse a dot and a ribbon.
 func TestLimitsAreSettings(t *testing.T) {
 	w := newPictures(t, 3, 16)
-	w.picture(t, "n1/dot.png", pngOf(t, 1, 1))
-	w.picture(t, "n2/ribbon.jpg", jpegOf(t, 20000, 10, 5))
+	w.addImage(t, "n1/dot.png", pngOf(t, 1, 1))
+	w.addImage(t, "n2/ribbon.jpg", jpegOf(t, 20000, 10, 5))
 	_, err := w.source(t, false)
 	for _, want := range []string{"2 bad images", "dot.png: 1 x 1 pixels, the limit min_side is 8", "ribbon.jpg: 20000 x 10 pixels, the limit max_side is 16384"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -153,7 +153,7 @@ func TestImageNetLayouts(t *testing.T) {
 	} {
 		w := newPictures(t, 0, 0)
 		for _, id := range c.files {
-			w.picture(t, id, good)
+			w.addImage(t, id, good)
 		}
 		w.write(t, "list.csv", c.text)
 		for key, value := range c.settings {
@@ -240,7 +240,7 @@ func TestImagesThatChangeBehindTheCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.picture(t, "n1/000.jpg", jpegOf(t, 16, 16, 99))
+	w.addImage(t, "n1/000.jpg", jpegOf(t, 16, 16, 99))
 	if err := os.Remove(filepath.Join(w.dir, "images", "n2", "001.jpg")); err != nil {
 		t.Fatal(err)
 	}
