@@ -15,14 +15,18 @@ import (
 )
 
 // imageCheck decodes every image of a source once, several at a time. In memory
-// are the images that are being decoded, one per worker.
+// are one file per worker, and the pixels that the gate lets in.
 type imageCheck struct {
 	folder   string
 	decoder  featurize.Decoder
 	limits   featurize.Limits
 	workers  int
 	progress Progress
+	gate     *pixelGate
 }
+
+// pixelsAtATime is how many pixels are decoded at a time at most, or one image.
+const pixelsAtATime = 32 << 20
 
 // checkedImage is what is found out about an image.
 type checkedImage struct {
@@ -89,7 +93,13 @@ func (c *imageCheck) decode(b []byte) error {
 	if err := c.limits.Check(b); err != nil {
 		return err
 	}
-	_, err := c.decoder.Decode(b)
+	width, height, err := featurize.ImageSize(b)
+	if err != nil {
+		return err
+	}
+	c.gate.enter(width * height)
+	defer c.gate.leave(width * height)
+	_, err = c.decoder.Decode(b)
 	return err
 }
 

@@ -113,7 +113,10 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 
 // check takes the images that can be used; the others are an error, or left out.
 func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
-	c := &imageCheck{folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers, progress: setup.progress}
+	c := &imageCheck{
+		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
+		progress: setup.progress, gate: newPixelGate(pixelsAtATime),
+	}
 	checked, err := c.run(ctx, setup.folder, found.entries)
 	if err != nil {
 		return fmt.Errorf("check images: %w", err)
