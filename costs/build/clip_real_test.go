@@ -130,7 +130,7 @@ func TestClipAgreesWithPython(t *testing.T) {
 		if !(worst <= 1e-4) {
 			t.Errorf("%s: logits are %v off", name, worst)
 		}
-		kept, err := e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}}, 12)
+		kept, err := e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestClipRoadsAgree(t *testing.T) {
 		experts := t.TempDir()
 		e, _ := openClip(t, newRealClipWorld(t, model, 1), experts, 1)
 		var err error
-		if roads[i], err = e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}}, 12); err != nil {
+		if roads[i], err = e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}}); err != nil {
 			t.Fatal(err)
 		}
 	}

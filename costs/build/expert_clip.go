@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
-	"pipe/onnx"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
 )
@@ -26,6 +26,7 @@ type clip struct {
 	families   [][]string
 	bases      []string // per family: what its class weights depend on
 	takes      map[string]bool
+	dim        int // length of the vectors of both towers
 	scale      float64
 	runtime    *ort.Runtime
 	preprocess featurize.Preprocess
@@ -47,6 +48,9 @@ func newClip(ctx context.Context, s *Setup, settings map[string]any) (Expert, er
 		return nil, err
 	}
 	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := s.checkImages(ctx); err != nil {
 		return nil, err
 	}
 	e := &clip{clipSettings: cfg, model: s.named(cfg.Model)}
@@ -99,8 +103,12 @@ func (e *clip) listClasses(ctx context.Context, s *Setup) error {
 			return &costs.DataError{File: path, Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
 		}
 	}
+	known := make(map[string]bool, len(e.labels))
+	for _, l := range e.labels {
+		known[l] = true
+	}
 	for _, l := range s.Labels {
-		if !slices.Contains(e.labels, l) {
+		if !known[l] {
 			return fmt.Errorf("classes: the instances' label %q is not among them", l)
 		}
 	}
@@ -141,35 +149,46 @@ func (e *clip) family(templates []string) int {
 	return slices.IndexFunc(e.families, func(f []string) bool { return slices.Equal(f, templates) })
 }
 
-// describe opens both towers once, to find out whether they fit, and makes what
+// describe reads both towers, to find out whether they fit, and makes what
 // decides the answers inputs of the build. Their weights are not kept.
 func (e *clip) describe(s *Setup) error {
-	vision, err := e.vision()
+	images, err := e.describeVision(s)
 	if err != nil {
 		return err
 	}
-	e.preprocess = vision.Preprocess
 	text, err := e.text()
 	if err != nil {
 		return err
 	}
-	if t, v := text.Dim(), vision.Dim(); t > 0 && v > 0 && t != v {
-		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, t, v)
-	}
-	folder, err := hf.Resolve(e.model)
-	if err != nil {
-		return err
-	}
-	if e.scale, err = hf.LogitScale(folder); err != nil {
-		return err
+	e.dim = cmp.Or(images, text.Dim())
+	if e.dim == 0 || text.Dim() > 0 && text.Dim() != e.dim {
+		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d (0: not told)", e.model, text.Dim(), images)
 	}
 	for _, templates := range e.families {
 		e.bases = append(e.bases, classWeightBasis(text.Digest(), e.names, templates))
 	}
-	s.inputs["model of "+s.part] = vision.Digest()
 	s.inputs["model class weights of "+s.part] = digest(fmt.Appendf(nil, "%q", e.bases))
-	s.inputs["model logit scale of "+s.part] = fmt.Sprint(e.scale)
 	return nil
+}
+
+// describeVision is describe for the tower of images. It returns the length of
+// its vectors.
+func (e *clip) describeVision(s *Setup) (dim int, err error) {
+	vision, err := e.vision()
+	if err != nil {
+		return 0, err
+	}
+	folder, err := hf.Resolve(e.model)
+	if err != nil {
+		return 0, err
+	}
+	if e.scale, err = hf.LogitScale(folder); err != nil {
+		return 0, err
+	}
+	e.preprocess = vision.Preprocess
+	s.inputs["model of "+s.part] = vision.Digest()
+	s.inputs["model logit scale of "+s.part] = fmt.Sprint(e.scale)
+	return vision.Dim(), nil
 }
 
 // vision reads the tower of images.
@@ -180,96 +199,4 @@ func (e *clip) vision() (*featurize.ImageModel, error) {
 // text reads the tower of texts.
 func (e *clip) text() (*featurize.TextModel, error) {
 	return featurize.ReadTextModel(e.model, featurize.TextModelOptions{Tokenizer: e.tokenizer})
-}
-
-// Labels returns the ids of the classes.
-func (e *clip) Labels() []string { return e.labels }
-
-// Takes reports whether a level of advice shows prompts.
-func (e *clip) Takes(advice string) bool { return e.takes[advice] }
-
-// Predict looks at every image once and reads off what every family says.
-func (e *clip) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	batch, err := sized(batch, shown)
-	if err != nil {
-		return nil, err
-	}
-	logits, err := e.logits(ctx, batch)
-	if err != nil {
-		return nil, err
-	}
-	out, width := make([][]Prediction, len(shown)), len(e.families)*len(e.labels)
-	for k, level := range shown {
-		if level == nil {
-			continue
-		}
-		out[k] = make([]Prediction, len(batch))
-		for n := range batch {
-			f := e.family(level[n].Prompts)
-			if f < 0 {
-				return nil, fmt.Errorf("instance %q is shown prompts that no level has", batch[n].ID)
-			}
-			from := n*width + f*len(e.labels)
-			out[k][n] = e.prediction(logits[from : from+len(e.labels)])
-		}
-	}
-	return out, nil
-}
-
-// prediction is the likeliest class, the first of equals.
-func (e *clip) prediction(logits []float32) Prediction {
-	best, p := argmax(logits), slices.Clone(logits) // levels may show the same family
-	softmax(p)
-	return Prediction{Label: e.labels[best], Probabilities: p}
-}
-
-// logits are instances x families x classes. The instances have sizes.
-func (e *clip) logits(ctx context.Context, batch []Instance) ([]float32, error) {
-	out := make([]float32, 0, len(batch)*len(e.families)*len(e.labels))
-	for some := range slices.Chunk(batch, e.Batch) {
-		pixels, err := e.pixels(some)
-		if err != nil {
-			return nil, err
-		}
-		got, err := e.session.Run(ctx, map[string]*onnx.Tensor{featurize.PixelsInput: pixels})
-		if err != nil {
-			return nil, err
-		}
-		values := got[clipLogits].Float32s()
-		if len(values) != len(some)*len(e.families)*len(e.labels) {
-			return nil, fmt.Errorf("model %q: logits of shape %v for %d images", e.model, got[clipLogits].Shape, len(some))
-		}
-		for i, v := range values {
-			if v-v != 0 {
-				return nil, fmt.Errorf("instance %q: a logit is %v", some[i/(len(e.families)*len(e.labels))].ID, v)
-			}
-		}
-		out = append(out, values...)
-	}
-	return out, nil
-}
-
-// pixels are the images as the model sees them: batch x height x width x 3.
-func (e *clip) pixels(batch []Instance) (*onnx.Tensor, error) {
-	size := e.preprocess.Len()
-	raw := make([]uint8, len(batch)*size)
-	for n := range batch {
-		prepared, err := batch[n].sizes.of(e.preprocess)
-		if err == nil {
-			err = prepared.Pixels(raw[n*size:(n+1)*size], featurize.Centre())
-		}
-		if err != nil {
-			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
-		}
-	}
-	shape := []int64{int64(len(batch)), int64(e.preprocess.Height), int64(e.preprocess.Width), 3}
-	return &onnx.Tensor{DType: onnx.Uint8, Shape: shape, Raw: raw}, nil
-}
-
-// Close frees the model.
-func (e *clip) Close() error {
-	if e.session == nil {
-		return nil
-	}
-	return e.session.Close()
 }

@@ -275,7 +275,8 @@ func TestBadClip(t *testing.T) {
 func TestClipLeavesOtherAdviceOut(t *testing.T) {
 	w := newClipWorld(t, 12)
 	w.cfg.Advice = []AdviceConfig{
-		{Name: "nothing", Kind: "none"}, w.prompts("one", 0.1, 1),
+		{Name: "nothing", Kind: "none"},
+		w.prompts("one", 0.1, 1),
 		{Name: "mirrored", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},
 	}
 	w.cfg.Experts[0].Unavailable = []string{"nothing"}

@@ -14,16 +14,15 @@ func (e *clip) Train(ctx context.Context, t *Training) error {
 	if err := sweepClassWeights(t.Experts); err != nil {
 		return err
 	}
-	tower, err := e.vision()
+	weights, err := e.weights(ctx, t)
 	if err != nil {
 		return err
 	}
-	dim := tower.Dim()
-	weights, err := e.weights(ctx, t, dim)
+	tower, err := e.vision() // when the tower of texts is gone from memory
 	if err != nil {
 		return err
 	}
-	graph, err := clipGraph(tower, weights, dim, e.scale)
+	graph, err := clipGraph(tower, weights, e.dim, e.scale)
 	if err != nil {
 		return err
 	}
@@ -40,38 +39,38 @@ func (e *clip) Train(ctx context.Context, t *Training) error {
 }
 
 // weights returns the class weights of every family, each classes x dim.
-func (e *clip) weights(ctx context.Context, t *Training, dim int) ([][]float32, error) {
+func (e *clip) weights(ctx context.Context, t *Training) ([][]float32, error) {
 	files, weights := make([]*classWeightFile, len(e.families)), make([][]float32, len(e.families))
 	for i := range files {
 		files[i] = newClassWeightFile(t.Experts, e.bases[i], len(e.names))
 		var err error
-		if weights[i], err = files[i].Read(dim); err != nil {
+		if weights[i], err = files[i].Read(e.dim); err != nil {
 			return nil, fmt.Errorf("read class weights: %w", err)
 		}
 	}
 	if !slices.ContainsFunc(weights, func(w []float32) bool { return w == nil }) {
 		return weights, ctx.Err()
 	}
-	return weights, e.makeWeights(ctx, t, dim, files, weights)
+	return weights, e.makeWeights(ctx, t, files, weights)
 }
 
 // makeWeights makes the weights that are nil. The vectors of texts stay in the
 // folder of experts, so that a build that was killed, or one with further
 // templates, does not make them again; in memory they are no longer than this
 // call: texts x dim x 4 bytes.
-func (e *clip) makeWeights(ctx context.Context, t *Training, dim int, files []*classWeightFile, weights [][]float32) (err error) {
+func (e *clip) makeWeights(ctx context.Context, t *Training, files []*classWeightFile, weights [][]float32) (err error) {
 	vectors, err := e.embed(ctx, t, weights)
 	if err != nil {
 		return err
 	}
-	if vectors.dim != dim {
-		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, vectors.dim, dim)
+	if vectors.dim != e.dim {
+		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, vectors.dim, e.dim)
 	}
 	for i, templates := range e.families {
 		if weights[i] != nil {
 			continue
 		}
-		if weights[i], err = classWeights(templates, e.names, dim, vectors.Get); err != nil {
+		if weights[i], err = classWeights(templates, e.names, e.dim, vectors.Get); err != nil {
 			return err
 		}
 		if err := files[i].Write(weights[i]); err != nil {

@@ -1,0 +1,103 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/onnx"
+)
+
+// Labels returns the ids of the classes.
+func (e *clip) Labels() []string { return e.labels }
+
+// Takes reports whether a level of advice shows prompts.
+func (e *clip) Takes(advice string) bool { return e.takes[advice] }
+
+// Predict looks at every image once and reads off what every family says.
+func (e *clip) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+	batch, err := sized(batch, shown)
+	if err != nil {
+		return nil, err
+	}
+	logits, err := e.logits(ctx, batch)
+	if err != nil {
+		return nil, err
+	}
+	out, width := make([][]Prediction, len(shown)), len(e.families)*len(e.labels)
+	for k, level := range shown {
+		if level == nil {
+			continue
+		}
+		out[k] = make([]Prediction, len(batch))
+		for n := range batch {
+			f := e.family(level[n].Prompts)
+			if f < 0 {
+				return nil, fmt.Errorf("instance %q is shown prompts that no level has", batch[n].ID)
+			}
+			from := n*width + f*len(e.labels)
+			out[k][n] = e.prediction(logits[from : from+len(e.labels)])
+		}
+	}
+	return out, nil
+}
+
+// prediction is the likeliest class, the first of equals.
+func (e *clip) prediction(logits []float32) Prediction {
+	best, p := argmax(logits), slices.Clone(logits) // levels may show the same family
+	softmax(p)
+	return Prediction{Label: e.labels[best], Probabilities: p}
+}
+
+// logits are instances x families x classes. The instances have sizes.
+func (e *clip) logits(ctx context.Context, batch []Instance) ([]float32, error) {
+	out := make([]float32, 0, len(batch)*len(e.families)*len(e.labels))
+	for some := range slices.Chunk(batch, e.Batch) {
+		pixels, err := e.pixels(some)
+		if err != nil {
+			return nil, err
+		}
+		got, err := e.session.Run(ctx, map[string]*onnx.Tensor{featurize.PixelsInput: pixels})
+		if err != nil {
+			return nil, err
+		}
+		values := got[clipLogits].Float32s()
+		if len(values) != len(some)*len(e.families)*len(e.labels) {
+			return nil, fmt.Errorf("model %q: logits of shape %v for %d images", e.model, got[clipLogits].Shape, len(some))
+		}
+		for i, v := range values {
+			if v-v != 0 {
+				return nil, fmt.Errorf("instance %q: a logit is %v", some[i/(len(e.families)*len(e.labels))].ID, v)
+			}
+		}
+		out = append(out, values...)
+	}
+	return out, nil
+}
+
+// pixels are the images as the model sees them: batch x height x width x 3.
+func (e *clip) pixels(batch []Instance) (*onnx.Tensor, error) {
+	size := e.preprocess.Len()
+	raw := make([]uint8, len(batch)*size)
+	for n := range batch {
+		prepared, err := batch[n].sizes.of(e.preprocess)
+		if err == nil {
+			err = prepared.Pixels(raw[n*size:(n+1)*size], featurize.Centre())
+		}
+		if err != nil {
+			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
+		}
+	}
+	shape := []int64{int64(len(batch)), int64(e.preprocess.Height), int64(e.preprocess.Width), 3}
+	return &onnx.Tensor{DType: onnx.Uint8, Shape: shape, Raw: raw}, nil
+}
+
+// Close frees the model.
+func (e *clip) Close() error {
+	if e.session == nil {
+		return nil
+	}
+	return e.session.Close()
+}
