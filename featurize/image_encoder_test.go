@@ -129,6 +129,11 @@ func TestImageRoadsAgree(t *testing.T) {
 	writeExport(t, folder, export, hf.Options{Tower: hf.TowerVision})
 	roads["export"] = openImages(t, rt, folder, DefaultImageModelOptions())
 	roads["bare export"] = openImages(t, rt, export, ImageModelOptions{Preprocess: &p, Output: hf.ImageEmbeds})
+	half := openImages(t, rt, folder, ImageModelOptions{Float16: true})
+	sameValues(t, "float16", imageVectors(t, half, images...), want, 2e-2)
+	if half.Digest() == roads["export"].Digest() {
+		t.Error("float16 has the digest of float32")
+	}
 	for road, e := range roads {
 		got := imageVectors(t, e, images...)
 		sameValues(t, road, got, want, 1e-6)

@@ -1,7 +1,283 @@
 package onnx
 
-import "errors"
+import (
+	"fmt"
+	"slices"
 
-// ToFloat16 is the model with weights and arithmetic in float16; inputs and
-// outputs stay float32.
-func ToFloat16(m *Model) (*Model, error) { return nil, errors.New("float16: not yet") }
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// ToFloat16 is the model with its float32 weights and arithmetic in float16;
+// inputs and outputs stay as they are. Arguments that an operator takes in
+// float32 alone stay so, such as scales of quantisation. Numbers round to the
+// nearest; those beyond the largest of float16, 65504, which stand for infinity
+// in masks, become it, and a lone number that would become 0, such as an
+// epsilon, becomes the smallest above it. m stays as it is.
+//
+// Models with operators of other operator sets than the standard one, with
+// functions or with sparse weights are refused.
+func ToFloat16(m *Model) (*Model, error) {
+	out, err := toFloat16(m)
+	if err != nil {
+		return nil, fmt.Errorf("convert model to float16: %w", err)
+	}
+	return out, nil
+}
+
+func toFloat16(m *Model) (*Model, error) {
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	if len(m.Proto.GetFunctions()) > 0 {
+		return nil, fmt.Errorf("it has functions, such as %q", m.Proto.GetFunctions()[0].GetName())
+	}
+	g := m.Proto.GetGraph()
+	h := &halver{
+		opset: opsets(m.Proto)[domain("")], names: map[string]bool{}, types: map[string]DType{},
+		constants: map[string]*onnxpb.TensorProto{}, halved: map[string]bool{}, inner: map[string]string{},
+	}
+	if err := h.note(g); err != nil {
+		return nil, err
+	}
+	h.use(g)
+	given, results := m.Inputs(), m.Outputs()
+	for _, v := range slices.Concat(given, results) {
+		if v.DType == Float32 && h.inner[v.Name] == "" {
+			h.inner[v.Name] = h.fresh(v.Name + "/float16")
+		}
+	}
+	half, err := h.graph(g)
+	if err != nil {
+		return nil, err
+	}
+	h.border(half, g, given, results)
+	out := &Model{Proto: &onnxpb.ModelProto{}}
+	shallow(out.Proto, m.Proto)
+	out.Proto.Graph = half
+	out.Proto.IrVersion = proto.Int64(max(4, m.Proto.GetIrVersion())) // before, weights had to be inputs as well
+	return out, out.Check()
+}
+
+// halver rewrites a graph and those inside of it.
+type halver struct {
+	opset     int64
+	names     map[string]bool                // of all values
+	types     map[string]DType               // of those that are known
+	constants map[string]*onnxpb.TensorProto // float32, by name
+	halved    map[string]bool                // constants that something takes in float16
+	inner     map[string]string              // inputs and outputs of the model that have another name inside
+}
+
+// fresh is a name that no value has.
+func (h *halver) fresh(name string) string {
+	for h.names[name] {
+		name += "'"
+	}
+	h.names[name] = true
+	return name
+}
+
+func (h *halver) rename(name string) string {
+	if n, ok := h.inner[name]; ok {
+		return n
+	}
+	return name
+}
+
+// use notes which constants are taken by anything but float32 arguments.
+func (h *halver) use(g *onnxpb.GraphProto) {
+	for _, n := range g.GetNode() {
+		stay := h.single(n)
+		for i, name := range n.GetInput() {
+			if !slices.Contains(stay.in, i) {
+				h.halved[name] = true
+			}
+		}
+		for _, inner := range subgraphs(n) {
+			h.use(inner)
+		}
+	}
+	for _, v := range g.GetOutput() {
+		h.halved[v.GetName()] = true
+	}
+}
+
+func (h *halver) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
+	out := &onnxpb.GraphProto{}
+	shallow(out, g)
+	out.Node, out.Initializer = nil, nil
+	own := map[string]bool{}
+	for _, t := range g.GetInitializer() {
+		own[t.GetName()] = true
+		if h.constants[t.GetName()] == nil || !h.halved[t.GetName()] {
+			out.Initializer = append(out.Initializer, t)
+			continue
+		}
+		c, err := halfTensor(t)
+		if err != nil {
+			return nil, fmt.Errorf("initializer %q: %w", t.GetName(), err)
+		}
+		c.Name = proto.String(h.rename(t.GetName()))
+		out.Initializer = append(out.Initializer, c)
+	}
+	for i, n := range g.GetNode() {
+		nodes, err := h.node(n)
+		if err != nil {
+			return nil, fmt.Errorf("node %s: %w", nodeTitle(n, i), err)
+		}
+		out.Node = append(out.Node, nodes...)
+	}
+	inputs := slices.DeleteFunc(slices.Clone(g.GetInput()), func(v *onnxpb.ValueInfoProto) bool { return own[v.GetName()] })
+	out.Input, out.Output = h.infos(inputs), h.infos(g.GetOutput())
+	out.ValueInfo = h.infos(g.GetValueInfo())
+	return out, nil
+}
+
+// infos are declarations of values that are float16 now, unless they stayed.
+func (h *halver) infos(list []*onnxpb.ValueInfoProto) []*onnxpb.ValueInfoProto {
+	var out []*onnxpb.ValueInfoProto
+	for _, v := range list {
+		c := proto.Clone(v).(*onnxpb.ValueInfoProto)
+		c.Name = proto.String(h.rename(v.GetName()))
+		stays := h.constants[v.GetName()] != nil && !h.halved[v.GetName()]
+		if t := c.GetType().GetTensorType(); DType(t.GetElemType()) == Float32 && !stays {
+			t.ElemType = proto.Int32(int32(Float16))
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// border puts conversions between the inputs and outputs of the model and the
+// graph inside.
+func (h *halver) border(half, g *onnxpb.GraphProto, given, results []IO) {
+	var first, last []*onnxpb.NodeProto
+	done := map[string]bool{}
+	for _, v := range given {
+		if v.DType == Float32 {
+			first, done[v.Name] = append(first, castNode(v.Name, h.rename(v.Name), Float16)), true
+		}
+	}
+	for _, v := range results {
+		if v.DType == Float32 && !done[v.Name] {
+			last, done[v.Name] = append(last, castNode(h.rename(v.Name), v.Name, Float32)), true
+		}
+	}
+	half.Node = slices.Concat(first, half.Node, last)
+	fed := map[string]*onnxpb.ValueInfoProto{}
+	for _, v := range g.GetInput() {
+		fed[v.GetName()] = v
+	}
+	half.Input = nil
+	for _, v := range given {
+		half.Input = append(half.Input, fed[v.Name])
+	}
+	half.Output = g.Output
+}
+
+func castNode(from, to string, t DType) *onnxpb.NodeProto {
+	n := operator("Cast", []string{from}, to, intAttribute("to", int64(t)))
+	n.Name = proto.String(to + "/cast")
+	return n
+}
+
+// node is n in float16, with conversions around what stays in float32.
+func (h *halver) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
+	c := &onnxpb.NodeProto{}
+	shallow(c, n)
+	c.Input, c.Output = nil, nil
+	stay := h.single(n)
+	var before, after []*onnxpb.NodeProto
+	for i, name := range n.GetInput() {
+		if !slices.Contains(stay.in, i) || h.types[name] != Float32 {
+			c.Input = append(c.Input, h.rename(name))
+			continue
+		}
+		single, node := h.inSingle(name)
+		before, c.Input = append(before, node...), append(c.Input, single)
+	}
+	for i, name := range n.GetOutput() {
+		to := h.rename(name)
+		if name != "" && slices.Contains(stay.out, i) && h.types[name] == Float32 {
+			single := h.fresh(name + "/float32")
+			after = append(after, castNode(single, to, Float16))
+			to = single
+		}
+		c.Output = append(c.Output, to)
+	}
+	if n.GetOpType() == "Constant" && slices.IndexFunc(n.GetOutput(), func(name string) bool { return h.halved[name] }) < 0 {
+		return []*onnxpb.NodeProto{c}, nil
+	}
+	if err := h.attributes(c); err != nil {
+		return nil, err
+	}
+	return slices.Concat(before, []*onnxpb.NodeProto{c}, after), nil
+}
+
+// inSingle is the name of a value in float32, and what makes it.
+func (h *halver) inSingle(name string) (string, []*onnxpb.NodeProto) {
+	t := h.constants[name]
+	if t != nil && !h.halved[name] {
+		return name, nil
+	}
+	single := h.fresh(name + "/float32")
+	if t == nil {
+		return single, []*onnxpb.NodeProto{castNode(h.rename(name), single, Float32)}
+	}
+	value := &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t}
+	return single, []*onnxpb.NodeProto{operator("Constant", nil, single, value)}
+}
+
+// attributes rewrites what the attributes of a node hold.
+func (h *halver) attributes(n *onnxpb.NodeProto) error {
+	list := withDefaults(n)
+	n.Attribute = nil
+	for _, a := range list {
+		c, err := h.attribute(n.GetOpType(), a)
+		if err != nil {
+			return fmt.Errorf("attribute %q: %w", a.GetName(), err)
+		}
+		n.Attribute = append(n.Attribute, c)
+	}
+	return nil
+}
+
+func (h *halver) attribute(op string, a *onnxpb.AttributeProto) (*onnxpb.AttributeProto, error) {
+	c := &onnxpb.AttributeProto{}
+	shallow(c, a)
+	c.Graphs = nil
+	var err error
+	switch {
+	case a.GetG() != nil:
+		c.G, err = h.graph(a.GetG())
+	case op == "Constant" && constantOf(a) != nil:
+		return halfAttribute(constantOf(a))
+	case op == "ConstantOfShape" && DType(a.GetT().GetDataType()) == Float32:
+		return halfAttribute(a.GetT())
+	case (a.GetName() == "to" || a.GetName() == "dtype") && DType(a.GetI()) == Float32:
+		c.I = proto.Int64(int64(Float16))
+	}
+	for _, inner := range a.GetGraphs() {
+		half, err := h.graph(inner)
+		if err != nil {
+			return nil, err
+		}
+		c.Graphs = append(c.Graphs, half)
+	}
+	return c, err
+}
+
+func halfAttribute(t *onnxpb.TensorProto) (*onnxpb.AttributeProto, error) {
+	half, err := halfTensor(t)
+	return &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: half}, err
+}
+
+func halfTensor(p *onnxpb.TensorProto) (*onnxpb.TensorProto, error) {
+	t, err := TensorFrom(p)
+	if err != nil {
+		return nil, err
+	}
+	return t.toFloat16().proto(p.GetName()), nil
+}

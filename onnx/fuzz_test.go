@@ -34,6 +34,9 @@ func FuzzParse(f *testing.F) {
 		if c, err := onnx.Merge(m, second, connect, onnx.DefaultMergeOptions()); err == nil && c.Check() != nil {
 			t.Fatal("a merged model does not pass the check")
 		}
+		if _, err := onnx.ToFloat16(m); !sound && err == nil {
+			t.Fatal("a model that is not sound has one in float16")
+		}
 		w, err := m.Marshal()
 		if !sound || err != nil {
 			return

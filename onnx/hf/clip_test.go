@@ -108,6 +108,19 @@ func TestCLIPEqualsGolden(t *testing.T) {
 			}
 		}
 	}
+	for tower, want := range map[hf.Tower][][]float32{hf.TowerText: g.Texts, hf.TowerVision: g.Images} {
+		for road, m := range towersOf(t, folder, tower) {
+			half, err := onnx.ToFloat16(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, out := g.texts(g.IDs...), hf.TextEmbeds
+			if tower == hf.TowerVision {
+				in, out = g.images(0, 2), hf.ImageEmbeds
+			}
+			within(t, string(tower)+" in float16 from "+road, run(t, rt, half, in)[out].Float32s(), slices.Concat(want...), 2e-3)
+		}
+	}
 	c, err := hf.ReadConfig(folder)
 	if err != nil || c.VocabSize != 49408 || c.MaxPositions != 77 || c.ImageSize != 224 || !c.Has(hf.TowerText) || !c.Has(hf.TowerVision) {
 		t.Errorf("the configuration is %+v (%v)", c, err)

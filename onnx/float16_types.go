@@ -1,0 +1,190 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx/onnxpb"
+)
+
+// singles are inputs and outputs of a node, by position.
+type singles struct{ in, out []int }
+
+// float32Only are the arguments that are float32 in every version of the
+// operator set, or that lose in float16 what quantisation needs. Where they are
+// of other types, they are left alone.
+var float32Only = map[string]singles{
+	"Celu":                  {[]int{0}, []int{0}},
+	"DequantizeLinear":      {[]int{1}, []int{0}},
+	"DynamicQuantizeLinear": {[]int{0}, []int{1}},
+	"IsInf":                 {[]int{0}, nil},
+	"LayerNormalization":    {nil, []int{1, 2}}, // mean and deviation
+	"NonMaxSuppression":     {[]int{0, 1, 3, 4}, nil},
+	"QLinearConv":           {[]int{1, 4, 6}, nil},
+	"QLinearMatMul":         {[]int{1, 4, 6}, nil},
+	"QuantizeLinear":        {[]int{0, 1}, nil},
+	"Range":                 {[]int{0, 1, 2}, []int{0}},
+	"Resize":                {[]int{1, 2}, nil},
+	"TfIdfVectorizer":       {nil, []int{0}},
+	"Upsample":              {[]int{1}, nil},
+}
+
+// single tells what of a node stays in float32.
+func (h *halver) single(n *onnxpb.NodeProto) singles {
+	if n.GetOpType() == "CumSum" && h.opset < 14 {
+		return singles{[]int{0}, []int{0}}
+	}
+	return float32Only[n.GetOpType()]
+}
+
+// note remembers the names, types and constants of a graph and of those inside.
+// The types of values are those that matter here: float32 or not.
+func (h *halver) note(g *onnxpb.GraphProto) error {
+	if len(g.GetSparseInitializer()) > 0 {
+		return fmt.Errorf("weights %q are sparse", g.GetSparseInitializer()[0].GetValues().GetName())
+	}
+	for _, v := range slices.Concat(g.GetInput(), g.GetValueInfo(), g.GetOutput()) {
+		h.names[v.GetName()], h.types[v.GetName()] = true, DType(v.GetType().GetTensorType().GetElemType())
+	}
+	for _, t := range g.GetInitializer() {
+		h.constant(t.GetName(), t)
+	}
+	for i, n := range g.GetNode() {
+		if domain(n.GetDomain()) != domain("") {
+			return fmt.Errorf("node %s is of the operator set %q", nodeTitle(n, i), n.GetDomain())
+		}
+		for _, inner := range subgraphs(n) {
+			if err := h.note(inner); err != nil {
+				return err
+			}
+		}
+		h.outputs(n)
+	}
+	return nil
+}
+
+func (h *halver) constant(name string, t *onnxpb.TensorProto) {
+	h.names[name], h.types[name] = true, DType(t.GetDataType())
+	if h.types[name] == Float32 {
+		h.constants[name] = t
+	}
+}
+
+// outputs notes the types of what a node makes, where nothing declares them.
+func (h *halver) outputs(n *onnxpb.NodeProto) {
+	for i, name := range n.GetOutput() {
+		h.names[name] = true
+		if h.types[name] == Undefined {
+			h.types[name] = h.typeOf(n, i)
+		}
+	}
+	if n.GetOpType() != "Constant" || len(n.GetOutput()) == 0 {
+		return
+	}
+	for _, a := range n.GetAttribute() {
+		if t := constantOf(a); t != nil {
+			h.constant(n.GetOutput()[0], t)
+		}
+	}
+}
+
+// resultTypes are those of operators whose first output is not of the type of
+// the first input.
+var resultTypes = map[string]DType{
+	"And": Bool, "Equal": Bool, "Greater": Bool, "GreaterOrEqual": Bool, "IsInf": Bool, "IsNaN": Bool, "Less": Bool, "LessOrEqual": Bool,
+	"Not": Bool, "Or": Bool, "Xor": Bool,
+	"ArgMax": Int64, "ArgMin": Int64, "NonMaxSuppression": Int64, "NonZero": Int64, "Shape": Int64, "Size": Int64,
+	"ConvInteger": Int32, "MatMulInteger": Int32, "DynamicQuantizeLinear": Uint8, "QuantizeLinear": Uint8,
+	"QLinearConv": Uint8, "QLinearMatMul": Uint8,
+	"DequantizeLinear": Float32, "RandomNormal": Float32, "RandomUniform": Float32, "TfIdfVectorizer": Float32,
+}
+
+// typeOf is the type of an output of a node; Undefined where it is not known.
+func (h *halver) typeOf(n *onnxpb.NodeProto, output int) DType {
+	op, in := n.GetOpType(), n.GetInput()
+	inputType := func(i int) DType {
+		if i < len(in) {
+			return h.types[in[i]]
+		}
+		return Undefined
+	}
+	switch op {
+	case "Cast":
+		for _, a := range n.GetAttribute() {
+			if a.GetName() == "to" {
+				return DType(a.GetI())
+			}
+		}
+	case "Where", "CastLike":
+		return inputType(1)
+	case "OneHot":
+		return inputType(2)
+	case "ConstantOfShape":
+		if len(n.GetAttribute()) == 0 {
+			return Float32
+		}
+		return DType(n.GetAttribute()[0].GetT().GetDataType())
+	case "If":
+		return h.typeInside(n, output)
+	case "Loop":
+		return h.typeInside(n, output+1)
+	case "Scan":
+		return h.typeInside(n, output)
+	}
+	switch t := resultTypes[op]; {
+	case op == "DynamicQuantizeLinear" && output == 1, op == "LayerNormalization" && output > 0:
+		return Float32
+	case output > 0 && slices.Contains([]string{"TopK", "MaxPool", "Unique"}, op):
+		return Int64
+	case output > 0 && op == "Dropout":
+		return Bool
+	case t != Undefined:
+		return t
+	}
+	return inputType(0)
+}
+
+// typeInside is the type of an output of the first graph inside of a node.
+func (h *halver) typeInside(n *onnxpb.NodeProto, output int) DType {
+	for _, g := range subgraphs(n) {
+		if output < len(g.GetOutput()) {
+			return h.types[g.GetOutput()[output].GetName()]
+		}
+	}
+	return Undefined
+}
+
+// constantOf is what an attribute of Constant says, if it is float32.
+func constantOf(a *onnxpb.AttributeProto) *onnxpb.TensorProto {
+	switch a.GetName() {
+	case "value":
+		if DType(a.GetT().GetDataType()) == Float32 {
+			return a.GetT()
+		}
+	case "value_float":
+		return Float32s([]int64{}, []float32{a.GetF()}).proto("")
+	case "value_floats":
+		return Float32s([]int64{int64(len(a.GetFloats()))}, a.GetFloats()).proto("")
+	}
+	return nil
+}
+
+// withDefaults are the attributes of a node, with those spelled out whose default
+// is float32.
+func withDefaults(n *onnxpb.NodeProto) []*onnxpb.AttributeProto {
+	list := slices.Clone(n.GetAttribute())
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(a *onnxpb.AttributeProto) bool { return a.GetName() == name })
+	}
+	switch op := n.GetOpType(); {
+	case op == "ConstantOfShape" && !has("value"):
+		list = append(list, &onnxpb.AttributeProto{
+			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: Float32s([]int64{1}, []float32{0}).proto(""),
+		})
+	case (op == "RandomNormal" || op == "RandomUniform") && !has("dtype"):
+		list = append(list, intAttribute("dtype", int64(Float32)))
+	}
+	return list
+}
