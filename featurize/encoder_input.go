@@ -9,26 +9,39 @@ import (
 	"pipe/onnx/hf"
 )
 
-// EncoderInput tells what an encoder reads, InputText or InputImage, by its name
-// as for ReadTextModel. A folder with a tower for each is one of images.
-func EncoderInput(name string) (string, error) {
+// EncoderInputs tells what an encoder reads, InputText, InputImage or both, the
+// one first that is meant if nothing else is said. The name is as for
+// ReadTextModel and ReadImageModel. A file of pipe that holds no encoder alone is
+// a *DataError.
+func EncoderInputs(name string) ([]string, error) {
 	path, err := hf.Resolve(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return nil, fmt.Errorf("read encoder: %w", err)
 	}
 	if info.IsDir() {
-		return folderInput(path), nil
+		return folderInputs(path), nil
 	}
 	m, err := onnx.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+	if err == nil {
+		var input string
+		if input, err = graphInput(m); err == nil {
+			return []string{input}, nil
+		}
 	}
-	if about, ok, err := ParseEncoderInfo(m.Metadata()); ok && err == nil {
-		return about.Input, nil
+	return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+}
+
+// graphInput is what a graph says, else what the axes of its inputs are.
+func graphInput(m *onnx.Model) (string, error) {
+	if kind := m.Metadata()[keyKind]; kind != "" && kind != EncoderKind {
+		return "", fmt.Errorf("is a %s, not an encoder alone", kind)
+	}
+	if about, ok, err := ParseEncoderInfo(m.Metadata()); ok {
+		return about.Input, err
 	}
 	if slices.ContainsFunc(m.Inputs(), func(v onnx.IO) bool { return len(v.Shape) == 4 }) {
 		return InputImage, nil
@@ -36,12 +49,19 @@ func EncoderInput(name string) (string, error) {
 	return InputText, nil
 }
 
-// folderInput goes by the towers. A folder that does not say what it is is one
+// folderInputs goes by the towers. A folder that does not say what it is is one
 // of texts, whose reader tells what is missing.
-func folderInput(folder string) string {
-	_, exported := hf.ExportOf(folder, hf.TowerVision)
-	if c, err := hf.ReadConfig(folder); exported || err == nil && c.Has(hf.TowerVision) {
-		return InputImage
+func folderInputs(folder string) (inputs []string) {
+	c, err := hf.ReadConfig(folder)
+	has := func(t hf.Tower) bool {
+		_, exported := hf.ExportOf(folder, t)
+		return exported || err == nil && c.Has(t)
 	}
-	return InputText
+	if has(hf.TowerVision) {
+		inputs = append(inputs, InputImage)
+	}
+	if has(hf.TowerText) || inputs == nil {
+		inputs = append(inputs, InputText)
+	}
+	return inputs
 }

@@ -38,7 +38,11 @@ func (o ConvertOptions) input() (string, error) {
 	case hf.TowerVision:
 		return featurize.InputImage, nil
 	}
-	return featurize.EncoderInput(o.Model)
+	inputs, err := featurize.EncoderInputs(o.Model)
+	if err != nil {
+		return "", err
+	}
+	return inputs[0], nil
 }
 
 // unused names the options that are set and mean nothing to an encoder of input.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"pipe/costs/build"
 	"pipe/featurize"
@@ -48,10 +49,21 @@ func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
 	return nil
 }
 
-// openRowEncoder opens the encoder that the options name, and notes in done what else takes part.
-func openRowEncoder(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEncoder, error) {
+// openRowEncoder opens the encoder that the options name, and notes in done what else takes part. An encoder of
+// something else than the rows hold is an *OptionError.
+func openRowEncoder(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (e rowEncoder, err error) {
+	want := featurize.InputText
 	if o.Image != "" {
-		return openImageRows(rt, o, done)
+		want = featurize.InputImage
+		e, err = openImageRows(rt, o, done)
+	} else {
+		e, err = openTextRows(rt, o)
 	}
-	return openTextRows(rt, o)
+	if err == nil {
+		return e, nil
+	}
+	if reads, failed := featurize.EncoderInputs(o.Encoder); failed == nil && !slices.Contains(reads, want) {
+		err = &OptionError{fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], want)}
+	}
+	return nil, err
 }

@@ -9,6 +9,7 @@ import (
 	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx"
+	"pipe/onnx/hf"
 )
 
 // EncoderFileExplanation tells what the file of an encoder says about itself.
@@ -77,6 +78,9 @@ func poolingWords(e *featurize.EncoderInfo) string {
 		return ""
 	}
 	words := "pooled by " + e.Pooling
+	if e.Pooling == hf.PoolModel {
+		words = "pooled inside of the model"
+	}
 	if e.Normalize {
 		words += ", of length 1"
 	}

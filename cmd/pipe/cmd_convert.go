@@ -23,7 +23,7 @@ const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 -
   pipe convert mobilenet.onnx --size 224 --resize 256 --mean 0.5 --std 0.5 --out encoder.onnx`
 
 func convertCommand(a *app) *cobra.Command {
-	o, p := pipeline.DefaultConvertOptions(), &preprocessFlags{}
+	o, images := pipeline.DefaultConvertOptions(), &imageFlags{}
 	c := &cobra.Command{
 		Use:     "convert MODEL --out FILE",
 		Short:   "Make one ONNX file of an encoder, or of an encoder and a policy",
@@ -32,11 +32,7 @@ func convertCommand(a *app) *cobra.Command {
 		Args:    oneArg("one model"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.Model = args[0]
-			if err := required(c, "out"); err != nil {
-				return err
-			}
-			var err error
-			if o.Preprocess, err = p.value(c); err != nil {
+			if err := images.set(c, &o); err != nil {
 				return err
 			}
 			return runConvert(c, a, o)
@@ -49,12 +45,14 @@ func convertCommand(a *app) *cobra.Command {
 	f.IntVar(&o.MaxLength, "max-length", 0, "of texts: most tokens, special ones counted; 0 is what the model says")
 	f.StringVar(&o.Tokenizer, "tokenizer", "", "of texts: tokenizer.json, or a folder that holds it, of a model without")
 	f.StringVar(&o.Output, "output", "", "of images: the output that is the vector, of a model that has several")
-	f.BoolVar(&o.Float16, "float16", false, "of images: weights and arithmetic in float16, for GPUs")
-	p.add(c)
+	images.add(c)
 	return c
 }
 
 func runConvert(c *cobra.Command, a *app, o pipeline.ConvertOptions) error {
+	if err := required(c, "out"); err != nil {
+		return err
+	}
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}

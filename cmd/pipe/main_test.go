@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"io/fs"
 	"os"
@@ -74,7 +76,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 // samples is a program for the scripts: it writes into the working folder a policy of two features (expert by the sign
 // of the first, advice by the sign of the second), a fixed one, a cost tensor of four rows that they fit, a larger one
-// to train from, and one with other experts; and a small text encoder with a policy over its vectors.
+// to train from, and one with other experts; a small encoder of texts and a small CLIP, with policies over their vectors,
+// and a picture.
 func samples() {
 	if err := writeSamples("."); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -96,22 +99,13 @@ func writeSamples(dir string) error {
 		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: models.DecoderFixed, Dim: 2, Fixed: 1,
 		Info: map[string]string{"guard": `{"fixed":"small/search","gain":0.002,"lower_bound":-0.01,"confidence":0.95,"rows":40,"fallback":true}`},
 	}
-	ofTexts, w := *actions, make([]float32, 4*hftest.Hidden)
-	ofTexts.Features = costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
-	for i := range w {
-		w[i] = float32(i%7) - 3
-	}
-	texts := &models.Policy{
-		Actions: &ofTexts, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
-		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: hftest.Hidden, W: w, B: make([]float32, 4)}}}},
-	}
-	if err := os.MkdirAll(filepath.Join(dir, "small"), 0o777); err != nil {
+	if err := writeEncoders(dir); err != nil {
 		return err
 	}
-	if err := hftest.WriteBERT(filepath.Join(dir, "small")); err != nil {
-		return err
-	}
-	for name, p := range map[string]*models.Policy{"policy.onnx": learned, "fixed.onnx": fixed, "texts.onnx": texts} {
+	for name, p := range map[string]*models.Policy{
+		"policy.onnx": learned, "fixed.onnx": fixed,
+		"texts.onnx": encodedPolicy(actions, "text small", hftest.Hidden), "images.onnx": encodedPolicy(actions, "image clip", 12),
+	} {
 		m, err := p.Export()
 		if err != nil {
 			return err
@@ -135,6 +129,34 @@ func writeSamples(dir string) error {
 		Features: []float32{-1, -1, -1, 1, 1, -1, 1, 1},
 		Loss:     []float32{0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0},
 	})
+}
+
+// encodedPolicy decides by vectors of a length that an encoder makes.
+func encodedPolicy(actions *costs.Actions, features string, dim int) *models.Policy {
+	a, w := *actions, make([]float32, 4*dim)
+	a.Features = costs.FeatureSource{Name: features, Dim: dim}
+	for i := range w {
+		w[i] = float32(i%7) - 3
+	}
+	return &models.Policy{
+		Actions: &a, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
+		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: dim, W: w, B: make([]float32, 4)}}}},
+	}
+}
+
+// writeEncoders writes the encoders small and clip, and a picture.
+func writeEncoders(dir string) error {
+	small, clip := filepath.Join(dir, "small"), filepath.Join(dir, "clip")
+	img := image.NewNRGBA(image.Rect(0, 0, 50, 40))
+	for i := range img.Pix {
+		img.Pix[i] = uint8(i * i)
+	}
+	var b bytes.Buffer
+	return errors.Join(
+		os.MkdirAll(small, 0o777), hftest.WriteBERT(small),
+		os.MkdirAll(clip, 0o777), hftest.WriteCLIP(clip, hftest.SpellingCLIP(1)),
+		png.Encode(&b, img), os.WriteFile(filepath.Join(dir, "photo.png"), b.Bytes(), 0o666),
+	)
 }
 
 // sampleTable has rows on which small without advice is right left of zero, and large with search right of it.

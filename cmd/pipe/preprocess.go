@@ -2,63 +2,75 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"pipe/featurize"
+	"pipe/pipeline"
 )
 
-// preprocessFlags say what happens to images before a model sees them, for models whose files do not.
-type preprocessFlags struct {
+// imageFlags say what only encoders of images have: their precision, and what happens to images before a model sees them,
+// for models whose files do not tell.
+type imageFlags struct {
+	precision             string
 	size, resize          int
 	layout, interpolation string
 	mean, std             []float32
 }
 
+// preprocessNames are the flags about what happens to images.
 var preprocessNames = []string{"size", "resize", "interpolation", "layout", "mean", "std"}
 
-func (p *preprocessFlags) add(c *cobra.Command) {
+func (i *imageFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&p.size, "size", 0, "of images: pixels of a side of what the model sees; with it, the model's own preprocessing does not count")
-	f.IntVar(&p.resize, "resize", 0, "pixels of the shorter side before a square of --size is cropped; 0 is --size")
-	f.StringVar(&p.interpolation, "interpolation", string(featurize.Bicubic), "of resizing: bicubic or bilinear")
-	f.StringVar(&p.layout, "layout", string(featurize.NCHW), "of the model's input: nchw or nhwc")
-	f.Float32SliceVar(&p.mean, "mean", []float32{0}, "of values 0 to 1, one or three: (value - mean)/std goes into the model")
-	f.Float32SliceVar(&p.std, "std", []float32{1}, "likewise")
+	f.StringVar(&i.precision, "precision", "float32", "of images: weights and arithmetic in float32, or in float16 for GPUs")
+	f.IntVar(&i.size, "size", 0, "of images: pixels of a side of what the model sees; with it, the model's own preprocessing does not count")
+	f.IntVar(&i.resize, "resize", 0, "pixels of the shorter side before a square of --size is cropped; 0 is --size")
+	f.StringVar(&i.interpolation, "interpolation", string(featurize.Bicubic), "of resizing: bicubic or bilinear")
+	f.StringVar(&i.layout, "layout", string(featurize.NCHW), "of the model's input: nchw or nhwc")
+	f.Float32SliceVar(&i.mean, "mean", []float32{0}, "of values 0 to 1, one or three: (value - mean)/std goes into the model")
+	f.Float32SliceVar(&i.std, "std", []float32{1}, "likewise")
 }
 
-// value is what the flags say, nil if none of them is there.
-func (p *preprocessFlags) value(c *cobra.Command) (*featurize.Preprocess, error) {
-	var set string
-	for _, name := range preprocessNames {
-		if c.Flag(name).Changed {
-			set = name
-		}
+// set puts what the flags say into options.
+func (i *imageFlags) set(c *cobra.Command, o *pipeline.ConvertOptions) (err error) {
+	switch i.precision {
+	case "float32", "float16":
+		o.Float16 = i.precision == "float16"
+	default:
+		return usage(c, "--precision %q: known are float32, float16", i.precision)
 	}
+	set := slices.IndexFunc(preprocessNames, func(name string) bool { return c.Flag(name).Changed })
 	switch {
-	case set == "":
-		return nil, nil
-	case p.size < 1:
-		return nil, usage(c, "--%s needs --size, the pixels of a side of what the model sees", set)
+	case set < 0:
+		return nil // as the model says
+	case i.size < 1:
+		return usage(c, "--%s needs --size, the pixels of a side of what the model sees", preprocessNames[set])
 	}
-	if p.resize == 0 {
-		p.resize = p.size
+	o.Preprocess, err = i.preprocess()
+	if err != nil {
+		return usage(c, "%v", err)
 	}
-	v := featurize.Preprocess{
-		Resize: p.resize, Width: p.size, Height: p.size,
-		Interpolation: featurize.Interpolation(p.interpolation), Layout: featurize.Layout(p.layout),
+	return nil
+}
+
+func (i *imageFlags) preprocess() (*featurize.Preprocess, error) {
+	p := &featurize.Preprocess{
+		Resize: i.resize, Width: i.size, Height: i.size,
+		Interpolation: featurize.Interpolation(i.interpolation), Layout: featurize.Layout(i.layout),
+	}
+	if p.Resize == 0 {
+		p.Resize = i.size
 	}
 	var err error
-	if v.Mean, err = channels("mean", p.mean); err == nil {
-		v.Std, err = channels("std", p.std)
+	if p.Mean, err = channels("mean", i.mean); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = v.Validate()
+	if p.Std, err = channels("std", i.std); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, usage(c, "%v", err)
-	}
-	return &v, nil
+	return p, p.Validate()
 }
 
 // channels are the values of red, green and blue.
