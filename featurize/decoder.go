@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 
 	"pipe/featurize/jpegturbo"
 )
@@ -25,6 +26,9 @@ func (standardDecoder) Name() string { return "standard (" + runtime.Version() +
 
 func (standardDecoder) Decode(b []byte) (*Image, error) { return DecodeImage(b) }
 
+// DecoderNames are those that OpenDecoder knows.
+var DecoderNames = []string{"standard", "libjpeg-turbo", "auto"}
+
 // OpenDecoder returns the decoder of a name: "standard", which is also "";
 // "libjpeg-turbo", the errors of which are jpegturbo.Open's; or "auto", which
 // is libjpeg-turbo if it is there. A library that is there and does not load
@@ -44,5 +48,5 @@ func OpenDecoder(name string) (Decoder, error) {
 		}
 		return turboDecoder{library}, nil
 	}
-	return nil, fmt.Errorf("unknown decoder %q; known are standard, libjpeg-turbo, auto", name)
+	return nil, fmt.Errorf("unknown decoder %q; known are %s", name, strings.Join(DecoderNames, ", "))
 }

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"pipe/costs"
+	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
@@ -62,8 +65,11 @@ func (o DecideOptions) checkRaw() (problems []error) {
 	if o.encoded() && o.Encoder == "" {
 		problems = append(problems, errors.New("decide: texts and images need an encoder"))
 	}
-	if o.Decoder != "" && o.Image == "" {
+	switch {
+	case o.Decoder != "" && o.Image == "":
 		problems = append(problems, errors.New("decide: a decoder is for images"))
+	case o.Decoder != "" && !slices.Contains(featurize.DecoderNames, o.Decoder):
+		problems = append(problems, fmt.Errorf("decide: unknown decoder %q; known are %s", o.Decoder, strings.Join(featurize.DecoderNames, ", ")))
 	}
 	return problems
 }
