@@ -57,6 +57,10 @@ func sampleReport() *Report {
 				CalibrationError: new(0.1), MeanProbability: new(0.2),
 			},
 		}}},
+		StandIn:  "models with random weights.",
+		Pictures: []PairPictures{{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.5, Shown: []Picture{{"x.jpg", "cat", "dog", 1}}}},
+		Latency:  []build.PairLatency{{Expert: "a", Advice: "help", Seconds: 0.0125, Fee: 0.0025}},
+		Skipped:  []build.BadImage{{ID: "y.jpg", Reason: "the file is empty"}},
 		Settings: map[string]string{"epochs": "120", "batch": "256"},
 		Notes:    []string{"a note with <tags> & signs"},
 	}

@@ -1,0 +1,241 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/realdata"
+	"pipe/onnx/hf/hftest"
+)
+
+// paperImages is how many of the images the paper's configuration runs on in tests.
+const paperImages = 24
+
+// imagenetPaper stands small random models and a few real images in for what the paper's configuration names.
+func imagenetPaper(t *testing.T) BenchOptions {
+	t.Helper()
+	lists, tokenizers := realdata.Folder(t, "imagenet"), realdata.Folder(t, "tokenizers")
+	for name, value := range map[string]string{
+		"PIPE_IMAGENET": someImages(t, filepath.Join(lists, "images"), paperImages), "PIPE_IMAGENET_LABELS": "name", "PIPE_IMAGENET_LISTS": lists,
+		"PIPE_CLIP_TOKENIZER": filepath.Join(tokenizers, "clip-vit-large-patch14"), "PIPE_IMAGENET_EPOCHS": "5",
+		"PIPE_CLIP_B32": randomCLIP(t, 1, 32), "PIPE_CLIP_B16": randomCLIP(t, 2, 16), "PIPE_CLIP_L14": randomCLIP(t, 3, 14),
+		"PIPE_IMAGENET_STAND_IN": "CLIPs with random weights.",
+	} {
+		t.Setenv(name, value)
+	}
+	return BenchOptions{Config: filepath.Join("..", "configs", "imagenet.yaml"), Out: t.TempDir(), Runtime: oneThread(t)}
+}
+
+func randomCLIP(t *testing.T, seed uint64, patch int64) string {
+	t.Helper()
+	return hftest.CLIPFolder(t, hftest.RandomCLIP(seed, patch))
+}
+
+// someImages copies n files of a folder, evenly over it.
+func someImages(t *testing.T, from string, n int) string {
+	t.Helper()
+	files, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for i := range n {
+		name := files[i*len(files)/n].Name()
+		b, err := os.ReadFile(filepath.Join(from, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), b, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// stopAt cancels a run when a step of it begins.
+type stopAt struct {
+	Progress
+	what string
+	stop context.CancelFunc
+}
+
+func (p *stopAt) Start(total int64, what string) {
+	p.Progress.Start(total, what)
+	if what == p.what {
+		p.stop()
+	}
+}
+
+// TestImagenetPaperConfiguration runs configs/imagenet.yaml as it stands, but for models, images and epochs: stopped where
+// costs are made, gone on with, and once more when all is done.
+func TestImagenetPaperConfiguration(t *testing.T) {
+	o := imagenetPaper(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if _, err := Bench(ctx, "imagenet", o, &stopAt{Quiet, "instances", stop}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("stopped run: %v", err)
+	}
+	r, err := Bench(t.Context(), "imagenet", o, Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}; !slices.Equal(r.Lambdas(), want) {
+		t.Errorf("lambdas %v, want %v", r.Lambdas(), want)
+	}
+	tensor, err := costs.Read(filepath.Join(o.Out, "split0", "costs.parquet"), costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkImagenetTensor(t, tensor)
+	checkImagenetReport(t, o.Out, r)
+	before := treeOf(t, o.Out)
+	if _, err := Bench(t.Context(), "imagenet", o, Quiet); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, treeOf(t, o.Out)); diff != "" {
+		t.Errorf("files change when nothing is to be done:\n%s", diff)
+	}
+}
+
+// checkImagenetTensor holds the shape of the benchmark: 3 x 4 actions, all there, fees of the paper, answers among the
+// 1,000 synsets.
+func checkImagenetTensor(t *testing.T, tensor *costs.Tensor) {
+	t.Helper()
+	a := tensor.Actions
+	if tensor.Len() != paperImages || tensor.Dim != 12 || a.Len() != 12 || len(a.Unavailable) != 0 {
+		t.Errorf("%d rows, %d features, %d actions, unavailable %v", tensor.Len(), tensor.Dim, a.Len(), a.Unavailable)
+	}
+	for i, want := range [][2]float64{{0, 0}, {0, 0.03}, {0, 0.06}, {0, 0.09}, {0.04, 0}, {0.04, 0.03}} {
+		expert, advice := a.Pair(i)
+		if got := [2]float64{a.Experts[expert].Fee, a.Advice[advice].Fee}; got != want {
+			t.Errorf("action %s has fees %v, want %v", a.Name(i), got, want)
+		}
+	}
+	if !strings.HasPrefix(a.Features.Name, "image ") || !strings.HasPrefix(a.Digests["decoder"], "standard") {
+		t.Errorf("features %q, decoder %q", a.Features.Name, a.Digests["decoder"])
+	}
+	for i, label := range tensor.Predictions {
+		if len(label) != 9 || label[0] != 'n' {
+			t.Fatalf("cell %d answers %q, no synset", i, label)
+		}
+	}
+	if n := len(slices.Compact(slices.Sorted(slices.Values(tensor.Predictions)))); n < 3 {
+		t.Errorf("%d answers in all", n)
+	}
+}
+
+func checkImagenetReport(t *testing.T, folder string, r *Report) {
+	t.Helper()
+	for _, method := range []string{"ours", "l2d", "best_fixed", "knn", "oracle"} {
+		if !slices.Contains(r.methods(), method) {
+			t.Errorf("no row of %s", method)
+		}
+	}
+	if len(r.Experts) != 12 || r.Experts[0].Accuracy == nil {
+		t.Errorf("%d lines about experts, the first %+v", len(r.Experts), r.Experts[0])
+	}
+	if !strings.HasPrefix(r.Settings["decoder"], "standard") || len(r.pictureIDs()) == 0 {
+		t.Errorf("decoder %q, pictures of %v", r.Settings["decoder"], r.pictureIDs())
+	}
+	page, err := os.ReadFile(filepath.Join(folder, "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range r.pictureIDs() {
+		if !bytes.Contains(page, []byte(id)) {
+			t.Errorf("the page has no picture of %s", id)
+		}
+	}
+	if at := bytes.Index(page, []byte("CLIPs with random weights.")); at < 0 || at > bytes.Index(page, []byte("<table")) {
+		t.Errorf("the page says at %d that models are stand-ins", at)
+	}
+	record, err := os.ReadFile(filepath.Join(folder, "report.json"))
+	if err != nil || bytes.Contains(record, []byte("base64")) || !bytes.Contains(record, []byte("CLIPs with random weights.")) {
+		t.Errorf("report.json: %v", err)
+	}
+}
+
+// TestPicturesOfPairs: the page has a line for every pair with pictures, and says what is answered.
+func TestPicturesOfPairs(t *testing.T) {
+	jpeg := []byte("not really a picture")
+	r := sampleReport()
+	r.Pictures = []PairPictures{
+		{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.7, Shown: []Picture{{ID: "x<1>.jpg", Label: "cat", Answer: "dog", Loss: 1}, {ID: "y.jpg", Label: "cat", Answer: "cat"}}},
+		{Method: "ours", Lambda: 1, Expert: "b", Advice: "none", Routed: 0.3, Shown: []Picture{{ID: "z.jpg", Label: "owl", Answer: "owl"}}},
+	}
+	r.Thumbnails = map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}
+	var page bytes.Buffer
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	source := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)
+	for text, want := range map[string]int{
+		source: 2, "a, help: 70.0 % of the rows": 1, "b, none": 0, "x&lt;1&gt;.jpg, label cat, answer dog": 2, "<s>dog</s>": 1, "<s>cat</s>": 0,
+		"Images by pair: ours at lambda 1": 1,
+	} {
+		if got := bytes.Count(page.Bytes(), []byte(text)); got != want {
+			t.Errorf("%q is there %d times, want %d", text, got, want)
+		}
+	}
+}
+
+func TestImagenetConfigProblems(t *testing.T) {
+	const drawn, given = "{kind: random, seed: 3}", "{kind: column}"
+	for _, c := range []struct{ section, split, want string }{
+		{"{draws: 0}", drawn, "imagenet.draws: 0"},
+		{"{recipes: []}", drawn, "imagenet.recipes: none"},
+		{"{recipes: [paper, paper]}", drawn, "given twice"},
+		{"{train: {lambdas: []}}", drawn, "imagenet.train.lambdas: none"},
+		{"{train: {rate: 1}}", drawn, `unknown key "rate"`},
+		{"{pictures: {side: 97}}", drawn, "pictures.side: 97 pixels, not 1 to 96"},
+		{"{pictures: {per_pair: -1}}", drawn, "pictures.per_pair: -1 is negative"},
+		{"{pictures: {lambdas: [7]}}", drawn, "pictures.lambdas: 7 is not among"},
+		{"{resamples: 1}", drawn, "imagenet.resamples: 1"},
+		{"{draw: 2}", drawn, `unknown key "draw"`},
+		{"{draws: 2}", given, "imagenet.draws: a split of kind \"column\" is not drawn"},
+		{"{draws: 2}", "{kind: random, seed: x}", "the split's seed is x"},
+		{"{draws: 2, knn: false, pictures: {side: 48}}", drawn, ""},
+		{"{}", given, ""},
+	} {
+		file := filepath.Join(t.TempDir(), "c.yaml")
+		text := "costs:\n  instances: {kind: images, folder: x}\n  advice: [{name: none, kind: none}]\n" +
+			"  experts: [{name: net, kind: onnx_image, model: x.onnx}]\n  features: [{kind: pooled}]\n" +
+			"  split: " + c.split + "\nimagenet: " + c.section + "\n"
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		read := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+		err := LoadConfig(file, &read)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", c.section, err, c.want)
+		}
+	}
+}
+
+// TestDrawsOfASplit: each has a seed of its own, and the configuration is left alone.
+func TestDrawsOfASplit(t *testing.T) {
+	split := build.Part{Kind: "random", Settings: map[string]any{"validation": 0.5, "seed": 3}}
+	for draw, want := range []int{3, 4, 5} {
+		got, err := splitOfDraw(split, draw)
+		if err != nil || got.Settings["seed"] != want || got.Settings["validation"] != 0.5 {
+			t.Errorf("draw %d: %+v, %v", draw, got, err)
+		}
+	}
+	if got, err := splitOfDraw(build.Part{Kind: "random"}, 2); err != nil || got.Settings["seed"] != 2 {
+		t.Errorf("without a seed: %+v, %v", got, err)
+	}
+	if split.Settings["seed"] != 3 {
+		t.Error("the configuration has changed")
+	}
+}
