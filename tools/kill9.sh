@@ -2,29 +2,31 @@
 # Kills `pipe costs` with SIGKILL at random moments, runs the same command
 # again, and compares the outcome with an undisturbed run byte by byte.
 #
-#   tools/kill9.sh CONFIG [KILLS] [PIPE]
+#   tools/kill9.sh CONFIG [KILLS [PIPE [FLAG...]]]
 #
-# KILLS (default 20) builds are killed; PIPE is the program (default bin/pipe).
-# A build that ends before its kill is compared too, and a new one is started.
+# KILLS (default 20) builds are killed; PIPE is the program (default bin/pipe),
+# and the flags are its own, such as --skip-bad. A build that ends before its kill
+# is compared too, and a new one is started, which finds nothing that others left.
 set -eu
 config=$1
 kills=${2:-20}
 pipe=${3:-bin/pipe}
+shift "$(($# < 3 ? $# : 3))"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 now() { date +%s%N; }
 
 begin=$(now)
-"$pipe" costs --quiet --config "$config" --out "$folder/whole.parquet" >/dev/null
+"$pipe" costs --quiet --config "$config" --out "$folder/whole/costs.parquet" "$@" >/dev/null
 whole=$((($(now) - begin) / 1000000))
 echo "undisturbed: $whole ms"
 
 killed=0
 finished=0
-out=$folder/killed.parquet
+out=$folder/killed/costs.parquet
 while [ "$killed" -lt "$kills" ] || [ "$finished" -eq 0 ]; do
-	"$pipe" costs --quiet --config "$config" --out "$out" >/dev/null 2>"$folder/stderr" &
+	"$pipe" costs --quiet --config "$config" --out "$out" "$@" >/dev/null 2>"$folder/stderr" &
 	process=$!
 	if [ "$killed" -lt "$kills" ]; then
 		random=$(od -An -N4 -tu4 /dev/urandom)
@@ -35,7 +37,7 @@ while [ "$killed" -lt "$kills" ] || [ "$finished" -eq 0 ]; do
 	wait "$process" 2>/dev/null || status=$?
 	if [ "$status" -eq 137 ]; then
 		killed=$((killed + 1))
-		if [ -e "$out" ] && ! cmp -s "$out" "$folder/whole.parquet"; then
+		if [ -e "$out" ] && ! cmp -s "$out" "$folder/whole/costs.parquet"; then
 			echo "kill $killed left an output that is not the whole one" >&2
 			exit 1
 		fi
@@ -45,8 +47,8 @@ while [ "$killed" -lt "$kills" ] || [ "$finished" -eq 0 ]; do
 		cat "$folder/stderr" >&2
 		exit 1
 	fi
-	cmp "$out" "$folder/whole.parquet"
+	cmp "$out" "$folder/whole/costs.parquet"
 	finished=$((finished + 1))
-	out=$folder/killed-$finished.parquet
+	out=$folder/killed-$finished/costs.parquet
 done
 echo "$killed kills, $finished builds finished, all equal to the undisturbed one"
