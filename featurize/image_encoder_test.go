@@ -154,6 +154,31 @@ func TestImageRoadsAgree(t *testing.T) {
 	}
 }
 
+// Exports of a tower need no config.json, nor an architecture that is known.
+func TestExportsAlone(t *testing.T) {
+	folder, p := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), CLIPPreprocess(32)
+	writeExport(t, folder, filepath.Join(folder, "onnx", "vision_model.onnx"), hf.Options{Tower: hf.TowerVision})
+	if err := os.Remove(filepath.Join(folder, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if err := hftest.WriteJSON(folder, "config.json", map[string]any{"model_type": "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := ReadImageModel(folder, ImageModelOptions{Preprocess: &p}); err != nil || m.Dim() != 12 || m.Architecture != "other" {
+		t.Errorf("an unknown architecture: %v", err)
+	}
+	if err := os.Remove(filepath.Join(folder, "config.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadImageModel(folder, ImageModelOptions{Preprocess: &p}); err != nil {
+		t.Errorf("no configuration: %v", err)
+	}
+	var missing *MissingPreprocessError
+	if _, err := ReadImageModel(folder, DefaultImageModelOptions()); !errors.As(err, &missing) {
+		t.Errorf("no preprocessing: %v", err)
+	}
+}
+
 // What folders say and what is asked for decide, by this order.
 func TestPreprocessOfImageModels(t *testing.T) {
 	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
@@ -200,7 +225,7 @@ func TestBadImageModels(t *testing.T) {
 	}{
 		"the preprocessing makes [batch 32 32 3] (nhwc)": {folder, ImageModelOptions{Preprocess: &channels}},
 		"the preprocessing makes [batch 3 64 64] (nchw)": {folder, ImageModelOptions{Preprocess: &larger}},
-		"input is 0 x 0 pixels":                          {folder, ImageModelOptions{Preprocess: &broken}},
+		"input is 0 x 0 pixels of":                       {folder, ImageModelOptions{Preprocess: &broken}},
 		`but no "pooled"`:                                {folder, ImageModelOptions{Output: "pooled"}},
 		"no preprocessor_config.json":                    {bare, ImageModelOptions{}},
 		`a model of type "bert" without an ONNX export`:  {hftest.Folder(t), ImageModelOptions{}},

@@ -23,7 +23,8 @@ type modelFolder struct {
 }
 
 // open reads config.json and looks for an export. A tower is taken of models
-// that have it; an export needs no config.json.
+// that have it, or that nothing but an export of it is known of; an export needs
+// no config.json.
 func (f *modelFolder) open(tower hf.Tower) error {
 	c, err := hf.ReadConfig(f.path)
 	if err == nil {
@@ -32,8 +33,10 @@ func (f *modelFolder) open(tower hf.Tower) error {
 	if f.config.Has(tower) {
 		f.tower = tower
 	}
-	if f.export == "" {
-		f.export, _ = hf.ExportOf(f.path, f.tower)
+	for _, t := range []hf.Tower{f.tower, tower} {
+		if export, found := hf.ExportOf(f.path, t); found && f.export == "" {
+			f.export, f.tower = export, t
+		}
 	}
 	if f.export != "" && errors.Is(err, fs.ErrNotExist) {
 		return nil

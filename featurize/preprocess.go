@@ -14,6 +14,10 @@ const (
 	NHWC Layout = "nhwc" // channels last
 )
 
+// maxInputSide bounds the images that a model asks for; known ones stay below a
+// quarter of it.
+const maxInputSide = 8192
+
 // Preprocess is what happens to an image before a model sees it. The image is
 // resized so that its shorter side has Resize pixels, the longer one truncated
 // to whole pixels; a crop of Width x Height is cut out of it; and the model's
@@ -45,8 +49,8 @@ func (p Preprocess) Validate() error {
 	if p.Layout != NCHW && p.Layout != NHWC {
 		errs = append(errs, fmt.Errorf("unknown layout %q; known are %s, %s", p.Layout, NCHW, NHWC))
 	}
-	if p.Width <= 0 || p.Height <= 0 {
-		errs = append(errs, fmt.Errorf("input is %d x %d pixels", p.Width, p.Height))
+	if p.Width <= 0 || p.Height <= 0 || max(p.Width, p.Height, p.Resize) > maxInputSide {
+		errs = append(errs, fmt.Errorf("input is %d x %d pixels of images resized to %d; sides are 1 to %d", p.Width, p.Height, p.Resize, maxInputSide))
 	}
 	if p.Resize != 0 {
 		if p.Resize < max(p.Width, p.Height) {

@@ -229,6 +229,14 @@ func TestBadCLIPConfigurations(t *testing.T) {
 	}
 }
 
+// The configuration of the real CLIP is read, with what old files say twice.
+func TestConfigOfRealCLIP(t *testing.T) {
+	c, err := hf.ReadConfig(realdata.Folder(t, "tokenizers", "clip-vit-large-patch14"))
+	if err != nil || c.VocabSize != 49408 || c.MaxPositions != 77 || c.ImageSize != 224 || len(c.Towers) != 2 {
+		t.Errorf("%+v (%v)", c, err)
+	}
+}
+
 // No configuration makes the reader panic.
 func FuzzConfig(f *testing.F) {
 	for _, c := range []any{hftest.SpellingCLIP(1).Config(), hftest.BERTConfig(), map[string]any{"model_type": "roberta"}} {
