@@ -84,7 +84,7 @@ func (e *trained) open(b []byte) (*rowModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &rowModel{session: session, batch: trainedBatch}
+	m := &rowModel{runtime: e.runtime, session: session, batch: trainedBatch}
 	err = m.bind(outputs(len(e.lessons.Labels)))
 	if err == nil {
 		err = m.setShape(int64(e.coder.Width()))

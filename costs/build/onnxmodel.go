@@ -16,6 +16,7 @@ import (
 // rowModel is an ONNX graph that maps rows of float32 values to rows of class
 // scores. It is safe for concurrent use.
 type rowModel struct {
+	runtime *ort.Runtime
 	session runner
 	input   string
 	output  string
@@ -27,14 +28,14 @@ type rowModel struct {
 	logits  bool // scores are logits, not probabilities
 
 	slots   chan struct{} // of all calls of a build, of which so many run at a time; nil: a call is on the caller's goroutine
-	buffers sync.Pool     // of *[]float32, inputs of calls
+	buffers sync.Pool     // of *ort.Buffer, inputs of calls
 }
 
 // runner is the part of an *ort.Session that a rowModel needs.
 type runner interface {
 	Inputs() []onnx.IO
 	Outputs() []onnx.IO
-	Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error)
+	RunBuffers(ctx context.Context, in, out []*ort.Buffer) error
 	Close() error
 }
 
@@ -78,7 +79,7 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 	if err != nil {
 		return nil, err
 	}
-	m := &rowModel{session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: s.slots}
+	m := &rowModel{runtime: rt, session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: s.slots}
 	if err := m.bind(len(cfg.Labels)); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
 	}
@@ -234,19 +235,21 @@ func (m *rowModel) stream(ctx context.Context, rows int, fill func(dst []float32
 // call fills the rows from one on and writes their probabilities into dst.
 func (m *rowModel) call(ctx context.Context, dst []float32, from int, fill func(dst []float32, row int) error) error {
 	rows := len(dst) / m.classes
-	values := m.buffer(max(rows, m.fixed) * m.width)
-	defer m.buffers.Put(&values)
+	in, err := m.take(max(rows, m.fixed))
+	if err != nil {
+		return err
+	}
+	defer m.buffers.Put(in)
+	values := in.Float32s()
 	for i := range rows {
 		if err := fill(values[i*m.width:(i+1)*m.width], from+i); err != nil {
 			return err
 		}
 	}
 	clear(values[rows*m.width:]) // the last rows of a graph with a fixed batch
-	scores, err := m.run(ctx, values)
-	if err != nil {
+	if err := m.run(ctx, dst, in); err != nil {
 		return err
 	}
-	copy(dst, scores)
 	for i := range rows {
 		if err := m.normalise(dst[i*m.classes : (i+1)*m.classes]); err != nil {
 			return err
@@ -255,26 +258,27 @@ func (m *rowModel) call(ctx context.Context, dst []float32, from int, fill func(
 	return nil
 }
 
-// buffer returns n values that an earlier call may have used.
-func (m *rowModel) buffer(n int) []float32 {
-	if b, ok := m.buffers.Get().(*[]float32); ok && cap(*b) >= n {
-		return (*b)[:n]
+// take returns a buffer for so many rows, which an earlier call may have used.
+func (m *rowModel) take(rows int) (*ort.Buffer, error) {
+	if b, ok := m.buffers.Get().(*ort.Buffer); ok && b.Shape()[0] == int64(rows) {
+		return b, nil
 	}
-	return make([]float32, n)
+	return m.runtime.NewBuffer(onnx.Float32, append([]int64{int64(rows)}, m.shape...)...)
 }
 
-func (m *rowModel) run(ctx context.Context, values []float32) ([]float32, error) {
-	rows := len(values) / m.width
-	shape := append([]int64{int64(rows)}, m.shape...)
-	got, err := m.session.Run(ctx, map[string]*onnx.Tensor{m.input: onnx.Float32s(shape, values)})
-	if err != nil {
-		return nil, err
+// run writes the scores of the first rows of a call into dst.
+func (m *rowModel) run(ctx context.Context, dst []float32, in *ort.Buffer) error {
+	out := make([]*ort.Buffer, 1)
+	if err := m.session.RunBuffers(ctx, []*ort.Buffer{in}, out); err != nil {
+		return err
 	}
-	scores := got[m.output]
-	if scores.Len() != rows*m.classes {
-		return nil, fmt.Errorf("output %q has shape %v for %d rows and %d labels", m.output, scores.Shape, rows, m.classes)
+	defer out[0].Close()
+	scores := out[0].Float32s()
+	if rows := int(in.Shape()[0]); len(scores) != rows*m.classes {
+		return fmt.Errorf("output %q has shape %v for %d rows and %d labels", m.output, out[0].Shape(), rows, m.classes)
 	}
-	return scores.Float32s(), nil
+	copy(dst, scores)
+	return nil
 }
 
 // normalise makes one row of scores a distribution.

@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/onnx"
+	"pipe/onnx/ort"
 )
 
 // workCount counts what a build does with images.
@@ -43,11 +44,11 @@ type countingRunner struct {
 	count *workCount
 }
 
-func (r countingRunner) Run(ctx context.Context, in map[string]*onnx.Tensor, out ...string) (map[string]*onnx.Tensor, error) {
+func (r countingRunner) RunBuffers(ctx context.Context, in, out []*ort.Buffer) error {
 	r.count.mu.Lock()
-	r.count.forwards[r.name] += int(in["x"].Shape[0])
+	r.count.forwards[r.name] += int(in[0].Shape()[0])
 	r.count.mu.Unlock()
-	return r.runner.Run(ctx, in, out...)
+	return r.runner.RunBuffers(ctx, in, out)
 }
 
 // sizesWorld has pictures of many shapes and three networks: two of one geometry that scale pixels differently, and a
