@@ -37,6 +37,10 @@ type Pair struct {
 // it must agree. It does not depend on the instances.
 const FeatureDigest = "features"
 
+// DecoderDigest is the key in Actions.Digests of what decoded the images that the
+// features were made of, a name with a version.
+const DecoderDigest = "decoder"
+
 // FeatureSource tells where the features come from.
 type FeatureSource struct {
 	Name string `json:"name" yaml:"name"` // an encoder, a table; free text

@@ -77,7 +77,7 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	py, rt, model, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
 	_, images := pictures(t, dir, 60)
 	info, pixels, features := readImages(t, rt, model, images)
-	policy := textPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
+	policy := encoderPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
 	merged, raw := filepath.Join(dir, "merged.onnx"), filepath.Join(dir, "pixels")
 	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: policy, Out: merged}); err != nil {
 		t.Fatal(err)
@@ -132,8 +132,8 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := m.Info()
-	seeing := textPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, build.EncoderFeatureDigest("image clip", info))
-	reading := textPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
+	seeing := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, build.EncoderFeatureDigest("image clip", info))
+	reading := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
 	narrow := featurize.CLIPPreprocess(32)
 	narrow.Resize = 40
 	for _, c := range []struct {

@@ -22,17 +22,18 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// textPolicy writes a policy of drawn weights over vectors of texts. features names them and digest tells what made them;
+// encoderPolicy writes a policy of drawn weights over vectors of an encoder. features names them and digest tells what made them;
 // around the centre, if one is given, the actions are equally good.
-func textPolicy(t *testing.T, dir string, dim int, features costs.FeatureSource, digest string, centre ...float32) string {
+func encoderPolicy(t *testing.T, dir string, dim int, features costs.FeatureSource, digest string, centre ...float32) string {
 	t.Helper()
 	actions := &costs.Actions{
 		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
 		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
 		Features: features,
 	}
+	actions.Digests = map[string]string{costs.DecoderDigest: "another"}
 	if digest != "" {
-		actions.Digests = map[string]string{costs.FeatureDigest: digest}
+		actions.Digests[costs.FeatureDigest] = digest
 	}
 	r, layer := rand.New(rand.NewPCG(5, 5)), models.Affine{Out: 4, In: dim, B: make([]float32, 4)}
 	for range 4 * dim {
@@ -103,7 +104,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 	for i, v := range features {
 		centre[i%e.Dim()] += v / float32(len(texts))
 	}
-	policy := textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
+	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
 	merged := filepath.Join(dir, "merged.onnx")
 	if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: policy, Out: merged}); err != nil {
 		t.Fatal(err)
@@ -181,10 +182,10 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	}
 	text := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	for want, policy := range map[string]string{
-		"made by another encoder":                textPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
-		"which is not the vector of one text":    textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
-		"takes 7 features, the encoder makes 16": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
-		"sees vectors of 7 numbers, the encoder": textPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
+		"made by another encoder":                encoderPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
+		"which is not the vector of one text":    encoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
+		"takes 7 features, the encoder makes 16": encoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
+		"sees vectors of 7 numbers, the encoder": encoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
 	} {
 		var option *OptionError
 		if err := convert(policy); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
@@ -194,7 +195,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "merged.onnx")); err == nil {
 		t.Error("a file was left")
 	}
-	if err := convert(textPolicy(t, t.TempDir(), hftest.Hidden, text, "")); err != nil {
+	if err := convert(encoderPolicy(t, t.TempDir(), hftest.Hidden, text, "")); err != nil {
 		t.Error(err)
 	}
 	once := filepath.Join(t.TempDir(), "once.onnx")
@@ -236,7 +237,7 @@ func TestConvert(t *testing.T) {
 // A conversion does not overwrite what it is made of: the policy, the model, a file of its folder.
 func TestConvertKeepsItsInputs(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
-	policy := textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	file := filepath.Join(encoder, "served.onnx") // one that the folder's model is not read of
 	for range 2 {
 		if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Out: file}); err != nil {
@@ -268,7 +269,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 func TestDecideTexts(t *testing.T) {
 	rt, encoder, dir := orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
 	o := DefaultDecideOptions()
-	o.Policy = textPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	o.Policy = encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	o.Encoder, o.Text = encoder, "claim"
 	texts := sayings(30)
 	var csv, jsonl strings.Builder
@@ -306,7 +307,7 @@ func TestDecideTexts(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	o.Policy = textPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
+	o.Policy = encoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
 	var option *OptionError
 	if _, err := Decide(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, Quiet); !errors.As(err, &option) {
 		t.Errorf("another encoder: %v", err)

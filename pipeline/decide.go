@@ -94,6 +94,7 @@ type DecideSummary struct {
 	Chosen  map[string]int64 `json:"chosen"`            // rows per pair that was chosen at least once
 	Absent  []string         `json:"absent,omitempty"`  // columns of raw rows that the policy sees and the file lacks
 	Decoder string           `json:"decoder,omitempty"` // of images, with its version
+	Trained string           `json:"trained,omitempty"` // the decoder of the images that the policy was trained on, if it is another
 }
 
 // Decide streams features through a policy. Memory does not grow with the number of rows, and decisions leave in the

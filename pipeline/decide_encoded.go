@@ -33,6 +33,9 @@ func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io
 	if err != nil {
 		return nil, err
 	}
+	if was := policy.Actions.Digests[costs.DecoderDigest]; was != "" && done.Decoder != "" && was != done.Decoder {
+		done.Trained = was
+	}
 	s := &encodedSource{ctx: ctx, encoder: e}
 	if err := s.open(o, stdin, policy); err != nil {
 		s.close()

@@ -53,7 +53,7 @@ func seeingOptions(t *testing.T, model string) DecideOptions {
 	t.Helper()
 	o := DefaultDecideOptions()
 	o.Encoder, o.Image, o.Workers = model, "file", 2
-	o.Policy = textPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
+	o.Policy = encoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
 	return o
 }
 
@@ -90,8 +90,8 @@ func TestDecideImages(t *testing.T) {
 	if got != want || strings.Count(got, "\n") != 21 {
 		t.Errorf("decisions differ:\n%s\n%s", got, want)
 	}
-	if done.Decoder != featurize.StandardDecoder().Name() {
-		t.Errorf("decoder %q", done.Decoder)
+	if done.Decoder != featurize.StandardDecoder().Name() || done.Trained != "another" {
+		t.Errorf("decoder %q, the policy's %q", done.Decoder, done.Trained)
 	}
 	o.In = "-"
 	if got, _ := decide(o, lines.String()); got != want {

@@ -94,7 +94,7 @@ func (r *imagenetRun) completion() completion {
 		add: func(_ context.Context, report *Report, j *judged) error {
 			report.StandIn = r.c.StandIn
 			report.Pictures = routedPictures(j, r.c.Pictures, r.c.Train.Lambdas)
-			if name := j.t.Actions.Digests["decoder"]; name != "" {
+			if name := j.t.Actions.Digests[costs.DecoderDigest]; name != "" {
 				report.Settings["decoder"] = name
 			}
 			return nil

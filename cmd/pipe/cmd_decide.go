@@ -81,6 +81,9 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 	if done.Decoder != "" {
 		a.say("images decoded by %s", done.Decoder)
 	}
+	if done.Trained != "" {
+		a.say("note: the policy was trained on images decoded by %s, which can give other pixels: see --decoder", done.Trained)
+	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {
 		return a.printJSON(done)

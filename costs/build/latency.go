@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs"
 	"pipe/internal/atomicfile"
 )
 
@@ -169,7 +170,7 @@ func (p *plan) latencyKey() string {
 		parts = append(parts, expertPart(e.Name), advicePart(a.Name))
 		text += fmt.Sprintf("%q %s under %q %s\n", e.Name, e.Kind, a.Name, a.Kind)
 	}
-	for _, name := range append(p.inputs.of(parts), "runtime", "decoder", "images") {
+	for _, name := range append(p.inputs.of(parts), "runtime", costs.DecoderDigest, "images") {
 		text += name + " " + p.inputs[name] + "\n"
 	}
 	return digest([]byte(text))

@@ -143,7 +143,7 @@ const imagePrefix = "image "
 
 // describe makes the decoder, every image and what is left out inputs.
 func (s *images) describe(in inputs) {
-	in["decoder"] = s.decoder.Name()
+	in[costs.DecoderDigest] = s.decoder.Name()
 	all := sha256.New()
 	for i, e := range s.entries {
 		in[imagePrefix+e.ID] = s.sums[i]
