@@ -130,3 +130,21 @@ func TestYCbCrIsGos(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkYCbCr(b *testing.B) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for name, ratio := range map[string]image.YCbCrSubsampleRatio{"420": image.YCbCrSubsampleRatio420, "444": image.YCbCrSubsampleRatio444} {
+		s := image.NewYCbCr(image.Rect(0, 0, 500, 375), ratio)
+		for _, plane := range [][]uint8{s.Y, s.Cb, s.Cr} {
+			for i := range plane {
+				plane[i] = uint8(96 + rng.UintN(64))
+			}
+		}
+		m := &Image{Width: 500, Height: 375, Pix: make([]uint8, 3*500*375)}
+		b.Run(name+"/500x375", func(b *testing.B) {
+			for b.Loop() {
+				m.fillYCbCr(s)
+			}
+		})
+	}
+}

@@ -16,7 +16,27 @@ func (m *Image) fillYCbCr(s *image.YCbCr) {
 	for y := range m.Height {
 		at := s.COffset(least.X, least.Y+y)
 		luma := s.Y[s.YOffset(least.X, least.Y+y):][:m.Width]
-		rowYCbCr(m.row(y), luma, s.Cb[at:], s.Cr[at:], shift)
+		dst, cb, cr := m.row(y), s.Cb[at:], s.Cr[at:]
+		if shift == 1 {
+			n := m.Width / 2
+			pairsYCbCr(dst, luma, cb[:n], cr[:n])
+			dst, luma, cb, cr = dst[6*n:], luma[2*n:], cb[n:], cr[n:]
+		}
+		rowYCbCr(dst, luma, cb, cr, shift)
+	}
+}
+
+// pairsYCbCr converts two pixels for each colour, which is what nearly all
+// photos have, in half the time of the general loop.
+func pairsYCbCr(dst, luma, cb, cr []uint8) {
+	for c := range min(len(cb), len(cr)) {
+		blue, red := int32(cb[c])-128, int32(cr[c])-128
+		r, g, b := 91881*red, -22554*blue-46802*red, 116130*blue
+		l, out := luma[2*c:2*c+2], dst[6*c:6*c+6]
+		y := int32(l[0]) * 0x10101
+		out[0], out[1], out[2] = clip16(y+r), clip16(y+g), clip16(y+b)
+		y = int32(l[1]) * 0x10101
+		out[3], out[4], out[5] = clip16(y+r), clip16(y+g), clip16(y+b)
 	}
 }
 
