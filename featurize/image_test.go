@@ -120,20 +120,6 @@ func TestDecodeImageRefuses(t *testing.T) {
 	}
 }
 
-func FuzzDecodeImage(f *testing.F) {
-	f.Add(encodePNG(f, image.NewNRGBA(image.Rect(0, 0, 3, 2))))
-	f.Add([]byte("GIF89a"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if cfg, _, err := image.DecodeConfig(bytes.NewReader(b)); err == nil && cfg.Width*cfg.Height > 1<<20 {
-			t.Skip("large")
-		}
-		m, err := DecodeImage(b)
-		if err == nil && len(m.Pix) != 3*m.Width*m.Height {
-			t.Errorf("%d x %d pixels in %d bytes", m.Width, m.Height, len(m.Pix))
-		}
-	})
-}
-
 // TestViewsAreWhatTheyAreCalled compares every view with its definition pixel
 // by pixel, in both layouts.
 func TestViewsAreWhatTheyAreCalled(t *testing.T) {
