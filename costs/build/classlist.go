@@ -69,6 +69,10 @@ func parseClassFile(path string) (*classList, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseClasses(b, path)
+}
+
+func parseClasses(b []byte, path string) (_ *classList, err error) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	bad := &costs.DataError{File: path}
 	p := &classParser{text: b, bad: bad}

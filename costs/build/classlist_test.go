@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,4 +81,22 @@ func TestReadClassNamesOfImageNet(t *testing.T) {
 	if err != nil || len(list.IDs) != 1000 || list.IDs[999] != "n15075141" || list.Names[0] != "tench" {
 		t.Fatalf("%+v, %v", list, err)
 	}
+}
+
+// FuzzParseClasses wants lists that are aligned and errors that are about the data,
+// whatever the bytes are.
+func FuzzParseClasses(f *testing.F) {
+	for _, seed := range []string{"", "a\nb\n", `["a", "b"]`, `{"0": ["n1", "cat"], "1": ["n2", "dog"]}`, `{"0": ["n1"`, `[{]`, "\ufeff[1]", `{"9": ["a", "b"]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := parseClasses(b, "classes")
+		var bad *costs.DataError
+		switch {
+		case err != nil && !errors.As(err, &bad):
+			t.Errorf("%v is no error about data", err)
+		case err == nil && (len(list.IDs) == 0 || len(list.Names) != len(list.IDs) || len(list.rows) != len(list.IDs) || slices.Contains(list.IDs, "")):
+			t.Errorf("%q gives %+v", b, list)
+		}
+	})
 }

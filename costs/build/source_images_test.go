@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pipe/costs"
+	"pipe/internal/realdata"
 )
 
 // TestBadImagesAreOneError lists everything at once, and leaves no output.
@@ -251,4 +253,27 @@ func TestImagesThatChangeBehindTheCheck(t *testing.T) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
+}
+
+// TestImageNetFiles reads flat files of 250 classes, whose labels are in the index.
+func TestImageNetFiles(t *testing.T) {
+	folder := realdata.Folder(t, "imagenet")
+	w := newPictures(t, 0, 0)
+	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{
+		"folder": filepath.Join(folder, "images"), "labels_from": "name", "classes": filepath.Join(folder, "imagenet_class_index.json"),
+	}}
+	begin := time.Now()
+	src, err := w.source(t, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := time.Since(begin)
+	if len(src.entries) != 250 || len(src.classes) != 1000 || src.entries[0].Label != "n01440764" {
+		t.Errorf("%d images, %d classes, first %+v", len(src.entries), len(src.classes), src.entries[0])
+	}
+	begin = time.Now()
+	if _, err := w.source(t, false); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d images checked in %.2f s, and again in %.2f s", len(src.entries), first.Seconds(), time.Since(begin).Seconds())
 }
