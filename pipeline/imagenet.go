@@ -62,7 +62,7 @@ func (r *imagenetRun) run(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole.Thumbnails, err = r.thumbnails(ctx, whole.pictureIDs())
+	whole.Album, err = r.album(ctx, whole.pictureIDs())
 	return whole, err
 }
 
@@ -102,8 +102,8 @@ func (r *imagenetRun) completion() completion {
 	}
 }
 
-// thumbnails returns small pictures of instances by id, made anew only where ids or images are others.
-func (r *imagenetRun) thumbnails(ctx context.Context, ids []string) (out map[string][]byte, err error) {
+// album returns small pictures of instances, made anew only where ids or images are others; nil for no ids.
+func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -174,14 +174,14 @@ func TestPicturesOfPairs(t *testing.T) {
 		{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.7, Shown: []Picture{{ID: "x<1>.jpg", Label: "cat", Answer: "dog", Loss: 1}, {ID: "y.jpg", Label: "cat", Answer: "cat"}}},
 		{Method: "ours", Lambda: 1, Expert: "b", Advice: "none", Routed: 0.3, Shown: []Picture{{ID: "z.jpg", Label: "owl", Answer: "owl"}}},
 	}
-	r.Thumbnails = map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}
+	r.Album = &build.Album{JPEG: map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}, Names: map[string]string{"dog": "a dog"}}
 	var page bytes.Buffer
 	if err := r.WriteHTML(&page); err != nil {
 		t.Fatal(err)
 	}
 	source := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)
 	for text, want := range map[string]int{
-		source: 2, "a, help: 70.0 % of the rows": 1, "b, none": 0, "x&lt;1&gt;.jpg, label cat, answer dog": 2, "<s>dog</s>": 1, "<s>cat</s>": 0,
+		source: 2, "a, help: 70.0 % of the rows": 1, "b, none": 0, "x&lt;1&gt;.jpg, label cat, answer a dog": 2, "<s>a dog</s>": 1, "<s>cat</s>": 0,
 		"Images by pair: ours at lambda 1": 1,
 	} {
 		if got := bytes.Count(page.Bytes(), []byte(text)); got != want {

@@ -36,7 +36,7 @@ type Report struct {
 	Settings     map[string]string    `json:"settings,omitempty"`
 	Notes        []string             `json:"notes,omitempty"`
 	Figures      []Figure             `json:"-"`
-	Thumbnails   map[string][]byte    `json:"-"` // small JPEG pictures of instances, by id
+	Album        *build.Album         `json:"-"` // the pictures themselves; nil: none
 }
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.

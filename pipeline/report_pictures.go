@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -18,7 +19,7 @@ type PairPictures struct {
 	Shown   []Picture `json:"shown"`
 }
 
-// Picture is an instance, and what the pair says of it. The picture itself is a thumbnail of the report.
+// Picture is an instance, and what the pair says of it. The picture itself is in the report's album.
 type Picture struct {
 	ID     string  `json:"id"`
 	Label  string  `json:"label"`
@@ -110,8 +111,11 @@ type pagePicture struct {
 	Wrong       bool
 }
 
-// albums lays out the pictures that there are thumbnails of.
+// albums lays out the pictures that the album holds.
 func (r *Report) albums() []pageAlbum {
+	if r.Album == nil {
+		return nil
+	}
 	var out []pageAlbum
 	for _, p := range r.Pictures {
 		title := fmt.Sprintf("Images by pair: %s at lambda %g", p.Method, p.Lambda)
@@ -120,8 +124,8 @@ func (r *Report) albums() []pageAlbum {
 		}
 		pair := pagePair{Title: fmt.Sprintf("%s, %s: %s %% of the rows", p.Expert, p.Advice, percent(&p.Routed))}
 		for _, s := range p.Shown {
-			if b := r.Thumbnails[s.ID]; b != nil {
-				pair.Pictures = append(pair.Pictures, s.page(b))
+			if b := r.Album.JPEG[s.ID]; b != nil {
+				pair.Pictures = append(pair.Pictures, s.page(b, r.Album.Names))
 			}
 		}
 		if len(pair.Pictures) == 0 {
@@ -136,12 +140,13 @@ func (r *Report) albums() []pageAlbum {
 	return out
 }
 
-// page is the picture with its JPEG inside.
-func (p Picture) page(jpeg []byte) pagePicture {
+// page is the picture with its JPEG inside and the names of labels for people.
+func (p Picture) page(jpeg []byte, names map[string]string) pagePicture {
+	answer := cmp.Or(names[p.Answer], p.Answer)
 	return pagePicture{
 		URL:    template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)),
-		Alt:    fmt.Sprintf("%s, label %s, answer %s", p.ID, p.Label, p.Answer),
-		Answer: p.Answer, Wrong: p.Loss > 0,
+		Alt:    fmt.Sprintf("%s, label %s, answer %s", p.ID, cmp.Or(names[p.Label], p.Label), answer),
+		Answer: answer, Wrong: p.Loss > 0,
 	}
 }
 

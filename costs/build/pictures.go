@@ -13,11 +13,16 @@ import (
 	"pipe/featurize"
 )
 
-// Pictures returns small JPEG pictures of some instances of a build, by id: the
-// whole image, its longer side at most side pixels. It makes the source alone and
-// writes nothing. An id that the build does not have, and instances that are no
-// images, are errors.
-func Pictures(ctx context.Context, cfg Config, o Options, ids []string, side int) (map[string][]byte, error) {
+// Album holds small pictures of some instances.
+type Album struct {
+	JPEG  map[string][]byte `json:"jpeg"`            // by the instance's id
+	Names map[string]string `json:"names,omitempty"` // what people call labels, where the source knows
+}
+
+// Pictures returns small JPEG pictures of some instances of a build: the whole
+// image, its longer side at most side pixels. It makes the source alone. An id
+// that the build does not have, and instances that are no images, are errors.
+func Pictures(ctx context.Context, cfg Config, o Options, ids []string, side int) (*Album, error) {
 	out, err := pictures(ctx, &cfg, &o, ids, side)
 	if err != nil {
 		return nil, fmt.Errorf("pictures: %w", err)
@@ -25,7 +30,7 @@ func Pictures(ctx context.Context, cfg Config, o Options, ids []string, side int
 	return out, nil
 }
 
-func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side int) (_ map[string][]byte, err error) {
+func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side int) (_ *Album, err error) {
 	if side < 1 {
 		return nil, fmt.Errorf("a side of %d pixels", side)
 	}
@@ -56,9 +61,12 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string][]byte, len(ids))
+	out := &Album{JPEG: make(map[string][]byte, len(ids))}
 	for i, id := range ids {
-		out[id] = files[i]
+		out.JPEG[id] = files[i]
+	}
+	if s, ok := p.source.(interface{ LabelNames() map[string]string }); ok {
+		out.Names = s.LabelNames()
 	}
 	return out, nil
 }

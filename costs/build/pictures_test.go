@@ -56,11 +56,11 @@ func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
 		ids = append(ids, id)
 	}
 	got, err := Pictures(context.Background(), cfg, o, ids, 96)
-	if err != nil || len(got) != len(sizes) {
-		t.Fatal(len(got), err)
+	if err != nil || len(got.JPEG) != len(sizes) {
+		t.Fatal(got, err)
 	}
 	for id, want := range sizes {
-		img, kind, err := image.Decode(bytes.NewReader(got[id]))
+		img, kind, err := image.Decode(bytes.NewReader(got.JPEG[id]))
 		if err != nil || kind != "jpeg" || img.Bounds().Size() != want {
 			t.Fatalf("%s: a %s of %v, %v; want %v", id, kind, img.Bounds().Size(), err, want)
 		}

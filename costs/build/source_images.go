@@ -23,6 +23,7 @@ type images struct {
 	limits  featurize.Limits
 	workers int      // that decode at a time
 	classes []string // nil: no list of them was given
+	names   []string // of the classes, for people
 	entries []Entry
 	sums    []string // digests of the files, aligned with entries
 	skipped []BadImage
@@ -104,7 +105,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 		if err != nil {
 			return nil, fmt.Errorf("classes: %w", err)
 		}
-		src.classes = list.IDs
+		src.classes, src.names = list.IDs, list.Names
 		found.keepLabels(list.IDs)
 	}
 	found.firstPerLabel(cfg.PerLabel)
@@ -163,6 +164,15 @@ func (s *images) Columns() *Columns { return nil }
 
 // Classes returns the ids of the class list, nil if there is none.
 func (s *images) Classes() []string { return s.classes }
+
+// LabelNames returns what people call the classes, by id.
+func (s *images) LabelNames() map[string]string {
+	out := make(map[string]string, len(s.classes))
+	for i, id := range s.classes {
+		out[id] = s.names[i]
+	}
+	return out
+}
 
 // Skipped returns the images that were left out, by id.
 func (s *images) Skipped() []BadImage { return s.skipped }
