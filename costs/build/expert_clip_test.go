@@ -286,3 +286,28 @@ func TestClipLeavesOtherAdviceOut(t *testing.T) {
 		t.Errorf("unavailable are %v", tensor.Actions.Unavailable)
 	}
 }
+
+// TestClipByName takes model and tokenizer from the cache of the Hugging Face
+// libraries: the class weights are those of the same model in a folder.
+func TestClipByName(t *testing.T) {
+	w := newClipWorld(t, 12)
+	w.build(t)
+	want := classWeightFiles(t, filepath.Join(w.dir, "experts"))
+	repository := w.folder(t, "hub/models--org--clip")
+	w.folder(t, "hub/models--org--clip/refs")
+	w.folder(t, "hub/models--org--clip/snapshots")
+	w.write(t, "hub/models--org--clip/refs/main", "abc")
+	if err := os.Rename(filepath.Join(w.dir, "clip"), filepath.Join(repository, "snapshots", "abc")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HF_HUB_CACHE", filepath.Join(w.dir, "hub"))
+	w.cfg.Experts[0].Settings["model"], w.cfg.Experts[0].Settings["tokenizer"] = "org/clip", "org/clip"
+	o := w.options(t)
+	o.Restart = true
+	if _, err := Run(t.Context(), w.cfg, o); err != nil {
+		t.Fatal(err)
+	}
+	if got := classWeightFiles(t, filepath.Join(w.dir, "experts")); !slices.Equal(got, want) {
+		t.Errorf("class weights %q, want %q", got, want)
+	}
+}
