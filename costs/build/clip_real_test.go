@@ -199,6 +199,20 @@ func TestClipRoadsAgree(t *testing.T) {
 	}
 }
 
+// TestClipInFloat16 is close to float32, and another build.
+func TestClipInFloat16(t *testing.T) {
+	const images = 12
+	w, experts := newRealClipWorld(t, tinyCLIP(t), images), t.TempDir()
+	full := clipLogitsOf(t, w, experts, images)
+	w.cfg.Experts[0].Settings["precision"] = "float16"
+	half := clipLogitsOf(t, w, experts, images)
+	worst := furthest(full, half)
+	if !(worst <= 0.02) || worst == 0 {
+		t.Errorf("float16 is %v off", worst)
+	}
+	t.Logf("float16 is %.3g off, logits are up to %.3g", worst, furthest(full, make([]float32, len(full))))
+}
+
 // BenchmarkClassWeights makes the class weights of 1, 5, 16 and 32 templates from
 // nothing: 32,000 texts less those of two pairs of classes of one name.
 func BenchmarkClassWeights(b *testing.B) {

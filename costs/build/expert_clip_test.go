@@ -190,6 +190,7 @@ func TestClipResumeNoticesChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, `model class weights of expert "clip" changed; model of expert "clip" changed`},
+		"precision": {func(w *world) { w.cfg.Experts[0].Settings["precision"] = "float16" }, `model of expert "clip" changed`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newClipWorld(t, 6)
