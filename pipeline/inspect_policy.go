@@ -129,7 +129,7 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	field(b, "regime", "lambda %g, tau %g", e.Lambda, e.Tau)
 	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
 	if e.Encoder != nil {
-		field(b, "encoder inside", "%s", describeEncoder(e.Encoder))
+		writeEncoder(b, "encoder inside", e.Encoder)
 	}
 	field(b, "experts", "%s", list(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
 	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))

@@ -28,7 +28,7 @@ func CheckEncoderFeatures(a *costs.Actions, e featurize.EncoderInfo) error {
 		return fmt.Errorf("the policy sees vectors of %d numbers, the encoder makes %d", a.Features.Dim, e.Dim)
 	}
 	if has := a.Digests[costs.FeatureDigest]; has != "" && has != EncoderFeatureDigest(a.Features.Name, e) {
-		return fmt.Errorf("the features of the policy were made by another encoder than %s (%s)", e.Name, e.Digest)
+		return fmt.Errorf("the features of the policy were made by another encoder than %s (%s), or with other settings", e.Name, e.Digest)
 	}
 	return nil
 }
