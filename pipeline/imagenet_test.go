@@ -22,12 +22,19 @@ import (
 // paperImages is how many of the images the paper's configuration runs on in tests.
 const paperImages = 24
 
-// imagenetPaper stands small random models and a few real images in for what the paper's configuration names.
+const badImage = "n01440764_page.JPEG"
+
+// imagenetPaper stands small random models and a few real images, and one that is none, in for what the paper's
+// configuration names.
 func imagenetPaper(t *testing.T) BenchOptions {
 	t.Helper()
 	lists, tokenizers := realdata.Folder(t, "imagenet"), realdata.Folder(t, "tokenizers")
+	images := someImages(t, filepath.Join(lists, "images"), paperImages)
+	if err := os.WriteFile(filepath.Join(images, badImage), []byte("<html>not found</html>"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	for name, value := range map[string]string{
-		"PIPE_IMAGENET": someImages(t, filepath.Join(lists, "images"), paperImages), "PIPE_IMAGENET_LABELS": "name", "PIPE_IMAGENET_LISTS": lists,
+		"PIPE_IMAGENET": images, "PIPE_IMAGENET_LABELS": "name", "PIPE_IMAGENET_LISTS": lists,
 		"PIPE_CLIP_TOKENIZER": filepath.Join(tokenizers, "clip-vit-large-patch14"), "PIPE_IMAGENET_EPOCHS": "5",
 		"PIPE_CLIP_B32": randomCLIP(t, 1, 32), "PIPE_CLIP_B16": randomCLIP(t, 2, 16), "PIPE_CLIP_L14": randomCLIP(t, 3, 14),
 		"PIPE_IMAGENET_STAND_IN": "CLIPs with random weights.",
@@ -77,10 +84,15 @@ func (p *stopAt) Start(total int64, what string) {
 	}
 }
 
-// TestImagenetPaperConfiguration runs configs/imagenet.yaml as it stands, but for models, images and epochs: stopped where
-// costs are made, gone on with, and once more when all is done.
+// TestImagenetPaperConfiguration runs configs/imagenet.yaml as it stands, but for models, images and epochs: refused for
+// an image that is none, stopped where costs are made, gone on with, and once more when all is done.
 func TestImagenetPaperConfiguration(t *testing.T) {
 	o := imagenetPaper(t)
+	var bad *build.BadImagesError
+	if _, err := Bench(t.Context(), "imagenet", o, Quiet); !errors.As(err, &bad) || len(bad.Images) != 1 || bad.Images[0].ID != badImage {
+		t.Errorf("a bad image gives %v", err)
+	}
+	o.SkipBad = true
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	if _, err := Bench(ctx, "imagenet", o, &stopAt{Quiet, "instances", stop}); !errors.Is(err, context.Canceled) {
@@ -144,6 +156,9 @@ func checkImagenetReport(t *testing.T, folder string, r *Report) {
 	}
 	if len(r.Experts) != 12 || r.Experts[0].Accuracy == nil {
 		t.Errorf("%d lines about experts, the first %+v", len(r.Experts), r.Experts[0])
+	}
+	if len(r.Skipped) != 1 || r.Skipped[0].ID != badImage {
+		t.Errorf("left out: %v", r.Skipped)
 	}
 	if !strings.HasPrefix(r.Settings["decoder"], "standard") || len(r.pictureIDs()) == 0 {
 		t.Errorf("decoder %q, pictures of %v", r.Settings["decoder"], r.pictureIDs())

@@ -18,6 +18,7 @@ The benchmarks:
 
 const benchExamples = `  pipe bench synthetic --out out/synthetic
   pipe bench fraud --config configs/fraud-generated.yaml --out out/fraud
+  pipe bench imagenet --config configs/imagenet-small.yaml --out out/imagenet
   pipe bench synthetic --json | jq '.rows[] | {method, true_loss_mean}'`
 
 func benchCommand(a *app) *cobra.Command {
