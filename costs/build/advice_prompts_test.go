@@ -1,6 +1,7 @@
 package build
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,4 +120,26 @@ func TestBadPrompts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzTemplates: whatever a file holds is an error, or distinct templates with one place each.
+func FuzzTemplates(f *testing.F) {
+	f.Add("t.json", `["a {}.", "the {}"]`)
+	f.Add("t.yaml", "- &a x {}\n- *a\n- |\n  {}\n- {}\n")
+	f.Add("t.txt", "a {}\n\x00{}\n")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		path := filepath.Join(t.TempDir(), "t"+filepath.Ext(filepath.Base(name)))
+		if strings.ContainsAny(path, "\x00") || os.WriteFile(path, []byte(text), 0o666) != nil {
+			t.Skip("no name of a file")
+		}
+		list, err := readTemplates(path)
+		if (err == nil) != (len(list) > 0) {
+			t.Fatalf("%q, %v", list, err)
+		}
+		for i, s := range list {
+			if strings.Count(s, placeholder) != 1 || slices.Contains(list[:i], s) {
+				t.Errorf("template %d of %q", i, list)
+			}
+		}
+	})
 }

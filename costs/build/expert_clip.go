@@ -91,29 +91,40 @@ func (e *clip) listClasses(ctx context.Context, s *Setup) error {
 		e.labels, e.names = list.IDs, list.Names
 	}
 	if e.Names != "" {
-		path := s.Path(e.Names)
-		err := s.File(ctx, "names", path)
-		if err == nil {
-			e.names, err = readClassNames(path)
-		}
-		if err != nil {
+		if err := e.readNames(ctx, s); err != nil {
 			return fmt.Errorf("read names: %w", err)
 		}
-		if len(e.names) != len(e.labels) {
-			return &costs.DataError{File: path, Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
-		}
+	}
+	return e.checkLabels(s.Labels)
+}
+
+func (e *clip) readNames(ctx context.Context, s *Setup) (err error) {
+	path := s.Path(e.Names)
+	if err := s.File(ctx, "names", path); err != nil {
+		return err
+	}
+	if e.names, err = readClassNames(path); err != nil {
+		return err
+	}
+	if len(e.names) != len(e.labels) {
+		return &costs.DataError{File: path, Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
+	}
+	return nil
+}
+
+// checkLabels looks for the labels of the build among the classes.
+func (e *clip) checkLabels(labels []string) error {
+	if len(e.labels) == 0 {
+		return errors.New("classes: none are listed, here or as labels of the configuration")
 	}
 	known := make(map[string]bool, len(e.labels))
 	for _, l := range e.labels {
 		known[l] = true
 	}
-	for _, l := range s.Labels {
+	for _, l := range labels {
 		if !known[l] {
 			return fmt.Errorf("classes: the instances' label %q is not among them", l)
 		}
-	}
-	if len(e.labels) == 0 {
-		return errors.New("classes: none are listed, here or as labels of the configuration")
 	}
 	return nil
 }
