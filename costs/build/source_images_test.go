@@ -138,15 +138,21 @@ func TestImageNetLayouts(t *testing.T) {
 	}{
 		"folders": {[]string{"train/n2/n2_1.JPEG", "train/n1/n1_7.JPEG"}, "", nil, []Entry{{ID: "train/n1/n1_7.JPEG", Label: "n1"}, {ID: "train/n2/n2_1.JPEG", Label: "n2"}}},
 		"names": {
-			[]string{"n2_tench.JPEG", "n1_great_shark.JPEG"}, "", map[string]any{"labels_from": "name"},
+			[]string{"n2_tench.JPEG", "n1_great_shark.JPEG"},
+			"",
+			map[string]any{"labels_from": "name"},
 			[]Entry{{ID: "n1_great_shark.JPEG", Label: "n1"}, {ID: "n2_tench.JPEG", Label: "n2"}},
 		},
 		"list": {
-			[]string{"val/b.JPEG", "val/a.JPEG", "val/unlisted.JPEG"}, "path,label,split\nval/b.JPEG,n2,val\n./val//a.JPEG,n1,train\n",
-			map[string]any{"list": "list.csv", "split": "split"}, []Entry{{ID: "val/b.JPEG", Label: "n2", Split: "val"}, {ID: "val/a.JPEG", Label: "n1", Split: "train"}},
+			[]string{"val/b.JPEG", "val/a.JPEG", "val/unlisted.JPEG"},
+			"path,label,split\nval/b.JPEG,n2,val\n./val//a.JPEG,n1,train\n",
+			map[string]any{"list": "list.csv", "split": "split"},
+			[]Entry{{ID: "val/b.JPEG", Label: "n2", Split: "val"}, {ID: "val/a.JPEG", Label: "n1", Split: "train"}},
 		},
 		"list of paths": {
-			[]string{"n2/b.bin", "n1/a.bin"}, "file\nn2/b.bin\nn1/a.bin\n", map[string]any{"list": "list.csv", "id": "file", "labels_from": "folder"},
+			[]string{"n2/b.bin", "n1/a.bin"},
+			"file\nn2/b.bin\nn1/a.bin\n",
+			map[string]any{"list": "list.csv", "id": "file", "labels_from": "folder"},
 			[]Entry{{ID: "n2/b.bin", Label: "n2"}, {ID: "n1/a.bin", Label: "n1"}},
 		},
 		"first of each": {
