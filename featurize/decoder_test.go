@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -185,6 +186,53 @@ func TestTruncatedPhotos(t *testing.T) {
 					t.Errorf("%s of %s cut to %d of %d bytes: %v; Pillow: %s", d.Name(), name, n, len(b), err, accepts[i])
 				}
 			}
+		}
+	}
+}
+
+const pillowDamaged = `
+import glob, hashlib
+from PIL import Image
+for name in sorted(glob.glob("*.jpg")):
+    try:
+        print(name, hashlib.sha256(Image.open(name).convert("RGB").tobytes()).hexdigest())
+    except Exception:
+        print(name, "refused")
+`
+
+// TestDamagedPhotos: files that lack their last bytes are refused by both
+// decoders, as Pillow refuses them; bytes too many are not; and what
+// libjpeg-turbo makes of a flipped bit, if it makes anything, is what Pillow
+// makes of it.
+func TestDamagedPhotos(t *testing.T) {
+	d, python, dir := turbo(t), judge.Python(t, "PIL"), t.TempDir()
+	whole := readFile(t, realdata.Folder(t, "imagenet", "images", "n01440764_tench.JPEG"))
+	rng := rand.New(rand.NewPCG(1, 1))
+	files := map[string][]byte{}
+	for i := range 40 {
+		files[fmt.Sprintf("cut-%d.jpg", i)] = whole[:len(whole)-1-i]
+		filled := append(bytes.Clone(whole[:len(whole)-2]), bytes.Repeat([]byte{0x11}, 1+rng.IntN(300))...)
+		files[fmt.Sprintf("filled-%d.jpg", i)] = append(filled, 0xff, 0xd9)
+		flipped := bytes.Clone(whole)
+		flipped[600+rng.IntN(len(whole)-600)] ^= 1 << rng.IntN(8)
+		files[fmt.Sprintf("flipped-%d.jpg", i)] = flipped
+	}
+	for name, b := range files {
+		writeFile(t, filepath.Join(dir, name), b)
+	}
+	for line := range strings.Lines(judge.Run(t, python, dir, pillowDamaged)) {
+		var name, digest string
+		if _, err := fmt.Sscan(line, &name, &digest); err != nil {
+			t.Fatal(err)
+		}
+		m, err := d.Decode(files[name])
+		_, standard := DecodeImage(files[name])
+		refused := digest == "refused"
+		if !strings.HasPrefix(name, "flipped") && (refused != (err != nil) || refused != (standard != nil)) {
+			t.Errorf("%s: Pillow: %s; %v; %v", name, digest, err, standard)
+		}
+		if err == nil && sha256Hex(m.Pix) != digest {
+			t.Errorf("%s: other pixels than Pillow's: %s", name, digest)
 		}
 	}
 }

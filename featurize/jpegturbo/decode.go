@@ -3,6 +3,7 @@ package jpegturbo
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 )
 
@@ -23,6 +24,8 @@ func (l *Library) Decode(file []byte, maxPixels int) (p *Pixels, err error) {
 	if len(file) == 0 {
 		return nil, errors.New("the file is empty")
 	}
+	runtime.LockOSThread() // version 2 keeps messages per thread
+	defer runtime.UnlockOSThread()
 	h, err := l.acquire()
 	if err != nil {
 		return nil, err
