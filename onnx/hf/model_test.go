@@ -320,7 +320,8 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 	}
 	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
 	for _, o := range []hf.Options{
-		{Tower: hf.TowerText}, {Tower: hf.TowerVision},
+		{Tower: hf.TowerText},
+		{Tower: hf.TowerVision},
 		{Tower: hf.TowerText, Head: &hf.Head{Pooling: hf.PoolModel}},
 		{Tower: hf.TowerVision, Head: &hf.Head{Pooling: hf.PoolModel, Normalize: true}},
 	} {

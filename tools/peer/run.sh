@@ -1,6 +1,6 @@
 #!/bin/sh
 # Training speed beside PyTorch (default), or one of the other scripts here:
-#   run.sh [peer|check|golden|read|decide|encode|images] [ARGUMENTS]
+#   run.sh [peer|check|golden|read|decide|encode|images|clip] [ARGUMENTS]
 # Uses $PIPE_PEER_PYTHON, else a virtual environment in third_party/peer that it makes once
 # (about 3 GB to fetch: PyTorch brings its CUDA wheels). torch.compile needs a C++ compiler.
 # images needs no PyTorch: its environment is third_party/peer-images (80 MB).
@@ -10,7 +10,7 @@ root=$(cd "$here/../.." && pwd)
 
 script=peer
 case "${1:-}" in
-peer | check | golden | read | decide | encode | images)
+peer | check | golden | read | decide | encode | images | clip)
 	script=$1
 	shift
 	;;
