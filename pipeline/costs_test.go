@@ -13,12 +13,16 @@ import (
 )
 
 // TestConfigsOfCostsAreValid reads every configuration of the repository that
-// has a costs section.
+// has a costs section, for pipe costs and for the benchmark that they are of.
 func TestConfigsOfCostsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
-	for _, file := range []string{"cifar10-small.yaml"} {
+	for _, file := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
 		cfg := CostsConfig{Costs: build.DefaultConfig()}
 		if err := LoadConfig(filepath.Join("..", "configs", file), &cfg); err != nil {
+			t.Error(err)
+		}
+		bench := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+		if err := LoadConfig(filepath.Join("..", "configs", file), &bench); err != nil {
 			t.Error(err)
 		}
 		if len(cfg.Costs.Experts) == 0 || cfg.Costs.Experts[0].Settings["model"] == nil {
