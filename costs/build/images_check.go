@@ -30,8 +30,8 @@ const pixelsAtATime = 32 << 20
 
 // checkedImage is what is found out about an image.
 type checkedImage struct {
-	sum    string // digest of the file; "" if it cannot be read
-	reason string // why it cannot be used; "": it can
+	sum string // digest of the file; "" if it cannot be read
+	usability
 }
 
 // checkRows is how many images are checked between two notes of what was found:
@@ -73,14 +73,14 @@ func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 		return checkedImage{}, err
 	}
 	if err != nil {
-		return checkedImage{reason: cause(err)}, nil
+		return checkedImage{usability: usability{reason: cause(err)}}, nil
 	}
 	found := checkedImage{sum: digest(b)}
-	if reason, ok := v.get(found.sum); ok {
-		found.reason = reason
+	var ok bool
+	if found.usability, ok = v.get(found.sum); ok {
 		return found, nil
 	}
-	if err := c.decode(b); err != nil {
+	if found.pixels, err = c.decode(b); err != nil {
 		found.reason = strings.TrimPrefix(err.Error(), "decode image: ")
 		if kind := wrongKind(b); kind != "" {
 			found.reason += ": " + kind
@@ -89,18 +89,21 @@ func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 	return found, nil
 }
 
-func (c *imageCheck) decode(b []byte) error {
+// decode returns how many pixels there are.
+func (c *imageCheck) decode(b []byte) (pixels int, err error) {
 	if err := c.limits.Check(b); err != nil {
-		return err
+		return 0, err
 	}
 	width, height, err := featurize.ImageSize(b)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	c.gate.enter(width * height)
 	defer c.gate.leave(width * height)
-	_, err = c.decoder.Decode(b)
-	return err
+	if _, err = c.decoder.Decode(b); err != nil {
+		return 0, err
+	}
+	return width * height, nil
 }
 
 // wrongKind names what is often saved under the name of an image.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -21,7 +22,7 @@ import (
 // build decodes none to find out. They lie in a file; after a line that says by
 // which decoder and limits comes a line for each image:
 //
-//	digest  CRC-32C of the rest  "" or why it cannot be used, as JSON
+//	digest  CRC-32C of the rest  pixels  "" or why it cannot be used, as JSON
 //
 // Lines are only appended, under a lock on the file, so that builds may share it.
 // A line that was cut off by a kill is cut away by the next append; one that does
@@ -31,7 +32,13 @@ type verdicts struct {
 	head string
 
 	mu    sync.RWMutex
-	known map[string]string // digest -> reason
+	known map[string]usability // by digest
+}
+
+// usability is what a file's content is good for.
+type usability struct {
+	pixels int    // width x height; 0 if it cannot be used
+	reason string // why it cannot be used; "": it can
 }
 
 // verdictFormat is the version of the file.
@@ -43,7 +50,7 @@ func openVerdicts(ctx context.Context, folder, decoder string, limits featurize.
 	if err != nil {
 		return nil, err
 	}
-	v := &verdicts{head: fmt.Sprintf("pipe images %d, decoder %s, limits %s\n", verdictFormat, decoder, l), known: make(map[string]string)}
+	v := &verdicts{head: fmt.Sprintf("pipe images %d, decoder %s, limits %s\n", verdictFormat, decoder, l), known: make(map[string]usability)}
 	v.path = filepath.Join(folder, fmt.Sprintf("images-%x", sha256.Sum256([]byte(v.head)))[:len("images-")+16])
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
@@ -51,12 +58,12 @@ func openVerdicts(ctx context.Context, folder, decoder string, limits featurize.
 	return v, v.locked(ctx, v.read)
 }
 
-// get returns what is known of an image: why it cannot be used, "" if it can.
-func (v *verdicts) get(sum string) (reason string, ok bool) {
+// get returns what is known of an image.
+func (v *verdicts) get(sum string) (found usability, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	reason, ok = v.known[sum]
-	return reason, ok
+	found, ok = v.known[sum]
+	return found, ok
 }
 
 // add notes what is new in the order of the list.
@@ -68,7 +75,7 @@ func (v *verdicts) add(ctx context.Context, list []checkedImage) error {
 		if _, ok := v.known[c.sum]; ok || c.sum == "" {
 			continue
 		}
-		v.known[c.sum] = c.reason
+		v.known[c.sum] = c.usability
 		line, err := verdictLine(c)
 		if err != nil {
 			return err
@@ -90,11 +97,12 @@ func (v *verdicts) add(ctx context.Context, list []checkedImage) error {
 
 func verdictLine(c checkedImage) (string, error) {
 	reason, err := json.Marshal(c.reason)
-	return fmt.Sprintf("%s %08x %s\n", c.sum, verdictSum(c.sum, string(reason)), reason), err
+	text := fmt.Sprintf("%d %s", c.pixels, reason)
+	return fmt.Sprintf("%s %08x %s\n", c.sum, verdictSum(c.sum, text), text), err
 }
 
-func verdictSum(digest, reason string) uint32 {
-	return crc32.Checksum([]byte(digest+" "+reason), castagnoli)
+func verdictSum(digest, text string) uint32 {
+	return crc32.Checksum([]byte(digest+" "+text), castagnoli)
 }
 
 // locked calls do with the file while nobody else changes it.
@@ -139,9 +147,14 @@ func (v *verdicts) read(f *os.File) error {
 func (v *verdicts) keep(line string) {
 	sum, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	check, text, _ := strings.Cut(rest, " ")
-	var reason string
-	if check == fmt.Sprintf("%08x", verdictSum(sum, text)) && json.Unmarshal([]byte(text), &reason) == nil {
-		v.known[sum] = reason
+	if check != fmt.Sprintf("%08x", verdictSum(sum, text)) {
+		return
+	}
+	var found usability
+	pixels, reason, _ := strings.Cut(text, " ")
+	n, err := strconv.Atoi(pixels)
+	if found.pixels = n; err == nil && json.Unmarshal([]byte(reason), &found.reason) == nil {
+		v.known[sum] = found
 	}
 }
 

@@ -38,6 +38,14 @@ type Classed interface {
 	Classes() []string // nil: it does not know; the caller does not change the slice
 }
 
+// Bulky is a Source whose instances may be too large for a whole batch of them.
+type Bulky interface {
+	Source
+	// Fit returns how many of the rows, at least one, may be loaded together. It
+	// depends on the instances alone.
+	Fit(rows []int) int
+}
+
 // Skipping is a Source that leaves out what cannot be used.
 type Skipping interface {
 	Source

@@ -12,8 +12,11 @@ import (
 func (p *plan) build(ctx context.Context, shard int, log *audit) (*costs.Tensor, error) {
 	rows := p.rows(shard)
 	t := p.blank(rows)
-	for from := 0; from < len(rows); from += p.cfg.Batch {
-		to := min(from+p.cfg.Batch, len(rows))
+	for from, to := 0, 0; from < len(rows); from = to {
+		to = min(from+p.cfg.Batch, len(rows))
+		if b, ok := p.source.(Bulky); ok {
+			to = from + b.Fit(rows[from:to])
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

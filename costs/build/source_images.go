@@ -26,6 +26,7 @@ type images struct {
 	names   []string // of the classes, for people
 	entries []Entry
 	sums    []string // digests of the files, aligned with entries
+	pixels  []int    // of the images, aligned with entries
 	skipped []BadImage
 }
 
@@ -128,7 +129,7 @@ func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) er
 			bad = append(bad, BadImage{e.ID, reason})
 			continue
 		}
-		s.entries, s.sums = append(s.entries, e), append(s.sums, checked[i].sum)
+		s.entries, s.sums, s.pixels = append(s.entries, e), append(s.sums, checked[i].sum), append(s.pixels, checked[i].pixels)
 	}
 	slices.SortStableFunc(bad, func(a, b BadImage) int { return strings.Compare(a.ID, b.ID) })
 	if len(bad) > 0 && (!setup.skipBad || len(s.entries) == 0) {
@@ -154,6 +155,20 @@ func (s *images) describe(in inputs) {
 	if len(s.skipped) > 0 {
 		in["skipped"] = digest([]byte(badList(s.skipped)))
 	}
+}
+
+// batchPixels is how many pixels a batch holds at most, or one image.
+const batchPixels = 64 << 20
+
+// Fit returns how many of the rows, at least one, make a batch that memory holds.
+func (s *images) Fit(rows []int) int {
+	pixels := 0
+	for n, row := range rows {
+		if pixels += s.pixels[row]; n > 0 && pixels > batchPixels {
+			return n
+		}
+	}
+	return len(rows)
 }
 
 // Entries returns the images: sorted by id, or in the order of the list.

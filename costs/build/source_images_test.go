@@ -283,3 +283,15 @@ func TestImageNetFiles(t *testing.T) {
 	}
 	t.Logf("%d images checked in %.2f s, and again in %.2f s", len(src.entries), first.Seconds(), time.Since(begin).Seconds())
 }
+
+// TestLargeImagesMakeSmallBatches cuts batches by what their images hold.
+func TestLargeImagesMakeSmallBatches(t *testing.T) {
+	const half = batchPixels / 2
+	s := &images{pixels: []int{half, half, 1, 3 * half, 1, 1}}
+	for from, want := range []int{2, 2, 1, 1, 2, 1} {
+		rows := []int{0, 1, 2, 3, 4, 5}[from:]
+		if got := s.Fit(rows); got != want {
+			t.Errorf("%d of the rows from %d fit, want %d", got, from, want)
+		}
+	}
+}
