@@ -214,3 +214,25 @@ func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
 	}
 	return r, tensor
 }
+
+// TestHalfPrecisionAnswersAlike: float16 is another graph, whose probabilities are close, and another input of the build.
+func TestHalfPrecisionAnswersAlike(t *testing.T) {
+	w := sizesWorld(t)
+	w.cfg.Features = []Part{{Kind: "expert", Settings: map[string]any{"expert": "dark"}}}
+	_, want := w.mustRunImages(t)
+	w.cfg.Experts[0].Settings["precision"] = "float16"
+	_, got := w.mustRunImages(t)
+	if d := largestDifference(want, got); d == 0 || d > 1e-2 {
+		t.Errorf("probabilities differ by %v", d)
+	}
+	if want.Actions.Digests["settings"] == got.Actions.Digests["settings"] {
+		t.Error("the precision is no input")
+	}
+	w.cfg.Experts[0].Settings["precision"] = "int8"
+	if err := w.cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), `precision is "int8"`) {
+		t.Errorf("got %v", err)
+	}
+}
