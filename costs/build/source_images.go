@@ -30,60 +30,6 @@ type images struct {
 	skipped []BadImage
 }
 
-type imagesSettings struct {
-	Folder     Path             `json:"folder"`
-	List       Path             `json:"list"`        // table of the instances: id is a path below folder, label, split; "": all images of the folder
-	Labels     Path             `json:"labels"`      // table with id and label (and split) of all images of the folder
-	LabelsFrom string           `json:"labels_from"` // folder, name or table; "": table if one is named, else folder
-	Classes    Path             `json:"classes"`     // class list: labels are its ids; "": any label
-	ID         string           `json:"id"`          // columns of the table; "": path in a list, else id
-	Label      string           `json:"label"`       //
-	Split      string           `json:"split"`       // "": none
-	PerLabel   int              `json:"per_label"`   // at most so many instances per label, the first in their order; 0: all
-	Decoder    string           `json:"decoder"`     // see featurize.OpenDecoder
-	Limits     featurize.Limits `json:"limits"`
-}
-
-// complete fills in what was left open and reports every problem.
-func (c *imagesSettings) complete() error {
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	table := c.Labels != "" || c.List != ""
-	switch {
-	case c.LabelsFrom == "" && table:
-		c.LabelsFrom = labelsTable
-	case c.LabelsFrom == "":
-		c.LabelsFrom = labelsFolder
-	}
-	if c.ID == "" && c.List != "" {
-		c.ID = "path"
-	} else if c.ID == "" {
-		c.ID = "id"
-	}
-	if c.Folder == "" {
-		add("folder: none is named")
-	}
-	if c.PerLabel < 0 {
-		add("per_label is %d", c.PerLabel)
-	}
-	if c.Labels != "" && c.List != "" {
-		add("labels and list are both there; a list has its own labels")
-	}
-	switch c.LabelsFrom {
-	case labelsTable:
-		if !table {
-			add("labels_from is table, but no table is named by labels or list")
-		}
-	case labelsFolder, labelsName:
-		if c.Labels != "" {
-			add("labels_from is %s, but labels names a table", c.LabelsFrom)
-		}
-	default:
-		add("labels_from is %q; known are %s, %s, %s", c.LabelsFrom, labelsFolder, labelsName, labelsTable)
-	}
-	return errors.Join(append(problems, c.Limits.Validate())...)
-}
-
 func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
 	cfg := imagesSettings{Label: "label", Limits: featurize.DefaultLimits()}
 	if err := s.Settings(settings, &cfg); err != nil {
