@@ -38,7 +38,7 @@ func (l Limits) Validate() error {
 // breaks, or that it is no image.
 func (l Limits) Check(b []byte) error {
 	if len(b) > l.MaxBytes {
-		return fmt.Errorf("decode image: the file has %d bytes, the limit max_bytes is %d", len(b), l.MaxBytes)
+		return fmt.Errorf("decode image: %w", l.tooLong(int64(len(b))))
 	}
 	w, h, err := ImageSize(b)
 	switch {

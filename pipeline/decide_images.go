@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"pipe/featurize"
@@ -63,7 +61,14 @@ func (m *imageRows) encode(ctx context.Context, dst []float32, rows []encodedRow
 
 // load decodes an image that keeps the limits.
 func (m *imageRows) load(path string) (*featurize.Image, error) {
-	b, err := m.read(path)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(m.folder, path)
+	}
+	b, err := m.limits.ReadFile(path)
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return nil, at.Err // the path is told already
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -71,27 +76,4 @@ func (m *imageRows) load(path string) (*featurize.Image, error) {
 		return nil, err
 	}
 	return m.decoder.Decode(b)
-}
-
-// read reads a file, of which no more than the limit and one byte comes into memory.
-func (m *imageRows) read(path string) ([]byte, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(m.folder, path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, withoutPath(err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, int64(m.limits.MaxBytes)+1))
-	return b, withoutPath(err)
-}
-
-// withoutPath is what the system says of a file, for an error that names it already.
-func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }

@@ -124,7 +124,7 @@ func TestDecideBadImages(t *testing.T) {
 		"empty.jpg":  "the file is empty",
 		"page.jpg":   "neither JPEG, PNG, GIF, BMP nor WebP",
 		"tiny.png":   "1 x 1 pixels, the limit min_side is 8",
-		"":           "is a directory",
+		"":           "is a folder",
 	} {
 		rows := append(append([]string{"file"}, names[:20]...), bad, names[21], "later.png")
 		if bad == "" {

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -68,7 +65,7 @@ func (c *imageCheck) run(ctx context.Context, folder string, entries []Entry) ([
 // look reads an image, and decodes it if its content is new. Errors are those
 // that no image is to blame for.
 func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
-	b, err := readImage(filepath.Join(c.folder, filepath.FromSlash(id)), c.limits.MaxBytes)
+	b, err := c.limits.ReadFile(filepath.Join(c.folder, filepath.FromSlash(id)))
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		return checkedImage{}, err
 	}
@@ -113,36 +110,4 @@ func wrongKind(b []byte) string {
 		return "it is a web page"
 	}
 	return ""
-}
-
-// readImage reads a whole file, of which at most so many bytes are wanted.
-func readImage(file string, most int) ([]byte, error) {
-	info, err := os.Stat(file) // opening a pipe would wait for its writer
-	switch {
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, errors.New("is a folder")
-	case !info.Mode().IsRegular():
-		return nil, errors.New("is no regular file")
-	case info.Size() > int64(most):
-		return nil, tooLong(info.Size(), most)
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
-	if _, err = io.Copy(b, io.LimitReader(f, int64(most)+1)); err != nil {
-		return nil, err
-	}
-	if b.Len() > most {
-		return nil, tooLong(int64(b.Len()), most)
-	}
-	return b.Bytes(), nil
-}
-
-func tooLong(size int64, most int) error {
-	return fmt.Errorf("the file has %d bytes, the limit max_bytes is %d", size, most)
 }

@@ -151,7 +151,7 @@ func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
 
 func (s *images) load(i int) (Instance, error) {
 	file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
-	b, err := readImage(file, s.limits.MaxBytes)
+	b, err := s.limits.ReadFile(file)
 	if err != nil {
 		return Instance{}, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
 	}
