@@ -96,6 +96,7 @@ func (r *imagenetRun) completion() completion {
 			report.Pictures = routedPictures(j, r.c.Pictures, r.c.Train.Lambdas)
 			if name := j.t.Actions.Digests[costs.DecoderDigest]; name != "" {
 				report.Settings["decoder"] = name
+				report.Notes = append(report.Notes, "Images were decoded by "+name+".")
 			}
 			return nil
 		},

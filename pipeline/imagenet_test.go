@@ -163,6 +163,9 @@ func checkImagenetReport(t *testing.T, folder string, r *Report) {
 	if !strings.HasPrefix(r.Settings["decoder"], "standard") || len(r.pictureIDs()) == 0 {
 		t.Errorf("decoder %q, pictures of %v", r.Settings["decoder"], r.pictureIDs())
 	}
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "decoded by standard") }) {
+		t.Errorf("notes %q", r.Notes)
+	}
 	page, err := os.ReadFile(filepath.Join(folder, "report.html"))
 	if err != nil {
 		t.Fatal(err)
