@@ -23,7 +23,14 @@ func EncoderInputs(name string) ([]string, error) {
 		return nil, fmt.Errorf("read encoder: %w", err)
 	}
 	if info.IsDir() {
-		return folderInputs(path), nil
+		if inputs := towerInputs(path); inputs != nil {
+			return inputs, nil
+		}
+		export, found := hf.Export(path)
+		if !found {
+			return []string{InputText}, nil // the reader of texts tells what is missing
+		}
+		path = export
 	}
 	m, err := onnx.ReadFile(path)
 	if err == nil {
@@ -49,9 +56,8 @@ func graphInput(m *onnx.Model) (string, error) {
 	return InputText, nil
 }
 
-// folderInputs goes by the towers. A folder that does not say what it is is one
-// of texts, whose reader tells what is missing.
-func folderInputs(folder string) (inputs []string) {
+// towerInputs goes by the towers of a folder; nil if it has none.
+func towerInputs(folder string) (inputs []string) {
 	c, err := hf.ReadConfig(folder)
 	has := func(t hf.Tower) bool {
 		_, exported := hf.ExportOf(folder, t)
@@ -60,7 +66,7 @@ func folderInputs(folder string) (inputs []string) {
 	if has(hf.TowerVision) {
 		inputs = append(inputs, InputImage)
 	}
-	if has(hf.TowerText) || inputs == nil {
+	if has(hf.TowerText) {
 		inputs = append(inputs, InputText)
 	}
 	return inputs

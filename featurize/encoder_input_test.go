@@ -1,0 +1,63 @@
+package featurize_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/featurize"
+	"pipe/onnx"
+	"pipe/onnx/hf/hftest"
+)
+
+// What an encoder reads is told by its towers, by what its file says, and else by the axes of its inputs.
+func TestEncoderInputs(t *testing.T) {
+	clip, dir := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
+	m, err := featurize.ReadImageModel(clip, featurize.DefaultImageModelOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoder, err := m.Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := &onnx.Model{Proto: m.Graph.Proto}
+	write := func(name string, m *onnx.Model) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), m.WriteFile(path)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("network/onnx/model.onnx", served)
+	for name, want := range map[string][]string{
+		hftest.Folder(t):               {featurize.InputText},
+		clip:                           {featurize.InputImage, featurize.InputText},
+		write("encoder.onnx", encoder): {featurize.InputImage},
+		write("bare.onnx", served):     {featurize.InputImage},
+		filepath.Join(dir, "network"):  {featurize.InputImage},
+		t.TempDir():                    {featurize.InputText},
+	} {
+		if got, err := featurize.EncoderInputs(name); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s reads %v (%v), want %v", name, got, err, want)
+		}
+	}
+	served.SetMetadata(map[string]string{"pipe.kind": "policy"})
+	_, err = featurize.EncoderInputs(write("policy.onnx", served))
+	var data *featurize.DataError
+	if !errors.As(err, &data) || !strings.Contains(err.Error(), "is a policy, not an encoder alone") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "page.onnx"), []byte("<html>"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = featurize.EncoderInputs(filepath.Join(dir, "page.onnx")); !errors.As(err, &data) {
+		t.Error(err)
+	}
+	if _, err = featurize.EncoderInputs(filepath.Join(dir, "absent.onnx")); err == nil {
+		t.Error("a file that is not there reads something")
+	}
+}
