@@ -49,6 +49,39 @@ func TestAnotherSplitTakesRowsOver(t *testing.T) {
 	}
 }
 
+// TestTakenRowsKeepMeasuredTime: time was measured for the rows that are taken over, and their fees hold it.
+func TestTakenRowsKeepMeasuredTime(t *testing.T) {
+	w, alone := latencyWorld(t)
+	cfg, o := w.draw(1, "first.parquet")
+	first, err := Run(context.Background(), cfg, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := alone.Load()
+	cfg, o = w.draw(2, "second.parquet")
+	o.Reuse, o.Experts = first.File, t.TempDir() // where nothing was measured
+	for range 2 {
+		second, err := Run(context.Background(), cfg, o)
+		if err != nil || second.Resumed != second.Shards || alone.Load() != asked || !slices.Equal(second.Latency, first.Latency) {
+			t.Fatalf("%+v, %v; %d instances are asked alone, %d before", second, err, alone.Load(), asked)
+		}
+	}
+	var fees [2][]float32
+	for i, file := range []string{first.File, o.Out} {
+		tensor, err := costs.Read(file, costs.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fees[i] = tensor.Fee
+		if tensor.Actions.Digests[latencyPart] == "" {
+			t.Errorf("%s does not say what was measured", file)
+		}
+	}
+	if !slices.Equal(fees[0], fees[1]) {
+		t.Error("fees differ")
+	}
+}
+
 // TestRowsThatDependOnTheSplitAreNotTakenOver: another loss, or one of the training rows.
 func TestRowsThatDependOnTheSplitAreNotTakenOver(t *testing.T) {
 	w := newWorld(t, 50)
