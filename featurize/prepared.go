@@ -10,17 +10,22 @@ import (
 // views show. It is safe for concurrent use.
 type Prepared struct {
 	preprocess Preprocess
-	part       *Image          // what the views show
-	box        image.Rectangle // where part lies in the resized image
-	size       image.Point     // of the whole resized image
+	scaled     map[int]*scaled // by the shorter side of the whole resized image
 }
 
-// Prepare resizes an image once for all the views: the smallest box that holds
-// their crops, which lies in the central square of the resized image however
-// long the other side is. An image that is not to be resized must have the
-// model's size.
+// scaled is a part of a resized image.
+type scaled struct {
+	part *Image
+	box  image.Rectangle // where part lies in the resized image
+	size image.Point     // of the whole resized image
+}
+
+// Prepare resizes an image for all the views, once for every size that they are
+// crops of: the smallest box that holds their crops, which lies in the central
+// square of the resized image however long the other side is. An image that is
+// not to be resized must have the model's size.
 func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
-	out := &Prepared{preprocess: p, part: img, size: image.Pt(img.Width, img.Height)}
+	out := &Prepared{preprocess: p, scaled: make(map[int]*scaled)}
 	for _, v := range views {
 		if err := p.CheckView(v); err != nil {
 			return nil, err
@@ -30,19 +35,25 @@ func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
 		if img.Width != p.Width || img.Height != p.Height {
 			return nil, fmt.Errorf("image is %d x %d pixels, the model takes %d x %d", img.Width, img.Height, p.Width, p.Height)
 		}
-		out.box = image.Rectangle{Max: out.size}
+		size := image.Pt(img.Width, img.Height)
+		out.scaled[0] = &scaled{img, image.Rectangle{Max: size}, size}
 		return out, nil
 	}
 	f, err := p.Interpolation.filter()
 	if err != nil {
 		return nil, err
 	}
-	out.size = p.resized(img.Width, img.Height)
 	for _, v := range views {
-		out.box = out.box.Union(p.crop(out.size, v))
+		side := p.side(v)
+		s := out.scaled[side]
+		if s == nil {
+			s = &scaled{size: resized(img, side)}
+			out.scaled[side] = s
+		}
+		s.box = s.box.Union(p.crop(s.size, v))
 	}
-	if !out.box.Empty() {
-		out.part = resize(img, out.size.X, out.size.Y, f, out.box)
+	for _, s := range out.scaled {
+		s.part = resize(img, s.size.X, s.size.Y, f, s.box)
 	}
 	return out, nil
 }
@@ -58,20 +69,20 @@ func (p *Prepared) For(q Preprocess) (*Prepared, error) {
 	return &other, nil
 }
 
-// resized returns the size of an image whose shorter side becomes Resize.
-func (p Preprocess) resized(width, height int) image.Point {
-	if width <= height {
-		return image.Pt(p.Resize, int(int64(p.Resize)*int64(height)/int64(width)))
+// resized returns the size of an image whose shorter side becomes side.
+func resized(img *Image, side int) image.Point {
+	if img.Width <= img.Height {
+		return image.Pt(side, int(int64(side)*int64(img.Height)/int64(img.Width)))
 	}
-	return image.Pt(int(int64(p.Resize)*int64(width)/int64(height)), p.Resize)
+	return image.Pt(int(int64(side)*int64(img.Width)/int64(img.Height)), side)
 }
 
 // crop returns what a view shows of a resized image, before mirroring and
 // shifting.
 func (p Preprocess) crop(size image.Point, v View) image.Rectangle {
-	at := image.Pt(middle(size.X, p.Width), middle(size.Y, p.Height))
-	left, top := middle(size.X, p.Resize), middle(size.Y, p.Resize)
-	right, bottom := left+p.Resize-p.Width, top+p.Resize-p.Height
+	at, side := image.Pt(middle(size.X, p.Width), middle(size.Y, p.Height)), p.side(v)
+	left, top := middle(size.X, side), middle(size.Y, side)
+	right, bottom := left+side-p.Width, top+side-p.Height
 	switch v.Corner {
 	case TopLeft:
 		at = image.Pt(left, top)
@@ -127,14 +138,21 @@ func (p *Prepared) Pixels(dst []uint8, v View) error {
 // lie in it.
 func (p *Prepared) each(v View, set func(y int, row []uint8, columns []int)) error {
 	width, height := p.preprocess.Width, p.preprocess.Height
-	crop := p.box
-	if p.preprocess.Resize != 0 {
-		crop = p.preprocess.crop(p.size, v)
+	if err := p.preprocess.CheckView(v); err != nil {
+		return err
 	}
-	if !crop.In(p.box) {
+	s := p.scaled[p.preprocess.side(v)]
+	if s == nil {
 		return fmt.Errorf("the image was not prepared for the view %q", v.Name)
 	}
-	part := pixelsOf(p.part).cut(crop.Sub(p.box.Min))
+	crop := s.box
+	if p.preprocess.Resize != 0 {
+		crop = p.preprocess.crop(s.size, v)
+	}
+	if !crop.In(s.box) {
+		return fmt.Errorf("the image was not prepared for the view %q", v.Name)
+	}
+	part := pixelsOf(s.part).cut(crop.Sub(s.box.Min))
 	columns := make([]int, width)
 	for x := range columns {
 		columns[x] = 3 * v.column(x, width)

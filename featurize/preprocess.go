@@ -3,6 +3,7 @@ package featurize
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // Layout is the order of the axes of an image in a model's input.
@@ -84,13 +85,29 @@ func (p Preprocess) Geometry() Geometry {
 // Len returns the number of values of one image.
 func (p Preprocess) Len() int { return 3 * p.Width * p.Height }
 
-// CheckView reports a view that would not differ from the centre: corners
-// need an image that is larger than the crop.
+// CheckView reports a view that cannot be shown, or would not differ from the
+// centre: corners need an image that is larger than the crop.
 func (p Preprocess) CheckView(v View) error {
-	if v.Corner != "" && p.Resize <= min(p.Width, p.Height) {
-		return fmt.Errorf("view %q of an image resized to %d needs a crop that is smaller, not %d x %d", v.Name, p.Resize, p.Width, p.Height)
+	switch {
+	case v.Share < 0 || v.Share > 1 || v.Share != v.Share:
+		return fmt.Errorf("view %q is a crop of %v of the shorter side, a share in (0, 1] is needed", v.Name, v.Share)
+	case v.Share > 0 && p.Resize == 0:
+		return fmt.Errorf("view %q is a crop of %v of the shorter side, but images are not resized (resize: 0)", v.Name, v.Share)
+	case p.side(v) > maxInputSide:
+		return fmt.Errorf("view %q of an image resized to %d: sides are 1 to %d", v.Name, p.side(v), maxInputSide)
+	case v.Corner != "" && p.side(v) <= min(p.Width, p.Height):
+		return fmt.Errorf("view %q of an image resized to %d needs a crop that is smaller, not %d x %d", v.Name, p.side(v), p.Width, p.Height)
 	}
 	return nil
+}
+
+// side returns the shorter side in pixels of the resized image that a view is a
+// crop of; 0: images have the model's size.
+func (p Preprocess) side(v View) int {
+	if v.Share == 0 {
+		return p.Resize
+	}
+	return int(math.Round(min(float64(max(p.Width, p.Height))/v.Share, 2*maxInputSide))) // a small share is no overflow
 }
 
 // table holds the model's value of every pixel value per channel.

@@ -208,7 +208,7 @@ func TestGoldenCrops(t *testing.T) {
 
 func clipCrop(t *testing.T, g golden, m *Image) []uint8 {
 	p := CLIPPreprocess(224)
-	if size, crop := p.resized(m.Width, m.Height), p.crop(p.resized(m.Width, m.Height), Centre()); size != image.Pt(g.Resized[0], g.Resized[1]) || crop.Min != image.Pt(g.Crop[0], g.Crop[1]) {
+	if size, crop := resized(m, p.Resize), p.crop(resized(m, p.Resize), Centre()); size != image.Pt(g.Resized[0], g.Resized[1]) || crop.Min != image.Pt(g.Crop[0], g.Crop[1]) {
 		t.Errorf("%s: resized to %v and cropped at %v, want %v and %v", g.Image, size, crop.Min, g.Resized, g.Crop)
 	}
 	return centreCrop(t, m)

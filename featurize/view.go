@@ -10,9 +10,10 @@ import (
 // experts with inputs of different shapes can follow it.
 type View struct {
 	Name   string
-	Corner Corner // where the crop lies; "": in the centre
-	Mirror bool   // left and right of the crop exchanged
-	DX, DY int    // shift of the crop in pixels, right and down; the gap repeats the edge
+	Corner Corner  // where the crop lies; "": in the centre
+	Share  float64 // of the image's shorter side that the crop has; 0: what Preprocess.Resize leaves it
+	Mirror bool    // left and right of the crop exchanged
+	DX, DY int     // shift of the crop in pixels, right and down; the gap repeats the edge
 }
 
 // Corner is a corner of the central square of a resized image.

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"pipe/featurize"
 )
@@ -12,8 +13,9 @@ import (
 type views struct{ list []featurize.View }
 
 type viewsSettings struct {
-	Views  []string `json:"views"`  // as featurize.ParseView knows them
-	Pixels int      `json:"pixels"` // size of a shift
+	Views   []string `json:"views"`             // as featurize.ParseView knows them
+	Pixels  int      `json:"pixels"`            // size of a shift
+	Corners float64  `json:"corners,omitempty"` // side of crops in corners as a share of the image's shorter side; 0: as each expert's resizing leaves it
 }
 
 func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
@@ -24,11 +26,17 @@ func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, err
 	if len(cfg.Views) == 0 {
 		return nil, errors.New("views: none are listed")
 	}
+	if !(cfg.Corners >= 0 && cfg.Corners < 1) {
+		return nil, fmt.Errorf("corners is %v, a share in (0, 1) of the shorter side is needed", cfg.Corners)
+	}
 	a := &views{}
 	for _, name := range cfg.Views {
 		v, err := featurize.ParseView(name, cfg.Pixels)
 		if err != nil {
 			return nil, err
+		}
+		if v.Corner != "" {
+			v.Share = cfg.Corners
 		}
 		a.list = append(a.list, v)
 	}

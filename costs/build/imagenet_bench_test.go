@@ -112,7 +112,7 @@ func reportSteps(b *testing.B, p *plan) {
 func BenchmarkImageTensor(b *testing.B) {
 	for _, decoder := range []string{"standard", "libjpeg-turbo"} {
 		b.Run("decoder="+decoder, func(b *testing.B) {
-			cfg := imagenetConfig(b, 0.875, 1, 2, 6, 10)
+			cfg := imagenetConfig(b, 1, 1, 2, 6, 10)
 			cfg.Shard = 32
 			p := imagePlan(b, cfg, decoder)
 			const shards = 2
