@@ -194,7 +194,7 @@ func (a *auto) guardTasks(f found) (tasks []task, of [][]int) {
 
 // judge compares the policies, one per block, with the best fixed pair.
 func (a *auto) judge(ctx context.Context, l int, policies []*Policy) (g Guard, err error) {
-	fixed := a.fixedSummary(l).Best
+	fixed := a.fixedPolicy(l).Fixed
 	g = Guard{Fixed: a.full.Actions.Name(fixed), Confidence: a.s.Confidence}
 	var gains []float64
 	for b, blk := range a.blocks {

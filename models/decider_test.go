@@ -244,6 +244,14 @@ func TestFixedPolicyOrdersTheOthers(t *testing.T) {
 	}
 }
 
+// Costs that are equal but for the rounding of sums differ in float64 and not in the file.
+func TestFixedPolicyDecidesTiesInTheFilesPrecision(t *testing.T) {
+	p := FixedPolicy(actionsOf([]float64{0, 0}, []float64{0}), []float64{0.2 + 1e-16, 0.2 - 1e-16}, 1, 2)
+	if err := (decodeFixed{}).check(p); err != nil || p.Fixed != 0 {
+		t.Errorf("action %d, %v", p.Fixed, err)
+	}
+}
+
 func benchmarkPolicy(dim, hidden, members int) *Policy {
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := biasPolicy(DecoderComposite, 3, 5, make([]float32, 15)...)

@@ -8,7 +8,7 @@ import (
 )
 
 // FixedPolicy is the policy that always takes the action with the smallest
-// mean cost (smallest index on ties). meanCost has one entry per action, +Inf
+// mean cost in float32 (smallest index on ties). meanCost has one entry per action, +Inf
 // where unavailable, as costs.Summary.Cost gives it; it also orders the other
 // actions for when the first is masked out. dim is the width of the features,
 // which such a policy takes and ignores.
@@ -20,7 +20,7 @@ func FixedPolicy(a *costs.Actions, meanCost []float64, lambda float64, dim int) 
 			p.FixedScores[i] = -meanCost[i]
 		}
 	}
-	p.Fixed = argmaxFirst(p.FixedScores)
+	p.Fixed = argmaxFirst(p.fixedRow())
 	return p
 }
 
