@@ -23,7 +23,7 @@ func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 // across resamples every row of src, two rows at a time.
 func (t *taps) across(src pixels) pixels {
 	dst := newPixels(len(t.first), src.height)
-	words := make([]uint64, src.width) // one pixel of two rows: RGB_ and, 32 bits up, RGB_
+	words := make([][3]uint64, src.width) // pairs of two rows
 	for y := 0; y < src.height; y += 2 {
 		z := min(y+1, src.height-1) // the last of an odd number of rows goes with itself
 		interleave(words, src.row(y), src.row(z))
@@ -33,10 +33,10 @@ func (t *taps) across(src pixels) pixels {
 			run := words[first:][:len(weights)]
 			r, g, b := uint64(half), uint64(half), uint64(half)
 			for k, w := range weights {
-				p := run[k]
-				r += (p & pair) * uint64(w)
-				g += (p >> 8 & pair) * uint64(w)
-				b += (p >> 16 & pair) * uint64(w)
+				p := &run[k]
+				r += p[0] * uint64(w)
+				g += p[1] * uint64(w)
+				b += p[2] * uint64(w)
 			}
 			u, l := upper[3*i:3*i+3], lower[3*i:3*i+3]
 			u[0], l[0] = apart(r)
@@ -47,12 +47,11 @@ func (t *taps) across(src pixels) pixels {
 	return dst
 }
 
-func interleave(words []uint64, upper, lower []uint8) {
+func interleave(words [][3]uint64, upper, lower []uint8) {
 	upper, lower = upper[:3*len(words)], lower[:3*len(words)]
 	for x := range words {
 		u, l := upper[3*x:3*x+3], lower[3*x:3*x+3]
-		words[x] = uint64(u[0]) | uint64(u[1])<<8 | uint64(u[2])<<16 |
-			uint64(l[0])<<32 | uint64(l[1])<<40 | uint64(l[2])<<48
+		words[x] = [3]uint64{uint64(u[0]) | uint64(l[0])<<32, uint64(u[1]) | uint64(l[1])<<32, uint64(u[2]) | uint64(l[2])<<32}
 	}
 }
 
