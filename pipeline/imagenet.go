@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pipe/costs"
 	"pipe/costs/build"
@@ -98,9 +100,33 @@ func (r *imagenetRun) completion() completion {
 				report.Settings["decoder"] = name
 				report.Notes = append(report.Notes, "Images were decoded by "+name+".")
 			}
+			note, err := accuracyNote(j.t, r.costs.Labels)
+			if err != nil {
+				return err
+			}
+			report.Notes = append(report.Notes, note)
 			return nil
 		},
 	}
+}
+
+// accuracyNote tells how often every expert is right without advice, whatever the split: nobody here learnt from the rows.
+func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
+	rows := make([]int, t.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	all, err := build.DiagnoseTensor(t, rows, labels)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, e := range all.Experts {
+		if e.Advice == t.Actions.Advice[0].Name && e.Accuracy != nil {
+			parts = append(parts, fmt.Sprintf("%s %.3f", e.Expert, *e.Accuracy))
+		}
+	}
+	return fmt.Sprintf("Accuracy under %s on all %d images, those of training included: %s.", t.Actions.Advice[0].Name, t.Len(), strings.Join(parts, ", ")), nil
 }
 
 // album returns small pictures of instances, made anew only where ids or images are others; nil for no ids.
