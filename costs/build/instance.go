@@ -35,14 +35,16 @@ type Source interface {
 // instance has them.
 type Classed interface {
 	Source
-	Classes() []string // nil: it does not know; the caller does not change the slice
+	Classes() []string             // nil: it does not know; the caller does not change the slice
+	LabelNames() map[string]string // what people call them, by label
 }
 
 // Bulky is a Source whose instances may be too large for a whole batch of them.
 type Bulky interface {
 	Source
-	// Fit returns how many of the rows, at least one, may be loaded together. It
-	// depends on the instances alone.
+	// Fit returns how many of the rows, of which there is one at least, may be
+	// loaded together: from the first on, and at least that one. It depends on
+	// the instances alone.
 	Fit(rows []int) int
 }
 

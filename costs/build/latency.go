@@ -67,17 +67,21 @@ func (e namedExpert) timed() bool {
 	return !ok || !r.Recorded()
 }
 
-// useLatency makes measured times the fees of this build.
+// useLatency makes measured times the fees of this build. Fees that the pairs have already, as in the manifest of an
+// output that is done, do not count: the digest is that of the times.
 func (p *plan) useLatency(pairs []PairLatency) error {
 	if pairs == nil {
 		return nil
 	}
-	b, err := json.Marshal(pairs)
+	p.latency = slices.Clone(pairs)
+	for i := range p.latency {
+		p.latency[i].Fee = 0
+	}
+	b, err := json.Marshal(p.latency)
 	if err != nil {
 		return err
 	}
-	p.actions.Digests[latencyPart] = digest(b)
-	p.latency, p.latencyFee = slices.Clone(pairs), make([]float32, p.actions.Len())
+	p.actions.Digests[latencyPart], p.latencyFee = digest(b), make([]float32, p.actions.Len())
 	for i := range p.latency {
 		l := &p.latency[i]
 		l.Fee = p.cfg.Latency.FeePerSecond * l.Seconds
@@ -121,7 +125,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if err := p.useLatency(record.Pairs); err != nil {
 		return err
 	}
-	return w.write(&manifest{Inputs: p.inputs, Latency: record.Pairs})
+	return w.write(&manifest{Inputs: p.inputs, Latency: p.latency})
 }
 
 // latencyRecord is the content of the file in the folder of experts.

@@ -11,7 +11,7 @@ import (
 // the answer. A repeat is the mean over the instances; repeats of a pair lie apart, such that what else the machine does
 // hits all pairs alike.
 func (p *plan) measureLatency(ctx context.Context, progress Progress) ([]PairLatency, error) {
-	batch, err := p.source.Load(ctx, p.spread(p.cfg.Latency.Instances))
+	batch, err := p.source.Load(ctx, p.measured())
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,17 @@ func (p *plan) timePair(ctx context.Context, expert, level int, batch []Instance
 		sum += time.Since(begin)
 	}
 	return sum.Seconds() / float64(len(batch)), nil
+}
+
+// measured returns the rows that are asked about: as many as the configuration says, or as memory holds.
+func (p *plan) measured() []int {
+	rows := p.spread(p.cfg.Latency.Instances)
+	if b, ok := p.source.(Bulky); ok {
+		for n := b.Fit(rows); n < len(rows); n = b.Fit(rows) {
+			rows = p.spread(n)
+		}
+	}
+	return rows
 }
 
 // spread returns n rows of the source, or all of them, at equal distances.

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"pipe/costs"
 )
 
 // paced takes some milliseconds more for every further level of advice, and counts single instances that it is asked for.
@@ -111,9 +109,10 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	if stopped < 3 || measured != 3*(1+3*4) {
 		t.Fatalf("stopped %d times, %d calls measured", stopped, measured)
 	}
+	done := readBytes(t, w.out())
 	again, err := w.run(context.Background())
-	if err != nil || len(again.Latency) != 3 || alone.Load() != measured {
-		t.Errorf("a second run: %v, %+v", err, again)
+	if err != nil || len(again.Latency) != 3 || alone.Load() != measured || readBytes(t, w.out()) != done {
+		t.Errorf("a second run: %v, %+v, other bytes: %v", err, again, readBytes(t, w.out()) != done)
 	}
 	if _, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 		t.Fatal(err)
@@ -167,45 +166,6 @@ func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
 		w.cfg.Latency = bad
 		if err := w.cfg.Validate(); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
 			t.Errorf("%+v: %v", bad, err)
-		}
-	}
-}
-
-// TestKilledLatencyBuildsResumeToTheSameBytes kills builds that share a folder of experts, where the times are.
-func TestKilledLatencyBuildsResumeToTheSameBytes(t *testing.T) {
-	w := newWorld(t, 160)
-	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 2, Repeats: 1}
-	kills := 10
-	if testing.Short() {
-		kills = 3
-	}
-	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Delay: 5 * time.Millisecond}, kills)
-}
-
-// TestKilledMeasuringLeavesOneRecord kills builds that have no times yet, and compares the fees of what they leave with
-// the record.
-func TestKilledMeasuringLeavesOneRecord(t *testing.T) {
-	w := newWorld(t, 24)
-	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 4, Repeats: 3}
-	c := child{Config: w.cfg, Dir: w.dir, Delay: 2 * time.Millisecond}
-	for round := range 6 {
-		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
-		cmd := c.start(t)
-		time.AfterFunc(time.Duration(20+60*round)*time.Millisecond, func() { cmd.Process.Kill() })
-		_ = cmd.Wait()
-		if err := c.start(t).Wait(); err != nil {
-			t.Fatal(err)
-		}
-		tensor, err := costs.Read(c.Out, costs.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		fees := make(map[float32]bool)
-		for n := range tensor.Len() {
-			fees[tensor.Fee[n*4]] = true
-		}
-		if _, zero := fees[0]; len(fees) != 1 || zero {
-			t.Errorf("round %d: fees of one pair are %v", round, fees)
 		}
 	}
 }
