@@ -159,12 +159,12 @@ func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*ve
 	}
 	progress.Start(int64(len(rows)), "validation rows")
 	defer progress.Done()
-	batches := slices.Collect(slices.Chunk(rows, p.cfg.Batch))
+	batches := p.cut(rows)
 	err := parallel(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
-		if err := p.judgeBatch(ctx, v, i*p.cfg.Batch, batches[i]); err != nil {
+		if err := p.judgeBatch(ctx, v, batches[i].at, batches[i].rows); err != nil {
 			return err
 		}
-		progress.Add(int64(len(batches[i])))
+		progress.Add(int64(len(batches[i].rows)))
 		return nil
 	})
 	return v, err

@@ -164,15 +164,15 @@ func (p *plan) texts(ctx context.Context, e *embedder, rows []int, progress Prog
 	texts := make(map[string]bool)
 	progress.Start(int64(len(rows)), "instances' texts")
 	defer progress.Done()
-	batches := slices.Collect(slices.Chunk(rows, p.cfg.Batch))
+	batches := p.cut(rows)
 	err := parallel(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
-		list, err := p.textsOf(ctx, e, batches[i])
+		list, err := p.textsOf(ctx, e, batches[i].rows)
 		mu.Lock()
 		defer mu.Unlock()
 		for _, text := range list {
 			texts[text] = true
 		}
-		progress.Add(int64(len(batches[i])))
+		progress.Add(int64(len(batches[i].rows)))
 		return err
 	})
 	return texts, err

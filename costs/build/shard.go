@@ -12,19 +12,35 @@ import (
 func (p *plan) build(ctx context.Context, shard int, log *audit) (*costs.Tensor, error) {
 	rows := p.rows(shard)
 	t := p.blank(rows)
-	for from, to := 0, 0; from < len(rows); from = to {
-		to = min(from+p.cfg.Batch, len(rows))
-		if b, ok := p.source.(Bulky); ok {
-			to = from + b.Fit(rows[from:to])
-		}
+	for _, b := range p.cut(rows) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if err := p.fill(ctx, t, rows[from:to], from, log); err != nil {
+		if err := p.fill(ctx, t, b.rows, b.at, log); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// piece is some rows of a list that are loaded together.
+type piece struct {
+	at   int // of the first one in the list
+	rows []int
+}
+
+// cut makes batches of rows: as large as the configuration says, or as memory holds.
+func (p *plan) cut(rows []int) []piece {
+	var list []piece
+	for at := 0; at < len(rows); {
+		some := rows[at:min(at+p.cfg.Batch, len(rows))]
+		if b, ok := p.source.(Bulky); ok {
+			some = some[:b.Fit(some)]
+		}
+		list = append(list, piece{at, some})
+		at += len(some)
+	}
+	return list
 }
 
 // blank returns a tensor of the given instances whose cells are still empty.
