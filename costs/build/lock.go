@@ -12,6 +12,8 @@ import (
 // ends, however it ends.
 type lock struct{ file *os.File }
 
+var errInUse = errors.New("another build is using it")
+
 func takeLock(path string) (*lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {

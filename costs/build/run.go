@@ -8,36 +8,7 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/onnx/ort"
 )
-
-// Options is how a build is run; nothing here but SkipBad changes its result.
-type Options struct {
-	Out      string                       // a .parquet file, or a folder that gets costs.parquet
-	Dir      string                       // where relative paths of the configuration start; "": the working folder
-	Experts  string                       // folder of trained experts; "": the folder experts beside the output
-	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
-	Budget   *Budget                      // money that may be spent on answers; nil: any
-	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
-	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
-	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
-	Progress Progress                     // nil: nobody is told
-	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
-}
-
-// Progress is told how far a build has come. Add is called from several
-// goroutines between Start and Done.
-type Progress interface {
-	Start(total int64, what string)
-	Add(n int64)
-	Done()
-}
-
-type silent struct{}
-
-func (silent) Start(int64, string) {}
-func (silent) Add(int64)           {}
-func (silent) Done()               {}
 
 // Report is what a build did.
 type Report struct {
@@ -61,8 +32,6 @@ type Report struct {
 	Latency []PairLatency `json:"latency,omitempty"`  // of every pair, where time is a fee
 }
 
-var errInUse = errors.New("another build is using it")
-
 // Run builds the cost tensor of a configuration, or goes on with the build that
 // an earlier Run of the same configuration into the same output began. A build
 // that was stopped, killed or went wrong and was then finished leaves the same
@@ -85,42 +54,20 @@ func Run(ctx context.Context, cfg Config, o Options) (*Report, error) {
 func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
 	p, out, err := prepare(ctx, cfg, o)
 	if err != nil {
-		return nil, keepBad(err, out)
+		return nil, err
 	}
 	r, err := p.run(ctx, out, o)
 	return r, errors.Join(err, p.Close())
 }
 
-// prepare makes the plan and names the output; nothing is written yet.
+// prepare makes the plan and names the output. Beside the output nothing is
+// written yet but the list of bad images, should they be the error.
 func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string, err error) {
 	if out, err = o.complete(cfg); err != nil {
 		return nil, "", err
 	}
 	p, err = newPlan(ctx, cfg, o)
-	return p, out, err
-}
-
-// complete checks the configuration, fills in what the options leave open, and
-// returns the file that the build leaves.
-func (o *Options) complete(cfg *Config) (out string, err error) {
-	if err := cfg.Validate(); err != nil {
-		return "", err
-	}
-	if o.Progress == nil {
-		o.Progress = silent{}
-	}
-	if out, err = outputFile(o.Out); err != nil {
-		return "", err
-	}
-	o.Answers, o.Experts = o.answers(out), o.experts(out)
-	return out, nil
-}
-
-func (o *Options) runtime() (*ort.Runtime, error) {
-	if o.Runtime == nil {
-		return nil, errors.New("needs the ONNX Runtime, and none was given")
-	}
-	return o.Runtime()
+	return p, out, keepBad(err, out)
 }
 
 // run does the work under the lock of the work folder.
@@ -151,11 +98,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		return nil, err
 	}
 	if finished {
-		r.Resumed, r.Digest, r.Answers, r.Latency = r.Shards, before.Done.File, before.Done.Answers, p.latency
-		if before.Done.Actions == digest(p.actions.JSON()) {
-			return r, nil
-		}
-		return r, p.finish(ctx, w, r, before.Done.Audit, fromFile(p, out)) // only fees changed
+		return r, p.keep(ctx, w, r, before.Done)
 	}
 	other, err := p.reusable(ctx, o.Reuse)
 	if err != nil {
@@ -164,21 +107,35 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	if other != nil {
 		return r, p.takeOver(ctx, w, r, other, o.Reuse)
 	}
+	return r, p.makeRows(ctx, w, r, o)
+}
+
+// keep leaves an output that is there as it is, but for fees that changed.
+func (p *plan) keep(ctx context.Context, w *work, r *Report, d *done) error {
+	r.Resumed, r.Digest, r.Answers, r.Latency = r.Shards, d.File, d.Answers, p.latency
+	if d.Actions == digest(p.actions.JSON()) {
+		return nil
+	}
+	return p.finish(ctx, w, r, d.Audit, fromFile(p, w.out))
+}
+
+// makeRows makes the rows that are not there, and the output of all.
+func (p *plan) makeRows(ctx context.Context, w *work, r *Report, o *Options) (err error) {
 	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
-		return nil, err
+		return err
 	}
 	if r.Answers, err = p.counts(w); err != nil {
-		return nil, err
+		return err
 	}
 	shown, err := p.finishAudit(ctx, w)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.finish(ctx, w, r, shown, fromShards(p, w)); err != nil {
-		return nil, err
+		return err
 	}
 	r.Answers, r.Latency = p.withRun(r.Answers), p.latency
-	return r, nil
+	return nil
 }
 
 func (p *plan) report(out string) *Report {

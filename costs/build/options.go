@@ -1,0 +1,58 @@
+package build
+
+import (
+	"errors"
+
+	"pipe/onnx/ort"
+)
+
+// Options is how a build is run; nothing here but SkipBad changes its result.
+type Options struct {
+	Out      string                       // a .parquet file, or a folder that gets costs.parquet
+	Dir      string                       // where relative paths of the configuration start; "": the working folder
+	Experts  string                       // folder of trained experts; "": the folder experts beside the output
+	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
+	Budget   *Budget                      // money that may be spent on answers; nil: any
+	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
+	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
+	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
+	Progress Progress                     // nil: nobody is told
+	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
+}
+
+// Progress is told how far a build has come. Add is called from several
+// goroutines between Start and Done.
+type Progress interface {
+	Start(total int64, what string)
+	Add(n int64)
+	Done()
+}
+
+type silent struct{}
+
+func (silent) Start(int64, string) {}
+func (silent) Add(int64)           {}
+func (silent) Done()               {}
+
+// complete checks the configuration, fills in what the options leave open, and
+// returns the file that the build leaves.
+func (o *Options) complete(cfg *Config) (out string, err error) {
+	if err := cfg.Validate(); err != nil {
+		return "", err
+	}
+	if o.Progress == nil {
+		o.Progress = silent{}
+	}
+	if out, err = outputFile(o.Out); err != nil {
+		return "", err
+	}
+	o.Answers, o.Experts = o.answers(out), o.experts(out)
+	return out, nil
+}
+
+func (o *Options) runtime() (*ort.Runtime, error) {
+	if o.Runtime == nil {
+		return nil, errors.New("needs the ONNX Runtime, and none was given")
+	}
+	return o.Runtime()
+}
