@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"pipe/internal/atomicfile"
 )
 
 // classWeightFile keeps the class weights of one family of prompts:
@@ -74,30 +74,12 @@ func (f *classWeightFile) Read(dim int) ([]float32, error) {
 	return weights, nil
 }
 
-// Write keeps weights; they survive the end of the machine.
+// Write keeps weights.
 func (f *classWeightFile) Write(weights []float32) error {
 	b := bytes.Clone(f.head)
 	for _, w := range weights {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(w))
 	}
 	sum := sha256.Sum256(b)
-	folder := filepath.Dir(f.path)
-	if err := renameio.WriteFile(f.path, append(b, sum[:]...), 0o644, renameio.WithTempDir(folder)); err != nil {
-		return err
-	}
-	return syncFolder(folder)
-}
-
-// sweepClassWeights removes what a killed run has left half-written.
-func sweepClassWeights(folder string) error {
-	files, err := filepath.Glob(filepath.Join(folder, "."+classWeightPrefix+"*"))
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return atomicfile.WriteFile(f.path, append(b, sum[:]...))
 }

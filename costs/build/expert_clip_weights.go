@@ -11,9 +11,6 @@ import (
 // Train makes the class weights that are not in the folder of experts, and opens
 // the graph.
 func (e *clip) Train(ctx context.Context, t *Training) error {
-	if err := sweepClassWeights(t.Experts); err != nil {
-		return err
-	}
 	weights, err := e.weights(ctx, t)
 	if err != nil {
 		return err

@@ -1,0 +1,90 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pipe/costs"
+)
+
+// listClasses reads labels and names of the classes.
+func (e *clip) listClasses(ctx context.Context, s *Setup) error {
+	e.labels, e.names = s.Labels, s.Labels
+	if e.Classes != "" {
+		list, err := s.classes(ctx, "classes", e.Classes)
+		if err != nil {
+			return fmt.Errorf("read classes: %w", err)
+		}
+		e.labels, e.names = list.IDs, list.Names
+	}
+	if e.Names != "" {
+		if err := e.readNames(ctx, s); err != nil {
+			return fmt.Errorf("read names: %w", err)
+		}
+	}
+	return e.checkLabels(s.Labels)
+}
+
+func (e *clip) readNames(ctx context.Context, s *Setup) (err error) {
+	path := s.Path(e.Names)
+	if err := s.File(ctx, "names", path); err != nil {
+		return err
+	}
+	if e.names, err = readClassNames(path); err != nil {
+		return err
+	}
+	if len(e.names) != len(e.labels) {
+		return &costs.DataError{File: path, Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
+	}
+	return nil
+}
+
+// checkLabels looks for the labels of the build among the classes.
+func (e *clip) checkLabels(labels []string) error {
+	if len(e.labels) == 0 {
+		return errors.New("classes: none are listed, here or as labels of the configuration")
+	}
+	known := make(map[string]bool, len(e.labels))
+	for _, l := range e.labels {
+		known[l] = true
+	}
+	for _, l := range labels {
+		if !known[l] {
+			return fmt.Errorf("classes: the instances' label %q is not among them", l)
+		}
+	}
+	return nil
+}
+
+// listFamilies collects the distinct families of templates that the levels of
+// advice show. Levels that show other things cannot be taken.
+func (e *clip) listFamilies(s *Setup) error {
+	levels, err := s.levels()
+	if err != nil {
+		return err
+	}
+	e.takes = make(map[string]bool)
+	for _, k := range levels {
+		name := s.Advice[k]
+		switch a := s.advice[name].(type) {
+		case *prompts:
+			e.takes[name] = true
+			if e.family(a.templates) < 0 {
+				e.families = append(e.families, a.templates)
+			}
+		case none:
+			return fmt.Errorf("advice %q shows no prompts, and without one there is nothing to compare an image with: make it kind prompts with a count of 1, or list it under unavailable", name)
+		}
+	}
+	if len(e.families) == 0 {
+		return errors.New("no advice that it takes is of kind prompts")
+	}
+	return nil
+}
+
+// family is the position of a family, -1 if it is not known.
+func (e *clip) family(templates []string) int {
+	return slices.IndexFunc(e.families, func(f []string) bool { return slices.Equal(f, templates) })
+}
