@@ -42,6 +42,9 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 	if cfg.Layout != string(featurize.NCHW) && cfg.Layout != string(featurize.NHWC) {
 		return nil, fmt.Errorf("layout is %q; known are nchw, nhwc", cfg.Layout)
 	}
+	if err := s.checkImages(ctx); err != nil {
+		return nil, err
+	}
 	model, err := openModel(ctx, s, &cfg.modelSettings)
 	if err != nil {
 		return nil, err
@@ -49,12 +52,32 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 	e := &imageClassifier{model: model, labels: cfg.Labels}
 	e.preprocess, err = preprocessOf(model, &cfg)
 	if err == nil {
-		err = e.preprocess.Validate()
+		err = errors.Join(e.preprocess.Validate(), s.checkViews(e.preprocess))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", s.Path(cfg.Model), err), model.Close())
 	}
+	if cfg.Resize > 0 { // a graph that takes images as they are is known by its bytes
+		s.inputs["model preprocessing of "+s.part] = digest(fmt.Appendf(nil, "%+v", e.preprocess))
+	}
 	return e, nil
+}
+
+// checkViews reports a view that the expert in the making will be shown, and
+// whose crop its model cannot have.
+func (s *Setup) checkViews(p featurize.Preprocess) error {
+	for _, name := range s.Advice {
+		shown, ok := s.advice[name].(*views)
+		if !ok || slices.Contains(s.unavailable, name) {
+			continue
+		}
+		for _, v := range shown.list {
+			if err := p.CheckView(v); err != nil {
+				return fmt.Errorf("advice %q: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // preprocessOf reads the size of the image from the graph's input, or takes the

@@ -6,7 +6,6 @@ import (
 	"image"
 	"image/color"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -16,25 +15,11 @@ import (
 	"pipe/onnx/ort"
 )
 
-// workCount counts what a build does with images.
+// workCount counts what a build does with decoded images.
 type workCount struct {
 	mu       sync.Mutex
-	decoded  int
 	resized  map[string]int // by image and geometry
 	forwards map[string]int // rows by network
-}
-
-// countingDecoder counts what it decodes.
-type countingDecoder struct {
-	featurize.Decoder
-	count *workCount
-}
-
-func (d countingDecoder) Decode(b []byte) (*featurize.Image, error) {
-	d.count.mu.Lock()
-	d.count.decoded++
-	d.count.mu.Unlock()
-	return d.Decoder.Decode(b)
 }
 
 // countingRunner counts the rows of the calls of one network, none of which are filling.
@@ -101,7 +86,8 @@ func TestImagesAreWorkedOnOnce(t *testing.T) {
 	t.Cleanup(func() { prepareImage = inner })
 	p := w.plan(t)
 	source := p.source.(*images)
-	source.decoder = countingDecoder{source.decoder, count}
+	decoder := &countedDecoder{Decoder: source.decoder}
+	source.decoder = decoder
 	for _, e := range p.experts {
 		m := e.Expert.(*imageClassifier).model
 		m.session = countingRunner{m.session, e.name, count}
@@ -109,8 +95,8 @@ func TestImagesAreWorkedOnOnce(t *testing.T) {
 	if _, err := p.build(context.Background(), 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if count.decoded != 10 {
-		t.Errorf("%d images decoded, want 10", count.decoded)
+	if got := decoder.calls.Load(); got != 10 {
+		t.Errorf("%d images decoded, want 10", got)
 	}
 	if len(count.resized) != 2*10 {
 		t.Errorf("%d images resized, want 2 sizes of 10", len(count.resized))
@@ -153,53 +139,6 @@ func TestSharingDoesNotShow(t *testing.T) {
 	}
 }
 
-// TestImageModelsThatDoNotFit: one clear error for each.
-func TestImageModelsThatDoNotFit(t *testing.T) {
-	for name, c := range map[string]struct {
-		settings map[string]any
-		want     string
-	}{
-		"layout":          {map[string]any{"layout": "nhwc"}, "takes rows of shape [3 16 16], which is not nhwc; set layout: nchw"},
-		"small resize":    {map[string]any{"resize": 15}, "15"},
-		"interpolation":   {map[string]any{"interpolation": "lanczos"}, `unknown interpolation "lanczos"`},
-		"too few labels":  {map[string]any{"labels": []string{"a"}}, `label "b" is not among them`},
-		"another count":   {map[string]any{"labels_before": []string{"background"}}, "for 3 labels"},
-		"two lists":       {map[string]any{"labels": []string{"a", "b"}, "labels_file": "classes.txt"}, "one is enough"},
-		"duplicate label": {map[string]any{"labels_file": "twice.txt"}, `twice.txt": row 3`},
-		"no label file":   {map[string]any{"labels_file": "absent.txt"}, "absent.txt"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := sizesWorld(t)
-			w.write(t, "classes.txt", "a\nb\n")
-			w.write(t, "twice.txt", "a\nb\na\n")
-			for k, v := range c.settings {
-				w.cfg.Experts[0].Settings[k] = v
-			}
-			_, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}, Runtime: openRuntime(t)})
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `expert "dark"`) {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
-		})
-	}
-}
-
-// TestLabelsFileIsInTheOrderOfTheOutput: the network's second output is the label that the file has second.
-func TestLabelsFileIsInTheOrderOfTheOutput(t *testing.T) {
-	w := sizesWorld(t)
-	w.write(t, "classes.json", `["b", "a"]`)
-	_, want := w.mustRunImages(t)
-	w.cfg.Experts[0].Settings["labels_file"] = "classes.json"
-	_, got := w.mustRunImages(t)
-	for n := range got.Len() {
-		if got.Predictions[12*n] == want.Predictions[12*n] || got.Predictions[12*n+4] != want.Predictions[12*n+4] {
-			t.Errorf("instance %s: %q became %q", got.IDs[n], want.Predictions[12*n], got.Predictions[12*n])
-		}
-	}
-	if got.Actions.Digests[`labels of expert "dark"`] == "" {
-		t.Error("the file of labels is no input")
-	}
-}
-
 // mustRunImages builds into a new folder.
 func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
 	t.Helper()
@@ -213,26 +152,4 @@ func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
 		t.Fatal(err)
 	}
 	return r, tensor
-}
-
-// TestHalfPrecisionAnswersAlike: float16 is another graph, whose probabilities are close, and another input of the build.
-func TestHalfPrecisionAnswersAlike(t *testing.T) {
-	w := sizesWorld(t)
-	w.cfg.Features = []Part{{Kind: "expert", Settings: map[string]any{"expert": "dark"}}}
-	_, want := w.mustRunImages(t)
-	w.cfg.Experts[0].Settings["precision"] = "float16"
-	_, got := w.mustRunImages(t)
-	if d := largestDifference(want, got); d == 0 || d > 1e-2 {
-		t.Errorf("probabilities differ by %v", d)
-	}
-	if want.Actions.Digests["settings"] == got.Actions.Digests["settings"] {
-		t.Error("the precision is no input")
-	}
-	w.cfg.Experts[0].Settings["precision"] = "int8"
-	if err := w.cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), `precision is "int8"`) {
-		t.Errorf("got %v", err)
-	}
 }

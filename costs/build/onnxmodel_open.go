@@ -1,0 +1,128 @@
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+// modelSettings are shared by the experts that are ONNX classifiers.
+type modelSettings struct {
+	Model  Path     `json:"model"`
+	Output string   `json:"output"` // name of the output; "": the only one
+	Scores string   `json:"scores"` // logits or probabilities
+	Labels []string `json:"labels"` // in the order of the output; none: those of labels_file, else of the configuration
+	Batch  int      `json:"batch"`  // rows per call of a graph with a free batch
+
+	LabelsFile   Path     `json:"labels_file,omitempty"`   // classes in the order of the output
+	LabelsBefore []string `json:"labels_before,omitempty"` // of outputs before the first of them
+	Precision    string   `json:"precision,omitempty"`     // float32, which is also "", or float16
+}
+
+func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
+
+// openModel loads the graph and checks that it maps rows to one score per label.
+func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, error) {
+	if err := cfg.readLabels(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := cfg.check(s); err != nil {
+		return nil, err
+	}
+	path := s.Path(cfg.Model)
+	if err := s.Model(ctx, path); err != nil {
+		return nil, fmt.Errorf("load model: %w", err)
+	}
+	if cfg.Precision == float16Precision {
+		s.inputs["model precision of "+s.part] = cfg.Precision
+	}
+	rt, err := s.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	o := rt.SessionOptions()
+	o.Threads = 1 // shards run side by side, and one thread gives the same bits everywhere
+	if cfg.Output != "" {
+		o.Outputs = []string{cfg.Output}
+	}
+	session, err := cfg.open(rt, path, o)
+	if err != nil {
+		return nil, err
+	}
+	m := &rowModel{runtime: rt, session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: s.slots}
+	if err := m.bind(len(cfg.Labels)); err != nil {
+		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
+	}
+	return m, nil
+}
+
+// open loads the graph in its precision.
+func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOptions) (*ort.Session, error) {
+	if cfg.Precision != float16Precision {
+		return rt.SessionFile(path, o)
+	}
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = onnx.ToFloat16(m); err != nil {
+		return nil, fmt.Errorf("model %q: %w", path, err)
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return rt.Session(b, o)
+}
+
+// readLabels completes the labels in the order of the output.
+func (cfg *modelSettings) readLabels(ctx context.Context, s *Setup) error {
+	switch {
+	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
+		return errors.New("labels and labels_file are both there; one is enough")
+	case cfg.LabelsFile != "":
+		list, err := s.classes(ctx, "labels", cfg.LabelsFile)
+		if err != nil {
+			return err
+		}
+		cfg.Labels = list.IDs
+	case len(cfg.Labels) == 0:
+		cfg.Labels = s.Labels
+	}
+	cfg.Labels = slices.Concat(cfg.LabelsBefore, cfg.Labels)
+	return nil
+}
+
+func (cfg *modelSettings) check(s *Setup) error {
+	switch {
+	case cfg.Model == "":
+		return errors.New("model: none is named")
+	case cfg.Scores != "logits" && cfg.Scores != "probabilities":
+		return fmt.Errorf("scores is %q; known are logits, probabilities", cfg.Scores)
+	case cfg.Batch < 1:
+		return fmt.Errorf("batch is %d", cfg.Batch)
+	case len(cfg.Labels) == 0:
+		return errors.New("labels: none are listed, here or for the whole configuration")
+	}
+	if err := checkPrecision(cmp.Or(cfg.Precision, float32Precision)); err != nil {
+		return err
+	}
+	seen := make(map[string]bool)
+	for _, l := range cfg.Labels {
+		if seen[l] {
+			return fmt.Errorf("labels: %q is there twice", l)
+		}
+		seen[l] = true
+	}
+	for _, l := range s.Labels {
+		if !seen[l] {
+			return fmt.Errorf("labels: the instances' label %q is not among them", l)
+		}
+	}
+	return nil
+}
