@@ -36,7 +36,8 @@ func TestPromptsOfEveryKindOfFile(t *testing.T) {
 	w.write(t, "t.json", `["a {}.", "the \"{}\".", "{} as art"]`)
 	w.write(t, "t.yaml", "- a {}.\n- 'the \"{}\".'\n- \"{} as art\"\n")
 	w.write(t, "t.txt", "a {}.\n\n the \"{}\".\r\n{} as art")
-	for _, name := range []string{"t.json", "t.yaml", "t.txt"} {
+	w.write(t, "bom.txt", "\ufeffa {}.\nthe \"{}\".\n{} as art\n")
+	for _, name := range []string{"t.json", "t.yaml", "t.txt", "bom.txt"} {
 		got, err := shownPrompts(t, w.dir, map[string]any{"templates": name, "count": 3, "first": []string{"{} as art"}})
 		if want := []string{"{} as art", "a {}.", `the "{}".`}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
@@ -104,6 +105,7 @@ func TestBadPrompts(t *testing.T) {
 		"no place":         {"t.txt", "a {}\n\na b", map[string]any{"count": 1, "templates": "t.txt"}, `row 3: template "a b" has 0 places for the name of a class ({}), not one`},
 		"two places":       {"t.json", "[\"a {}\",\n\"{} {}\"]", map[string]any{"count": 1, "templates": "t.json"}, `row 2: template "{} {}" has 2 places`},
 		"twice":            {"t.yml", "- a {}\n- a {}\n", map[string]any{"count": 1, "templates": "t.yml"}, `row 2: template "a {}" is there twice`},
+		"no UTF-8":         {"t.txt", "a {}\n\xff {}", map[string]any{"count": 1, "templates": "t.txt"}, "is not UTF-8 text"},
 		"no list":          {"t.json", `{"a": "b {}"}`, map[string]any{"count": 1, "templates": "t.json"}, "a list of templates is expected"},
 		"no text":          {"t.json", `["a {}", {}]`, map[string]any{"count": 1, "templates": "t.json"}, "line 1: element 2 of the list is not a text"},
 		"broken":           {"t.json", `["a {}"`, map[string]any{"count": 1, "templates": "t.json"}, `t.json": `},

@@ -17,11 +17,11 @@ type imageFeaturesSettings struct {
 	Output    string `json:"output,omitempty"` // of an .onnx file; "": image_embeds, or the only one
 	Precision string `json:"precision"`        // float32 or float16
 
-	imageSettings
+	preprocessSettings
 }
 
-// imageSettings are the preprocessing that the folder of a model would tell.
-type imageSettings struct {
+// preprocessSettings are the preprocessing that the folder of a model would tell.
+type preprocessSettings struct {
 	Resize        int                     `json:"resize,omitempty"` // 0: size
 	Size          int                     `json:"size,omitempty"`   // 0: as the folder of the model says
 	Interpolation featurize.Interpolation `json:"interpolation"`
@@ -31,7 +31,7 @@ type imageSettings struct {
 }
 
 func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
-	cfg := imageFeaturesSettings{Precision: float32Precision, imageSettings: imageSettings{Interpolation: featurize.Bicubic, Layout: featurize.NCHW}}
+	cfg := imageFeaturesSettings{Precision: float32Precision, preprocessSettings: preprocessSettings{Interpolation: featurize.Bicubic, Layout: featurize.NCHW}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -62,10 +62,10 @@ func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (F
 }
 
 // preprocess returns what the settings say, nil if that is left to the model's folder.
-func (c *imageSettings) preprocess() (*featurize.Preprocess, error) {
+func (c *preprocessSettings) preprocess() (*featurize.Preprocess, error) {
 	if c.Size == 0 {
-		if c.Resize != 0 || len(c.Mean) > 0 || len(c.Std) > 0 {
-			return nil, errors.New("size: is needed beside resize, mean and std")
+		if c.Resize != 0 || len(c.Mean) > 0 || len(c.Std) > 0 || c.Interpolation != featurize.Bicubic || c.Layout != featurize.NCHW {
+			return nil, errors.New("size: is needed beside resize, mean, std, layout and interpolation")
 		}
 		return nil, nil
 	}

@@ -65,8 +65,8 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 	for i, id := range ids {
 		out.JPEG[id] = files[i]
 	}
-	if s, ok := p.source.(interface{ LabelNames() map[string]string }); ok {
-		out.Names = s.LabelNames()
+	if c, ok := p.source.(Classed); ok {
+		out.Names = c.LabelNames()
 	}
 	return out, nil
 }

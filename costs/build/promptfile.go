@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -38,7 +39,10 @@ func readTemplates(path string) ([]string, error) {
 	case ".json", ".yaml", ".yml":
 		read = templatesOfList
 	}
-	list, err := read(b)
+	if !utf8.Valid(b) {
+		return nil, &costs.DataError{File: path, Msg: "is not UTF-8 text"}
+	}
+	list, err := read(bytes.TrimPrefix(b, []byte("\ufeff")))
 	if err != nil {
 		return nil, &costs.DataError{File: path, Err: err}
 	}

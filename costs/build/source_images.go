@@ -43,20 +43,25 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
 	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits, workers: s.cfg.workers()}
-	found, err := findImages(ctx, s, &cfg)
-	if err != nil {
-		return nil, err
-	}
 	if cfg.Classes != "" {
 		list, err := s.classes(ctx, "classes", cfg.Classes)
 		if err != nil {
 			return nil, fmt.Errorf("classes: %w", err)
 		}
 		src.classes, src.names = list.IDs, list.Names
-		found.keepLabels(list.IDs)
+	}
+	found, err := findImages(ctx, s, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	if src.classes != nil {
+		found.keepLabels(src.classes)
 	}
 	found.firstPerLabel(cfg.PerLabel)
-	return src, src.check(ctx, s, found)
+	if err := src.check(ctx, s, found); err != nil {
+		return nil, err
+	}
+	return src, nil
 }
 
 // check takes the images that can be used; the others are an error, or left out.
