@@ -158,5 +158,6 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album
 	if err != nil {
 		return nil, err
 	}
-	return out, json.Unmarshal(text, &out)
+	err = json.Unmarshal(text, &out)
+	return out, err
 }
