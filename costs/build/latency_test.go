@@ -75,6 +75,9 @@ func TestLatencyBecomesAFee(t *testing.T) {
 	if tensor.Actions.Digests["latency"] == "" {
 		t.Error("the tensor does not tell its latency")
 	}
+	if again, err := w.run(t.Context()); err != nil || again.Digest != r.Digest {
+		t.Errorf("a second run makes other bytes: %+v, %v", again, err)
+	}
 }
 
 // TestLatencyIsMeasuredOnce stops a build after every shard, starts over, shares the folder of experts, and loses that
