@@ -35,9 +35,10 @@ func toFloat16(m *Model) (*Model, error) {
 	}
 	g := m.Proto.GetGraph()
 	h := &halver{
-		opset: opsets(m.Proto)[domain("")], names: map[string]bool{}, types: map[string]DType{},
+		opset: opsets(m.Proto)[domain("")], names: valueNames{}, types: map[string]DType{},
 		constants: map[string]*onnxpb.TensorProto{}, halved: map[string]bool{}, inner: map[string]string{},
 	}
+	h.names.note(g)
 	if err := h.note(g); err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func toFloat16(m *Model) (*Model, error) {
 	given, results := m.Inputs(), m.Outputs()
 	for _, v := range slices.Concat(given, results) {
 		if v.DType == Float32 && h.inner[v.Name] == "" {
-			h.inner[v.Name] = h.fresh(v.Name + "/float16")
+			h.inner[v.Name] = h.names.fresh(v.Name + "/float16")
 		}
 	}
 	half, err := h.graph(g)
@@ -63,20 +64,11 @@ func toFloat16(m *Model) (*Model, error) {
 // halver rewrites a graph and those inside of it.
 type halver struct {
 	opset     int64
-	names     map[string]bool                // of all values
+	names     valueNames
 	types     map[string]DType               // of those that are known
 	constants map[string]*onnxpb.TensorProto // float32, by name
 	halved    map[string]bool                // constants that something takes in float16
 	inner     map[string]string              // inputs and outputs of the model that have another name inside
-}
-
-// fresh is a name that no value has.
-func (h *halver) fresh(name string) string {
-	for h.names[name] {
-		name += "'"
-	}
-	h.names[name] = true
-	return name
 }
 
 func (h *halver) rename(name string) string {
@@ -181,103 +173,4 @@ func castNode(from, to string, t DType) *onnxpb.NodeProto {
 	n := operator("Cast", []string{from}, to, intAttribute("to", int64(t)))
 	n.Name = proto.String(to + "/cast")
 	return n
-}
-
-// node is n in float16, with conversions around what stays in float32.
-func (h *halver) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
-	c := &onnxpb.NodeProto{}
-	shallow(c, n)
-	c.Input, c.Output = nil, nil
-	stay := h.single(n)
-	var before, after []*onnxpb.NodeProto
-	for i, name := range n.GetInput() {
-		if !slices.Contains(stay.in, i) || h.types[name] != Float32 {
-			c.Input = append(c.Input, h.rename(name))
-			continue
-		}
-		single, node := h.inSingle(name)
-		before, c.Input = append(before, node...), append(c.Input, single)
-	}
-	for i, name := range n.GetOutput() {
-		to := h.rename(name)
-		if name != "" && slices.Contains(stay.out, i) && h.types[name] == Float32 {
-			single := h.fresh(name + "/float32")
-			after = append(after, castNode(single, to, Float16))
-			to = single
-		}
-		c.Output = append(c.Output, to)
-	}
-	if n.GetOpType() == "Constant" && slices.IndexFunc(n.GetOutput(), func(name string) bool { return h.halved[name] }) < 0 {
-		return []*onnxpb.NodeProto{c}, nil
-	}
-	if err := h.attributes(c); err != nil {
-		return nil, err
-	}
-	return slices.Concat(before, []*onnxpb.NodeProto{c}, after), nil
-}
-
-// inSingle is the name of a value in float32, and what makes it.
-func (h *halver) inSingle(name string) (string, []*onnxpb.NodeProto) {
-	t := h.constants[name]
-	if t != nil && !h.halved[name] {
-		return name, nil
-	}
-	single := h.fresh(name + "/float32")
-	if t == nil {
-		return single, []*onnxpb.NodeProto{castNode(h.rename(name), single, Float32)}
-	}
-	value := &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t}
-	return single, []*onnxpb.NodeProto{operator("Constant", nil, single, value)}
-}
-
-// attributes rewrites what the attributes of a node hold.
-func (h *halver) attributes(n *onnxpb.NodeProto) error {
-	list := withDefaults(n)
-	n.Attribute = nil
-	for _, a := range list {
-		c, err := h.attribute(n.GetOpType(), a)
-		if err != nil {
-			return fmt.Errorf("attribute %q: %w", a.GetName(), err)
-		}
-		n.Attribute = append(n.Attribute, c)
-	}
-	return nil
-}
-
-func (h *halver) attribute(op string, a *onnxpb.AttributeProto) (*onnxpb.AttributeProto, error) {
-	c := &onnxpb.AttributeProto{}
-	shallow(c, a)
-	c.Graphs = nil
-	var err error
-	switch {
-	case a.GetG() != nil:
-		c.G, err = h.graph(a.GetG())
-	case op == "Constant" && constantOf(a) != nil:
-		return halfAttribute(constantOf(a))
-	case op == "ConstantOfShape" && DType(a.GetT().GetDataType()) == Float32:
-		return halfAttribute(a.GetT())
-	case (a.GetName() == "to" || a.GetName() == "dtype") && DType(a.GetI()) == Float32:
-		c.I = proto.Int64(int64(Float16))
-	}
-	for _, inner := range a.GetGraphs() {
-		half, err := h.graph(inner)
-		if err != nil {
-			return nil, err
-		}
-		c.Graphs = append(c.Graphs, half)
-	}
-	return c, err
-}
-
-func halfAttribute(t *onnxpb.TensorProto) (*onnxpb.AttributeProto, error) {
-	half, err := halfTensor(t)
-	return &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: half}, err
-}
-
-func halfTensor(p *onnxpb.TensorProto) (*onnxpb.TensorProto, error) {
-	t, err := TensorFrom(p)
-	if err != nil {
-		return nil, err
-	}
-	return t.toFloat16().proto(p.GetName()), nil
 }

@@ -39,14 +39,14 @@ func (h *halver) single(n *onnxpb.NodeProto) singles {
 	return float32Only[n.GetOpType()]
 }
 
-// note remembers the names, types and constants of a graph and of those inside.
+// note remembers the types and constants of a graph and of those inside.
 // The types of values are those that matter here: float32 or not.
 func (h *halver) note(g *onnxpb.GraphProto) error {
 	if len(g.GetSparseInitializer()) > 0 {
 		return fmt.Errorf("weights %q are sparse", g.GetSparseInitializer()[0].GetValues().GetName())
 	}
 	for _, v := range slices.Concat(g.GetInput(), g.GetValueInfo(), g.GetOutput()) {
-		h.names[v.GetName()], h.types[v.GetName()] = true, DType(v.GetType().GetTensorType().GetElemType())
+		h.types[v.GetName()] = DType(v.GetType().GetTensorType().GetElemType())
 	}
 	for _, t := range g.GetInitializer() {
 		h.constant(t.GetName(), t)
@@ -66,7 +66,7 @@ func (h *halver) note(g *onnxpb.GraphProto) error {
 }
 
 func (h *halver) constant(name string, t *onnxpb.TensorProto) {
-	h.names[name], h.types[name] = true, DType(t.GetDataType())
+	h.types[name] = DType(t.GetDataType())
 	if h.types[name] == Float32 {
 		h.constants[name] = t
 	}
@@ -75,7 +75,6 @@ func (h *halver) constant(name string, t *onnxpb.TensorProto) {
 // outputs notes the types of what a node makes, where nothing declares them.
 func (h *halver) outputs(n *onnxpb.NodeProto) {
 	for i, name := range n.GetOutput() {
-		h.names[name] = true
 		if h.types[name] == Undefined {
 			h.types[name] = h.typeOf(n, i)
 		}

@@ -30,9 +30,9 @@ func DefaultMergeOptions() MergeOptions {
 // Merge puts first in front of second: connect tells for outputs of first, by
 // name, which inputs of second they feed. The result has the inputs of first
 // and those of second that nothing feeds; its outputs are those of second. The
-// lower operator set is raised to the higher one, where nodes that the newer one
-// reads differently are rewritten. Metadata of second wins over that of first. The models themselves
-// stay as they are; the result shares their constants.
+// lower operator set is raised to the higher one: nodes that the newer one reads
+// differently are rewritten. Metadata of second wins over that of first. The
+// models themselves stay as they are; the result shares their constants.
 //
 // Errors tell which names, types, shapes or operators do not fit.
 func Merge(first, second *Model, connect map[string]string, o MergeOptions) (*Model, error) {

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -85,7 +86,7 @@ func ioOf(v *onnxpb.ValueInfoProto) IO {
 		case *onnxpb.TensorShapeProto_Dimension_DimValue:
 			io.Shape = append(io.Shape, Fix(x.DimValue))
 		case *onnxpb.TensorShapeProto_Dimension_DimParam:
-			io.Shape = append(io.Shape, Sym(x.DimParam))
+			io.Shape = append(io.Shape, Sym(cmp.Or(x.DimParam, "?")))
 		default:
 			io.Shape = append(io.Shape, Sym("?"))
 		}

@@ -95,7 +95,7 @@ func unaffected(n *onnxpb.NodeProto, version int64) bool {
 	}
 	switch op := n.GetOpType(); {
 	case op == "Split" && version == 18:
-		return len(n.GetInput()) == 2
+		return len(n.GetInput()) == 2 && n.GetInput()[1] != ""
 	case op == "Split":
 		return !has("split")
 	case op == "BatchNormalization" && version == 14, op == "Dropout" && version == 10:

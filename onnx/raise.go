@@ -1,10 +1,8 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
-	"slices"
-
-	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx/onnxpb"
 )
@@ -18,8 +16,8 @@ func raised(m *Model, to int64) (*Model, error) {
 	if !ok || from >= to {
 		return m, nil
 	}
-	r := &raiser{from: from, to: to, names: map[string]bool{}}
-	r.note(m.Proto.GetGraph())
+	r := &raiser{from: from, to: to, names: valueNames{}}
+	r.names.note(m.Proto.GetGraph())
 	g, err := r.graph(m.Proto.GetGraph())
 	if err != nil {
 		return nil, fmt.Errorf("operator sets %d and %d: %w", from, to, err)
@@ -33,34 +31,7 @@ func raised(m *Model, to int64) (*Model, error) {
 // raiser rewrites nodes for a newer operator set.
 type raiser struct {
 	from, to int64
-	names    map[string]bool // of all values, so that new ones differ
-}
-
-// note remembers the names of a graph and of those inside.
-func (r *raiser) note(g *onnxpb.GraphProto) {
-	for _, v := range slices.Concat(g.GetInput(), g.GetOutput()) {
-		r.names[v.GetName()] = true
-	}
-	for _, t := range g.GetInitializer() {
-		r.names[t.GetName()] = true
-	}
-	for _, n := range g.GetNode() {
-		for _, name := range n.GetOutput() {
-			r.names[name] = true
-		}
-		for _, inner := range subgraphs(n) {
-			r.note(inner)
-		}
-	}
-}
-
-// fresh is a name that no value has.
-func (r *raiser) fresh(name string) string {
-	for r.names[name] {
-		name += "'"
-	}
-	r.names[name] = true
-	return name
+	names    valueNames
 }
 
 func (r *raiser) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
@@ -92,6 +63,9 @@ func (r *raiser) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 		if rewrite == nil {
 			return nil, fmt.Errorf("changed with version %d", v)
 		}
+		if len(n.GetInput()) == 0 || len(n.GetOutput()) == 0 {
+			return nil, errors.New("has no input or no output")
+		}
 		last := len(nodes) - 1
 		nodes = append(nodes[:last], rewrite(r, nodes[last])...)
 		n = nodes[len(nodes)-1]
@@ -108,120 +82,11 @@ func (r *raiser) inside(n *onnxpb.NodeProto) (*onnxpb.NodeProto, error) {
 	shallow(out, n)
 	out.Attribute = nil
 	for _, a := range n.GetAttribute() {
-		c := &onnxpb.AttributeProto{}
-		shallow(c, a)
-		var err error
-		if a.GetG() != nil {
-			if c.G, err = r.graph(a.GetG()); err != nil {
-				return nil, err
-			}
-		}
-		c.Graphs = nil
-		for _, g := range a.GetGraphs() {
-			inner, err := r.graph(g)
-			if err != nil {
-				return nil, err
-			}
-			c.Graphs = append(c.Graphs, inner)
+		c, err := withGraphs(a, r.graph)
+		if err != nil {
+			return nil, err
 		}
 		out.Attribute = append(out.Attribute, c)
 	}
 	return out, nil
-}
-
-func subgraphs(n *onnxpb.NodeProto) (list []*onnxpb.GraphProto) {
-	for _, a := range n.GetAttribute() {
-		if a.GetG() != nil {
-			list = append(list, a.GetG())
-		}
-		list = append(list, a.GetGraphs()...)
-	}
-	return list
-}
-
-// rewriteOf is what a version's change of an operator asks for; nil if that is
-// not known.
-func rewriteOf(op string, version int64) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	switch {
-	case version == 12 && op == "Dropout":
-		return withoutRatio
-	case version == 13 && op == "Split":
-		return attributeToInput("split")
-	case version == 13 && slices.Contains([]string{"Softmax", "LogSoftmax", "Hardmax"}, op):
-		return flattened
-	case version == 13: // Squeeze, Unsqueeze, ReduceSum
-		return attributeToInput("axes")
-	case version == 18 && op == "Split":
-		return countedOutputs
-	case version == 18: // the other reductions
-		return attributeToInput("axes")
-	}
-	return nil
-}
-
-// attributeToInput turns a list of numbers into the second input.
-func attributeToInput(name string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	return func(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-		at := slices.IndexFunc(n.GetAttribute(), func(a *onnxpb.AttributeProto) bool { return a.GetName() == name })
-		if at < 0 {
-			return []*onnxpb.NodeProto{n}
-		}
-		values := n.GetAttribute()[at].GetInts()
-		input := r.fresh(n.GetOutput()[0] + "/" + name)
-		constant := operator("Constant", nil, input, &onnxpb.AttributeProto{
-			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(),
-			T: &onnxpb.TensorProto{DataType: proto.Int32(int32(onnxpb.TensorProto_INT64)), Dims: []int64{int64(len(values))}, Int64Data: values},
-		})
-		c := &onnxpb.NodeProto{}
-		shallow(c, n)
-		c.Attribute = slices.Concat(n.GetAttribute()[:at], n.GetAttribute()[at+1:])
-		c.Input = append(slices.Clone(n.GetInput()), input)
-		return []*onnxpb.NodeProto{constant, c}
-	}
-}
-
-// withoutRatio leaves out how much Dropout drops, which nothing does when a model
-// is used.
-func withoutRatio(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	c := &onnxpb.NodeProto{}
-	shallow(c, n)
-	c.Attribute = nil
-	return []*onnxpb.NodeProto{c}
-}
-
-// countedOutputs tells Split into how many equal parts.
-func countedOutputs(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	c := &onnxpb.NodeProto{}
-	shallow(c, n)
-	c.Attribute = append(slices.Clone(n.GetAttribute()), intAttribute("num_outputs", int64(len(n.GetOutput()))))
-	return []*onnxpb.NodeProto{c}
-}
-
-// flattened spells out that Softmax used to be one over all axes from its axis,
-// by default the second, on.
-func flattened(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	axis := int64(1)
-	for _, a := range n.GetAttribute() {
-		if a.GetName() == "axis" {
-			axis = a.GetI()
-		}
-	}
-	in, out := n.GetInput()[0], n.GetOutput()[0]
-	flat, values, shape := r.fresh(out+"/flat"), r.fresh(out+"/values"), r.fresh(out+"/shape")
-	last := operator("Reshape", []string{values, shape}, out)
-	last.Name = n.Name
-	return []*onnxpb.NodeProto{
-		operator("Flatten", []string{in}, flat, intAttribute("axis", axis)),
-		operator(n.GetOpType(), []string{flat}, values, intAttribute("axis", -1)),
-		operator("Shape", []string{in}, shape),
-		last,
-	}
-}
-
-func operator(op string, inputs []string, output string, attributes ...*onnxpb.AttributeProto) *onnxpb.NodeProto {
-	return &onnxpb.NodeProto{OpType: proto.String(op), Input: inputs, Output: []string{output}, Attribute: attributes}
-}
-
-func intAttribute(name string, v int64) *onnxpb.AttributeProto {
-	return &onnxpb.AttributeProto{Name: proto.String(name), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(v)}
 }

@@ -3,10 +3,14 @@ package onnx_test
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"pipe/internal/judge"
 	"pipe/onnx"
+	"pipe/onnx/onnxpb"
 )
 
 // oldModel writes a network of operator set 11 with the operators that later ones read differently.
@@ -70,5 +74,20 @@ func TestOldOperatorsAreRaised(t *testing.T) {
 	}
 	if got := judge.Run(t, py, dir, sameValues, files...); got != "3 the same\n" {
 		t.Error(got)
+	}
+}
+
+// Nodes without what their operator works on are refused, not read.
+func TestEmptyNodesAreNotRaised(t *testing.T) {
+	for _, op := range []string{"Softmax", "Squeeze", "ReduceMean", "Split"} {
+		first := affine(t)
+		first.Proto.OpsetImport[0].Version = proto.Int64(11)
+		first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{OpType: proto.String(op), Attribute: []*onnxpb.AttributeProto{
+			{Name: proto.String("axes"), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: []int64{0}},
+		}})
+		_, err := onnx.Merge(first, head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+		if err == nil || !strings.Contains(err.Error(), "("+op+"): has no input or no output") {
+			t.Errorf("%s: %v", op, err)
+		}
 	}
 }
