@@ -30,16 +30,12 @@ func (c *bertConfig) validate() error {
 	switch {
 	case err != nil:
 		return err
-	case c.Hidden%c.Heads != 0:
-		return fmt.Errorf("hidden_size %d is not a multiple of %d num_attention_heads", c.Hidden, c.Heads)
-	case !(c.Epsilon > 0 && c.Epsilon < 1):
-		return fmt.Errorf("layer_norm_eps is %v", c.Epsilon)
 	case c.PositionType != "absolute":
 		return fmt.Errorf("position_embedding_type is %q; only absolute is known", c.PositionType)
 	case c.Decoder:
 		return errors.New("is_decoder: a decoder is no encoder")
 	}
-	return checkActivation(c.Activation)
+	return checkLayers(c.Hidden, c.Heads, c.Epsilon, c.Activation)
 }
 
 // bertNames are how a checkpoint calls the parts of a layer.

@@ -1,107 +1,10 @@
 package hf
 
 import (
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 
 	"pipe/onnx"
 )
-
-// clipConfig is a tower of the config.json of model_type clip. Newer files leave
-// out what is the default.
-type clipConfig struct {
-	Layers       int64   `json:"num_hidden_layers"`
-	Heads        int64   `json:"num_attention_heads"`
-	Hidden       int64   `json:"hidden_size"`
-	Intermediate int64   `json:"intermediate_size"`
-	Epsilon      float64 `json:"layer_norm_eps"`
-	Activation   string  `json:"hidden_act"`
-	Projection   int64   `json:"-"` // projection_dim of the whole model
-
-	// Of the tower of texts.
-	Vocab     int64 `json:"vocab_size"`
-	Positions int64 `json:"max_position_embeddings"`
-	End       int64 `json:"eos_token_id"`
-
-	// Of the tower of images.
-	Channels int64 `json:"num_channels"`
-	Image    int64 `json:"image_size"`
-	Patch    int64 `json:"patch_size"`
-}
-
-// clipDefaults are those of the official library.
-func clipDefaults(t Tower) clipConfig {
-	c := clipConfig{
-		Layers: 12, Heads: 12, Hidden: 768, Intermediate: 3072, Epsilon: 1e-5, Activation: "quick_gelu",
-		Vocab: 49408, Positions: 77, End: 49407, Channels: 3, Image: 224, Patch: 32,
-	}
-	if t == TowerText {
-		c.Heads, c.Hidden, c.Intermediate = 8, 512, 2048
-	}
-	return c
-}
-
-// readCLIP reads the configuration of a tower.
-func readCLIP(folder string, t Tower) (*clipConfig, error) {
-	whole := struct {
-		Projection int64           `json:"projection_dim"`
-		Text       json.RawMessage `json:"text_config"`
-		Vision     json.RawMessage `json:"vision_config"`
-	}{Projection: 512}
-	if err := readJSON(folder, configFile, &whole); err != nil {
-		return nil, err
-	}
-	c, section := clipDefaults(t), whole.Text
-	if t == TowerVision {
-		section = whole.Vision
-	}
-	if len(section) > 0 {
-		if err := json.Unmarshal(section, &c); err != nil {
-			return nil, fmt.Errorf("read model: %q: %s_config: %w", filepath.Join(folder, configFile), t, err)
-		}
-	}
-	c.Projection = whole.Projection
-	if err := c.validate(); err != nil {
-		return nil, fmt.Errorf("read model: %q: %s_config: %w", filepath.Join(folder, configFile), t, err)
-	}
-	return &c, nil
-}
-
-func (c *clipConfig) validate() error {
-	err := checkSizes(map[string]int64{
-		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "hidden_size": c.Hidden, "intermediate_size": c.Intermediate,
-		"projection_dim": c.Projection, "vocab_size": c.Vocab, "max_position_embeddings": c.Positions,
-		"image_size": c.Image, "patch_size": c.Patch,
-	})
-	switch {
-	case err != nil:
-		return err
-	case c.Hidden%c.Heads != 0:
-		return fmt.Errorf("hidden_size %d is not a multiple of %d num_attention_heads", c.Hidden, c.Heads)
-	case !(c.Epsilon > 0 && c.Epsilon < 1):
-		return fmt.Errorf("layer_norm_eps is %v", c.Epsilon)
-	case c.Channels != 3:
-		return fmt.Errorf("num_channels is %d; images have 3", c.Channels)
-	case c.Patch > c.Image:
-		return fmt.Errorf("patch_size %d is more than image_size %d", c.Patch, c.Image)
-	}
-	return checkActivation(c.Activation)
-}
-
-// describeCLIP completes a configuration from those of both towers.
-func describeCLIP(folder string, c *Config) error {
-	text, err := readCLIP(folder, TowerText)
-	if err != nil {
-		return err
-	}
-	vision, err := readCLIP(folder, TowerVision)
-	if err != nil {
-		return err
-	}
-	c.VocabSize, c.MaxPositions, c.ImageSize = text.Vocab, text.Positions, vision.Image
-	return nil
-}
 
 // clip builds a tower of the model of Radford et al., 2021: pre-norm layers whose
 // result is projected into the space of both towers.

@@ -131,8 +131,8 @@ func TestCLIPEqualsGolden(t *testing.T) {
 	}
 }
 
-// A checkpoint that states the misstated id of the end takes the largest id for
-// it; half precision, exports alone and towers that are not there are told apart.
+// A checkpoint that misstates the id of the end takes the largest id for it, and
+// towers that are not there are told.
 func TestCLIPFolders(t *testing.T) {
 	rt, folder := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
 	ids := []int64{2, 60, 9, 3, 3, 2, 7, 63, 8, 3}

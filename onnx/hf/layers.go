@@ -53,9 +53,16 @@ func quickGelu(g *onnx.Graph, x *onnx.Value) *onnx.Value {
 
 func activate(g *onnx.Graph, name string, x *onnx.Value) *onnx.Value { return activations[name](g, x) }
 
-func checkActivation(name string) error {
-	if activations[name] == nil {
-		return fmt.Errorf("hidden_act %q is not known; known are %s", name, strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
+// checkLayers reports settings that layers of transformers cannot be built of;
+// heads is positive.
+func checkLayers(hidden, heads int64, epsilon float64, activation string) error {
+	switch {
+	case hidden%heads != 0:
+		return fmt.Errorf("hidden_size %d is not a multiple of %d num_attention_heads", hidden, heads)
+	case !(epsilon > 0 && epsilon < 1):
+		return fmt.Errorf("layer_norm_eps is %v", epsilon)
+	case activations[activation] == nil:
+		return fmt.Errorf("hidden_act %q is not known; known are %s", activation, strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
 	}
 	return nil
 }
