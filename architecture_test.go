@@ -51,7 +51,6 @@ var testsMayImport = map[string][]string{
 	"costs/build/bm25":    {"internal/realdata", "internal/judge"},
 	"costs/build":         {"internal/realdata", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest"},
 	"featurize":           {"internal/realdata", "internal/judge", "onnx/hf/hftest", "onnx/ort/orttest"},
-	"featurize/jpegturbo": {"internal/realdata"},
 	"featurize/tokenizer": {"internal/realdata", "internal/judge"},
 	"models":              {"internal/realdata", "onnx/ort/orttest"},
 	"models/lightgbm":     {"onnx/ort", "onnx/ort/orttest", "internal/realdata"},

@@ -1,6 +1,7 @@
 package jpegturbo
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -42,7 +43,8 @@ func (l *Library) Decode(file []byte, maxPixels int) (p *Pixels, err error) {
 func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error) {
 	var width, height, sampling, colours int32
 	if l.native.header(h, &file[0], uint64(len(file)), &width, &height, &sampling, &colours) != 0 {
-		if err := l.failure(h); err != nil {
+		// Ways of sharing colours that the library has no name for, it decodes.
+		if err := l.failure(h, file); err != nil && !strings.Contains(err.Error(), "determine subsampling") {
 			return nil, err
 		}
 	}
@@ -59,7 +61,7 @@ func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error)
 	}
 	p.Pix = make([]uint8, channels*p.Width*p.Height)
 	if l.native.decode(h, &file[0], uint64(len(file)), &p.Pix[0], width, int32(channels)*width, height, format, limitScans) != 0 {
-		if err := l.failure(h); err != nil {
+		if err := l.failure(h, file); err != nil {
 			return nil, err
 		}
 	}
@@ -68,14 +70,24 @@ func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error)
 
 // failure returns what the last call on a handle failed for, nil for warnings
 // about damage that leave a picture.
-func (l *Library) failure(h uintptr) error {
+func (l *Library) failure(h uintptr, file []byte) error {
 	const warning = 0
 	msg := l.native.lastError(h)
 	switch {
 	case strings.Contains(strings.ToLower(msg), "premature end"):
 		return fmt.Errorf("%w (%s)", ErrTruncated, msg)
-	case l.native.errorCode(h) == warning:
-		return nil
+	case l.native.errorCode(h) != warning:
+		return errors.New(msg)
+	case !ends(file):
+		return fmt.Errorf("%w (%s, and no end)", ErrTruncated, msg)
 	}
-	return errors.New(msg)
+	return nil
+}
+
+// ends tells whether the marker of the end stands behind the last scan. Of
+// several warnings, the library tells the first alone, which need not be that
+// the data ended.
+func ends(file []byte) bool {
+	scan, end := []byte{0xff, 0xda}, []byte{0xff, 0xd9}
+	return bytes.LastIndex(file, end) > bytes.LastIndex(file, scan)
 }
