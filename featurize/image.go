@@ -8,7 +8,7 @@ import (
 	_ "image/gif"  // first frame
 	_ "image/jpeg" // baseline and progressive
 	_ "image/png"
-	"io"
+	"slices"
 	"strings"
 
 	_ "golang.org/x/image/bmp"
@@ -27,23 +27,27 @@ type Image struct {
 // DecodeImage decodes the bytes of one picture by its content, whatever its
 // name. Transparency is dropped without blending, 16-bit channels keep their
 // high byte, greyscale and CMYK become RGB, and orientation tags are ignored.
-// Images of more than 100 million pixels are refused before they are decoded.
-func DecodeImage(b []byte) (img *Image, err error) {
-	cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
+// Images of more than 100 million pixels, and JPEG files of more than 500 scans,
+// are refused before they are decoded.
+func DecodeImage(b []byte) (*Image, error) {
+	width, height, err := ImageSize(b)
 	if err != nil {
-		return nil, decodeError(b, err)
+		return nil, err
 	}
-	if cfg.Width <= 0 || cfg.Height <= 0 || cfg.Width > maxPixels/cfg.Height {
-		return nil, fmt.Errorf("decode image: %d x %d pixels, supported are 1 to %d in all", cfg.Width, cfg.Height, maxPixels)
+	if width > maxPixels/height {
+		return nil, fmt.Errorf("decode image: %d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
+	}
+	if n := jpegScans(b); n > maxScans {
+		return nil, fmt.Errorf("decode image: %d scans, supported are %d", n, maxScans)
 	}
 	src, format, err := image.Decode(bytes.NewReader(withColourModel(b)))
 	if err != nil {
 		return nil, decodeError(b, err)
 	}
-	img = &Image{Width: cfg.Width, Height: cfg.Height, Pix: make([]uint8, 3*cfg.Width*cfg.Height)}
-	if size := src.Bounds().Size(); size != image.Pt(cfg.Width, cfg.Height) {
-		return nil, fmt.Errorf("decode image: %v pixels, its header says %d x %d", size, cfg.Width, cfg.Height)
+	if size := src.Bounds().Size(); size != image.Pt(width, height) {
+		return nil, fmt.Errorf("decode image: a frame of %d x %d pixels in an image of %d x %d", size.X, size.Y, width, height)
 	}
+	img := &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
 	img.fill(src, format)
 	return img, nil
 }
@@ -54,14 +58,14 @@ func decodeError(b []byte, err error) error {
 		return errors.New("decode image: the file is empty")
 	case errors.Is(err, image.ErrFormat):
 		return errors.New("decode image: the content is neither JPEG, PNG, GIF, BMP nor WebP")
-	case errors.Is(err, io.ErrUnexpectedEOF), endedEarly(err):
+	case endedEarly(err):
 		return fmt.Errorf("decode image: the file is truncated (%w)", err)
 	}
 	return fmt.Errorf("decode image: %w", err)
 }
 
-// endedEarly knows the decoders that have their own words for missing data.
+// endedEarly knows the words that the decoders have for missing data.
 func endedEarly(err error) bool {
-	msg := err.Error()
-	return strings.Contains(msg, "short Huffman data") || strings.Contains(msg, "not enough pixel data")
+	words := []string{"unexpected EOF", "short Huffman data", "not enough pixel data", "not enough image data", "short chunk"}
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }

@@ -63,7 +63,7 @@ put("cmyk-progressive.jpg", inks, "JPEG", quality=90, progressive=True)
 
 // TestStandardDecoderBesidePillow: forms without loss, and lossy WebP, give
 // Pillow's pixels; JPEG gives them up to the rounding of its transform and the
-// interpolation of its colours.
+// interpolation of its colours. Half a file is truncated.
 func TestStandardDecoderBesidePillow(t *testing.T) {
 	python := judge.Python(t, "PIL")
 	for _, size := range [][2]int{{64, 48}, {61, 47}, {33, 50}} {
@@ -73,10 +73,14 @@ func TestStandardDecoderBesidePillow(t *testing.T) {
 			t.Fatalf("only %v", names)
 		}
 		for _, name := range names {
-			m, err := DecodeImage(readFile(t, filepath.Join(dir, name)))
+			file := readFile(t, filepath.Join(dir, name))
+			m, err := DecodeImage(file)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
+			}
+			if _, err := DecodeImage(file[:len(file)/2]); err == nil || !strings.Contains(err.Error(), "truncated") {
+				t.Errorf("half of %s: %v", name, err)
 			}
 			want := readFile(t, filepath.Join(dir, name+".rgb"))
 			mean, most, _ := apartBy(m.Pix, want)

@@ -7,8 +7,11 @@ import (
 	"image"
 )
 
-// maxPixels bounds width x height of every image, whatever the limits are.
-const maxPixels = 100_000_000
+// What bounds every image, whatever the limits are.
+const (
+	maxPixels = 100_000_000 // width x height
+	maxBytes  = 1 << 30     // of the file; pixels without compression need no more
+)
 
 // Limits are the images that are decoded at all. A few bytes of a crafted file
 // could otherwise ask for gigabytes, and an image of one pixel is a mistake.
@@ -25,11 +28,11 @@ func DefaultLimits() Limits {
 	return Limits{MinSide: 8, MaxSide: 16384, MaxPixels: maxPixels, MaxBytes: 64 << 20}
 }
 
-// Validate reports limits that no image can keep, and more pixels than are
-// ever decoded.
+// Validate reports limits that no image can keep, and those beyond 100 million
+// pixels or 1 GiB.
 func (l Limits) Validate() error {
-	if l.MinSide < 1 || l.MaxSide < l.MinSide || l.MaxPixels < 1 || l.MaxPixels > maxPixels || l.MaxBytes < 1 {
-		return fmt.Errorf("limits of images: %d to %d pixels a side, %d in all (at most %d), %d bytes", l.MinSide, l.MaxSide, l.MaxPixels, maxPixels, l.MaxBytes)
+	if l.MinSide < 1 || l.MaxSide < l.MinSide || l.MaxPixels < 1 || l.MaxPixels > maxPixels || l.MaxBytes < 1 || l.MaxBytes > maxBytes {
+		return fmt.Errorf("limits of images: %d to %d pixels a side, %d in all (at most %d), %d bytes (at most %d)", l.MinSide, l.MaxSide, l.MaxPixels, maxPixels, l.MaxBytes, maxBytes)
 	}
 	return nil
 }
@@ -56,7 +59,10 @@ func (l Limits) Check(b []byte) error {
 
 // ImageSize reads width and height in pixels from the header of a file.
 func ImageSize(b []byte) (width, height int, err error) {
-	cfg, _, err := image.DecodeConfig(bytes.NewReader(b))
+	cfg, format, err := image.DecodeConfig(bytes.NewReader(b))
+	if err == nil && format == "webp" {
+		cfg, err = webpFrame(b)
+	}
 	switch {
 	case err != nil:
 		return 0, 0, decodeError(b, err)

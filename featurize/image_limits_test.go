@@ -7,6 +7,8 @@ import (
 	"image"
 	"image/color"
 	"image/jpeg"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,6 +40,7 @@ func TestLimits(t *testing.T) {
 		"max_side is 16384":         withSize(t, 20000, 10),
 		"max_pixels is 100000000":   withSize(t, 10001, 10000),
 		"65536 x 65536 pixels":      withSize(t, 65536, 65536),
+		"16384 x 16384 pixels":      canvasWebP(16384),
 		"max_bytes is 67108864":     make([]byte, 64<<20+1),
 		"the file is empty":         nil,
 		"neither JPEG, PNG":         []byte("<html><body>404</body></html>"),
@@ -50,25 +53,46 @@ func TestLimits(t *testing.T) {
 	if err := (Limits{MinSide: 9, MaxSide: 8, MaxPixels: maxPixels + 1}).Validate(); err == nil {
 		t.Error("limits that contradict each other were accepted")
 	}
+	l.MaxBytes = math.MaxInt
+	if err := l.Validate(); err == nil {
+		t.Error("files of any size were accepted")
+	}
 }
 
-// TestBombsAreNotDecoded: both decoders refuse by the header.
-func TestBombsAreNotDecoded(t *testing.T) {
-	bomb := withSize(t, 60000, 60000)
-	var photo bytes.Buffer
-	if err := jpeg.Encode(&photo, image.NewGray(image.Rect(0, 0, 16, 16)), nil); err != nil {
-		t.Fatal(err)
-	}
-	frame := bytes.Index(photo.Bytes(), []byte{0xff, 0xc0})
-	copy(photo.Bytes()[frame+5:], []byte{0xea, 0x60, 0xea, 0x60})
+// canvasWebP is the start of a WebP file whose canvas has 16 x 16 pixels and
+// whose frame has another size.
+func canvasWebP(side uint32) []byte {
+	canvas := []byte("VP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x0f\x00\x00\x0f\x00\x00")
+	frame := binary.LittleEndian.AppendUint32([]byte("VP8L\x05\x00\x00\x00\x2f"), side-1|(side-1)<<14)
+	body := slices.Concat([]byte("WEBP"), canvas, frame, []byte{0})
+	return append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body))), body...)
+}
+
+// bothDecoders are the standard one and libjpeg-turbo's where it is there.
+func bothDecoders() []Decoder {
 	decoders := []Decoder{StandardDecoder()}
 	if d, err := OpenDecoder("auto"); err == nil && d != decoders[0] {
 		decoders = append(decoders, d)
 	}
-	for _, d := range decoders {
-		for _, b := range [][]byte{bomb, photo.Bytes()} {
-			if _, err := d.Decode(b); err == nil || !strings.Contains(err.Error(), "60000 x 60000 pixels") {
-				t.Errorf("%s: %v", d.Name(), err)
+	return decoders
+}
+
+// TestBombsAreNotDecoded: both decoders refuse by the header.
+func TestBombsAreNotDecoded(t *testing.T) {
+	photo := scans(t, 1)
+	frame := bytes.Index(photo, []byte{0xff, 0xc0})
+	copy(photo[frame+5:], []byte{0xea, 0x60, 0xea, 0x60})
+	for _, d := range bothDecoders() {
+		for _, c := range []struct {
+			file []byte
+			want string
+		}{
+			{withSize(t, 60000, 60000), "60000 x 60000 pixels"},
+			{photo, "60000 x 60000 pixels"},
+			{canvasWebP(16384), "16384 x 16384 pixels"},
+		} {
+			if _, err := d.Decode(c.file); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %q", d.Name(), err, c.want)
 			}
 		}
 	}
@@ -77,10 +101,7 @@ func TestBombsAreNotDecoded(t *testing.T) {
 // FuzzDecoders: whatever the bytes, the header check and the decoders return,
 // and what passes the check and decodes has the size that the header told.
 func FuzzDecoders(f *testing.F) {
-	decoders := []Decoder{StandardDecoder()}
-	if d, err := OpenDecoder("auto"); err == nil && d != decoders[0] {
-		decoders = append(decoders, d)
-	}
+	decoders := bothDecoders()
 	limits := Limits{MinSide: 1, MaxSide: 2000, MaxPixels: 1 << 20, MaxBytes: 1 << 20}
 	var photo bytes.Buffer
 	if err := jpeg.Encode(&photo, image.NewNRGBA(image.Rect(0, 0, 20, 12)), nil); err != nil {
@@ -90,18 +111,23 @@ func FuzzDecoders(f *testing.F) {
 	f.Add(append(append([]byte{0xff, 0xd8}, adobe...), photo.Bytes()[2:]...))
 	f.Add(encodePNG(f, image.NewPaletted(image.Rect(0, 0, 3, 2), color.Palette{color.Black, color.White})))
 	f.Add([]byte("RIFF\x1a\x00\x00\x00WEBPVP8 "))
+	f.Add(canvasWebP(16))
 	f.Add([]byte("BM"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if limits.Check(b) != nil {
 			return
+		}
+		width, height, err := ImageSize(b)
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, d := range decoders {
 			m, err := d.Decode(b)
 			if err != nil {
 				continue
 			}
-			if len(m.Pix) != 3*m.Width*m.Height || m.Width < 1 || m.Height < 1 {
-				t.Errorf("%s: %d x %d pixels in %d values", d.Name(), m.Width, m.Height, len(m.Pix))
+			if m.Width != width || m.Height != height || len(m.Pix) != 3*width*height {
+				t.Errorf("%s: %d x %d pixels in %d values, the header tells %d x %d", d.Name(), m.Width, m.Height, len(m.Pix), width, height)
 			}
 			if _, err := CLIPPreprocess(32).Prepare(m, []View{Centre()}); err != nil {
 				t.Error(err)

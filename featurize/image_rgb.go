@@ -20,6 +20,8 @@ func (m *Image) fill(src image.Image, format string) {
 		}
 	case *image.NRGBA:
 		m.fillRGBA(s.Pix, s.Stride)
+	case *image.NRGBA64:
+		m.fillNRGBA64(s)
 	case *image.Gray:
 		m.fillGray(s)
 	case *image.CMYK:
@@ -53,6 +55,17 @@ func (m *Image) fillRGBA(pix []uint8, stride int) {
 		row, from := m.row(y), pix[y*stride:][:4*m.Width]
 		for x := range m.Width {
 			copy(row[3*x:3*x+3], from[4*x:4*x+3])
+		}
+	}
+}
+
+// fillNRGBA64 keeps colours that transparency hides, which conversions by way of
+// premultiplied ones lose.
+func (m *Image) fillNRGBA64(s *image.NRGBA64) {
+	for y := range m.Height {
+		row, from := m.row(y), s.Pix[y*s.Stride:][:8*m.Width]
+		for x := range m.Width {
+			row[3*x], row[3*x+1], row[3*x+2] = from[8*x], from[8*x+2], from[8*x+4]
 		}
 	}
 }

@@ -70,11 +70,16 @@ func TestDecodeImageKeepsColours(t *testing.T) {
 }
 
 func TestDecodeImageDropsTransparency(t *testing.T) {
-	src := image.NewNRGBA(image.Rect(0, 0, 1, 1))
-	src.SetNRGBA(0, 0, color.NRGBA{10, 20, 30, 128})
-	m, err := DecodeImage(encodePNG(t, src))
-	if err != nil || !bytes.Equal(m.Pix, []uint8{10, 20, 30}) {
-		t.Errorf("%v, %v", m, err)
+	for _, alpha := range []uint8{0, 1, 128, 255} {
+		src, deep := image.NewNRGBA(image.Rect(0, 0, 1, 1)), image.NewNRGBA64(image.Rect(0, 0, 1, 1))
+		src.SetNRGBA(0, 0, color.NRGBA{10, 20, 30, alpha})
+		deep.SetNRGBA64(0, 0, color.NRGBA64{10<<8 | 200, 20 << 8, 30<<8 | 255, uint16(alpha) << 8})
+		for depth, file := range map[int][]byte{8: encodePNG(t, src), 16: encodePNG(t, deep)} {
+			m, err := DecodeImage(file)
+			if err != nil || !bytes.Equal(m.Pix, []uint8{10, 20, 30}) {
+				t.Errorf("%d bits, alpha %d: %v, %v", depth, alpha, m, err)
+			}
+		}
 	}
 }
 
