@@ -217,6 +217,12 @@ func TestBadImageModels(t *testing.T) {
 	larger, broken := CLIPPreprocess(64), CLIPPreprocess(0)
 	bare := filepath.Join(t.TempDir(), "bare.onnx")
 	writeExport(t, folder, bare, hf.Options{Tower: hf.TowerVision})
+	huge, c := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), hftest.SpellingCLIP(1).Config()
+	writeExport(t, huge, filepath.Join(huge, "vision_model.onnx"), hf.Options{Tower: hf.TowerVision})
+	c["vision_config"].(map[string]any)["image_size"] = 1 << 24
+	if err := hftest.WriteJSON(huge, "config.json", c); err != nil {
+		t.Fatal(err)
+	}
 	hidden := filepath.Join(t.TempDir(), "hidden.onnx")
 	writeExport(t, hftest.Folder(t), hidden, hf.Options{})
 	for want, c := range map[string]struct {
@@ -226,6 +232,7 @@ func TestBadImageModels(t *testing.T) {
 		"the preprocessing makes [batch 32 32 3] (nhwc)": {folder, ImageModelOptions{Preprocess: &channels}},
 		"the preprocessing makes [batch 3 64 64] (nchw)": {folder, ImageModelOptions{Preprocess: &larger}},
 		"input is 0 x 0 pixels of":                       {folder, ImageModelOptions{Preprocess: &broken}},
+		"input is 16777216 x 16777216 pixels":            {huge, ImageModelOptions{}},
 		`but no "pooled"`:                                {folder, ImageModelOptions{Output: "pooled"}},
 		"no preprocessor_config.json":                    {bare, ImageModelOptions{}},
 		`a model of type "bert" without an ONNX export`:  {hftest.Folder(t), ImageModelOptions{}},

@@ -60,7 +60,8 @@ func (f *imageFolder) preprocess(asked *Preprocess) (Preprocess, error) {
 	case err != nil || found:
 		return p, err
 	case f.tower != "" && f.config.ImageSize > 0:
-		return CLIPPreprocess(int(f.config.ImageSize)), nil
+		p = CLIPPreprocess(int(f.config.ImageSize))
+		return p, p.Validate()
 	}
 	return p, &MissingPreprocessError{Folder: f.path}
 }
@@ -68,13 +69,13 @@ func (f *imageFolder) preprocess(asked *Preprocess) (Preprocess, error) {
 // vectorOutput is the name of the output that holds vectors.
 func vectorOutput(m *onnx.Model, asked string) (string, error) {
 	outputs := m.Outputs()
-	has := func(name string) int {
+	find := func(name string) int {
 		return slices.IndexFunc(outputs, func(v onnx.IO) bool { return v.Name == name })
 	}
-	at := has(hf.ImageEmbeds)
+	at := find(hf.ImageEmbeds)
 	switch {
 	case asked != "":
-		at = has(asked)
+		at = find(asked)
 	case at < 0 && len(outputs) == 1:
 		at = 0
 	}

@@ -88,3 +88,41 @@ func widthOf(m *onnx.Model, output string) int {
 	}
 	return 0
 }
+
+// largestBatch bounds the bytes of the images that a graph asks for at a time.
+const largestBatch = 1 << 30
+
+// check reports a graph for batches of a size that none has.
+func (m *ImageModel) check() error {
+	most := int64(max(1, largestBatch/m.Preprocess.Len()))
+	if n := m.Graph.Inputs()[0].Shape[0]; n.Known() && (n.Size < 1 || n.Size > most) {
+		return fmt.Errorf("the graph takes %d images at a time; supported are 1 to %d of this size", n.Size, most)
+	}
+	return nil
+}
+
+// checkPixels holds the graph of an encoder's file against what it says.
+func checkPixels(graph *onnx.Model, p *Preprocess) error {
+	in, out := graph.Inputs(), graph.Outputs()
+	if len(in) != 1 || in[0].Name != PixelsInput || in[0].DType != onnx.Uint8 || !fits(in[0].Shape, p.Height, p.Width, 3) {
+		return fmt.Errorf("the graph has inputs %s; that of %d x %d pixels is %s, uint8 [batch %d %d 3]", listed(in), p.Width, p.Height, PixelsInput, p.Height, p.Width)
+	}
+	if len(out) != 1 || out[0].Name != ImageEmbedding || out[0].DType != onnx.Float32 || len(out[0].Shape) != 2 {
+		return fmt.Errorf("the graph has outputs %s; that of an image encoder is %s, float32 [batch width]", listed(out), ImageEmbedding)
+	}
+	return nil
+}
+
+// fits tells whether a batch of things of some sizes has a shape; axes that are
+// not told fit all.
+func fits(s onnx.Shape, sizes ...int) bool {
+	if len(s) != len(sizes)+1 {
+		return false
+	}
+	for i, n := range sizes {
+		if d := s[i+1]; d.Known() && d.Size != int64(n) {
+			return false
+		}
+	}
+	return true
+}

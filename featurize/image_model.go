@@ -91,6 +91,9 @@ func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 		return nil, err
 	}
 	m, err := readImageModel(path, o)
+	if err == nil {
+		err = m.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
 	}
@@ -165,30 +168,4 @@ func parseImageEncoder(graph *onnx.Model, o ImageModelOptions) (*ImageModel, err
 		Name: info.Name, Architecture: info.Architecture, Graph: graph, Preprocess: *info.Preprocess, Weights: info.Weights,
 		Float16: info.Float16, output: info.Output,
 	}, checkPixels(graph, info.Preprocess)
-}
-
-// checkPixels holds the graph of an encoder's file against what it says.
-func checkPixels(graph *onnx.Model, p *Preprocess) error {
-	in, out := graph.Inputs(), graph.Outputs()
-	if len(in) != 1 || in[0].Name != PixelsInput || in[0].DType != onnx.Uint8 || !fits(in[0].Shape, p.Height, p.Width, 3) {
-		return fmt.Errorf("the graph has inputs %s; that of %d x %d pixels is %s, uint8 [batch %d %d 3]", listed(in), p.Width, p.Height, PixelsInput, p.Height, p.Width)
-	}
-	if len(out) != 1 || out[0].Name != ImageEmbedding || out[0].DType != onnx.Float32 || len(out[0].Shape) != 2 {
-		return fmt.Errorf("the graph has outputs %s; that of an image encoder is %s, float32 [batch width]", listed(out), ImageEmbedding)
-	}
-	return nil
-}
-
-// fits tells whether a batch of things of some sizes has a shape; axes that are
-// not told fit all.
-func fits(s onnx.Shape, sizes ...int) bool {
-	if len(s) != len(sizes)+1 {
-		return false
-	}
-	for i, n := range sizes {
-		if d := s[i+1]; d.Known() && d.Size != int64(n) {
-			return false
-		}
-	}
-	return true
 }

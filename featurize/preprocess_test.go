@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,6 +146,32 @@ func TestPreparedRefusesOtherViews(t *testing.T) {
 	p.Resize = 8
 	if _, err := p.Prepare(noise(20, 30, 1), []View{corner}); err == nil || !strings.Contains(err.Error(), "needs a crop that is smaller") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPreparedForOthers: one resizing does for models that lay out and scale
+// the same pixels in another way, and for no others.
+func TestPreparedForOthers(t *testing.T) {
+	p := Preprocess{Resize: 12, Width: 8, Height: 6, Interpolation: Bilinear, Layout: NCHW, Std: [3]float32{1, 1, 1}}
+	m := noise(20, 30, 1)
+	prepared, err := p.Prepare(m, []View{Centre()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := p
+	q.Layout, q.Mean, q.Std = NHWC, [3]float32{0.5, 0.25, 0}, [3]float32{0.5, 2, 1}
+	got, want := make([]float32, q.Len()), make([]float32, q.Len())
+	fill(t, q, want, m, Centre())
+	other, err := prepared.For(q)
+	if err == nil {
+		err = other.Fill(got, Centre())
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("other values than those prepared for the model: %v", err)
+	}
+	q.Resize = 13
+	if _, err := prepared.For(q); err == nil {
+		t.Error("an image of another size does")
 	}
 }
 

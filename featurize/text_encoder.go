@@ -61,7 +61,7 @@ func OpenTextEncoder(rt *ort.Runtime, name string, o TextEncoderOptions) (*TextE
 	return e, nil
 }
 
-// Open loads the graph. Workers is as in TextEncoderOptions.
+// Open loads the graph. workers is as in TextEncoderOptions, negative like 0.
 func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 	graph, err := m.Graph.Marshal()
 	if err != nil {
@@ -78,7 +78,7 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if workers == 0 {
+	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	e := &TextEncoder{

@@ -1,0 +1,89 @@
+package featurize
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/onnx"
+	"pipe/onnx/ort/orttest"
+)
+
+// batched is a file of a graph for images of one pixel, n at a time, whose vector
+// is made of its values.
+func batched(t *testing.T, n onnx.Dim, vector func(g *onnx.Graph, x *onnx.Value) *onnx.Value) string {
+	t.Helper()
+	g := onnx.NewGraph("batched")
+	g.Output("y", vector(g, g.Input("x", onnx.Float32, onnx.Shape{n, onnx.Fix(3), onnx.Fix(1), onnx.Fix(1)})))
+	m, err := g.Build(onnx.BuildOptions{})
+	path := filepath.Join(t.TempDir(), "batched.onnx")
+	if err == nil {
+		err = m.WriteFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// onePixel is what happens to images for the graphs of batched.
+var onePixel = ImageModelOptions{Preprocess: &Preprocess{Width: 1, Height: 1, Layout: NCHW, Std: [3]float32{1, 1, 1}}}
+
+// A graph that takes so many images at a time gets as many, and no number that
+// makes no sense.
+func TestGraphsOfSomeImages(t *testing.T) {
+	e := openImages(t, orttest.Open(t, 0), batched(t, onnx.Fix(3), (*onnx.Graph).Relu), onePixel)
+	var images []*Image
+	var want []float32
+	for i := range uint8(5) {
+		images = append(images, &Image{Width: 1, Height: 1, Pix: []uint8{i, 2 * i, 255}})
+		want = append(want, float32(i)/255, float32(2*i)/255, 1)
+	}
+	sameValues(t, "five by three", imageVectors(t, e, images...), want, 1e-7)
+	for _, n := range []int64{0, -1, 1 << 40, math.MinInt64} {
+		_, err := ReadImageModel(batched(t, onnx.Fix(n), (*onnx.Graph).Relu), onePixel)
+		var bad *DataError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "images at a time") {
+			t.Errorf("%d at a time: %v", n, err)
+		}
+	}
+}
+
+// The image that cannot be encoded is named; what no image is to blame for is
+// not laid on one.
+func TestImagesThatCannotBeEncoded(t *testing.T) {
+	ratios := func(g *onnx.Graph, x *onnx.Value) *onnx.Value { return g.Div(x, x) }
+	e := openImages(t, orttest.Open(t, 0), batched(t, onnx.Sym("n"), ratios), onePixel)
+	images := make([]*Image, 40)
+	for i := range images {
+		images[i] = &Image{Width: 1, Height: 1, Pix: []uint8{1, 2, 3}}
+	}
+	out := make([]float32, 3*len(images))
+	for want, spoiled := range map[string]*Image{
+		"its vector is not finite": {Width: 1, Height: 1, Pix: []uint8{1, 0, 3}},
+		"2 x 1 pixels":             {Width: 2, Height: 1, Pix: make([]uint8, 6)},
+	} {
+		good := images[37]
+		images[37] = spoiled
+		var bad *ImageError
+		if err := e.Encode(context.Background(), out, images); !errors.As(err, &bad) || bad.Index != 37 || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q of image 37, got %v", want, err)
+		}
+		images[37] = good
+	}
+	if err := e.Encode(context.Background(), out[1:], images); err == nil || !strings.Contains(err.Error(), "room for 119 values, 40 images have 120") {
+		t.Error(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	var bad *ImageError
+	if err := e.Encode(ctx, out, images); !errors.Is(err, context.Canceled) || errors.As(err, &bad) {
+		t.Error(err)
+	}
+	if err := e.Encode(context.Background(), out, images); err != nil {
+		t.Error(err)
+	}
+}
