@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/onnx"
 )
 
 // TestImageModelsThatDoNotFit: one clear error for each.
@@ -37,6 +38,17 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestBatchesThatNoneHas: a graph that insists on an absurd number of rows is refused before there is room for them.
+func TestBatchesThatNoneHas(t *testing.T) {
+	for n, want := range map[int64]string{0: "no batch is of that size", 1 << 40: "no batch is of that size", largestInput: "rows of 24 values is too large"} {
+		w := imageWorld(t, onnx.Fix(n))
+		_, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d rows at a time: got %v, want %q", n, err, want)
+		}
 	}
 }
 

@@ -36,6 +36,9 @@ type runner interface {
 	Close() error
 }
 
+// largestInput bounds the values of a call, 1 GiB of float32: a graph can ask for any number.
+const largestInput = 1 << 28
+
 // bind finds the input and the output and how many rows a call takes.
 func (m *rowModel) bind(labels int) error {
 	in, out := m.session.Inputs(), m.session.Outputs()
@@ -53,9 +56,15 @@ func (m *rowModel) bind(labels int) error {
 	}
 	m.input, m.output, m.classes, m.width = in[0].Name, out[0].Name, labels, 1
 	if d := in[0].Shape[0]; d.Name == "" {
+		if d.Size < 1 || d.Size > largestInput {
+			return fmt.Errorf("input %q has shape %v: no batch is of that size", in[0].Name, in[0].Shape)
+		}
 		m.fixed = int(d.Size)
 	}
 	for _, d := range in[0].Shape[1:] {
+		if d.Name == "" && (d.Size < 1 || d.Size > int64(largestInput/m.width)) {
+			return fmt.Errorf("input %q has shape %v: no row is of that size", in[0].Name, in[0].Shape)
+		}
 		if d.Name != "" {
 			m.shape = append(m.shape, -1)
 			continue
@@ -144,6 +153,9 @@ func (m *rowModel) call(ctx context.Context, dst []float32, from int, fill func(
 
 // take returns a buffer for so many rows, which an earlier call may have used.
 func (m *rowModel) take(rows int) (*ort.Buffer, error) {
+	if rows > largestInput/m.width {
+		return nil, fmt.Errorf("a call of %d rows of %d values is too large", rows, m.width)
+	}
 	if b, ok := m.buffers.Get().(*ort.Buffer); ok && b.Shape()[0] == int64(rows) {
 		return b, nil
 	}
