@@ -5,14 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/gif"  // first frame
-	_ "image/jpeg" // baseline and progressive
-	_ "image/png"
+	"io"
 	"slices"
 	"strings"
-
-	_ "golang.org/x/image/bmp"
-	_ "golang.org/x/image/webp"
 )
 
 // Extensions are the file name endings, lower case, that DecodeImage is meant for.
@@ -40,7 +35,11 @@ func DecodeImage(b []byte) (*Image, error) {
 	if n := jpegScans(b); n > maxScans {
 		return nil, fmt.Errorf("decode image: %d scans, supported are %d", n, maxScans)
 	}
-	src, format, err := image.Decode(bytes.NewReader(withColourModel(b)))
+	format, err := formatOf(b)
+	if err != nil {
+		return nil, decodeError(b, err)
+	}
+	src, err := format.decode(bytes.NewReader(withColourModel(b)))
 	if err != nil {
 		return nil, decodeError(b, err)
 	}
@@ -48,7 +47,7 @@ func DecodeImage(b []byte) (*Image, error) {
 		return nil, fmt.Errorf("decode image: a frame of %d x %d pixels in an image of %d x %d", size.X, size.Y, width, height)
 	}
 	img := &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
-	img.fill(src, format)
+	img.fill(src, format.name)
 	return img, nil
 }
 
@@ -57,7 +56,9 @@ func decodeError(b []byte, err error) error {
 	case len(b) == 0:
 		return errors.New("decode image: the file is empty")
 	case errors.Is(err, image.ErrFormat):
-		return errors.New("decode image: the content is neither JPEG, PNG, GIF, BMP nor WebP")
+		return errors.New("decode image: the content is neither JPEG, PNG, GIF, BMP nor WebP" + foreign(b))
+	case isAnimatedWebP(b):
+		return errors.New("decode image: an animated WebP; supported are those of one frame")
 	case endedEarly(err):
 		return fmt.Errorf("decode image: the file is truncated (%w)", err)
 	}
@@ -66,6 +67,9 @@ func decodeError(b []byte, err error) error {
 
 // endedEarly knows the words that the decoders have for missing data.
 func endedEarly(err error) bool {
+	if errors.Is(err, io.EOF) {
+		return true
+	}
 	words := []string{"unexpected EOF", "short Huffman data", "not enough pixel data", "not enough image data", "short chunk"}
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
 }

@@ -59,10 +59,7 @@ func (l Limits) Check(b []byte) error {
 
 // ImageSize reads width and height in pixels from the header of a file.
 func ImageSize(b []byte) (width, height int, err error) {
-	cfg, format, err := image.DecodeConfig(bytes.NewReader(b))
-	if err == nil && format == "webp" {
-		cfg, err = webpFrame(b)
-	}
+	cfg, err := imageConfig(b)
 	switch {
 	case err != nil:
 		return 0, 0, decodeError(b, err)
@@ -70,4 +67,16 @@ func ImageSize(b []byte) (width, height int, err error) {
 		return 0, 0, errors.New("decode image: it has no pixels")
 	}
 	return cfg.Width, cfg.Height, nil
+}
+
+func imageConfig(b []byte) (image.Config, error) {
+	f, err := formatOf(b)
+	if err != nil {
+		return image.Config{}, err
+	}
+	cfg, err := f.config(bytes.NewReader(b))
+	if err == nil && f.name == "webp" {
+		cfg, err = webpFrame(b)
+	}
+	return cfg, err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/image/tiff"
+
 	"pgregory.net/rapid"
 )
 
@@ -113,7 +115,11 @@ func TestDecodeImageRefuses(t *testing.T) {
 		want string
 	}{
 		"empty":     {nil, "empty"},
-		"html":      {[]byte("<html>not found</html>"), "neither JPEG, PNG, GIF, BMP nor WebP"},
+		"html":      {[]byte("<html>not found</html>"), "neither JPEG, PNG, GIF, BMP nor WebP: it is a web page"},
+		"text":      {[]byte("not found"), "neither JPEG, PNG, GIF, BMP nor WebP"},
+		"short BMP": {[]byte("BM\x40\x00\x00\x00\x00\x00\x00\x00\x36\x00"), "truncated"},
+		"only BMP":  {[]byte("BM\x40\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00"), "truncated"},
+		"animation": {[]byte("RIFF\x40\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x02\x00\x00\x00\x0f\x00\x00\x0f\x00\x00ANIM"), "animated"},
 		"truncated": {whole[:len(whole)/2], "truncated"},
 		"cut photo": {photo.Bytes()[:photo.Len()/2], "truncated"},
 		"header":    {whole[:20], "truncated"},
@@ -121,6 +127,29 @@ func TestDecodeImageRefuses(t *testing.T) {
 	} {
 		if _, err := DecodeImage(c.file); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestOtherFormatsAreNotDecoded: a program that links a decoder, as this test
+// does, decodes no more formats for that.
+func TestOtherFormatsAreNotDecoded(t *testing.T) {
+	var b bytes.Buffer
+	if err := tiff.Encode(&b, image.NewGray(image.Rect(0, 0, 32, 32)), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, format, err := image.DecodeConfig(bytes.NewReader(b.Bytes())); err != nil || format != "tiff" {
+		t.Fatalf("%s, %v: the test shows nothing", format, err)
+	}
+	_, _, size := ImageSize(b.Bytes())
+	errs := []error{size, DefaultLimits().Check(b.Bytes())}
+	for _, d := range bothDecoders() {
+		_, err := d.Decode(b.Bytes())
+		errs = append(errs, err)
+	}
+	for _, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "neither JPEG, PNG, GIF, BMP nor WebP") {
+			t.Error(err)
 		}
 	}
 }

@@ -10,6 +10,12 @@ import (
 	"golang.org/x/image/vp8l"
 )
 
+// isAnimatedWebP goes by the flags of the canvas, with which such a file starts.
+func isAnimatedWebP(b []byte) bool {
+	const flags, animation = 20, 2
+	return len(b) > flags && bytes.HasPrefix(b, []byte("RIFF")) && string(b[8:16]) == "WEBPVP8X" && b[flags]&animation != 0
+}
+
 // webpFrame is the size of the frame of a WebP file, which is what its decoder
 // makes room for. That of the canvas, which a file may state in front of it, can
 // be another one.

@@ -61,6 +61,9 @@ func (m *imageRows) encode(ctx context.Context, dst []float32, rows []encodedRow
 
 // load decodes an image that keeps the limits.
 func (m *imageRows) load(path string) (*featurize.Image, error) {
+	if path == "" {
+		return nil, errors.New("is an empty path")
+	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(m.folder, path)
 	}

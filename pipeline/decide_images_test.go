@@ -122,9 +122,9 @@ func TestDecideBadImages(t *testing.T) {
 		"absent.png": "no such file or directory",
 		"cut.png":    "the file is truncated",
 		"empty.jpg":  "the file is empty",
-		"page.jpg":   "neither JPEG, PNG, GIF, BMP nor WebP",
+		"page.jpg":   "nor WebP: it is a web page",
 		"tiny.png":   "1 x 1 pixels, the limit min_side is 8",
-		"":           "is a folder",
+		"":           "is an empty path",
 	} {
 		rows := append(append([]string{"file"}, names[:20]...), bad, names[21], "later.png")
 		if bad == "" {

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -79,9 +78,6 @@ func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 	}
 	if found.pixels, err = c.decode(b); err != nil {
 		found.reason = strings.TrimPrefix(err.Error(), "decode image: ")
-		if kind := wrongKind(b); kind != "" {
-			found.reason += ": " + kind
-		}
 	}
 	return found, nil
 }
@@ -101,13 +97,4 @@ func (c *imageCheck) decode(b []byte) (pixels int, err error) {
 		return 0, err
 	}
 	return width * height, nil
-}
-
-// wrongKind names what is often saved under the name of an image.
-func wrongKind(b []byte) string {
-	head := bytes.ToLower(bytes.TrimLeft(b[:min(len(b), 512)], " \t\r\n\ufeff"))
-	if bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html")) {
-		return "it is a web page"
-	}
-	return ""
 }
