@@ -68,7 +68,7 @@ func (e *TextEncoder) checkTokens(ids []int32) error {
 	if most := int64(slices.Max(ids)); e.vocab > 0 && most >= e.vocab {
 		return fmt.Errorf("token id %d, the model knows %d tokens", most, e.vocab)
 	}
-	return nil
+	return checkEnd(ids, e.end)
 }
 
 // equalLengths groups texts of equal length in tokens, the longest first, so that

@@ -36,6 +36,7 @@ type TextEncoder struct {
 	digest    string
 	dim       int
 	vocab     int64
+	end       int64 // as in hf.Config
 	tokenizer *tokenizer.Tokenizer
 	tokens    tokenizer.Options
 	inputs    []string
@@ -82,8 +83,8 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	e := &TextEncoder{
-		name: m.Name, digest: m.Digest(), vocab: m.Vocab, tokenizer: m.Tokenizer, session: s, workers: workers,
-		tokens: tokenizer.Options{Special: m.Tokenizer.Defaults().Special, MaxLength: m.MaxLength},
+		name: m.Name, digest: m.Digest(), vocab: m.Vocab, end: m.end, tokenizer: m.Tokenizer, session: s, workers: workers,
+		tokens: m.textTokens(),
 	}
 	for _, in := range s.Inputs() {
 		e.inputs = append(e.inputs, in.Name)

@@ -32,7 +32,7 @@ func parseTextEncoder(graph *onnx.Model, o TextModelOptions) (*TextModel, error)
 	}
 	m := &TextModel{
 		Name: info.Name, Architecture: info.Architecture, Graph: graph, MaxLength: info.MaxLength, Vocab: info.Vocab,
-		Head: hf.Head{Pooling: info.Pooling, Normalize: info.Normalize}, Weights: info.Weights,
+		Head: hf.Head{Pooling: info.Pooling, Normalize: info.Normalize}, end: hf.NoEnd, Weights: info.Weights,
 		tokenizer: []byte(graph.Metadata()[keyEncoder+"tokenizer"]),
 	}
 	if o.Tokenizer != "" {

@@ -26,7 +26,7 @@ func (f *textFolder) read(o TextModelOptions) (*TextModel, error) {
 	if err := f.describe(); err != nil {
 		return nil, err
 	}
-	m := &TextModel{Architecture: f.config.ModelType, Head: f.head, Vocab: f.config.VocabSize}
+	m := &TextModel{Architecture: f.config.ModelType, Head: f.head, Vocab: f.config.VocabSize, end: f.end()}
 	var err error
 	if m.tokenizer, err = f.readTokenizer(o.Tokenizer); err != nil {
 		return nil, err

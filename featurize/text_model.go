@@ -28,6 +28,7 @@ type TextModel struct {
 	Weights      string // digest of the files of the model, "sha256:" and hexadecimal digits
 
 	tokenizer []byte // tokenizer.json
+	end       int64  // as in hf.Config
 }
 
 // textInputs are the inputs that an encoder may have, all int64 [batch,
@@ -130,7 +131,7 @@ func (m *TextModel) check() error {
 	if n := int64(m.Tokenizer.Size()); m.Vocab > 0 && n > m.Vocab {
 		return fmt.Errorf("the tokenizer has ids up to %d, the model knows %d tokens", n-1, m.Vocab)
 	}
-	return nil
+	return m.checkEnd()
 }
 
 func checkTextInputs(inputs []onnx.IO) error {

@@ -3,6 +3,7 @@ package build
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,47 @@ func classPrompts(templates, names []string) []string {
 	}
 	return texts
 }
+
+// checkPrompts reports prompts that a model would cut, perhaps before the name:
+// those of which excess tokens are over what it takes.
+func checkPrompts(templates, names []string, excess func(text string) int) error {
+	var first error
+	long := 0
+	for _, t := range templates {
+		for _, name := range names {
+			n := excess(inTemplate(t, name))
+			if n == 0 {
+				continue
+			}
+			if long++; first == nil {
+				first = fmt.Errorf("template %q with class %q has %d tokens more than the model takes", t, name, n)
+			}
+		}
+	}
+	if long > 1 {
+		return fmt.Errorf("%w (the first of %d such prompts)", first, long)
+	}
+	return first
+}
+
+// checkDistinct reports weights, names x dim, that are the same for all classes
+// though their names are not: a model that does not read the texts.
+func checkDistinct(weights []float32, names []string, dim int) error {
+	if !slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
+		return nil
+	}
+	for row := range slices.Chunk(weights, dim) {
+		for i, v := range row {
+			if math.Abs(float64(v-weights[i])) > coinciding {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("the texts of all %d classes have the same vector: does the tokenizer belong to the model?", len(names))
+}
+
+// coinciding is how far apart numbers of directions are that differ by rounding.
+const coinciding = 1e-6
 
 func inTemplate(template, name string) string {
 	return strings.Replace(template, placeholder, name, 1)

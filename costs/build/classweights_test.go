@@ -193,3 +193,19 @@ func TestClassWeightBasis(t *testing.T) {
 		seen[b] = true
 	}
 }
+
+// TestClassesThatCoincide: weights that are the same whatever the name are no
+// weights, unless all names are one.
+func TestClassesThatCoincide(t *testing.T) {
+	same := []float32{0.6, 0.8, 0.6, 0.8, 0.6, 0.8000001}
+	if err := checkDistinct(same, []string{"a", "b", "a"}, 2); err == nil || !strings.Contains(err.Error(), "all 3 classes have the same vector") {
+		t.Errorf("got %v", err)
+	}
+	if err := checkDistinct(same, []string{"a", "a", "a"}, 2); err != nil {
+		t.Error(err)
+	}
+	same[5] = 0.7
+	if err := checkDistinct(same, []string{"a", "b", "a"}, 2); err != nil {
+		t.Error(err)
+	}
+}

@@ -70,6 +70,9 @@ func (e *clip) makeWeights(ctx context.Context, t *Training, files []*classWeigh
 		if weights[i], err = classWeights(templates, e.names, e.dim, vectors.Get); err != nil {
 			return err
 		}
+		if err := checkDistinct(weights[i], e.names, e.dim); err != nil {
+			return fmt.Errorf("model %q: %w", e.model, err)
+		}
 		if err := files[i].Write(weights[i]); err != nil {
 			return fmt.Errorf("write class weights: %w", err)
 		}
@@ -83,20 +86,23 @@ func (e *clip) embed(ctx context.Context, t *Training, weights [][]float32) (_ *
 	if err != nil {
 		return nil, err
 	}
-	encoder, err := model.Open(e.runtime, t.Workers)
-	if err != nil {
-		return nil, err
-	}
-	defer encoder.Close()
 	texts := make(map[string]bool)
 	for i, templates := range e.families {
 		if weights[i] != nil {
 			continue
 		}
+		if err := checkPrompts(templates, e.names, model.Excess); err != nil {
+			return nil, err
+		}
 		for _, text := range classPrompts(templates, e.names) {
 			texts[text] = true
 		}
 	}
+	encoder, err := model.Open(e.runtime, t.Workers)
+	if err != nil {
+		return nil, err
+	}
+	defer encoder.Close()
 	m := &embedder{textEncoder: encoder}
 	if err := m.open(ctx, t.Experts); err != nil {
 		return nil, err

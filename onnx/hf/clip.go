@@ -38,18 +38,16 @@ func buildCLIPText(folder string, w *weights, o Options) (*onnx.Model, error) {
 	tokens := g.Gather(c.tensor("embeddings.token_embedding.weight", c.Vocab, c.Hidden), ids, 0)
 	positions := c.first(c.tensor("embeddings.position_embedding.weight", c.Positions, c.Hidden), c.shape)
 	x := c.norm(c.layers(g.Reshape(g.Add(tokens, positions), -1, c.Hidden)), "final_layer_norm")
-	x = g.Op("GatherND", []*onnx.Value{c.project(x, "text_projection.weight"), c.end(ids)}, onnx.Float32,
+	x = g.Op("GatherND", []*onnx.Value{c.project(x, "text_projection.weight"), c.endOf(ids)}, onnx.Float32,
 		onnx.Shape{batch, onnx.Fix(c.Projection)}, onnx.Attr{Name: "batch_dims", Value: int64(1)})
 	return c.finish(TextEmbeds, x, o.Head)
 }
 
-// end is the place of the end of every text, int64 [batch, 1]: the first token
-// with its id. Checkpoints of the first years state an id that no tokenizer
-// gives, 2; there it is the largest id of the text, as in the original model.
-func (c *clip) end(ids *onnx.Value) *onnx.Value {
-	const misstated = 2
-	if c.End != misstated {
-		ids = c.g.Cast(c.g.Equal(ids, c.g.Scalar(onnx.Int64, float64(c.End))), onnx.Int64)
+// endOf is the place of the end of every text, int64 [batch, 1]: the first token
+// with its id.
+func (c *clip) endOf(ids *onnx.Value) *onnx.Value {
+	if id := c.end(); id != LargestEnd {
+		ids = c.g.Cast(c.g.Equal(ids, c.g.Scalar(onnx.Int64, float64(id))), onnx.Int64)
 	}
 	return c.g.ArgMax(ids, 1, true)
 }

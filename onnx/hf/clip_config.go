@@ -66,6 +66,17 @@ func readCLIP(folder string, t Tower) (*clipConfig, error) {
 	return &c, nil
 }
 
+// end is the id of the token that ends a text. Checkpoints of the first years state
+// an id that no tokenizer gives, 2; there it is the largest id of the text, as in
+// the original model.
+func (c *clipConfig) end() int64 {
+	const misstated = 2
+	if c.End == misstated {
+		return LargestEnd
+	}
+	return c.End
+}
+
 func (c *clipConfig) validate() error {
 	err := checkSizes(map[string]int64{
 		"num_hidden_layers": c.Layers, "num_attention_heads": c.Heads, "hidden_size": c.Hidden, "intermediate_size": c.Intermediate,
@@ -75,6 +86,8 @@ func (c *clipConfig) validate() error {
 	switch {
 	case err != nil:
 		return err
+	case c.End < 0:
+		return fmt.Errorf("eos_token_id is %d", c.End)
 	case c.Channels != 3:
 		return fmt.Errorf("num_channels is %d; images have 3", c.Channels)
 	case c.Patch > c.Image:
@@ -93,6 +106,7 @@ func describeCLIP(folder string, c *Config) error {
 	if err != nil {
 		return err
 	}
+	c.End = text.end()
 	c.VocabSize, c.MaxPositions, c.ImageSize = text.Vocab, text.Positions, vision.Image
 	return nil
 }

@@ -20,8 +20,15 @@ type Config struct {
 	VocabSize    int64   `json:"vocab_size"`
 	MaxPositions int64   `json:"max_position_embeddings"` // most tokens of a text
 	PadID        int64   `json:"pad_token_id"`
+	End          int64   `json:"-"`          // id of the token whose place a text's vector is taken from: NoEnd, LargestEnd or an id
 	ImageSize    int64   `json:"image_size"` // side of the images of the encoder of images; 0: none, or not told
 }
+
+// What Config.End says instead of an id.
+const (
+	NoEnd      = -1 // texts need no token at their end
+	LargestEnd = -2 // the end is the largest id of a text
+)
 
 // Has reports whether the model has a tower of that name.
 func (c *Config) Has(t Tower) bool { return slices.Contains(c.Towers, t) }
@@ -51,7 +58,7 @@ func ReadConfig(folder string) (*Config, error) {
 // readConfig is ReadConfig of a model with one tower, with the positions as the
 // file has them.
 func readConfig(folder string) (*Config, error) {
-	c := &Config{PadID: 1} // what architectures that use it take by default
+	c := &Config{PadID: 1, End: NoEnd} // what architectures that use it take by default
 	if err := readJSON(folder, configFile, c); err != nil {
 		return nil, err
 	}
