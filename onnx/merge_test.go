@@ -122,3 +122,22 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 		t.Errorf("error is %v, want one about GridSample", err)
 	}
 }
+
+// A size that a file tells as negative is an open one.
+func TestNegativeSizesAreOpen(t *testing.T) {
+	g := onnx.NewGraph("open")
+	x := g.Input("x", onnx.Float64, onnx.Shape{onnx.Fix(-1), onnx.Fix(1)})
+	g.Output("y", g.Add(x, x))
+	m, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range slices.Concat(m.Inputs(), m.Outputs()) {
+		if v.Shape.String() != "[? 1]" {
+			t.Errorf("%s has shape %s", v.Name, v.Shape)
+		}
+	}
+	if _, err := onnx.Merge(m, head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, onnx.DefaultMergeOptions()); err != nil {
+		t.Error(err)
+	}
+}

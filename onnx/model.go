@@ -20,7 +20,7 @@ type Model struct {
 }
 
 // IO is an input or output of a model. Axes whose size the file leaves open
-// without a name are called "?"; a nil Shape is one of unknown rank.
+// without a name, or tells as negative, are called "?"; a nil Shape is one of unknown rank.
 type IO struct {
 	Name  string
 	DType DType
@@ -84,7 +84,7 @@ func ioOf(v *onnxpb.ValueInfoProto) IO {
 	for _, d := range t.GetShape().GetDim() {
 		switch x := d.GetValue().(type) {
 		case *onnxpb.TensorShapeProto_Dimension_DimValue:
-			io.Shape = append(io.Shape, Fix(x.DimValue))
+			io.Shape = append(io.Shape, sizeOf(x.DimValue))
 		case *onnxpb.TensorShapeProto_Dimension_DimParam:
 			io.Shape = append(io.Shape, Sym(cmp.Or(x.DimParam, "?")))
 		default:
@@ -92,6 +92,14 @@ func ioOf(v *onnxpb.ValueInfoProto) IO {
 		}
 	}
 	return io
+}
+
+// sizeOf reads a size; some exporters write negative ones for what is open.
+func sizeOf(n int64) Dim {
+	if n < 0 {
+		return Sym("?")
+	}
+	return Fix(n)
 }
 
 // Metadata copies the key-value pairs of the file.

@@ -176,7 +176,7 @@ func readTensorType(b []byte, io *onnx.IO) (ranked bool, err error) {
 func readDim(b []byte, dim *onnx.Dim) error {
 	return eachField(b, func(num protowire.Number, v []byte, x uint64) error {
 		switch {
-		case num == dimValue:
+		case num == dimValue && int64(x) >= 0: // a negative size leaves the axis open
 			*dim = onnx.Dim{Size: int64(x)}
 		case num == dimParam && len(v) > 0:
 			*dim = onnx.Dim{Name: string(v)}

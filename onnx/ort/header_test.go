@@ -165,3 +165,22 @@ func FuzzHeader(f *testing.F) {
 		}
 	})
 }
+
+// A size that a file tells as negative is an open one.
+func TestNegativeSizesAreOpen(t *testing.T) {
+	g := onnx.NewGraph("open")
+	x := g.Input("x", onnx.Float32, onnx.Shape{onnx.Fix(-1), onnx.Fix(1)})
+	g.Output("y", g.Add(x, x))
+	r := openTest(t)
+	s, err := r.Session(build(t, g), r.SessionOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if shape := s.Inputs()[0].Shape; shape[0].Known() {
+		t.Errorf("shape %s", shape)
+	}
+	if _, err := s.Run(context.Background(), map[string]*onnx.Tensor{"x": onnx.Float32s([]int64{2, 1}, []float32{1, 2})}); err != nil {
+		t.Error(err)
+	}
+}
