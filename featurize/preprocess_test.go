@@ -91,7 +91,7 @@ func mirror(m *Image) {
 	}
 }
 
-func holdView(t *rapid.T, p Preprocess, m *Image, list []View, v View, want []uint8) {
+func holdView(t rapid.TB, p Preprocess, m *Image, list []View, v View, want []uint8) {
 	prepared, err := p.Prepare(m, list)
 	if err != nil {
 		t.Fatal(err)
@@ -236,4 +236,19 @@ func readPreprocess(t *testing.T, text string) (Preprocess, bool, error) {
 		t.Fatal(err)
 	}
 	return ReadPreprocess(dir)
+}
+
+// TestCornersAsAShare: half of an image that is twice as large as the model's input is a quarter of its pixels, unchanged.
+func TestCornersAsAShare(t *testing.T) {
+	m := noise(8, 8, 3)
+	p := Preprocess{Resize: 4, Width: 4, Height: 4, Interpolation: Bicubic, Layout: NCHW, Std: [3]float32{1, 1, 1}}
+	for corner, at := range map[Corner]image.Point{TopLeft: {}, TopRight: {X: 4}, BottomLeft: {Y: 4}, BottomRight: {X: 4, Y: 4}} {
+		v := View{Name: string(corner), Corner: corner, Share: 0.5}
+		holdView(t, p, m, []View{Centre(), v}, v, cut(m, image.Rectangle{Min: at, Max: at.Add(image.Pt(4, 4))}).Pix)
+	}
+	for _, v := range []View{{Corner: TopLeft}, {Corner: TopLeft, Share: 1}, {Corner: TopLeft, Share: -1}, {Share: 1e-9}} {
+		if p.CheckView(v) == nil {
+			t.Errorf("%+v is accepted", v)
+		}
+	}
 }

@@ -104,13 +104,15 @@ func (r *imagenetRun) completion() completion {
 			if err != nil {
 				return err
 			}
-			report.Notes = append(report.Notes, note)
+			if note != "" {
+				report.Notes = append(report.Notes, note)
+			}
 			return nil
 		},
 	}
 }
 
-// accuracyNote tells how often every expert is right without advice, whatever the split: nobody here learnt from the rows.
+// accuracyNote tells how often every expert is right without advice, whatever the split; "" where none has an accuracy.
 func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
 	rows := make([]int, t.Len())
 	for i := range rows {
@@ -125,6 +127,9 @@ func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
 		if e.Advice == t.Actions.Advice[0].Name && e.Accuracy != nil {
 			parts = append(parts, fmt.Sprintf("%s %.3f", e.Expert, *e.Accuracy))
 		}
+	}
+	if len(parts) == 0 {
+		return "", nil
 	}
 	return fmt.Sprintf("Accuracy under %s on all %d images, those of training included: %s.", t.Actions.Advice[0].Name, t.Len(), strings.Join(parts, ", ")), nil
 }

@@ -257,3 +257,18 @@ func TestDrawsOfASplit(t *testing.T) {
 		t.Error("the configuration has changed")
 	}
 }
+
+// TestAccuracyNote counts right answers under the first advice, whatever the split.
+func TestAccuracyNote(t *testing.T) {
+	a := &costs.Actions{
+		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "one"}, {Name: "two"}},
+	}
+	tensor := &costs.Tensor{
+		Actions: a, IDs: []string{"1", "2"}, Labels: []string{"x", "y"}, Splits: []costs.Split{costs.Train, costs.Val},
+		Predictions: []string{"x", "y", "y", "y", "y", "y", "x", "y"}, Loss: []float32{0, 1, 1, 1, 0, 0, 1, 0},
+	}
+	note, err := accuracyNote(tensor, nil)
+	if want := "Accuracy under one on all 2 images, those of training included: a 1.000, b 0.000."; err != nil || note != want {
+		t.Errorf("%q, %v", note, err)
+	}
+}

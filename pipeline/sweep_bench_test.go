@@ -135,6 +135,7 @@ func (p *sweepProgress) finish() {
 func (p *sweepProgress) report(epochs int) {
 	seconds := p.spent.Seconds() / float64(p.b.N)
 	perStep := p.spent.Seconds() / float64(p.steps)
+	p.b.Logf("timing only, on generated data: %d of %d epochs", epochs, sweepEpochs)
 	p.b.ReportMetric(0, "ns/op")
 	p.b.ReportMetric(seconds, "s")
 	p.b.ReportMetric(1000*perStep, "ms/step/model")

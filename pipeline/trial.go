@@ -53,7 +53,7 @@ func (x *trial) run(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	inputs := map[string]string{"costs": built.Digest, "runtime": x.engine(), "format": "1"}
+	inputs := map[string]string{"costs": built.Digest, "runtime": x.engine(), "format": evalFormat}
 	var left []string
 	for _, recipe := range x.recipes {
 		files, err := x.learn(ctx, recipe, built.Digest)

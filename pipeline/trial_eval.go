@@ -11,6 +11,9 @@ import (
 	"pipe/costs/build"
 )
 
+// evalFormat is raised when an evaluation of the same inputs says more, or something else.
+const evalFormat = "2"
+
 // evaluate returns the report on the policies in some files, named from the folder: the tables of every evaluation, the
 // experts, and what the benchmark adds.
 func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []string) (*Report, error) {

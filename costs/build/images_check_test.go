@@ -209,3 +209,20 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestCheckDecodesWithinTheGate: where the gate has room for one image, one is decoded at a time.
+func TestCheckDecodesWithinTheGate(t *testing.T) {
+	c, d, entries := checkWorld(newPictures(t, 24, 16))
+	var inside atomic.Int64
+	d.do = func() {
+		if now := inside.Add(1); now > 1 {
+			t.Errorf("%d images are decoded at a time", now)
+		}
+		time.Sleep(time.Millisecond)
+		inside.Add(-1)
+	}
+	c.workers, c.gate = 8, newPixelGate(16*16)
+	if _, err := c.run(t.Context(), t.TempDir(), entries); err != nil || d.calls.Load() == 0 {
+		t.Errorf("%d decoded, %v", d.calls.Load(), err)
+	}
+}

@@ -43,11 +43,13 @@ func (p *plan) measureLatency(ctx context.Context, progress Progress) ([]PairLat
 	}
 	list := make([]PairLatency, len(pairs))
 	for i, pair := range pairs {
-		slices.Sort(times[i])
-		list[i] = PairLatency{Expert: p.experts[pair[0]].name, Advice: p.cfg.Advice[pair[1]].Name, Seconds: times[i][len(times[i])/2]}
+		list[i] = PairLatency{Expert: p.experts[pair[0]].name, Advice: p.cfg.Advice[pair[1]].Name, Seconds: median(times[i])}
 	}
 	return list, nil
 }
+
+// median is the middle one of some numbers, the upper of two.
+func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
 
 // timedPairs lists expert and advice of the pairs whose time can be measured.
 func (p *plan) timedPairs() (pairs [][2]int) {

@@ -80,3 +80,46 @@ func TestLatencyIsMeasuredOnWhatFits(t *testing.T) {
 		t.Errorf("%v, and %v where four fit", all, got)
 	}
 }
+
+// TestTimesBelongToTheirInputs: other images, experts, advice or numbers of repeats are measured anew; another price or
+// another loss is not.
+func TestTimesBelongToTheirInputs(t *testing.T) {
+	w, _ := latencyWorld(t)
+	p := w.plan(t)
+	key := p.latencyKey()
+	for _, name := range []string{"images", "runtime", "settings of " + expertPart(p.experts[0].name), "settings of " + advicePart(p.cfg.Advice[0].Name), "settings of instances"} {
+		was := p.inputs[name]
+		p.inputs[name] = "other"
+		if p.latencyKey() == key {
+			t.Errorf("another %s is not noticed", name)
+		}
+		p.inputs[name] = was
+		if was == "" {
+			delete(p.inputs, name)
+		}
+	}
+	for _, change := range []func(c *LatencyConfig){func(c *LatencyConfig) { c.Instances++ }, func(c *LatencyConfig) { c.Repeats++ }} {
+		was := p.cfg.Latency
+		change(&p.cfg.Latency)
+		if p.latencyKey() == key {
+			t.Errorf("%+v is not noticed", p.cfg.Latency)
+		}
+		p.cfg.Latency = was
+	}
+	p.cfg.Latency.FeePerSecond = 2
+	p.inputs["settings of task_loss"] = "other"
+	if p.latencyKey() != key {
+		t.Error("a price or a loss changes times")
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		of   []float64
+		want float64
+	}{{[]float64{5}, 5}, {[]float64{9, 1, 4}, 4}, {[]float64{1, 1, 7, 8}, 7}} {
+		if got := median(c.of); got != c.want {
+			t.Errorf("median of %v is %v, want %v", c.of, got, c.want)
+		}
+	}
+}

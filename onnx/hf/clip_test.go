@@ -268,3 +268,19 @@ func FuzzConfig(f *testing.F) {
 		}
 	})
 }
+
+// A text ends at the first token that ends texts, whatever ids follow.
+func TestCLIPTextsEndAtTheirEnd(t *testing.T) {
+	c := hftest.SpellingCLIP(1)
+	rt, m := orttest.Open(t, 1), build(t, hftest.CLIPFolder(t, c), hf.Options{Tower: hf.TowerText})
+	vector := func(ids ...int64) []float32 {
+		mask := slices.Repeat([]int64{1}, len(ids))
+		shape := []int64{1, int64(len(ids))}
+		return run(t, rt, m, map[string]*onnx.Tensor{"input_ids": onnx.Int64s(shape, ids), "attention_mask": onnx.Int64s(shape, mask)})[hf.TextEmbeds].Float32s()
+	}
+	above := c.End + 2
+	near(t, "a text with more behind its end", vector(1, c.End, above, c.End), vector(1, c.End))
+	if slices.Equal(vector(1, c.End), vector(2, c.End)) {
+		t.Error("texts do not matter")
+	}
+}
