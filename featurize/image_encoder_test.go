@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -129,7 +130,7 @@ func TestImageRoadsAgree(t *testing.T) {
 	writeExport(t, folder, export, hf.Options{Tower: hf.TowerVision})
 	roads["export"] = openImages(t, rt, folder, DefaultImageModelOptions())
 	roads["bare export"] = openImages(t, rt, export, ImageModelOptions{Preprocess: &p, Output: hf.ImageEmbeds})
-	half := openImages(t, rt, folder, ImageModelOptions{Float16: true})
+	half := openImages(t, rt, folder, ImageModelOptions{Precision: Float16})
 	sameValues(t, "float16", imageVectors(t, half, images...), want, 2e-2)
 	if half.Digest() == roads["export"].Digest() {
 		t.Error("float16 has the digest of float32")
@@ -332,4 +333,39 @@ func TestMobileNetEqualsPython(t *testing.T) {
 	}
 	t.Logf("%d of %d values differ", apart, len(want))
 	sameValues(t, "MobileNet", got, want, 1e-4)
+}
+
+// An encoder's file has its precision inside: it is taken as it is, and refused
+// where the other one is asked for.
+func TestPrecisionOfEncoderFiles(t *testing.T) {
+	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
+	for _, inside := range []Precision{Float32, Float16} {
+		m, err := ReadImageModel(folder, ImageModelOptions{Precision: inside})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := m.Encoder()
+		path := filepath.Join(t.TempDir(), "encoder.onnx")
+		if err == nil {
+			err = file.WriteFile(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, asked := range []Precision{AnyPrecision, Float32, Float16, "half"} {
+			got, err := ReadImageModel(path, ImageModelOptions{Precision: asked})
+			switch {
+			case asked == AnyPrecision || asked == inside:
+				if err != nil || got.Float16 != (inside == Float16) {
+					t.Errorf("%q of a file in %s: %v", asked, inside, err)
+				}
+			case asked == "half":
+				if err == nil || !strings.Contains(err.Error(), `precision is "half"; known are float32, float16`) {
+					t.Error(err)
+				}
+			case err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the file is in %s: make one in %s", inside, asked)):
+				t.Errorf("%q of a file in %s: %v", asked, inside, err)
+			}
+		}
+	}
 }

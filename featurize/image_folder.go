@@ -16,7 +16,7 @@ func (f *imageFolder) read(o ImageModelOptions) (*ImageModel, error) {
 	if err := f.open(hf.TowerVision); err != nil {
 		return nil, err
 	}
-	m := &ImageModel{Architecture: f.config.ModelType, Float16: o.Float16}
+	m := &ImageModel{Architecture: f.config.ModelType, Float16: o.Precision == Float16}
 	graph, err := f.images()
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (f *imageFolder) read(o ImageModelOptions) (*ImageModel, error) {
 	if m.output, err = vectorOutput(graph, o.Output); err != nil {
 		return nil, err
 	}
-	if o.Float16 {
+	if m.Float16 {
 		if graph, err = onnx.ToFloat16(graph); err != nil {
 			return nil, err
 		}

@@ -32,11 +32,30 @@ type ImageModel struct {
 	output string // of the file's outputs, the one whose values are the vector
 }
 
+// Precision is that of a model's weights and arithmetic.
+type Precision string
+
+// The precisions, and how they are written.
+const (
+	AnyPrecision Precision = ""        // as an encoder's file has it, else float32
+	Float32      Precision = "float32" // a file in float16 is refused
+	Float16      Precision = "float16" // for GPUs
+)
+
+// Validate lists the precisions that there are.
+func (p Precision) Validate() error {
+	switch p {
+	case AnyPrecision, Float32, Float16:
+		return nil
+	}
+	return fmt.Errorf("precision is %q; known are %s, %s", string(p), Float32, Float16)
+}
+
 // ImageModelOptions say what is not taken as the model's folder says.
 type ImageModelOptions struct {
 	Preprocess *Preprocess // nil: as the model's folder says; an .onnx file without a folder needs it
 	Output     string      // the output that is the vector; "": image_embeds, or the only one
-	Float16    bool        // weights and arithmetic in float16, for GPUs
+	Precision  Precision   // of weights and arithmetic
 }
 
 // DefaultImageModelOptions is what the model says.
@@ -44,10 +63,11 @@ func DefaultImageModelOptions() ImageModelOptions { return ImageModelOptions{} }
 
 // Validate reports every problem at once.
 func (o ImageModelOptions) Validate() error {
-	if o.Preprocess == nil {
-		return nil
+	err := o.Precision.Validate()
+	if o.Preprocess != nil {
+		err = errors.Join(err, o.Preprocess.Validate())
 	}
-	if err := o.Preprocess.Validate(); err != nil {
+	if err != nil {
 		return fmt.Errorf("image model: %w", err)
 	}
 	return nil
@@ -161,8 +181,10 @@ func parseImageEncoder(graph *onnx.Model, o ImageModelOptions) (*ImageModel, err
 		return nil, errors.New("the file has its preprocessing inside: no other is taken")
 	case o.Output != "" && o.Output != info.Output:
 		return nil, fmt.Errorf("the file was made of the output %q, not of %q", info.Output, o.Output)
-	case o.Float16 && !info.Float16:
+	case o.Precision == Float16 && !info.Float16:
 		return nil, errors.New("the file is in float32: make one in float16 of the model that it was made of")
+	case o.Precision == Float32 && info.Float16:
+		return nil, errors.New("the file is in float16: make one in float32 of the model that it was made of")
 	}
 	return &ImageModel{
 		Name: info.Name, Architecture: info.Architecture, Graph: graph, Preprocess: *info.Preprocess, Weights: info.Weights,

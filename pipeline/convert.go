@@ -23,7 +23,7 @@ type ConvertOptions struct {
 	Tokenizer  string                // of texts: tokenizer.json or the folder that holds it; empty: the model's own
 	Preprocess *featurize.Preprocess // of images; nil: as the model says
 	Output     string                // of images: the output that is the vector; empty: the one there is
-	Float16    bool                  // of images: weights and arithmetic in float16
+	Precision  featurize.Precision   // of images; empty: as an encoder's file has it, else float32
 }
 
 // DefaultConvertOptions takes the model as it is.
@@ -40,6 +40,9 @@ func (o ConvertOptions) Validate() error {
 	}
 	if !slices.Contains([]string{"", string(hf.TowerText), string(hf.TowerVision)}, o.Tower) {
 		problems = append(problems, fmt.Errorf("convert: tower %q: known are %s, %s", o.Tower, hf.TowerText, hf.TowerVision))
+	}
+	if err := o.Precision.Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("convert: %w", err))
 	}
 	if o.Preprocess != nil {
 		if err := o.Preprocess.Validate(); err != nil {

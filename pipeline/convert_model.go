@@ -25,7 +25,7 @@ func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 		return nil, &OptionError{fmt.Errorf("convert: %q reads %ss, for which %s cannot be set", o.Model, input, strings.Join(unused, ", "))}
 	}
 	if input == featurize.InputImage {
-		return featurize.ReadImageModel(o.Model, featurize.ImageModelOptions{Preprocess: o.Preprocess, Output: o.Output, Float16: o.Float16})
+		return featurize.ReadImageModel(o.Model, featurize.ImageModelOptions{Preprocess: o.Preprocess, Output: o.Output, Precision: o.Precision})
 	}
 	return featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength, Tokenizer: o.Tokenizer})
 }
@@ -55,7 +55,7 @@ func (o ConvertOptions) unused(input string) (names []string) {
 		{o.Tokenizer != "", featurize.InputText, "a tokenizer"},
 		{o.Preprocess != nil, featurize.InputImage, "preprocessing"},
 		{o.Output != "", featurize.InputImage, "an output"},
-		{o.Float16, featurize.InputImage, "float16"},
+		{o.Precision == featurize.Float16, featurize.InputImage, "float16"},
 	} {
 		if c.set && c.input != input {
 			names = append(names, c.name)

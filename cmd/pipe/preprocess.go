@@ -24,7 +24,7 @@ var preprocessNames = []string{"size", "resize", "interpolation", "layout", "mea
 
 func (i *imageFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&i.precision, "precision", "float32", "of images: weights and arithmetic in float32, or in float16 for GPUs")
+	f.StringVar(&i.precision, "precision", "", "of images: weights and arithmetic in float32, or in float16 for GPUs; else as the file has them, or float32")
 	f.IntVar(&i.size, "size", 0, "of images: pixels of a side of what the model sees; with it, the model's own preprocessing does not count")
 	f.IntVar(&i.resize, "resize", 0, "pixels of the shorter side before a square of --size is cropped; 0 is --size")
 	f.StringVar(&i.interpolation, "interpolation", string(featurize.Bicubic), "of resizing: bicubic or bilinear")
@@ -35,12 +35,7 @@ func (i *imageFlags) add(c *cobra.Command) {
 
 // set puts what the flags say into options.
 func (i *imageFlags) set(c *cobra.Command, o *pipeline.ConvertOptions) (err error) {
-	switch i.precision {
-	case "float32", "float16":
-		o.Float16 = i.precision == "float16"
-	default:
-		return usage(c, "--precision %q: known are float32, float16", i.precision)
-	}
+	o.Precision = featurize.Precision(i.precision)
 	set := slices.IndexFunc(preprocessNames, func(name string) bool { return c.Flag(name).Changed })
 	switch {
 	case set < 0:

@@ -122,7 +122,7 @@ func (e *clip) describeVision(s *Setup) (dim int, err error) {
 
 // vision reads the tower of images.
 func (e *clip) vision() (*featurize.ImageModel, error) {
-	return featurize.ReadImageModel(e.model, featurize.ImageModelOptions{Float16: e.Precision == float16Precision})
+	return featurize.ReadImageModel(e.model, featurize.ImageModelOptions{Precision: featurize.Precision(e.Precision)})
 }
 
 // text reads the tower of texts.

@@ -13,9 +13,9 @@ import (
 type imageFeatures struct{ encoder *featurize.ImageEncoder }
 
 type imageFeaturesSettings struct {
-	Encoder   Path   `json:"encoder"`          // a folder, an .onnx file, or org/name in the local Hugging Face cache
-	Output    string `json:"output,omitempty"` // of an .onnx file; "": image_embeds, or the only one
-	Precision string `json:"precision"`        // float32 or float16
+	Encoder   Path                `json:"encoder"`             // a folder, an .onnx file, or org/name in the local Hugging Face cache
+	Output    string              `json:"output,omitempty"`    // of an .onnx file; "": image_embeds, or the only one
+	Precision featurize.Precision `json:"precision,omitempty"` // float32 or float16; "": as an encoder's file has it, else float32
 
 	preprocessSettings
 }
@@ -31,14 +31,14 @@ type preprocessSettings struct {
 }
 
 func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
-	cfg := imageFeaturesSettings{Precision: float32Precision, preprocessSettings: preprocessSettings{Interpolation: featurize.Bicubic, Layout: featurize.NCHW}}
+	cfg := imageFeaturesSettings{preprocessSettings: preprocessSettings{Interpolation: featurize.Bicubic, Layout: featurize.NCHW}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if cfg.Encoder == "" {
 		return nil, errors.New("encoder: none is named")
 	}
-	if err := checkPrecision(cfg.Precision); err != nil {
+	if err := cfg.Precision.Validate(); err != nil {
 		return nil, err
 	}
 	preprocess, err := cfg.preprocess()
@@ -52,7 +52,7 @@ func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (F
 	if err != nil {
 		return nil, err
 	}
-	o := featurize.ImageModelOptions{Preprocess: preprocess, Output: cfg.Output, Float16: cfg.Precision == float16Precision}
+	o := featurize.ImageModelOptions{Preprocess: preprocess, Output: cfg.Output, Precision: cfg.Precision}
 	e, err := featurize.OpenImageEncoder(rt, s.named(cfg.Encoder), o, s.cfg.workers())
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
