@@ -34,9 +34,14 @@ func DefaultMergeOptions() MergeOptions {
 // differently are rewritten. Metadata of second wins over that of first. The
 // models themselves stay as they are; the result shares their constants.
 //
-// Errors tell which names, types, shapes or operators do not fit.
+// Errors tell which names, types, shapes or operators do not fit; a model of an
+// operator set that cannot be raised is an *OpsetError.
 func Merge(first, second *Model, connect map[string]string, o MergeOptions) (*Model, error) {
 	m, err := merge(first, second, connect, o)
+	var old *OpsetError
+	if errors.As(err, &old) {
+		return nil, err // about one model, whatever it is merged with
+	}
 	if err != nil {
 		return nil, fmt.Errorf("merge models: %w", err)
 	}

@@ -98,6 +98,8 @@ func unaffected(n *onnxpb.NodeProto, version int64) bool {
 		return len(n.GetInput()) == 2 && n.GetInput()[1] != ""
 	case op == "Split":
 		return !has("split")
+	case op == "BatchNormalization" && version == 9:
+		return !has("spatial")
 	case op == "BatchNormalization" && version == 14, op == "Dropout" && version == 10:
 		return len(n.GetOutput()) == 1
 	case op == "Dropout":

@@ -7,10 +7,29 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
+// OpsetError says that a model is of an older standard operator set than the one
+// that is needed, and that an operator in it cannot be rewritten.
+type OpsetError struct {
+	From, To int64 // versions: the model's, and the one needed
+	Err      error // names the node
+}
+
+func (e *OpsetError) Error() string {
+	return fmt.Sprintf("the model is of operator set %d, which cannot be raised to %d: %v", e.From, e.To, e.Err)
+}
+
+// Unwrap returns the underlying error.
+func (e *OpsetError) Unwrap() error { return e.Err }
+
+// Hint names the way around.
+func (e *OpsetError) Hint() string {
+	return fmt.Sprintf("export the model anew, with operator set %d (opset_version)", e.To)
+}
+
 // raised returns a model that computes the same under version to of the standard
 // operator set: arguments that moved from attributes to inputs become constants,
 // operators with other defaults are spelled out. A node for which nothing is
-// known here is an error. m stays as it is.
+// known here is an *OpsetError. m stays as it is.
 func raised(m *Model, to int64) (*Model, error) {
 	from, ok := opsets(m.Proto)[domain("")]
 	if !ok || from >= to {
@@ -20,7 +39,7 @@ func raised(m *Model, to int64) (*Model, error) {
 	r.names.note(m.Proto.GetGraph())
 	g, err := r.graph(m.Proto.GetGraph())
 	if err != nil {
-		return nil, fmt.Errorf("operator sets %d and %d: %w", from, to, err)
+		return nil, &OpsetError{From: from, To: to, Err: err}
 	}
 	p := &onnxpb.ModelProto{}
 	shallow(p, m.Proto)
@@ -59,7 +78,7 @@ func (r *raiser) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 		if v <= r.from || v > r.to || unaffected(n, v) {
 			continue
 		}
-		rewrite := rewriteOf(n.GetOpType(), v)
+		rewrite := r.rewriteOf(n.GetOpType(), v)
 		if rewrite == nil {
 			return nil, fmt.Errorf("changed with version %d", v)
 		}

@@ -10,52 +10,125 @@ import (
 
 // rewriteOf is what a version's change of an operator asks for; nil if that is
 // not known.
-func rewriteOf(op string, version int64) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
+func (r *raiser) rewriteOf(op string, version int64) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	switch {
+	case version == 10 && op == "Slice":
+		return attributesToInputs("starts", "ends", "axes")
+	case version == 10 && op == "TopK":
+		return attributesToInputs("k")
+	case version == 11 && op == "Pad" && r.to >= castLike:
+		return paddedLike
+	case version == 11 && op == "Clip" && r.to >= castLike:
+		return clippedLike
 	case version == 12 && op == "Dropout":
-		return withoutRatio
+		return without("ratio")
 	case version == 13 && op == "Split":
-		return attributeToInput("split")
+		return attributesToInputs("split")
 	case version == 13 && slices.Contains([]string{"Softmax", "LogSoftmax", "Hardmax"}, op):
 		return flattened
 	case version == 13: // Squeeze, Unsqueeze, ReduceSum
-		return attributeToInput("axes")
+		return attributesToInputs("axes")
 	case version == 18 && op == "Split":
 		return countedOutputs
 	case version == 18: // the other reductions
-		return attributeToInput("axes")
+		return attributesToInputs("axes")
 	}
 	return nil
 }
 
-// attributeToInput turns a list of numbers into the second input.
-func attributeToInput(name string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
+// attributesToInputs turns whole numbers, one or a list per attribute, into
+// inputs behind those that are there. Absent attributes stay so.
+func attributesToInputs(names ...string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	return func(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-		at := slices.IndexFunc(n.GetAttribute(), func(a *onnxpb.AttributeProto) bool { return a.GetName() == name })
-		if at < 0 {
-			return []*onnxpb.NodeProto{n}
+		c := without(names...)(r, n)[0]
+		c.Input = slices.Clone(n.GetInput())
+		var nodes []*onnxpb.NodeProto
+		for _, name := range names {
+			a := attributeOf(n, name)
+			if a == nil {
+				continue
+			}
+			values := a.GetInts()
+			if a.GetType() == onnxpb.AttributeProto_INT {
+				values = []int64{a.GetI()}
+			}
+			constant := r.constant(n, name, Int64s([]int64{int64(len(values))}, values))
+			nodes = append(nodes, constant)
+			c.Input = append(c.Input, constant.Output[0])
 		}
-		values := n.GetAttribute()[at].GetInts()
-		input := r.names.fresh(n.GetOutput()[0] + "/" + name)
-		constant := operator("Constant", nil, input, &onnxpb.AttributeProto{
-			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(),
-			T: &onnxpb.TensorProto{DataType: proto.Int32(int32(onnxpb.TensorProto_INT64)), Dims: []int64{int64(len(values))}, Int64Data: values},
-		})
-		c := &onnxpb.NodeProto{}
-		shallow(c, n)
-		c.Attribute = slices.Concat(n.GetAttribute()[:at], n.GetAttribute()[at+1:])
-		c.Input = append(slices.Clone(n.GetInput()), input)
-		return []*onnxpb.NodeProto{constant, c}
+		return append(nodes, c)
 	}
 }
 
-// withoutRatio leaves out how much Dropout drops, which nothing does when a model
-// is used.
-func withoutRatio(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
-	c := &onnxpb.NodeProto{}
-	shallow(c, n)
-	c.Attribute = nil
-	return []*onnxpb.NodeProto{c}
+// without leaves attributes out, such as how much Dropout drops, which nothing
+// does when a model is used.
+func without(names ...string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
+	return func(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
+		c := &onnxpb.NodeProto{}
+		shallow(c, n)
+		c.Attribute = nil
+		for _, a := range n.GetAttribute() {
+			if !slices.Contains(names, a.GetName()) {
+				c.Attribute = append(c.Attribute, a)
+			}
+		}
+		return []*onnxpb.NodeProto{c}
+	}
+}
+
+// castLike is the operator set from which a constant can take the type of a
+// value that the graph does not tell.
+const castLike = 15
+
+// clippedLike turns the bounds of Clip into inputs of the type of the values.
+func clippedLike(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
+	c := without("min", "max")(r, n)[0]
+	c.Input = slices.Clone(n.GetInput()[:1])
+	var nodes []*onnxpb.NodeProto
+	for _, name := range []string{"min", "max"} {
+		input := ""
+		if a := attributeOf(n, name); a != nil {
+			nodes = append(nodes, r.like(n, name, a.GetF())...)
+			input = nodes[len(nodes)-1].Output[0]
+		}
+		c.Input = append(c.Input, input)
+	}
+	return append(nodes, c)
+}
+
+// paddedLike turns what Pad adds into inputs; 0 is the default.
+func paddedLike(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
+	value := attributeOf(n, "value").GetF()
+	nodes := attributesToInputs("pads")(r, without("value")(r, n)[0])
+	if value == 0 {
+		return nodes
+	}
+	more, c := r.like(n, "value", value), nodes[len(nodes)-1]
+	c.Input = append(c.Input, more[1].Output[0])
+	return slices.Concat(nodes[:len(nodes)-1], more, []*onnxpb.NodeProto{c})
+}
+
+// like makes a number of the type of a node's first input.
+func (r *raiser) like(n *onnxpb.NodeProto, name string, value float32) []*onnxpb.NodeProto {
+	constant := r.constant(n, name, Float32s(nil, []float32{value}))
+	cast := r.names.fresh(n.GetOutput()[0] + "/" + name + "/like")
+	return []*onnxpb.NodeProto{constant, operator("CastLike", []string{constant.Output[0], n.GetInput()[0]}, cast)}
+}
+
+// constant is a node for what an attribute of n says.
+func (r *raiser) constant(n *onnxpb.NodeProto, name string, t *Tensor) *onnxpb.NodeProto {
+	return operator("Constant", nil, r.names.fresh(n.GetOutput()[0]+"/"+name), &onnxpb.AttributeProto{
+		Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t.proto(""),
+	})
+}
+
+func attributeOf(n *onnxpb.NodeProto, name string) *onnxpb.AttributeProto {
+	for _, a := range n.GetAttribute() {
+		if a.GetName() == name {
+			return a
+		}
+	}
+	return nil
 }
 
 // countedOutputs tells Split into how many equal parts.

@@ -1,6 +1,7 @@
 package onnx_test
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -45,11 +46,17 @@ for path in sys.argv[2:]:
 print(len(sys.argv) - 2, "the same")
 `
 
-// Operators that changed between operator set 11 and the one of the other model compute what they did.
+// Operators that changed between an old operator set and the one of the other model compute what they did.
 func TestOldOperatorsAreRaised(t *testing.T) {
+	for name, script := range map[string]string{"11": oldModel, "7": olderModel} {
+		t.Run(name, func(t *testing.T) { testRaised(t, script) })
+	}
+}
+
+func testRaised(t *testing.T, script string) {
 	py, dir := judge.Python(t, "onnx", "onnxruntime"), t.TempDir()
 	old := filepath.Join(dir, "old.onnx")
-	judge.Run(t, py, dir, oldModel, old)
+	judge.Run(t, py, dir, script, old)
 	files := []string{old}
 	for _, opset := range []int64{17, 18, 21} {
 		first, err := onnx.ReadFile(old)
@@ -77,11 +84,31 @@ func TestOldOperatorsAreRaised(t *testing.T) {
 	}
 }
 
+// olderModel writes a network of operator set 7, whose numbers are attributes.
+const olderModel = `
+import sys, onnx
+from onnx import helper as h, TensorProto as T
+def node(op, i, o, **a): return h.make_node(op, i.split(), o.split(), name=o.split()[0], **a)
+def weights(name, *v): return h.make_tensor(name, T.FLOAT, [len(v)], v)
+g = h.make_graph([
+    node("Slice", "x", "a", axes=[1, 2], starts=[0, 1], ends=[2, 7]), node("Pad", "a", "b", pads=[0, 0, 1, 0, 0, 0], value=0.5),
+    node("Slice", "b", "c", starts=[0, 0, 0], ends=[9, 9, 6]), node("Clip", "c", "d", min=-0.5, max=0.7), node("Clip", "x", "e", max=0.25),
+    node("Clip", "x", "f"), node("TopK", "x", "i at", k=4, axis=2), node("Pad", "i", "j", pads=[0, 0, 0, 0, 0, 2]),
+    node("BatchNormalization", "x s b0 m v", "k"), node("Dropout", "x", "l", ratio=0.5),
+    node("Cast", "x", "x64", to=T.DOUBLE), node("Pad", "x64", "p64", pads=[0, 0, 1, 0, 0, 0], value=0.5),
+    node("Slice", "p64", "s64", axes=[2], starts=[0], ends=[-1]), node("Cast", "s64", "o", to=T.FLOAT),
+    node("Sum", "d e f j k l o", "y"),
+], "older", [h.make_tensor_value_info("x", T.FLOAT, ["n", 2, 6])], [h.make_tensor_value_info("y", T.FLOAT, ["n", 2, 6])],
+    [weights("s", 1, 2), weights("b0", 0, 1), weights("m", 0.5, 0), weights("v", 1, 4)])
+onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 7)], ir_version=4), sys.argv[1])
+onnx.checker.check_model(sys.argv[1], full_check=True)
+`
+
 // Nodes without what their operator works on are refused, not read.
 func TestEmptyNodesAreNotRaised(t *testing.T) {
-	for _, op := range []string{"Softmax", "Squeeze", "ReduceMean", "Split"} {
+	for _, op := range []string{"Softmax", "Squeeze", "ReduceMean", "Split", "Clip", "Pad", "Slice", "TopK"} {
 		first := affine(t)
-		first.Proto.OpsetImport[0].Version = proto.Int64(11)
+		first.Proto.OpsetImport[0].Version = proto.Int64(9)
 		first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{OpType: proto.String(op), Attribute: []*onnxpb.AttributeProto{
 			{Name: proto.String("axes"), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: []int64{0}},
 		}})
@@ -89,5 +116,20 @@ func TestEmptyNodesAreNotRaised(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "("+op+"): has no input or no output") {
 			t.Errorf("%s: %v", op, err)
 		}
+	}
+}
+
+// What is not rewritten is said of the old model, whatever it is merged with.
+func TestOperatorsThatAreNotRaised(t *testing.T) {
+	first := affine(t)
+	first.Proto.OpsetImport[0].Version = proto.Int64(9)
+	first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{
+		OpType: proto.String("Upsample"), Input: []string{"x", "y"}, Output: []string{"large"},
+	})
+	_, err := onnx.Merge(first, head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	var old *onnx.OpsetError
+	if !errors.As(err, &old) || !strings.HasPrefix(err.Error(), "the model is of operator set 9, which cannot be raised to 18: node") ||
+		!strings.Contains(err.Error(), "(Upsample): changed with version 10") || !strings.Contains(old.Hint(), "operator set 18") {
+		t.Error(err)
 	}
 }
