@@ -31,10 +31,21 @@ func DefaultLimits() Limits {
 // Validate reports limits that no image can keep, and those beyond 100 million
 // pixels or 1 GiB.
 func (l Limits) Validate() error {
-	if l.MinSide < 1 || l.MaxSide < l.MinSide || l.MaxPixels < 1 || l.MaxPixels > maxPixels || l.MaxBytes < 1 || l.MaxBytes > maxBytes {
-		return fmt.Errorf("limits of images: %d to %d pixels a side, %d in all (at most %d), %d bytes (at most %d)", l.MinSide, l.MaxSide, l.MaxPixels, maxPixels, l.MaxBytes, maxBytes)
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("limits of images: "+format, args...)) }
+	if l.MinSide < 1 {
+		add("min_side is %d, at least 1 is needed", l.MinSide)
 	}
-	return nil
+	if l.MaxSide < max(1, l.MinSide) {
+		add("max_side is %d, less than min_side, %d", l.MaxSide, l.MinSide)
+	}
+	if l.MaxPixels < 1 || l.MaxPixels > maxPixels {
+		add("max_pixels is %d, 1 to %d are possible", l.MaxPixels, maxPixels)
+	}
+	if l.MaxBytes < 1 || l.MaxBytes > maxBytes {
+		add("max_bytes is %d, 1 to %d are possible", l.MaxBytes, maxBytes)
+	}
+	return errors.Join(errs...)
 }
 
 // Check reads the header of a file, and no more, and reports the limit that it

@@ -151,20 +151,32 @@ func hintFor(err error) string {
 		return h.Hint()
 	case isFull(err):
 		return "the disk is full: free some space and run the same command again"
-	case errors.Is(err, fs.ErrPermission) && isFileThere(err):
-		return "the file is there, but this user may not read it"
+	case errors.Is(err, fs.ErrPermission) && unreadable(err) != "":
+		return unreadable(err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "choose a folder that you can write to, with --out"
 	}
 	return ""
 }
 
-// isFileThere tells whether err is about opening a file that exists. Outputs are made under another name, so it was to be read.
-func isFileThere(err error) bool {
+// unreadable is what helps where something was to be read, "" where it was not. Outputs are made under another name, so
+// what is there and was opened was to be read.
+func unreadable(err error) string {
 	var at *fs.PathError
-	if !errors.As(err, &at) || at.Op != "open" {
-		return false
+	if !errors.As(err, &at) {
+		return ""
 	}
-	info, err := os.Stat(at.Path)
-	return err == nil && info.Mode().IsRegular()
+	switch at.Op {
+	case "open":
+		info, err := os.Stat(at.Path)
+		if err == nil && info.IsDir() {
+			return "the folder is there, but this user may not read it"
+		}
+		if err == nil && info.Mode().IsRegular() {
+			return "the file is there, but this user may not read it"
+		}
+	case "stat", "lstat":
+		return "a folder on the way there is closed: this user may not look there"
+	}
+	return ""
 }

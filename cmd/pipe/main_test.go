@@ -286,6 +286,8 @@ func TestPermissionHints(t *testing.T) {
 	}
 	for _, c := range []struct{ op, path, want string }{
 		{"open", there, "this user may not read it"},
+		{"open", filepath.Dir(there), "the folder is there, but this user may not read it"},
+		{"lstat", there, "this user may not look there"},
 		{"open", there + ".new", "--out"},
 		{"mkdir", there, "--out"},
 	} {

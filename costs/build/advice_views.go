@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pipe/featurize"
 )
@@ -30,17 +31,31 @@ func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, err
 		return nil, fmt.Errorf("corners is %v, a share in (0, 1) of the shorter side is needed", cfg.Corners)
 	}
 	a := &views{}
-	for _, name := range cfg.Views {
+	if err := a.add(&cfg); err != nil {
+		return nil, err
+	}
+	if isCorner := func(v featurize.View) bool { return v.Corner != "" }; cfg.Corners > 0 && !slices.ContainsFunc(a.list, isCorner) {
+		return nil, errors.New("corners is there, but no view of a corner is listed")
+	}
+	return a, nil
+}
+
+// add parses the views, each of which would count twice if it were there twice.
+func (a *views) add(cfg *viewsSettings) error {
+	for i, name := range cfg.Views {
 		v, err := featurize.ParseView(name, cfg.Pixels)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if slices.Contains(cfg.Views[:i], name) {
+			return fmt.Errorf("views: %q is there twice", name)
 		}
 		if v.Corner != "" {
 			v.Share = cfg.Corners
 		}
 		a.list = append(a.list, v)
 	}
-	return a, nil
+	return nil
 }
 
 // Show returns the same views for every instance.

@@ -133,6 +133,12 @@ func (c *Config) checkAvailability(add func(string, ...any)) {
 			}
 		}
 	}
+	some := func(e ExpertConfig) bool {
+		return slices.ContainsFunc(c.Advice, func(a AdviceConfig) bool { return !slices.Contains(e.Unavailable, a.Name) })
+	}
+	if len(c.Experts) > 0 && len(c.Advice) > 0 && !slices.ContainsFunc(c.Experts, some) {
+		add("experts: every pair is unavailable: no advice remains")
+	}
 }
 
 // actions returns the action set as far as the configuration alone tells it.

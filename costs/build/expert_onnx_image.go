@@ -22,17 +22,17 @@ type imageClassifier struct {
 
 type imageClassifierSettings struct {
 	modelSettings
-	Layout string    `json:"layout"` // nchw or nhwc
-	Mean   []float32 `json:"mean"`   // per channel, pixels in 0..1
-	Std    []float32 `json:"std"`
-	Size   int       `json:"size"` // side in pixels, for a graph that leaves it open
+	Layout string     `json:"layout"` // nchw or nhwc
+	Mean   perChannel `json:"mean"`   // pixels in 0..1
+	Std    perChannel `json:"std"`
+	Size   int        `json:"size"` // side in pixels, for a graph that leaves it open
 
 	Resize        int                     `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
 	Interpolation featurize.Interpolation `json:"interpolation,omitempty"` // of the resizing; "": bicubic
 }
 
 func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}}
+	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: perChannel{0, 0, 0}, Std: perChannel{1, 1, 1}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -98,8 +98,11 @@ func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (featurize.Preproce
 	}
 	sides := slices.Delete(slices.Clone(m.shape), axis, axis+1)
 	for i, side := range sides {
-		if side < 0 {
+		switch {
+		case side < 0:
 			sides[i] = int64(cfg.Size)
+		case cfg.Size != 0 && int64(cfg.Size) != side:
+			return in, fmt.Errorf("size is %d, but input %q takes rows of shape %v and no other", cfg.Size, m.input, m.shape)
 		}
 	}
 	in.Height, in.Width = int(sides[0]), int(sides[1])

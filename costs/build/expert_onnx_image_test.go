@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 		"layout":          {map[string]any{"layout": "nhwc"}, "takes rows of shape [3 16 16], which is not nhwc; set layout: nchw"},
 		"small resize":    {map[string]any{"resize": 15}, "15"},
 		"no such corners": {map[string]any{"resize": 16}, `advice "6": view "top-left"`},
+		"another size":    {map[string]any{"size": 12}, `size is 12, but input "`},
+		"two means":       {map[string]any{"mean": []float64{0, 0}}, "mean has 2 values"},
 		"interpolation":   {map[string]any{"interpolation": "lanczos"}, `unknown interpolation "lanczos"`},
 		"too few labels":  {map[string]any{"labels": []string{"a"}}, `label "b" is not among them`},
 		"another count":   {map[string]any{"labels_before": []string{"background"}}, "for 3 labels"},
@@ -110,5 +113,49 @@ func TestFeaturesTellHowTheirExpertSeesImages(t *testing.T) {
 		if settings[key] = before; before == nil {
 			delete(settings, key)
 		}
+	}
+}
+
+// TestOddLevelsOfViews are refused: what would be passed over, or count twice.
+func TestOddLevelsOfViews(t *testing.T) {
+	for want, settings := range map[string]map[string]any{
+		`advice "1": views: "mirror" is there twice`:                                 {"views": []string{"mirror", "centre", "mirror"}},
+		`advice "1": corners is there, but no view of a corner is listed`:            {"views": []string{"centre", "mirror"}, "corners": 0.875},
+		`view "top-left" is a crop of 0.875 of the shorter side, but images are not`: {"views": []string{"centre", "top-left"}, "corners": 0.875},
+	} {
+		w := sizesWorld(t)
+		w.cfg.Advice[0].Settings = settings
+		for _, e := range w.cfg.Experts {
+			delete(e.Settings, "resize")
+		}
+		if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// TestProbabilitiesAreADistribution: logits that are called probabilities are found out.
+func TestProbabilitiesAreADistribution(t *testing.T) {
+	m := &rowModel{output: "scores"}
+	for want, row := range map[string][]float32{
+		"sum to 3":              {0.5, 0.5, 2},
+		"from -0.5":             {0.75, 0.75, -0.5},
+		"sum to 0.5":            {0.25, 0.25, 0},
+		"set scores: logits if": {-3, 7, 1},
+	} {
+		var data *costs.DataError
+		if err := m.normalise(row); !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", row, err, want)
+		}
+	}
+	for _, row := range [][]float32{{1, 0, 0}, {0.3, 0.3, 0.395}, {1.001, 0, -0.001}, make([]float32, 1001)} {
+		if err := m.normalise(row); err != nil {
+			t.Errorf("%v: %v", row, err)
+		}
+	}
+	w := sizesWorld(t)
+	w.cfg.Experts[0].Settings["scores"] = "probabilities"
+	if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), "set scores: logits") {
+		t.Errorf("got %v", err)
 	}
 }

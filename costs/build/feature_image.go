@@ -26,8 +26,8 @@ type preprocessSettings struct {
 	Size          int                     `json:"size,omitempty"`   // 0: as the folder of the model says
 	Interpolation featurize.Interpolation `json:"interpolation"`
 	Layout        featurize.Layout        `json:"layout"`
-	Mean          []float32               `json:"mean,omitempty"` // per channel, pixels in 0..1; none: 0
-	Std           []float32               `json:"std,omitempty"`  // none: 1
+	Mean          perChannel              `json:"mean,omitempty"` // pixels in 0..1; none: 0
+	Std           perChannel              `json:"std,omitempty"`  // none: 1
 }
 
 func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
@@ -77,7 +77,7 @@ func (c *preprocessSettings) preprocess() (*featurize.Preprocess, error) {
 	}
 	for _, v := range []struct {
 		name string
-		from []float32
+		from perChannel
 		to   *[3]float32
 	}{{"mean", c.Mean, &p.Mean}, {"std", c.Std, &p.Std}} {
 		if len(v.from) != 0 && len(v.from) != 3 {

@@ -45,9 +45,11 @@ func imagenetConfig(t testing.TB, share float64, levels ...int) Config {
 	}}
 	cfg.Split = Part{Kind: "random"}
 	for k, n := range levels {
-		cfg.Advice = append(cfg.Advice, AdviceConfig{
-			Name: fmt.Sprint(n), Fee: 0.01 * float64(k), Kind: "views", Settings: map[string]any{"views": tenViews[:n], "corners": 0.875},
-		})
+		shown := map[string]any{"views": tenViews[:n]}
+		if n > 2 {
+			shown["corners"] = 0.875
+		}
+		cfg.Advice = append(cfg.Advice, AdviceConfig{Name: fmt.Sprint(n), Fee: 0.01 * float64(k), Kind: "views", Settings: shown})
 	}
 	for _, m := range mobileNets {
 		cfg.Experts = append(cfg.Experts, ExpertConfig{Name: m.name, Kind: "onnx_image", Settings: map[string]any{

@@ -26,11 +26,17 @@ func (c *LatencyConfig) validate() error {
 	if c.FeePerSecond == 0 {
 		return nil
 	}
-	if !(c.FeePerSecond > 0) || c.FeePerSecond-c.FeePerSecond != 0 || c.Instances < 1 || c.Repeats < 1 {
-		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive and finite", c.FeePerSecond, c.Instances, c.Repeats)
+	if !(c.FeePerSecond > 0 && c.FeePerSecond <= maxFeePerSecond) || c.Instances < 1 || c.Repeats < 1 {
+		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive, and fee_per_second at most %v", c.FeePerSecond, c.Instances, c.Repeats, float64(maxFeePerSecond))
 	}
 	return nil
 }
+
+// What bounds fees, so that they stay far from what float32 holds.
+const (
+	maxFeePerSecond = 1e9
+	maxSeconds      = 1e6 // of one instance
+)
 
 // PairLatency is the time that one expert takes under one advice for one instance.
 type PairLatency struct {
@@ -73,6 +79,9 @@ func (p *plan) useLatency(pairs []PairLatency) error {
 	if pairs == nil {
 		return nil
 	}
+	if err := p.checkLatency(pairs); err != nil {
+		return err
+	}
 	p.latency = slices.Clone(pairs)
 	for i := range p.latency {
 		p.latency[i].Fee = 0
@@ -89,6 +98,25 @@ func (p *plan) useLatency(pairs []PairLatency) error {
 			if k := slices.Index(p.adviceNames(), l.Advice); e.name == l.Expert && k >= 0 {
 				p.latencyFee[p.actions.Index(j, k)] = float32(l.Fee)
 			}
+		}
+	}
+	return nil
+}
+
+// checkLatency reports times that are not those of every timed pair, in their
+// order, or that no clock has measured.
+func (p *plan) checkLatency(pairs []PairLatency) error {
+	timed := p.timedPairs()
+	if len(pairs) != len(timed) {
+		return fmt.Errorf("%d pairs have times, not %d", len(pairs), len(timed))
+	}
+	for i, l := range pairs {
+		expert, advice := p.experts[timed[i][0]].name, p.cfg.Advice[timed[i][1]].Name
+		if l.Expert != expert || l.Advice != advice {
+			return fmt.Errorf("pair %d is %q under %q, not %q under %q", i, l.Expert, l.Advice, expert, advice)
+		}
+		if !(l.Seconds >= 0 && l.Seconds <= maxSeconds) {
+			return fmt.Errorf("%q under %q took %v seconds", l.Expert, l.Advice, l.Seconds)
 		}
 	}
 	return nil
@@ -114,7 +142,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if record.Pairs, err = readLatency(file, record.Of); err != nil {
 		return err
 	}
-	if record.Pairs == nil {
+	if p.checkLatency(record.Pairs) != nil { // none, or a damaged file
 		if record.Pairs, err = p.measureLatency(ctx, o.Progress); err != nil {
 			return fmt.Errorf("measure latency: %w", err)
 		}

@@ -2,9 +2,11 @@ package build
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -165,10 +167,82 @@ func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "latency: no expert can be measured") {
 		t.Errorf("got %v", err)
 	}
-	for _, bad := range []LatencyConfig{{-1, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+	for _, bad := range []LatencyConfig{{-1, 1, 1}, {1, 0, 1}, {1, 1, 0}, {1e300, 1, 1}} {
 		w.cfg.Latency = bad
 		if err := w.cfg.Validate(); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
 			t.Errorf("%+v: %v", bad, err)
 		}
+	}
+}
+
+// TestDamagedTimesAreMeasuredAnew: records that are not what a clock says of every pair.
+func TestDamagedTimesAreMeasuredAnew(t *testing.T) {
+	w, alone := latencyWorld(t)
+	w.mustRun(t)
+	files, _ := filepath.Glob(filepath.Join(w.dir, "experts", "latency-*.json"))
+	if len(files) != 1 {
+		t.Fatalf("files of latency: %q", files)
+	}
+	whole := readBytes(t, files[0])
+	var record latencyRecord
+	if err := json.Unmarshal([]byte(whole), &record); err != nil {
+		t.Fatal(err)
+	}
+	change := func(to func(pairs []PairLatency) []PairLatency) string {
+		r := record
+		r.Pairs = to(slices.Clone(record.Pairs))
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	seconds := func(v float64) string {
+		return change(func(p []PairLatency) []PairLatency { p[1].Seconds = v; return p })
+	}
+	for name, text := range map[string]string{
+		"a pair gone":  change(func(p []PairLatency) []PairLatency { return p[1:] }),
+		"no pair":      change(func([]PairLatency) []PairLatency { return []PairLatency{} }),
+		"a pair twice": change(func(p []PairLatency) []PairLatency { p[0] = p[1]; return p }),
+		"negative":     seconds(-1),
+		"absurd":       seconds(1e300),
+		"infinite":     strings.Replace(seconds(-1), "-1,", "1e400,", 1),
+		"cut":          whole[:len(whole)/2],
+	} {
+		if err := os.WriteFile(files[0], []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		before := alone.Load()
+		if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if alone.Load() == before {
+			t.Errorf("%s: nothing was measured", name)
+		}
+		if got := recordedLatency(t, filepath.Join(w.dir, "experts")); len(got) != 3 || got[1].Seconds <= 0 || got[1].Seconds > 100 {
+			t.Errorf("%s: left %+v", name, got)
+		}
+	}
+}
+
+// TestDamagedTimesOfAnOutput: the manifest's times are those that the rows were made of, and are not made up.
+func TestDamagedTimesOfAnOutput(t *testing.T) {
+	w, _ := latencyWorld(t)
+	w.mustRun(t)
+	name := filepath.Join(workFolder(w.out()), manifestName)
+	var m manifest
+	if err := json.Unmarshal([]byte(readBytes(t, name)), &m); err != nil {
+		t.Fatal(err)
+	}
+	m.Latency[0].Seconds = -1
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = os.WriteFile(name, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.run(t.Context()); err == nil || !strings.Contains(err.Error(), "start over with --restart") {
+		t.Errorf("got %v", err)
 	}
 }

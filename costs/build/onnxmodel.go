@@ -3,8 +3,11 @@ package build
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
+	"pipe/costs"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -183,8 +186,28 @@ func (m *rowModel) normalise(row []float32) error {
 			return fmt.Errorf("output %q: score %d is %v", m.output, i, v)
 		}
 	}
-	if m.logits {
+	switch {
+	case m.logits:
 		softmax(row)
+	case len(row) > 1: // one alone is that of a label against the other
+		return m.checkDistribution(row)
+	}
+	return nil
+}
+
+// notOne is how far probabilities may be outside of 0..1, and their sum from 1.
+// Each may be half a step of 8 bits off, too: some networks come quantised, with
+// sums such as 0.97 over 1,001 classes.
+const notOne = 1e-2
+
+// checkDistribution refuses scores that are called probabilities and are none.
+func (m *rowModel) checkDistribution(row []float32) error {
+	var sum float64
+	for _, v := range row {
+		sum += float64(v)
+	}
+	if low, high := slices.Min(row), slices.Max(row); low < -notOne || high > 1+notOne || math.Abs(sum-1) > notOne+float64(len(row))/512 {
+		return &costs.DataError{Msg: fmt.Sprintf("output %q has scores from %v to %v that sum to %.4g: no probabilities; set scores: logits if it gives logits", m.output, low, high, sum)}
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 	}
 	p.describe()
 	if err := p.actions.Validate(); err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, errors.Join(&PartError{"experts", err}, p.Close())
 	}
 	return p, nil
 }

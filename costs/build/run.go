@@ -83,7 +83,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	}
 	if before != nil {
 		if err := p.useLatency(before.Latency); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("resume %q: %s is damaged: latency: %w; start over with --restart", w.folder, manifestName, err)
 		}
 	}
 	r := p.report(out)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -30,7 +29,7 @@ func decodeSettings(settings map[string]any, dst any) error {
 	b, err := json.Marshal(settings)
 	if err != nil {
 		for _, name := range slices.Sorted(maps.Keys(settings)) {
-			if v, ok := settings[name].(float64); ok && (math.IsNaN(v) || math.IsInf(v, 0)) {
+			if v, ok := infinite(settings[name]); ok {
 				return fmt.Errorf("%s is %v; a finite number is needed", name, v)
 			}
 		}
@@ -45,6 +44,48 @@ func decodeSettings(settings map[string]any, dst any) error {
 		return settingsError(err)
 	}
 	return nil
+}
+
+// infinite returns a number in a value of a configuration that is not finite.
+func infinite(value any) (bad float64, found bool) {
+	switch v := value.(type) {
+	case float64:
+		return v, v-v != 0
+	case []any:
+		for _, e := range v {
+			if bad, found = infinite(e); found {
+				return bad, true
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if bad, found = infinite(v[name]); found {
+				return bad, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// perChannel are numbers for red, green and blue; a configuration may give one
+// for all.
+type perChannel []float32
+
+// UnmarshalJSON takes a number or a list.
+func (p *perChannel) UnmarshalJSON(b []byte) error {
+	var one float32
+	if err := json.Unmarshal(b, &one); err == nil && !bytes.Equal(b, []byte("null")) {
+		*p = perChannel{one, one, one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]float32)(p))
+}
+
+// settingName is the path of a field as the configuration has it: the names of embedded
+// structs, which are no keys, are left out.
+func settingName(field string) string {
+	parts := strings.Split(field, ".")
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.HasSuffix(s, "Settings") }), ".")
 }
 
 // inWords names a type of value as who writes YAML knows it.
@@ -73,7 +114,7 @@ var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
 func settingsError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: expected %s, not a %s", cmp.Or(wrong.Field, "settings"), inWords(wrong.Type), wrong.Value)
+		return fmt.Errorf("%s: expected %s, not a %s", cmp.Or(settingName(wrong.Field), "settings"), inWords(wrong.Type), wrong.Value)
 	}
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("unknown key %s", m[1])

@@ -1,7 +1,9 @@
 package build
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -10,6 +12,9 @@ func TestSettingsName(t *testing.T) {
 	for says, settings := range map[string]map[string]any{
 		"learning_rate is NaN; a finite number": {"learning_rate": math.NaN()},
 		"l2 is -Inf; a finite number":           {"l2": math.Inf(-1)},
+		"mean is NaN; a finite number":          {"mean": []any{0.5, math.NaN(), 0}},
+		"mean: expected a list, not a string":   {"mean": "dark"},
+		"size: expected an integer":             {"size": "large"},
 		`unknown key "x"`:                       {"x": 1},
 		"l2: expected a number, not a string":   {"l2": "much"},
 		"more: expected a section with keys":    {"more": "endpoint"},
@@ -22,9 +27,30 @@ func TestSettingsName(t *testing.T) {
 			More         map[string]any `json:"more"`
 			Many         []string       `json:"many"`
 			Some         *int           `json:"some"`
+
+			preprocessSettings
 		}{})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v", settings, err)
 		}
+	}
+}
+
+// TestOneNumberForAllChannels is the same setting as the number three times.
+func TestOneNumberForAllChannels(t *testing.T) {
+	var digests []inputs
+	for _, mean := range []any{0.5, []any{0.5, 0.5, 0.5}} {
+		s := &Setup{inputs: make(inputs), part: "part"}
+		var cfg preprocessSettings
+		if err := s.Settings(map[string]any{"mean": mean}, &cfg); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(cfg.Mean, perChannel{0.5, 0.5, 0.5}) {
+			t.Errorf("mean %v is %v", mean, cfg.Mean)
+		}
+		digests = append(digests, s.inputs)
+	}
+	if !maps.Equal(digests[0], digests[1]) {
+		t.Error("one number is another setting")
 	}
 }
