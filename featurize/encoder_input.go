@@ -42,7 +42,7 @@ func EncoderInputs(name string) ([]string, error) {
 	return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
 }
 
-// graphInput is what a graph says, else what the axes of its inputs are.
+// graphInput is what a graph says, else what the names and axes of its inputs are.
 func graphInput(m *onnx.Model) (string, error) {
 	if kind := m.Metadata()[keyKind]; kind != "" && kind != EncoderKind {
 		return "", fmt.Errorf("is a %s, not an encoder alone", kind)
@@ -50,10 +50,20 @@ func graphInput(m *onnx.Model) (string, error) {
 	if about, ok, err := ParseEncoderInfo(m.Metadata()); ok {
 		return about.Input, err
 	}
-	if slices.ContainsFunc(m.Inputs(), func(v onnx.IO) bool { return len(v.Shape) == 4 }) {
+	inputs := m.Inputs()
+	switch {
+	case slices.ContainsFunc(inputs, func(v onnx.IO) bool { return v.Name == textInputs[0] }):
+		return InputText, nil
+	case slices.ContainsFunc(inputs, maybeImages):
 		return InputImage, nil
 	}
-	return InputText, nil
+	return "", fmt.Errorf("the graph has inputs %s: neither texts (%s) nor images (four axes)", listed(inputs), textInputs[0])
+}
+
+// maybeImages tells inputs of images, and those of which the graph does not tell
+// the axes.
+func maybeImages(v onnx.IO) bool {
+	return len(v.Shape) == 4 || v.Shape == nil && v.DType == onnx.Float32
 }
 
 // towerInputs goes by the towers of a folder; nil if it has none.

@@ -45,6 +45,31 @@ func TestEncoderInputs(t *testing.T) {
 			t.Errorf("%s reads %v (%v), want %v", name, got, err, want)
 		}
 	}
+	for _, c := range []struct {
+		shape onnx.Shape
+		want  string
+	}{
+		{nil, ""},
+		{onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(8), onnx.Fix(8)}, ""},
+		{onnx.Shape{onnx.Sym("n"), onnx.Fix(3)}, "the graph has inputs x (float32 [n 3]): neither texts (input_ids) nor images (four axes)"},
+	} {
+		g := onnx.NewGraph("bare")
+		g.Output("y", g.Relu(g.Input("x", onnx.Float32, c.shape)))
+		m, err := g.Build(onnx.BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.shape == nil {
+			m.Proto.Graph.Input[0].Type.GetTensorType().Shape = nil
+		}
+		got, err := featurize.EncoderInputs(write("axes.onnx", m))
+		switch {
+		case c.want == "" && (err != nil || !slices.Equal(got, []string{featurize.InputImage})):
+			t.Errorf("axes %v: %v, %v", c.shape, got, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("axes %v: %v", c.shape, err)
+		}
+	}
 	served.SetMetadata(map[string]string{"pipe.kind": "policy"})
 	_, err = featurize.EncoderInputs(write("policy.onnx", served))
 	var data *featurize.DataError

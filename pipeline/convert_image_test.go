@@ -147,6 +147,7 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 		{"made by another encoder than clip", ConvertOptions{Model: other, Merge: seeing}},
 		{"made by another encoder than clip", ConvertOptions{Model: model, Merge: seeing, Preprocess: &narrow}},
 		{"reads images, for which most tokens, a tokenizer cannot be set", ConvertOptions{Model: model, MaxLength: 3, Tokenizer: model}},
+		{"reads texts: it has no tower of images", ConvertOptions{Model: hftest.Folder(t), Tower: "vision", Preprocess: &narrow}},
 		{"reads texts, for which preprocessing, an output, float16 cannot be set", ConvertOptions{Model: hftest.Folder(t), Preprocess: &narrow, Output: "x", Precision: featurize.Float16}},
 	} {
 		c.o.Out = filepath.Join(t.TempDir(), "out.onnx")

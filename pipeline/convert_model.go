@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipe/featurize"
@@ -30,19 +31,23 @@ func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 	return featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength, Tokenizer: o.Tokenizer})
 }
 
+// towerInputs are what the towers read.
+var towerInputs = map[hf.Tower]string{hf.TowerText: featurize.InputText, hf.TowerVision: featurize.InputImage}
+
 // input tells what the encoder reads: what the tower that was asked for does, or the model's own.
 func (o ConvertOptions) input() (string, error) {
-	switch hf.Tower(o.Tower) {
-	case hf.TowerText:
-		return featurize.InputText, nil
-	case hf.TowerVision:
-		return featurize.InputImage, nil
-	}
 	inputs, err := featurize.EncoderInputs(o.Model)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
+	case o.Tower == "":
+		return inputs[0], nil
 	}
-	return inputs[0], nil
+	asked := towerInputs[hf.Tower(o.Tower)]
+	if !slices.Contains(inputs, asked) {
+		return "", &OptionError{fmt.Errorf("convert: %q reads %ss: it has no tower of %ss", o.Model, strings.Join(inputs, "s and "), asked)}
+	}
+	return asked, nil
 }
 
 // unused names the options that are set and mean nothing to an encoder of input.

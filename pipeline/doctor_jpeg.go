@@ -38,6 +38,6 @@ func (r *JPEGCheck) lines() [][2]string {
 	case r.missing:
 		return [][2]string{{"libjpeg-turbo", "not found (JPEG is decoded by Go)"}, {"", r.Hint}}
 	default:
-		return [][2]string{{"libjpeg-turbo", "not usable (JPEG is decoded by Go): " + r.Error}, {"", r.Hint}}
+		return [][2]string{{"libjpeg-turbo", "not usable, so that decoder auto is an error (standard is not): " + r.Error}, {"", r.Hint}}
 	}
 }

@@ -5,7 +5,9 @@ set -eu
 cd "$(dirname "$0")/.."
 target=third_party/libjpeg-turbo
 
-if [ -e "$target/lib/libturbojpeg.so.0" ]; then
+# SHA256SUMS was written when the library came: one that was cut off or
+# changed since is brought again.
+if [ -d "$target" ] && (cd "$target" && sha256sum --check --status SHA256SUMS) 2>/dev/null; then
 	echo "jpegturbo: in place in $target" >&2
 	exit 0
 fi
@@ -39,6 +41,7 @@ dpkg-deb -x ./*.deb root
 mkdir -p set/lib
 cp -P root/usr/lib/*/libturbojpeg.so.0* set/lib/
 cp root/usr/share/doc/libturbojpeg*/copyright set/LICENSE
+(cd set && sha256sum lib/libturbojpeg.so.0 >SHA256SUMS)
 cd - >/dev/null
 rm -rf "$target"
 mv "$work/set" "$target"

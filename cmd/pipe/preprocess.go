@@ -40,6 +40,8 @@ func (i *imageFlags) set(c *cobra.Command, o *pipeline.ConvertOptions) (err erro
 	switch {
 	case set < 0:
 		return nil // as the model says
+	case c.Flag("size").Changed && i.size < 1:
+		return usage(c, "--size %d: the pixels of a side of what the model sees are one or more", i.size)
 	case i.size < 1:
 		return usage(c, "--%s needs --size, the pixels of a side of what the model sees", preprocessNames[set])
 	}
