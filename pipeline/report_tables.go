@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pipe/costs/build"
 )
 
 // table is one rendered table of a report, before it becomes text, Markdown or HTML.
@@ -36,8 +38,21 @@ var methodColumns = []column{
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
 }
 
-// tables lays the report out, one setting after the other, then what is about all of them.
+// tables lays the report out for people. Names that come from files cannot break out of their cells.
 func (r *Report) tables() []table {
+	ts := r.layOut()
+	for _, t := range ts {
+		for _, row := range t.rows {
+			for c := range row {
+				row[c] = build.Printable(row[c])
+			}
+		}
+	}
+	return ts
+}
+
+// layOut is one setting after the other, then what is about all of them.
+func (r *Report) layOut() []table {
 	var ts []table
 	for _, name := range r.settings() {
 		for _, t := range r.of(name).settingTables() {

@@ -22,7 +22,7 @@ type BadImage struct {
 }
 
 // String returns both on one line, whatever a file is called.
-func (b BadImage) String() string { return printable(b.ID) + ": " + printable(b.Reason) }
+func (b BadImage) String() string { return Printable(b.ID) + ": " + Printable(b.Reason) }
 
 // BadImagesError lists every image of a source that cannot be used. Builds with
 // Options.SkipBad go on without them.
@@ -83,8 +83,9 @@ func badList(images []BadImage) string {
 	return b.String()
 }
 
-// printable keeps a name or reason on its line: what does not print is escaped.
-func printable(s string) string {
+// Printable keeps a name on its line, whatever a file is called: one with
+// characters that do not print, or that is no UTF-8, is quoted and they are escaped.
+func Printable(s string) string {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, unprintable) {
 		return s
