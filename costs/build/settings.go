@@ -78,7 +78,12 @@ func (p *perChannel) UnmarshalJSON(b []byte) error {
 		*p = perChannel{one, one, one}
 		return nil
 	}
-	return json.Unmarshal(b, (*[]float32)(p))
+	err := json.Unmarshal(b, (*[]float32)(p))
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[[]float32]() {
+		wrong.Type = reflect.TypeFor[perChannel]()
+	}
+	return err
 }
 
 // settingName is the path of a field as the configuration has it: the names of embedded
@@ -90,6 +95,9 @@ func settingName(field string) string {
 
 // inWords names a type of value as who writes YAML knows it.
 func inWords(t reflect.Type) string {
+	if t == reflect.TypeFor[perChannel]() {
+		return "a number or a list"
+	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return inWords(t.Elem())
@@ -107,6 +115,21 @@ func inWords(t reflect.Type) string {
 	return "an integer"
 }
 
+// valueInWords does the same for what JSON calls a value.
+func valueInWords(value string) string {
+	switch value {
+	case "object":
+		return "a section with keys"
+	case "array":
+		return "a list"
+	case "bool":
+		return "true or false"
+	case "string":
+		return "a text"
+	}
+	return "a " + value // a number, and perhaps which
+}
+
 var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
 
 // settingsError says in the user's words what the JSON package found; the user
@@ -114,7 +137,7 @@ var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
 func settingsError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: expected %s, not a %s", cmp.Or(settingName(wrong.Field), "settings"), inWords(wrong.Type), wrong.Value)
+		return fmt.Errorf("%s: expected %s, not %s", cmp.Or(settingName(wrong.Field), "settings"), inWords(wrong.Type), valueInWords(wrong.Value))
 	}
 	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("unknown key %s", m[1])
