@@ -27,19 +27,8 @@ func (e *ImageError) Unwrap() error { return e.Err }
 // Encode writes the vector of the central view of every image into dst,
 // len(images) x Dim. An image that cannot be encoded is an *ImageError.
 func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*Image) error {
-	return e.EncodeEach(ctx, dst, len(images), func(i int) (*Image, error) { return images[i], nil })
-}
-
-// EncodeEach is Encode of n images that need not be in memory together: image is
-// called once for each, by several goroutines. The first image that it fails for
-// is an *ImageError.
-func (e *ImageEncoder) EncodeEach(ctx context.Context, dst []float32, n int, image func(i int) (*Image, error)) error {
-	return e.EncodePixels(ctx, dst, n, func(dst []uint8, i int) error {
-		img, err := image(i)
-		if err != nil {
-			return err
-		}
-		prepared, err := e.preprocess.Prepare(img, []View{Centre()})
+	return e.EncodePixels(ctx, dst, len(images), func(dst []uint8, i int) error {
+		prepared, err := e.preprocess.Prepare(images[i], []View{Centre()})
 		if err != nil {
 			return err
 		}
@@ -47,9 +36,10 @@ func (e *ImageEncoder) EncodeEach(ctx context.Context, dst []float32, n int, ima
 	})
 }
 
-// EncodePixels is EncodeEach of images that have been prepared: fill writes what
-// the graph sees of one, as Prepared.Pixels of Preprocess does, and is called by
-// several goroutines.
+// EncodePixels is Encode of n images that need not be in memory together: fill
+// writes what the graph sees of one, as Prepared.Pixels of Preprocess does. It is
+// called once for each, by several goroutines. The first image that it fails for
+// is an *ImageError.
 func (e *ImageEncoder) EncodePixels(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error {
 	if len(dst) != n*e.dim {
 		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), n, n*e.dim)

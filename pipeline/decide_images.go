@@ -21,6 +21,7 @@ type imageRows struct {
 	folder  string // of relative paths
 	decoder featurize.Decoder
 	limits  featurize.Limits
+	gate    *featurize.PixelGate // images that are decoded, until the encoder's pixels are made of them
 }
 
 func openImageRows(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEncoder, error) {
@@ -33,7 +34,7 @@ func openImageRows(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEn
 		return nil, err
 	}
 	done.Decoder = decoder.Name()
-	m := &imageRows{encoder: e, column: o.Image, decoder: decoder, limits: featurize.DefaultLimits()}
+	m := &imageRows{encoder: e, column: o.Image, decoder: decoder, limits: featurize.DefaultLimits(), gate: featurize.NewPixelGate(featurize.PixelsAtATime)}
 	if o.In != "-" {
 		m.folder = filepath.Dir(o.In)
 	}
@@ -51,7 +52,7 @@ func (m *imageRows) close()        { _ = m.encoder.Close() } // nothing was writ
 
 // encode decodes images side by side; the first row in the file that has a bad one is the error.
 func (m *imageRows) encode(ctx context.Context, dst []float32, rows []encodedRow) error {
-	err := m.encoder.EncodeEach(ctx, dst, len(rows), func(i int) (*featurize.Image, error) { return m.load(rows[i].value) })
+	err := m.encoder.EncodePixels(ctx, dst, len(rows), func(dst []uint8, i int) error { return m.pixels(dst, rows[i].value) })
 	var bad *featurize.ImageError
 	if errors.As(err, &bad) {
 		return &rowError{bad.Index, fmt.Errorf("image %q: %w", rows[bad.Index].value, bad.Err)}
@@ -59,8 +60,34 @@ func (m *imageRows) encode(ctx context.Context, dst []float32, rows []encodedRow
 	return err
 }
 
-// load decodes an image that keeps the limits.
-func (m *imageRows) load(path string) (*featurize.Image, error) {
+// pixels writes what the encoder sees of an image that keeps the limits.
+func (m *imageRows) pixels(dst []uint8, path string) error {
+	b, err := m.read(path)
+	if err != nil {
+		return err
+	}
+	if err := m.limits.Check(b); err != nil {
+		return err
+	}
+	width, height, err := featurize.ImageSize(b)
+	if err != nil {
+		return err
+	}
+	m.gate.Enter(width * height)
+	defer m.gate.Leave(width * height)
+	img, err := m.decoder.Decode(b)
+	if err != nil {
+		return err
+	}
+	prepared, err := m.encoder.Preprocess().Prepare(img, []featurize.View{featurize.Centre()})
+	if err != nil {
+		return err
+	}
+	return prepared.Pixels(dst, featurize.Centre())
+}
+
+// read returns the file of an image.
+func (m *imageRows) read(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("is an empty path")
 	}
@@ -72,11 +99,5 @@ func (m *imageRows) load(path string) (*featurize.Image, error) {
 	if errors.As(err, &at) {
 		return nil, at.Err // the path is told already
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := m.limits.Check(b); err != nil {
-		return nil, err
-	}
-	return m.decoder.Decode(b)
+	return b, err
 }

@@ -11,7 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"pipe/costs"
 	"pipe/featurize"
@@ -152,5 +154,47 @@ func TestDecideBadImages(t *testing.T) {
 	o.Image, o.Text, o.Encoder = "", "file", model
 	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet); err == nil || !strings.Contains(err.Error(), `the policy sees "image clip", made of images; the encoder clip reads texts`) {
 		t.Error(err)
+	}
+}
+
+// countingDecoder notes how many images it decodes at a time.
+type countingDecoder struct {
+	featurize.Decoder
+	inside, most atomic.Int64
+}
+
+func (d *countingDecoder) Decode(b []byte) (*featurize.Image, error) {
+	now := d.inside.Add(1)
+	defer d.inside.Add(-1)
+	for most := d.most.Load(); now > most && !d.most.CompareAndSwap(most, now); most = d.most.Load() {
+	}
+	time.Sleep(5 * time.Millisecond)
+	return d.Decoder.Decode(b)
+}
+
+// Images are decoded side by side as long as there is room for their pixels.
+func TestDecideDecodesWithinTheGate(t *testing.T) {
+	rt, dir := orttest.Open(t, 1), t.TempDir()
+	names, _ := pictures(t, dir, 64)
+	o := seeingOptions(t, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)))
+	o.In, o.Workers = filepath.Join(dir, "photos.csv"), 4
+	opened, err := openImageRows(rt, o, &DecideSummary{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.close()
+	m, rows := opened.(*imageRows), make([]encodedRow, len(names))
+	for i, name := range names {
+		rows[i].value = name
+	}
+	for most, gate := range map[int64]*featurize.PixelGate{1: featurize.NewPixelGate(1), 4: m.gate} {
+		d := &countingDecoder{Decoder: featurize.StandardDecoder()}
+		m.decoder, m.gate = d, gate
+		if err := m.encode(t.Context(), make([]float32, 12*len(rows)), rows); err != nil {
+			t.Fatal(err)
+		}
+		if d.most.Load() != most {
+			t.Errorf("%d images are decoded at a time, want %d", d.most.Load(), most)
+		}
 	}
 }

@@ -18,11 +18,8 @@ type imageCheck struct {
 	limits   featurize.Limits
 	workers  int
 	progress Progress
-	gate     *pixelGate
+	gate     *featurize.PixelGate
 }
-
-// pixelsAtATime is how many pixels are decoded at a time at most, or one image.
-const pixelsAtATime = 32 << 20
 
 // checkedImage is what is found out about an image.
 type checkedImage struct {
@@ -91,8 +88,8 @@ func (c *imageCheck) decode(b []byte) (pixels int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	c.gate.enter(width * height)
-	defer c.gate.leave(width * height)
+	c.gate.Enter(width * height)
+	defer c.gate.Leave(width * height)
 	if _, err = c.decoder.Decode(b); err != nil {
 		return 0, err
 	}

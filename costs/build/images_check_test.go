@@ -39,7 +39,7 @@ func (d *countedDecoder) Decode(b []byte) (*featurize.Image, error) {
 // checkWorld is a check of a world's images with a decoder that counts.
 func checkWorld(w *world) (*imageCheck, *countedDecoder, []Entry) {
 	d := &countedDecoder{Decoder: featurize.StandardDecoder(), name: "counting 1"}
-	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: silent{}, gate: newPixelGate(pixelsAtATime)}
+	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: silent{}, gate: featurize.NewPixelGate(featurize.PixelsAtATime)}
 	ids, _, _ := listImages(context.Background(), c.folder)
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
@@ -171,34 +171,6 @@ func TestCheckMemory(t *testing.T) {
 	}
 }
 
-// TestPixelGate lets a large image in alone, and small ones together.
-func TestPixelGate(t *testing.T) {
-	g := newPixelGate(10)
-	var wg sync.WaitGroup
-	var inside, most atomic.Int64
-	for i := range 40 {
-		pixels := 1 + i%7
-		if i%10 == 0 {
-			pixels = 25
-		}
-		wg.Go(func() {
-			g.enter(pixels)
-			defer g.leave(pixels)
-			if now := inside.Add(int64(pixels)); now > 10 && now != 25 {
-				t.Errorf("%d pixels inside", now)
-			} else if now > most.Load() {
-				most.Store(now)
-			}
-			time.Sleep(time.Millisecond)
-			inside.Add(int64(-pixels))
-		})
-	}
-	wg.Wait()
-	if most.Load() != 25 {
-		t.Errorf("at most %d pixels inside", most.Load())
-	}
-}
-
 // TestPipesAreNotWaitedFor refuses a file that would never end.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	w := newPictures(t, 3, 16)
@@ -221,7 +193,7 @@ func TestCheckDecodesWithinTheGate(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		inside.Add(-1)
 	}
-	c.workers, c.gate = 8, newPixelGate(16*16)
+	c.workers, c.gate = 8, featurize.NewPixelGate(16*16)
 	if _, err := c.run(t.Context(), t.TempDir(), entries); err != nil || d.calls.Load() == 0 {
 		t.Errorf("%d decoded, %v", d.calls.Load(), err)
 	}

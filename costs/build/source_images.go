@@ -68,7 +68,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
 	c := &imageCheck{
 		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
-		progress: setup.progress, gate: newPixelGate(pixelsAtATime),
+		progress: setup.progress, gate: featurize.NewPixelGate(featurize.PixelsAtATime),
 	}
 	checked, err := c.run(ctx, setup.folder, found.entries)
 	if err != nil {
