@@ -32,7 +32,9 @@ func DefaultLimits() Limits {
 // pixels or 1 GiB.
 func (l Limits) Validate() error {
 	var errs []error
-	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("limits of images: "+format, args...)) }
+	add := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("limits of images: "+format, args...))
+	}
 	if l.MinSide < 1 {
 		add("min_side is %d, at least 1 is needed", l.MinSide)
 	}

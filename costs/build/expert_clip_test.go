@@ -151,8 +151,10 @@ func TestBadClip(t *testing.T) {
 			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
 			w.cfg.Features = w.cfg.Features[1:]
 		}, `instance "0" has no image`},
-		"long prompts": {func(w *world) { w.edit(t, "templates.txt", "the {}", strings.Repeat("very ", 20)+"old {}") },
-			"tokens more than the model takes (the first of 6 such prompts)"},
+		"long prompts": {
+			func(w *world) { w.edit(t, "templates.txt", "the {}", strings.Repeat("very ", 20)+"old {}") },
+			"tokens more than the model takes (the first of 6 such prompts)",
+		},
 		"another tokenizer": {func(w *world) {
 			c := hftest.SpellingCLIP(1)
 			c.Vocab, c.End = 49408, 49407

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pipe/costs"
 )
 
 // paced takes some milliseconds more for every further level of advice, and counts single instances that it is asked for.
@@ -244,5 +247,28 @@ func TestDamagedTimesOfAnOutput(t *testing.T) {
 	}
 	if _, err := w.run(t.Context()); err == nil || !strings.Contains(err.Error(), "start over with --restart") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestDrawsShareTimes: whether they take rows over or make their own, builds of one folder of experts that differ in the
+// split alone tell the same digest of times.
+func TestDrawsShareTimes(t *testing.T) {
+	w, alone := latencyWorld(t)
+	experts, first := filepath.Join(w.dir, "experts"), filepath.Join(w.dir, "draw0.parquet")
+	var digests []string
+	for draw, reuse := range []string{"", "", first} {
+		w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"seed": draw}}
+		out := filepath.Join(w.dir, fmt.Sprintf("draw%d.parquet", draw))
+		if _, err := Run(t.Context(), w.cfg, Options{Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
+			t.Fatal(err)
+		}
+		tensor, err := costs.Read(out, costs.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		digests = append(digests, tensor.Actions.Digests[latencyPart])
+	}
+	if digests[0] == "" || digests[1] != digests[0] || digests[2] != digests[0] || alone.Load() != 3*(1+3*4) {
+		t.Errorf("digests %q after %d calls", digests, alone.Load())
 	}
 }

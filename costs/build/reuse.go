@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"pipe/costs"
@@ -38,7 +39,7 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 // split of this build.
 func (p *plan) takeOver(ctx context.Context, w *work, r *Report, other *manifest, out string) error {
 	if err := p.useLatency(other.Latency); err != nil {
-		return err
+		return fmt.Errorf("take rows of %q over: latency: %w", out, err)
 	}
 	r.Resumed, r.Answers, r.Latency = r.Shards, other.Done.Answers, p.latency
 	return p.finish(ctx, w, r, "", fromFile(p, out))
