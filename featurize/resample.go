@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
+	"sync"
 )
 
 // Interpolation is the filter that resizing uses.
@@ -109,13 +111,32 @@ func resize(img *Image, width, height int, f kernel, box image.Rectangle) *Image
 	var need image.Rectangle
 	need.Min.X, need.Max.X = columns.within()
 	need.Min.Y, need.Max.Y = rows.within()
-	src := pixelsOf(img).cut(need)
-	if rowsFirst(img, width, height) {
-		src = columns.across(rows.down(src))
-	} else {
-		src = rows.down(columns.across(src))
+	src, dst := pixelsOf(img).cut(need), newPixels(box.Dx(), box.Dy())
+	between, _ := betweens.Get().(*[]uint8) // passes write every pixel: what is left there does not matter
+	if between == nil {
+		between = new([]uint8)
 	}
-	return &Image{Width: src.width, Height: src.height, Pix: src.pix}
+	defer betweens.Put(between)
+	if rowsFirst(img, width, height) {
+		half := pixelsIn(between, src.width, dst.height)
+		rows.down(half, src)
+		columns.across(dst, half)
+	} else {
+		half := pixelsIn(between, dst.width, src.height)
+		columns.across(half, src)
+		rows.down(dst, half)
+	}
+	return &Image{Width: dst.width, Height: dst.height, Pix: dst.pix}
+}
+
+// betweens keeps the pixels between two passes for the next image.
+var betweens sync.Pool
+
+// pixelsIn returns pixels of any values in a buffer, which grows where it is too small.
+func pixelsIn(buffer *[]uint8, width, height int) pixels {
+	n := 3 * width * height
+	*buffer = slices.Grow((*buffer)[:0], n)[:n]
+	return pixels{*buffer, width, height, 3 * width}
 }
 
 // rowsFirst is Pillow's choice of the first pass, which shows in the rounding:

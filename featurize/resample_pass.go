@@ -20,9 +20,8 @@ func apart(sum uint64) (low, high uint8) {
 
 func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 
-// across resamples every row of src, two rows at a time.
-func (t *taps) across(src pixels) pixels {
-	dst := newPixels(len(t.first), src.height)
+// across resamples every row of src into dst, two rows at a time.
+func (t *taps) across(dst, src pixels) {
 	words := make([][3]uint64, src.width) // pairs of two rows
 	for y := 0; y < src.height; y += 2 {
 		z := min(y+1, src.height-1) // the last of an odd number of rows goes with itself
@@ -44,7 +43,6 @@ func (t *taps) across(src pixels) pixels {
 			u[2], l[2] = apart(b)
 		}
 	}
-	return dst
 }
 
 func interleave(words [][3]uint64, upper, lower []uint8) {
@@ -55,9 +53,8 @@ func interleave(words [][3]uint64, upper, lower []uint8) {
 	}
 }
 
-// down resamples every column of src, eight values of a row at a time.
-func (t *taps) down(src pixels) pixels {
-	dst := newPixels(src.width, len(t.first))
+// down resamples every column of src into dst, eight values of a row at a time.
+func (t *taps) down(dst, src pixels) {
 	for y, first := range t.first {
 		weights := t.weights[y*t.width:][:t.count[y]]
 		rows, out := src.pix[first*src.stride:], dst.row(y)
@@ -87,5 +84,4 @@ func (t *taps) down(src pixels) pixels {
 			out[x], _ = apart(sum)
 		}
 	}
-	return dst
 }
