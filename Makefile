@@ -12,7 +12,7 @@ demo: runtime build ## both benchmarks in short runs: train, evaluate, decide; l
 test: runtime ## run all tests, with Python packages as judges where there is Python
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
-	@tools/jpegturbo.sh || echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2
+	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
 	python=$$(tools/judges.sh) && PIPE_PYTHON="$$python" go test -timeout 9m ./...
 
 build: ## build bin/pipe

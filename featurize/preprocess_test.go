@@ -210,21 +210,21 @@ func TestReadPreprocess(t *testing.T) {
 	if _, found, err := ReadPreprocess(t.TempDir()); found || err != nil {
 		t.Errorf("an empty folder: %v, %v", found, err)
 	}
-	for text, want := range map[string]string{
-		`{"size":{"height":224,"width":224}}`:                            "shortest edge",
-		`{"size":224,"do_center_crop":false}`:                            "centre crop",
-		`{"size":224,"crop_size":224,"do_rescale":false}`:                "1/255",
-		`{"size":224,"crop_size":224,"rescale_factor":0.5}`:              "1/255",
-		`{"size":224,"crop_size":224,"resample":1,"do_normalize":false}`: "resample is 1",
-		`{"size":224,"crop_size":224}`:                                   "image_mean has 0",
-		`{"size":224,"crop_size":300,"do_normalize":false}`:              "do not hold a crop",
-		`{"size":224,"crop_size":-1,"do_normalize":false}`:               "-1 x -1 pixels",
-		`{"size":"large"}`: "preprocessor_config.json",
-		`{"size":224,"crop_size":224,"do_normalize":true,"image_mean":[0,0,0],"image_std":[1,0,1]}`: "channel 1",
-		`{`: "preprocessor_config.json",
+	for _, c := range []struct{ text, want string }{
+		{`{"size":{"height":224,"width":224}}`, "shortest edge"},
+		{`{"size":224,"do_center_crop":false}`, "centre crop"},
+		{`{"size":224,"crop_size":224,"do_rescale":false}`, "1/255"},
+		{`{"size":224,"crop_size":224,"rescale_factor":0.5}`, "1/255"},
+		{`{"size":224,"crop_size":224,"resample":1,"do_normalize":false}`, "resample is 1"},
+		{`{"size":224,"crop_size":224}`, "image_mean has 0"},
+		{`{"size":224,"crop_size":300,"do_normalize":false}`, "do not hold a crop"},
+		{`{"size":224,"crop_size":-1,"do_normalize":false}`, "-1 x -1 pixels"},
+		{`{"size":"large"}`, "preprocessor_config.json"},
+		{`{"size":224,"crop_size":224,"do_normalize":true,"image_mean":[0,0,0],"image_std":[1,0,1]}`, "channel 1"},
+		{`{`, "preprocessor_config.json"},
 	} {
-		if _, _, err := readPreprocess(t, text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want %q", text, err, want)
+		if _, _, err := readPreprocess(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.text, err, c.want)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
 
 	"github.com/ebitengine/purego"
 
@@ -23,10 +22,7 @@ type Library struct {
 	handles chan uintptr // that nobody uses
 }
 
-var loaded struct {
-	sync.Mutex
-	library *Library
-}
+var loaded sharedlib.Once[Library]
 
 // Open finds and loads the library; path is a file, a folder, or empty for a
 // search (see Locate). One library serves the whole process: further calls
@@ -37,19 +33,10 @@ func Open(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded.Lock()
-	defer loaded.Unlock()
-	if l := loaded.library; l != nil {
-		if l.path != path {
-			return nil, &LoadError{path, fmt.Errorf("this process already uses %q", l.path)}
-		}
-		return l, nil
-	}
-	l, err := load(path)
+	l, err := loaded.Open(path, load)
 	if err != nil {
 		return nil, &LoadError{path, err}
 	}
-	loaded.library = l
 	return l, nil
 }
 

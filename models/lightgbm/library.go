@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"github.com/ebitengine/purego"
 
@@ -27,10 +26,7 @@ type Library struct {
 	worker worker
 }
 
-var loaded struct {
-	sync.Mutex
-	library *Library
-}
+var loaded sharedlib.Once[Library]
 
 // Open finds and loads the library; path is a file, a folder, or empty for a
 // search (see Locate). One library serves the whole process: further calls
@@ -41,19 +37,15 @@ func Open(path string) (*Library, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded.Lock()
-	defer loaded.Unlock()
-	if l := loaded.library; l != nil {
-		if l.path != path {
-			return nil, &LoadError{path, fmt.Errorf("this process already uses %q", l.path)}
-		}
-		return l, nil
+	return openIn(&loaded, path)
+}
+
+func openIn(o *sharedlib.Once[Library], path string) (*Library, error) {
+	l, err := o.Open(path, load)
+	if err != nil {
+		return nil, &LoadError{path, err}
 	}
-	l, err := load(path)
-	if err == nil {
-		loaded.library = l
-	}
-	return l, err
+	return l, nil
 }
 
 // load maps the library on the thread that will call it from then on.
@@ -63,7 +55,7 @@ func load(path string) (*Library, error) {
 	l.worker.do(func() { l.native, err = loadNative(path) })
 	if err != nil {
 		close(l.worker)
-		return nil, &LoadError{path, err}
+		return nil, err
 	}
 	return l, nil
 }

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"pipe/internal/sharedlib"
 )
 
 // testLibrary is LightGBM for the tests of this package. Without it a test is
@@ -108,7 +110,7 @@ func TestBadLibraries(t *testing.T) {
 		bad["libgomp.so.none: cannot open"] = needing(t, dir)
 	}
 	for want, path := range bad {
-		_, err := load(path)
+		_, err := openIn(new(sharedlib.Once[Library]), path)
 		var loadErr *LoadError
 		if !errors.As(err, &loadErr) || !strings.Contains(err.Error(), want) || loadErr.Hint() == "" {
 			t.Errorf("want %q, got %v", want, err)
