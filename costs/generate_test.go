@@ -28,6 +28,7 @@ func testTensor(seed uint64, n, dim int, a *Actions) *Tensor {
 	for i := range n {
 		t.IDs = append(t.IDs, fmt.Sprintf("row-%06d", i))
 		t.Splits = append(t.Splits, Split(r.IntN(3)))
+		t.Groups = append(t.Groups, fmt.Sprint("user ", r.IntN(n)))
 		t.Labels = append(t.Labels, fmt.Sprint("class ", r.IntN(5)))
 		for range dim {
 			t.Features = append(t.Features, float32(r.NormFloat64()))

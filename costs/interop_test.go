@@ -23,6 +23,7 @@ loss[:, 3] = np.nan
 fee = ((r[:, None] * np.arange(a)) % 5 / 8).astype("float32")
 ids = ["id %d" % i for i in r]
 split = [["train", "val", "test"][i % 3] for i in r]
+group = ["user %d" % (i // 3) for i in r]
 label = ["класс %d" % (i % 7) for i in r]
 prediction = [["класс %d" % ((i + k) % 7) for k in range(a)] for i in r]
 actions = json.dumps({"format": 1,
@@ -39,6 +40,7 @@ func interopTensor() *Tensor {
 	for n := range t.IDs {
 		t.IDs[n] = fmt.Sprint("id ", n)
 		t.Splits[n] = Split(n % 3)
+		t.Groups[n] = fmt.Sprint("user ", n/3)
 		t.Labels[n] = "класс " + classes[n%7]
 		for c := range t.Dim {
 			t.Features[n*t.Dim+c] = float32((n*31+c*17)%1009)/64 - 5
@@ -60,7 +62,7 @@ out, options = sys.argv[1], json.loads(sys.argv[2])
 number, large = (np.float64 if options.pop("double", False) else np.float32), options.pop("large", False)
 as_list = (lambda v: pa.array(list(v), pa.large_list(pa.from_numpy_dtype(number)))) if large else (lambda v: pa.array(list(v)))
 t = pa.table({"zz": r, "prediction": prediction, "fee": as_list(fee.astype(number)), "id": pa.array(ids, pa.large_string() if large else pa.string()),
-  "label": label, "loss": as_list(loss.astype(number)), "features": as_list(x.astype(number)), "split": split})
+  "label": label, "loss": as_list(loss.astype(number)), "features": as_list(x.astype(number)), "split": split, "group": group})
 if options.pop("fixed", False):
   t = t.set_column(t.column_names.index("features"), "features", pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), d))
 pq.write_table(t.replace_schema_metadata({"pipe.actions": actions}), out, **options)
@@ -104,7 +106,7 @@ func sameTensor(t *testing.T, path string, want *Tensor) {
 const otherTable = makeTable + `
 out, who = sys.argv[1], sys.argv[2]
 open(out.rsplit("/", 1)[0] + "/actions.json", "w").write(actions)
-columns = dict(id=ids, split=split, label=label, features=list(x), loss=list(loss), fee=list(fee), prediction=prediction)
+columns = dict(id=ids, split=split, group=group, label=label, features=list(x), loss=list(loss), fee=list(fee), prediction=prediction)
 if who == "polars":
   import polars as pl
   f = pl.List(pl.Float32)
@@ -147,8 +149,8 @@ elif who == "pandas":
 else:
   import duckdb
   got = duckdb.sql("select * from '%s'" % path).arrow().read_all().to_pydict()
-assert list(got) == ["id", "split", "label", "features", "loss", "fee", "prediction"], list(got)
-assert got["id"] == ids and got["split"] == split and got["label"] == label
+assert list(got) == ["id", "split", "group", "label", "features", "loss", "fee", "prediction"], list(got)
+assert got["id"] == ids and got["split"] == split and got["group"] == group and got["label"] == label
 assert [list(p) for p in got["prediction"]] == prediction
 for name, want in (("features", x), ("loss", loss), ("fee", fee)):
   have = np.array([list(v) for v in got[name]], dtype="float32")

@@ -198,6 +198,8 @@ func TestDigestSeesEveryField(t *testing.T) {
 	for name, change := range map[string]func(*Tensor){
 		"id":         func(t *Tensor) { t.IDs[3] = "other" },
 		"split":      func(t *Tensor) { t.Splits[3] = (t.Splits[3] + 1) % 3 },
+		"group":      func(t *Tensor) { t.Groups[3] = "other" },
+		"no groups":  func(t *Tensor) { t.Groups = nil },
 		"label":      func(t *Tensor) { t.Labels[3] = "other" },
 		"no labels":  func(t *Tensor) { t.Labels = nil },
 		"prediction": func(t *Tensor) { t.Predictions[3] = "other" },
@@ -224,7 +226,7 @@ func TestSubset(t *testing.T) {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
 	for i, n := range rows {
-		if sub.IDs[i] != tensor.IDs[n] || !cmp.Equal(sub.Row(i), tensor.Row(n)) || !cmp.Equal(sub.Costs(nil, i, 2), tensor.Costs(nil, n, 2)) {
+		if sub.IDs[i] != tensor.IDs[n] || sub.Groups[i] != tensor.Groups[n] || !cmp.Equal(sub.Row(i), tensor.Row(n)) || !cmp.Equal(sub.Costs(nil, i, 2), tensor.Costs(nil, n, 2)) {
 			t.Fatalf("row %d differs from row %d", i, n)
 		}
 	}

@@ -33,6 +33,7 @@ func goodRaw() *rawFile {
 	for n := range 5 {
 		f.text[colID] = append(f.text[colID], fmt.Sprint("id", n))
 		f.text[colSplit] = append(f.text[colSplit], "train")
+		f.text[colGroup] = append(f.text[colGroup], fmt.Sprint("user", n/2))
 		f.lists[colFeatures] = append(f.lists[colFeatures], []any{0.5, float64(n), -1.0})
 		f.lists[colLoss] = append(f.lists[colLoss], []any{0.0, 1.0, 0.25, 0.75})
 		f.lists[colFee] = append(f.lists[colFee], []any{0.0, 0.0, 0.0, 0.5})
@@ -175,7 +176,10 @@ func TestReadRefusesBadContent(t *testing.T) {
 		{"unknown split", func(f *rawFile) { f.text[colSplit][2] = "validation" }, 3, "split", "unknown split"},
 		{"null split", func(f *rawFile) { f.text[colSplit][2] = nil }, 3, "split", "is null"},
 		{"null id", func(f *rawFile) { f.text[colID][2] = nil }, 3, "id", "is null"},
-		{"empty id", func(f *rawFile) { f.text[colID][2] = "" }, 3, "id", ""},
+		{"empty id", func(f *rawFile) { f.text[colID][2] = "" }, 3, "id", "is empty"},
+		{"null group", func(f *rawFile) { f.text[colGroup][3] = nil }, 4, "group", "is null"},
+		{"empty group", func(f *rawFile) { f.text[colGroup][3] = "" }, 4, "group", "is empty"},
+		{"group of numbers", func(f *rawFile) { f.lists[colGroup] = f.lists[colLoss]; delete(f.text, colGroup) }, 0, "group", "expected string"},
 		{"no column", func(f *rawFile) { delete(f.lists, colLoss) }, 0, "loss", "is missing"},
 		{"list of text", func(f *rawFile) { f.text[colLoss] = f.text[colID]; delete(f.lists, colLoss) }, 0, "loss", "expected a list of float or double"},
 		{"list for a text", func(f *rawFile) { f.lists[colSplit] = f.lists[colLoss]; delete(f.text, colSplit) }, 0, "split", "expected string"},
@@ -300,6 +304,8 @@ func TestReadFolders(t *testing.T) {
 		return f.bytes(t)
 	}
 	a := testActions(2, 2)
+	ungrouped := goodRaw()
+	delete(ungrouped.text, colGroup)
 	other := testActions(2, 2)
 	other.Experts[1].Fee = 3
 	for _, c := range []struct {
@@ -312,6 +318,7 @@ func TestReadFolders(t *testing.T) {
 		{"good", part(3, "b", a), 0, "", ""},
 		{"dimension", part(2, "b", a), 1, "features", "has 2 values, expected 3"},
 		{"actions", part(3, "b", other), 0, ActionsKey, "differs"},
+		{"group", ungrouped.bytes(t), 0, "group", "is in only one of this part"},
 		{"ids", part(3, "a", a), 1, "id", "already"},
 		{"damaged", part(3, "b", a)[:99], 0, "", "no Parquet file"},
 	} {

@@ -2,7 +2,7 @@ package costs
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 )
 
 // groupRead is one row group on its way into a tensor.
@@ -55,6 +55,9 @@ func (g *groupRead) readers() []columnReader {
 	}
 	if l.split != nil {
 		readers = append(readers, g.splits(l.split), g.losses(l.loss, a))
+	}
+	if l.group != nil {
+		readers = append(readers, g.text(l.group, 1, func(t *Tensor) []string { return t.Groups }))
 	}
 	if l.fee != nil {
 		readers = append(readers, g.fees(l.fee, a))
@@ -154,12 +157,11 @@ func shifted(err error, rows int) error {
 	return err
 }
 
-// emptyID reports an id that is there and empty.
-func emptyID(ids []string) error {
-	for n, id := range ids {
-		if id == "" {
-			return &DataError{Row: n + 1, Column: colID, Msg: fmt.Sprintf("%q is no id", id)}
-		}
+// emptyText reports the first empty value of a column of ids or groups, a
+// *DataError whose row counts within values.
+func emptyText(column string, values []string) error {
+	if n := slices.Index(values, ""); n >= 0 {
+		return &DataError{Row: n + 1, Column: column, Msg: "is empty"}
 	}
 	return nil
 }

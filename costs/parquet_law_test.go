@@ -27,6 +27,9 @@ func drawTensor(t *rapid.T) *Tensor {
 		}
 	}
 	tensor := testTensor(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(1, 1500).Draw(t, "rows"), rapid.IntRange(1, 9).Draw(t, "dim"), a)
+	if rapid.Bool().Draw(t, "no groups") {
+		tensor.Groups = nil
+	}
 	if rapid.Bool().Draw(t, "no labels") {
 		tensor.Labels = nil
 	}
@@ -112,7 +115,7 @@ func TestFileBytesDependOnContentOnly(t *testing.T) {
 	if err := Write(whole, want); err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewWriter(pieces, want.Actions, WriterOptions{Dim: want.Dim, Fee: true, Labels: true, Predictions: true})
+	w, err := NewWriter(pieces, want.Actions, WriterOptions{Dim: want.Dim, Groups: true, Fee: true, Labels: true, Predictions: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +156,7 @@ func TestFeaturesOnlyNeedsNothingElse(t *testing.T) {
 func TestAbortLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	want := testTensor(5, 2000, 4, testActions(1, 1))
-	w, err := NewWriter(filepath.Join(dir, "t.parquet"), want.Actions, WriterOptions{Dim: 4, Fee: true, Labels: true, Predictions: true})
+	w, err := NewWriter(filepath.Join(dir, "t.parquet"), want.Actions, WriterOptions{Dim: 4, Groups: true, Fee: true, Labels: true, Predictions: true})
 	if err != nil {
 		t.Fatal(err)
 	}

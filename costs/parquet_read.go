@@ -48,6 +48,9 @@ func read(path string, o ReadOptions) (*Tensor, error) {
 	if t.IDs == nil {
 		return t, nil
 	}
+	if err := emptyText(colGroup, t.Groups); err != nil {
+		return nil, s.locate(err)
+	}
 	return t, s.locate(t.checkIDs())
 }
 
@@ -84,6 +87,7 @@ func samePresence(a, b *part) error {
 		a, b *leaf
 	}{
 		{colID, a.cols.id, b.cols.id},
+		{colGroup, a.cols.group, b.cols.group},
 		{colFee, a.cols.fee, b.cols.fee},
 		{colLabel, a.cols.label, b.cols.label},
 		{colPrediction, a.cols.prediction, b.cols.prediction},
@@ -109,6 +113,9 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	if cols.fee != nil {
 		t.Fee = make([]float32, n*a)
 	}
+	if cols.group != nil {
+		t.Groups = make([]string, n)
+	}
 	if cols.label != nil {
 		t.Labels = make([]string, n)
 	}
@@ -123,6 +130,7 @@ func (t *Tensor) window(first, n int) *Tensor {
 	w := &Tensor{Actions: t.Actions, Dim: t.Dim, Meta: t.Meta}
 	w.IDs = slice(t.IDs, first, n, 1)
 	w.Splits = slice(t.Splits, first, n, 1)
+	w.Groups = slice(t.Groups, first, n, 1)
 	w.Labels = slice(t.Labels, first, n, 1)
 	w.Features = slice(t.Features, first, n, t.Dim)
 	if t.Actions != nil {

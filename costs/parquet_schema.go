@@ -12,6 +12,7 @@ import (
 const (
 	colID         = "id"
 	colSplit      = "split"
+	colGroup      = "group"
 	colFeatures   = "features"
 	colLoss       = "loss"
 	colFee        = "fee"
@@ -83,7 +84,7 @@ func expected(list bool, kinds []parquet.Kind) string {
 
 // leaves are the columns of one file; nil where the file has none.
 type leaves struct {
-	id, split, features, loss, fee, label, prediction *leaf
+	id, split, group, features, loss, fee, label, prediction *leaf
 }
 
 // findLeaves looks up what the mode of reading needs. The error is a *DataError
@@ -102,6 +103,7 @@ func findLeaves(root *parquet.Column, featuresOnly bool) (leaves, error) {
 	}{
 		{&l.id, colID, false, text, !featuresOnly, false},
 		{&l.split, colSplit, false, text, true, featuresOnly},
+		{&l.group, colGroup, false, text, false, featuresOnly},
 		{&l.features, colFeatures, true, number, true, false},
 		{&l.loss, colLoss, true, number, true, featuresOnly},
 		{&l.fee, colFee, true, number, false, featuresOnly},

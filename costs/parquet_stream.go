@@ -87,7 +87,11 @@ func (r *Reader) next() (*Tensor, error) {
 				return err
 			}
 		}
-		return shifted(emptyID(t.IDs), r.current.first+r.done)
+		err := emptyText(colID, t.IDs)
+		if err == nil {
+			err = emptyText(colGroup, t.Groups)
+		}
+		return shifted(err, r.current.first+r.done)
 	})
 	if err != nil {
 		return nil, err

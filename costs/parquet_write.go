@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -27,6 +28,7 @@ const (
 // WriterOptions fixes what every batch of a Writer has.
 type WriterOptions struct {
 	Dim         int               // features per row
+	Groups      bool              // there are groups
 	Fee         bool              // there are measured fees
 	Labels      bool              // there are labels
 	Predictions bool              // there are predictions
@@ -116,6 +118,7 @@ func schema(o WriterOptions) *parquet.Schema {
 	}
 	add(colID, parquet.Encoded(text, &parquet.Plain), true)
 	add(colSplit, coded, true)
+	add(colGroup, coded, o.Groups)
 	add(colLabel, coded, o.Labels)
 	add(colFeatures, floats, true)
 	add(colLoss, floats, true)
@@ -173,11 +176,12 @@ func (w *Writer) check(batch *Tensor) error {
 	}
 	o := w.options
 	have := WriterOptions{
-		Dim: batch.Dim, Fee: batch.Fee != nil, Labels: batch.Labels != nil, Predictions: batch.Predictions != nil,
+		Dim: batch.Dim, Groups: batch.Groups != nil, Fee: batch.Fee != nil, Labels: batch.Labels != nil, Predictions: batch.Predictions != nil,
+		Meta: o.Meta,
 	}
-	if have.Dim != o.Dim || have.Fee != o.Fee || have.Labels != o.Labels || have.Predictions != o.Predictions {
-		return fmt.Errorf("batch has dimension %d, fee %t, label %t, prediction %t; the file %d, %t, %t, %t",
-			have.Dim, have.Fee, have.Labels, have.Predictions, o.Dim, o.Fee, o.Labels, o.Predictions)
+	if !reflect.DeepEqual(have, o) {
+		return fmt.Errorf("batch has dimension %d, group %t, fee %t, label %t, prediction %t; the file %d, %t, %t, %t, %t",
+			have.Dim, have.Groups, have.Fee, have.Labels, have.Predictions, o.Dim, o.Groups, o.Fee, o.Labels, o.Predictions)
 	}
 	for n, id := range batch.IDs {
 		if _, ok := w.ids[id]; ok {
@@ -194,6 +198,7 @@ func (w *Writer) check(batch *Tensor) error {
 func (t *Tensor) extend(o *Tensor) {
 	t.IDs = append(t.IDs, o.IDs...)
 	t.Splits = append(t.Splits, o.Splits...)
+	t.Groups = append(t.Groups, o.Groups...)
 	t.Labels = append(t.Labels, o.Labels...)
 	t.Predictions = append(t.Predictions, o.Predictions...)
 	t.Features = append(t.Features, o.Features...)
@@ -203,7 +208,8 @@ func (t *Tensor) extend(o *Tensor) {
 
 // clear drops all rows and keeps the memory.
 func (t *Tensor) clear() {
-	t.IDs, t.Splits, t.Labels, t.Predictions = t.IDs[:0], t.Splits[:0], t.Labels[:0], t.Predictions[:0]
+	t.IDs, t.Splits, t.Groups = t.IDs[:0], t.Splits[:0], t.Groups[:0]
+	t.Labels, t.Predictions = t.Labels[:0], t.Predictions[:0]
 	t.Features, t.Loss, t.Fee = t.Features[:0], t.Loss[:0], t.Fee[:0]
 }
 
@@ -213,6 +219,9 @@ func (w *Writer) flush() error {
 	p, a := w.pending, w.actions.Len()
 	g.text(p.IDs)
 	g.put(1, false, func(i int) parquet.Value { return textValue(p.Splits[i].String()) })
+	if w.options.Groups {
+		g.text(p.Groups)
+	}
 	if w.options.Labels {
 		g.text(p.Labels)
 	}
@@ -288,7 +297,7 @@ func Write(path string, t *Tensor) error {
 
 func writeWindow(path string, t *Tensor, first, n int) error {
 	w, err := NewWriter(path, t.Actions, WriterOptions{
-		Dim: t.Dim, Fee: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil, Meta: t.Meta,
+		Dim: t.Dim, Groups: t.Groups != nil, Fee: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil, Meta: t.Meta,
 	})
 	if err != nil {
 		return err

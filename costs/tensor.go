@@ -42,6 +42,7 @@ type Tensor struct {
 	Actions     *Actions
 	IDs         []string          // N, unique
 	Splits      []Split           // N
+	Groups      []string          // N, not empty, or nil: rows of one group (user, session, page) belong together
 	Labels      []string          // N, or nil if there are none
 	Predictions []string          // N x A, or nil
 	Dim         int               // features per instance
@@ -83,6 +84,7 @@ func (t *Tensor) Subset(rows []int) *Tensor {
 		Actions: t.Actions, Dim: t.Dim, Meta: t.Meta,
 		IDs:         pick(t.IDs, rows, 1),
 		Splits:      pick(t.Splits, rows, 1),
+		Groups:      pick(t.Groups, rows, 1),
 		Labels:      pick(t.Labels, rows, 1),
 		Predictions: pick(t.Predictions, rows, a),
 		Features:    pick(t.Features, rows, t.Dim),
@@ -118,6 +120,9 @@ func (t *Tensor) Validate() error {
 	if err := t.checkIDs(); err != nil {
 		return err
 	}
+	if err := emptyText(colGroup, t.Groups); err != nil {
+		return err
+	}
 	for n, s := range t.Splits {
 		if s > Test {
 			return &DataError{Row: n + 1, Column: "split", Msg: fmt.Sprintf("unknown split number %d", s)}
@@ -143,6 +148,7 @@ func (t *Tensor) checkShape() error {
 		optional  bool
 	}{
 		{"split", len(t.Splits), n, false},
+		{"group", len(t.Groups), n, t.Groups == nil},
 		{"label", len(t.Labels), n, t.Labels == nil},
 		{"prediction", len(t.Predictions), n * a, t.Predictions == nil},
 		{"features", len(t.Features), n * t.Dim, false},

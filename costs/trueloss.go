@@ -69,6 +69,9 @@ func (t *Tensor) Digest() string {
 		splits[i] = byte(s)
 	}
 	hashBytes(h, "split", splits)
+	if t.Groups != nil { // without groups the digest is the one that tensors had before there were any
+		hashStrings(h, "group", t.Groups)
+	}
 	hashStrings(h, "label", t.Labels)
 	hashStrings(h, "prediction", t.Predictions)
 	hashFloats(h, "features", t.Features)

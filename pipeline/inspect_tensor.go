@@ -25,6 +25,7 @@ type TensorExplanation struct {
 	Advice       []costs.Advice    `json:"advice"`
 	Unavailable  []string          `json:"unavailable,omitempty"`
 	MeasuredFees bool              `json:"measured_fees"`
+	Groups       bool              `json:"groups"`
 	Labels       bool              `json:"labels"`
 	Predictions  bool              `json:"predictions"`
 	Digest       string            `json:"digest"`
@@ -59,7 +60,7 @@ func explainTensor(_ context.Context, path string, o InspectOptions) (Explanatio
 	e := &TensorExplanation{
 		Format: 1, Kind: "tensor", File: path, Rows: t.Len(), Splits: map[string]int{},
 		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
-		MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
+		Groups: t.Groups != nil, MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
 		Digest: t.Digest(), Digests: a.Digests, Meta: t.Meta,
 	}
 	for _, p := range a.Unavailable {
@@ -130,7 +131,7 @@ func (e *TensorExplanation) columns() string {
 	for _, c := range []struct {
 		name string
 		is   bool
-	}{{"fee", e.MeasuredFees}, {"label", e.Labels}, {"prediction", e.Predictions}} {
+	}{{"group", e.Groups}, {"fee", e.MeasuredFees}, {"label", e.Labels}, {"prediction", e.Predictions}} {
 		if c.is {
 			names = append(names, c.name)
 		}
