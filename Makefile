@@ -1,5 +1,5 @@
 # Two commands do everything: make demo, make test.
-.PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer lint generate clean
+.PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -38,6 +38,10 @@ verify: runtime build ## one policy file, alone or with its encoder, the same de
 
 peer: runtime build ## training speed beside PyTorch (fetches PyTorch, about 3 GB)
 	tools/peer/run.sh
+
+fuzz: runtime ## fuzz every reader of outside bytes, FUZZTIME (10m) each: a few hours
+	@tools/jpegturbo.sh || echo "fuzz: no libjpeg-turbo: its decoder is not fuzzed" >&2
+	tools/fuzz.sh "$${FUZZTIME:-10m}" "$${FUZZ:-.}"
 
 lint: ## format, vet, staticcheck, tidy modules, generated files
 	@tools/lint.sh

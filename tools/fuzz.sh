@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Fuzzes every target of the module, one after the other, and prints a table.
+#
+#   tools/fuzz.sh [TIME [PATTERN]]
+#
+# TIME is how long each target runs (default 10m), as go test takes it; PATTERN is a regular expression that a target,
+# written PACKAGE.NAME, must match (default: all). FUZZ_WORKERS is how many workers a target has (default 1).
+# The output of each target is left in out/fuzz. An input that fails is left in the package's testdata/fuzz by go test.
+# The exit code is 1 if a target failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-10m}
+pattern=${2:-.}
+logs=out/fuzz
+mkdir -p "$logs"
+
+# targets prints PACKAGE NAME for every fuzz target.
+targets() {
+	go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r package; do
+		go test -list '^Fuzz' "$package" | sed -n "s|^Fuzz|$package Fuzz|p"
+	done
+}
+
+list=$(targets)
+failed=0
+printf '%-50s %8s %14s %8s  %s\n' target seconds executions "new" result
+while read -r package name; do
+	[[ "$package.$name" =~ $pattern ]] || continue
+	log=$logs/$(basename "$package").$name.log
+	start=$SECONDS
+	result=ok
+	go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" -parallel "${FUZZ_WORKERS:-1}" "$package" >"$log" 2>&1 </dev/null || {
+		result="FAILED, see $log"
+		failed=1
+	}
+	last=$(grep 'execs:' "$log" | tail -1 || true)
+	printf '%-50s %8d %14s %8s  %s\n' "$package.$name" $((SECONDS - start)) \
+		"$(sed -n 's/.*execs: \([0-9]*\).*/\1/p' <<<"$last")" \
+		"$(sed -n 's/.*new interesting: \([0-9]*\).*/\1/p' <<<"$last")" "$result"
+done <<<"$list"
+exit $failed
