@@ -273,6 +273,7 @@ type stopper struct {
 
 func (s *stopper) Start(int64, string) { s.Add(1) }
 func (s *stopper) Done()               {}
+func (s *stopper) Note(string, ...any) {}
 func (s *stopper) Add(int64) {
 	if s.left.Add(-1) == 0 {
 		s.cancel()

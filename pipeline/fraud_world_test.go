@@ -296,6 +296,7 @@ type stopAfter struct{ cancel func() }
 func (stopAfter) Start(int64, string) {}
 func (s stopAfter) Add(int64)         { s.cancel() }
 func (stopAfter) Done()               {}
+func (stopAfter) Note(string, ...any) {}
 
 // TestFraudLoads: the loader takes the files with the shipped column groups, and every column is there.
 func TestFraudLoads(t *testing.T) {

@@ -109,6 +109,10 @@ func (p *sweepProgress) Start(total int64, what string) {
 	p.said.Store(0)
 }
 
+func (p *sweepProgress) Note(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}
+
 func (p *sweepProgress) Add(n int64) {
 	done := p.done.Add(n)
 	spent, said := time.Since(p.begin), p.said.Load()

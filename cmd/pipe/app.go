@@ -2,13 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"pipe/internal/progress"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -26,11 +26,11 @@ type app struct {
 	gpu     int
 	threads int
 
-	bar pipeline.Progress // what progress returned
+	report *progress.Reporter // what progress returned; nil: nothing is shown
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{stdin: stdin, stdout: stdout, stderr: stderr, bar: pipeline.Quiet}
+	return &app{stdin: stdin, stdout: stdout, stderr: stderr}
 }
 
 const rootText = `pipe learns, from a table of what every expert loses under every piece of advice, which expert should act on
@@ -96,12 +96,15 @@ func (a *app) runtime() ort.Config {
 	return cfg
 }
 
-// progress is a bar if standard error is a terminal and nobody asked for silence.
+// progress shows how far the work has come, on standard error, unless --quiet.
 func (a *app) progress() pipeline.Progress {
-	if !a.quiet {
-		a.bar = pipeline.NewProgress(a.stderr, a.colour())
+	if a.quiet {
+		return pipeline.Quiet
 	}
-	return a.bar
+	if a.report == nil {
+		a.report = progress.New(a.stderr, a.colour())
+	}
+	return a.report
 }
 
 // colour tells whether standard error may carry colours: a terminal, and NO_COLOR is not set.
@@ -111,11 +114,7 @@ func (a *app) colour() bool {
 }
 
 // say writes a remark to standard error unless --quiet.
-func (a *app) say(format string, args ...any) {
-	if !a.quiet {
-		fmt.Fprintf(a.stderr, "pipe: "+format+"\n", args...)
-	}
-}
+func (a *app) say(format string, args ...any) { a.progress().Note(format, args...) }
 
 // printer is a result with a text form.
 type printer interface {

@@ -144,6 +144,7 @@ type stopping struct{ stop func() }
 
 func (stopping) Start(int64, string) {}
 func (stopping) Done()               {}
+func (stopping) Note(string, ...any) {}
 func (s stopping) Add(int64)         { s.stop() }
 
 // Builds that keep what they show and are killed leave the same audit.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/internal/judge"
+	"pipe/internal/progress"
 	"pipe/internal/realdata"
 )
 
@@ -130,7 +131,7 @@ func TestClipAgreesWithPython(t *testing.T) {
 		if !(worst <= 1e-4) {
 			t.Errorf("%s: logits are %v off", name, worst)
 		}
-		kept, err := e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}})
+		kept, err := e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: progress.Silent{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +189,7 @@ func TestClipRoadsAgree(t *testing.T) {
 		experts := t.TempDir()
 		e, _ := openClip(t, newRealClipWorld(t, model, 1), experts, 1)
 		var err error
-		if roads[i], err = e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: silent{}}); err != nil {
+		if roads[i], err = e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: progress.Silent{}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/progress"
 	"pipe/onnx/hf/hftest"
 )
 
@@ -84,14 +85,14 @@ func (w *world) picture(t testing.TB, name string, seed int) {
 // the first instances.
 func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []Instance) {
 	t.Helper()
-	o := Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: silent{}}
+	o := Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
 	p, err := newPlan(t.Context(), &w.cfg, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
 	e := p.experts[0].Expert.(*clip)
-	if err := e.Train(t.Context(), &Training{Experts: experts, Workers: 2, Progress: silent{}, plan: p}); err != nil {
+	if err := e.Train(t.Context(), &Training{Experts: experts, Workers: 2, Progress: progress.Silent{}, plan: p}); err != nil {
 		t.Fatal(err)
 	}
 	rows := make([]int, instances)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/internal/progress"
 	"pipe/onnx"
 )
 
@@ -125,7 +126,7 @@ func (x *claimExamples) read(t *testing.T, p *plan) ([]Instance, []Shown) {
 			t.Fatal(err)
 		}
 	}
-	r, err := x.Open(t.Context(), &Training{Scratch: filepath.Join(t.TempDir(), "scratch"), Workers: 2, Progress: silent{}, plan: p})
+	r, err := x.Open(t.Context(), &Training{Scratch: filepath.Join(t.TempDir(), "scratch"), Workers: 2, Progress: progress.Silent{}, plan: p})
 	if err != nil {
 		t.Fatal(err)
 	}

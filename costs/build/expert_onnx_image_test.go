@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/progress"
 	"pipe/onnx"
 )
 
@@ -36,7 +37,7 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 			for k, v := range c.settings {
 				w.cfg.Experts[0].Settings[k] = v
 			}
-			_, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}, Runtime: openRuntime(t)})
+			_, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `expert "dark"`) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/progress"
 	"pipe/onnx"
 )
 
@@ -149,7 +150,7 @@ func writePNG(t *testing.T, file string, m image.Image) {
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}, Runtime: openRuntime(t)})
+	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +324,7 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		strings.Replace(listed.String(), "04.png,right\n", "", 1): `04.png: has no row in labels.csv`,
 	} {
 		w.write(t, "labels.csv", text)
-		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: silent{}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pipe/featurize"
+	"pipe/internal/progress"
 )
 
 // countedDecoder counts what it decodes.
@@ -39,7 +40,7 @@ func (d *countedDecoder) Decode(b []byte) (*featurize.Image, error) {
 // checkWorld is a check of a world's images with a decoder that counts.
 func checkWorld(w *world) (*imageCheck, *countedDecoder, []Entry) {
 	d := &countedDecoder{Decoder: featurize.StandardDecoder(), name: "counting 1"}
-	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: silent{}, gate: featurize.NewPixelGate(featurize.PixelsAtATime)}
+	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: featurize.NewPixelGate(featurize.PixelsAtATime)}
 	ids, _, _ := listImages(context.Background(), c.folder)
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
@@ -128,6 +129,7 @@ type counter struct{ total, done, ended atomic.Int64 }
 func (c *counter) Start(total int64, _ string) { c.total.Add(total) }
 func (c *counter) Add(n int64)                 { c.done.Add(n) }
 func (c *counter) Done()                       { c.ended.Add(1) }
+func (*counter) Note(string, ...any)           {}
 
 // TestCheckMemory holds many images, whose pixels alone would be 225 MB, against
 // the memory that two at a time need.

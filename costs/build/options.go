@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 
+	"pipe/internal/progress"
 	"pipe/onnx/ort"
 )
 
@@ -20,19 +21,9 @@ type Options struct {
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 }
 
-// Progress is told how far a build has come. Add is called from several
-// goroutines between Start and Done.
-type Progress interface {
-	Start(total int64, what string)
-	Add(n int64)
-	Done()
-}
-
-type silent struct{}
-
-func (silent) Start(int64, string) {}
-func (silent) Add(int64)           {}
-func (silent) Done()               {}
+// Progress is told how far a build has come, and of waits before a retry by its Note. Add is called from several
+// goroutines between Start and Done, Note at any time.
+type Progress = progress.Progress
 
 // complete checks the configuration, fills in what the options leave open, and
 // returns the file that the build leaves.
@@ -41,7 +32,7 @@ func (o *Options) complete(cfg *Config) (out string, err error) {
 		return "", err
 	}
 	if o.Progress == nil {
-		o.Progress = silent{}
+		o.Progress = progress.Silent{}
 	}
 	if out, err = outputFile(o.Out); err != nil {
 		return "", err

@@ -98,6 +98,7 @@ type stopAfter struct {
 
 func (s *stopAfter) Start(int64, string) {}
 func (s *stopAfter) Done()               {}
+func (s *stopAfter) Note(string, ...any) {}
 func (s *stopAfter) Add(int64)           { s.stop() }
 
 func TestSecondRunDoesNothing(t *testing.T) {

@@ -293,6 +293,7 @@ type told struct{ what []string }
 func (p *told) Start(_ int64, what string) { p.what = append(p.what, what) }
 func (p *told) Add(int64)                  {}
 func (p *told) Done()                      {}
+func (p *told) Note(string, ...any)        {}
 func (p *told) has(what string) bool       { return slices.Contains(p.what, what) }
 
 func TestOtherExpertSettingsAreRefused(t *testing.T) {

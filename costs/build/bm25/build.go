@@ -8,15 +8,11 @@ import (
 	"time"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/progress"
 )
 
-// Progress is told how far a build has come. Calls may come from several
-// goroutines.
-type Progress interface {
-	Start(total int64, what string)
-	Add(n int64)
-	Done()
-}
+// Progress is told how far a build has come. Calls may come from several goroutines.
+type Progress = progress.Progress
 
 // BuildOptions say what an index is made of. Workers and memory do not change its
 // bytes.
@@ -55,12 +51,6 @@ func Build(ctx context.Context, o BuildOptions) (*Stats, error) {
 	return s, nil
 }
 
-type silent struct{}
-
-func (silent) Start(int64, string) {}
-func (silent) Add(int64)           {}
-func (silent) Done()               {}
-
 func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 	if err := o.Settings.Validate(); err != nil {
 		return nil, err
@@ -72,7 +62,7 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 		o.Memory = DefaultMemory
 	}
 	if o.Progress == nil {
-		o.Progress = silent{}
+		o.Progress = progress.Silent{}
 	}
 	src, err := openSource(o.Pages)
 	if err != nil {
