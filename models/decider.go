@@ -19,6 +19,8 @@ type Decider struct {
 	runtime *ort.Runtime
 	order   [4]int // position of action, expert, advice and scores among the outputs
 
+	available []bool // per action
+
 	mu     sync.Mutex
 	idle   []*batchBuffers
 	closed bool
@@ -52,8 +54,8 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := info.checkInput(m); err != nil {
-		return nil, err
+	if info.Encoded {
+		return nil, fmt.Errorf("policy takes inputs %s, not %q alone: it has an encoder in front", ioNames(m.Inputs()), FeaturesInput)
 	}
 	b, err := m.Marshal()
 	if err != nil {
@@ -63,7 +65,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decider{info: info, session: s, runtime: rt}
+	d := &Decider{info: info, session: s, runtime: rt, available: info.Actions.Mask()}
 	for i, io := range s.Outputs() {
 		for at, name := range []string{ActionOutput, ExpertOutput, AdviceOutput, ScoresOutput} {
 			if io.Name == name {
@@ -75,19 +77,6 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 		return nil, errors.Join(fmt.Errorf("policy has %d outputs, not %d", n, len(d.order)), s.Close())
 	}
 	return d, nil
-}
-
-// checkInput compares the model's input with the contract.
-func (info *PolicyInfo) checkInput(m *onnx.Model) error {
-	in := m.Inputs()
-	if len(in) != 1 || in[0].Name != FeaturesInput {
-		return fmt.Errorf("policy takes inputs %s, not %q alone: it has an encoder in front", ioNames(in), FeaturesInput)
-	}
-	f := in[0]
-	if f.DType != onnx.Float32 || len(f.Shape) != 2 || f.Shape[1].Name != "" || f.Shape[1].Size != int64(info.Dim) {
-		return fmt.Errorf("policy input %q is %v %v, not float32 of width %d", f.Name, f.DType, f.Shape, info.Dim)
-	}
-	return nil
 }
 
 // Info is what the policy file says about itself; do not change it.
@@ -116,7 +105,8 @@ type Decisions struct {
 }
 
 // Decide decides on n rows of raw features, n x Dim. A feature that is NaN or
-// infinite is an error that names row and column, counted from 0.
+// infinite, and an answer of the graph that breaks the contract of the file, are
+// a *RowError; rows and columns count from 0.
 func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decisions, error) {
 	out := &Decisions{Actions: d.info.Actions.Len(), Levels: len(d.info.Actions.Advice)}
 	if n == 0 && len(features) == 0 {
@@ -149,7 +139,7 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 		return fmt.Errorf("decide: %d features for %d rows, the policy takes %d per row", len(features), n, d.info.Dim)
 	}
 	if i := firstNonFinite(features); i >= 0 {
-		return fmt.Errorf("decide: row %d: feature %d is %v", i/d.info.Dim, i%d.info.Dim, features[i])
+		return fmt.Errorf("decide: %w", &RowError{i / d.info.Dim, fmt.Errorf("feature %d is %v", i%d.info.Dim, features[i])})
 	}
 	b, err := d.take(n)
 	if err != nil {
@@ -178,16 +168,47 @@ func (e *RowError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Er
 // Unwrap returns the underlying error.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// check refuses decisions that the metadata of the file cannot name: features
-// so large that the scores overflow, or a file that somebody else wrote.
+// check holds what the graph answers against the contract of the file: finite
+// scores, an action that exists, is the smallest index among the largest scores
+// and is made of the expert and the advice beside it. Features so large that the
+// scores overflow break it, and so does a file that is damaged or made elsewhere.
 func (d *Decider) check(b *batchBuffers) error {
-	levels := int64(len(d.info.Actions.Advice))
 	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
+	scores := b.out[d.order[3]].Float32s()
+	actions := d.info.Actions.Len()
+	if i := firstNonFinite(scores); i >= 0 {
+		return &RowError{i / actions, fmt.Errorf("the policy's score of %s is %v: features out of range, or a damaged file",
+			d.info.Actions.Name(i%actions), scores[i])}
+	}
 	for n, i := range b.ints(d.order[0]) {
-		if i < 0 || i >= int64(d.info.Actions.Len()) || expert[n] != i/levels || advice[n] != i%levels {
-			return &RowError{n, fmt.Errorf("the policy answers action %d (expert %d, advice %d), which its %d actions do not have: features out of range, or a damaged file",
-				i, expert[n], advice[n], d.info.Actions.Len())}
+		if err := d.checkAction(i, expert[n], advice[n], scores[n*actions:(n+1)*actions]); err != nil {
+			return &RowError{n, err}
 		}
+	}
+	return nil
+}
+
+// checkAction is check for one row of finite scores.
+func (d *Decider) checkAction(action, expert, advice int64, scores []float32) error {
+	a, levels := d.info.Actions, int64(len(d.info.Actions.Advice))
+	if action < 0 || action >= int64(len(scores)) || expert != action/levels || advice != action%levels {
+		return fmt.Errorf("the policy answers action %d (expert %d, advice %d), which its %d actions do not have: a damaged file",
+			action, expert, advice, len(scores))
+	}
+	best := 0
+	for i, s := range scores {
+		if s > scores[best] {
+			best = i
+		}
+	}
+	i := int(action)
+	switch {
+	case i != best:
+		return fmt.Errorf("the policy answers %s, but its scores prefer %s: a damaged file", a.Name(i), a.Name(best))
+	case !d.available[i] || scores[i] <= ExcludedBelow:
+		return fmt.Errorf("the policy answers %s, which it must never choose: features out of range, or a damaged file", a.Name(i))
+	case d.info.Fixed >= 0 && i != d.info.Fixed:
+		return fmt.Errorf("the policy says that it always plays %s, and answers %s: a damaged file", a.Name(d.info.Fixed), a.Name(i))
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ type KNN struct {
 }
 
 // FitKNN finds the neighbours of the query rows among the training rows of t.
-// It needs two training rows. The error is the context's if it is cancelled.
+// It needs two training rows. The error is the context's if it is cancelled, and a
+// *costs.DataError for a row so far from the others that distances overflow.
 func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query []int, s KNNSettings) (*KNN, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
@@ -137,8 +138,11 @@ func (m *neighbourMeans) row(g, n int) []float32 {
 func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*neighbourMeans, error) {
 	t, width := k.tensor, k.tensor.Actions.Len()
 	std := FitStandardizer(t.Features, t.Dim, train)
-	near, err := nearest(ctx, rt, std.Apply(pickRows(t.Features, t.Dim, train), t.Dim),
-		std.Apply(pickRows(t.Features, t.Dim, query), t.Dim), t.Dim, slices.Max(k.grid))
+	from, to := std.Apply(pickRows(t.Features, t.Dim, train), t.Dim), std.Apply(pickRows(t.Features, t.Dim, query), t.Dim)
+	if err := errors.Join(k.near(from, train), k.near(to, query)); err != nil {
+		return nil, err
+	}
+	near, err := nearest(ctx, rt, from, to, t.Dim, slices.Max(k.grid))
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +164,17 @@ func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*
 		}
 	}
 	return m, nil
+}
+
+// near reports the first of some rows, standardised, whose squared length is not
+// within float32: its distances would be no numbers, and no order of them right.
+func (k *KNN) near(standardised []float32, rows []int) error {
+	for i, half := range halfNorms(standardised, k.tensor.Dim) {
+		if n := rows[i]; !(half < math.MaxFloat32/4) {
+			return &costs.DataError{Row: n + 1, Column: "features", Msg: fmt.Sprintf("id %q is too far from the training rows for distances in float32", k.tensor.IDs[n])}
+		}
+	}
+	return nil
 }
 
 func addRow(sum []float64, t *costs.Tensor, n int) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -236,5 +237,41 @@ func BenchmarkNearest(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A row whose distances overflow is named: there is no order of its neighbours.
+func TestKNNRefusesRowsBeyondDistances(t *testing.T) {
+	const rows = 40
+	for _, c := range []struct {
+		at   int // the row, of which the last ten are asked for
+		v    float32
+		want bool
+	}{{35, 1e18, false}, {35, 3e38, true}, {35, -3e38, true}, {3, 3e38, false}} {
+		tensor := &costs.Tensor{Actions: actionsOf([]float64{0, 0}, []float64{0}), Dim: 2}
+		var train, query []int
+		for n := range rows {
+			tensor.IDs = append(tensor.IDs, fmt.Sprintf("r%d", n))
+			tensor.Features = append(tensor.Features, float32(n%7), float32(n%3))
+			tensor.Loss = append(tensor.Loss, float32(n%2), float32(1-n%2))
+			if n < 30 {
+				train = append(train, n)
+			} else {
+				query = append(query, n)
+			}
+		}
+		tensor.Features[2*c.at] = c.v
+		k, err := FitKNN(context.Background(), testRuntime(t), tensor, train, query, DefaultKNNSettings(1))
+		var bad *costs.DataError
+		switch {
+		case c.want && (!errors.As(err, &bad) || bad.Row != c.at+1 || !strings.Contains(err.Error(), `"r35"`)):
+			t.Errorf("%g in row %d: %v", c.v, c.at, err)
+		case !c.want && err != nil:
+			t.Errorf("%g in row %d: %v", c.v, c.at, err)
+		case err == nil:
+			if actions, _ := k.Decide(1); len(actions) != len(query) {
+				t.Errorf("%d actions", len(actions))
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,8 +41,17 @@ type PolicyInfo struct {
 	Dim     int               // width of the features
 	Members int               // networks averaged
 	Fixed   int               // the action of a fixed policy, else -1
+	Guard   *Guard            // what the guard of recipe auto found; nil if the file does not say
+	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
 	Info    map[string]string // everything else, as Policy.Info
 }
+
+// guardKey is the key of Guard in Policy.Info; encoderKey is there if an encoder
+// was merged in front.
+const (
+	guardKey   = "guard"
+	encoderKey = "encoder.format"
+)
 
 // metadata returns the key-value pairs of the policy file.
 func (p *Policy) metadata() map[string]string {
@@ -74,7 +84,8 @@ var ErrNotPolicy = errors.New("not a policy")
 
 // ReadPolicy reads what the policy file at path says about itself. The error
 // names the first thing that makes the file unusable as a policy: not ONNX,
-// another model, a newer format, actions that do not parse, wrong outputs.
+// another model, a newer format, actions that do not parse, inputs or outputs
+// other than the metadata say.
 func ReadPolicy(path string) (*PolicyInfo, error) {
 	_, info, err := readPolicy(path)
 	return info, err
@@ -95,7 +106,8 @@ func readPolicy(path string) (*onnx.Model, *PolicyInfo, error) {
 	return m, info, nil
 }
 
-// ParsePolicy is ReadPolicy for a model in memory.
+// ParsePolicy is ReadPolicy for a model in memory. Metadata that contradict the
+// graph or each other are an error: whoever reads a policy learns of it here.
 func ParsePolicy(m *onnx.Model) (*PolicyInfo, error) {
 	meta := m.Metadata()
 	if kind := meta[keyPrefix+"kind"]; kind != policyKind {
@@ -108,7 +120,7 @@ func ParsePolicy(m *onnx.Model) (*PolicyInfo, error) {
 	if err := info.checkOutputs(m); err != nil {
 		return nil, err
 	}
-	return info, nil
+	return info, info.checkInputs(m)
 }
 
 func notPolicy(m *onnx.Model, kind string) error {
@@ -158,7 +170,37 @@ func parseInfo(meta map[string]string) (*PolicyInfo, error) {
 			info.Info[k] = value
 		}
 	}
-	return info, nil
+	_, info.Encoded = info.Info[encoderKey]
+	source, ok := meta[keyPrefix+"feature_source"]
+	if !ok {
+		source = info.Actions.Features.Name
+	}
+	return info, info.agrees(source)
+}
+
+// agrees reports metadata that contradict each other.
+func (info *PolicyInfo) agrees(source string) error {
+	if guard, ok := info.Info[guardKey]; ok {
+		if err := json.Unmarshal([]byte(guard), &info.Guard); err != nil {
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, guardKey, costs.PlainJSON(err))
+		}
+	}
+	features := info.Actions.Features
+	switch fixed := info.Decoder == DecoderFixed; {
+	case info.Method == "":
+		return fmt.Errorf("metadata %smethod is empty", keyPrefix)
+	case features.Dim != 0 && features.Dim != info.Dim:
+		return fmt.Errorf("metadata %sdim is %d, %sactions say %d features", keyPrefix, info.Dim, keyPrefix, features.Dim)
+	case source != features.Name:
+		return fmt.Errorf("metadata %sfeature_source is %q, %sactions say %q", keyPrefix, source, keyPrefix, features.Name)
+	case fixed != (info.Members == 0):
+		return fmt.Errorf("metadata %smembers is %d under the decoder %s", keyPrefix, info.Members, info.Decoder)
+	case fixed && !info.Actions.Available(info.Fixed):
+		return fmt.Errorf("metadata %sfixed is %s, which is unavailable", keyPrefix, info.Actions.Name(info.Fixed))
+	case info.Guard != nil && info.Guard.Fallback && !fixed:
+		return fmt.Errorf("metadata %s%s say that the guard fell back to a fixed pair, the decoder is %s", keyPrefix, guardKey, info.Decoder)
+	}
+	return nil
 }
 
 // metaReader keeps the first error.
@@ -201,7 +243,7 @@ func (r *metaReader) number(key string) float64 {
 		return 0
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !finite(v) || v < 0 {
+	if err != nil || !finite(v) || v < 0 || math.Signbit(v) {
 		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, s)
 	}
 	return v
@@ -219,8 +261,27 @@ func (r *metaReader) actions() *costs.Actions {
 	return a
 }
 
-// checkOutputs compares the model's outputs with the contract. The input is
-// not checked here: an encoder may have been merged in front.
+// checkInputs compares the model's inputs with the contract. Those of an encoder
+// in front are the encoder's matter.
+func (info *PolicyInfo) checkInputs(m *onnx.Model) error {
+	in := m.Inputs()
+	if info.Encoded {
+		if slices.ContainsFunc(in, func(v onnx.IO) bool { return v.Name == FeaturesInput }) {
+			return fmt.Errorf("policy takes %q, and its metadata say that an encoder is in front", FeaturesInput)
+		}
+		return nil
+	}
+	if len(in) != 1 || in[0].Name != FeaturesInput {
+		return fmt.Errorf("policy takes inputs %s, not %q alone, and its metadata name no encoder in front", ioNames(in), FeaturesInput)
+	}
+	f := in[0]
+	if f.DType != onnx.Float32 || len(f.Shape) != 2 || f.Shape[1].Name != "" || f.Shape[1].Size != int64(info.Dim) {
+		return fmt.Errorf("policy input %q is %v %v, not float32 of width %d, which is %sdim", f.Name, f.DType, f.Shape, info.Dim, keyPrefix)
+	}
+	return nil
+}
+
+// checkOutputs compares the model's outputs with the contract.
 func (info *PolicyInfo) checkOutputs(m *onnx.Model) error {
 	outputs := make(map[string]onnx.IO)
 	for _, o := range m.Outputs() {

@@ -143,7 +143,7 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	return decideRows(ctx, d, t, rows)
 }
 
-// decideRows runs a policy over rows of a tensor in batches.
+// decideRows runs a policy over rows of a tensor in batches. A row that cannot be decided on is a *costs.DataError.
 func decideRows(ctx context.Context, d *models.Decider, t *costs.Tensor, rows []int) (Learned, error) {
 	l := Learned{Info: d.Info()}
 	const batch = 8192
@@ -154,6 +154,11 @@ func decideRows(ctx context.Context, d *models.Decider, t *costs.Tensor, rows []
 			features = append(features, t.Row(n)...)
 		}
 		out, err := d.Decide(ctx, features, len(part))
+		var bad *models.RowError
+		if errors.As(err, &bad) {
+			n := part[bad.Row]
+			err = &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q", t.IDs[n]), Err: bad.Err}
+		}
 		if err != nil {
 			return l, err
 		}

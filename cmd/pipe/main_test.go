@@ -29,7 +29,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"pipe": main, "samples": samples})
+	testscript.Main(m, map[string]func(){"pipe": main, "samples": samples, "edit": edit})
 }
 
 // TestScripts runs the real program over the scripts in testdata/script.
