@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"featurize":             {"onnx", "onnx/hf", "onnx/ort", "featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile"},
 	"featurize/jpegturbo":   {"internal/sharedlib"},
 	"featurize/tokenizer":   {},
-	"models":                {"onnx", "onnx/ort", "costs"},
+	"models":                {"onnx", "onnx/ort", "costs", "internal/atomicfile"},
 	"models/lightgbm":       {"onnx", "internal/sharedlib"},
 	"costs/build/bm25":      {"costs", "internal/atomicfile", "internal/progress"},
 	"costs/build":           {"onnx", "onnx/hf", "onnx/ort", "costs", "costs/build/bm25", "featurize", "featurize/tokenizer", "models", "models/lightgbm", "internal/atomicfile", "internal/progress"},

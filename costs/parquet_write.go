@@ -74,9 +74,6 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 	if _, ok := o.Meta[ActionsKey]; ok {
 		return nil, fmt.Errorf("metadata key %q is taken by the actions", ActionsKey)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("it exists and is not a regular file") // a device, which the rename would replace
-	}
 	// In the same folder, so that the rename at the end cannot cross file systems.
 	file, err := atomicfile.Create(path)
 	if err != nil {
@@ -270,9 +267,6 @@ func (w *Writer) Close() error {
 	w.closed = true
 	defer w.file.Cleanup()
 	err = w.file.CloseAtomicallyReplace()
-	if err == nil {
-		err = syncFolder(filepath.Dir(w.path))
-	}
 	if err != nil {
 		w.err = fmt.Errorf("write costs %q: %w", w.path, err)
 	}
@@ -336,19 +330,10 @@ func WriteParts(folder string, t *Tensor, rows int) (err error) {
 		err = os.Rename(temp, folder)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(folder))
+		err = atomicfile.SyncFolder(filepath.Dir(folder))
 	}
 	if err != nil {
 		return fmt.Errorf("write costs %q: %w", folder, err)
 	}
 	return nil
-}
-
-// syncFolder makes a rename in the folder durable.
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

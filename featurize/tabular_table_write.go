@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -41,9 +39,6 @@ func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, s
 	if i := slices.Index(split, ""); i >= 0 {
 		return fmt.Errorf("row %d has no split", i+1)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return errors.New("it exists and is not a regular file") // a device, which the rename would replace
-	}
 	file, err := atomicfile.Create(path)
 	if err != nil {
 		return err
@@ -56,19 +51,7 @@ func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, s
 	if err := w.parquet.Close(); err != nil {
 		return err
 	}
-	if err := file.CloseAtomicallyReplace(); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder makes a rename in the folder durable.
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return file.CloseAtomicallyReplace()
 }
 
 // tableOptions are those of the Parquet writer. Bounds of the pages are left

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/google/renameio/v2"
+	"pipe/internal/atomicfile"
 )
 
 // CheckpointPolicy says where and how often a training run is saved. Each
@@ -141,7 +141,7 @@ func (p CheckpointPolicy) save(r *run, rec Recorder) error {
 	if err := os.MkdirAll(p.Dir, 0o777); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
-	if err := renameio.WriteFile(p.path(r.g), append(b, sum[:]...), 0o644, renameio.WithTempDir(p.Dir)); err != nil {
+	if err := atomicfile.WriteFile(p.path(r.g), append(b, sum[:]...)); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	r.saved = time.Now()

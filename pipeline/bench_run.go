@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pipe/costs/build"
+	"pipe/internal/atomicfile"
 	"pipe/onnx/ort"
 )
 
@@ -29,10 +29,11 @@ type benchRun struct {
 func startBench(name string, o BenchOptions, p Progress, run func(b *benchRun) (*Report, error)) (_ *Report, err error) {
 	b := &benchRun{name: name, o: o, out: o.Out, progress: p}
 	if b.out == "" {
-		if b.out, err = os.MkdirTemp("", "pipe-"+name+"-*"); err != nil {
+		var remove func() error
+		if b.out, remove, err = atomicfile.TempFolder("", "pipe-"+name+"-*"); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(b.out)) }()
+		defer func() { err = errors.Join(err, remove()) }()
 	}
 	if b.rt, err = ort.Open(o.Runtime); err != nil {
 		return nil, err

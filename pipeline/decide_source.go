@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/models"
 )
 
@@ -149,24 +150,29 @@ func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %
 
 // spoolParquet copies a Parquet stream to a temporary file and opens that.
 func spoolParquet(name string, r io.Reader, policy *models.PolicyInfo) (featureSource, error) {
-	temp, err := os.CreateTemp("", "pipe-*.parquet")
+	folder, remove, err := atomicfile.TempFolder("", "pipe-*")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	_, err = io.Copy(temp, r)
-	if closeErr := temp.Close(); err == nil {
-		err = closeErr
+	path := filepath.Join(folder, "rows.parquet")
+	if err := spool(path, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, errors.Join(err, remove()))
 	}
+	src, err := openParquet(path, policy)
 	if err != nil {
-		os.Remove(temp.Name())
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, errors.Join(renamed(err, name), remove())
 	}
-	src, err := openParquet(temp.Name(), policy)
+	return &spooled{src, remove, name}, nil
+}
+
+// spool copies a stream to a file that is not there yet.
+func spool(path string, r io.Reader) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		os.Remove(temp.Name())
-		return nil, renamed(err, name)
+		return err
 	}
-	return &spooled{src, temp.Name(), name}, nil
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Close())
 }
 
 // renamed puts name in the place of the temporary file's in an error about data.
@@ -183,8 +189,8 @@ func renamed(err error, name string) error {
 // spooled removes the temporary file when its reader closes.
 type spooled struct {
 	featureSource
-	path string
-	name string // for errors
+	remove func() error
+	name   string // for errors
 }
 
 func (s *spooled) next() (*rowBatch, error) {
@@ -194,7 +200,7 @@ func (s *spooled) next() (*rowBatch, error) {
 
 func (s *spooled) close() {
 	s.featureSource.close()
-	_ = os.Remove(s.path) // only a temporary copy: a leftover does no harm
+	_ = s.remove() // only a temporary copy: a leftover does no harm
 }
 
 // parquetSource reads the columns id and features of the cost tensor's contract; a file without ids counts its rows

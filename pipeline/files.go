@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,28 +37,11 @@ func createFile(path string) (*pendingFile, error) {
 	if err := makeFolder(path); err != nil {
 		return nil, err
 	}
-	target, err := replaceable(path)
-	if err != nil {
-		return nil, fmt.Errorf("write %q: %w", path, err)
-	}
-	file, err := atomicfile.Create(target)
+	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("write %q: %w", path, err)
 	}
 	return &pendingFile{Writer: bufio.NewWriterSize(file, 1<<18), file: file, path: path}, nil
-}
-
-// replaceable returns the file behind path, through links. What is no regular file, such as a device or a named
-// pipe, is an error: the rename would put a file in its place.
-func replaceable(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return path, nil // nothing there yet, or the error comes again where the file is made
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New("it exists and is not a regular file")
-	}
-	return filepath.EvalSymlinks(path)
 }
 
 // makeFolder creates the folder that the file at path is to be in.

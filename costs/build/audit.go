@@ -12,9 +12,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 )
 
 // audit is the texts that advice showed, one line of JSON per instance and level
@@ -128,7 +127,7 @@ func (p *plan) finishAudit(ctx context.Context, w *work) (string, error) {
 
 // writeZipped makes a gzip file in a folder, whole or not at all.
 func writeZipped(folder, path string, write func(io.Writer) error) error {
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(folder), renameio.WithStaticPermissions(0o644))
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return err
 	}

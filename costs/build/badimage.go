@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/renameio/v2"
+	"pipe/internal/atomicfile"
 )
 
 // BadImage is an image that a build cannot use, or a folder of images that it
@@ -122,7 +122,7 @@ func writeBad(folder string, images []BadImage) (string, error) {
 		}
 		return "", nil
 	}
-	err := renameio.WriteFile(file, []byte(badList(images)), 0o644, renameio.WithTempDir(folder))
+	err := atomicfile.WriteFile(file, []byte(badList(images)))
 	if err != nil {
 		return "", fmt.Errorf("list bad images: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 )
 
 // line is the answer as a line of the file.
@@ -83,7 +84,7 @@ func (s *answerStore) start() (err error) {
 			return err
 		}
 	}
-	return errors.Join(s.file.Sync(), syncFolder(s.folder))
+	return errors.Join(s.file.Sync(), atomicfile.SyncFolder(s.folder))
 }
 
 // load reads the answers and returns where the last whole line ends. A line

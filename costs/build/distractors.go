@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pipe/costs/build/bm25"
+	"pipe/internal/atomicfile"
 )
 
 // claimReader reads examples of claims. Every text is held once.
@@ -160,11 +161,11 @@ func (x *claimExamples) amongSentences(ctx context.Context, t *Training) (_ [][]
 	if err := os.MkdirAll(t.Scratch, 0o777); err != nil {
 		return nil, err
 	}
-	folder, err := os.MkdirTemp(t.Scratch, "sentences")
+	folder, remove, err := atomicfile.TempFolder(t.Scratch, "sentences")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	pages, index := filepath.Join(folder, "sentences.jsonl"), filepath.Join(folder, "sentences.bm25")
 	if err := x.writeSentences(pages); err != nil {
 		return nil, err

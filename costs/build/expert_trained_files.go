@@ -11,8 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
+	"pipe/internal/atomicfile"
 	"pipe/onnx"
 )
 
@@ -127,10 +126,7 @@ func (e *trained) accept(ctx context.Context, folder string, set *trainingSet, m
 		return errors.Join(err, m.Close())
 	}
 	e.models[model] = m
-	if err := renameio.WriteFile(e.file(folder, model), b, 0o644, renameio.WithTempDir(folder)); err != nil {
-		return err
-	}
-	return syncFolder(folder)
+	return atomicfile.WriteFile(e.file(folder, model), b)
 }
 
 // checkParity holds the probabilities of a file against the trainer's own.

@@ -12,9 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
-
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 )
 
 // work is the folder beside the output in which a build keeps what is done:
@@ -163,10 +162,7 @@ func (w *work) write(m *manifest) error {
 	m.Format = manifestFormat
 	b, err := json.MarshalIndent(m, "", " ")
 	if err == nil {
-		err = renameio.WriteFile(w.file(manifestName), b, 0o644, renameio.WithTempDir(w.folder))
-	}
-	if err == nil {
-		err = syncFolder(w.folder)
+		err = atomicfile.WriteFile(w.file(manifestName), b)
 	}
 	if err != nil {
 		return fmt.Errorf("write manifest: %w", err)
@@ -204,7 +200,7 @@ func (w *work) publish() error {
 	if err := os.Rename(w.file(finalName), w.out); err != nil {
 		return err
 	}
-	if err := syncFolder(filepath.Dir(w.out)); err != nil {
+	if err := atomicfile.SyncFolder(filepath.Dir(w.out)); err != nil {
 		return err
 	}
 	return w.sweep(true)
@@ -317,13 +313,4 @@ func (w *work) load(p *plan, shard int) (*costs.Tensor, error) {
 	}
 	t.Actions = p.actions // the fees of this run
 	return t, nil
-}
-
-// syncFolder makes a rename in a folder durable.
-func syncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -6,9 +6,8 @@ import (
 	"io"
 	"os"
 
-	"github.com/google/renameio/v2"
-
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 )
 
 // has reports whether a shard is done: its rows can be read, and what was counted
@@ -37,7 +36,7 @@ func (w *work) saveCounts(shard int, counts []AnswerCount) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(w.countsFile(shard), b, 0o644, renameio.WithTempDir(w.folder))
+	return atomicfile.WriteFile(w.countsFile(shard), b)
 }
 
 func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {

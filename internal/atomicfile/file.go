@@ -1,7 +1,10 @@
-// Package atomicfile makes files that appear under their names when they are complete and on disk, and not before.
+// Package atomicfile makes files that appear under their names when they are complete and on disk, and not before. It is
+// the one writer of outputs, with one promise: the bytes are synced, then the file gets its name, then the folder is
+// synced. Who finds the name finds the whole file, also after a crash.
 //
 // Until then they are temporary files beside the target, .NAME and digits. A process that is killed leaves one; the next
-// that makes the same file removes it. Those of running processes are locked, so that nobody else's work is lost.
+// that makes the same file removes it. Those of running processes are locked, so that no other process takes them for
+// leftovers. A process that ends early removes its own by Abandon.
 package atomicfile
 
 import (
@@ -14,27 +17,65 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// File is a file in the making. The caller ends it with CloseAtomicallyReplace, or with Cleanup, which does nothing after
-// the other succeeded.
+// File is a file that has no name yet. The caller ends it with CloseAtomicallyReplace, or with Cleanup, which does
+// nothing after the other succeeded.
 type File struct {
 	*renameio.PendingFile
-	lock *os.File // another handle on the file, which tells others that its maker lives; nil where locks are not to be had
+	folder string   // of the target
+	lock   *os.File // another handle on the file, which shows others that its maker lives; nil where locks are not to be had
 }
 
-// Create starts the file at path, with permissions 0644, and removes what killed processes left of it.
+// ErrNotRegular says that the name of an output belongs to something else than a regular file, such as a device or a
+// named pipe, which the new file would replace.
+var ErrNotRegular = errors.New("it exists and is not a regular file")
+
+// Create starts the file at path, with permissions 0644, and removes what killed processes left of it. A link at path
+// stays, and the file behind it is replaced. What is not a regular file is ErrNotRegular.
 func Create(path string) (*File, error) {
+	path, err := target(path)
+	if err != nil {
+		return nil, err
+	}
 	sweep(path)
 	for {
-		p, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o644))
+		f, alone, err := create(path)
 		if err != nil {
 			return nil, err
 		}
-		lock, alone := hold(p.Name())
 		if alone {
-			return &File{PendingFile: p, lock: lock}, nil
+			return f, nil
 		}
-		_ = p.Cleanup() // another process took it for a leftover before it was locked
+		_ = f.Cleanup() // another process took it for a leftover before it was locked
 	}
+}
+
+func create(path string) (f *File, alone bool, err error) {
+	folder := filepath.Dir(path)
+	f = &File{folder: folder}
+	err = pending.make(f, func() (string, error) {
+		f.PendingFile, err = renameio.NewPendingFile(path, renameio.WithTempDir(folder), renameio.WithStaticPermissions(0o644))
+		if err != nil {
+			return "", err
+		}
+		return f.Name(), nil
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	f.lock, alone = hold(f.Name())
+	return f, alone, nil
+}
+
+// target returns the file behind path, through links.
+func target(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return path, nil // nothing there yet, or the error comes again where the file is made
+	}
+	if !info.Mode().IsRegular() {
+		return "", ErrNotRegular
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // WriteFile makes a file of data.
@@ -50,26 +91,42 @@ func WriteFile(path string, data []byte) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// CloseAtomicallyReplace gives the file its name.
+// CloseAtomicallyReplace gives the file its name, durably.
 func (f *File) CloseAtomicallyReplace() error {
-	err := f.PendingFile.CloseAtomicallyReplace()
-	if err == nil {
-		f.unlock()
+	if err := f.PendingFile.CloseAtomicallyReplace(); err != nil {
+		return err
 	}
-	return err
+	f.release()
+	return SyncFolder(f.folder)
 }
 
 // Cleanup removes a file that did not get its name.
 func (f *File) Cleanup() error {
-	defer f.unlock()
+	defer f.release()
 	return f.PendingFile.Cleanup()
 }
 
-func (f *File) unlock() {
+func (f *File) release() {
+	pending.forget(f)
 	if f.lock != nil {
 		f.lock.Close()
 		f.lock = nil
 	}
+}
+
+// SyncFolder makes the names in a folder durable, such as that of a file after a rename. File systems that know no such
+// thing are taken as they are.
+func SyncFolder(folder string) error {
+	d, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
 }
 
 // hold locks a temporary file that was just made. It returns false if the file is another's by now, or gone; on a file

@@ -2,11 +2,14 @@ package atomicfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -108,6 +111,69 @@ func TestSideBySide(t *testing.T) {
 		t.Errorf("the file is a mixture: %v", fmt.Sprint(len(text), err))
 	}
 	if got := names(t, folder); len(got) != 1 {
+		t.Errorf("there are %v", got)
+	}
+}
+
+// What is not a regular file stays what it is, and a link stays a link to the file that is replaced.
+func TestOnlyFilesAreReplaced(t *testing.T) {
+	folder := t.TempDir()
+	pipe := filepath.Join(folder, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, folder, os.DevNull} {
+		if err := WriteFile(path, []byte("x")); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	file, link := filepath.Join(folder, "file"), filepath.Join(folder, "link")
+	write(t, file, "old")
+	if err := os.Symlink("file", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(link, []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "new" {
+		t.Errorf("the file behind the link holds %q, %v", text, err)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "file" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+}
+
+// abandons is set in the process in which TestAbandon lets Abandon do its work.
+const abandons = "ATOMICFILE_ABANDONS"
+
+// A process that abandons its work leaves none of its temporary files and makes no new ones.
+func TestAbandon(t *testing.T) {
+	folder := os.Getenv(abandons)
+	if folder != "" {
+		if _, err := Create(filepath.Join(folder, "a")); err != nil {
+			t.Fatal(err)
+		}
+		if err := WriteFile(filepath.Join(folder, "b"), []byte("done")); err != nil {
+			t.Fatal(err)
+		}
+		within, _, err := TempFolder(folder, "more-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(within, "c"), "c")
+		Abandon()
+		if _, err := Create(filepath.Join(folder, "d")); err == nil {
+			t.Error("a file was made after the end")
+		}
+		return
+	}
+	folder = t.TempDir()
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestAbandon$")
+	c.Env = append(os.Environ(), abandons+"="+folder)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got := names(t, folder); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("there are %v", got)
 	}
 }

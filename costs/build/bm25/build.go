@@ -87,7 +87,7 @@ func (g *gathering) publish(ctx context.Context) (*Stats, error) {
 	out := g.options.Out
 	f, err := atomicfile.Create(out)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("write %q: %w", out, err)
 	}
 	defer f.Cleanup()
 	w := &writer{gathering: g, file: f.File}
