@@ -98,8 +98,9 @@ func (s AutoSettings) Validate() error {
 // AutoReport says what the auto recipe found for one lambda.
 type AutoReport struct {
 	Lambda    float64   `json:"lambda"`
-	Rows      int       `json:"rows"`  // training rows
-	Folds     int       `json:"folds"` // 1: one inner split
+	Rows      int       `json:"rows"`     // training rows
+	Clusters  int       `json:"clusters"` // sets of them that belong together; rows where none repeat
+	Folds     int       `json:"folds"`    // 1: one inner split; 0: nothing could be left out, and there is no choice
 	Chosen    Candidate `json:"chosen"`
 	Epochs    int       `json:"epochs"` // at which the chosen candidate stops
 	InnerLoss float64   `json:"inner_loss"`
@@ -107,7 +108,8 @@ type AutoReport struct {
 }
 
 // Guard compares the learned policy with the best fixed pair on rows that its
-// training and selection did not see.
+// training and selection did not see. Without rows nothing could be compared:
+// all training rows belong together, and the policy is the fixed pair.
 type Guard struct {
 	Fixed      string  `json:"fixed"`      // best fixed pair on the training rows
 	FixedLoss  float64 `json:"fixed_loss"` // its true loss on the guarded rows
@@ -116,6 +118,7 @@ type Guard struct {
 	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain
 	Confidence float64 `json:"confidence"`
 	Rows       int     `json:"rows"`
+	Clusters   int     `json:"clusters"` // sets of rows that belong together, which the bound takes for one draw each
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
 }
 
@@ -131,6 +134,11 @@ type Guard struct {
 //     for each block of left-out rows the choice is made on the other blocks,
 //     and the averaged policy decides the block. If the one-sided lower bound
 //     of the gain is not positive, the policy is the fixed pair.
+//
+// Rows that belong together ([costs.Tensor.Clusters]) are on one side of every
+// division, and one draw for the bound. Where there are fewer clusters than
+// folds there are as many folds as clusters; where all rows are one cluster
+// nothing can be judged, and the policies are the fixed pairs.
 func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSettings, o Options) ([]*Policy, []AutoReport, error) {
 	if err := s.Validate(); err != nil {
 		return nil, nil, err
@@ -140,6 +148,10 @@ func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSe
 		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("%d rows are train, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
 	}
 	a := newAuto(t, rows, lambdas, s, o)
+	if a.parts == nil {
+		policies, reports := a.constants()
+		return policies, reports, nil
+	}
 	found, err := a.search(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("auto: search: %w", err)
@@ -157,7 +169,7 @@ func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSe
 	for l, lambda := range lambdas {
 		c := chosen[l]
 		reports[l] = AutoReport{
-			Lambda: lambda, Rows: len(rows), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
+			Lambda: lambda, Rows: len(rows), Clusters: a.clusters.Len(), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
 			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l],
 		}
 		policies[l].Tau = reports[l].Chosen.Tau
@@ -166,4 +178,17 @@ func TrainAuto(ctx context.Context, t *costs.Tensor, lambdas []float64, s AutoSe
 		}
 	}
 	return policies, reports, nil
+}
+
+// constants are the fixed pairs, where no row can be left out.
+func (a *auto) constants() (policies []*Policy, reports []AutoReport) {
+	for l, lambda := range a.lambdas {
+		p := a.fixedPolicy(l)
+		policies = append(policies, p)
+		reports = append(reports, AutoReport{
+			Lambda: lambda, Rows: a.train.Len(), Clusters: a.clusters.Len(),
+			Guard: Guard{Fixed: a.full.Actions.Name(p.Fixed), Confidence: a.s.Confidence, Fallback: true},
+		})
+	}
+	return policies, reports
 }

@@ -197,6 +197,7 @@ func (a *auto) judge(ctx context.Context, l int, policies []*Policy) (g Guard, e
 	fixed := a.fixedPolicy(l).Fixed
 	g = Guard{Fixed: a.full.Actions.Name(fixed), Confidence: a.s.Confidence}
 	var gains []float64
+	var held []int
 	for b, blk := range a.blocks {
 		actions, err := a.decide(ctx, policies[b], blk.rows)
 		if err != nil {
@@ -209,12 +210,15 @@ func (a *auto) judge(ctx context.Context, l int, policies []*Policy) (g Guard, e
 			g.Learned += own
 			g.FixedLoss += constant
 			gains = append(gains, constant-own)
+			held = append(held, n)
 		}
 	}
 	g.Rows = len(gains)
 	g.Learned /= float64(g.Rows)
 	g.FixedLoss /= float64(g.Rows)
-	g.Gain, g.LowerBound, err = GainLowerBound(gains, nil, a.s.Confidence)
+	together := a.clusters.Pick(held)
+	g.Clusters = together.Len()
+	g.Gain, g.LowerBound, err = GainLowerBound(gains, together.IDs(), a.s.Confidence)
 	g.Fallback = !(g.LowerBound > 0)
 	return g, err
 }

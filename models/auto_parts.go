@@ -2,6 +2,7 @@ package models
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"pipe/costs"
 )
@@ -12,13 +13,14 @@ type auto struct {
 	full     *costs.Tensor
 	train    *costs.Tensor // training rows only
 	std      Standardizer
+	clusters costs.Clusters // of the training rows
 	problem  *Problem
 	lambdas  []float64
 	s        AutoSettings
 	o        Options
 	settings Settings
-	stops    []int // epochs at which a run may stop, ascending
-	parts    []part
+	stops    []int  // epochs at which a run may stop, ascending
+	parts    []part // none: all rows belong together, and nothing can be judged
 	blocks   []block
 	held     []int32 // rows that some part holds: what a search has to score
 	at       []int32 // position in held, by row
@@ -34,11 +36,15 @@ type block struct {
 }
 
 func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s AutoSettings, o Options) *auto {
-	a := &auto{full: t, train: t.Subset(rows), lambdas: lambdas, s: s, o: o}
+	a := &auto{full: t, train: t.Subset(rows), clusters: t.Clusters(rows), lambdas: lambdas, s: s, o: o}
+	n := len(rows)
+	if a.divide(n); a.parts == nil {
+		return a
+	}
+	// All training rows, also those that a part holds: the mean and the spread of
+	// features say nothing about losses, and the exported policy has the same.
 	a.std = FitStandardizer(t.Features, t.Dim, rows)
 	a.problem = CostProblem(a.train, nil, a.std)
-	n := len(rows)
-	a.divide(n)
 	a.at = make([]int32, n)
 	for i, r := range a.held {
 		a.at[r] = int32(i)
@@ -62,28 +68,78 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s AutoSettings, o O
 }
 
 // divide cuts the rows into folds, or into one inner split whose held rows
-// form the blocks.
+// form the blocks. Rows that belong together stay together in all of them: a
+// copy of a held row among those that learn would let memory pass for skill.
 func (a *auto) divide(n int) {
-	order := allRows(n)
-	rng := rand.New(pcg(a.s.Seed, "auto/divide", 0))
-	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
-	if n <= a.s.CrossFit {
-		a.held = order
-		for f := range a.s.Folds {
-			lo, hi := f*n/a.s.Folds, (f+1)*n/a.s.Folds
-			held := order[lo:hi]
-			fit := append(append([]int32(nil), order[:lo]...), order[hi:]...)
-			a.parts = append(a.parts, part{fit: fit, held: held})
-			a.blocks = append(a.blocks, block{part: f, rows: held})
-		}
+	if a.clusters.Len() < 2 {
 		return
 	}
-	inner := max(a.s.Folds, int(a.s.Inner*float64(n)))
-	held := order[:inner]
-	a.held, a.parts = held, []part{{fit: order[inner:], held: held}}
-	for b := range a.s.Folds {
-		a.blocks = append(a.blocks, block{rows: held[b*inner/a.s.Folds : (b+1)*inner/a.s.Folds]})
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
 	}
+	rng := rand.New(pcg(a.s.Seed, "auto/divide", 0))
+	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	if n <= a.s.CrossFit || !a.divideOnce(order) {
+		a.divideFolds(order)
+	}
+}
+
+// divideFolds lets every fold be judged by models of the others.
+func (a *auto) divideFolds(order []int) {
+	a.held = int32s(order)
+	for f, held := range a.deal(order) {
+		in := make([]bool, len(order))
+		for _, r := range held {
+			in[r] = true
+		}
+		fit := slices.DeleteFunc(int32s(order), func(r int32) bool { return in[r] })
+		a.parts = append(a.parts, part{fit: fit, held: held})
+		a.blocks = append(a.blocks, block{part: f, rows: held})
+	}
+}
+
+// divideOnce holds one share of the rows. It returns false where too few
+// clusters are small enough to make blocks of them.
+func (a *auto) divideOnce(order []int) bool {
+	want := max(a.s.Folds, int(a.s.Inner*float64(len(order))))
+	var fit, held []int
+	for i, drawn := range a.clusters.Pick(order).Share(want, want/a.s.Folds) {
+		if drawn {
+			held = append(held, order[i])
+		} else {
+			fit = append(fit, order[i])
+		}
+	}
+	if len(held) < want {
+		return false
+	}
+	a.held = int32s(held)
+	a.parts = []part{{fit: int32s(fit), held: a.held}}
+	for _, rows := range a.deal(held) {
+		a.blocks = append(a.blocks, block{rows: rows})
+	}
+	return true
+}
+
+// deal cuts rows into folds of whole clusters, in their order.
+func (a *auto) deal(rows []int) [][]int32 {
+	var out [][]int32
+	for i, f := range a.clusters.Pick(rows).Folds(a.s.Folds) {
+		for len(out) <= f {
+			out = append(out, nil)
+		}
+		out[f] = append(out[f], int32(rows[i]))
+	}
+	return out
+}
+
+func int32s(rows []int) []int32 {
+	out := make([]int32, len(rows))
+	for i, r := range rows {
+		out[i] = int32(r)
+	}
+	return out
 }
 
 // settingsOf are the shared settings with a candidate's architecture.

@@ -212,3 +212,66 @@ func exported(t *testing.T, p *Policy) string {
 	}
 	return string(b)
 }
+
+// repeatRows returns a tensor with every row the given number of times under
+// other ids.
+func repeatRows(t *costs.Tensor, times int) *costs.Tensor {
+	var rows []int
+	for n := range t.Len() {
+		for range times {
+			rows = append(rows, n)
+		}
+	}
+	out := t.Subset(rows)
+	for n := range out.IDs {
+		out.IDs[n] = fmt.Sprint("copy ", n)
+	}
+	return out
+}
+
+// smallAuto is a search that takes a second and still learns by heart what it
+// can.
+func smallAuto() AutoSettings {
+	s := DefaultAuto()
+	s.Grid = []Candidate{{Hidden: []int{128}, WeightDecay: 1e-3, LearningRate: 4e-3, Tau: 2}}
+	s.Steps, s.Evaluations, s.Seeds = 400, 4, 1
+	return s
+}
+
+// noise has losses that nothing foretells.
+func noise(rows int, seed uint64) *costs.Tensor { return flat.tensor(rows, costs.Train, seed, true) }
+
+// TestRepeatedNoiseIsNoEvidence: a model that has seen copies of the rows that
+// judge it looks good on noise. Copies are known by their features, and
+// near-duplicates by their group.
+func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
+	for name, change := range map[string]func(*costs.Tensor){
+		"copies": func(*costs.Tensor) {},
+		"jitter with groups": func(t *costs.Tensor) {
+			r := rand.New(rand.NewPCG(1, 1))
+			for i := range t.Features {
+				t.Features[i] += float32(r.NormFloat64()) * 1e-4
+			}
+			for n := range t.IDs {
+				t.Groups = append(t.Groups, fmt.Sprint("user ", n/6))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			train := repeatRows(noise(150, 4), 6)
+			change(train)
+			policies, r, err := TrainAuto(context.Background(), train, []float64{0}, smallAuto(), Options{Runtime: testRuntime(t)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := r[0].Guard
+			t.Logf("%+v", g)
+			if !g.Fallback || policies[0].Decoder != DecoderFixed || g.Gain > 0.05 {
+				t.Errorf("noise passes: gain %.3f, lower bound %.3f", g.Gain, g.LowerBound)
+			}
+			if g.Clusters != 150 || r[0].Clusters != 150 || g.Rows != 900 {
+				t.Errorf("%d rows are %d clusters, and %d for the guard", g.Rows, r[0].Clusters, g.Clusters)
+			}
+		})
+	}
+}

@@ -40,7 +40,7 @@ func (s KNNSettings) validate() error {
 type KNN struct {
 	tensor *costs.Tensor
 	grid   []int
-	inner  *neighbourMeans // inner rows from the other training rows: chooses k
+	inner  *neighbourMeans // inner rows from the other training rows: chooses k; empty where all rows belong together
 	query  *neighbourMeans // query rows from all training rows
 	rows   []int           // the inner rows
 }
@@ -55,10 +55,12 @@ func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query 
 	if len(train) < 2 {
 		return nil, fmt.Errorf("fit knn: %d training rows, need at least 2", len(train))
 	}
-	inner, rest := splitRows(train, s.InnerShare, s.Seed)
+	inner, rest := splitRows(train, t.Clusters(train), s.InnerShare, s.Seed)
 	k := &KNN{tensor: t, grid: capGrid(s.Grid, len(rest)), rows: inner}
 	var err error
-	if k.inner, err = k.means(ctx, rt, rest, inner); err != nil {
+	if len(inner) == 0 { // nothing to choose by
+		k.grid, k.inner = k.grid[len(k.grid)-1:], &neighbourMeans{}
+	} else if k.inner, err = k.means(ctx, rt, rest, inner); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
 	}
 	if k.query, err = k.means(ctx, rt, train, query); err != nil {
@@ -68,11 +70,16 @@ func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query 
 }
 
 // splitRows draws a share of rows, at least one on either side, order kept.
-func splitRows(rows []int, share float64, seed uint64) (drawn, rest []int) {
+// Rows that belong together stay together; none are drawn where all do.
+func splitRows(rows []int, together costs.Clusters, share float64, seed uint64) (drawn, rest []int) {
+	if together.Len() < 2 {
+		return nil, rows
+	}
 	n := min(max(1, int(math.Round(share*float64(len(rows))))), len(rows)-1)
+	order := stream(seed, "knn/inner", 0).Perm(len(rows))
 	take := make([]bool, len(rows))
-	for _, m := range stream(seed, "knn/inner", 0).Perm(len(rows))[:n] {
-		take[m] = true
+	for i, drawn := range together.Pick(order).Share(n, n) {
+		take[order[i]] = drawn
 	}
 	for m, row := range rows {
 		if take[m] {

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,7 +40,12 @@ type BootstrapSettings struct {
 	Resamples int     // bootstrap samples, at least 2
 	Level     float64 // two-sided coverage in (0, 1)
 	Seed      uint64  // the same seed gives the same intervals
+	Clusters  []int   // per row, the cluster that it is resampled with; nil: every row is alone
 }
+
+// ErrOneDraw says that there is no interval: all rows belong together, or there
+// is one row. How much another draw would differ cannot be known.
+var ErrOneDraw = errors.New("all rows are one draw")
 
 // DefaultBootstrap is 2,000 resamples at 95%.
 func DefaultBootstrap(seed uint64) BootstrapSettings {
@@ -63,6 +69,12 @@ func (s BootstrapSettings) validate() error {
 // length. The series share their resamples, so comparing many methods costs
 // little more than comparing one: resamples become rows of a count matrix that
 // is multiplied with all series at once.
+//
+// With clusters these are resampled, not rows: a resample has as many clusters
+// as there are, and its mean is that of their rows. Clusters are often few, and
+// the percentiles of few are too narrow; the interval is therefore widened by
+// what Student's t is wider than the normal (see [studentOf]). The error is
+// [ErrOneDraw] where there are fewer than two rows or clusters.
 func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -79,17 +91,64 @@ func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, erro
 			return nil, fmt.Errorf("bootstrap: series %d has %d rows, series 0 has %d", c, len(d), n)
 		}
 	}
+	if s.Clusters != nil && len(s.Clusters) != n {
+		return nil, fmt.Errorf("bootstrap: %d cluster ids for %d rows", len(s.Clusters), n)
+	}
 	out := make([]Interval, len(series))
 	centred := centreSeries(series, out)
-	means := resampleMeans(s, centred)
-	tail := (1 - s.Level) / 2
+	tail, wider := (1-s.Level)/2, 1.0
+	var sizes []float64
+	if s.Clusters != nil {
+		centred, sizes = sumClusters(centred, s.Clusters)
+		g := float64(len(sizes))
+		wider = studentOf(sizes).Quantile(1-tail) / distuv.UnitNormal.Quantile(1-tail) * math.Sqrt(g/(g-1))
+	}
+	if centred.Rows < 2 {
+		return nil, fmt.Errorf("bootstrap: %w", ErrOneDraw)
+	}
+	means := resampleMeans(s, centred, sizes)
 	for c := range series {
 		m := means[c]
 		sort.Float64s(m)
-		out[c].Low = out[c].Mean + sortedQuantile(m, tail)
-		out[c].High = out[c].Mean + sortedQuantile(m, 1-tail)
+		out[c].Low = out[c].Mean + wider*sortedQuantile(m, tail)
+		out[c].High = out[c].Mean + wider*sortedQuantile(m, 1-tail)
 	}
 	return out, nil
+}
+
+// sumClusters adds up the rows of every cluster, in the order in which clusters
+// appear, and counts them.
+func sumClusters(rows blas32.General, clusters []int) (sums blas32.General, sizes []float64) {
+	at := map[int]int{}
+	for _, id := range clusters {
+		if _, seen := at[id]; !seen {
+			at[id] = len(at)
+		}
+	}
+	cols := rows.Cols
+	sums = blas32.General{Rows: len(at), Cols: cols, Stride: cols, Data: make([]float32, len(at)*cols)}
+	sizes = make([]float64, len(at))
+	for r, id := range clusters {
+		g := at[id]
+		sizes[g]++
+		for c, v := range rows.Data[r*cols : (r+1)*cols] {
+			sums.Data[g*cols+c] += v
+		}
+	}
+	return sums, sizes
+}
+
+// studentOf is the distribution of a mean over clusters of the given sizes in
+// units of its standard error: Student's t whose degrees of freedom are one less
+// than the number of equally large clusters that say as much, (sum of
+// sizes)^2 / sum of squared sizes, and at least one.
+func studentOf(sizes []float64) distuv.StudentsT {
+	rows, squares := 0.0, 0.0
+	for _, n := range sizes {
+		rows += n
+		squares += n * n
+	}
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(1, rows*rows/squares-1)}
 }
 
 // centreSeries stores each mean in out and returns the deviations, n x len(series):
@@ -106,31 +165,43 @@ func centreSeries(series [][]float64, out []Interval) blas32.General {
 	return m
 }
 
-// resampleMeans returns the mean deviation of every resample, indexed [series][resample].
-func resampleMeans(s BootstrapSettings, centred blas32.General) [][]float64 {
+// resampleMeans returns the mean deviation of every resample, indexed
+// [series][resample]; sizes are the rows behind each row of centred, nil: one.
+func resampleMeans(s BootstrapSettings, centred blas32.General, sizes []float64) [][]float64 {
 	const block = 32
 	n, cols := centred.Rows, centred.Cols
 	rng := rand.New(rand.NewPCG(s.Seed, 0x626f6f7473747261))
 	counts := blas32.General{Rows: block, Cols: n, Stride: n, Data: make([]float32, block*n)}
 	sums := blas32.General{Rows: block, Cols: cols, Stride: cols, Data: make([]float32, block*cols)}
 	means := make([][]float64, cols)
+	drawn := make([]float64, block) // rows of each resample
 	for start := 0; start < s.Resamples; start += block {
 		rows := min(block, s.Resamples-start)
 		clear(counts.Data)
 		for r := range rows {
 			row := counts.Data[r*n : (r+1)*n]
+			drawn[r] = 0
 			for range n {
-				row[rng.Uint64N(uint64(n))]++
+				g := rng.Uint64N(uint64(n))
+				row[g]++
+				drawn[r] += sizeOf(sizes, g)
 			}
 		}
 		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, counts, centred, 0, sums)
 		for r := range rows {
 			for c := range cols {
-				means[c] = append(means[c], float64(sums.Data[r*cols+c])/float64(n))
+				means[c] = append(means[c], float64(sums.Data[r*cols+c])/drawn[r])
 			}
 		}
 	}
 	return means
+}
+
+func sizeOf(sizes []float64, g uint64) float64 {
+	if sizes == nil {
+		return 1
+	}
+	return sizes[g]
 }
 
 // sortedQuantile interpolates linearly between the order statistics.
@@ -152,9 +223,12 @@ func sortedQuantile(sorted []float64, q float64) float64 {
 // counts where a guard matters.
 //
 // clusters, if not nil, names the cluster of each row (the rows of one user,
-// one question): the standard error then treats clusters, not rows, as
-// independent. With fewer than two rows or clusters the bound is -Inf: no
-// evidence is not evidence of a gain.
+// one question). Clusters, not rows, are then what is independent: the standard
+// error is that of the jackknife which leaves one of them out at a time, and
+// the quantile that of [studentOf]. Where all are of one size, both are the
+// usual ones; a cluster that has most of the rows makes the bound low, since
+// little is known beside it. With fewer than two rows or clusters the bound is
+// -Inf: no evidence is not evidence of a gain.
 func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, bound float64, err error) {
 	if !(confidence > 0 && confidence < 1) {
 		return 0, 0, fmt.Errorf("gain bound: confidence %v is outside (0, 1)", confidence)
@@ -166,35 +240,48 @@ func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, 
 		return 0, math.Inf(-1), nil
 	}
 	mean, _ = MeanStd(gains)
-	groups, squares := clusterSquares(gains, clusters, mean)
-	if groups < 2 {
+	sums, sizes := clusterSums(gains, clusters, mean)
+	if len(sums) < 2 {
 		return mean, math.Inf(-1), nil
 	}
-	g := float64(groups)
-	se := math.Sqrt(squares*g/(g-1)) / float64(len(gains))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: g - 1}.Quantile(confidence)
-	return mean, mean - t*se, nil
+	return mean, mean - studentOf(sizes).Quantile(confidence)*jackknifeError(sums, sizes), nil
 }
 
-// clusterSquares returns the number of clusters and the sum over clusters of
-// the squared sum of deviations; every row is its own cluster when ids is nil.
-func clusterSquares(values []float64, ids []int, mean float64) (groups int, squares float64) {
+// clusterSums returns the sum of deviations and the number of rows of every
+// cluster; every row is its own cluster when ids is nil.
+func clusterSums(values []float64, ids []int, mean float64) (sums, sizes []float64) {
 	if ids == nil {
 		for _, v := range values {
-			squares += (v - mean) * (v - mean)
+			sums, sizes = append(sums, v-mean), append(sizes, 1)
 		}
-		return len(values), squares
+		return sums, sizes
 	}
-	sums := make(map[int]float64)
-	order := make([]int, 0) // summed in order of appearance: map order would change the last bits
+	at := make(map[int]int)
 	for i, v := range values {
-		if _, seen := sums[ids[i]]; !seen {
-			order = append(order, ids[i])
+		g, seen := at[ids[i]]
+		if !seen {
+			g = len(sums)
+			at[ids[i]] = g
+			sums, sizes = append(sums, 0), append(sizes, 0)
 		}
-		sums[ids[i]] += v - mean
+		sums[g] += v - mean
+		sizes[g]++
 	}
-	for _, id := range order {
-		squares += sums[id] * sums[id]
+	return sums, sizes
+}
+
+// jackknifeError is the standard error of a mean over clusters with the given
+// sums of deviations from it: without a cluster of n rows the mean of N rows
+// moves by sum/(N-n).
+func jackknifeError(sums, sizes []float64) float64 {
+	rows, squares := 0.0, 0.0
+	for _, n := range sizes {
+		rows += n
 	}
-	return len(order), squares
+	for g, sum := range sums {
+		moved := sum / (rows - sizes[g])
+		squares += moved * moved
+	}
+	g := float64(len(sums))
+	return math.Sqrt(squares * (g - 1) / g)
 }

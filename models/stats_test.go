@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -80,10 +81,14 @@ func TestPairedIntervalOfAConstantIsAPoint(t *testing.T) {
 func TestPairedIntervalsRefuse(t *testing.T) {
 	ok := DefaultBootstrap(1)
 	for name, call := range map[string]func() ([]Interval, error){
-		"no rows":       func() ([]Interval, error) { return PairedIntervals(ok, nil) },
-		"ragged":        func() ([]Interval, error) { return PairedIntervals(ok, []float64{1}, []float64{1, 2}) },
-		"one resample":  func() ([]Interval, error) { return PairedIntervals(BootstrapSettings{1, 0.9, 1}, []float64{1}) },
-		"certain level": func() ([]Interval, error) { return PairedIntervals(BootstrapSettings{9, 1, 1}, []float64{1}) },
+		"no rows": func() ([]Interval, error) { return PairedIntervals(ok, nil) },
+		"ragged":  func() ([]Interval, error) { return PairedIntervals(ok, []float64{1}, []float64{1, 2}) },
+		"one resample": func() ([]Interval, error) {
+			return PairedIntervals(BootstrapSettings{Resamples: 1, Level: 0.9}, []float64{1})
+		},
+		"certain level": func() ([]Interval, error) {
+			return PairedIntervals(BootstrapSettings{Resamples: 9, Level: 1}, []float64{1})
+		},
 	} {
 		if _, err := call(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -130,6 +135,138 @@ func TestGainLowerBoundCovers(t *testing.T) {
 	}
 	if share := float64(positive) / trials; share < 0.035 || share > 0.065 {
 		t.Errorf("false alarms in %.3f of the samples, want about 0.05", share)
+	}
+}
+
+// clustered draws rows that come in clusters: what a cluster's rows share has
+// twice the spread of what they do not.
+func clustered(seed uint64, sizes []int) (values []float64, ids []int) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	for id, n := range sizes {
+		shared := rng.NormFloat64()
+		for range n {
+			values, ids = append(values, shared+rng.NormFloat64()/2), append(ids, id)
+		}
+	}
+	return values, ids
+}
+
+// clusterShapes are sizes of clusters: equal, uneven, few, and one that has a
+// third of the rows.
+func clusterShapes() map[string][]int {
+	shapes := map[string][]int{"few": {4, 6, 8, 5, 9, 4, 7, 6}}
+	for i := range 40 {
+		shapes["equal"] = append(shapes["equal"], 6)
+		shapes["uneven"] = append(shapes["uneven"], 1+i%3*i%17)
+		shapes["giant"] = append(shapes["giant"], 4)
+	}
+	shapes["giant"] = append(shapes["giant"], 80)
+	return shapes
+}
+
+// TestIntervalsCoverWhereRowsCluster: the interval over clusters covers about
+// what it says over many draws, the interval over rows far less.
+func TestIntervalsCoverWhereRowsCluster(t *testing.T) {
+	const draws = 300
+	for name, sizes := range clusterShapes() {
+		covered, byRow := 0, 0
+		for seed := range uint64(draws) {
+			values, ids := clustered(seed, sizes)
+			s := BootstrapSettings{Resamples: 200, Level: 0.95, Seed: seed}
+			rows, err := PairedIntervals(s, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Clusters = ids
+			whole, err := PairedIntervals(s, values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if whole[0].Mean != rows[0].Mean {
+				t.Fatalf("means %v and %v", whole[0].Mean, rows[0].Mean)
+			}
+			for i, c := range []*int{&covered, &byRow} {
+				if v := []Interval{whole[0], rows[0]}[i]; v.Low <= 0 && 0 <= v.High {
+					*c++
+				}
+			}
+		}
+		t.Logf("%s: clusters cover %.3f, rows %.3f", name, float64(covered)/draws, float64(byRow)/draws)
+		if c := float64(covered) / draws; c < 0.88 || c > 0.99 {
+			t.Errorf("%s: 95%% intervals over clusters cover %.3f", name, c)
+		}
+		if c := float64(byRow) / draws; c > 0.8 {
+			t.Errorf("%s: intervals over rows cover %.3f: the draws show nothing", name, c)
+		}
+	}
+}
+
+// TestGainLowerBoundHoldsWhereRowsCluster: the false alarms of the guard's bound
+// stay near its level however clusters are shaped.
+func TestGainLowerBoundHoldsWhereRowsCluster(t *testing.T) {
+	const draws = 2000
+	for name, sizes := range clusterShapes() {
+		alarms, byRow := 0, 0
+		for seed := range uint64(draws) {
+			values, ids := clustered(seed, sizes)
+			if _, b, _ := GainLowerBound(values, ids, 0.95); b > 0 {
+				alarms++
+			}
+			if _, b, _ := GainLowerBound(values, nil, 0.95); b > 0 {
+				byRow++
+			}
+		}
+		t.Logf("%s: alarms over clusters %.3f, over rows %.3f", name, float64(alarms)/draws, float64(byRow)/draws)
+		if share := float64(alarms) / draws; share > 0.065 {
+			t.Errorf("%s: false alarms in %.3f of the draws, want at most about 0.05", name, share)
+		}
+		if share := float64(byRow) / draws; share < 0.15 {
+			t.Errorf("%s: false alarms over rows in %.3f: the draws show nothing", name, share)
+		}
+	}
+}
+
+// Rows that repeat six times say what they say once.
+func TestRepeatsDoNotNarrowIntervals(t *testing.T) {
+	once := normals(3, 50, 0, 1)
+	var six []float64
+	var ids []int
+	for id, v := range once {
+		for range 6 {
+			six, ids = append(six, v), append(ids, id)
+		}
+	}
+	alone := make([]int, len(once))
+	for i := range alone {
+		alone[i] = i
+	}
+	s := DefaultBootstrap(1)
+	s.Clusters = alone
+	want, err := PairedIntervals(s, once)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Clusters = ids
+	got, err := PairedIntervals(s, six)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(got[0].Low-want[0].Low) > 1e-6 || math.Abs(got[0].High-want[0].High) > 1e-6 {
+		t.Errorf("six times %+v, once %+v", got[0], want[0])
+	}
+}
+
+func TestOneClusterHasNoInterval(t *testing.T) {
+	s := DefaultBootstrap(1)
+	s.Clusters = []int{7, 7, 7}
+	if _, err := PairedIntervals(s, []float64{1, 2, 3}); !errors.Is(err, ErrOneDraw) {
+		t.Errorf("one cluster: %v", err)
+	}
+	if _, err := PairedIntervals(DefaultBootstrap(1), []float64{1}); !errors.Is(err, ErrOneDraw) {
+		t.Errorf("one row: %v", err)
+	}
+	if _, b, err := GainLowerBound([]float64{1, 2, 3}, s.Clusters, 0.95); err != nil || !math.IsInf(b, -1) {
+		t.Errorf("bound over one cluster is %v, %v", b, err)
 	}
 }
 

@@ -1,0 +1,223 @@
+package costs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+	"slices"
+)
+
+// Clusters say which of some rows belong together: near-duplicates that are
+// one draw of the world and not several. Whatever learns from some rows and is
+// judged on others keeps a cluster on one side, and whatever says how certain
+// a mean is counts clusters, not rows.
+type Clusters struct {
+	Of   []int // per row, its cluster; clusters count from 0 in the order of their first rows
+	Size []int // per cluster, its rows
+}
+
+// NewClusters joins rows. Every list of same has one number per row, and two
+// rows with the same number in one of the lists belong together; so do rows
+// that a third one joins.
+func NewClusters(rows int, same ...[]int) Clusters {
+	parent := make([]int, rows)
+	for n := range parent {
+		parent[n] = n
+	}
+	root := func(n int) int {
+		for parent[n] != n {
+			parent[n] = parent[parent[n]]
+			n = parent[n]
+		}
+		return n
+	}
+	for _, numbers := range same {
+		first := make(map[int]int, rows)
+		for n, number := range numbers {
+			other, seen := first[number]
+			if !seen {
+				first[number] = n
+				continue
+			}
+			a, b := root(other), root(n)
+			parent[max(a, b)] = min(a, b) // the first row of a cluster is its root
+		}
+	}
+	c := Clusters{Of: make([]int, rows)}
+	for n := range parent {
+		if r := root(n); r < n {
+			c.Of[n] = c.Of[r]
+			c.Size[c.Of[n]]++
+		} else {
+			c.Of[n] = len(c.Size)
+			c.Size = append(c.Size, 1)
+		}
+	}
+	return c
+}
+
+// Numbered gives equal keys one number, counted from 0 by first appearance.
+func Numbered[K comparable](keys []K) []int {
+	numbers, known := make([]int, len(keys)), make(map[K]int, len(keys))
+	for n, k := range keys {
+		number, ok := known[k]
+		if !ok {
+			number = len(known)
+			known[k] = number
+		}
+		numbers[n] = number
+	}
+	return numbers
+}
+
+// Clusters joins those of the given rows that have the same features, value by
+// value, or the same group.
+func (t *Tensor) Clusters(rows []int) Clusters {
+	same := [][]int{t.sameFeatures(rows)}
+	if t.Groups != nil {
+		same = append(same, Numbered(pick(t.Groups, rows, 1)))
+	}
+	return NewClusters(len(rows), same...)
+}
+
+// sameFeatures numbers rows such that equal features have equal numbers. Rows
+// are found by a hash and then compared.
+func (t *Tensor) sameFeatures(rows []int) []int {
+	numbers := make([]int, len(rows))
+	seed := maphash.MakeSeed()
+	buckets := make(map[uint64][]int, len(rows)) // positions of rows with different features
+	var buf []byte
+	for m, n := range rows {
+		buf = buf[:0]
+		for _, v := range t.Row(n) {
+			if v == 0 {
+				v = 0 // not the negative one
+			}
+			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
+		}
+		h := maphash.Bytes(seed, buf)
+		numbers[m] = m
+		at := slices.IndexFunc(buckets[h], func(o int) bool { return slices.Equal(t.Row(rows[o]), t.Row(n)) })
+		if at < 0 {
+			buckets[h] = append(buckets[h], m)
+		} else {
+			numbers[m] = buckets[h][at]
+		}
+	}
+	return numbers
+}
+
+// Len is the number of clusters.
+func (c Clusters) Len() int { return len(c.Size) }
+
+// Repeats is the number of rows that are not the first of their cluster.
+func (c Clusters) Repeats() int { return len(c.Of) - len(c.Size) }
+
+// IDs is Of, or nil where every row is alone, as statistics want it.
+func (c Clusters) IDs() []int {
+	if c.Repeats() == 0 {
+		return nil
+	}
+	return c.Of
+}
+
+// Pick returns the clusters of some of the rows, in the order given: row i of
+// the result is rows[i].
+func (c Clusters) Pick(rows []int) Clusters { return NewClusters(len(rows), pick(c.Of, rows, 1)) }
+
+// Folds deals whole clusters out into folds that have as equally many rows as
+// clusters allow, and returns the fold of every row. There are fewer folds than
+// asked for where there are fewer clusters:
+//
+//   - clusters of several rows come first, the largest before the others, each
+//     into the fold with the fewest rows so far;
+//   - rows that are alone level the folds, cut in their order.
+//
+// Without repeats the folds are therefore equal parts of the rows in order: the
+// caller shuffles them before, with [Clusters.Pick].
+func (c Clusters) Folds(folds int) []int {
+	folds = min(folds, c.Len())
+	load := make([]int, folds)
+	foldOf := make([]int, c.Len())
+	alone := 0
+	for _, k := range c.largestFirst() {
+		if c.Size[k] == 1 {
+			alone++
+			continue
+		}
+		foldOf[k] = slices.Index(load, slices.Min(load))
+		load[foldOf[k]] += c.Size[k]
+	}
+	cuts := level(load, alone)
+	at, fold := 0, 0
+	for k, size := range c.Size {
+		if size == 1 {
+			for at >= cuts[fold] {
+				fold++
+			}
+			foldOf[k] = fold
+			at++
+		}
+	}
+	out := make([]int, len(c.Of))
+	for n, k := range c.Of {
+		out[n] = foldOf[k]
+	}
+	return out
+}
+
+func (c Clusters) largestFirst() []int {
+	list := make([]int, c.Len())
+	for k := range list {
+		list[k] = k
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(c.Size[b], c.Size[a]) })
+	return list
+}
+
+// Share takes whole clusters, in the order of their first rows, until they have
+// at least the wanted number of rows. Clusters of more than largest
+// rows are passed over, and one cluster is always left. Where that finds none,
+// the smallest cluster is taken. It returns which rows are; there must be two
+// clusters.
+func (c Clusters) Share(want, largest int) []bool {
+	taken := make([]bool, c.Len())
+	rows, clusters := 0, 0
+	for k, size := range c.Size {
+		if rows < want && size <= largest && clusters < c.Len()-1 {
+			taken[k] = true
+			rows += size
+			clusters++
+		}
+	}
+	if clusters == 0 {
+		taken[slices.Index(c.Size, slices.Min(c.Size))] = true
+	}
+	out := make([]bool, len(c.Of))
+	for n, k := range c.Of {
+		out[n] = taken[k]
+	}
+	return out
+}
+
+// level pours rows over folds that hold some already, so that the emptiest are
+// level with each other afterwards. It returns where the rows of each fold end.
+func level(load []int, rows int) []int {
+	sorted := slices.Sorted(slices.Values(load))
+	height, folds := rows, 0 // the poured folds hold height rows together
+	for folds < len(sorted) && sorted[folds]*folds <= height {
+		height += sorted[folds]
+		folds++
+	}
+	cuts := make([]int, len(load))
+	below, part := 0, 0 // rows in and number of the poured folds so far
+	for f, l := range load {
+		if l <= sorted[folds-1] {
+			below += l
+			part++
+		}
+		cuts[f] = part*height/folds - below
+	}
+	return cuts
+}
