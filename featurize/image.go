@@ -8,6 +8,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"pipe/internal/outside"
 )
 
 // Extensions are the file name endings, lower case, that DecodeImage is meant for.
@@ -23,36 +25,49 @@ type Image struct {
 // name. Transparency is dropped without blending, 16-bit channels keep their
 // high byte, greyscale and CMYK become RGB, and orientation tags are ignored.
 // Images of more than 100 million pixels, and JPEG files of more than 500 scans,
-// are refused before they are decoded.
+// are refused before they are decoded. A panic of a format's decoder is an error.
 func DecodeImage(b []byte) (*Image, error) {
-	width, height, err := ImageSize(b)
+	m, err := outside.Read(func() (*Image, error) { return decodeImage(b) })
+	return m, decodeError(b, err)
+}
+
+func decodeImage(b []byte) (*Image, error) {
+	width, height, err := sizeOf(b)
 	if err != nil {
 		return nil, err
 	}
 	if width > maxPixels/height {
-		return nil, fmt.Errorf("decode image: %d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
+		return nil, fmt.Errorf("%d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
 	}
 	if n := jpegScans(b); n > maxScans {
-		return nil, fmt.Errorf("decode image: %d scans, supported are %d", n, maxScans)
+		return nil, fmt.Errorf("%d scans, supported are %d", n, maxScans)
+	}
+	if err := checkJPEGTables(b); err != nil {
+		return nil, err
 	}
 	format, err := formatOf(b)
 	if err != nil {
-		return nil, decodeError(b, err)
+		return nil, err
 	}
 	src, err := format.decode(bytes.NewReader(withColourModel(b)))
 	if err != nil {
-		return nil, decodeError(b, err)
+		return nil, err
 	}
 	if size := src.Bounds().Size(); size != image.Pt(width, height) {
-		return nil, fmt.Errorf("decode image: a frame of %d x %d pixels in an image of %d x %d", size.X, size.Y, width, height)
+		return nil, fmt.Errorf("a frame of %d x %d pixels in an image of %d x %d", size.X, size.Y, width, height)
 	}
 	img := &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
-	img.fill(src, format.name)
+	if err := img.fill(src, format, b); err != nil {
+		return nil, err
+	}
 	return img, nil
 }
 
+// decodeError says what is wrong with the file of an image; nil stays nil.
 func decodeError(b []byte, err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case len(b) == 0:
 		return errors.New("decode image: the file is empty")
 	case errors.Is(err, image.ErrFormat):

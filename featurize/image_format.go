@@ -3,6 +3,7 @@ package featurize
 import (
 	"bytes"
 	"image"
+	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
@@ -15,18 +16,24 @@ import (
 // imageFormat is a format that is decoded. Formats that other packages of a
 // program register with package image are not: nothing bounds what they take.
 type imageFormat struct {
-	name   string
-	magic  string // start of a file, where ? is any byte
-	config func(io.Reader) (image.Config, error)
-	decode func(io.Reader) (image.Image, error)
+	name    string
+	magic   string // start of a file, where ? is any byte
+	config  func(file []byte) (image.Config, error)
+	decode  func(io.Reader) (image.Image, error)
+	palette func(file []byte, decoded color.Palette) (palette, error) // nil: the format has none
 }
 
 var imageFormats = []imageFormat{
-	{"jpeg", "\xff\xd8", jpeg.DecodeConfig, jpeg.Decode}, // baseline and progressive
-	{"png", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode},
-	{"gif", "GIF8?a", gif.DecodeConfig, gif.Decode},                 // first frame
-	{"bmp", "BM????\x00\x00\x00\x00", bmp.DecodeConfig, bmp.Decode}, // uncompressed
-	{"webp", "RIFF????WEBPVP8", webp.DecodeConfig, webp.Decode},     // not animated
+	{"jpeg", "\xff\xd8", header(jpeg.DecodeConfig), jpeg.Decode, nil}, // baseline and progressive
+	{"png", "\x89PNG\r\n\x1a\n", header(png.DecodeConfig), png.Decode, pngPalette},
+	{"gif", "GIF8?a", header(gif.DecodeConfig), gif.Decode, gifPalette},                     // first frame
+	{"bmp", "BM????\x00\x00\x00\x00", header(bmp.DecodeConfig), bmp.Decode, decodedPalette}, // uncompressed
+	{"webp", "RIFF????WEBPVP8", webpFrame, webp.Decode, nil},                                // not animated
+}
+
+// header reads what a decoder finds at the start of a file.
+func header(decode func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
+	return func(file []byte) (image.Config, error) { return decode(bytes.NewReader(file)) }
 }
 
 // formatOf goes by the content; without a match it is image.ErrFormat.

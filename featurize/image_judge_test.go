@@ -121,7 +121,7 @@ func TestYCbCrIsGos(t *testing.T) {
 				}
 			}
 			m := &Image{Width: size.X, Height: size.Y, Pix: make([]uint8, 3*size.X*size.Y)}
-			m.fill(s, "jpeg")
+			m.fillYCbCr(s)
 			for y := range size.Y {
 				for x := range size.X {
 					i, c := s.YOffset(x, y), s.COffset(x, y)

@@ -1,10 +1,10 @@
 package featurize
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"image"
+
+	"pipe/internal/outside"
 )
 
 // What bounds every image, whatever the limits are.
@@ -72,24 +72,24 @@ func (l Limits) Check(b []byte) error {
 
 // ImageSize reads width and height in pixels from the header of a file.
 func ImageSize(b []byte) (width, height int, err error) {
-	cfg, err := imageConfig(b)
-	switch {
-	case err != nil:
-		return 0, 0, decodeError(b, err)
-	case cfg.Width <= 0 || cfg.Height <= 0:
-		return 0, 0, errors.New("decode image: it has no pixels")
-	}
-	return cfg.Width, cfg.Height, nil
+	err = outside.Check(func() (err error) {
+		width, height, err = sizeOf(b)
+		return err
+	})
+	return width, height, decodeError(b, err)
 }
 
-func imageConfig(b []byte) (image.Config, error) {
+func sizeOf(b []byte) (width, height int, err error) {
 	f, err := formatOf(b)
 	if err != nil {
-		return image.Config{}, err
+		return 0, 0, err
 	}
-	cfg, err := f.config(bytes.NewReader(b))
-	if err == nil && f.name == "webp" {
-		cfg, err = webpFrame(b)
+	cfg, err := f.config(b)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case cfg.Width <= 0 || cfg.Height <= 0:
+		return 0, 0, errors.New("it has no pixels")
 	}
-	return cfg, err
+	return cfg.Width, cfg.Height, nil
 }

@@ -5,15 +5,15 @@ import (
 	"image/color"
 )
 
-// fill copies a decoded picture of the same size into RGB. The common types
-// have loops of their own, since the general one pays an interface call per
-// pixel.
-func (m *Image) fill(src image.Image, format string) {
+// fill copies a decoded picture of the same size, and what its file says beside
+// it, into RGB. The common types have loops of their own, since the general one
+// pays an interface call per pixel.
+func (m *Image) fill(src image.Image, format imageFormat, file []byte) error {
 	switch s := src.(type) {
 	case *image.NYCbCrA: // WebP with transparency
 		m.fillVP8(&s.YCbCr)
 	case *image.YCbCr:
-		if format == "webp" {
+		if format.name == "webp" {
 			m.fillVP8(s)
 		} else {
 			m.fillYCbCr(s)
@@ -26,15 +26,22 @@ func (m *Image) fill(src image.Image, format string) {
 		m.fillGray(s)
 	case *image.CMYK:
 		m.fillCMYK(s)
+	case *image.Paletted:
+		colours, err := format.palette(file, s.Palette)
+		if err != nil {
+			return err
+		}
+		return m.fillPaletted(s, colours)
 	case *image.RGBA:
 		if s.Opaque() {
 			m.fillRGBA(s.Pix, s.Stride)
-			return
+			return nil
 		}
 		m.fillAny(s)
 	default:
 		m.fillAny(s)
 	}
+	return nil
 }
 
 func (m *Image) row(y int) []uint8 { return m.Pix[3*m.Width*y:][:3*m.Width] }

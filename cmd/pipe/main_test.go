@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"answered": answered, "exits": exits, "picture": picture},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"answered": answered, "badpalette": badPalette, "exits": exits, "picture": picture},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv(ort.EnvLibrary, library)
 			startChat(e)

@@ -41,8 +41,8 @@ type usability struct {
 	reason string // why it cannot be used; "": it can
 }
 
-// verdictFormat is the version of the file.
-const verdictFormat = 1
+// verdictFormat is the version of the file, and of what counts as an image.
+const verdictFormat = 2
 
 // openVerdicts reads what is known, in a folder that is made if need be.
 func openVerdicts(ctx context.Context, folder, decoder string, limits featurize.Limits) (*verdicts, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -27,17 +28,13 @@ func (l *Library) Decode(file []byte, maxPixels int) (p *Pixels, err error) {
 	}
 	runtime.LockOSThread() // version 2 keeps messages per thread
 	defer runtime.UnlockOSThread()
-	h, err := l.acquire()
-	if err != nil {
-		return nil, err
+	// A handle keeps the tables of its file, and a next file that lacks some would be decoded with them.
+	h := l.native.create()
+	if h == 0 {
+		return nil, fmt.Errorf("libjpeg-turbo: %s", l.native.lastError(0))
 	}
-	p, err = l.decode(h, file, maxPixels)
-	if err != nil {
-		l.native.destroy(h) // version 2 takes what it was reading into the next file
-		return nil, err
-	}
-	l.release(h)
-	return p, nil
+	defer l.native.destroy(h)
+	return l.decode(h, file, maxPixels)
 }
 
 func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error) {
@@ -71,17 +68,25 @@ func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error)
 // failure returns what the last call on a handle failed for, nil for warnings
 // about damage that leave a picture.
 func (l *Library) failure(h uintptr, file []byte) error {
-	const warning = 0
 	msg := l.native.lastError(h)
 	switch {
 	case strings.Contains(strings.ToLower(msg), "premature end"):
 		return fmt.Errorf("%w (%s)", ErrTruncated, msg)
-	case l.native.errorCode(h) != warning:
-		return errors.New(msg)
-	case !ends(file):
+	case bytes.HasPrefix(file, []byte{0xff, 0xd8}) && !ends(file):
 		return fmt.Errorf("%w (%s, and no end)", ErrTruncated, msg)
+	case !isWarning(msg):
+		return errors.New(msg)
 	}
 	return nil
+}
+
+// isWarning knows the messages of libjpeg after which it goes on. Its code for a
+// call that failed is no help: it is that of a warning whenever one came before.
+func isWarning(msg string) bool {
+	return slices.ContainsFunc([]string{
+		"Corrupt JPEG data: ", "Inconsistent progression sequence ", "Invalid SOS parameters for sequential JPEG",
+		"Unknown Adobe color transform code ", "Warning: ",
+	}, func(start string) bool { return strings.HasPrefix(msg, start) })
 }
 
 // ends tells whether the marker of the end stands behind the last scan. Of

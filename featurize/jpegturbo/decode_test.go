@@ -47,6 +47,44 @@ func photo(t testing.TB, w, h int) []byte {
 	return b.Bytes()
 }
 
+// without is a JPEG file that lacks the segments of a marker.
+func without(t *testing.T, file []byte, marker byte) []byte {
+	t.Helper()
+	out, rest := slices.Clone(file[:2]), file[2:]
+	for rest[1] != 0xda {
+		size := 2 + int(rest[2])<<8 + int(rest[3])
+		if rest[1] != marker {
+			out = append(out, rest[:size]...)
+		}
+		rest = rest[size:]
+	}
+	if out = append(out, rest...); len(out) == len(file) {
+		t.Fatalf("no marker %#x", marker)
+	}
+	return out
+}
+
+// TestEarlierFilesLeaveNothing: the tables of a file are not used for the next
+// one, which may lack its own.
+func TestEarlierFilesLeaveNothing(t *testing.T) {
+	l := testLibrary(t)
+	const quantisation, huffman = 0xdb, 0xc4
+	file := photo(t, 40, 30)
+	standard, err := l.Decode(without(t, file, huffman), most) // Go's encoder writes the standard tables
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		p, err := l.Decode(file, most)
+		if err != nil || !slices.Equal(p.Pix, standard.Pix) {
+			t.Fatalf("differs, %v", err)
+		}
+		if _, err := l.Decode(without(t, file, quantisation), most); err == nil || !strings.Contains(err.Error(), "Quantization table 0x00 was not defined") {
+			t.Errorf("without tables: %v", err)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	l := testLibrary(t)
 	for _, size := range [][2]int{{1, 1}, {8, 8}, {17, 33}, {200, 100}} {
@@ -131,8 +169,16 @@ func TestDecodeSideBySide(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(l.handles) > cap(l.handles) {
-		t.Errorf("%d handles are kept", len(l.handles))
+}
+
+// TestErrorBehindWarning: a warning does not hide the error that comes after it,
+// which leaves no picture.
+func TestErrorBehindWarning(t *testing.T) {
+	l := testLibrary(t)
+	file := without(t, photo(t, 40, 30), 0xdb)
+	file = slices.Insert(file, 2, 0x11) // a byte too many is a warning
+	if p, err := l.Decode(file, most); err == nil || !strings.Contains(err.Error(), "Quantization table 0x00 was not defined") {
+		t.Errorf("a picture: %t, error %v", p != nil, err)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 
 	"github.com/ebitengine/purego"
 
@@ -16,10 +15,9 @@ import (
 // Library is the loaded TurboJPEG. It is safe for concurrent use and stays in
 // the process until the end.
 type Library struct {
-	path    string
-	digest  string
-	native  *native
-	handles chan uintptr // that nobody uses
+	path   string
+	digest string
+	native *native
 }
 
 var loaded sharedlib.Once[Library]
@@ -58,7 +56,7 @@ func load(path string) (*Library, error) {
 		return nil, errors.Join(err, purego.Dlclose(handle))
 	}
 	sum := sha256.Sum256(b)
-	return &Library{path: path, digest: hex.EncodeToString(sum[:]), native: n, handles: make(chan uintptr, runtime.NumCPU())}, nil
+	return &Library{path: path, digest: hex.EncodeToString(sum[:]), native: n}, nil
 }
 
 // Path is where the library was loaded from.
@@ -68,28 +66,4 @@ func (l *Library) Path() string { return l.path }
 // library says about itself, and the start of the SHA-256 of its file.
 func (l *Library) Name() string {
 	return fmt.Sprintf("libjpeg-turbo %d (sha256:%s)", l.native.major, l.digest[:16])
-}
-
-// acquire takes a handle that is free, or makes one.
-func (l *Library) acquire() (uintptr, error) {
-	select {
-	case h := <-l.handles:
-		return h, nil
-	default:
-	}
-	h := l.native.create()
-	if h == 0 {
-		return 0, fmt.Errorf("libjpeg-turbo: %s", l.native.lastError(0))
-	}
-	return h, nil
-}
-
-// release keeps a handle that has done its work for the next call; more than
-// one per core are freed.
-func (l *Library) release(h uintptr) {
-	select {
-	case l.handles <- h:
-	default:
-		l.native.destroy(h)
-	}
 }

@@ -27,7 +27,6 @@ type native struct {
 	header    func(handle uintptr, file *byte, size uint64, width, height, sampling, colours *int32) int32
 	decode    func(handle uintptr, file *byte, size uint64, pixels *byte, width, pitch, height, format, flags int32) int32
 	lastError func(handle uintptr) string
-	errorCode func(handle uintptr) int32
 	major     int
 }
 
@@ -43,7 +42,6 @@ func bind(library uintptr) (*native, error) {
 		{"tjDecompressHeader3", &n.header},
 		{"tjDecompress2", &n.decode},
 		{"tjGetErrorStr2", &n.lastError},
-		{"tjGetErrorCode", &n.errorCode},
 	} {
 		address, err := purego.Dlsym(library, f.name)
 		if err != nil || address == 0 {
