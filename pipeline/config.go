@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -35,14 +36,17 @@ func (e *ConfigError) Error() string {
 
 // LoadConfig reads the YAML file at path into dst, a pointer to a struct that already holds the defaults.
 //
-// ${VAR} and ${VAR:-default} in values are replaced from the environment; a variable that is not set and has no
-// default is a problem. Unknown and repeated keys and values of the wrong type are problems. If dst is a Validator,
-// it is asked last. All problems of a stage come back together in one *ConfigError; a file that cannot be read gives
-// the operating system's error.
+// ${VAR} and ${VAR:-default} in values are replaced from the environment, and $${ by ${; a variable that is not set and
+// has no default is a problem. Unknown and repeated keys, keys without a value and values of the wrong type are problems.
+// If dst is a Validator, it is asked last. All problems of a stage come back together in one *ConfigError; a file that
+// cannot be read gives the operating system's error.
 func LoadConfig(path string, dst any) error {
-	text, err := os.ReadFile(path)
+	text, err := readConfigFile(path)
 	if err != nil {
 		return fmt.Errorf("read config: %w", err)
+	}
+	if len(text) > maxConfig {
+		return &ConfigError{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", maxConfig>>20)}}
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -54,6 +58,19 @@ func LoadConfig(path string, dst any) error {
 	return nil
 }
 
+// maxConfig bounds a configuration file, in bytes.
+const maxConfig = 16 << 20
+
+// readConfigFile reads a file up to one byte beyond what it may have.
+func readConfigFile(path string) (_ []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, maxConfig+1))
+}
+
 // decodeConfig does the work of LoadConfig on bytes; dir is the folder that relative paths start from.
 func decodeConfig(text []byte, dir string, env func(string) (string, bool), dst any) []string {
 	var root yaml.Node
@@ -62,6 +79,13 @@ func decodeConfig(text []byte, dir string, env func(string) (string, bool), dst 
 	}
 	if problems := expandNode(&root, env); len(problems) > 0 {
 		return problems
+	}
+	check := configChecker{seen: make(map[checked]bool)}
+	for _, n := range root.Content {
+		check.check(n, reflect.TypeOf(dst).Elem(), "")
+	}
+	if len(check.problems) > 0 {
+		return check.problems
 	}
 	if err := root.Load(dst, yaml.WithKnownFields()); err != nil {
 		return configProblems(err)
@@ -75,35 +99,75 @@ func decodeConfig(text []byte, dir string, env func(string) (string, bool), dst 
 	return nil
 }
 
-var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+// variable matches a reference to a variable, an escaped "${", and what begins like a reference and is none.
+var variable = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}|\$\{`)
 
-// expandNode replaces variables in every scalar below n and returns the undefined ones. Expansion works on values
+// expandNode replaces variables in every value below n and returns what cannot be replaced. Expansion works on values
 // after parsing, so neither comments nor a value with YAML's special characters can change the file's structure.
 func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []string) {
 	if n.Kind == yaml.ScalarNode && variable.MatchString(n.Value) {
-		n.Value = variable.ReplaceAllStringFunc(n.Value, func(ref string) string {
-			m := variable.FindStringSubmatch(ref)
-			if value, ok := env(m[1]); ok {
-				return value
-			}
-			if m[2] == "" {
-				problems = append(problems, fmt.Sprintf("line %d: variable %s is not set", n.Line, m[1]))
-			}
-			return m[3]
-		})
-		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
-			n.Tag = "" // a plain scalar takes its type from the expanded text: lr: ${LR}
+		n.Value, problems = expand(n.Value, env)
+		for i, p := range problems {
+			problems[i] = fmt.Sprintf("line %d: %s", n.Line, p)
+		}
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0 {
+			n.Tag = plainTag(n.Value) // a plain scalar takes its type from the expanded text: lr: ${LR}
 		}
 	}
-	for _, child := range n.Content {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if strings.Contains(child.Value, "${") {
+				problems = append(problems, fmt.Sprintf("line %d: the key %q has a variable; only values may have one", child.Line, child.Value))
+			}
+			continue
+		}
 		problems = append(problems, expandNode(child, env)...)
 	}
 	return problems
 }
 
+// plainTag is the tag of a plain scalar that holds the text.
+func plainTag(text string) string {
+	var v any
+	n := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if err := n.Load(&v); err != nil {
+		return "!!str"
+	}
+	switch v.(type) {
+	case nil:
+		return "!!null"
+	case bool:
+		return "!!bool"
+	case int, int64, uint64:
+		return "!!int"
+	case float64:
+		return "!!float"
+	}
+	return "!!str"
+}
+
+// expand replaces variables as a shell does: the default stands for a variable that is not set, or empty.
+func expand(text string, env func(string) (string, bool)) (expanded string, problems []string) {
+	expanded = variable.ReplaceAllStringFunc(text, func(ref string) string {
+		m := variable.FindStringSubmatch(ref)
+		value, set := env(m[1])
+		switch {
+		case ref == "$${":
+			return "${"
+		case ref == "${":
+			problems = append(problems, fmt.Sprintf("%q: ${VAR} and ${VAR:-default} are known, and no variable within a default; $${ stands for ${ itself", text))
+		case m[2] != "" && value == "":
+			return m[3]
+		case !set:
+			problems = append(problems, fmt.Sprintf("variable %s is not set", m[1]))
+		}
+		return value
+	})
+	return expanded, problems
+}
+
 var (
 	pathType     = reflect.TypeFor[Path]()
-	unknownField = regexp.MustCompile(`field (\S+) not found in type .*`)
 	yamlPosition = regexp.MustCompile(`^go-yaml load error in .*? at L(\d+)[^:]*: `)
 )
 
@@ -147,17 +211,24 @@ func resolveMapPaths(m reflect.Value, dir string) {
 func configProblems(err error) []string {
 	var many *yaml.LoadErrors
 	if !errors.As(err, &many) {
-		return []string{yamlPosition.ReplaceAllString(err.Error(), "line $1: ")}
+		return []string{inPlainWords(err.Error())}
 	}
 	var lines []string
 	for _, e := range many.Errors {
-		msg := yamlPosition.ReplaceAllString(e.Error(), "line $1: ")
-		if strings.Contains(msg, "no documents in stream") {
-			msg = "the file is empty"
-		}
-		lines = append(lines, plainType(unknownField.ReplaceAllString(msg, `unknown key "$1"`)))
+		lines = append(lines, plainType(inPlainWords(e.Error())))
 	}
 	return lines
+}
+
+// inPlainWords replaces the library's words for what is wrong with a whole document.
+func inPlainWords(msg string) string {
+	switch {
+	case strings.Contains(msg, "no documents in stream"):
+		return "the file is empty"
+	case strings.Contains(msg, "found multiple"):
+		return "the file has several documents (a line ---); only one is read"
+	}
+	return yamlPosition.ReplaceAllString(msg, "line $1: ")
 }
 
 // wrongType matches what the YAML library says about a value that does not fit: its tag, the value, Go's type.

@@ -53,6 +53,14 @@ type ExpertConfig struct {
 	Settings    map[string]any `yaml:",inline" json:"settings,omitempty"`
 }
 
+// KeyNote explains a key whose value does not fit: once it named a column.
+func (ExpertConfig) KeyNote(kind, key string) string {
+	if kind == "precomputed" && key == "fee" {
+		return "fee is the expert's own fee, a number; measured_fee names the column with what each answer cost"
+	}
+	return ""
+}
+
 // DefaultConfig returns a configuration without instances, advice, experts and
 // features: 0-1 loss, a stratified quarter for validation, five folds for experts
 // that are trained, shards of 256.

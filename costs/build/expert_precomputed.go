@@ -24,14 +24,14 @@ type answerKey struct{ id, advice string }
 
 type precomputedSettings struct {
 	File       Path              `json:"file"`
-	ID         string            `json:"id"`          // columns
-	Expert     string            `json:"expert"`      // "": all rows are this expert's
-	As         string            `json:"as"`          // name of the expert in the file; "": its name here
-	Advice     string            `json:"advice"`      // "": the answers are without advice
-	Prediction string            `json:"prediction"`  // "": the file has losses
-	Loss       string            `json:"loss"`        // "": the build's task loss judges the predictions
-	Fee        string            `json:"fee"`         // measured fee; "": none
-	LabelNames map[string]string `json:"label_names"` // label in the file -> label here
+	ID         string            `json:"id"`           // columns
+	Expert     string            `json:"expert"`       // "": all rows are this expert's
+	As         string            `json:"as"`           // name of the expert in the file; "": its name here
+	Advice     string            `json:"advice"`       // "": the answers are without advice
+	Prediction string            `json:"prediction"`   // "": the file has losses
+	Loss       string            `json:"loss"`         // "": the build's task loss judges the predictions
+	Fee        string            `json:"measured_fee"` // "": none. The key fee is the expert's own fee
+	LabelNames map[string]string `json:"label_names"`  // label in the file -> label here
 }
 
 func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {

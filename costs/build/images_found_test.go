@@ -84,7 +84,7 @@ func TestImageSettingsThatDoNotFit(t *testing.T) {
 		"labels from two places":            {set{"labels": "x.csv", "labels_from": "name"}, "", "labels names a table"},
 		"names without labels":              {set{"labels_from": "name"}, "", "n1/000.jpg: its name does not start with a label"},
 		"a decoder":                         {set{"decoder": "best"}, "", `unknown decoder "best"`},
-		"a limit":                           {set{"limits": set{"min_sides": 1}}, "", `unknown key "min_sides"`},
+		"a limit":                           {set{"limits": set{"min_sides": 1}}, "", `unknown key "limits.min_sides"`},
 		"no folder":                         {set{"folder": "nowhere"}, "", "list images"},
 		"a file for the folder":             {set{"folder": "answers.csv"}, "", "list images"},
 		"no images":                         {set{"folder": "images/none"}, "", "holds none"},

@@ -184,7 +184,7 @@ func TestBadPassages(t *testing.T) {
 		"is not an index of pages":    {"index": "claims.jsonl", "top": 1},
 		"ranking goes with pages":     {"index": "pages.bm25", "top": 1, "ranking": map[string]any{"k1": 1}},
 		"b is 2, not a number from 0": {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"b": 2}},
-		`unknown key "kb"`:            {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"kb": 2}},
+		`unknown key "ranking.kb"`:    {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"kb": 2}},
 	} {
 		w := newClaimWorld(t, 4)
 		w.cfg.Advice[1].Settings = settings

@@ -244,7 +244,7 @@ func TestSearchServiceSettings(t *testing.T) {
 		"key, user and password are names":      {"key": "k-me:pw-93hf7Qz1xLm0"},
 		"password are names of environment":     {"user": "U", "password": "me:pw"},
 		"timeout 0 s":                           {"timeout": 0},
-		`unknown key "indx"`:                    {"indx": "x"},
+		`unknown key "opensearch.indx"`:         {"indx": "x"},
 		"the service has no index of that name": {"index": "other"},
 	} {
 		_, err := f.open(t, settings)

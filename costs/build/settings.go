@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -23,16 +21,14 @@ type Path string
 func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
 
 // decodeSettings fills dst, a pointer to a struct that holds the defaults, from
-// the settings of a part. Unknown keys and wrong types are errors that name the
-// key.
+// the settings of a part. Unknown keys, keys without a value and wrong types are
+// errors that name the key.
 func decodeSettings(settings map[string]any, dst any) error {
+	if err := checkKeys(settings, reflect.TypeOf(dst).Elem(), ""); err != nil {
+		return err
+	}
 	b, err := json.Marshal(settings)
 	if err != nil {
-		for _, name := range slices.Sorted(maps.Keys(settings)) {
-			if v, ok := infinite(settings[name]); ok {
-				return fmt.Errorf("%s is %v; a finite number is needed", name, v)
-			}
-		}
 		return settingsError(err)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
@@ -44,27 +40,6 @@ func decodeSettings(settings map[string]any, dst any) error {
 		return settingsError(err)
 	}
 	return nil
-}
-
-// infinite returns a number in a value of a configuration that is not finite.
-func infinite(value any) (bad float64, found bool) {
-	switch v := value.(type) {
-	case float64:
-		return v, v-v != 0
-	case []any:
-		for _, e := range v {
-			if bad, found = infinite(e); found {
-				return bad, true
-			}
-		}
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if bad, found = infinite(v[name]); found {
-				return bad, true
-			}
-		}
-	}
-	return 0, false
 }
 
 // perChannel are numbers for red, green and blue; a configuration may give one
@@ -130,17 +105,16 @@ func valueInWords(value string) string {
 	return "a " + value // a number, and perhaps which
 }
 
-var unknownField = regexp.MustCompile(`unknown field ("[^"]*")`)
-
 // settingsError says in the user's words what the JSON package found; the user
 // wrote YAML.
 func settingsError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s: expected %s, not %s", cmp.Or(settingName(wrong.Field), "settings"), inWords(wrong.Type), valueInWords(wrong.Value))
-	}
-	if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
-		return fmt.Errorf("unknown key %s", m[1])
+		advice := ""
+		if wrong.Type.Kind() == reflect.String && wrong.Value != "object" && wrong.Value != "array" {
+			advice = "; write it in quotes"
+		}
+		return fmt.Errorf("%s: expected %s, not %s%s", cmp.Or(settingName(wrong.Field), "settings"), inWords(wrong.Type), valueInWords(wrong.Value), advice)
 	}
 	return fmt.Errorf("settings: %s", strings.TrimPrefix(err.Error(), "json: "))
 }

@@ -12,7 +12,7 @@ func TestSettingsName(t *testing.T) {
 	for says, settings := range map[string]map[string]any{
 		"learning_rate is NaN; a finite number":          {"learning_rate": math.NaN()},
 		"l2 is -Inf; a finite number":                    {"l2": math.Inf(-1)},
-		"mean is NaN; a finite number":                   {"mean": []any{0.5, math.NaN(), 0}},
+		"mean[1] is NaN; a finite number":                {"mean": []any{0.5, math.NaN(), 0}},
 		"mean: expected a number or a list, not a text":  {"mean": "dark"},
 		"std: expected a number, not a text":             {"std": []any{1, "b", 1}},
 		"size: expected an integer":                      {"size": "large"},

@@ -42,7 +42,7 @@ func newWorld(t testing.TB, n int) *world {
 	w.cfg.Split = Part{Kind: "column"}
 	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}, {Name: "search", Fee: 0.5, Kind: "none"}}
 	source := map[string]any{"file": "answers.csv", "expert": "expert", "advice": "advice", "prediction": "prediction"}
-	metered := map[string]any{"fee": "fee"}
+	metered := map[string]any{"measured_fee": "fee"}
 	for k, v := range source {
 		metered[k] = v
 	}

@@ -1,0 +1,117 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// unknownKeyError is about a key that a part does not have.
+type unknownKeyError struct {
+	key string       // with the sections that it stands in, such as "limits.side"
+	of  reflect.Type // the section's struct
+}
+
+// Error returns the key and those that are known.
+func (e *unknownKeyError) Error() string {
+	keys := settingKeys(e.of)
+	if len(keys) == 0 {
+		return fmt.Sprintf("unknown key %q; there are no settings", e.key)
+	}
+	return fmt.Sprintf("unknown key %q; known are %s", e.key, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+}
+
+// checkKeys compares the keys of settings with those of the struct that they go
+// into, letter by letter: the JSON package ignores case. It also finds what JSON
+// cannot hold, or drops: a number that is not finite, and a key or an element of a
+// list without a value where the setting is no pointer. within names the sections
+// around, each followed by a dot.
+func checkKeys(settings map[string]any, of reflect.Type, within string) error {
+	known := settingKeys(of)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		field, ok := known[name]
+		if !ok {
+			return &unknownKeyError{within + name, of}
+		}
+		if err := checkValue(settings[name], field.Type, within+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkValue checks one value, and those within it.
+func checkValue(value any, of reflect.Type, name string) error {
+	switch v := value.(type) {
+	case nil:
+		if of.Kind() != reflect.Pointer && of.Kind() != reflect.Interface {
+			return fmt.Errorf("%s has no value; leave the key out to have its default", name)
+		}
+	case float64:
+		if v-v != 0 {
+			return fmt.Errorf("%s is %v; a finite number is needed", name, v)
+		}
+	case []any:
+		for i, element := range v {
+			if err := checkValue(element, elementType(of), fmt.Sprintf("%s[%d]", name, i)); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		if section := sectionType(of); section != nil {
+			return checkKeys(v, section, name+".")
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if err := checkValue(v[key], elementType(of), name+"."+key); err != nil {
+				return err
+			}
+		}
+	case map[any]any:
+		for key := range v {
+			if _, ok := key.(string); !ok {
+				return fmt.Errorf("%s: the key %v is not a text; write it in quotes", name, key)
+			}
+		}
+	}
+	return nil
+}
+
+// sectionType is the struct of a section with keys of its own, nil for other types.
+func sectionType(of reflect.Type) reflect.Type {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return nil
+	}
+	return of
+}
+
+// elementType is the type of the elements of a list, or of the values of a map; any
+// for other types, which do not fit anyway.
+func elementType(of reflect.Type) reflect.Type {
+	switch of.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return of.Elem()
+	}
+	return reflect.TypeFor[any]()
+}
+
+// settingKeys returns the fields of settings by their keys. Those of embedded
+// structs are keys of the same section.
+func settingKeys(of reflect.Type) map[string]reflect.StructField {
+	keys := make(map[string]reflect.StructField)
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && name == "":
+			maps.Copy(keys, settingKeys(f.Type))
+		case f.IsExported() && name != "-":
+			keys[name] = f
+		}
+	}
+	return keys
+}
