@@ -4,17 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
+	"unicode/utf8"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
+	"pipe/internal/parquetfile"
 )
 
 // parquetTable reads chosen columns of a Parquet file or a folder of parts.
 type parquetTable struct {
 	files   []string
-	file    *os.File
-	pf      *parquet.File
+	file    *parquetfile.File
 	opened  int // files opened so far
 	group   int // next row group of the open file
 	columns []string
@@ -33,8 +32,8 @@ func openParquetTable(path string) (table, error) {
 	if err := t.openNext(); err != nil {
 		return nil, err
 	}
-	for _, c := range t.pf.Root().Columns() {
-		t.columns = append(t.columns, c.Name())
+	for _, c := range t.file.Root.Children {
+		t.columns = append(t.columns, c.Name)
 	}
 	return t, nil
 }
@@ -43,18 +42,11 @@ func (t *parquetTable) names() []string { return t.columns }
 func (t *parquetTable) path() string    { return t.files[t.opened-1] }
 
 func (t *parquetTable) close() {
-	t.closeStreams()
+	t.streams = nil
 	if t.file != nil {
 		t.file.Close()
 		t.file = nil
 	}
-}
-
-func (t *parquetTable) closeStreams() {
-	for _, s := range t.streams {
-		s.close()
-	}
-	t.streams = nil
 }
 
 func (t *parquetTable) openNext() error {
@@ -62,25 +54,9 @@ func (t *parquetTable) openNext() error {
 	path := t.files[t.opened]
 	t.opened++
 	t.row, t.group = 0, 0
-	return guarded(path, func() error {
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		info, err := file.Stat()
-		if err == nil {
-			err = checkFooter(file, info.Size())
-		}
-		if err != nil {
-			file.Close()
-			return err
-		}
-		if t.pf, err = parquet.OpenFile(file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true)); err != nil {
-			file.Close()
-			return &DataError{Msg: "is no Parquet file, or a truncated one", Err: err}
-		}
-		t.file = file
-		return nil
+	return guarded(path, func() (err error) {
+		t.file, err = openParquet(path)
+		return err
 	})
 }
 
@@ -115,8 +91,8 @@ func (t *parquetTable) next(cells []cell) (int, error) {
 
 // advance opens the next row group, in the next file if this one has no more.
 func (t *parquetTable) advance() error {
-	t.closeStreams()
-	for t.group == len(t.pf.RowGroups()) {
+	t.streams = nil
+	for t.group == t.file.Groups() {
 		if t.opened == len(t.files) {
 			return io.EOF
 		}
@@ -125,11 +101,11 @@ func (t *parquetTable) advance() error {
 		}
 	}
 	return guarded(t.path(), func() error {
-		group := t.pf.RowGroups()[t.group]
+		group := t.group
 		t.group++
-		t.left = int(group.NumRows())
+		t.left = t.file.GroupRows(group)
 		for _, name := range t.chosen {
-			s, err := openStream(t.pf.Root(), group, name)
+			s, err := openStream(t.file, group, name)
 			if err != nil {
 				return &DataError{Column: name, Err: err}
 			}
@@ -142,107 +118,94 @@ func (t *parquetTable) advance() error {
 // valueStream reads one column of a row group, a scalar or a list of scalars,
 // as cells.
 type valueStream struct {
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	buf    []parquet.Value
-	at     int
-	list   bool
-	def    int // definition level of a value that is there
+	column *parquetfile.Column
+	pages  *parquetfile.Pages
+	page   *parquetfile.Page // nil before the first
+	at     int               // values and nulls of the page that were passed
+	value  int               // of these, values
 	floats []float32
 }
 
-func openStream(root *parquet.Column, group parquet.RowGroup, name string) (*valueStream, error) {
-	col := root.Column(name)
-	if col == nil {
+func openStream(file *parquetfile.File, group int, name string) (*valueStream, error) {
+	c := file.Root.Child(name)
+	if c == nil {
 		return nil, errors.New("is missing from this part")
 	}
-	for !col.Leaf() {
-		if len(col.Columns()) != 1 {
+	for !c.Leaf() {
+		if len(c.Children) != 1 {
 			return nil, errors.New("is neither a scalar nor a list")
 		}
-		col = col.Columns()[0]
+		c = c.Children[0]
 	}
-	if col.MaxRepetitionLevel() > 1 {
+	if c.MaxRep > 1 {
 		return nil, errors.New("is a list of lists")
 	}
-	if l := col.Type().LogicalType(); l != nil {
-		if _, ok := l.Value.(*format.DecimalType); ok {
-			return nil, errors.New("holds decimals, which are not read; write floats")
-		}
+	if c.Meaning == parquetfile.Decimal {
+		return nil, errors.New("holds decimals, which are not read; write floats")
 	}
-	return &valueStream{
-		pages: group.ColumnChunks()[col.Index()].Pages(),
-		list:  col.MaxRepetitionLevel() == 1, def: col.MaxDefinitionLevel(),
-	}, nil
+	pages, err := file.Pages(group, c)
+	if err != nil {
+		return nil, err
+	}
+	return &valueStream{column: c, pages: pages}, nil
 }
 
-func (s *valueStream) close() {
-	if s.page != nil {
-		parquet.Release(s.page)
-		s.page = nil
+// more makes sure that the page has a value left and returns its levels, and
+// io.EOF after the last.
+func (s *valueStream) more() (rep, def int, err error) {
+	for s.page == nil || s.at == s.page.Len {
+		page, err := s.pages.Next()
+		if err != nil {
+			return 0, 0, err
+		}
+		s.page, s.at, s.value = page, 0, 0
 	}
-	s.pages.Close()
+	if s.page.Rep != nil {
+		rep = int(s.page.Rep[s.at])
+	}
+	def = s.column.MaxDef
+	if s.page.Def != nil {
+		def = int(s.page.Def[s.at])
+	}
+	return rep, def, nil
 }
 
-// peek returns the next value without passing it.
-func (s *valueStream) peek() (parquet.Value, error) {
-	for s.at == len(s.buf) {
-		if s.values == nil {
-			if s.page != nil {
-				parquet.Release(s.page)
-				s.page = nil
-			}
-			page, err := s.pages.ReadPage()
-			if err != nil {
-				return parquet.Value{}, err
-			}
-			s.page, s.values = page, page.Values()
-		}
-		if s.buf == nil {
-			s.buf = make([]parquet.Value, 512)
-		}
-		n, err := s.values.ReadValues(s.buf[:cap(s.buf)])
-		s.buf, s.at = s.buf[:n], 0
-		if errors.Is(err, io.EOF) {
-			s.values = nil
-		} else if err != nil {
-			return parquet.Value{}, err
-		}
+// take passes the value that more found and returns its cell.
+func (s *valueStream) take(def int) (cell, error) {
+	s.at++
+	if def < s.column.MaxDef {
+		return cell{}, nil
 	}
-	return s.buf[s.at], nil
+	s.value++
+	return s.cell(s.value - 1)
 }
 
 func (s *valueStream) next() (cell, error) {
-	v, err := s.peek()
+	_, def, err := s.more()
 	if err != nil {
 		return cell{}, unexpected(err)
 	}
-	if !s.list {
-		s.at++
-		return scalarCell(v)
+	if s.column.MaxRep == 0 {
+		return s.take(def)
 	}
 	s.floats = s.floats[:0]
 	for n := 0; ; n++ {
-		if err == nil {
-			v, err = s.peek()
-		}
-		if errors.Is(err, io.EOF) || err == nil && n > 0 && v.RepetitionLevel() == 0 {
+		rep, def, err := s.more()
+		if errors.Is(err, io.EOF) || err == nil && n > 0 && rep == 0 {
 			return cell{kind: listCell, list: s.floats}, nil
 		}
 		if err != nil {
 			return cell{}, err
 		}
-		s.at++
-		if v.IsNull() && v.DefinitionLevel() < s.def {
-			if n == 0 && v.DefinitionLevel() < s.def-1 {
+		c, err := s.take(def)
+		if err != nil {
+			return cell{}, err
+		}
+		if max := s.column.MaxDef; def < max {
+			if n == 0 && def < max-1 {
 				return cell{}, nil // the list itself is null
 			}
 			return cell{}, fmt.Errorf("element %d is null", n)
-		}
-		c, err := scalarCell(v)
-		if err != nil {
-			return cell{}, err
 		}
 		f, err := c.float()
 		if err != nil {
@@ -259,29 +222,24 @@ func unexpected(err error) error {
 	return err
 }
 
-func scalarCell(v parquet.Value) (cell, error) {
-	if v.IsNull() {
+// cell returns value i of the page.
+func (s *valueStream) cell(i int) (cell, error) {
+	switch s.column.Kind {
+	case parquetfile.Boolean:
+		return cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[s.page.Ints[i]]}, nil
+	case parquetfile.Int32:
+		return cell{kind: numberCell, num: float64(s.page.Ints[i])}, nil
+	case parquetfile.Float:
+		return cell{kind: numberCell, num: float64(s.page.Floats[i])}, nil
+	case parquetfile.Double:
+		return cell{kind: numberCell, num: s.page.Doubles[i]}, nil
+	}
+	text := strings.Clone(s.page.Text(i)) // a page is long
+	if s.column.Meaning == parquetfile.Text && !utf8.ValidString(text) {
+		return cell{}, errNotUTF8(text)
+	}
+	if text == "" {
 		return cell{}, nil
 	}
-	switch v.Kind() {
-	case parquet.Boolean:
-		if v.Boolean() {
-			return cell{kind: textCell, text: "true"}, nil
-		}
-		return cell{kind: textCell, text: "false"}, nil
-	case parquet.Int32:
-		return cell{kind: numberCell, num: float64(v.Int32())}, nil
-	case parquet.Int64:
-		return cell{kind: textCell, text: fmt.Sprint(v.Int64())}, nil
-	case parquet.Float:
-		return cell{kind: numberCell, num: float64(v.Float())}, nil
-	case parquet.Double:
-		return cell{kind: numberCell, num: v.Double()}, nil
-	case parquet.ByteArray:
-		if len(v.ByteArray()) == 0 {
-			return cell{}, nil
-		}
-		return cell{kind: textCell, text: string(v.ByteArray())}, nil
-	}
-	return cell{}, fmt.Errorf("is of type %s, which is not read", v.Kind())
+	return cell{kind: textCell, text: text}, nil
 }

@@ -80,6 +80,8 @@ func TestReadsFilesOfPyArrow(t *testing.T) {
 		"fixed size list":    `{"fixed": true}`,
 		"float64, no dict":   `{"double": true, "use_dictionary": false, "data_page_version": "2.0"}`,
 		"item names":         `{"use_compliant_nested_type": false}`,
+		"lz4":                `{"compression": "lz4"}`,
+		"lz4, version 2":     `{"compression": "lz4", "data_page_version": "2.0", "use_dictionary": false}`,
 		"stream split":       `{"use_dictionary": ["id"], "use_byte_stream_split": ["features.list.element"]}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/parquet-go/parquet-go"
+	"pipe/internal/parquetfile"
 )
 
 // cursor walks through one column of one row group, page by page, and hands
@@ -19,39 +19,26 @@ type cursor struct {
 	width int // values per row; 1 unless the column is a list
 	first int // number of the row group's first row in the file, from 0
 	rows  int // rows the row group says it has
-	pages parquet.Pages
-	page  parquet.Page // nil between pages
-	size  int          // values in the page
-	at    int          // values of the page already handed out
-	done  int          // values of the row group already handed out
+	file  *parquetfile.File
+	group int
+	pages *parquetfile.Pages // nil before the first page
+	page  *parquetfile.Page  // nil between pages
+	size  int                // values in the page
+	at    int                // values of the page already handed out
+	done  int                // values of the row group already handed out
 
 	// absent marks the elements of a row that may be null: pairs that do not
 	// exist, which pandas cannot write as NaN. They are handed out as NaN.
 	absent []bool
 
 	rep, def []byte
-	floats   []float32 // the page's values if the column is a number,
-	indexes  []int32   // unless it gives them as places in floatTable
+	floats   []float32 // the page's values if the column is a number
 	scratch  []float32
-	text     pageText // the page's values if the column is a string
-
-	floatTable []float32 // dictionary of the chunk, in the form handed out
-	textTable  []string
 }
 
+// close gives up the memory of the pages.
 func (c *cursor) close() {
-	c.release()
-	if c.pages != nil {
-		c.pages.Close()
-		c.pages = nil
-	}
-}
-
-func (c *cursor) release() {
-	if c.page != nil {
-		parquet.Release(c.page)
-		c.page, c.floats, c.indexes, c.rep, c.def = nil, nil, nil, nil, nil
-	}
+	c.pages, c.page, c.rep, c.def, c.floats, c.scratch = nil, nil, nil, nil, nil, nil
 }
 
 // next makes sure that the current page has values left and returns how many,
@@ -59,13 +46,9 @@ func (c *cursor) release() {
 // the row group.
 func (c *cursor) next(need int) (int, error) {
 	for c.page == nil || c.at == c.size {
-		c.release()
-		page, err := c.pages.ReadPage()
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return 0, io.EOF
-		}
+		page, err := c.nextPage()
 		if err != nil {
-			return 0, c.damaged(err)
+			return 0, err
 		}
 		c.page, c.at = page, 0
 		if err := c.load(); err != nil {
@@ -79,6 +62,20 @@ func (c *cursor) next(need int) (int, error) {
 	return run, nil
 }
 
+func (c *cursor) nextPage() (page *parquetfile.Page, err error) {
+	if c.pages == nil {
+		c.pages, err = c.file.Pages(c.group, c.leaf.column)
+	}
+	if err == nil {
+		page, err = c.pages.Next()
+	}
+	var content *parquetfile.Error
+	if errors.As(err, &content) {
+		return nil, &DataError{Column: c.leaf.name, Err: err}
+	}
+	return page, err
+}
+
 // take moves past values that have been used.
 func (c *cursor) take(run int) {
 	c.at += run
@@ -88,40 +85,38 @@ func (c *cursor) take(run int) {
 // load looks into the page just read. Nulls are found here, so that the values
 // and the levels of a page that passes have the same positions.
 func (c *cursor) load() error {
-	c.size = int(c.page.NumValues())
+	c.size, c.rep, c.def = c.page.Len, c.page.Rep, c.page.Def
 	nulls := false
-	if c.leaf.list {
-		c.rep = c.page.RepetitionLevels()
-		c.size = len(c.rep)
-	}
 	if c.leaf.maxDef > 0 {
-		c.def = c.page.DefinitionLevels()
-		c.size = len(c.def)
-		if c.leaf.list && len(c.rep) != len(c.def) {
-			return c.damaged(errors.New("repetition and definition levels differ in number"))
-		}
 		nulls = bytes.Count(c.def, []byte{c.leaf.maxDef}) != len(c.def)
 		if nulls && !c.onlyAbsent() {
 			return c.irregular()
 		}
 	}
-	var values int
-	var err error
-	if c.leaf.kind == parquet.ByteArray {
-		values, err = c.loadText()
-	} else {
-		values, err = c.loadFloats()
-		if nulls && err == nil {
-			values, err = c.spread()
-		}
+	switch c.leaf.column.Kind {
+	case parquetfile.Float:
+		c.floats = c.page.Floats
+	case parquetfile.Double:
+		c.scratch = narrow(c.scratch, c.page.Doubles)
+		c.floats = c.scratch
 	}
-	if err == nil && values < c.size {
-		err = fmt.Errorf("page has %d values for %d levels", values, c.size)
-	}
-	if err != nil {
-		return c.damaged(err)
+	if nulls {
+		c.floats = c.spread()
 	}
 	return nil
+}
+
+// narrow converts to float32. A finite number beyond its range becomes an
+// infinity, which the check for finite values then reports.
+func narrow(dst []float32, src []float64) []float32 {
+	if cap(dst) < len(src) {
+		dst = make([]float32, len(src))
+	}
+	dst = dst[:len(src)]
+	for i, v := range src {
+		dst[i] = float32(v)
+	}
+	return dst
 }
 
 // nullAllowed reports whether level i of the page, which is for element pos of
@@ -150,27 +145,18 @@ func (c *cursor) onlyAbsent() bool {
 
 // spread puts a NaN where a null was, so that values and levels have the same
 // positions again.
-func (c *cursor) spread() (int, error) {
-	if c.indexes != nil {
-		c.floats = resized(c.scratch, len(c.indexes))
-		c.gather(c.floats)
-		c.indexes = nil
-	}
+func (c *cursor) spread() []float32 {
 	all := make([]float32, len(c.def))
 	next := 0
 	for i, def := range c.def {
-		switch {
-		case def != c.leaf.maxDef:
+		if def != c.leaf.maxDef {
 			all[i] = float32(math.NaN())
-		case next == len(c.floats):
-			return 0, fmt.Errorf("page has only %d values", next)
-		default:
-			all[i] = c.floats[next]
-			next++
+			continue
 		}
+		all[i] = c.floats[next]
+		next++
 	}
-	c.floats = all
-	return len(all), nil
+	return all
 }
 
 // fillFloats reads the next len(dst)/width rows.
@@ -180,22 +166,11 @@ func (c *cursor) fillFloats(dst []float32) error {
 		if err != nil {
 			return c.ended(err)
 		}
-		if c.indexes == nil {
-			copy(dst, c.floats[c.at:c.at+run])
-		} else {
-			c.gather(dst[:run])
-		}
+		copy(dst, c.floats[c.at:c.at+run])
 		dst = dst[run:]
 		c.take(run)
 	}
 	return nil
-}
-
-// gather looks up the next values in the dictionary.
-func (c *cursor) gather(dst []float32) {
-	for i, x := range c.indexes[c.at : c.at+len(dst)] {
-		dst[i] = c.floatTable[x]
-	}
 }
 
 // fillText calls use with the position and the value of each of the next
@@ -207,7 +182,7 @@ func (c *cursor) fillText(values int, use func(i int, s string) error) error {
 			return c.ended(err)
 		}
 		for m := range run {
-			if err := use(i+m, c.text.value(c.at+m)); err != nil {
+			if err := use(i+m, c.page.Text(c.at+m)); err != nil {
 				return &DataError{Row: c.row(c.done + m), Column: c.column(c.done + m), Err: err}
 			}
 		}
@@ -233,7 +208,7 @@ func (c *cursor) finish() error {
 // ended turns the end of the pages, where values were still due, into the
 // error that it is.
 func (c *cursor) ended(err error) error {
-	if !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	if short := c.done % c.width; short != 0 {
@@ -325,7 +300,7 @@ func (c *cursor) null(row, element int, def byte) error {
 // shown formats a bad number for an error. Files may hold float64, where the
 // infinity can be our own rounding.
 func (l *leaf) shown(v float32) string {
-	if l.kind == parquet.Double && math.IsInf(float64(v), 0) {
+	if l.column.Kind == parquetfile.Double && math.IsInf(float64(v), 0) {
 		return fmt.Sprintf("is %v, or too large for a float32", v)
 	}
 	return fmt.Sprintf("is %v", v)

@@ -2,7 +2,7 @@ package costs
 
 import (
 	"errors"
-	"slices"
+	"unicode/utf8"
 )
 
 // groupRead is one row group on its way into a tensor.
@@ -15,8 +15,7 @@ type groupRead struct {
 }
 
 func (g *groupRead) cursor(l *leaf, width int) *cursor {
-	chunk := g.part.pf.RowGroups()[g.group].ColumnChunks()[l.index]
-	return &cursor{leaf: l, width: width, first: g.first, rows: g.rows, pages: chunk.Pages()}
+	return &cursor{leaf: l, width: width, first: g.first, rows: g.rows, file: g.part.file, group: g.group}
 }
 
 // columns returns one function per column, each of which reads the whole row
@@ -76,6 +75,9 @@ func (g *groupRead) text(l *leaf, width int, field func(*Tensor) []string) colum
 	return columnReader{c, func(t *Tensor) error {
 		dst := field(t)
 		return c.fillText(len(dst), func(i int, s string) error {
+			if !utf8.ValidString(s) {
+				return errNotUTF8(s)
+			}
 			dst[i] = s
 			return nil
 		})
@@ -155,13 +157,4 @@ func shifted(err error, rows int) error {
 		data.Row += rows
 	}
 	return err
-}
-
-// emptyText reports the first empty value of a column of ids or groups, a
-// *DataError whose row counts within values.
-func emptyText(column string, values []string) error {
-	if n := slices.Index(values, ""); n >= 0 {
-		return &DataError{Row: n + 1, Column: column, Msg: "is empty"}
-	}
-	return nil
 }

@@ -48,7 +48,7 @@ func read(path string, o ReadOptions) (*Tensor, error) {
 	if t.IDs == nil {
 		return t, nil
 	}
-	if err := emptyText(colGroup, t.Groups); err != nil {
+	if err := badText(colGroup, t.Groups); err != nil {
 		return nil, s.locate(err)
 	}
 	return t, s.locate(t.checkIDs())
@@ -59,8 +59,8 @@ func (s *source) partTasks(i int, t *Tensor) []task {
 	p := s.parts[i]
 	var tasks []task
 	row := 0
-	for g, group := range p.pf.RowGroups() {
-		chunk := groupRead{source: s, part: p, group: g, first: row, rows: int(group.NumRows())}
+	for g := range p.file.Groups() {
+		chunk := groupRead{source: s, part: p, group: g, first: row, rows: p.file.GroupRows(g)}
 		into := t.window(p.base+row, chunk.rows)
 		for order, column := range chunk.columns(into) {
 			tasks = append(tasks, task{part: i, order: order, path: p.path, run: column})

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
+	"pipe/internal/parquetfile"
 )
 
 // The columns of the contract.
@@ -23,8 +23,7 @@ const (
 // leaf says where a column of the contract is in one file.
 type leaf struct {
 	name   string
-	index  int // of the column chunk within a row group
-	kind   parquet.Kind
+	column *parquetfile.Column
 	list   bool
 	maxDef byte // definition level of a value that is there
 	// listDef is the definition level that says that a list has an element;
@@ -35,47 +34,54 @@ type leaf struct {
 // findLeaf returns the leaf of a top-level column, nil if the file has no such
 // column. Lists are recognised by their levels, not by the names inside, since
 // writers disagree on those (list/element, list/item, bag/array_element).
-func findLeaf(root *parquet.Column, name string, list bool, kinds ...parquet.Kind) (*leaf, error) {
-	col := root.Column(name)
+func findLeaf(root *parquetfile.Column, name string, list bool, kinds ...parquetfile.Kind) (*leaf, error) {
+	col := root.Child(name)
 	if col == nil {
 		return nil, nil
 	}
 	l := &leaf{name: name, list: list}
 	for {
-		if col.Optional() || col.Repeated() {
+		if col.Optional || col.Repeated {
 			l.maxDef++
 		}
-		if col.Repeated() {
+		if col.Repeated {
 			l.listDef = l.maxDef
 		}
 		if col.Leaf() {
 			break
 		}
-		inner := col.Columns()
+		inner := col.Children
 		if len(inner) != 1 {
 			return nil, fmt.Errorf("is a group of %d columns, expected %s", len(inner), expected(list, kinds))
 		}
 		col = inner[0]
 	}
-	if want := map[bool]int{false: 0, true: 1}[list]; col.MaxRepetitionLevel() != want {
-		return nil, fmt.Errorf("has %d levels of lists, expected %s", col.MaxRepetitionLevel(), expected(list, kinds))
+	if want := map[bool]int{false: 0, true: 1}[list]; col.MaxRep != want {
+		return nil, fmt.Errorf("has %d levels of lists, expected %s", col.MaxRep, expected(list, kinds))
 	}
-	l.index, l.kind = col.Index(), col.Type().Kind()
-	if !slices.Contains(kinds, l.kind) {
-		return nil, fmt.Errorf("has values of type %s, expected %s", l.kind, expected(list, kinds))
+	l.column = col
+	if !slices.Contains(kinds, col.Kind) {
+		return nil, fmt.Errorf("has values of type %s, expected %s", col.Kind, expected(list, kinds))
+	}
+	switch col.Meaning {
+	case parquetfile.Decimal, parquetfile.Date, parquetfile.Time:
+		return nil, fmt.Errorf("holds decimals, dates or times, expected %s", expected(list, kinds))
 	}
 	return l, nil
 }
 
-func expected(list bool, kinds []parquet.Kind) string {
+func expected(list bool, kinds []parquetfile.Kind) string {
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = strings.ToLower(k.String())
-		if k == parquet.ByteArray {
+		if k == parquetfile.ByteArray {
 			names[i] = "string"
 		}
 	}
 	what := strings.Join(names, " or ")
+	if slices.Contains(kinds, parquetfile.Int64) {
+		what = "string or integer"
+	}
 	if list {
 		return "a list of " + what
 	}
@@ -89,21 +95,22 @@ type leaves struct {
 
 // findLeaves looks up what the mode of reading needs. The error is a *DataError
 // without a file.
-func findLeaves(root *parquet.Column, featuresOnly bool) (leaves, error) {
+func findLeaves(root *parquetfile.Column, featuresOnly bool) (leaves, error) {
 	var l leaves
-	text := []parquet.Kind{parquet.ByteArray}
-	number := []parquet.Kind{parquet.Float, parquet.Double}
+	text := []parquetfile.Kind{parquetfile.ByteArray}
+	key := []parquetfile.Kind{parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64}
+	number := []parquetfile.Kind{parquetfile.Float, parquetfile.Double}
 	for _, c := range []struct {
 		at       **leaf
 		name     string
 		list     bool
-		kinds    []parquet.Kind
+		kinds    []parquetfile.Kind
 		required bool
 		skip     bool
 	}{
-		{&l.id, colID, false, text, !featuresOnly, false},
+		{&l.id, colID, false, key, !featuresOnly, false},
 		{&l.split, colSplit, false, text, true, featuresOnly},
-		{&l.group, colGroup, false, text, false, featuresOnly},
+		{&l.group, colGroup, false, key, false, featuresOnly},
 		{&l.features, colFeatures, true, number, true, false},
 		{&l.loss, colLoss, true, number, true, featuresOnly},
 		{&l.fee, colFee, true, number, false, featuresOnly},
@@ -125,10 +132,10 @@ func findLeaves(root *parquet.Column, featuresOnly bool) (leaves, error) {
 	return l, nil
 }
 
-func columnNames(root *parquet.Column) string {
+func columnNames(root *parquetfile.Column) string {
 	var names []string
-	for _, c := range root.Columns() {
-		names = append(names, c.Name())
+	for _, c := range root.Children {
+		names = append(names, c.Name)
 	}
 	if len(names) > 12 {
 		names = append(names[:12], fmt.Sprintf("and %d more", len(names)-12))

@@ -3,6 +3,7 @@ package costs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/parquet-go/parquet-go"
+	"pipe/internal/parquetfile"
 )
 
 // ReadOptions says how a cost tensor is read.
@@ -31,8 +32,7 @@ type ReadOptions struct {
 // part is one open Parquet file.
 type part struct {
 	path string
-	file *os.File
-	pf   *parquet.File
+	file *parquetfile.File
 	cols leaves
 	rows int
 	base int // rows of the parts before this one
@@ -117,58 +117,37 @@ func partFiles(path string) (files []string, folder string, err error) {
 
 // openPart opens one file and finds its columns. Errors about its content are
 // *DataError.
-func openPart(path string, featuresOnly bool) (p *part, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = damagedFile(path, r)
+func openPart(path string, featuresOnly bool) (*part, error) {
+	p := &part{path: path}
+	err := guarded(path, func() (err error) {
+		if p.file, err = openParquet(path); err != nil {
+			return err
 		}
-		if err != nil {
-			file.Close()
+		if p.cols, err = findLeaves(p.file.Root, featuresOnly); err != nil {
+			return err
 		}
-	}()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
+		for g := range p.file.Groups() {
+			p.rows += p.file.GroupRows(g)
+		}
+		if p.rows == 0 {
+			return &DataError{Msg: "has no rows"}
+		}
+		return nil
+	})
+	if err != nil && p.file != nil {
+		p.file.Close()
 	}
-	if info.Size() == 0 {
-		return nil, &DataError{File: path, Msg: "is empty"}
-	}
-	if err := checkFooter(file, info.Size()); err != nil {
-		return nil, inFile(path, err)
-	}
-	pf, err := parquet.OpenFile(file, info.Size(),
-		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.ReadBufferSize(1<<18))
-	if err != nil {
-		return nil, &DataError{File: path, Msg: "is no Parquet file, or a truncated one", Err: err}
-	}
-	p = &part{path: path, file: file, pf: pf}
-	if p.cols, err = findLeaves(pf.Root(), featuresOnly); err != nil {
-		return nil, inFile(path, err)
-	}
-	return p, p.countRows(info.Size())
+	return p, err
 }
 
-// countRows adds up the row groups, none of which may claim more than a file
-// of that size can hold: memory is set aside by these numbers.
-func (p *part) countRows(size int64) error {
-	for _, g := range p.pf.RowGroups() {
-		rows := g.NumRows()
-		if rows < 0 || rows > 1<<40 {
-			return damagedFile(p.path, fmt.Errorf("a row group of %d rows", rows))
-		}
-		p.rows += int(rows)
+// openParquet opens a file. Errors about its content are *DataError.
+func openParquet(path string) (*parquetfile.File, error) {
+	file, err := parquetfile.Open(path)
+	var content *parquetfile.Error
+	if errors.As(err, &content) {
+		return nil, &DataError{Err: err}
 	}
-	switch {
-	case p.rows == 0:
-		return &DataError{File: p.path, Msg: "has no rows"}
-	case int64(p.rows) > 1<<20+64*size:
-		return damagedFile(p.path, fmt.Errorf("%d rows in %d bytes", p.rows, size))
-	}
-	return nil
+	return file, err
 }
 
 // damagedFile reports a file that could be opened and then made no sense; why
@@ -193,7 +172,7 @@ func inFile(path string, err error) error {
 func (s *source) findActions(o ReadOptions, folder string) error {
 	var written *Actions
 	for i, p := range s.parts {
-		text, ok := p.pf.Lookup(ActionsKey)
+		text, ok := p.file.Lookup(ActionsKey)
 		if !ok {
 			continue
 		}
@@ -206,7 +185,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 		}
 		written = a
 	}
-	s.meta = fileMeta(s.parts[0].pf)
+	s.meta = fileMeta(s.parts[0].file)
 	s.actions = written
 	file := o.Actions
 	if file == "" && written == nil {
@@ -234,9 +213,9 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 
 // fileMeta returns the key-value metadata without what we or Arrow put there
 // for ourselves.
-func fileMeta(pf *parquet.File) map[string]string {
+func fileMeta(file *parquetfile.File) map[string]string {
 	meta := make(map[string]string)
-	for _, kv := range pf.Metadata().KeyValueMetadata {
+	for _, kv := range file.Meta {
 		meta[kv.Key] = kv.Value
 	}
 	maps.DeleteFunc(meta, func(key, _ string) bool {
@@ -261,16 +240,12 @@ func (s *source) findDim() error {
 		return err
 	}
 	for _, p := range s.parts {
-		info, err := p.file.Stat()
-		if err != nil {
-			return err
-		}
-		width := int64(s.dim)
+		width := s.dim
 		if s.actions != nil {
-			width += int64(s.actions.Len())
+			width += s.actions.Len()
 		}
-		if bytes := 4 * width; bytes > 1<<40 || int64(p.rows)*bytes > 1<<28+1024*info.Size() {
-			return damagedFile(p.path, fmt.Errorf("%d rows of %d values in %d bytes", p.rows, width, info.Size()))
+		if err := p.file.CheckValues(p.rows, width); err != nil {
+			return &DataError{File: p.path, Err: err}
 		}
 	}
 	return nil
@@ -278,31 +253,32 @@ func (s *source) findDim() error {
 
 // firstLength returns the number of features in the first row of a part.
 func firstLength(p *part) (int, error) {
-	for _, g := range p.pf.RowGroups() {
-		if g.NumRows() == 0 {
+	for g := range p.file.Groups() {
+		if p.file.GroupRows(g) == 0 {
 			continue
 		}
-		pages := g.ColumnChunks()[p.cols.features.index].Pages()
-		defer pages.Close()
+		pages, err := p.file.Pages(g, p.cols.features.column)
+		if err != nil {
+			return 0, &DataError{Column: colFeatures, Err: err}
+		}
 		length := 0
 		for {
-			page, err := pages.ReadPage()
-			if err != nil {
-				break // the end, or a damage that reading the column reports
+			page, err := pages.Next()
+			if errors.Is(err, io.EOF) {
+				break
 			}
-			rep, def := page.RepetitionLevels(), page.DefinitionLevels()
-			for i := range rep {
-				if length > 0 && rep[i] == 0 {
-					parquet.Release(page)
+			if err != nil {
+				return 0, &DataError{Column: colFeatures, Err: err}
+			}
+			for i, rep := range page.Rep {
+				if length > 0 && rep == 0 {
 					return length, nil
 				}
-				if len(def) > i && def[i] < p.cols.features.listDef {
-					parquet.Release(page)
+				if page.Def != nil && page.Def[i] < p.cols.features.listDef {
 					return 0, &DataError{Row: 1, Column: colFeatures, Msg: "list is null or empty"}
 				}
 				length++
 			}
-			parquet.Release(page)
 		}
 		if length > 0 {
 			return length, nil
@@ -312,8 +288,8 @@ func firstLength(p *part) (int, error) {
 	return 0, &DataError{Msg: "has no rows"}
 }
 
-// guarded runs f on the content of a file. A panic of the Parquet library, as
-// happens on damaged files, becomes an error about that file.
+// guarded runs f on the content of a file. A panic, as a library for a codec may
+// have on damaged bytes, becomes an error about that file.
 func guarded(path string, f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

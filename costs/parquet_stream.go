@@ -87,9 +87,9 @@ func (r *Reader) next() (*Tensor, error) {
 				return err
 			}
 		}
-		err := emptyText(colID, t.IDs)
+		err := badText(colID, t.IDs)
 		if err == nil {
-			err = emptyText(colGroup, t.Groups)
+			err = badText(colGroup, t.Groups)
 		}
 		return shifted(err, r.current.first+r.done)
 	})
@@ -108,22 +108,19 @@ func (r *Reader) advance() error {
 	}
 	for r.part < len(r.source.parts) {
 		p := r.source.parts[r.part]
-		groups := p.pf.RowGroups()
-		if r.group == len(groups) {
+		if r.group == p.file.Groups() {
 			r.part, r.group = r.part+1, 0
 			continue
 		}
 		first := 0
-		for _, g := range groups[:r.group] {
-			first += int(g.NumRows())
+		for g := range r.group {
+			first += p.file.GroupRows(g)
 		}
-		r.current = &groupRead{source: r.source, part: p, group: r.group, first: first, rows: int(groups[r.group].NumRows())}
+		r.current = &groupRead{source: r.source, part: p, group: r.group, first: first, rows: p.file.GroupRows(r.group)}
 		r.done = 0
 		r.group++
-		return guarded(p.path, func() error {
-			r.readers = r.current.readers()
-			return nil
-		})
+		r.readers = r.current.readers()
+		return nil
 	}
 	return io.EOF
 }
@@ -140,22 +137,13 @@ func (r *Reader) endGroup() error {
 		}
 		return nil
 	})
-	r.closeCursors()
-	r.current = nil
+	r.current, r.readers = nil, nil
 	return err
-}
-
-func (r *Reader) closeCursors() {
-	for _, c := range r.readers {
-		c.cursor.close()
-	}
-	r.readers = nil
 }
 
 // Close closes the files. It may be called more than once; batches stay valid.
 func (r *Reader) Close() error {
-	r.closeCursors()
-	r.current = nil
+	r.current, r.readers = nil, nil
 	r.source.close()
 	r.source.parts = nil
 	if r.err == nil {

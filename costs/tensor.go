@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"unicode/utf8"
 )
 
 // Split says what an instance is used for.
@@ -120,7 +121,7 @@ func (t *Tensor) Validate() error {
 	if err := t.checkIDs(); err != nil {
 		return err
 	}
-	if err := emptyText(colGroup, t.Groups); err != nil {
+	if err := badText(colGroup, t.Groups); err != nil {
 		return err
 	}
 	for n, s := range t.Splits {
@@ -163,17 +164,35 @@ func (t *Tensor) checkShape() error {
 }
 
 func (t *Tensor) checkIDs() error {
+	if err := badText(colID, t.IDs); err != nil {
+		return err
+	}
 	seen := make(map[string]int, t.Len())
 	for n, id := range t.IDs {
-		if id == "" {
-			return &DataError{Row: n + 1, Column: "id", Msg: "is empty"}
-		}
 		if first, ok := seen[id]; ok {
 			return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is there already, in row %d", id, first+1)}
 		}
 		seen[id] = n
 	}
 	return nil
+}
+
+// badText reports the first value of a column of ids or groups that is empty or
+// not UTF-8, a *DataError whose row counts within values.
+func badText(column string, values []string) error {
+	for n, v := range values {
+		switch {
+		case v == "":
+			return &DataError{Row: n + 1, Column: column, Msg: "is empty"}
+		case !utf8.ValidString(v):
+			return &DataError{Row: n + 1, Column: column, Err: errNotUTF8(v)}
+		}
+	}
+	return nil
+}
+
+func errNotUTF8(text string) error {
+	return fmt.Errorf("%s is not valid UTF-8", quoted(text))
 }
 
 func (t *Tensor) checkValues() error {

@@ -7,14 +7,15 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
-	"github.com/parquet-go/parquet-go"
+	"pipe/internal/parquetfile"
 )
 
 // tableGroup is one row group of a table file.
 type tableGroup struct {
-	chunks []parquet.ColumnChunk
+	number int // in the file
 	rows   int
 	lock   sync.Mutex // one goroutine decodes, the others wait
 	values []float32  // rows x columns, nil unless it is one of the recent groups
@@ -79,9 +80,9 @@ func (g *tableGroup) decoded(t *TableReader, number int) ([]float32, error) {
 	values := make([]float32, g.rows*width)
 	err := t.guarded(func() error {
 		for c, leaf := range t.leaves {
-			column := strided{dst: values, at: c, step: width}
-			if err := column.read(g.chunks[leaf]); err != nil {
-				return &DataError{Row: t.first[number] + 1, Column: t.encoder.fitted.Columns[c].Name, Msg: "the file is damaged", Err: err}
+			column := strided{dst: values, at: c, step: width, first: t.first[number]}
+			if err := eachPage(t.file, g.number, leaf, column.page); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -97,117 +98,70 @@ func (g *tableGroup) decoded(t *TableReader, number int) ([]float32, error) {
 type strided struct {
 	dst      []float32
 	at, step int
+	first    int // row of the table that dst begins with
 }
 
-// read takes all values of a chunk, of which there must be one per row.
-func (s *strided) read(chunk parquet.ColumnChunk) error {
-	if err := eachPage(chunk, s.page); err != nil {
-		return err
-	}
-	if s.at < len(s.dst) {
-		return fmt.Errorf("%d values are missing", (len(s.dst)-s.at+s.step-1)/s.step)
-	}
-	return nil
-}
-
-func (s *strided) put(v float32) error {
-	switch {
-	case s.at >= len(s.dst):
-		return errors.New("there are more values than rows")
-	case math.IsInf(float64(v), 0):
-		return fmt.Errorf("%v is no value", v)
-	}
-	s.dst[s.at] = v
-	s.at += s.step
-	return nil
-}
-
-func (s *strided) page(p parquet.Page) error {
-	if plain := p.Dictionary() == nil && p.Type().Kind() == parquet.Float && len(p.DefinitionLevels()) == 0; plain {
-		data := p.Data()
-		for _, v := range data.Float() {
-			if err := s.put(v); err != nil {
-				return err
+// page takes the values of a page, of which the file has one per row.
+func (s *strided) page(c *parquetfile.Column, p *parquetfile.Page) error {
+	next := 0
+	for i := range p.Len {
+		v := nan32
+		if p.Def == nil || int(p.Def[i]) == c.MaxDef {
+			if c.Kind == parquetfile.Double {
+				v = float32(p.Doubles[next])
+			} else {
+				v = p.Floats[next]
 			}
+			next++
 		}
+		if math.IsInf(float64(v), 0) {
+			return &DataError{Row: s.first + s.at/s.step + 1, Column: c.Name, Msg: fmt.Sprintf("%v is no value", v)}
+		}
+		s.dst[s.at] = v
+		s.at += s.step
+	}
+	return nil
+}
+
+// eachPage reads the pages of a column in a row group one after the other. They
+// have as many values as the group has rows.
+func eachPage(file *parquetfile.File, group int, c *parquetfile.Column, use func(*parquetfile.Column, *parquetfile.Page) error) error {
+	pages, err := file.Pages(group, c)
+	for err == nil {
+		var page *parquetfile.Page
+		if page, err = pages.Next(); err == nil {
+			err = use(c, page)
+		}
+	}
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return eachValue(p, func(v parquet.Value) error {
-		switch {
-		case v.IsNull():
-			return s.put(nan32)
-		case v.Kind() == parquet.Double:
-			return s.put(float32(v.Double()))
-		}
-		return s.put(v.Float())
-	})
+	return about(c.Name, err)
 }
 
-// eachPage reads the pages of a chunk one after the other.
-func eachPage(chunk parquet.ColumnChunk, use func(parquet.Page) error) error {
-	pages := chunk.Pages()
-	defer pages.Close()
-	for {
-		page, err := pages.ReadPage()
-		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = use(page)
-		parquet.Release(page)
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// eachValue reads a page value by value, nulls included.
-func eachValue(p parquet.Page, use func(parquet.Value) error) error {
-	values := p.Values()
-	var buffer [256]parquet.Value
-	for {
-		n, err := values.ReadValues(buffer[:])
-		for _, v := range buffer[:n] {
-			if err := use(v); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return io.ErrNoProgress
-		}
-	}
-}
-
-// appendText reads a text column. Equal texts in a row share their memory:
-// splits and labels are few.
-func appendText(dst []string, chunk parquet.ColumnChunk, name string) ([]string, error) {
+// appendText reads a text column, or one of integers as decimal text. Equal
+// texts in a row share their memory: splits and labels are few.
+func (t *TableReader) appendText(dst []string, group int, leaf *parquetfile.Column) ([]string, error) {
 	known := map[string]string{}
-	err := eachPage(chunk, func(p parquet.Page) error {
-		return eachValue(p, func(v parquet.Value) error {
-			if v.IsNull() && name != columnLabel {
-				return fmt.Errorf("row %d is null", len(dst)+1)
+	err := eachPage(t.file, group, leaf, func(c *parquetfile.Column, p *parquetfile.Page) error {
+		next := 0
+		for i := range p.Len {
+			text := ""
+			if p.Def == nil || int(p.Def[i]) == c.MaxDef {
+				text = p.Text(next)
+				next++
+			} else if c.Name != columnLabel {
+				return &DataError{Row: len(dst) + 1, Column: c.Name, Msg: "is null"}
 			}
-			text, again := known[string(v.ByteArray())]
-			if !again {
-				text = string(v.ByteArray())
-				if name != columnID {
-					known[text] = text
+			if c.Name != columnID {
+				if _, again := known[text]; !again {
+					known[strings.Clone(text)] = strings.Clone(text)
 				}
+				text = known[text]
 			}
 			dst = append(dst, text)
-			return nil
-		})
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, &DataError{Column: name, Msg: "cannot be read", Err: err}
-	}
-	return dst, nil
+	return dst, err
 }

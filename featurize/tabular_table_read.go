@@ -2,13 +2,14 @@ package featurize
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
+	"unicode/utf8"
 
-	"github.com/parquet-go/parquet-go"
+	"pipe/internal/parquetfile"
 )
 
 // TableReader reads a table file. Ids, splits, labels and the encoder are kept
@@ -21,15 +22,13 @@ type TableReader struct {
 	splits  []string
 	labels  []string
 
-	lock   sync.RWMutex // held for reading during Read, for writing by Close
-	file   *os.File     // nil once closed
+	lock   sync.RWMutex      // held for reading during Read, for writing by Close
+	file   *parquetfile.File // nil once closed
 	groups []*tableGroup
-	first  []int // first row of each group, and the number of rows at the end
-	leaves []int // column of the file by column of the encoder
+	first  []int                 // first row of each group, and the number of rows at the end
+	leaves []*parquetfile.Column // of the file by column of the encoder
 	recent recentGroups
 }
-
-var errTruncated = errors.New("is no Parquet file, or a truncated one")
 
 // ErrNoTable is in the errors of OpenTable about a file that says itself that it is something else.
 var ErrNoTable = errors.New("it is no table of values")
@@ -38,20 +37,18 @@ var ErrNoTable = errors.New("it is no table of values")
 // of such a file: then columns may be of doubles or have nulls, which are gaps.
 // Content that is no such table gives a *DataError.
 func OpenTable(path string) (*TableReader, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open table: %w", err)
-	}
-	t := &TableReader{path: path, file: file}
+	t := &TableReader{path: path}
 	if err := t.guarded(t.open); err != nil {
-		file.Close()
+		if t.file != nil {
+			t.file.Close()
+		}
 		return nil, fmt.Errorf("open table: %w", err)
 	}
 	return t, nil
 }
 
 // guarded names the file in errors about its content, and makes errors of the
-// panics that the Parquet library has for some damaged files.
+// panics that a library for a codec may have on damaged bytes.
 func (t *TableReader) guarded(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -66,57 +63,40 @@ func (t *TableReader) guarded(f func() error) (err error) {
 	return err
 }
 
-func (t *TableReader) open() error {
-	info, err := t.file.Stat()
-	if err != nil {
-		return err
+// about makes a *DataError of an error about the content of the file.
+func about(column string, err error) error {
+	var content *parquetfile.Error
+	if errors.As(err, &content) {
+		return &DataError{Column: column, Err: err}
 	}
-	if err := t.checkFooter(info.Size()); err != nil {
-		return err
+	return err
+}
+
+func (t *TableReader) open() (err error) {
+	if t.file, err = parquetfile.Open(t.path); err != nil {
+		return about("", err)
 	}
-	pf, err := parquet.OpenFile(t.file, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
-	if err != nil {
-		return &DataError{Msg: errTruncated.Error(), Err: err}
-	}
-	text, ok := pf.Lookup(EncoderKey)
+	text, ok := t.file.Lookup(EncoderKey)
 	if !ok {
 		return &DataError{Msg: fmt.Sprintf("metadata have no %q", EncoderKey), Err: ErrNoTable}
 	}
 	if t.encoder, err = ParseTabularEncoder([]byte(text)); err != nil {
 		return &DataError{Msg: "metadata " + EncoderKey, Err: err}
 	}
-	if err := t.findColumns(pf.Root()); err != nil {
+	if err := t.findColumns(); err != nil {
 		return err
 	}
-	return t.findRows(pf, info.Size())
+	return t.findRows()
 }
 
-// checkFooter compares the length of the footer, which the file tells before
-// its last four bytes, with the file: the library would set aside whatever a
-// damaged length asks for.
-func (t *TableReader) checkFooter(size int64) error {
-	var tail [8]byte
-	if size < int64(len(tail)) {
-		return &DataError{Msg: errTruncated.Error()}
-	}
-	if _, err := t.file.ReadAt(tail[:], size-int64(len(tail))); err != nil {
-		return err
-	}
-	if int64(binary.LittleEndian.Uint32(tail[:4])) > size-int64(len(tail)) {
-		return &DataError{Msg: errTruncated.Error()}
-	}
-	return nil
-}
-
-// findColumns looks up the columns by name.
-func (t *TableReader) findColumns(root *parquet.Column) error {
-	for _, name := range tableColumns {
-		if _, err := findColumn(root, name, parquet.ByteArray); err != nil {
-			return err
-		}
+// findColumns looks up the columns of the values by name.
+func (t *TableReader) findColumns() error {
+	byName := make(map[string]*parquetfile.Column, len(t.file.Root.Children))
+	for _, c := range t.file.Root.Children {
+		byName[c.Name] = c
 	}
 	for _, c := range t.encoder.fitted.Columns {
-		leaf, err := findColumn(root, c.Name, parquet.Float, parquet.Double)
+		leaf, err := columnOf(byName[c.Name], c.Name, parquetfile.Float, parquetfile.Double)
 		if err != nil {
 			return err
 		}
@@ -125,48 +105,49 @@ func (t *TableReader) findColumns(root *parquet.Column) error {
 	return nil
 }
 
-// findColumn returns the index of a top-level column of one of the kinds.
-func findColumn(root *parquet.Column, name string, kinds ...parquet.Kind) (int, error) {
-	c := root.Column(name)
-	if c == nil {
-		return 0, &DataError{Column: name, Msg: "is missing"}
+// columnOf checks that a top-level column, nil if it is missing, has single
+// values of one of the kinds.
+func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*parquetfile.Column, error) {
+	switch {
+	case c == nil:
+		return nil, &DataError{Column: name, Msg: "is missing"}
+	case !c.Leaf() || c.Repeated:
+		return nil, &DataError{Column: name, Msg: "is no column of single values"}
+	case !slices.Contains(kinds, c.Kind):
+		return nil, &DataError{Column: name, Msg: fmt.Sprintf("has values of type %v, expected %v", c.Kind, kinds[0])}
+	case c.Meaning == parquetfile.Decimal || c.Meaning == parquetfile.Date || c.Meaning == parquetfile.Time:
+		return nil, &DataError{Column: name, Msg: "holds decimals, dates or times"}
 	}
-	if !c.Leaf() || c.Repeated() {
-		return 0, &DataError{Column: name, Msg: "is no column of single values"}
-	}
-	for _, k := range kinds {
-		if c.Type().Kind() == k {
-			return c.Index(), nil
-		}
-	}
-	return 0, &DataError{Column: name, Msg: fmt.Sprintf("has values of type %v, expected %v", c.Type().Kind(), kinds[0])}
+	return c, nil
 }
 
-// findRows reads ids, splits and labels. They are counted as they come, so
-// that nothing else has to trust the numbers in the metadata.
-func (t *TableReader) findRows(pf *parquet.File, size int64) error {
+// findRows reads ids, splits and labels.
+func (t *TableReader) findRows() error {
 	text := [][]string{nil, nil, nil}
-	for _, g := range pf.RowGroups() {
-		first, claimed := len(text[0]), g.NumRows()
-		if claimed < 0 || claimed > 1<<20+64*size {
-			return &DataError{Msg: fmt.Sprintf("the file is damaged: a row group of %d rows", claimed)}
+	kinds := [][]parquetfile.Kind{{parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64}, {parquetfile.ByteArray}, {parquetfile.ByteArray}}
+	for i, name := range tableColumns {
+		leaf, err := columnOf(t.file.Root.Child(name), name, kinds[i]...)
+		if err != nil {
+			return err
 		}
-		for i, name := range tableColumns {
-			leaf, _ := findColumn(pf.Root(), name, parquet.ByteArray)
-			var err error
-			if text[i], err = appendText(text[i], g.ColumnChunks()[leaf], name); err != nil {
+		for g := range t.file.Groups() {
+			if text[i], err = t.appendText(text[i], g, leaf); err != nil {
 				return err
 			}
-			if n := len(text[i]) - first; int64(n) != claimed {
-				return &DataError{Column: name, Msg: fmt.Sprintf("the file is damaged: %d values in a row group of %d rows", n, claimed)}
-			}
-		}
-		if claimed > 0 {
-			t.groups = append(t.groups, &tableGroup{chunks: g.ColumnChunks(), rows: int(claimed)})
-			t.first = append(t.first, first)
 		}
 	}
 	t.ids, t.splits, t.labels = text[0], text[1], text[2]
+	for g, first := 0, 0; g < t.file.Groups(); g++ {
+		rows := t.file.GroupRows(g)
+		if err := t.file.CheckValues(rows, len(t.leaves)); err != nil {
+			return &DataError{Err: err}
+		}
+		if rows > 0 {
+			t.groups = append(t.groups, &tableGroup{number: g, rows: rows})
+			t.first = append(t.first, first)
+		}
+		first += rows
+	}
 	t.first = append(t.first, len(t.ids))
 	return t.checkIDs()
 }
@@ -179,6 +160,9 @@ func (t *TableReader) checkIDs() error {
 	for n, id := range t.ids {
 		if id == "" {
 			return &DataError{Row: n + 1, Column: columnID, Msg: `"" is no id`}
+		}
+		if !utf8.ValidString(id) {
+			return &DataError{Row: n + 1, Column: columnID, Msg: fmt.Sprintf("%q is not valid UTF-8", id)}
 		}
 		if first, twice := at[id]; twice {
 			return &DataError{Row: n + 1, Column: columnID, Msg: fmt.Sprintf("%q is in row %d already", id, first+1)}

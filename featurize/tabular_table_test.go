@@ -205,7 +205,7 @@ func TestOpenTableRefuses(t *testing.T) {
 	length := append([]byte(nil), b...)
 	copy(length[len(length)-8:], "\xff\xff\xff\x7f")
 	for name, c := range map[string]struct{ text, says string }{
-		"empty":      {"", "is no Parquet file, or a truncated one"},
+		"empty":      {"", "is empty"},
 		"CSV":        {smallPrimary, "is no Parquet file, or a truncated one"},
 		"truncated":  {string(b[:len(b)/2]), "is no Parquet file, or a truncated one"},
 		"footer":     {string(length), "is no Parquet file, or a truncated one"},

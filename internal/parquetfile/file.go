@@ -1,0 +1,193 @@
+// Package parquetfile reads Parquet files that other programs wrote, or that
+// were damaged on their way: page by page, in pure Go. Everything that a file
+// says is checked before it is used. A page is right or an error: its checksum
+// is verified where it has one, what is decompressed has the length that the
+// header says, levels and values are as many as claimed, and dictionary indexes
+// are within the dictionary.
+//
+// # Memory
+//
+// What a file claims never allocates more than: for a page MaxPageBytes,
+// twice, and MaxPageValues values with their levels; for row groups what
+// CheckRows and CheckValues allow for a file of that size.
+package parquetfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+)
+
+// Limits of what is read. Larger files are refused by an error that says so.
+const (
+	MaxPageBytes  = 1 << 28 // of a page, decompressed
+	MaxPageValues = 1 << 26 // of a page, nulls included
+)
+
+// File is an open Parquet file. It may be used by several goroutines.
+type File struct {
+	Root   *Column // the schema; its children are the columns
+	Meta   []KeyValue
+	r      io.ReaderAt
+	size   int64
+	body   int64 // where pages end and the footer begins
+	leaves []*Column
+	groups []group
+	closer io.Closer
+}
+
+// Open opens a file. The caller closes it. Errors about the content are *Error.
+func Open(path string) (*File, error) {
+	// Before it is opened, which would wait for the writer of a pipe.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{msg: "is no regular file; a Parquet file is read from its end, which needs one"}
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := New(file, info.Size())
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	f.closer = file
+	return f, nil
+}
+
+// Close closes a file that Open opened. Pages read so far stay valid.
+func (f *File) Close() error {
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// New reads the footer of size bytes. Errors about the content are *Error.
+func New(r io.ReaderAt, size int64) (*File, error) {
+	if size == 0 {
+		return nil, &Error{msg: "is empty"}
+	}
+	f := &File{r: r, size: size}
+	text, err := f.footerText()
+	if err != nil {
+		return nil, err
+	}
+	foot, err := parseFooter(text)
+	if err != nil {
+		return nil, err
+	}
+	f.Meta, f.groups = foot.meta, foot.groups
+	schema := schemaBuilder{rest: foot.schema}
+	if f.Root, err = schema.build(nil, 0); err != nil {
+		return nil, err
+	}
+	if len(schema.rest) != 0 || f.Root.Leaf() {
+		return nil, damaged("its schema makes no tree")
+	}
+	f.leaves = schema.leaves
+	return f, f.checkGroups(foot.rows)
+}
+
+// footerText reads the bytes between the pages and the eight at the end, which
+// are the length of the footer and a mark.
+func (f *File) footerText() ([]byte, error) {
+	var head [4]byte
+	var tail [8]byte
+	if f.size < int64(len(head)+len(tail)) {
+		return nil, truncated()
+	}
+	if err := f.readAt(head[:], 0); err != nil {
+		return nil, err
+	}
+	if err := f.readAt(tail[:], f.size-int64(len(tail))); err != nil {
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case "PAR1":
+	case "PARE":
+		return nil, encrypted("is an encrypted Parquet file, which is not read")
+	default:
+		return nil, truncated()
+	}
+	f.body = f.size - int64(len(tail)) - int64(binary.LittleEndian.Uint32(tail[:]))
+	if string(head[:]) != "PAR1" || f.body < int64(len(head)) {
+		return nil, truncated()
+	}
+	text := make([]byte, f.size-int64(len(tail))-f.body)
+	return text, f.readAt(text, f.body)
+}
+
+func encrypted(msg string) error {
+	return unread("decrypt it first, for example with pyarrow and its key", "%s", msg)
+}
+
+// readAt fills b. The offsets were checked, so an end of the file is a file
+// that changed.
+func (f *File) readAt(b []byte, off int64) error {
+	if n, err := f.r.ReadAt(b, off); n < len(b) {
+		if errors.Is(err, io.EOF) {
+			return damaged("it ends at byte %d", off+int64(n))
+		}
+		return err
+	}
+	return nil
+}
+
+func (f *File) checkGroups(rows int64) error {
+	total := int64(0)
+	for i, g := range f.groups {
+		if err := f.checkRows(g.rows); err != nil {
+			return err
+		}
+		total += g.rows
+		if err := f.checkRows(total); err != nil {
+			return err
+		}
+		if len(g.chunks) != len(f.leaves) {
+			return damaged("row group %d has %d columns, the schema %d", i, len(g.chunks), len(f.leaves))
+		}
+	}
+	if total != rows {
+		return damaged("its row groups have %d rows, its footer says %d", total, rows)
+	}
+	return nil
+}
+
+// checkRows refuses a number of rows that no file of this size is believed to have.
+func (f *File) checkRows(rows int64) error {
+	if rows < 0 || rows > 1<<20+64*f.size {
+		return damaged("%d rows in %d bytes", rows, f.size)
+	}
+	return nil
+}
+
+// CheckValues refuses rows of width float32 values that take more memory than
+// a file of this size is believed to fill: 256 MiB and 1,024 times its size.
+func (f *File) CheckValues(rows, width int) error {
+	if limit := 1<<26 + 256*f.size; int64(width) > limit || int64(rows)*int64(width) > limit {
+		return &Error{msg: "cannot be read, " + claim(rows, width, f.size)}
+	}
+	return nil
+}
+
+// Groups returns the number of row groups.
+func (f *File) Groups() int { return len(f.groups) }
+
+// GroupRows returns the number of rows of a row group, by its own account.
+func (f *File) GroupRows(g int) int { return int(f.groups[g].rows) }
+
+// Lookup returns an entry of the metadata.
+func (f *File) Lookup(key string) (value string, ok bool) {
+	for _, kv := range f.Meta {
+		if kv.Key == key {
+			return kv.Value, true
+		}
+	}
+	return "", false
+}

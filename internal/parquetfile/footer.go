@@ -1,0 +1,205 @@
+package parquetfile
+
+// footer is what a Parquet file says about itself at its end.
+type footer struct {
+	schema []element
+	rows   int64
+	groups []group
+	meta   []KeyValue
+}
+
+// KeyValue is an entry of the metadata of a file.
+type KeyValue struct{ Key, Value string }
+
+// element is a node of the schema, which lists its nodes depth first.
+type element struct {
+	name       string
+	kind       Kind
+	leaf       bool // it has a kind
+	length     int64
+	repetition int64
+	children   int64
+	meaning    Meaning
+}
+
+// group is a row group.
+type group struct {
+	rows   int64
+	chunks []chunk
+}
+
+// chunk is the part of a column that is in one row group.
+type chunk struct {
+	elsewhere  bool // in another file
+	encrypted  bool
+	described  bool // it has metadata
+	kind       Kind
+	codec      Codec
+	values     int64 // nulls included
+	size       int64 // bytes of its pages with their headers
+	data       int64 // where in the file its first data page begins
+	dictionary int64 // and its dictionary page; 0 if it says nothing
+}
+
+// parseFooter reads the structure FileMetaData of the format.
+func parseFooter(b []byte) (*footer, error) {
+	f := &footer{}
+	r := &thriftReader{b: b}
+	r.structure(thriftStruct, func(id int64, kind byte) {
+		switch id {
+		case 2:
+			r.list(kind, func(n int) { f.schema = make([]element, 0, n) }, func(kind byte) {
+				f.schema = append(f.schema, r.element(kind))
+			})
+		case 3:
+			f.rows = r.integer(kind)
+		case 4:
+			r.list(kind, nil, func(kind byte) { f.groups = append(f.groups, r.group(kind)) })
+		case 5:
+			r.list(kind, nil, func(kind byte) { f.meta = append(f.meta, r.keyValue(kind)) })
+		default:
+			r.skip(kind)
+		}
+	})
+	if r.err != nil {
+		return nil, damaged("its footer: %v", r.err)
+	}
+	return f, nil
+}
+
+func (r *thriftReader) keyValue(kind byte) (kv KeyValue) {
+	r.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1:
+			kv.Key = r.text(kind)
+		case 2:
+			kv.Value = r.text(kind)
+		default:
+			r.skip(kind)
+		}
+	})
+	return kv
+}
+
+func (r *thriftReader) element(kind byte) (e element) {
+	r.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1:
+			e.kind, e.leaf = Kind(r.integer(kind)), true
+		case 2:
+			e.length = r.integer(kind)
+		case 3:
+			e.repetition = r.integer(kind)
+		case 4:
+			e.name = r.text(kind)
+		case 5:
+			e.children = r.integer(kind)
+		case 6:
+			if m := convertedMeaning(r.integer(kind)); e.meaning == Nothing {
+				e.meaning = m
+			}
+		case 10:
+			if m := r.logicalMeaning(kind); m != Nothing {
+				e.meaning = m
+			}
+		default:
+			r.skip(kind)
+		}
+	})
+	return e
+}
+
+// convertedMeaning is the older way to say what values mean.
+func convertedMeaning(converted int64) Meaning {
+	switch converted {
+	case 0, 4, 19: // UTF8, ENUM, JSON
+		return Text
+	case 5:
+		return Decimal
+	case 6:
+		return Date
+	case 7, 8, 9, 10: // TIME and TIMESTAMP
+		return Time
+	case 11, 12, 13, 14: // UINT
+		return Unsigned
+	}
+	return Nothing
+}
+
+// logicalMeaning reads the newer one, a union.
+func (r *thriftReader) logicalMeaning(kind byte) (m Meaning) {
+	r.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1, 4, 12: // STRING, ENUM, JSON
+			m = Text
+		case 5:
+			m = Decimal
+		case 6:
+			m = Date
+		case 7, 8: // TIME, TIMESTAMP
+			m = Time
+		case 10: // INTEGER
+			r.structure(kind, func(id int64, kind byte) {
+				if id == 2 && !r.boolean(kind) {
+					m = Unsigned
+				} else if id != 2 {
+					r.skip(kind)
+				}
+			})
+			return
+		}
+		r.skip(kind)
+	})
+	return m
+}
+
+func (r *thriftReader) group(kind byte) (g group) {
+	r.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1:
+			r.list(kind, nil, func(kind byte) { g.chunks = append(g.chunks, r.chunk(kind)) })
+		case 3:
+			g.rows = r.integer(kind)
+		default:
+			r.skip(kind)
+		}
+	})
+	return g
+}
+
+func (r *thriftReader) chunk(kind byte) (c chunk) {
+	r.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1:
+			c.elsewhere = r.text(kind) != ""
+		case 3:
+			c.described = true
+			r.structure(kind, func(id int64, kind byte) { r.chunkField(&c, id, kind) })
+		case 8:
+			c.encrypted = true
+			r.skip(kind)
+		default:
+			r.skip(kind)
+		}
+	})
+	return c
+}
+
+func (r *thriftReader) chunkField(c *chunk, id int64, kind byte) {
+	switch id {
+	case 1:
+		c.kind = Kind(r.integer(kind))
+	case 4:
+		c.codec = Codec(r.integer(kind))
+	case 5:
+		c.values = r.integer(kind)
+	case 7:
+		c.size = r.integer(kind)
+	case 9:
+		c.data = r.integer(kind)
+	case 11:
+		c.dictionary = r.integer(kind)
+	default:
+		r.skip(kind)
+	}
+}

@@ -1,0 +1,121 @@
+package parquetfile
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Kind is how values are stored.
+type Kind int
+
+// The kinds, by their numbers in the format.
+const (
+	Boolean Kind = iota
+	Int32
+	Int64
+	Int96
+	Float
+	Double
+	ByteArray
+	FixedLenByteArray
+)
+
+var kindNames = [...]string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
+
+// String returns the name that the format has for the kind.
+func (k Kind) String() string {
+	if k >= 0 && int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("number %d", int(k))
+}
+
+// Meaning is what the schema says that stored values stand for, as far as a
+// reader has to know.
+type Meaning uint8
+
+// The meanings. Nothing is said of signed integers and of plain numbers.
+const (
+	Nothing  Meaning = iota
+	Text             // strings in UTF-8
+	Unsigned         // integers without a sign
+	Decimal
+	Date
+	Time // times of day and points in time
+)
+
+// Column is a node of the schema.
+type Column struct {
+	Name     string
+	Children []*Column // nil for a column of values
+	Kind     Kind      // of a column of values
+	Meaning  Meaning
+	Optional bool
+	Repeated bool
+	// MaxRep and MaxDef are the levels of a value that is there: how many
+	// repeated, and how many repeated or optional, nodes lead to it.
+	MaxRep, MaxDef int
+	index          int // among the columns of values
+}
+
+// Leaf reports whether the column has values of its own.
+func (c *Column) Leaf() bool { return c.Children == nil }
+
+// Child returns a column below this one by name, nil if there is none.
+func (c *Column) Child(name string) *Column {
+	for _, child := range c.Children {
+		if child.Name == name {
+			return child
+		}
+	}
+	return nil
+}
+
+func (c *Column) repBits() int { return bits.Len(uint(c.MaxRep)) }
+func (c *Column) defBits() int { return bits.Len(uint(c.MaxDef)) }
+
+const maxSchemaDepth = 64
+
+// schemaBuilder turns the list of nodes into a tree.
+type schemaBuilder struct {
+	rest   []element
+	leaves []*Column
+}
+
+func (b *schemaBuilder) build(parent *Column, depth int) (*Column, error) {
+	if len(b.rest) == 0 || depth > maxSchemaDepth {
+		return nil, damaged("its schema has %d levels or is cut off", depth)
+	}
+	e := b.rest[0]
+	b.rest = b.rest[1:]
+	c := &Column{Name: e.name, Kind: e.kind, Meaning: e.meaning}
+	if parent != nil {
+		c.MaxRep, c.MaxDef = parent.MaxRep, parent.MaxDef
+		switch e.repetition {
+		case 0:
+		case 1:
+			c.Optional, c.MaxDef = true, c.MaxDef+1
+		case 2:
+			c.Repeated, c.MaxRep, c.MaxDef = true, c.MaxRep+1, c.MaxDef+1
+		default:
+			return nil, damaged("column %q has repetition %d", e.name, e.repetition)
+		}
+	}
+	if e.leaf && e.children == 0 {
+		c.index = len(b.leaves)
+		b.leaves = append(b.leaves, c)
+		return c, nil
+	}
+	if e.children < 0 || e.children > int64(len(b.rest)) {
+		return nil, damaged("group %q of its schema has %d columns", e.name, e.children)
+	}
+	c.Children = make([]*Column, 0, e.children)
+	for range e.children {
+		child, err := b.build(c, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		c.Children = append(c.Children, child)
+	}
+	return c, nil
+}
