@@ -221,3 +221,26 @@ func level(load []int, rows int) []int {
 	}
 	return cuts
 }
+
+// Shared counts the rows of one list that have the features, and those that
+// have the group, of a row of the other list.
+func (t *Tensor) Shared(rows, with []int) (features, group int) {
+	all := slices.Concat(with, rows)
+	count := func(numbers []int) (n int) {
+		known := make(map[int]bool, len(with))
+		for _, number := range numbers[:len(with)] {
+			known[number] = true
+		}
+		for _, number := range numbers[len(with):] {
+			if known[number] {
+				n++
+			}
+		}
+		return n
+	}
+	features = count(t.sameFeatures(all))
+	if t.Groups != nil {
+		group = count(Numbered(pick(t.Groups, all, 1)))
+	}
+	return features, group
+}

@@ -188,3 +188,22 @@ func TestSharesKeepClustersWhole(t *testing.T) {
 		}
 	})
 }
+
+func TestSharedCountsRowsThatAreElsewhere(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tensor := repeated(t)
+		train, val := tensor.Rows(Train), tensor.Rows(Val)
+		wantFeatures, wantGroup := 0, 0
+		for _, n := range val {
+			if slices.ContainsFunc(train, func(m int) bool { return slices.Equal(tensor.Row(m), tensor.Row(n)) }) {
+				wantFeatures++
+			}
+			if tensor.Groups != nil && slices.ContainsFunc(train, func(m int) bool { return tensor.Groups[m] == tensor.Groups[n] }) {
+				wantGroup++
+			}
+		}
+		if features, group := tensor.Shared(val, train); features != wantFeatures || group != wantGroup {
+			t.Fatalf("%d and %d rows are shared, want %d and %d", features, group, wantFeatures, wantGroup)
+		}
+	})
+}

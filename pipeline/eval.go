@@ -232,6 +232,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		return nil, err
 	}
 	e := &evaluation{t: t, o: o, learned: learned, rows: t.Rows(split), train: t.Rows(costs.Train)}
+	e.together = t.Clusters(e.rows)
 	if len(e.rows) == 0 {
 		return nil, &costs.DataError{File: o.Tensor, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.Split)}
 	}
@@ -249,7 +250,10 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}
-	r.Notes = e.cautions(split, lambdas)
+	r.Notes = append(e.cautions(split, lambdas), repeatNotes(repeatsOf(t, slices.Compact([]costs.Split{costs.Train, split})...))...)
+	if e.together.Len() < 2 {
+		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))
+	}
 	progress.Start(int64(len(lambdas)), "evaluate")
 	for _, l := range lambdas {
 		if err := ctx.Err(); err != nil {

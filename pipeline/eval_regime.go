@@ -14,6 +14,7 @@ type evaluation struct {
 	o           EvalOptions
 	learned     []Learned
 	rows, train []int
+	together    costs.Clusters // of rows
 	knn         *models.KNN
 }
 
@@ -191,7 +192,8 @@ func (e *evaluation) meanCosts(out outcome, lambda float64) []float64 {
 	return c
 }
 
-// differences adds the paired intervals to best_fixed and to l2d.
+// differences adds the paired intervals to best_fixed and to l2d. Rows that belong together are one draw; where all do
+// there are no intervals.
 func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64) error {
 	type place struct {
 		row int
@@ -217,8 +219,11 @@ func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64)
 		}
 	}
 	s := models.DefaultBootstrap(e.o.Seed)
-	s.Resamples = e.o.Resamples
+	s.Resamples, s.Clusters = e.o.Resamples, e.together.IDs()
 	intervals, err := models.PairedIntervals(s, series...)
+	if errors.Is(err, models.ErrOneDraw) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -156,5 +158,66 @@ func TestResamplesAreBounded(t *testing.T) {
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("resamples: %d, not 2 to", n)) {
 			t.Errorf("%d: %v", n, err)
 		}
+	}
+}
+
+// groupedTensor has users whose rows share how hard they are for either expert,
+// half of each among the training rows; nothing can be learned from features.
+func groupedTensor(users, rows int, seed uint64) *costs.Tensor {
+	r := rand.New(rand.NewPCG(seed, 8))
+	t := &costs.Tensor{Dim: 2, Actions: &costs.Actions{
+		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}},
+	}}
+	for u := range users {
+		shift := float32(r.NormFloat64())
+		for n := range rows {
+			t.IDs, t.Groups = append(t.IDs, fmt.Sprint(u, "/", n)), append(t.Groups, fmt.Sprint("user ", u))
+			t.Splits = append(t.Splits, []costs.Split{costs.Train, costs.Val}[n%2])
+			t.Features = append(t.Features, float32(r.NormFloat64()), float32(r.NormFloat64()))
+			t.Loss = append(t.Loss, 0, shift+0.1*float32(r.NormFloat64()))
+		}
+	}
+	return t
+}
+
+// TestEvalIntervalsCountUsers: with 30 users of 20 rows the interval of the
+// report is about as wide as 30 draws make it, and the report says that rows
+// repeat and that users are on both sides.
+func TestEvalIntervalsCountUsers(t *testing.T) {
+	o := DefaultEvalOptions()
+	o.KNN = false
+	report := func(t *testing.T, tensor *costs.Tensor) (*Interval, string) {
+		t.Helper()
+		r, err := EvalTensor(context.Background(), openRuntime(t), tensor, nil, o, Quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(r.Rows, func(r Row) bool { return r.Method == "random_pair" })
+		return r.Rows[i].DiffBestFixed, strings.Join(r.Notes, "\n")
+	}
+	tensor := groupedTensor(30, 40, 1)
+	whole, notes := report(t, tensor)
+	for _, want := range []string{
+		"570 of 600 val rows repeat another row's features or group: they are 30 sets",
+		"600 of 600 val rows have the group of a training row",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes are %q, without %q", notes, want)
+		}
+	}
+	ungrouped := *tensor
+	ungrouped.Groups = nil
+	byRow, notes := report(t, &ungrouped)
+	if notes != "" {
+		t.Errorf("rows that do not repeat are noted: %q", notes)
+	}
+	if whole.Mean != byRow.Mean || whole.High-whole.Low < 2*(byRow.High-byRow.Low) {
+		t.Errorf("by user %+v, by row %+v", *whole, *byRow)
+	}
+	one := *tensor
+	one.Groups = slices.Repeat([]string{"everybody"}, tensor.Len())
+	none, notes := report(t, &one)
+	if none != nil || !strings.Contains(notes, "There are no intervals: all 600 rows are one draw") {
+		t.Errorf("one user has the interval %+v, notes %q", none, notes)
 	}
 }

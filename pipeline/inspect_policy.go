@@ -113,8 +113,8 @@ func (e *PolicyExplanation) verdict() string {
 	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil || g.Rows == 0 {
 		return chooses
 	}
-	found := fmt.Sprintf("on %d rows that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
-		g.Rows, g.Gain, g.LowerBound, 100*g.Confidence)
+	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
+		g.Rows, inSets(g), g.Gain, g.LowerBound, 100*g.Confidence)
 	if g.Fallback {
 		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to that pair", chooses, found)
 	}

@@ -31,6 +31,7 @@ type TensorExplanation struct {
 	Digest       string            `json:"digest"`
 	Digests      map[string]string `json:"digests,omitempty"` // of the inputs it was made from
 	Meta         map[string]string `json:"meta,omitempty"`
+	Repeats      []Repeats         `json:"repeats,omitempty"` // of the splits in which rows repeat, or are training rows
 	Summaries    []TensorSummary   `json:"summaries"`
 }
 
@@ -61,7 +62,8 @@ func explainTensor(_ context.Context, path string, o InspectOptions) (Explanatio
 		Format: 1, Kind: "tensor", File: path, Rows: t.Len(), Splits: map[string]int{},
 		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
 		Groups: t.Groups != nil, MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
-		Digest: t.Digest(), Digests: a.Digests, Meta: t.Meta,
+		Repeats: repeatsOf(t, costs.Train, costs.Val, costs.Test),
+		Digest:  t.Digest(), Digests: a.Digests, Meta: t.Meta,
 	}
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
@@ -116,6 +118,11 @@ func (e *TensorExplanation) WriteText(w io.Writer) error {
 	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (lambda x %g)", x.Name, x.Fee) }))
 	field(b, "unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	field(b, "columns", "%s", e.columns())
+	heading := "repeats"
+	for _, note := range repeatNotes(e.Repeats) {
+		field(b, heading, "%s", note)
+		heading = ""
+	}
 	field(b, "digest", "%s", e.Digest)
 	writePairs(b, "made from", e.Digests)
 	writePairs(b, "metadata", e.Meta)

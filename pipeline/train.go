@@ -147,6 +147,7 @@ type TrainReport struct {
 	Format   int                 `json:"format"`
 	Tensor   string              `json:"tensor"`
 	Rows     int                 `json:"rows"`
+	Repeats  []Repeats           `json:"repeats,omitempty"` // of the training rows and of those that the losses are on
 	Policies []TrainedPolicy     `json:"policies"`
 	Auto     []models.AutoReport `json:"auto,omitempty"`
 	Seconds  float64             `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
@@ -195,6 +196,14 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 			return nil, err
 		}
 	}
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
+	repeats := repeatsOf(t, slices.Compact([]costs.Split{costs.Train, split})...)
+	for _, note := range repeatNotes(repeats) {
+		progress.Note("%s", note)
+	}
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
 	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)
 	if err != nil {
@@ -204,7 +213,7 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		}
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
-	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Auto: reports}
+	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports}
 	for _, p := range policies {
 		line, err := writePolicy(ctx, rt, t, o, p)
 		if err != nil {
@@ -368,10 +377,22 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	}
 	for _, a := range r.Auto {
 		g := a.Guard
-		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d left-out rows; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
-			a.Lambda, g.Learned, g.FixedLoss, g.Fixed, g.Rows, g.Gain, 100*g.Confidence, g.LowerBound,
+		if g.Rows == 0 {
+			fmt.Fprintf(&b, "\nlambda %g: all %d training rows belong together, so that none could be left out to judge by: always %s is exported\n", a.Lambda, a.Rows, g.Fixed)
+			continue
+		}
+		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d left-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+			a.Lambda, g.Learned, g.FixedLoss, g.Fixed, g.Rows, inSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
 			map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// inSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not tell.
+func inSets(g models.Guard) string {
+	if g.Clusters == 0 || g.Clusters == g.Rows {
+		return ""
+	}
+	return fmt.Sprintf(" in %d sets that belong together", g.Clusters)
 }

@@ -95,7 +95,7 @@ func (x *trial) of(c TrainConfig, what string) string {
 // what they belong to, so that a changed configuration finds none.
 func (x *trial) learn(ctx context.Context, c TrainConfig, tensor string) ([]string, error) {
 	s := stage{folder: x.folder, name: x.of(c, "train"), inputs: map[string]string{
-		"costs": tensor, "train": digestJSON(c), "runtime": x.engine(), "format": "1",
+		"costs": tensor, "train": digestJSON(c), "runtime": x.engine(), "format": "2",
 	}}
 	policies, work := x.of(c, "policies"), filepath.Join(x.folder, s.name+".work")
 	err := s.run(ctx, func() ([]string, error) {

@@ -12,7 +12,7 @@ import (
 )
 
 // evalFormat is raised when an evaluation of the same inputs says more, or something else.
-const evalFormat = "2"
+const evalFormat = "3"
 
 // evaluate returns the report on the policies in some files, named from the folder: the tables of every evaluation, the
 // experts, and what the benchmark adds.

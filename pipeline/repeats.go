@@ -1,0 +1,64 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"pipe/costs"
+)
+
+// Repeats says how many rows of one split repeat others. Rows belong together where their features are equal or their
+// group is the same (costs.Tensor.Clusters).
+type Repeats struct {
+	Split string `json:"split"`
+	Rows  int    `json:"rows"`
+	Sets  int    `json:"sets"` // of rows that belong together; Rows where none repeats
+	// Rows with the features, or with the group, of a training row; 0 for the training rows themselves.
+	TrainingFeatures int `json:"training_features"`
+	TrainingGroup    int `json:"training_group"`
+}
+
+// repeatsOf returns what repeats in some splits, leaving out splits in which nothing does.
+func repeatsOf(t *costs.Tensor, splits ...costs.Split) []Repeats {
+	var out []Repeats
+	train := t.Rows(costs.Train)
+	for _, split := range splits {
+		rows := t.Rows(split)
+		r := Repeats{Split: split.String(), Rows: len(rows), Sets: t.Clusters(rows).Len()}
+		if split != costs.Train {
+			r.TrainingFeatures, r.TrainingGroup = t.Shared(rows, train)
+		}
+		if r.Sets < r.Rows || r.TrainingFeatures+r.TrainingGroup > 0 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// notes are what a user should know about rows that repeat.
+func (r Repeats) notes() []string {
+	var out []string
+	if r.Sets < r.Rows {
+		out = append(out, fmt.Sprintf("%d of %d %s rows repeat another row's features or group: they are %d sets of rows that belong together, and each counts as one draw.",
+			r.Rows-r.Sets, r.Rows, r.Split, r.Sets))
+	}
+	seen := ""
+	switch {
+	case r.TrainingFeatures > 0 && r.TrainingGroup > 0:
+		seen = fmt.Sprintf("%d of %d %s rows have the features of a training row, and %d the group of one", r.TrainingFeatures, r.Rows, r.Split, r.TrainingGroup)
+	case r.TrainingFeatures > 0:
+		seen = fmt.Sprintf("%d of %d %s rows have the features of a training row", r.TrainingFeatures, r.Rows, r.Split)
+	case r.TrainingGroup > 0:
+		seen = fmt.Sprintf("%d of %d %s rows have the group of a training row", r.TrainingGroup, r.Rows, r.Split)
+	default:
+		return out
+	}
+	return append(out, seen+": figures on them flatter what was learned by heart.")
+}
+
+func repeatNotes(repeats []Repeats) []string {
+	var out []string
+	for _, r := range repeats {
+		out = append(out, r.notes()...)
+	}
+	return out
+}
