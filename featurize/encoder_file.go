@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pipe/onnx"
+	"pipe/onnx/hf"
 )
 
 // The metadata of an encoder's file. A file of encoder and policy has them too,
@@ -44,6 +45,14 @@ type EncoderInfo struct {
 
 	Digest  string `json:"digest"`  // of all that decides a vector
 	Weights string `json:"weights"` // digest of the files that it was made of
+}
+
+// Vector is the output that is the vector, as graphs of encoders name it.
+func (e *EncoderInfo) Vector() string {
+	if e.Input == InputImage {
+		return ImageEmbedding
+	}
+	return hf.SentenceEmbedding
 }
 
 // ParseEncoderInfo reads what a file says about the encoder in it; ok is false

@@ -170,6 +170,16 @@ func (m *ImageModel) Encoder() (*onnx.Model, error) {
 	return encoderGraph(m.Graph, ImageEmbedding, m.Info(), nil)
 }
 
+// ParseImageModel is ReadImageModel of a model in memory that Encoder made, or of
+// the half of one that a policy was merged to.
+func ParseImageModel(graph *onnx.Model) (*ImageModel, error) {
+	m, err := parseImageEncoder(graph, DefaultImageModelOptions())
+	if err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
 // parseImageEncoder is the model of a file that Encoder made.
 func parseImageEncoder(graph *onnx.Model, o ImageModelOptions) (*ImageModel, error) {
 	info, err := infoOf(graph, InputImage)

@@ -24,6 +24,16 @@ func (m *TextModel) Encoder() (*onnx.Model, error) {
 	return encoderGraph(m.Graph, hf.SentenceEmbedding, m.Info(), map[string]string{"tokenizer": string(m.tokenizer)})
 }
 
+// ParseTextModel is ReadTextModel of a model in memory that Encoder made, or of
+// the half of one that a policy was merged to.
+func ParseTextModel(graph *onnx.Model) (*TextModel, error) {
+	m, err := parseTextEncoder(graph, DefaultTextModelOptions())
+	if err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
 // parseTextEncoder is the model of a file that Encoder made.
 func parseTextEncoder(graph *onnx.Model, o TextModelOptions) (*TextModel, error) {
 	info, err := infoOf(graph, InputText)

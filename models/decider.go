@@ -37,7 +37,7 @@ const (
 // decider. The errors are those of ReadPolicy, and one for a policy that does
 // not take features (an encoder was merged in front).
 func OpenDecider(rt *ort.Runtime, path string) (*Decider, error) {
-	m, _, err := readPolicy(path)
+	m, _, err := ReadPolicy(path)
 	if err != nil {
 		return nil, err
 	}

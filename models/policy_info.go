@@ -82,16 +82,11 @@ func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) 
 // ErrNotPolicy is wrapped by the errors for ONNX models that are not policies.
 var ErrNotPolicy = errors.New("not a policy")
 
-// ReadPolicy reads what the policy file at path says about itself. The error
-// names the first thing that makes the file unusable as a policy: not ONNX,
-// another model, a newer format, actions that do not parse, inputs or outputs
-// other than the metadata say.
-func ReadPolicy(path string) (*PolicyInfo, error) {
-	_, info, err := readPolicy(path)
-	return info, err
-}
-
-func readPolicy(path string) (*onnx.Model, *PolicyInfo, error) {
+// ReadPolicy reads a policy file and what it says about itself. The error names
+// the first thing that makes the file unusable as a policy: not ONNX, another
+// model, a newer format, actions that do not parse, inputs or outputs other than
+// the metadata say.
+func ReadPolicy(path string) (*onnx.Model, *PolicyInfo, error) {
 	m, err := onnx.ReadFile(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)

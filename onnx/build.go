@@ -121,9 +121,12 @@ func (w *writer) graph(g *Graph) *onnxpb.GraphProto {
 	return p
 }
 
-func valueInfo(v *Value) *onnxpb.ValueInfoProto {
+func valueInfo(v *Value) *onnxpb.ValueInfoProto { return tensorInfo(v.Name(), v.dtype, v.shape) }
+
+// tensorInfo names a tensor, its type and its shape.
+func tensorInfo(name string, t DType, s Shape) *onnxpb.ValueInfoProto {
 	shape := &onnxpb.TensorShapeProto{}
-	for _, d := range v.shape {
+	for _, d := range s {
 		dim := &onnxpb.TensorShapeProto_Dimension{}
 		if d.Known() {
 			dim.Value = &onnxpb.TensorShapeProto_Dimension_DimValue{DimValue: d.Size}
@@ -132,9 +135,9 @@ func valueInfo(v *Value) *onnxpb.ValueInfoProto {
 		}
 		shape.Dim = append(shape.Dim, dim)
 	}
-	tensor := &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(int32(v.dtype)), Shape: shape}
+	tensor := &onnxpb.TypeProto_Tensor{ElemType: proto.Int32(int32(t)), Shape: shape}
 	return &onnxpb.ValueInfoProto{
-		Name: proto.String(v.Name()),
+		Name: proto.String(name),
 		Type: &onnxpb.TypeProto{Value: &onnxpb.TypeProto_TensorType{TensorType: tensor}},
 	}
 }

@@ -31,7 +31,7 @@ func DefaultMergeOptions() MergeOptions {
 // name, which inputs of second they feed. The result has the inputs of first
 // and those of second that nothing feeds; its outputs are those of second. The
 // lower operator set is raised to the higher one: nodes that the newer one reads
-// differently are rewritten. Metadata of second wins over that of first. The
+// differently are rewritten. Split is the way back. Metadata of second wins over that of first. The
 // models themselves stay as they are; the result shares their constants.
 //
 // Errors tell which names, types, shapes or operators do not fit; a model of an
@@ -166,7 +166,10 @@ func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]stri
 		Output:                 b.Output,
 	}
 	for _, v := range b.Input {
-		if !fed[v.GetName()] && !slices.Contains(o.Share, v.GetName()) {
+		switch {
+		case fed[v.GetName()] && !o.KeepOutputs:
+			g.ValueInfo = append(g.ValueInfo, v) // type and shape of what was an input stay known
+		case !fed[v.GetName()] && !slices.Contains(o.Share, v.GetName()):
 			g.Input = append(g.Input, v)
 		}
 	}

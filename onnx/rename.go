@@ -10,8 +10,9 @@ import (
 
 // renamer copies graphs with other names. Constants are shared, not copied.
 type renamer struct {
-	prefix string
-	names  map[string]string // exceptions from the prefix
+	prefix string            // put before names
+	strip  string            // taken off names that begin with it
+	names  map[string]string // exceptions from both
 	dims   map[string]string // symbolic axes that get another name
 }
 
@@ -26,7 +27,7 @@ func (r *renamer) rename(name string) string {
 	if n, ok := r.names[name]; ok {
 		return n
 	}
-	return r.prefix + name
+	return r.prefix + trimmed(name, r.strip)
 }
 
 func (r *renamer) all(names []string) []string {
@@ -121,7 +122,7 @@ func (r *renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	c := &onnxpb.NodeProto{}
 	shallow(c, n)
 	if n.GetName() != "" {
-		c.Name = proto.String(r.prefix + n.GetName())
+		c.Name = proto.String(r.prefix + trimmed(n.GetName(), r.strip))
 	}
 	c.Input, c.Output = r.all(n.GetInput()), r.all(n.GetOutput())
 	c.Attribute = nil

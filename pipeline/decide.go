@@ -21,7 +21,7 @@ import (
 type DecideOptions struct {
 	Policy    string   // the policy file
 	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
-	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these: In holds raw rows then; empty: features
+	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these: In holds raw rows then; empty: features, or the policy has an encoder in front
 	Text      string   // the column of raw rows, or field of JSONL objects, that holds the text; empty: rows are no texts
 	Image     string   // likewise that holds the path of an image, relative to In's folder; empty: rows are no images
 	Decoder   string   // of images: standard, libjpeg-turbo or auto; empty: standard
@@ -59,11 +59,8 @@ func (o DecideOptions) checkRaw() (problems []error) {
 	if o.Text != "" && o.Image != "" {
 		problems = append(problems, errors.New("decide: rows are texts or images, not both"))
 	}
-	if o.Encoder != "" && (o.InFormat == formatParquet || o.InFormat == formatJSONL && !o.encoded()) {
+	if raw := o.Encoder != "" || o.encoded(); raw && (o.InFormat == formatParquet || o.InFormat == formatJSONL && !o.encoded()) {
 		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, texts and images as jsonl too, not %s", o.InFormat))
-	}
-	if o.encoded() && o.Encoder == "" {
-		problems = append(problems, errors.New("decide: texts and images need an encoder"))
 	}
 	switch {
 	case o.Decoder != "" && o.Image == "":
@@ -76,6 +73,14 @@ func (o DecideOptions) checkRaw() (problems []error) {
 
 // encoded tells whether one field of every row goes through an encoder.
 func (o DecideOptions) encoded() bool { return o.Text != "" || o.Image != "" }
+
+// input is what that field holds.
+func (o DecideOptions) input() string {
+	if o.Image != "" {
+		return featurize.InputImage
+	}
+	return featurize.InputText
+}
 
 // OptionError says that an option does not fit the files that it is used with.
 type OptionError struct{ Err error }
@@ -108,7 +113,14 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 		return nil, err
 	}
 	begin := time.Now()
-	decider, err := openPolicy(rt, o.Policy)
+	file, err := readPolicy(o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.checkRaw(o); err != nil {
+		return nil, err
+	}
+	decider, err := file.open(rt)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +134,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 		mask = nil // the policy's own decision stands
 	}
 	done := &DecideSummary{Format: 1, Policy: o.Policy}
-	src, err := openRows(ctx, rt, o, stdin, info, done)
+	src, err := openRows(ctx, rt, o, stdin, file, done)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +158,14 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 }
 
 // openRows opens features, or raw rows where there is an encoder for them, and notes in done what it found out.
-func openRows(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, info *models.PolicyInfo, done *DecideSummary) (featureSource, error) {
+func openRows(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, file *policyFile, done *DecideSummary) (featureSource, error) {
 	switch {
-	case o.Encoder == "":
-		return openFeatures(ctx, o.In, o.InFormat, stdin, info)
 	case o.encoded():
-		return openEncoded(ctx, rt, o, stdin, info, done)
+		return openEncoded(ctx, rt, o, stdin, file, done)
+	case o.Encoder == "":
+		return openFeatures(ctx, o.In, o.InFormat, stdin, file.info)
 	}
-	return openRaw(ctx, o, stdin, info.Actions, done)
+	return openRaw(ctx, o, stdin, file.info.Actions, done)
 }
 
 // rowBatch is a run of rows: ids and features (len(ids) x dim).

@@ -28,16 +28,16 @@ type encodedSource struct {
 }
 
 // openEncoded opens raw rows for a policy.
-func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, policy *models.PolicyInfo, done *DecideSummary) (featureSource, error) {
-	e, err := openRowEncoder(rt, o, done)
+func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, policy *policyFile, done *DecideSummary) (featureSource, error) {
+	e, err := openRowEncoder(rt, o, policy.encoder, done)
 	if err != nil {
 		return nil, err
 	}
-	if was := policy.Actions.Digests[costs.DecoderDigest]; was != "" && done.Decoder != "" && was != done.Decoder {
+	if was := policy.info.Actions.Digests[costs.DecoderDigest]; was != "" && done.Decoder != "" && was != done.Decoder {
 		done.Trained = was
 	}
 	s := &encodedSource{ctx: ctx, encoder: e}
-	if err := s.open(o, stdin, policy); err != nil {
+	if err := s.open(o, stdin, policy.info); err != nil {
 		s.close()
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"pipe/featurize"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -24,12 +25,12 @@ type imageRows struct {
 	gate    *featurize.PixelGate // images that are decoded, until the encoder's pixels are made of them
 }
 
-func openImageRows(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEncoder, error) {
+func openImageRows(rt *ort.Runtime, o DecideOptions, inside *onnx.Model, done *DecideSummary) (rowEncoder, error) {
 	decoder, err := featurize.OpenDecoder(o.Decoder)
 	if err != nil {
 		return nil, err
 	}
-	e, err := featurize.OpenImageEncoder(rt, o.Encoder, featurize.DefaultImageModelOptions(), o.Workers)
+	e, err := openImageEncoder(rt, o, inside)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +40,18 @@ func openImageRows(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (rowEn
 		m.folder = filepath.Dir(o.In)
 	}
 	return m, nil
+}
+
+// openImageEncoder opens the model inside of the policy, if there is one, else the encoder that the options name.
+func openImageEncoder(rt *ort.Runtime, o DecideOptions, inside *onnx.Model) (*featurize.ImageEncoder, error) {
+	if inside == nil {
+		return featurize.OpenImageEncoder(rt, o.Encoder, featurize.DefaultImageModelOptions(), o.Workers)
+	}
+	m, err := featurize.ParseImageModel(inside)
+	if err != nil {
+		return nil, err
+	}
+	return m.Open(rt, o.Workers)
 }
 
 func (m *imageRows) info() featurize.EncoderInfo {

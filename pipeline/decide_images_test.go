@@ -178,7 +178,7 @@ func TestDecideDecodesWithinTheGate(t *testing.T) {
 	names, _ := pictures(t, dir, 64)
 	o := seeingOptions(t, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)))
 	o.In, o.Workers = filepath.Join(dir, "photos.csv"), 4
-	opened, err := openImageRows(rt, o, &DecideSummary{})
+	opened, err := openImageRows(rt, o, nil, &DecideSummary{})
 	if err != nil {
 		t.Fatal(err)
 	}

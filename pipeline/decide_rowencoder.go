@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/featurize"
 	"pipe/models"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -49,21 +51,22 @@ func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
 	return nil
 }
 
-// openRowEncoder opens the encoder that the options name, and notes in done what else takes part. An encoder of
-// something else than the rows hold is an *OptionError.
-func openRowEncoder(rt *ort.Runtime, o DecideOptions, done *DecideSummary) (e rowEncoder, err error) {
-	want := featurize.InputText
+// openRowEncoder opens the encoder that the options name, or inside, the one in front of the policy, and notes in done
+// what else takes part. An encoder of something else than the rows hold is an *OptionError.
+func openRowEncoder(rt *ort.Runtime, o DecideOptions, inside *onnx.Model, done *DecideSummary) (e rowEncoder, err error) {
 	if o.Image != "" {
-		want = featurize.InputImage
-		e, err = openImageRows(rt, o, done)
+		e, err = openImageRows(rt, o, inside, done)
 	} else {
-		e, err = openTextRows(rt, o)
+		e, err = openTextRows(rt, o, inside)
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return e, nil
+	case inside != nil:
+		return nil, &costs.DataError{Err: fmt.Errorf("policy %q: the encoder in front: %w", o.Policy, err)}
 	}
-	if reads, failed := featurize.EncoderInputs(o.Encoder); failed == nil && !slices.Contains(reads, want) {
-		err = &OptionError{fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], want)}
+	if reads, failed := featurize.EncoderInputs(o.Encoder); failed == nil && !slices.Contains(reads, o.input()) {
+		err = &OptionError{fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], o.input())}
 	}
 	return nil, err
 }

@@ -310,7 +310,11 @@ func TestDamagedPolicyIsBadData(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data *costs.DataError
-		if _, err := openPolicy(rt, path); !errors.As(err, &data) {
+		f, err := readPolicy(path)
+		if err == nil {
+			_, err = f.open(rt)
+		}
+		if !errors.As(err, &data) {
 			t.Errorf("%s: error %v, want one about the file", name, err)
 		}
 	}

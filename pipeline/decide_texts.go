@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pipe/featurize"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -13,14 +14,26 @@ type textRows struct {
 	column  string
 }
 
-func openTextRows(rt *ort.Runtime, o DecideOptions) (rowEncoder, error) {
-	settings := featurize.DefaultTextEncoderOptions()
-	settings.Workers = o.Workers
-	e, err := featurize.OpenTextEncoder(rt, o.Encoder, settings)
+func openTextRows(rt *ort.Runtime, o DecideOptions, inside *onnx.Model) (rowEncoder, error) {
+	e, err := openTextEncoder(rt, o, inside)
 	if err != nil {
 		return nil, err
 	}
 	return &textRows{encoder: e, column: o.Text}, nil
+}
+
+// openTextEncoder opens the model inside of the policy, if there is one, else the encoder that the options name.
+func openTextEncoder(rt *ort.Runtime, o DecideOptions, inside *onnx.Model) (*featurize.TextEncoder, error) {
+	if inside != nil {
+		m, err := featurize.ParseTextModel(inside)
+		if err != nil {
+			return nil, err
+		}
+		return m.Open(rt, o.Workers)
+	}
+	settings := featurize.DefaultTextEncoderOptions()
+	settings.Workers = o.Workers
+	return featurize.OpenTextEncoder(rt, o.Encoder, settings)
 }
 
 func (t *textRows) info() featurize.EncoderInfo {

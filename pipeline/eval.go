@@ -128,7 +128,11 @@ type Learned struct {
 
 // openLearned reads a policy file that fits t and decides the given rows of t.
 func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
-	d, err := openPolicy(rt, file)
+	f, err := readPolicy(file)
+	if err != nil {
+		return l, err
+	}
+	d, err := f.open(rt)
 	if err != nil {
 		return l, err
 	}

@@ -7,7 +7,6 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
-	"pipe/models"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -105,19 +104,3 @@ func channelWords(v [3]float32) string {
 
 // encoderKeys begin the metadata of an encoder, the common prefix left out.
 const encoderKeys = "encoder."
-
-// encoderInFront is the encoder that a policy file has in front, nil if it has none.
-func encoderInFront(path string, info *models.PolicyInfo) (*featurize.EncoderInfo, error) {
-	about := map[string]string{}
-	for key, value := range info.Info {
-		about["pipe."+key] = value
-	}
-	e, ok, err := featurize.ParseEncoderInfo(about)
-	if err != nil {
-		return nil, &costs.DataError{File: path, Err: err}
-	}
-	if !ok {
-		return nil, nil
-	}
-	return &e, nil
-}

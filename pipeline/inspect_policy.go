@@ -3,16 +3,13 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/models"
-	"pipe/onnx/ort"
 )
 
 // PolicyExplanation tells what a policy file says about itself.
@@ -40,11 +37,11 @@ type PolicyExplanation struct {
 }
 
 func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanation, error) {
-	info, err := readPolicy(path)
+	f, err := readPolicy(path)
 	if err != nil {
 		return nil, err
 	}
-	a := info.Actions
+	info, a := f.info, f.info.Actions
 	e := &PolicyExplanation{
 		Format: 1, Kind: "policy", File: path, Method: info.Method, Recipe: info.Recipe, Decoder: string(info.Decoder),
 		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim,
@@ -57,42 +54,15 @@ func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanatio
 			e.Unavailable = append(e.Unavailable, a.Name(i))
 		}
 	}
-	if e.Encoder, err = encoderInFront(path, info); err != nil {
-		return nil, err
-	}
+	e.Encoder = f.about
 	for key, value := range info.Info {
-		if e.Encoder == nil || !strings.HasPrefix(key, encoderKeys) {
-			e.Info[key] = asJSON(value)
-		}
+		e.Info[key] = asJSON(value)
 	}
 	if info.Fixed >= 0 {
 		e.Fixed = a.Name(info.Fixed)
 	}
 	e.Verdict = e.verdict()
 	return e, nil
-}
-
-// readPolicy reads what a policy file says about itself. A file that is there but is no policy is a *costs.DataError,
-// since to the user it is an input like any other.
-func readPolicy(path string) (*models.PolicyInfo, error) {
-	info, err := models.ReadPolicy(path)
-	var onDisk *fs.PathError
-	if err != nil && !errors.As(err, &onDisk) {
-		err = &costs.DataError{Err: err}
-	}
-	return info, err
-}
-
-// openPolicy opens a policy for decisions. A graph that the runtime refuses is bad data, like a file that cannot be read.
-func openPolicy(rt *ort.Runtime, path string) (*models.Decider, error) {
-	if _, err := readPolicy(path); err != nil {
-		return nil, err
-	}
-	d, err := models.OpenDecider(rt, path)
-	if err != nil {
-		return nil, &costs.DataError{Err: err}
-	}
-	return d, nil
 }
 
 // asJSON keeps a value that is JSON and quotes one that is text.

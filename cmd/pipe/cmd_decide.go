@@ -15,7 +15,7 @@ Features come as Parquet (columns id and features, as in a cost tensor), CSV (a 
 a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
 with the columns of the files that pipe featurize read, in any order. With --text or --image as well, rows are CSV or
 JSONL with a column or field of texts, or of paths of images relative to the file's folder, and the encoder is one of
-these as for pipe convert. --without takes an expert or an advice out of the choice; the best remaining pair is taken
+these as for pipe convert; a policy that pipe convert --merge put behind an encoder needs no --encoder. --without takes an expert or an advice out of the choice; the best remaining pair is taken
 then.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
@@ -24,6 +24,7 @@ const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --
   pipe decide --policy policy.onnx --encoder encoder.json --in transactions.csv --out decisions.csv
   pipe decide --policy policy.onnx --encoder encoder.onnx --in claims.jsonl --text claim
   pipe decide --policy policy.onnx --encoder encoder.onnx --in photos.csv --image file --decoder auto
+  pipe decide --policy merged.onnx --in claims.jsonl --text claim
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
 
 func decideCommand(a *app) *cobra.Command {
@@ -40,8 +41,8 @@ func decideCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Policy, "policy", "", "the policy file")
 	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
 	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on, or with --text or --image an encoder of these: rows are raw then")
-	f.StringVar(&o.Text, "text", "", "with --encoder: the column or field that holds the text")
-	f.StringVar(&o.Image, "image", "", "with --encoder: the column or field that holds the path of an image")
+	f.StringVar(&o.Text, "text", "", "with --encoder, or an encoder in front of the policy: the column or field that holds the text")
+	f.StringVar(&o.Image, "image", "", "likewise the column or field that holds the path of an image")
 	f.StringVar(&o.Decoder, "decoder", "", "of images: standard, libjpeg-turbo, or auto, which is libjpeg-turbo if it is there (standard)")
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")

@@ -1,0 +1,160 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"pipe/onnx/onnxpb"
+)
+
+// SplitOptions say where a merged model is cut, and how its halves are named.
+type SplitOptions struct {
+	At     string // the value that the first half makes for the second
+	Output string // its name in the first half
+	Input  IO     // its name in the second half; type and shape are those that m tells, else these
+	// Prefixes that Merge gave to names; where a name has it, it is taken off.
+	FirstPrefix, SecondPrefix string
+}
+
+// Split undoes a Merge that connected one value: the first model makes the value
+// from inputs of m, the second makes the outputs of m from that value alone. Nodes
+// and constants that neither needs are left out. Both have the operator sets,
+// functions and metadata of m, and share its constants.
+//
+// The error says that m has no such value, or that its outputs need other inputs
+// as well.
+func Split(m *Model, o SplitOptions) (first, second *Model, err error) {
+	if first, second, err = split(m, o); err != nil {
+		return nil, nil, fmt.Errorf("split model: %w", err)
+	}
+	return first, second, nil
+}
+
+func split(m *Model, o SplitOptions) (first, second *Model, err error) {
+	if err := m.Check(); err != nil {
+		return nil, nil, err
+	}
+	g := m.Proto.GetGraph()
+	made := map[string]bool{}
+	for _, n := range g.GetNode() {
+		for _, name := range n.GetOutput() {
+			made[name] = true
+		}
+	}
+	if !made[o.At] {
+		return nil, nil, fmt.Errorf("no node makes %q", o.At)
+	}
+	front := halfOf(g, map[string]bool{}, o.At)
+	var outputs []string
+	for _, v := range g.GetOutput() {
+		outputs = append(outputs, v.GetName())
+	}
+	back := halfOf(g, map[string]bool{o.At: true}, outputs...)
+	if len(back.Input) > 0 {
+		return nil, nil, fmt.Errorf("what %q is made into needs the input %q as well", o.At, back.Input[0].GetName())
+	}
+	value := tensorInfo(o.At, o.Input.DType, o.Input.Shape)
+	for _, v := range g.GetValueInfo() {
+		if v.GetName() == o.At {
+			value = v
+		}
+	}
+	front.Output = []*onnxpb.ValueInfoProto{value}
+	back.Input, back.Output = []*onnxpb.ValueInfoProto{value}, g.GetOutput()
+	a, b := newRenamer(""), newRenamer("")
+	a.strip, b.strip = o.FirstPrefix, o.SecondPrefix
+	a.names[o.At], b.names[o.At] = o.Output, o.Input.Name
+	first, second = &Model{Proto: withGraph(m.Proto, a.graph(front))}, &Model{Proto: withGraph(m.Proto, b.graph(back))}
+	return first, second, errors.Join(first.Check(), second.Check())
+}
+
+// withGraph is a model with another graph.
+func withGraph(m *onnxpb.ModelProto, g *onnxpb.GraphProto) *onnxpb.ModelProto {
+	out := &onnxpb.ModelProto{}
+	shallow(out, m)
+	out.Graph = g
+	return out
+}
+
+// halfOf is the part of a graph that is needed for the values called wanted, without its outputs. Values that
+// are given are made elsewhere.
+func halfOf(g *onnxpb.GraphProto, given map[string]bool, wanted ...string) *onnxpb.GraphProto {
+	need := map[string]bool{}
+	for _, name := range wanted {
+		need[name] = true
+	}
+	half := &onnxpb.GraphProto{Name: g.Name}
+	nodes := g.GetNode()
+	keep := make([]bool, len(nodes))
+	for i := len(nodes) - 1; i >= 0; i-- { // nodes come after what they use
+		for _, name := range nodes[i].GetOutput() {
+			keep[i] = keep[i] || name != "" && need[name] && !given[name]
+		}
+		if keep[i] {
+			reads(nodes[i], need)
+		}
+	}
+	for i, n := range nodes {
+		if keep[i] {
+			half.Node = append(half.Node, n)
+		}
+	}
+	for _, t := range g.GetInitializer() {
+		if need[t.GetName()] {
+			half.Initializer = append(half.Initializer, t)
+		}
+	}
+	for _, t := range g.GetSparseInitializer() {
+		if need[t.GetValues().GetName()] {
+			half.SparseInitializer = append(half.SparseInitializer, t)
+		}
+	}
+	for _, q := range g.GetQuantizationAnnotation() {
+		if need[q.GetTensorName()] {
+			half.QuantizationAnnotation = append(half.QuantizationAnnotation, q)
+		}
+	}
+	for _, v := range g.GetValueInfo() {
+		if need[v.GetName()] && !given[v.GetName()] {
+			half.ValueInfo = append(half.ValueInfo, v)
+		}
+	}
+	for _, v := range g.GetInput() {
+		if need[v.GetName()] {
+			half.Input = append(half.Input, v)
+		}
+	}
+	return half
+}
+
+// reads adds the values that a node reads, those that graphs in its attributes read from around them included.
+func reads(n *onnxpb.NodeProto, need map[string]bool) {
+	for _, name := range n.GetInput() {
+		need[name] = true
+	}
+	inside := func(g *onnxpb.GraphProto) {
+		for _, n := range g.GetNode() {
+			reads(n, need)
+		}
+		for _, v := range g.GetOutput() {
+			need[v.GetName()] = true
+		}
+	}
+	for _, a := range n.GetAttribute() {
+		if a.GetG() != nil {
+			inside(a.GetG())
+		}
+		for _, g := range a.GetGraphs() {
+			inside(g)
+		}
+	}
+}
+
+// trimmed is a name without what Merge put before it.
+func trimmed(name, prefix string) string {
+	if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "" {
+		return rest
+	}
+	return name
+}

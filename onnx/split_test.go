@@ -1,0 +1,112 @@
+package onnx_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"pipe/onnx"
+	"pipe/onnx/onnxpb"
+)
+
+// tail is head without an input besides x.
+func tail(t testing.TB) *onnx.Model {
+	t.Helper()
+	g := onnx.NewGraph("tail")
+	x := g.Input("x", onnx.Float64, onnx.Shape{onnx.Sym("n"), onnx.Fix(1)})
+	w := g.NamedConst("w", onnx.Float64s([]int64{1}, []float64{10}))
+	_, scans := g.Loop(g.Scalar(onnx.Int64, 2), []*onnx.Value{x}, func(b *onnx.Graph, _ *onnx.Value, c []*onnx.Value) (next, scan []*onnx.Value) {
+		v := b.Mul(c[0], w) // of the graph around
+		return []*onnx.Value{v}, []*onnx.Value{v}
+	})
+	g.Output("z", g.ReduceSum(scans[0], false, 0))
+	g.Output("mean", g.ReduceMean(x, true, 0))
+	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"b": "tail"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func cut() onnx.SplitOptions {
+	return onnx.SplitOptions{
+		At: "first/y", Output: "y", Input: onnx.IO{Name: "x", DType: onnx.Float64, Shape: onnx.Shape{onnx.Sym("n"), onnx.Fix(1)}},
+		FirstPrefix: "first/", SecondPrefix: "second/",
+	}
+}
+
+// Split undoes Merge: nodes, constants and the names of both models are what they were, and so is what they compute.
+func TestSplitUndoesMerge(t *testing.T) {
+	first, second := affine(t), tail(t)
+	m, err := onnx.Merge(first, second, map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, err := onnx.Split(m, cut())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.EqualFunc(b.Proto.Graph.Node, second.Proto.Graph.Node, func(x, y *onnxpb.NodeProto) bool { return proto.Equal(x, y) }) ||
+		!slices.EqualFunc(b.Proto.Graph.Initializer, second.Proto.Graph.Initializer, func(x, y *onnxpb.TensorProto) bool { return proto.Equal(x, y) }) {
+		t.Errorf("the second half is %v\nnot %v", b.Proto.Graph, second.Proto.Graph)
+	}
+	x := map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})}
+	want, err := evaluate(m, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mid, err := evaluate(a, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := evaluate(first, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := evaluate(b, map[string]*onnx.Tensor{"x": mid["y"]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mid) != 1 || !slices.Equal(mid["y"].Float64s(), whole["y"].Float64s()) {
+		t.Errorf("the first half makes %v, want %v", mid, whole["y"])
+	}
+	for name := range want {
+		if !slices.Equal(got[name].Float64s(), want[name].Float64s()) {
+			t.Errorf("%s is %v, want %v", name, got[name], want[name])
+		}
+	}
+	if in := b.Inputs(); len(in) != 1 || in[0].Name != "x" || in[0].Shape.String() != "[n 1]" {
+		t.Errorf("the second half takes %v", in)
+	}
+}
+
+func TestSplitRefusals(t *testing.T) {
+	plain := map[string]string{"y": "x"}
+	alone, err := onnx.Merge(affine(t), tail(t), plain, onnx.DefaultMergeOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	shifted, err := onnx.Merge(affine(t), head(t, onnx.Sym("n"), 17), plain, onnx.DefaultMergeOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		m    *onnx.Model
+		at   string
+		want string
+	}{
+		{alone, "first/absent", `no node makes "first/absent"`},
+		{alone, "x", `no node makes "x"`},
+		{alone, "first/w", `no node makes "first/w"`},
+		{alone, "mean", `needs the input "x" as well`},
+		{shifted, "first/y", `needs the input "shift" as well`},
+	} {
+		o := cut()
+		o.At = c.at
+		if _, _, err := onnx.Split(c.m, o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.at, err, c.want)
+		}
+	}
+}

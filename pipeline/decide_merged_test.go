@@ -1,0 +1,187 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/internal/realdata"
+	"pipe/onnx"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
+)
+
+// decided is what Decide writes, scores included.
+func decided(t *testing.T, rt *ort.Runtime, o DecideOptions) string {
+	t.Helper()
+	var out bytes.Buffer
+	o.Scores, o.OutFormat = true, formatCSV
+	if _, err := Decide(t.Context(), rt, o, nil, &out, Quiet); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// A merged file decides on every row, score by score, as its encoder and then its policy do; with experts left out, too.
+func TestMergedFileDecidesAsItsParts(t *testing.T) {
+	rt, dir := orttest.Open(t, 1), t.TempDir()
+	texts := sayings(500)
+	var rows strings.Builder
+	for i, s := range texts {
+		fmt.Fprintf(&rows, "{\"id\": %d, \"claim\": %q}\n", i, s)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "claims.jsonl"), []byte(rows.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	pictures(t, dir, 70)
+	var list strings.Builder
+	list.WriteString("id,file\n")
+	for i := range 70 {
+		fmt.Fprintf(&list, "p%d,%d.png\n", i, i)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "photos.csv"), []byte(list.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, model, tower string
+		image              bool
+		dim                int
+	}{
+		{"texts", hftest.Folder(t), "", false, hftest.Hidden},
+		{"images", hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "", true, 12},
+		{"texts of a CLIP", hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "text", false, 12},
+		{"images of another", realdata.Folder(t, "models", "tiny-random", "clip-tiny-random"), "", true, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := t.TempDir()
+			encoder, merged := filepath.Join(at, "encoder.onnx"), filepath.Join(at, "merged.onnx")
+			r, err := Convert(t.Context(), ConvertOptions{Model: c.model, Tower: c.tower, Out: encoder})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := DefaultDecideOptions()
+			o.Policy, o.Encoder = encoderPolicy(t, at, r.Encoder.Dim, costs.FeatureSource{}, ""), encoder
+			if o.Text, o.In = "claim", filepath.Join(dir, "claims.jsonl"); c.image {
+				o.Text, o.Image, o.In = "", "file", filepath.Join(dir, "photos.csv")
+			}
+			if _, err := Convert(t.Context(), ConvertOptions{Model: encoder, Merge: o.Policy, Out: merged}); err != nil {
+				t.Fatal(err)
+			}
+			for _, without := range [][]string{nil, {"expert=large"}} {
+				o.Without = without
+				want := decided(t, rt, o)
+				alone := o
+				alone.Policy, alone.Encoder = merged, ""
+				if got := decided(t, rt, alone); got != want || strings.Count(got, "\n") < 71 {
+					t.Errorf("without %v: the merged file decides %.300s\nits parts %.300s", without, got, want)
+				}
+			}
+		})
+	}
+}
+
+// What a merged file does not take is an *OptionError before a row is read; one whose halves contradict each other is bad data.
+func TestMergedFileRefusals(t *testing.T) {
+	rt, dir := orttest.Open(t, 1), t.TempDir()
+	model, merged := hftest.Folder(t), filepath.Join(dir, "merged.onnx")
+	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: policy, Out: merged}); err != nil {
+		t.Fatal(err)
+	}
+	decide := func(path string, change func(o *DecideOptions)) error {
+		o := DefaultDecideOptions()
+		o.Policy = path
+		change(&o)
+		_, err := Decide(t.Context(), rt, o, strings.NewReader("{\"claim\": \"a\"}\n"), &bytes.Buffer{}, Quiet)
+		return err
+	}
+	text := func(o *DecideOptions) { o.Text = "claim" }
+	var option *OptionError
+	for want, change := range map[string]func(o *DecideOptions){
+		"has an encoder in front and reads texts: name the column or field that holds them (--text)": func(*DecideOptions) {},
+		"has an encoder of texts in front, the rows hold images":                                     func(o *DecideOptions) { o.Image = "claim" },
+		"has its encoder in front: no other is taken":                                                func(o *DecideOptions) { o.Text, o.Encoder = "claim", model },
+	} {
+		if err := decide(merged, change); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	if err := decide(policy, text); !errors.As(err, &option) || !strings.Contains(err.Error(), "texts and images need an encoder") {
+		t.Error(err)
+	}
+	m, err := onnx.ReadFile(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info featurize.EncoderInfo
+	if err := json.Unmarshal([]byte(m.Metadata()["pipe.encoder.info"]), &info); err != nil {
+		t.Fatal(err)
+	}
+	about := func(change func(e *featurize.EncoderInfo)) string {
+		e := info
+		change(&e)
+		return compact(e)
+	}
+	for _, c := range []struct{ key, value, want string }{
+		{"pipe.dim", "17", "pipe.dim is 17, pipe.actions say 16"},
+		{"pipe.encoder.info", about(func(e *featurize.EncoderInfo) { e.Dim = 17 }), "the encoder in front is not the policy's"},
+		{"pipe.encoder.info", about(func(e *featurize.EncoderInfo) { e.Input = "smell" }), `input is "smell"`},
+		{"pipe.encoder.info", "{", "pipe.encoder.info"},
+		{"pipe.encoder.format", "2", "encoder format 2"},
+		{"pipe.actions", strings.ReplaceAll(m.Metadata()["pipe.actions"], `"dim":16`, `"dim":0`), "sees vectors of 0 numbers"},
+		{"pipe.encoder.tokenizer", "{}", "the encoder in front"},
+	} {
+		meta := m.Metadata()
+		meta[c.key] = c.value
+		m.SetMetadata(meta)
+		changed := filepath.Join(t.TempDir(), "changed.onnx")
+		if err := m.WriteFile(changed); err != nil {
+			t.Fatal(err)
+		}
+		meta[c.key] = mustMetadata(t, merged)[c.key]
+		m.SetMetadata(meta)
+		err := decide(changed, text)
+		var bad *costs.DataError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s = %.40s: want %q, got %v", c.key, c.value, c.want, err)
+		}
+		if _, err := Inspect(t.Context(), changed, DefaultInspectOptions()); c.key != "pipe.encoder.tokenizer" && !errors.As(err, &bad) {
+			t.Errorf("%s = %.40s: inspect says %v", c.key, c.value, err)
+		}
+	}
+	// The graph, not only the metadata, knows the width.
+	for _, n := range m.Proto.Graph.Node {
+		if n.Name != nil && strings.HasPrefix(*n.Name, policyPrefix) {
+			for i, in := range n.Input {
+				if in == encoderPrefix+"sentence_embedding" {
+					n.Input[i] = "input_ids"
+				}
+			}
+		}
+	}
+	tokens := filepath.Join(dir, "tokens.onnx")
+	if err := m.WriteFile(tokens); err != nil {
+		t.Fatal(err)
+	}
+	var bad *costs.DataError
+	if err := decide(tokens, text); !errors.As(err, &bad) || !strings.Contains(err.Error(), `needs the input "input_ids" as well`) {
+		t.Error(err)
+	}
+}
+
+func mustMetadata(t *testing.T, path string) map[string]string {
+	t.Helper()
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Metadata()
+}

@@ -1,0 +1,114 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/models"
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+// policyFile is a policy as it was read, and the encoder that was merged in front of it, if there is one.
+type policyFile struct {
+	path    string
+	info    *models.PolicyInfo
+	policy  *onnx.Model            // features to decisions
+	encoder *onnx.Model            // texts or images to features; nil: none is in front
+	about   *featurize.EncoderInfo // of the encoder
+}
+
+// readPolicy reads a policy file for whoever needs one. A file that is there but is no policy, or says of itself what is
+// not so, is a *costs.DataError, since to the user it is an input like any other.
+func readPolicy(path string) (*policyFile, error) {
+	m, info, err := models.ReadPolicy(path)
+	var onDisk *fs.PathError
+	switch {
+	case errors.As(err, &onDisk):
+		return nil, err
+	case err != nil:
+		return nil, &costs.DataError{Err: err}
+	}
+	f := &policyFile{path: path, info: info, policy: m}
+	if info.Encoded {
+		if err := f.split(); err != nil {
+			return nil, &costs.DataError{Err: fmt.Errorf("read policy %q: %w", path, err)}
+		}
+	}
+	return f, nil
+}
+
+// The names that pipe convert gives to the two halves of a merged file.
+const encoderPrefix, policyPrefix = "encoder/", "policy/"
+
+// mergeEncoder puts an encoder before a policy.
+func mergeEncoder(encoder, policy *onnx.Model) (*onnx.Model, error) {
+	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
+	return onnx.Merge(encoder, policy, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
+}
+
+// split takes encoder and policy of a merged file apart, and holds one against the other.
+func (f *policyFile) split() error {
+	about, _, err := featurize.ParseEncoderInfo(f.policy.Metadata())
+	if err != nil {
+		return err
+	}
+	merged, vector := f.policy, about.Vector()
+	f.encoder, f.policy, err = onnx.Split(merged, onnx.SplitOptions{
+		At: encoderPrefix + vector, Output: vector,
+		Input:       onnx.IO{Name: models.FeaturesInput, DType: onnx.Float32, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(f.info.Dim))}},
+		FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix,
+	})
+	if err != nil {
+		return err
+	}
+	own := merged.Metadata()
+	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, "pipe."+encoderKeys) })
+	f.policy.SetMetadata(own)
+	if f.info, err = models.ParsePolicy(f.policy); err != nil {
+		return err
+	}
+	if about.Dim == 0 {
+		about.Dim = f.info.Dim // an export need not tell its width
+	}
+	f.about = &about
+	if err := fitsEncoder(f.info, about); err != nil {
+		return fmt.Errorf("the encoder in front is not the policy's: %w", err)
+	}
+	return nil
+}
+
+// open opens the policy for decisions on features. A graph that the runtime refuses is bad data, like a file that cannot
+// be read.
+func (f *policyFile) open(rt *ort.Runtime) (*models.Decider, error) {
+	d, err := models.NewDecider(rt, f.policy)
+	if err != nil {
+		return nil, &costs.DataError{Err: fmt.Errorf("open policy %q: %w", f.path, err)}
+	}
+	return d, nil
+}
+
+// checkRaw holds the options about raw rows against what the policy takes.
+func (f *policyFile) checkRaw(o DecideOptions) error {
+	bad := func(format string, args ...any) error {
+		return &OptionError{fmt.Errorf("policy %q: %w", f.path, fmt.Errorf(format, args...))}
+	}
+	switch {
+	case f.encoder == nil && o.encoded() && o.Encoder == "":
+		return bad("has no encoder in front: texts and images need an encoder (--encoder)")
+	case f.encoder == nil:
+		return nil
+	case o.Encoder != "":
+		return bad("has its encoder in front: no other is taken (leave out --encoder)")
+	case !o.encoded():
+		return bad("has an encoder in front and reads %ss: name the column or field that holds them (--%s)", f.about.Input, f.about.Input)
+	case f.about.Input != o.input():
+		return bad("has an encoder of %ss in front, the rows hold %ss", f.about.Input, o.input())
+	}
+	return nil
+}
