@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"pipe/internal/strictjson"
 )
 
 // ActionsFormat is the version of the JSON form of Actions.
@@ -53,7 +55,7 @@ func ParseActions(b []byte) (*Actions, error) {
 	var version struct {
 		Format *int `json:"format"`
 	}
-	if err := json.Unmarshal(b, &version); err != nil {
+	if err := strictjson.Unmarshal(b, &version); err != nil {
 		return nil, fmt.Errorf("parse actions: %w", PlainJSON(err))
 	}
 	switch {

@@ -1,8 +1,11 @@
 package costs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // DataError is what is wrong with input data. It says where: the file, the row
@@ -39,3 +42,12 @@ func (e *DataError) Error() string {
 
 // Unwrap returns the underlying error.
 func (e *DataError) Unwrap() error { return e.Err }
+
+// TextError is a *DataError for text that cannot be read, and err itself where that is not what is wrong.
+func TextError(err error) error {
+	var text *textfile.Error
+	if !errors.As(err, &text) {
+		return err
+	}
+	return &DataError{File: text.File, Row: text.Line, Column: text.Column, Err: text.Err}
+}

@@ -8,14 +8,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"pipe/internal/textfile"
 )
 
 // FileDigest is "sha256:" and the hexadecimal SHA-256 of a file's bytes; a
 // long file is left between blocks when ctx ends. Folders, pipes and devices,
 // which cannot be read twice, are a *DataError; other errors are the system's.
 func FileDigest(ctx context.Context, path string) (string, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return "", &DataError{File: path, Msg: "is no regular file"}
+	if err := textfile.CheckRegular(path); err != nil {
+		return "", TextError(err)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", &DataError{File: path, Msg: "is no regular file but a folder"}
 	}
 	f, err := os.Open(path)
 	if err != nil {

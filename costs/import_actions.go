@@ -1,12 +1,13 @@
 package costs
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
+
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 // noAdvice is what the absence of advice is called where the data do not name
@@ -141,11 +142,11 @@ func (m *importer) setFees(a *Actions) error {
 		Advice  map[string]*float64 `json:"advice"`
 	}
 	if f.File != "" {
-		b, err := os.ReadFile(f.File)
+		b, err := textfile.ReadFile(f.File, textfile.MaxConfig)
 		if err != nil {
-			return err
+			return TextError(err)
 		}
-		if err := json.Unmarshal(b, &file); err != nil {
+		if err := strictjson.Unmarshal(b, &file); err != nil {
 			return &DataError{File: f.File, Msg: "is no table of fees", Err: PlainJSON(err)}
 		}
 	}

@@ -1,44 +1,30 @@
 package costs
 
 import (
-	"encoding/csv"
-	"errors"
-	"io"
+	"bufio"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // csvTable is a CSV file with a header line.
 type csvTable struct {
 	file   string
-	reader *csv.Reader
+	reader *textfile.CSV
 	header []string
 	chosen []int
 }
 
-func newCSVTable(path string, r io.Reader, comma rune) (table, error) {
-	c := csv.NewReader(r)
-	c.Comma = comma
-	c.ReuseRecord = true
-	header, err := c.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, &DataError{File: path, Msg: "is empty; expected a header line"}
-	}
+func newCSVTable(path string, r *bufio.Reader, comma rune) (table, error) {
+	c, err := textfile.NewCSV(path, r, comma)
 	if err != nil {
-		return nil, csvError(path, err)
+		return nil, TextError(err)
 	}
-	names := make([]string, len(header))
-	for i, name := range header {
+	names := make([]string, len(c.Header()))
+	for i, name := range c.Header() {
 		names[i] = strings.TrimSpace(name)
 	}
 	return &csvTable{file: path, reader: c, header: names}, nil
-}
-
-func csvError(path string, err error) error {
-	var parse *csv.ParseError
-	if errors.As(err, &parse) {
-		return &DataError{File: path, Row: parse.Line, Err: parse.Err}
-	}
-	return &DataError{File: path, Msg: "cannot be read", Err: err}
 }
 
 func (t *csvTable) names() []string { return t.header }
@@ -52,18 +38,14 @@ func (t *csvTable) choose(columns []string) (err error) {
 
 func (t *csvTable) next(cells []cell) (int, error) {
 	record, err := t.reader.Read()
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return 0, io.EOF
-	}
 	if err != nil {
-		return 0, csvError(t.file, err)
+		return 0, TextError(err)
 	}
-	line, _ := t.reader.FieldPos(0)
 	for i, p := range t.chosen {
 		cells[i] = cell{kind: textCell, text: record[p]}
 		if record[p] == "" {
 			cells[i].kind = missingCell
 		}
 	}
-	return line, nil
+	return t.reader.Line(0), nil
 }

@@ -5,19 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 // jsonTable is a file with one JSON object per line.
 type jsonTable struct {
 	file   string
-	lines  *Lines
+	lines  *textfile.Lines
 	first  []byte // the first line, read for its keys and not yet returned
 	keys   []string
 	chosen []string
 }
 
 func newJSONTable(path string, r io.Reader) (table, error) {
-	t := &jsonTable{file: path, lines: NewLines(path, r)}
+	t := &jsonTable{file: path, lines: textfile.NewLines(path, r)}
 	line, err := t.read()
 	if errors.Is(err, io.EOF) {
 		return nil, &DataError{File: path, Msg: "is empty"}
@@ -62,9 +65,9 @@ func objectKeys(line []byte) ([]string, error) {
 // read returns the next line, valid until the next call.
 func (t *jsonTable) read() ([]byte, error) {
 	line, err := t.lines.Next()
-	var data *DataError
-	if err == nil || errors.Is(err, io.EOF) || errors.As(err, &data) {
-		return line, err
+	var text *textfile.Error
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &text) {
+		return line, TextError(err)
 	}
 	return nil, t.bad("", "cannot be read", err)
 }
@@ -94,12 +97,9 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 			return 0, err
 		}
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil {
+	object, err := strictjson.Object(line)
+	if err != nil {
 		return 0, t.bad("", "", PlainJSON(err))
-	}
-	if object == nil {
-		return 0, t.bad("", "is no JSON object", nil)
 	}
 	for i, name := range t.chosen {
 		raw, ok := object[name]
@@ -107,7 +107,6 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 			cells[i] = cell{}
 			continue
 		}
-		var err error
 		if cells[i], err = jsonCell(raw); err != nil {
 			return 0, t.bad(name, "", err)
 		}

@@ -2,7 +2,6 @@ package costs
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"pipe/internal/textfile"
 )
 
 // table reads a foreign table row by row. Text tables count their rows by the
@@ -65,7 +66,10 @@ func (c *cell) float() (float64, error) {
 	case numberCell:
 	case textCell:
 		var err error
-		if v, err = strconv.ParseFloat(strings.TrimSpace(c.text), 64); err != nil {
+		v, err = textfile.ParseNumber(strings.TrimSpace(c.text))
+		if errors.Is(err, textfile.ErrTooLarge) {
+			v = math.Inf(1)
+		} else if err != nil {
 			return 0, fmt.Errorf("%s is no number", quoted(c.text))
 		}
 	case listCell:
@@ -155,42 +159,35 @@ func openTable(path string) (table, error) {
 	if info.IsDir() || strings.HasSuffix(name, ".parquet") && !zipped {
 		return openParquetTable(path)
 	}
-	var open func(string, io.Reader) (table, error)
+	var open func(string, *bufio.Reader) (table, error)
 	switch filepath.Ext(name) {
 	case ".csv":
-		open = func(p string, r io.Reader) (table, error) { return newCSVTable(p, r, ',') }
+		open = func(p string, r *bufio.Reader) (table, error) { return newCSVTable(p, r, ',') }
 	case ".tsv":
-		open = func(p string, r io.Reader) (table, error) { return newCSVTable(p, r, '\t') }
+		open = func(p string, r *bufio.Reader) (table, error) { return newCSVTable(p, r, '\t') }
 	case ".jsonl", ".ndjson":
-		open = func(p string, r io.Reader) (table, error) { return newJSONTable(p, r) }
+		open = func(p string, r *bufio.Reader) (table, error) { return newJSONTable(p, r) }
 	default:
 		return nil, &DataError{File: path, Msg: "is of an unknown kind; known are .csv, .tsv, .jsonl, .ndjson, each also .gz, and .parquet"}
+	}
+	if err := textfile.CheckRegular(path); err != nil {
+		return nil, TextError(err)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	t, err := openText(path, file, zipped, open)
+	r, err := textfile.Decode(path, file, false)
+	if err != nil {
+		file.Close()
+		return nil, TextError(err)
+	}
+	t, err := open(path, r)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return &fileTable{t, file}, nil
-}
-
-func openText(path string, file io.Reader, zipped bool, open func(string, io.Reader) (table, error)) (table, error) {
-	r := bufio.NewReaderSize(file, 1<<18)
-	if zipped {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, &DataError{File: path, Msg: "is no gzip file", Err: err}
-		}
-		r = bufio.NewReaderSize(z, 1<<18)
-	}
-	if mark, _ := r.Peek(3); string(mark) == "\xef\xbb\xbf" {
-		r.Discard(3)
-	}
-	return open(path, r)
 }
 
 // fileTable closes the file under a text table.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pipe/internal/parquetfile"
+	"pipe/internal/textfile"
 )
 
 // ReadOptions says how a cost tensor is read.
@@ -194,7 +195,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 	if file == "" {
 		return nil
 	}
-	b, err := os.ReadFile(file)
+	b, err := textfile.ReadFile(file, textfile.MaxConfig)
 	switch {
 	case err == nil:
 	case o.Actions == "" && errors.Is(err, fs.ErrNotExist):
@@ -203,7 +204,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 		}
 		return &DataError{File: s.parts[0].path, Msg: fmt.Sprintf("metadata have no %q and there is no %s", ActionsKey, file)}
 	default:
-		return err
+		return TextError(err)
 	}
 	if s.actions, err = ParseActions(b); err != nil {
 		return &DataError{File: file, Err: err}

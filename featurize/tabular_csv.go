@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"pipe/internal/textfile"
 )
 
 // csvFile is an open CSV file of which the header has been read.
@@ -44,12 +46,15 @@ func (f *csvFile) wrong(line int, column, format string, args ...any) error {
 }
 
 func (f *csvFile) readHeader() error {
+	if err := textfile.CheckRegular(f.path); err != nil {
+		return textError(err)
+	}
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() {
-		return f.wrong(0, "", "is no regular file")
+	if info.IsDir() {
+		return f.wrong(0, "", "is no regular file but a folder")
 	}
 	f.size = info.Size()
 	start, err := f.skipMark()
@@ -59,7 +64,7 @@ func (f *csvFile) readHeader() error {
 	if err := f.checkText(); err != nil {
 		return err
 	}
-	r := csv.NewReader(io.NewSectionReader(f.file, start, f.size-start))
+	r := csv.NewReader(textfile.Bounded(f.path, 0, io.NewSectionReader(f.file, start, f.size-start), ','))
 	names, err := r.Read()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -73,6 +78,9 @@ func (f *csvFile) readHeader() error {
 		return err
 	}
 	f.lines = bytes.Count(head, []byte("\n"))
+	if err := textfile.CheckDelimiter(names, ','); err != nil {
+		return &DataError{File: f.path, Line: 1, Err: err}
+	}
 	return f.checkHeader(names)
 }
 
@@ -112,7 +120,11 @@ func (f *csvFile) checkHeader(names []string) error {
 // returned beside the error, lines what came before its input.
 func (f *csvFile) misread(err error, record []string, lines int) error {
 	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
+	var text *textfile.Error
+	switch {
+	case errors.As(err, &text):
+		return textError(err)
+	case !errors.As(err, &parse):
 		return fmt.Errorf("read %q: %w", f.path, err)
 	}
 	line := lines + parse.Line
@@ -157,24 +169,21 @@ func (f *csvFile) columnAt(line, at int) string {
 
 // checkText refuses what is no text at all but is often given for it.
 func (f *csvFile) checkText() error {
-	head := make([]byte, 4)
+	head := make([]byte, 4096)
 	n, err := f.file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	head = head[:n]
-	for _, k := range []struct{ mark, what string }{
-		{"\x1f\x8b", "is compressed by gzip; unpack it first"},
-		{"PK\x03\x04", "is a ZIP archive; unpack it first"},
-		{"PAR1", "is a Parquet file; CSV is needed"},
-		{"\xff\xfe", "is UTF-16; UTF-8 is needed"},
-		{"\xfe\xff", "is UTF-16; UTF-8 is needed"},
-	} {
-		if bytes.HasPrefix(head, []byte(k.mark)) {
-			return f.wrong(0, "", "%s", k.what)
-		}
+	return textError(textfile.NotText(f.path, head[:n]))
+}
+
+// textError is a *DataError for text that cannot be read, and err itself where that is not what is wrong.
+func textError(err error) error {
+	var text *textfile.Error
+	if !errors.As(err, &text) {
+		return err
 	}
-	return nil
+	return &DataError{File: text.File, Line: text.Line, Column: shortText(text.Column, 60), Err: text.Err}
 }
 
 // shortText keeps the beginning of what is too long for a message.

@@ -1,7 +1,6 @@
 package featurize
 
 import (
-	"bufio"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"pipe/internal/textfile"
 )
 
 // role is what the cells of one column of a file are for.
@@ -131,7 +132,7 @@ func (p *pieceRows) parse() error {
 		}
 	}
 	section := io.NewSectionReader(p.file.file, p.from, p.to-p.from)
-	r := csv.NewReader(bufio.NewReaderSize(section, 1<<16))
+	r := csv.NewReader(textfile.Bounded(p.file.path, p.before, section, ','))
 	r.ReuseRecord, r.FieldsPerRecord = true, len(p.file.header)
 	const between = 1 << 10
 	for {
@@ -184,7 +185,7 @@ func setNumber(dst *float32, text string) (err error) {
 		*dst = nan32
 		return nil
 	}
-	*dst, err = parseFloat32(text)
+	*dst, err = textfile.ParseFloat32(text)
 	return err
 }
 
@@ -193,7 +194,7 @@ func (p *pieceRows) setTime(n, column int, text string) error {
 		p.time[n], p.columns[column].Numbers[n] = math.NaN(), nan32
 		return nil
 	}
-	seconds, err := parseNumber(text)
+	seconds, err := textfile.ParseNumber(text)
 	p.time[n], p.columns[column].Numbers[n] = seconds, hourOfWeek(seconds)
 	return err
 }

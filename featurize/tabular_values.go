@@ -3,6 +3,8 @@ package featurize
 import (
 	"fmt"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // encoderColumn finds the codes of a category.
@@ -119,8 +121,8 @@ func (e *TabularEncoder) parseCell(i int, text string) (float32, error) {
 	case kind == kindCategory:
 		return e.index[i].code(plainLevel(text)), nil
 	case kind == kindTime:
-		seconds, err := parseNumber(text)
+		seconds, err := textfile.ParseNumber(text)
 		return hourOfWeek(seconds), err
 	}
-	return parseFloat32(text)
+	return textfile.ParseFloat32(text)
 }

@@ -298,7 +298,7 @@ func TestDecideTexts(t *testing.T) {
 		"row 1: unexpected end":                  "{\"claim\": \"a\"\n",
 		"has no rows":                            "claim\n",
 		"is empty":                               "",
-		"wrong number of fields":                 "id,claim\n1\n",
+		"the row has 1 fields, the header 2":     "id,claim\n1\n",
 		"is Parquet; texts come as CSV or JSONL": "PAR1",
 	} {
 		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, Quiet)

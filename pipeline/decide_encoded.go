@@ -3,16 +3,15 @@ package pipeline
 import (
 	"bufio"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
@@ -122,15 +121,11 @@ func badRows(e *costs.DataError) error { return fmt.Errorf("read rows: %w", e) }
 
 // jsonField reads one object per line: {"id": 7, "claim": "..."} for the field claim. Other fields are passed over.
 func jsonField(file string, r *bufio.Reader, field string) func() (encodedRow, error) {
-	lines := &jsonlSource{file: file, lines: costs.NewLines(file, r)}
+	lines := &jsonlSource{file: file, lines: textfile.NewLines(file, r)}
 	return func() (encodedRow, error) {
-		line, err := lines.readLine()
+		row, err := lines.readObject()
 		if err != nil {
 			return encodedRow{}, err
-		}
-		var row map[string]json.RawMessage
-		if err := json.Unmarshal(line, &row); err != nil {
-			return encodedRow{}, lines.bad("", "%v", err)
 		}
 		var value *string
 		if raw, ok := row[field]; !ok || json.Unmarshal(raw, &value) != nil || value == nil {
@@ -144,28 +139,24 @@ func jsonField(file string, r *bufio.Reader, field string) func() (encodedRow, e
 
 // csvField reads a table with a header; column is the one that is encoded, id that of the ids, if there is one.
 func csvField(file string, r *bufio.Reader, column string) (func() (encodedRow, error), error) {
-	rows := &csvSource{file: file, csv: csv.NewReader(r)}
-	header, err := rows.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, badFeatures(&costs.DataError{File: file, Msg: "is empty; a header line with the column names is expected"})
-	}
+	rows, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
-		return nil, rows.bad(err)
+		return nil, badText("rows", file, err)
 	}
+	header := rows.Header()
 	at, idAt := slices.Index(header, column), slices.Index(header, "id")
 	if at < 0 {
-		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is not there; the columns are " + strings.Join(header, ", ")})
+		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is not there; the columns are " + costs.Listed(header, 12)})
 	}
 	return func() (row encodedRow, err error) {
-		record, err := rows.csv.Read()
+		record, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			return row, err
 		}
 		if err != nil {
-			return row, rows.bad(err)
+			return row, badText("rows", file, err)
 		}
-		row.value = record[at]
-		row.line, _ = rows.csv.FieldPos(at)
+		row.value, row.line = record[at], rows.Line(at)
 		if idAt >= 0 {
 			row.id = record[idAt]
 		}

@@ -2,13 +2,10 @@ package pipeline
 
 import (
 	"bufio"
-	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/featurize"
+	"pipe/internal/textfile"
 )
 
 // rawSource reads raw rows, as they came before anything was featurized: CSV with a header in any order. An encoder makes
@@ -24,7 +22,7 @@ import (
 type rawSource struct {
 	file     string
 	in       io.Closer
-	csv      *csv.Reader
+	csv      *textfile.CSV
 	encoder  *featurize.TabularEncoder
 	features *build.TableFeatures
 	columns  map[string]int // by name, of those that the policy sees
@@ -62,34 +60,22 @@ func openRawText(ctx context.Context, path string, stdin io.Reader) (name string
 	var source io.ReadCloser
 	if path == "-" {
 		path, source = standardInput, interruptible(ctx, stdin)
-	} else if source, err = os.Open(path); err != nil {
+	} else if source, err = openText(ctx, path); err != nil {
 		return "", nil, nil, fmt.Errorf("read rows: %w", err)
 	}
-	r = bufio.NewReaderSize(source, 1<<20)
-	if head, _ := r.Peek(2); string(head) == "\x1f\x8b" {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			source.Close()
-			return "", nil, nil, &costs.DataError{File: path, Err: err}
-		}
-		r = bufio.NewReaderSize(z, 1<<20)
+	if r, err = textfile.Decode(path, source, true); err != nil {
+		source.Close()
+		return "", nil, nil, fmt.Errorf("read rows: %w", costs.TextError(err))
 	}
-	skipMark(r)
 	return path, source, r, nil
 }
 
 // start reads the header.
 func (s *rawSource) start(r io.Reader) (absent []string, err error) {
-	s.csv = csv.NewReader(r)
-	header, err := s.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, s.bad(0, "", "is empty; a header line with the column names is expected")
+	if s.csv, err = textfile.NewCSV(s.file, r, ','); err != nil {
+		return nil, badText("rows", s.file, err)
 	}
-	if err != nil {
-		return nil, s.syntax(err)
-	}
-	s.csv.ReuseRecord = true
-	return s.match(header)
+	return s.match(s.csv.Header())
 }
 
 // match finds the columns that the policy sees. Names in which a minus stands for an underscore are the same.
@@ -138,7 +124,7 @@ func (s *rawSource) next() (*rowBatch, error) {
 			break
 		}
 		if err != nil {
-			return nil, s.syntax(err)
+			return nil, badText("rows", s.file, err)
 		}
 		if err := s.add(b, dim); err != nil {
 			return nil, err
@@ -153,8 +139,7 @@ func (s *rawSource) add(b *rowBatch, dim int) error {
 		if !errors.As(err, &data) {
 			return err
 		}
-		line, _ := s.csv.FieldPos(s.columns[data.Column])
-		return s.bad(line, data.Column, data.Msg)
+		return s.bad(s.csv.Line(s.columns[data.Column]), data.Column, data.Msg)
 	}
 	b.features = slices.Grow(b.features, dim)[:len(b.features)+dim]
 	s.features.Encode(b.features[len(b.features)-dim:], s.values)
@@ -180,14 +165,11 @@ func (s *rawSource) bad(line int, column, msg string) error {
 	return fmt.Errorf("read rows: %w", &costs.DataError{File: s.file, Row: line, Column: column, Msg: msg})
 }
 
-// syntax turns a syntax error of the CSV reader into ours; an error of the medium stays what it is.
-func (s *rawSource) syntax(err error) error {
-	var syntax *csv.ParseError
-	if errors.Is(err, csv.ErrFieldCount) && errors.As(err, &syntax) {
-		return s.bad(syntax.StartLine, "", fmt.Sprintf("row has %d fields, the header %d", len(s.record), s.csv.FieldsPerRecord))
+// badText is an error of a reader of text about rows or features; an error of the medium gets the name of the file.
+func badText(what, file string, err error) error {
+	var text *textfile.Error
+	if errors.As(err, &text) {
+		return fmt.Errorf("read %s: %w", what, costs.TextError(err))
 	}
-	if errors.As(err, &syntax) {
-		return s.bad(syntax.Line, "", syntax.Err.Error())
-	}
-	return fmt.Errorf("read rows %q: %w", s.file, err)
+	return fmt.Errorf("read %s %q: %w", what, file, err)
 }

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 	"pipe/models"
 )
 
@@ -49,14 +49,23 @@ func openFeatures(ctx context.Context, path, format string, stdin io.Reader, pol
 	if format == formatAuto {
 		format = formatOf(path)
 	}
-	if format == formatParquet {
+	if format == formatParquet && textfile.CheckRegular(path) == nil {
 		return openParquet(path, policy)
 	}
-	f, err := os.Open(path)
+	f, err := openText(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
 	return openStream(path, format, f, policy)
+}
+
+// openText opens a file of rows for one reading from the front; reads of a named pipe end with ctx.
+func openText(ctx context.Context, path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil || textfile.CheckRegular(path) == nil {
+		return f, err
+	}
+	return interruptible(ctx, f), nil
 }
 
 // interruptible passes r on until ctx ends, when reads return the context's error. The read of r that is then under way
@@ -90,27 +99,21 @@ func formatOf(path string) string {
 // openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
 // a file.
 func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo) (featureSource, error) {
-	r := bufio.NewReaderSize(in, 1<<20)
-	if head, _ := r.Peek(2); string(head) == "\x1f\x8b" {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			in.Close()
-			return nil, &costs.DataError{File: name, Err: err}
-		}
-		r = bufio.NewReaderSize(z, 1<<20)
+	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
+	if err != nil {
+		in.Close()
+		return nil, fmt.Errorf("read features: %w", costs.TextError(err))
 	}
-	skipMark(r)
 	if format == formatAuto {
 		format = sniff(r)
 	}
 	var src featureSource
-	var err error
 	switch format {
 	case formatParquet:
 		defer in.Close()
 		return spoolParquet(name, r, policy)
 	case formatJSONL:
-		src = &jsonlSource{file: name, in: in, lines: costs.NewLines(name, r), dim: policy.Dim}
+		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: policy.Dim}
 	default:
 		src, err = newCSVSource(name, in, r, policy.Dim)
 	}
@@ -119,14 +122,6 @@ func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo
 		return nil, err
 	}
 	return src, nil
-}
-
-// skipMark drops the byte order mark that spreadsheets put before UTF-8.
-func skipMark(r *bufio.Reader) {
-	const mark = "\ufeff"
-	if head, _ := r.Peek(len(mark)); string(head) == mark {
-		_, _ = r.Discard(len(mark)) // it was just seen
-	}
 }
 
 // sniff guesses a format from the first bytes: Parquet's mark, a brace, else CSV.

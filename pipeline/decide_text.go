@@ -1,16 +1,16 @@
 package pipeline
 
 import (
-	"encoding/csv"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strconv"
 
 	"pipe/costs"
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 const textBatch = 4096 // rows per batch of CSV and JSONL
@@ -20,7 +20,7 @@ const textBatch = 4096 // rows per batch of CSV and JSONL
 type csvSource struct {
 	file   string
 	in     io.Closer
-	csv    *csv.Reader
+	csv    *textfile.CSV
 	header []string
 	id     int // column of the id, -1 if there is none
 	dim    int
@@ -28,20 +28,18 @@ type csvSource struct {
 }
 
 func newCSVSource(file string, in io.Closer, r io.Reader, dim int) (*csvSource, error) {
-	s := &csvSource{file: file, in: in, csv: csv.NewReader(r), id: -1, dim: dim}
-	header, err := s.csv.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, badFeatures(&costs.DataError{File: file, Msg: "is empty; a header line with the column names is expected"})
-	}
+	text, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
-		return nil, s.bad(err)
+		return nil, badText("features", file, err)
 	}
-	s.header = header
-	s.csv.ReuseRecord = true
+	header := text.Header()
+	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: dim}
+	seen := make(map[string]bool, len(header))
 	for c, name := range header {
-		if slices.Contains(header[:c], name) {
+		if seen[name] {
 			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: "is there twice"})
 		}
+		seen[name] = true
 		if name == "id" {
 			s.id = c
 		}
@@ -70,7 +68,7 @@ func (s *csvSource) next() (*rowBatch, error) {
 			break
 		}
 		if err != nil {
-			return nil, s.bad(err)
+			return nil, badText("features", s.file, err)
 		}
 		if err := s.add(b, record); err != nil {
 			return nil, err
@@ -87,24 +85,14 @@ func (s *csvSource) add(b *rowBatch, record []string) error {
 			id = cell
 			continue
 		}
-		v, err := strconv.ParseFloat(cell, 32)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			line, _ := s.csv.FieldPos(c)
-			return badFeatures(&costs.DataError{File: s.file, Row: line, Column: s.header[c], Msg: fmt.Sprintf("%q is not a finite number", cell)})
+		v, err := textfile.ParseFloat32(cell)
+		if err != nil {
+			return badFeatures(&costs.DataError{File: s.file, Row: s.csv.Line(c), Column: s.header[c], Msg: fmt.Sprintf("%q is not a finite number", cell)})
 		}
-		b.features = append(b.features, float32(v))
+		b.features = append(b.features, v)
 	}
 	b.ids = append(b.ids, string([]byte(id))) // a copy: the record's memory is used again
 	return nil
-}
-
-// bad turns a syntax error of the CSV reader into ours; an error of the medium stays what it is.
-func (s *csvSource) bad(err error) error {
-	var syntax *csv.ParseError
-	if errors.As(err, &syntax) {
-		return badFeatures(&costs.DataError{File: s.file, Row: syntax.Line, Msg: syntax.Err.Error()})
-	}
-	return fmt.Errorf("read features %q: %w", s.file, err)
 }
 
 // jsonlSource reads one object per line: {"id": "a", "features": [0.1, 2]}. Other fields are ignored; without an id,
@@ -112,31 +100,9 @@ func (s *csvSource) bad(err error) error {
 type jsonlSource struct {
 	file  string
 	in    io.Closer
-	lines *costs.Lines
+	lines *textfile.Lines
 	dim   int
 	seen  int
-}
-
-// feature is a number of a JSON list; unlike float32 it refuses null.
-type feature float32
-
-func (f *feature) UnmarshalJSON(text []byte) error {
-	v, err := strconv.ParseFloat(string(text), 32)
-	if err != nil {
-		return notNumber(text)
-	}
-	*f = feature(v)
-	return nil
-}
-
-// notNumber is the text that stands where a feature is expected.
-type notNumber string
-
-func (n notNumber) Error() string { return string(n) + " is not a finite number" }
-
-type featureLine struct {
-	ID       json.RawMessage `json:"id"`
-	Features []feature       `json:"features"`
 }
 
 func (s *jsonlSource) rows() int64 { return -1 }
@@ -145,14 +111,14 @@ func (s *jsonlSource) close()      { _ = s.in.Close() } // only read from: nothi
 func (s *jsonlSource) next() (*rowBatch, error) {
 	b := &rowBatch{features: make([]float32, 0, textBatch*s.dim)}
 	for len(b.ids) < textBatch {
-		text, err := s.readLine()
+		row, err := s.readObject()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if err := s.add(b, text); err != nil {
+		if err := s.add(b, row); err != nil {
 			return nil, err
 		}
 	}
@@ -173,49 +139,83 @@ func (b *rowBatch) orEnd(file string, seen int) (*rowBatch, error) {
 // readLine returns the next line, valid until the next call.
 func (s *jsonlSource) readLine() ([]byte, error) {
 	line, err := s.lines.Next()
-	var long *costs.DataError
-	switch {
-	case err == nil || errors.Is(err, io.EOF):
+	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return line, err
-	case errors.As(err, &long):
-		return nil, badFeatures(long)
 	}
-	return nil, fmt.Errorf("read features %q: %w", s.file, err)
+	return nil, badText("features", s.file, err)
 }
 
-func (s *jsonlSource) add(b *rowBatch, text []byte) error {
-	var row featureLine
-	if err := json.Unmarshal(text, &row); err != nil {
-		return s.badJSON(err)
-	}
-	if len(row.Features) != s.dim {
-		return s.bad("features", "has %d features, the policy takes %d", len(row.Features), s.dim)
-	}
-	id, err := s.name(row.ID)
+// readObject returns the fields of the next row.
+func (s *jsonlSource) readObject() (map[string]json.RawMessage, error) {
+	line, err := s.readLine()
 	if err != nil {
+		return nil, err
+	}
+	row, err := strictjson.Object(line)
+	var shape *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &shape):
+		return nil, s.bad("", `is a JSON %s, not an object such as {"id": "a", "features": [0.1, 2]}`, shape.Value)
+	case err != nil:
+		return nil, s.bad("", "%v", err)
+	}
+	return row, nil
+}
+
+func (s *jsonlSource) add(b *rowBatch, row map[string]json.RawMessage) error {
+	before := len(b.features)
+	if err := s.list(b, row["features"]); err != nil {
 		return err
 	}
-	for _, v := range row.Features {
-		b.features = append(b.features, float32(v))
+	if n := len(b.features) - before; n != s.dim {
+		return s.bad("features", "has %d features, the policy takes %d", n, s.dim)
+	}
+	id, err := s.name(row["id"])
+	if err != nil {
+		return err
 	}
 	b.ids = append(b.ids, id)
 	s.seen++
 	return nil
 }
 
-// badJSON says what is wrong with a line in words of the file instead of Go's types.
-func (s *jsonlSource) badJSON(err error) error {
-	var shape *json.UnmarshalTypeError
-	var number notNumber
-	switch {
-	case errors.As(err, &number):
-		return s.bad("features", "%v", number)
-	case !errors.As(err, &shape):
-		return s.bad("", "%v", err)
-	case shape.Field == "":
-		return s.bad("", `is a JSON %s, not an object such as {"id": "a", "features": [0.1, 2]}`, shape.Value)
+// list appends the numbers of a JSON list.
+func (s *jsonlSource) list(b *rowBatch, raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return s.bad("features", "has 0 features, the policy takes %d", s.dim)
 	}
-	return s.bad(shape.Field, "is a JSON %s, not a list of numbers", shape.Value)
+	if raw[0] != '[' {
+		return s.bad("features", "is a JSON %s, not a list of numbers", jsonKind(raw))
+	}
+	inner := bytes.TrimSpace(raw[1 : len(raw)-1])
+	for n := 0; len(inner) > 0; n++ {
+		element, rest, _ := bytes.Cut(inner, []byte{','})
+		text := string(bytes.TrimSpace(element))
+		v, err := textfile.ParseFloat32(text)
+		if err != nil {
+			return s.bad(fmt.Sprintf("features[%d]", n), "%s is not a finite number", textfile.Short(text))
+		}
+		b.features = append(b.features, v)
+		inner = rest
+	}
+	return nil
+}
+
+// jsonKind names the kind of a JSON value.
+func jsonKind(raw json.RawMessage) string {
+	switch raw[0] {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case '"':
+		return "string"
+	case 't', 'f':
+		return "bool"
+	case 'n':
+		return "null"
+	}
+	return "number"
 }
 
 // name reads an id, which may be text or a number.

@@ -17,6 +17,7 @@ import (
 	"pipe/featurize"
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/textfile"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
@@ -82,6 +83,7 @@ var codes = []struct {
 	{exitNoRuntime, is[*jpegturbo.LoadError]},
 	{exitBadData, is[*costs.DataError]},
 	{exitBadData, is[*featurize.DataError]},
+	{exitBadData, is[*textfile.Error]},
 	{exitBadData, is[*tokenizer.UnsupportedError]},
 	{exitBadData, is[*tokenizer.FormatError]},
 	{exitBadData, is[*pipeline.ConfigError]},
@@ -93,7 +95,7 @@ var codes = []struct {
 	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
 }
 
-// isFull tells whether a disk had no room, or a file could not grow.
+// isFull tells whether a disk had no room, or a file could not grow for another reason.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
@@ -151,6 +153,8 @@ func hintFor(err error) string {
 	switch {
 	case errors.As(err, &h):
 		return h.Hint()
+	case errors.Is(err, syscall.EFBIG):
+		return "the file became larger than this user, shell or file system allows (ulimit -f shows the limit of the shell)"
 	case isFull(err):
 		return "the disk is full: free some space and run the same command again"
 	case errors.Is(err, fs.ErrPermission) && unreadable(err) != "":

@@ -6,19 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // parseClassFile reads classes in any of the three forms. Ids may repeat.
 func parseClassFile(path string) (*classList, error) {
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
-		return nil, err
+		return nil, costs.TextError(err)
 	}
 	return parseClasses(b, path)
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // precomputed takes its answers from a file in long form: one row per instance
@@ -142,11 +142,11 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 		if n.name == "" {
 			continue
 		}
-		v, err := strconv.ParseFloat(n.text, 32)
-		if err != nil || v-v != 0 || v < 0 {
+		v, err := textfile.ParseFloat32(n.text)
+		if err != nil || v < 0 {
 			return p, bad(n.name, "%q is not a finite number of at least 0", n.text)
 		}
-		*n.to = float32(v)
+		*n.to = v
 	}
 	p.Judged = cfg.Loss != ""
 	return p, nil

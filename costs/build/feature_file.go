@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // fileFeatures are joined by id from a file of their own.
@@ -108,24 +108,25 @@ func (f *fileFeatures) read(t *table, cfg *fileFeaturesSettings) error {
 // numbers parses a cell: one number or a JSON array of them.
 func numbers(cell string) ([]float32, error) {
 	if strings.HasPrefix(cell, "[") {
-		var list []*float32
+		var list []json.RawMessage
 		if err := json.Unmarshal([]byte(cell), &list); err != nil {
 			return nil, errors.New("is not a list of numbers")
 		}
 		values := make([]float32, len(list))
-		for i, v := range list {
-			if v == nil {
-				return nil, fmt.Errorf("element %d is null", i)
+		for i, text := range list {
+			v, err := textfile.ParseFloat32(string(text))
+			if err != nil {
+				return nil, fmt.Errorf("element %d, %s, %w", i, textfile.Short(string(text)), err)
 			}
-			values[i] = *v
+			values[i] = v
 		}
 		return values, nil
 	}
-	v, err := strconv.ParseFloat(cell, 32)
-	if err != nil || v-v != 0 {
+	v, err := textfile.ParseFloat32(cell)
+	if err != nil {
 		return nil, fmt.Errorf("%q is not a finite number", cell)
 	}
-	return []float32{float32(v)}, nil
+	return []float32{v}, nil
 }
 
 func (f *fileFeatures) complete(file string, entries []Entry) error {

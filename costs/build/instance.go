@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/textfile"
 )
 
 // Entry is what is known of an instance without loading it.
@@ -125,11 +125,11 @@ func (c *Columns) Number(in *Instance, column int) (float32, error) {
 	if cell == "" {
 		return float32(math.NaN()), nil
 	}
-	v, err := strconv.ParseFloat(cell, 32)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+	v, err := textfile.ParseFloat32(cell)
+	if err != nil {
 		return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: fmt.Sprintf("%q is not a finite number", cell)}
 	}
-	return float32(v), nil
+	return v, nil
 }
 
 // namesShown is how many names an error lists at most.

@@ -11,6 +11,8 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -141,7 +143,7 @@ func (f *modelFolder) readConfig(ctx context.Context, s *Setup) error {
 
 func (f *modelFolder) readJSON(ctx context.Context, s *Setup, role, name string, dst any) error {
 	path := filepath.Join(f.path, name)
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, os.ErrNotExist) {
 		return &MissingFileError{f.path, name, "the folder must be that of the model the graph was exported from, with its " + name}
 	}
@@ -149,9 +151,9 @@ func (f *modelFolder) readJSON(ctx context.Context, s *Setup, role, name string,
 		err = s.File(ctx, role, path)
 	}
 	if err != nil {
-		return fmt.Errorf("read model: %w", err)
+		return fmt.Errorf("read model: %w", costs.TextError(err))
 	}
-	if err := json.Unmarshal(b, dst); err != nil {
+	if err := strictjson.Unmarshal(b, dst); err != nil {
 		return &costs.DataError{File: path, Err: costs.PlainJSON(err)}
 	}
 	return nil

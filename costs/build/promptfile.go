@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // placeholder is where a template takes the name of a class.
@@ -30,9 +30,9 @@ type template struct {
 // the lines of any other; lines without text are passed over. Each template
 // holds the placeholder once, and none is there twice. Errors name the line.
 func readTemplates(path string) ([]string, error) {
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
-		return nil, fmt.Errorf("read templates: %w", err)
+		return nil, fmt.Errorf("read templates: %w", costs.TextError(err))
 	}
 	read := templatesOfLines
 	switch strings.ToLower(filepath.Ext(path)) {

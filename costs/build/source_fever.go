@@ -9,9 +9,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"pipe/costs"
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 // fever is a file of claims in FEVER's line format.
@@ -68,7 +69,11 @@ func (f *fever) read(ctx context.Context) error {
 		return err
 	}
 	defer in.Close()
-	lines := costs.NewLines(f.file, in)
+	text, err := textfile.Decode(f.file, in, false)
+	if err != nil {
+		return costs.TextError(err)
+	}
+	lines := textfile.NewLines(f.file, text)
 	first := make(map[string]int)
 	for {
 		line, err := lines.Next()
@@ -79,7 +84,7 @@ func (f *fever) read(ctx context.Context) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return err
+			return costs.TextError(err)
 		}
 		if err := f.add(line, lines.Number(), first); err != nil {
 			return err
@@ -98,10 +103,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		Claim    *string         `json:"claim"`
 		Evidence json.RawMessage `json:"evidence"`
 	}
-	if !utf8.Valid(line) {
-		return bad("", "is not UTF-8")
-	}
-	if err := json.Unmarshal(line, &raw); err != nil {
+	if err := strictjson.Unmarshal(line, &raw); err != nil {
 		return bad("", "is not a claim: %v", costs.PlainJSON(err))
 	}
 	id, err := feverID(raw.ID)

@@ -24,7 +24,7 @@ func TestBadPages(t *testing.T) {
 		`line 1: the page has no id`:                                         `{"text": "x"}`,
 		`line 1: the page has no text`:                                       `{"id": "x"}`,
 		`line 1: the page has a text and an empty id`:                        `{"id": "", "text": "x"}`,
-		`line 2: is not UTF-8`:                                               good + "{\"id\": \"\xff\", \"text\": \"x\"}",
+		`line 2: is not a page: is not UTF-8`:                                good + "{\"id\": \"\xff\", \"text\": \"x\"}",
 		`line 3: page "A" is there already, in line 1 of`:                    good + "\n" + good,
 		`holds no page with a text (2 are empty)`:                            `{"id": "", "text": ""}` + "\n" + `{"id": "A", "text": "  "}`,
 		`line 2: is not a page: a JSON object is expected, not a JSON array`: good + "[1]",

@@ -2,13 +2,12 @@ package bm25
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"pipe/costs"
+	"pipe/internal/strictjson"
 )
 
 // Page is one page of a corpus.
@@ -36,14 +35,11 @@ func Title(id string) string { return strings.ReplaceAll(Unescape(id), "_", " ")
 
 // parsePage reads one line of a wiki-pages file.
 func parsePage(line []byte) (Page, error) {
-	if !utf8.Valid(line) {
-		return Page{}, errors.New("is not UTF-8")
-	}
 	var raw struct {
 		ID   *string `json:"id"`
 		Text *string `json:"text"`
 	}
-	if err := json.Unmarshal(line, &raw); err != nil {
+	if err := strictjson.Unmarshal(line, &raw); err != nil {
 		return Page{}, fmt.Errorf("is not a page: %w", costs.PlainJSON(err))
 	}
 	switch {

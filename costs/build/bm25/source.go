@@ -12,13 +12,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 const (
 	// pieceLen is about how many bytes of a file a worker gets at a time.
 	pieceLen = 1 << 20
-	// longestLine bounds the memory that one line can take.
-	longestLine = 64 << 20
 )
 
 // source is the files that an index is made of.
@@ -141,8 +141,8 @@ func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take fu
 			end = bytes.LastIndexByte(buffer, '\n') + 1
 		}
 		rest = slices.Clone(buffer[end:])
-		if len(rest) > longestLine {
-			return false, &PageError{s.files[index], line + bytes.Count(buffer[:end], newline), fmt.Sprintf("is longer than %d bytes", longestLine)}
+		if len(rest) > textfile.MaxLine {
+			return false, &PageError{s.files[index], line + bytes.Count(buffer[:end], newline), fmt.Sprintf("is longer than %d bytes", textfile.MaxLine)}
 		}
 		if end > 0 && !take(piece{index, line, buffer[:end]}) {
 			return false, nil

@@ -1,4 +1,4 @@
-package costs
+package textfile
 
 import (
 	"errors"
@@ -40,8 +40,8 @@ type endless struct{}
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
 func TestLinesErrors(t *testing.T) {
-	var data *DataError
-	if _, err := NewLines("f", endless{}).Next(); !errors.As(err, &data) || data.Row != 1 || data.File != "f" {
+	var data *Error
+	if _, err := NewLines("f", endless{}).Next(); !errors.As(err, &data) || data.Line != 1 || data.File != "f" {
 		t.Errorf("a line without an end: %v", err)
 	}
 	broken := errors.New("broken")

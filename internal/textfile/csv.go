@@ -1,0 +1,213 @@
+package textfile
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// CSV reads a table with a header row. Fields are separated by one character and may be quoted; every row has as many
+// fields as the header; blank lines are passed over. All text is UTF-8.
+type CSV struct {
+	file   string
+	csv    *csv.Reader
+	header []string
+}
+
+// NewCSV reads the header of in, which errors call file. Bad text is an *Error.
+func NewCSV(file string, in io.Reader, comma rune) (*CSV, error) {
+	return newCSV(file, Bounded(file, 0, in, comma), comma)
+}
+
+func newCSV(file string, in io.Reader, comma rune) (*CSV, error) {
+	c := &CSV{file: file, csv: csv.NewReader(in)}
+	c.csv.Comma = comma
+	header, err := c.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, c.wrong(0, "", "is empty; a header line with the column names is expected")
+	}
+	if err != nil {
+		return nil, c.syntax(err, header)
+	}
+	for i, name := range header {
+		if !utf8.ValidString(name) {
+			return nil, &Error{File: file, Line: 1, Err: &Fault{
+				fmt.Sprintf("the name of column %d, %q, is not UTF-8", i+1, Short(name)), encodingAdvice("ISO-8859-1"),
+			}}
+		}
+	}
+	if err := CheckDelimiter(header, comma); err != nil {
+		return nil, &Error{File: file, Line: 1, Err: err}
+	}
+	c.header = header
+	c.csv.ReuseRecord = true
+	return c, nil
+}
+
+// Header returns the names of the columns as they are written.
+func (c *CSV) Header() []string { return c.header }
+
+// Read returns the fields of the next row, valid until the next call, and io.EOF after the last. Bad text is an *Error
+// with its line; errors of the medium stay what they are.
+func (c *CSV) Read() ([]string, error) {
+	record, err := c.csv.Read()
+	if err != nil {
+		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, io.EOF
+		}
+		return nil, c.syntax(err, record)
+	}
+	for i, field := range record {
+		if !utf8.ValidString(field) {
+			return nil, &Error{File: c.file, Line: c.Line(i), Column: c.header[i], Err: &Fault{
+				fmt.Sprintf("%q is not UTF-8", Short(field)), encodingAdvice("ISO-8859-1"),
+			}}
+		}
+	}
+	return record, nil
+}
+
+// Line is where a field of the row last read begins, counted from 1.
+func (c *CSV) Line(field int) int {
+	line, _ := c.csv.FieldPos(field)
+	return line
+}
+
+func (c *CSV) wrong(line int, column, format string, args ...any) error {
+	return &Error{File: c.file, Line: line, Column: column, Err: faultf(format, args...)}
+}
+
+// syntax says in plain words what the CSV package found; record is what it returned beside the error.
+func (c *CSV) syntax(err error, record []string) error {
+	var parse *csv.ParseError
+	if !errors.As(err, &parse) {
+		return ReadError(c.file, 0, err)
+	}
+	switch {
+	case errors.Is(err, csv.ErrFieldCount):
+		column := ""
+		if len(record) < len(c.header) {
+			column = c.header[len(record)]
+		}
+		return c.wrong(parse.StartLine, column, "the row has %d fields, the header %d", len(record), len(c.header))
+	case errors.Is(err, csv.ErrQuote) && parse.StartLine != parse.Line:
+		return c.wrong(parse.StartLine, "", "a quote is opened in this row and not closed in its field")
+	}
+	return c.wrong(parse.Line, "", "stray quote at byte %d of the line", parse.Column)
+}
+
+// CheckDelimiter refuses a header of one column that other delimiters divide, and one with line ends of the wrong kind.
+func CheckDelimiter(header []string, comma rune) error {
+	for i, name := range header {
+		if at := strings.IndexByte(name, '\r'); at >= 0 {
+			return &Fault{
+				fmt.Sprintf("column %d of the header has a carriage return in its name: lines must end in a newline", i+1),
+				"write the file again with newlines, for example by: tr '\\r' '\\n' < OLD > NEW",
+			}
+		}
+	}
+	if len(header) != 1 {
+		return nil
+	}
+	for _, other := range []struct {
+		sign rune
+		name string
+	}{{';', "semicolons"}, {'\t', "tabs"}, {'|', "bars"}, {',', "commas"}} {
+		if n := strings.Count(header[0], string(other.sign)); other.sign != comma && n > 0 {
+			return &Fault{
+				fmt.Sprintf("the header is one column with %d %s in its name; columns are separated by %s", n, other.name, delimiterName(comma)),
+				"separate the columns by " + delimiterName(comma) + ", with a point in decimal numbers; pandas: read_csv(OLD, sep=" + fmt.Sprintf("%q", other.sign) + ").to_csv(NEW, index=False)",
+			}
+		}
+	}
+	return nil
+}
+
+func delimiterName(comma rune) string {
+	if comma == '\t' {
+		return "tabs"
+	}
+	return "commas"
+}
+
+// Short is the beginning of a text that is too long for a message.
+func Short(s string) string {
+	const longest = 40
+	if len(s) > longest {
+		return s[:longest] + "..."
+	}
+	return s
+}
+
+// Bounded passes CSV on and ends with an *Error at a row that is longer than MaxLine, with the line breaks within its
+// quotes, or has more than MaxColumns fields: a CSV reader keeps a whole row in memory. before is the number of lines
+// that precede in.
+func Bounded(file string, before int, in io.Reader, comma rune) io.Reader {
+	return within(MaxLine, MaxColumns, file, before, in, comma)
+}
+
+// within is Bounded for other limits.
+func within(longest, most int, file string, before int, in io.Reader, comma rune) io.Reader {
+	const buffer = 1 << 16
+	return bufio.NewReaderSize(&bounded{
+		longest: longest, most: most, file: file, in: in, comma: byte(comma), line: before, start: before + 1,
+	}, buffer)
+}
+
+// bounded follows quotes and line ends only as far as it must to know where rows begin: a row ends at a newline that an
+// even number of quotes precedes. Text that breaks the rules of quotes is an error of the CSV reader before it matters.
+type bounded struct {
+	longest int // bytes of a row
+	most    int // fields of a row
+	file    string
+	in      io.Reader
+	comma   byte
+	quoted  bool
+	line    int // line breaks seen
+	start   int // line on which the row begins
+	bytes   int // of the row so far
+	columns int // delimiters of the row so far
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	b.follow(p[:n])
+	switch {
+	case b.bytes > b.longest:
+		return 0, &Error{File: b.file, Line: b.start, Err: faultf("the row is longer than %d MiB, the most that is read", b.longest>>20)}
+	case b.columns >= b.most:
+		return 0, &Error{File: b.file, Line: b.start, Err: faultf("the row has more than %d fields, the most that are read", b.most)}
+	}
+	return n, err
+}
+
+func (b *bounded) follow(p []byte) {
+	for len(p) > 0 {
+		part, rest, found := bytes.Cut(p, []byte{'"'})
+		b.part(part)
+		if p = rest; found {
+			b.quoted = !b.quoted
+			b.bytes++
+		}
+	}
+}
+
+// part takes text without quotes.
+func (b *bounded) part(p []byte) {
+	breaks := bytes.Count(p, []byte{'\n'})
+	b.line += breaks
+	if !b.quoted && breaks > 0 {
+		b.start = b.line + 1
+		b.bytes, b.columns = 0, 0
+		p = p[bytes.LastIndexByte(p, '\n')+1:]
+	}
+	b.bytes += len(p)
+	if !b.quoted {
+		b.columns += bytes.Count(p, []byte{b.comma})
+	}
+}
