@@ -113,19 +113,37 @@ type FeatureTable struct {
 // SplitRule says which instances are held out, where no table has a split
 // column.
 type SplitRule struct {
+	Kind       string  `yaml:"kind"`       // see SplitDraw; "": what Stratify says, and SplitHash without it
 	Validation float64 `yaml:"validation"` // share of the instances
 	Test       float64 `yaml:"test"`
 	Seed       uint64  `yaml:"seed"`
-	Stratify   bool    `yaml:"stratify"` // the same shares of every label, if there are labels
+	// Stratify is another name of two kinds: true is SplitStratified, false is
+	// SplitRandom.
+	Stratify *bool `yaml:"stratify"`
 	// Names maps the values of a split column to train, val and test; values
 	// that are not listed must be one of the three.
 	Names map[string]string `yaml:"names"`
 }
 
-// DefaultImportConfig holds out a quarter for validation, stratified by label,
-// with seed 0.
+// draw is how splits are drawn.
+func (r SplitRule) draw() SplitDraw {
+	kind := r.Kind
+	switch {
+	case kind != "":
+	case r.Stratify == nil:
+		kind = SplitHash
+	case *r.Stratify:
+		kind = SplitStratified
+	default:
+		kind = SplitRandom
+	}
+	return SplitDraw{Kind: kind, Validation: r.Validation, Test: r.Test, Seed: r.Seed}
+}
+
+// DefaultImportConfig holds out a quarter for validation, by the hash of the id
+// and seed 0.
 func DefaultImportConfig() ImportConfig {
-	return ImportConfig{Split: SplitRule{Validation: 0.25, Stratify: true}}
+	return ImportConfig{Split: SplitRule{Validation: 0.25}}
 }
 
 // Validate reports every problem of the configuration at once.
@@ -152,8 +170,10 @@ func (c *ImportConfig) Validate() error {
 	add(len(c.Features) == 0, "features is empty")
 	c.checkFeatures(add)
 	s := c.Split
-	add(!(s.Validation >= 0 && s.Test >= 0 && s.Validation+s.Test < 1),
-		"split holds out %v and %v of the instances; together that must leave some", s.Validation, s.Test)
+	if err := s.draw().Validate(); err != nil {
+		add(true, "split: %w", err)
+	}
+	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both there; kind says it all")
 	for from, to := range s.Names {
 		_, err := ParseSplit(to)
 		add(err != nil, "split.names: %q: %v", from, err)

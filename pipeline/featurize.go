@@ -29,9 +29,9 @@ type FeaturizeOptions struct {
 	Out     string     // folder
 }
 
-// DefaultFeaturizeOptions takes a quarter of the rows, stratified by label, for validation.
+// DefaultFeaturizeOptions takes a quarter of the rows for validation, by the hash of the id.
 func DefaultFeaturizeOptions() FeaturizeOptions {
-	return FeaturizeOptions{Split: TableSplit{Validation: 0.25, Draws: 1}}
+	return FeaturizeOptions{Split: defaultTableSplit()}
 }
 
 // Validate reports every problem at once.
@@ -161,7 +161,7 @@ func (t *tableRows) featurize(ctx context.Context, out string, split TableSplit,
 }
 
 func (t *tableRows) write(ctx context.Context, out string, split TableSplit, draw int) error {
-	names, err := split.draw(t.labels, draw)
+	names, err := split.draw(t.frame.IDs, t.labels, draw)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"pipe/costs"
 	"pipe/costs/build"
 )
 
@@ -26,8 +27,9 @@ type FeverConfig struct {
 	Resample  int                  `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
-// FeverSplit draws validation claims, within every label; claims of one text stay together.
+// FeverSplit draws validation claims; claims of one text stay together.
 type FeverSplit struct {
+	Kind       string  `yaml:"kind"`       // see costs.SplitDraw
 	Validation float64 `yaml:"validation"` // share of the claims, the others train
 	Seed       uint64  `yaml:"seed"`       // of the first draw
 	Draws      int     `yaml:"draws"`      // splits that are drawn, with seeds seed, seed+1, ...
@@ -64,7 +66,7 @@ func (s *FeverSetting) UnmarshalYAML(n *yaml.Node) error {
 // DefaultFever is the paper's benchmark without its data and models: the split, and one setting with all experts.
 func DefaultFever() FeverConfig {
 	return FeverConfig{
-		Split:    FeverSplit{Validation: 0.25, Draws: 1},
+		Split:    FeverSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1},
 		Settings: []FeverSetting{{Name: "paper", Recipes: []string{"paper"}, Train: DefaultFeverTrain()}},
 		Shard:    256, KNN: true, Resample: 2000,
 	}
@@ -107,7 +109,7 @@ func (s FeverSetting) validate(experts []build.ExpertConfig) error {
 func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
 	b := build.DefaultConfig()
 	b.Instances = build.Part{Kind: "fever", Settings: c.Claims}
-	b.Split = build.Part{Kind: "stratified", Settings: map[string]any{
+	b.Split = build.Part{Kind: c.Split.Kind, Settings: map[string]any{
 		"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw), "group": "text",
 	}}
 	b.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}

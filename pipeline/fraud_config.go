@@ -98,7 +98,7 @@ func DefaultFraud() FraudConfig {
 	own := DefaultFraudTrain()
 	own.Recipe = "auto"
 	return FraudConfig{
-		Split: TableSplit{Validation: 0.25, Draws: 1},
+		Split: defaultTableSplit(),
 		Advice: []FraudAdvice{
 			{"none", 0, "base"},
 			{"contact", 0.08, "contact"},

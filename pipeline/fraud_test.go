@@ -24,7 +24,7 @@ const smallFraud = `
 fraud:
   data: {generate: {world: planted, rows: 900, seed: 3, columns: 55}}
   columns: COLUMNS
-  split: {train_rows: 600, validation_rows: 200, draws: 2}
+  split: {kind: stratified, train_rows: 600, validation_rows: 200, draws: 2}
   resamples: 50
   shard: 256
   experts:

@@ -29,7 +29,7 @@ func TestFraudReachesTheOptimum(t *testing.T) {
 fraud:
   data: {generate: {world: planted, rows: 44000, seed: SEED, columns: 55}}
   columns: COLUMNS
-  split: {train_rows: 40000, validation_rows: 4000}
+  split: {kind: stratified, train_rows: 40000, validation_rows: 4000}
   knn: false
   resamples: 50
   experts:
@@ -77,7 +77,7 @@ func TestFraudWithoutStructure(t *testing.T) {
 fraud:
   data: {generate: {world: flat, rows: 2000, seed: 1, columns: 55}}
   columns: COLUMNS
-  split: {train_rows: 1500, validation_rows: 500}
+  split: {kind: stratified, train_rows: 1500, validation_rows: 500}
   knn: false
   resamples: 50
   experts:
@@ -111,7 +111,7 @@ fraud:
     transactions: ${FRAUD_DATA}/train_transaction_55cols_12000rows.csv
     identities: ${FRAUD_DATA}/train_identity.csv
   columns: COLUMNS
-  split: {train_rows: 9000, validation_rows: 3000}
+  split: {kind: stratified, train_rows: 9000, validation_rows: 3000}
   experts:
     - {name: linear, fee: 0.02, kind: logistic}
     - {name: tree, fee: 0.06, kind: boosted_trees}

@@ -6,14 +6,19 @@ import (
 	"pipe/costs"
 )
 
-// TableSplit says how the rows of a table become training and validation rows: stratified by label, as shares or as
-// counts.
+// TableSplit says how the rows of a table become training and validation rows: as shares or as counts.
 type TableSplit struct {
+	Kind           string  `yaml:"kind" json:"kind"`                       // see costs.SplitDraw; counts need one that is not hash
 	Validation     float64 `yaml:"validation" json:"validation"`           // share of all rows, the others train; used where the counts are 0
 	TrainRows      int     `yaml:"train_rows" json:"train_rows"`           // with ValidationRows; further rows are left out
 	ValidationRows int     `yaml:"validation_rows" json:"validation_rows"` //
 	Seed           uint64  `yaml:"seed" json:"seed"`                       // of the first draw
 	Draws          int     `yaml:"draws" json:"draws"`                     // splits that are drawn, with seeds seed, seed+1, ...
+}
+
+// defaultTableSplit takes a quarter of the rows for validation, by the hash of the id, once.
+func defaultTableSplit() TableSplit {
+	return TableSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1}
 }
 
 // check is told what must hold and says what is wrong if it does not.
@@ -25,21 +30,30 @@ func (s TableSplit) check(bad check) {
 		"split: train_rows is %d and validation_rows is %d; both must be positive", s.TrainRows, s.ValidationRows)
 	bad(counts || s.Validation > 0 && s.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", s.Validation)
 	bad(s.Draws > 0, "split.draws: %d, at least 1 is needed", s.Draws)
+	bad(!counts || s.Kind != costs.SplitHash, "split: kind %s cannot give exact counts; with train_rows and validation_rows the kind is %s or %s",
+		s.Kind, costs.SplitStratified, costs.SplitRandom)
+	if err := (costs.SplitDraw{Kind: s.Kind}).Validate(); err != nil {
+		bad(false, "split.kind: %v", err)
+	}
 }
 
-// draw returns the split of every row for one draw, "" for rows that are left out; labels has one entry per row. Counts
-// that the rows cannot give are an *OptionError.
-func (s TableSplit) draw(labels []string, draw int) ([]string, error) {
-	n := len(labels)
-	val, unused := s.Validation, 0.0
+// draw returns the split of every row for one draw, "" for rows that are left out; ids and labels have one entry per row.
+// Counts that the rows cannot give are an *OptionError, shares that leave a part without a row a *costs.DataError.
+func (s TableSplit) draw(ids, labels []string, draw int) ([]string, error) {
+	n := len(ids)
+	d := costs.SplitDraw{Kind: s.Kind, Validation: s.Validation, Seed: s.Seed + uint64(draw)}
 	if s.TrainRows > 0 {
 		if s.TrainRows+s.ValidationRows > n {
 			return nil, &OptionError{fmt.Errorf("split: %d training and %d validation rows are asked for, there are %d", s.TrainRows, s.ValidationRows, n)}
 		}
-		val, unused = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
+		d.Validation, d.Test = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
+	}
+	splits, err := d.Draw(ids, labels, nil)
+	if err != nil {
+		return nil, fmt.Errorf("split: %w", err)
 	}
 	names := make([]string, n)
-	for i, split := range costs.DrawSplits(n, labels, val, unused, s.Seed+uint64(draw)) {
+	for i, split := range splits {
 		if split != costs.Test { // the third part is the one that is left out
 			names[i] = split.String()
 		}
@@ -53,5 +67,5 @@ func (s TableSplit) describe(draw int) string {
 	if s.TrainRows > 0 {
 		how = fmt.Sprintf("%d train, %d val", s.TrainRows, s.ValidationRows)
 	}
-	return fmt.Sprintf("%s, seed %d", how, s.Seed+uint64(draw))
+	return fmt.Sprintf("%s, %s, seed %d", s.Kind, how, s.Seed+uint64(draw))
 }

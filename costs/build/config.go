@@ -62,11 +62,11 @@ func (ExpertConfig) KeyNote(kind, key string) string {
 }
 
 // DefaultConfig returns a configuration without instances, advice, experts and
-// features: 0-1 loss, a stratified quarter for validation, five folds for experts
+// features: 0-1 loss, a quarter for validation by the hash of the id, five folds for experts
 // that are trained, shards of 256.
 func DefaultConfig() Config {
 	return Config{
-		Split:    Part{Kind: "stratified"},
+		Split:    Part{Kind: costs.SplitHash},
 		TaskLoss: Part{Kind: "zero_one"},
 		CrossFit: 5,
 		Latency:  LatencyConfig{Instances: 16, Repeats: 3},

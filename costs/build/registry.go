@@ -18,9 +18,10 @@ var (
 		"tabular": newTabular,
 	}
 	splitKinds = map[string]func(context.Context, *Setup, map[string]any) ([]costs.Split, error){
-		"column":     splitByColumn,
-		"random":     splitRandom,
-		"stratified": splitStratified,
+		"column":              splitByColumn,
+		costs.SplitHash:       drawSplits(costs.SplitHash),
+		costs.SplitRandom:     drawSplits(costs.SplitRandom),
+		costs.SplitStratified: drawSplits(costs.SplitStratified),
 	}
 	lossKinds = map[string]func(*Setup, map[string]any) (TaskLoss, error){
 		"money":    newMoney,

@@ -112,7 +112,7 @@ func TestRandomSplitsIgnoreLabels(t *testing.T) {
 	}
 	of := func(seed int) []costs.Split {
 		s := &Setup{Source: &images{entries: entries}, inputs: make(inputs), part: splitPart}
-		got, err := splitRandom(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
+		got, err := drawSplits(costs.SplitRandom)(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestRandomSplitsIgnoreLabels(t *testing.T) {
 }
 
 func TestSplitsRefuseSharesThatLeaveNothing(t *testing.T) {
-	for _, kind := range []string{"random", "stratified"} {
+	for _, kind := range []string{"hash", "random", "stratified"} {
 		for text, settings := range map[string]map[string]any{
 			"validation is 1": {"validation": 1}, "validation: expected a number": {"validation": "x"}, "unknown key": {"share": 1},
 		} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pipe/costs"
 )
@@ -28,62 +29,70 @@ func splitByColumn(_ context.Context, s *Setup, settings map[string]any) ([]cost
 	return splits, nil
 }
 
-// shares are those of the instances, or of every label, that do not train.
-type shares struct {
+// drawSettings are the shares of the instances that do not train, and how they
+// are drawn.
+type drawSettings struct {
 	Validation float64 `json:"validation"`
 	Test       float64 `json:"test"`
 	Seed       uint64  `json:"seed"`
+	Group      string  `json:"group,omitempty"` // "text": instances of one text stay together; "": those of one group, if the source has groups
 }
 
-func (s shares) check() error {
-	if !(s.Validation > 0 && s.Test >= 0 && s.Validation+s.Test < 1) {
-		return fmt.Errorf("validation is %v and test is %v; shares that leave some to train on are needed", s.Validation, s.Test)
-	}
-	return nil
-}
-
-// splitRandom draws the shares of all instances, whatever their labels. With one
-// instance per label a draw by label would leave nothing to chance.
-func splitRandom(_ context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
-	cfg := shares{Validation: 0.25}
-	if err := s.Settings(settings, &cfg); err != nil {
-		return nil, err
-	}
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	return costs.DrawSplits(len(s.Source.Entries()), nil, cfg.Validation, cfg.Test, cfg.Seed), nil
-}
-
-type stratifiedSettings struct {
-	shares
-	Group string `json:"group,omitempty"` // "text": instances of one text stay together; "": none do
-}
-
-// splitStratified draws the shares of every label; see costs.DrawSplits.
-func splitStratified(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
-	cfg := stratifiedSettings{shares: shares{Validation: 0.25}}
-	if err := s.Settings(settings, &cfg); err != nil {
-		return nil, err
-	}
-	if err := cfg.check(); err != nil {
-		return nil, err
-	}
-	entries := s.Source.Entries()
-	labels := make([]string, len(entries))
-	for n, e := range entries {
-		labels[n] = e.Label
-	}
-	switch cfg.Group {
-	case "":
-	case "text":
-		texts, err := s.texts(ctx)
+// drawSplits draws the splits; kind is one of costs.SplitDraw.
+func drawSplits(kind string) func(context.Context, *Setup, map[string]any) ([]costs.Split, error) {
+	return func(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
+		cfg := drawSettings{Validation: 0.25}
+		if err := s.Settings(settings, &cfg); err != nil {
+			return nil, err
+		}
+		draw := costs.SplitDraw{Kind: kind, Validation: cfg.Validation, Test: cfg.Test, Seed: cfg.Seed}
+		if err := draw.Validate(); err != nil {
+			return nil, err
+		}
+		groups, err := s.splitGroups(ctx, cfg.Group)
 		if err != nil {
 			return nil, err
 		}
-		return drawGroups(labels, texts, cfg.Validation, cfg.Test, cfg.Seed), nil
-	default:
-		return nil, fmt.Errorf("group is %q; only text is known", cfg.Group)
+		entries := s.Source.Entries()
+		ids, labels := make([]string, len(entries)), make([]string, len(entries))
+		for n, e := range entries {
+			ids[n], labels[n] = e.ID, e.Label
+		}
+		return draw.Draw(ids, labels, groups)
 	}
-	return costs.DrawSplits(len(entries), labels, cfg.Validation, cfg.Test, cfg.Seed), nil
+}
+
+// splitGroups returns what keeps instances together, one per instance; nil if
+// nothing does.
+func (s *Setup) splitGroups(ctx context.Context, by string) ([]string, error) {
+	switch by {
+	case "":
+		return nil, nil
+	case "text":
+		return s.texts(ctx)
+	}
+	return nil, fmt.Errorf("group is %q; only text is known", by)
+}
+
+// texts returns the text of every instance.
+func (s *Setup) texts(ctx context.Context) ([]string, error) {
+	const some = 4096
+	rows := make([]int, len(s.Source.Entries()))
+	for n := range rows {
+		rows[n] = n
+	}
+	texts := make([]string, 0, len(rows))
+	for part := range slices.Chunk(rows, some) {
+		list, err := s.Source.Load(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for n := range list {
+			if err := list[n].needText(); err != nil {
+				return nil, err
+			}
+			texts = append(texts, list[n].Text)
+		}
+	}
+	return texts, nil
 }

@@ -1,4 +1,4 @@
-package build
+package costs
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"pipe/costs"
 )
 
 // No text falls on two sides, the draw depends on its arguments only, and the
@@ -19,11 +17,11 @@ func TestGroupsStayTogether(t *testing.T) {
 		labels, texts := drawnTexts(t)
 		val, test := rapid.Float64Range(0.1, 0.45).Draw(t, "val"), rapid.SampledFrom([]float64{0, 0.1, 0.3}).Draw(t, "test")
 		seed := rapid.Uint64().Draw(t, "seed")
-		splits := drawGroups(labels, texts, val, test, seed)
-		if !slices.Equal(splits, drawGroups(labels, texts, val, test, seed)) {
+		splits := drawGroups(len(labels), labels, texts, val, test, seed)
+		if !slices.Equal(splits, drawGroups(len(labels), labels, texts, val, test, seed)) {
 			t.Fatal("two draws differ")
 		}
-		side := make(map[string]costs.Split)
+		side := make(map[string]Split)
 		got, all := make(map[string]*[3]float64), make(map[string]float64)
 		for n, s := range splits {
 			if before, ok := side[texts[n]]; ok && before != s {
@@ -37,7 +35,7 @@ func TestGroupsStayTogether(t *testing.T) {
 			all[labels[n]]++
 		}
 		for label, counts := range got {
-			for split, share := range map[costs.Split]float64{costs.Val: val, costs.Test: test} {
+			for split, share := range map[Split]float64{Val: val, Test: test} {
 				if math.Abs(counts[split]-share*all[label]) > 1 {
 					t.Fatalf("label %s: %v rows in %v, want %v", label, counts[split], split, share*all[label])
 				}

@@ -1,14 +1,11 @@
-package build
+package costs
 
 import (
 	"cmp"
-	"context"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"pipe/costs"
 )
 
 // room is how many rows of every label are still to go to each split.
@@ -29,14 +26,14 @@ func newRoom(labels []string, val, test float64) room {
 		v := min(n, int(math.Round(val*float64(seen)))-vals)
 		t := min(n-v, int(math.Round(test*float64(seen)))-tests)
 		vals, tests = vals+v, tests+t
-		r[l] = &[3]int{costs.Train: n - v - t, costs.Val: v, costs.Test: t}
+		r[l] = &[3]int{Train: n - v - t, Val: v, Test: t}
 	}
 	return r
 }
 
 // excess is by how many rows a group of the given labels would go beyond the room
 // in a split.
-func (r room) excess(labels []string, to costs.Split) int {
+func (r room) excess(labels []string, to Split) int {
 	need, over := make(map[string]int), 0
 	for _, l := range labels {
 		if need[l]++; need[l] > r[l][to] {
@@ -48,14 +45,14 @@ func (r room) excess(labels []string, to costs.Split) int {
 
 // choose returns a split for a group: one with room for all of it, by chance in
 // the shares of the room that is left, else the one with the least excess.
-func (r room) choose(labels []string, draw *rand.Rand) costs.Split {
-	best, least, total := costs.Train, math.MaxInt, 0
+func (r room) choose(labels []string, draw *rand.Rand) Split {
+	best, least, total := Train, math.MaxInt, 0
 	at := draw.Float64()
 	var weights [3]int
 	for to := range weights {
-		over := r.excess(labels, costs.Split(to))
+		over := r.excess(labels, Split(to))
 		if over < least {
-			best, least = costs.Split(to), over
+			best, least = Split(to), over
 		}
 		if over == 0 {
 			weights[to] = r[labels[0]][to]
@@ -64,17 +61,20 @@ func (r room) choose(labels []string, draw *rand.Rand) costs.Split {
 	}
 	for to, w := range weights {
 		if at -= float64(w) / float64(total); total > 0 && at < 0 {
-			return costs.Split(to)
+			return Split(to)
 		}
 	}
 	return best
 }
 
-// drawGroups draws the splits of rows such that rows of one group fall on one
-// side. Large groups choose first; rows that are alone fill up what is left, so
+// drawGroups draws the splits of n rows such that rows of one group fall on one
+// side; labels and groups are one per row, labels may be nil. Large groups choose first; rows that are alone fill up what is left, so
 // that the shares of every label hold as nearly as the groups allow. The draw
 // depends on the arguments only.
-func drawGroups(labels, groups []string, val, test float64, seed uint64) []costs.Split {
+func drawGroups(n int, labels, groups []string, val, test float64, seed uint64) []Split {
+	if labels == nil {
+		labels = make([]string, n)
+	}
 	byName := make(map[string][]int)
 	for n, g := range groups {
 		byName[g] = append(byName[g], n)
@@ -86,7 +86,7 @@ func drawGroups(labels, groups []string, val, test float64, seed uint64) []costs
 	draw := rand.New(rand.NewPCG(seed, 0x67726f757073)) // a stream of its own
 	draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	slices.SortStableFunc(order, func(a, b []int) int { return cmp.Compare(len(b), len(a)) })
-	left, splits := newRoom(labels, val, test), make([]costs.Split, len(labels))
+	left, splits := newRoom(labels, val, test), make([]Split, len(labels))
 	for _, rows := range order {
 		members := make([]string, len(rows))
 		for i, n := range rows {
@@ -99,27 +99,4 @@ func drawGroups(labels, groups []string, val, test float64, seed uint64) []costs
 		}
 	}
 	return splits
-}
-
-// texts returns the text of every instance.
-func (s *Setup) texts(ctx context.Context) ([]string, error) {
-	const some = 4096
-	rows := make([]int, len(s.Source.Entries()))
-	for n := range rows {
-		rows[n] = n
-	}
-	texts := make([]string, 0, len(rows))
-	for part := range slices.Chunk(rows, some) {
-		list, err := s.Source.Load(ctx, part)
-		if err != nil {
-			return nil, err
-		}
-		for n := range list {
-			if err := list[n].needText(); err != nil {
-				return nil, err
-			}
-			texts = append(texts, list[n].Text)
-		}
-	}
-	return texts, nil
 }

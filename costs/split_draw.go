@@ -1,0 +1,118 @@
+package costs
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// The ways to draw splits. Under SplitHash the split of a row depends on the
+// row's id or group, the seed and the shares alone: other rows, their number and
+// their order do not matter. The other two hold the shares exactly, within every
+// label or whatever the labels, and therefore depend on all rows and their order:
+// one row more can move any other.
+const (
+	SplitHash       = "hash"
+	SplitStratified = "stratified"
+	SplitRandom     = "random"
+)
+
+// SplitDraw says how splits are drawn: the share Validation of the rows goes to
+// validation, the share Test to test, the rest trains.
+type SplitDraw struct {
+	Kind       string // SplitHash, SplitStratified or SplitRandom
+	Validation float64
+	Test       float64
+	Seed       uint64
+}
+
+// Validate refuses kinds that there are not and shares that leave nothing to
+// train on.
+func (d SplitDraw) Validate() error {
+	if !slices.Contains([]string{SplitHash, SplitStratified, SplitRandom}, d.Kind) {
+		return fmt.Errorf("unknown kind %q; known are %s, %s and %s", d.Kind, SplitHash, SplitStratified, SplitRandom)
+	}
+	if !(d.Validation >= 0 && d.Test >= 0 && d.Validation+d.Test < 1) {
+		return fmt.Errorf("validation is %v and test is %v; shares from 0 that leave some to train on are needed", d.Validation, d.Test)
+	}
+	return nil
+}
+
+// Draw returns the split of every row of a valid d. ids are one per row and
+// unique. labels are one per row, or nil if there are none. groups are one per
+// row, or nil: rows of one group get one split. A split whose share is positive
+// and that gets no row is a *DataError without a file.
+func (d SplitDraw) Draw(ids, labels, groups []string) ([]Split, error) {
+	if d.Kind == SplitRandom {
+		labels = nil
+	}
+	var splits []Split
+	switch {
+	case d.Kind == SplitHash:
+		splits = d.hashed(ids, groups)
+	case groups != nil:
+		splits = drawGroups(len(ids), labels, groups, d.Validation, d.Test, d.Seed)
+	default:
+		splits = DrawSplits(len(ids), labels, d.Validation, d.Test, d.Seed)
+	}
+	return splits, d.checkFilled(splits, groups)
+}
+
+// checkFilled is the error of a split that should have rows and has none.
+func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
+	for i, share := range [...]float64{Train: 1 - d.Validation - d.Test, Val: d.Validation, Test: d.Test} {
+		s := Split(i)
+		if share <= 0 || slices.Contains(splits, s) {
+			continue
+		}
+		rows := fmt.Sprintf("%d rows", len(splits))
+		if groups != nil {
+			distinct := slices.Compact(slices.Sorted(slices.Values(groups)))
+			rows += fmt.Sprintf(" in %d groups", len(distinct))
+		}
+		way := "more rows are needed, or a larger share"
+		if d.Kind == SplitHash {
+			way = fmt.Sprintf("more rows are needed, a larger share, another seed, or kind %s, which holds the shares exactly", SplitStratified)
+		}
+		return &DataError{Msg: fmt.Sprintf("kind %s leaves none of %s to %s, whose share is %.4g; %s", d.Kind, rows, s, share, way)}
+	}
+	return nil
+}
+
+// DrawSplits draws the splits of n instances: the share val goes to validation,
+// the share test to test, the rest trains. With labels (n of them, or nil) the
+// shares hold within every label as nearly as whole instances allow, and over
+// all of them exactly, up to rounding. The draw depends on the arguments only.
+func DrawSplits(n int, labels []string, val, test float64, seed uint64) []Split {
+	groups := map[string][]int{}
+	for i := range n {
+		label := ""
+		if labels != nil {
+			label = labels[i]
+		}
+		groups[label] = append(groups[label], i)
+	}
+	splits := make([]Split, n)
+	r := rand.New(rand.NewPCG(seed, 0x73706c6974)) // a stream of its own
+	// What rounding leaves over is carried from label to label.
+	seen, vals, tests := 0, 0, 0
+	for _, label := range slices.Sorted(maps.Keys(groups)) {
+		rows := groups[label]
+		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
+		seen += len(rows)
+		wantVal := min(len(rows), int(math.Round(val*float64(seen)))-vals)
+		wantTest := min(len(rows)-wantVal, int(math.Round(test*float64(seen)))-tests)
+		vals, tests = vals+wantVal, tests+wantTest
+		for i, row := range rows {
+			switch {
+			case i < wantVal:
+				splits[row] = Val
+			case i < wantVal+wantTest:
+				splits[row] = Test
+			}
+		}
+	}
+	return splits
+}
