@@ -23,6 +23,8 @@ type ImportReport struct {
 	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were left out
 	UnusedRows   int            `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
 	Splits       map[string]int `json:"splits"`                  // instances per split
+	Groups       int            `json:"groups,omitempty"`        // distinct groups, where there are any
+	Divided      int            `json:"divided,omitempty"`       // of them, groups that a split column puts on several sides
 	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
 	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
 }
@@ -65,6 +67,7 @@ type importer struct {
 	features []*featureBlock
 	labels   *textColumn // nil if no table has labels
 	splits   *textColumn // nil if no table has splits
+	groups   *textColumn // nil if no table has groups
 }
 
 func (m *importer) run() (*Tensor, error) {
@@ -106,6 +109,9 @@ func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor,
 	}
 	if m.labels != nil {
 		t.Labels = m.labels.pick(keep)
+	}
+	if m.groups != nil {
+		t.Groups = m.groups.pick(keep)
 	}
 	m.outcomes.fill(t, order, keep)
 	m.outcomes = nil
@@ -179,6 +185,7 @@ func (m *importer) digests() (map[string]string, error) {
 // summarise fills in what the report says about the finished tensor.
 func (m *importer) summarise(t *Tensor) {
 	m.report.Splits = make(map[string]int)
+	m.report.Groups, m.report.Divided = t.countGroups()
 	all := make([]int, t.Len())
 	for n := range all {
 		all[n] = n

@@ -12,7 +12,7 @@ const shownMissing = 5
 // DropIncomplete anything that is missing is an error that counts it.
 func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 	var keep []int
-	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label or a split"}
+	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split or a group"}
 	var firstCells []string
 	mask := a.Mask()
 	columns := make([]*outcomeColumn, len(order))
@@ -41,7 +41,7 @@ func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 			cells.add(id)
 		case !m.hasFeatures(n):
 			features.add(id)
-		case m.labels != nil && !m.labels.has(n) || m.splits != nil && !m.splits.has(n):
+		case !m.hasTexts(n):
 			texts.add(id)
 		default:
 			keep = append(keep, n)
@@ -53,6 +53,17 @@ func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 		}
 	}
 	return keep, m.incomplete(keep, firstCells)
+}
+
+// hasTexts reports whether an instance has what the columns of label, split and
+// group say of it.
+func (m *importer) hasTexts(n int) bool {
+	for _, c := range []*textColumn{m.labels, m.splits, m.groups} {
+		if c != nil && !c.has(n) {
+			return false
+		}
+	}
+	return true
 }
 
 // gap counts instances that lack something.

@@ -64,6 +64,7 @@ type OutcomeColumns struct {
 	Prediction string `yaml:"prediction"`
 	Label      string `yaml:"label"`
 	Split      string `yaml:"split"`
+	Group      string `yaml:"group"` // of instances that belong together: user, session, page
 }
 
 // WideForm lists the columns of a table that has one row per instance.
@@ -108,6 +109,7 @@ type FeatureTable struct {
 	Categorical []string `yaml:"categorical"`
 	Label       string   `yaml:"label"`
 	Split       string   `yaml:"split"`
+	Group       string   `yaml:"group"`
 }
 
 // SplitRule says which instances are held out, where no table has a split
@@ -205,7 +207,7 @@ func (c *ImportConfig) checkLong(add func(bool, string, ...any)) {
 func (c *ImportConfig) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
 	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "",
-		"a table in wide form has only id, label and split in outcomes.columns")
+		"a table in wide form has only id, label, split and group in outcomes.columns")
 	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
 		"outcomes.wide.value is %q; it is one of loss, correct and score", w.Value)
 	add(c.Outcomes.ScoreRange != nil && w.Value != "score", "outcomes.score_range needs outcomes.wide.value score")
@@ -221,23 +223,23 @@ func (c *ImportConfig) checkWide(add func(bool, string, ...any)) {
 }
 
 func (c *ImportConfig) checkFeatures(add func(bool, string, ...any)) {
-	labels, splits := 0, 0
-	count := func(label, split string) {
-		if label != "" {
-			labels++
-		}
-		if split != "" {
-			splits++
+	places := make(map[string]int)
+	count := func(label, split, group string) {
+		for word, column := range map[string]string{"label": label, "split": split, "group": group} {
+			if column != "" {
+				places[word]++
+			}
 		}
 	}
-	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split)
+	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split, c.Outcomes.Columns.Group)
 	for i, f := range c.Features {
-		count(f.Label, f.Split)
+		count(f.Label, f.Split, f.Group)
 		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
 		add(f.ID == "", "features[%d].id is empty", i)
-		add(len(f.Columns)+len(f.Length)+len(f.Categorical) == 0 && f.List == "" && f.Label == "" && f.Split == "",
+		add(len(f.Columns)+len(f.Length)+len(f.Categorical) == 0 && f.List == "" && f.Label == "" && f.Split == "" && f.Group == "",
 			"features[%d] takes no column", i)
 	}
-	add(labels > 1, "label is taken from %d places", labels)
-	add(splits > 1, "split is taken from %d places", splits)
+	for _, word := range []string{"label", "split", "group"} {
+		add(places[word] > 1, "%s is taken from %d places", word, places[word])
+	}
 }

@@ -70,7 +70,7 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 		row.categories = append(row.categories, set.want(name))
 		b.categorical = append(b.categorical, newTextColumn(name))
 	}
-	texts := m.instanceTexts(&set, f.Label, f.Split)
+	texts := m.instanceTexts(&set, f.Label, f.Split, f.Group)
 	row.names = set.names
 	seen := make([]bool, len(b.there))
 	err = m.walk(tab, set.names, func(line int, cells []cell) error {
@@ -177,7 +177,7 @@ func (c *cell) flagOrFloat() (float64, error) {
 // matchColumns expands names, globs and ranges.
 func (f *FeatureTable) matchColumns(tab table) ([]string, error) {
 	have := tab.names()
-	used := append([]string{f.ID, f.List, f.Label, f.Split}, f.Length...)
+	used := append([]string{f.ID, f.List, f.Label, f.Split, f.Group}, f.Length...)
 	used = append(used, f.Categorical...)
 	var columns []string
 	for _, pattern := range f.Columns {

@@ -151,7 +151,7 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 	if c.Loss != "" {
 		toLoss = m.lossOf("loss")
 	}
-	texts := m.instanceTexts(&set, c.Label, c.Split)
+	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
 	err := m.walk(tab, set.names, func(row int, cells []cell) error {
 		m.report.OutcomeRows++
 		name := cells[expert].str()
@@ -240,28 +240,30 @@ func (m *importer) lossOf(kind string) func(*cell) (float64, error) {
 	}
 }
 
-// instanceTexts prepares the label and split columns of a table. The function
-// it returns notes them for instance n.
-func (m *importer) instanceTexts(set *columnSet, label, split string) func(n int, cells []cell) error {
-	l, s := set.want(label), set.want(split)
-	if l >= 0 {
-		m.labels = newTextColumn(label)
+// instanceTexts prepares the columns of a table with an instance's label, split
+// and group, "" where it has none. The function it returns notes them for
+// instance n.
+func (m *importer) instanceTexts(set *columnSet, label, split, group string) func(n int, cells []cell) error {
+	var columns []*textColumn
+	var at []int
+	for _, c := range []struct {
+		name string
+		into **textColumn
+	}{{label, &m.labels}, {split, &m.splits}, {group, &m.groups}} {
+		if c.name != "" {
+			*c.into = newTextColumn(c.name)
+			columns, at = append(columns, *c.into), append(at, set.want(c.name))
+		}
 	}
-	if s >= 0 {
-		m.splits = newTextColumn(split)
-	}
-	labels, splits := m.labels, m.splits
+	s := set.want(split)
 	return func(n int, cells []cell) error {
-		if l >= 0 {
-			if err := labels.set(n, cells[l]); err != nil {
+		for i, c := range columns {
+			if err := c.set(n, cells[at[i]]); err != nil {
 				return err
 			}
 		}
 		if s < 0 {
 			return nil
-		}
-		if err := splits.set(n, cells[s]); err != nil {
-			return err
 		}
 		_, err := m.splitOf(cells[s].str())
 		return err
@@ -298,7 +300,7 @@ func (m *importer) readWide(tab table) (*outcomes, error) {
 		}
 	}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
-	texts := m.instanceTexts(&set, c.Label, c.Split)
+	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
 	err := m.walk(tab, set.names, func(row int, cells []cell) error {
 		m.report.OutcomeRows++
 		if cells[id].kind == missingCell {

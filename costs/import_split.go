@@ -21,7 +21,7 @@ func (m *importer) splitRows(t *Tensor, keep []int) ([]Split, error) {
 }
 
 func (m *importer) drawSplits(t *Tensor) ([]Split, error) {
-	splits, err := m.config.Split.draw().Draw(t.IDs, t.Labels, nil)
+	splits, err := m.config.Split.draw().Draw(t.IDs, t.Labels, t.Groups)
 	var data *DataError
 	if errors.As(err, &data) {
 		data.File, data.Msg = m.config.Outcomes.File, "split: "+data.Msg

@@ -334,7 +334,7 @@ func TestImportConfigNamesEveryProblem(t *testing.T) {
 	c.Split.Validation = 1
 	c.Outcomes.Columns.Loss, c.Outcomes.Columns.Score = "a", "b"
 	err := c.Validate()
-	for _, part := range []string{"outcomes.file", "columns.id", "columns.expert", "exactly one", "features is empty", "split holds out"} {
+	for _, part := range []string{"outcomes.file", "columns.id", "columns.expert", "exactly one", "features is empty", "split: validation is 1"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in %v", part, err)
 		}

@@ -8,6 +8,20 @@ import (
 	"slices"
 )
 
+// countGroups returns how many groups there are, and how many of them have rows
+// in more than one split.
+func (t *Tensor) countGroups() (groups, divided int) {
+	first, apart := make(map[string]Split), make(map[string]bool)
+	for n, g := range t.Groups {
+		if s, ok := first[g]; ok && s != t.Splits[n] {
+			apart[g] = true
+		} else {
+			first[g] = t.Splits[n]
+		}
+	}
+	return len(first), len(apart)
+}
+
 // room is how many rows of every label are still to go to each split.
 type room map[string]*[3]int
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -162,6 +163,10 @@ func (t *tableRows) featurize(ctx context.Context, out string, split TableSplit,
 
 func (t *tableRows) write(ctx context.Context, out string, split TableSplit, draw int) error {
 	names, err := split.draw(t.frame.IDs, t.labels, draw)
+	var data *costs.DataError
+	if errors.As(err, &data) {
+		data.File = t.files.Primary
+	}
 	if err != nil {
 		return err
 	}

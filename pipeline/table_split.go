@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"errors"
 	"fmt"
 
 	"pipe/costs"
@@ -49,8 +50,12 @@ func (s TableSplit) draw(ids, labels []string, draw int) ([]string, error) {
 		d.Validation, d.Test = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
 	}
 	splits, err := d.Draw(ids, labels, nil)
+	var data *costs.DataError
+	if errors.As(err, &data) {
+		data.Msg = "split: " + data.Msg
+	}
 	if err != nil {
-		return nil, fmt.Errorf("split: %w", err)
+		return nil, err
 	}
 	names := make([]string, n)
 	for i, split := range splits {
