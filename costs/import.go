@@ -185,7 +185,7 @@ func (m *importer) digests() (map[string]string, error) {
 // summarise fills in what the report says about the finished tensor.
 func (m *importer) summarise(t *Tensor) {
 	m.report.Splits = make(map[string]int)
-	m.report.Groups, m.report.Divided = t.countGroups()
+	m.report.Groups, m.report.Divided = CountGroups(t.Groups, t.Splits)
 	all := make([]int, t.Len())
 	for n := range all {
 		all[n] = n

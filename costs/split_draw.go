@@ -67,14 +67,14 @@ func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
 		if share <= 0 || slices.Contains(splits, s) {
 			continue
 		}
-		rows := fmt.Sprintf("%d rows", len(splits))
+		rows, more := fmt.Sprintf("%d rows", len(splits)), "rows"
 		if groups != nil {
 			distinct := slices.Compact(slices.Sorted(slices.Values(groups)))
-			rows += fmt.Sprintf(" in %d groups", len(distinct))
+			rows, more = rows+fmt.Sprintf(" in %d groups", len(distinct)), "groups"
 		}
-		way := "more rows are needed, or a larger share"
+		way := fmt.Sprintf("more %s are needed, or another share (0 asks for none)", more)
 		if d.Kind == SplitHash {
-			way = fmt.Sprintf("more rows are needed, a larger share, another seed, or kind %s, which holds the shares exactly", SplitStratified)
+			way = fmt.Sprintf("more %s are needed, another share (0 asks for none), another seed, or kind %s, which holds the shares exactly", more, SplitStratified)
 		}
 		return &DataError{Msg: fmt.Sprintf("kind %s leaves none of %s to %s, whose share is %.4g; %s", d.Kind, rows, s, share, way)}
 	}

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// countGroups returns how many groups there are, and how many of them have rows
-// in more than one split.
-func (t *Tensor) countGroups() (groups, divided int) {
+// CountGroups returns how many distinct groups there are, and how many of them
+// have rows in more than one split; both lists are one per row.
+func CountGroups(groups []string, splits []Split) (distinct, divided int) {
 	first, apart := make(map[string]Split), make(map[string]bool)
-	for n, g := range t.Groups {
-		if s, ok := first[g]; ok && s != t.Splits[n] {
+	for n, g := range groups {
+		if s, ok := first[g]; ok && s != splits[n] {
 			apart[g] = true
 		} else {
-			first[g] = t.Splits[n]
+			first[g] = splits[n]
 		}
 	}
 	return len(first), len(apart)

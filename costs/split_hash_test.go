@@ -181,10 +181,10 @@ func TestEmptySplitsAreErrors(t *testing.T) {
 		groups []string
 		want   string
 	}{
-		"few rows":     {SplitDraw{Kind: SplitHash, Validation: 0.001}, nil, "kind hash leaves none of 3 rows to val, whose share is 0.001; more rows are needed, a larger share, another seed, or kind stratified"},
+		"few rows":     {SplitDraw{Kind: SplitHash, Validation: 0.001}, nil, "kind hash leaves none of 3 rows to val, whose share is 0.001; more rows are needed, another share (0 asks for none), another seed, or kind stratified"},
 		"few to train": {SplitDraw{Kind: SplitHash, Validation: 0.999}, nil, "leaves none of 3 rows to train"},
 		"one group":    {SplitDraw{Kind: SplitHash, Validation: 0.5}, []string{"u", "u", "u"}, "of 3 rows in 1 groups"},
-		"exact":        {SplitDraw{Kind: SplitStratified, Validation: 0.1}, nil, "kind stratified leaves none of 3 rows to val, whose share is 0.1; more rows are needed, or a larger share"},
+		"exact":        {SplitDraw{Kind: SplitStratified, Validation: 0.1}, nil, "kind stratified leaves none of 3 rows to val, whose share is 0.1; more rows are needed, or another share (0 asks for none)"},
 		"filled":       {SplitDraw{Kind: SplitRandom, Validation: 0.4}, nil, ""},
 		"no share":     {SplitDraw{Kind: SplitRandom}, nil, ""},
 	} {
@@ -206,16 +206,14 @@ func TestGroupsAreWholeUnderEveryKind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tensor := &Tensor{Splits: splits, Groups: groups}
-		if n, divided := tensor.countGroups(); n != 90 || divided != 0 {
+		if n, divided := CountGroups(groups, splits); n != 90 || divided != 0 {
 			t.Errorf("%s: %d groups, %d divided", kind, n, divided)
 		}
 		if !slices.Contains(splits, Test) {
 			t.Errorf("%s: no test rows", kind)
 		}
 	}
-	tensor := &Tensor{Splits: []Split{Train, Val, Val}, Groups: []string{"a", "a", "b"}}
-	if n, divided := tensor.countGroups(); n != 2 || divided != 1 {
+	if n, divided := CountGroups([]string{"a", "a", "b"}, []Split{Train, Val, Val}); n != 2 || divided != 1 {
 		t.Errorf("%d groups, %d divided; want 2 and 1", n, divided)
 	}
 }

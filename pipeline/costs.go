@@ -113,6 +113,9 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%d instances (%d train, %d val, %d test), %d actions, %d features (%s)\n",
 		r.File, r.Instances, r.Train, r.Val, r.Test, r.Actions, r.Dim, r.Features)
 	fmt.Fprintf(w, "%d shards, %d of them done before; %.1f s\n", r.Shards, r.Resumed, r.Seconds)
+	if line := groupsLine(r.Groups, r.Divided); line != "" {
+		fmt.Fprintf(w, "groups of instances: %s\n", line)
+	}
 	writeSkipped(w, &r.Report)
 	fmt.Fprintln(w)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -70,7 +70,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 		field(b, "dropped", "%d: %s (%s ...)", d.Count, d.Reason, strings.Join(d.First, ", "))
 	}
 	field(b, "unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
-	field(b, "groups", "%s%s", counted("%d", r.Groups), counted(", %d of them in more than one split: figures on held-out rows may be too good", r.Divided))
+	field(b, "groups", "%s", groupsLine(r.Groups, r.Divided))
 	field(b, "features", "%d", len(r.FeatureNames))
 	for _, c := range r.Constants {
 		field(b, c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
@@ -78,6 +78,11 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	field(b, "digest", "%s", r.Digest)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// groupsLine says how many groups of rows there are, "" for none, and that some are divided.
+func groupsLine(groups, divided int) string {
+	return counted("%d", groups) + counted(", %d of them in more than one split: figures on held-out rows may be too good", divided)
 }
 
 // counted formats a count, or is empty for none.

@@ -19,6 +19,7 @@ import (
 // cifarConfig is configs/cifar10-small.yaml in Go; perLabel limits the images.
 func cifarConfig(data string, perLabel int) Config {
 	cfg := DefaultConfig()
+	cfg.Split.Kind = costs.SplitStratified
 	cfg.Instances = Part{Kind: "images", Settings: map[string]any{
 		"folder": filepath.Join(data, "cifar10", "images"), "per_label": perLabel,
 	}}

@@ -36,12 +36,12 @@ type trainingRows struct {
 
 // trainingRows returns the build's training rows as examples for the expert in
 // the making.
-func (s *Setup) trainingRows(seed uint64) (*trainingRows, error) {
+func (s *Setup) trainingRows(ctx context.Context, seed uint64) (*trainingRows, error) {
 	levels, err := s.levels()
 	if err != nil {
 		return nil, err
 	}
-	lessons, err := s.Lessons()
+	lessons, err := s.Lessons(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ type logisticSettings struct {
 	networkSettings
 }
 
-func newLogistic(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newLogistic(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
 	cfg := logisticSettings{
 		defaultTrainedSettings(),
 		networkSettings{Epochs: 20, Batch: 512, LearningRate: 0.01},
@@ -28,5 +28,5 @@ func newLogistic(_ context.Context, s *Setup, settings map[string]any) (Expert, 
 		trainedSettings: cfg.trainedSettings,
 		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, runtime: rt},
 	}
-	return newTabularExpert(s, e, featurize.LayoutDense, "logistic", cfg.networkSettings)
+	return newTabularExpert(ctx, s, e, featurize.LayoutDense, "logistic", cfg.networkSettings)
 }

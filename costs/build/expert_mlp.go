@@ -20,7 +20,7 @@ type mlpLearning struct {
 	Dropout float64 `json:"dropout"` // on them
 }
 
-func newMLP(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newMLP(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
 	cfg := mlpSettings{
 		defaultTrainedSettings(),
 		mlpLearning{networkSettings: networkSettings{Epochs: 10, Batch: 512, LearningRate: 0.001}},
@@ -39,5 +39,5 @@ func newMLP(_ context.Context, s *Setup, settings map[string]any) (Expert, error
 		trainedSettings: cfg.trainedSettings,
 		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byRepeat, runtime: rt},
 	}
-	return newTabularExpert(s, e, featurize.LayoutDense, "mlp", cfg.mlpLearning)
+	return newTabularExpert(ctx, s, e, featurize.LayoutDense, "mlp", cfg.mlpLearning)
 }

@@ -15,22 +15,24 @@ import (
 // rows and one per fold that has not seen that fold: a training row is answered
 // by the model that has not seen it, any other instance by the model of all.
 type Lessons struct {
-	Labels []string // in the order of the classes
-	Class  []int    // per example, an index into Labels
-	Rows   []int    // per example, the instance with split train that it is, rising; nil if the examples come from elsewhere
-	Folds  int      // 0: every instance is answered by the model of all examples
-	seed   uint64   // of the draw of folds
-	fold   []int8   // per example, where there are folds
-	at     []int32  // per instance of the build, the example that it is or -1; nil without folds
+	Labels  []string // in the order of the classes
+	Class   []int    // per example, an index into Labels
+	Rows    []int    // per example, the instance with split train that it is, rising; nil if the examples come from elsewhere
+	Folds   int      // 0: every instance is answered by the model of all examples
+	seed    uint64   // of the draw of folds
+	repeats int      // rows that follow another one into its fold
+	fold    []int8   // per example, where there are folds
+	at      []int32  // per instance of the build, the example that it is or -1; nil without folds
 }
 
 // maxFolds bounds cross_fit: more folds than this are a mistake, not a choice.
 const maxFolds = 100
 
 // newLessons takes the training rows of a build and deals them out into folds,
-// within every label as evenly as whole rows allow. The draw depends on the
-// labels, their order and seed.
-func newLessons(entries []Entry, splits []costs.Split, labels []string, folds int, seed uint64) (*Lessons, error) {
+// within every label as evenly as allowed. Rows of one group stay together, and
+// so do rows with the same number in twins, which has one per instance or is nil.
+// The draw depends on the labels, their order, what stays together, and seed.
+func newLessons(entries []Entry, splits []costs.Split, labels []string, folds int, seed uint64, twins []int) (*Lessons, error) {
 	l := &Lessons{Labels: labels, Folds: folds, seed: seed}
 	for n, e := range entries {
 		if splits[n] != costs.Train {
@@ -46,7 +48,8 @@ func newLessons(entries []Entry, splits []costs.Split, labels []string, folds in
 		return nil, err
 	}
 	if folds > 0 {
-		l.deal(len(entries), seed)
+		l.deal(len(entries), seed, l.clusters(entries, twins))
+		return l, l.checkFolds()
 	}
 	return l, nil
 }
@@ -90,7 +93,30 @@ func (l *Lessons) counts() []int {
 	return n
 }
 
-func (l *Lessons) deal(instances int, seed uint64) {
+// clusters returns which examples stay together.
+func (l *Lessons) clusters(entries []Entry, twins []int) costs.Clusters {
+	var same [][]int
+	if entries[0].Group != "" {
+		groups := make([]string, len(l.Rows))
+		for i, row := range l.Rows {
+			groups[i] = entries[row].Group
+		}
+		same = append(same, costs.Numbered(groups))
+	}
+	if twins != nil {
+		numbers := make([]int, len(l.Rows))
+		for i, row := range l.Rows {
+			numbers[i] = twins[row]
+		}
+		same = append(same, numbers)
+	}
+	return costs.NewClusters(len(l.Rows), same...)
+}
+
+// deal goes through the examples, label by label and shuffled, and puts each
+// into the fold with the fewest so far, with all that stays together with it.
+func (l *Lessons) deal(instances int, seed uint64, together costs.Clusters) {
+	l.repeats = together.Repeats()
 	l.fold, l.at = make([]int8, len(l.Rows)), make([]int32, instances)
 	for n := range l.at {
 		l.at[n] = -1
@@ -101,14 +127,40 @@ func (l *Lessons) deal(instances int, seed uint64) {
 		groups[l.Class[i]] = append(groups[l.Class[i]], i)
 	}
 	r := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // a stream of its own
-	dealt := 0
+	load, foldOf := make([]int, l.Folds), make([]int, together.Len())
+	for k := range foldOf {
+		foldOf[k] = -1
+	}
 	for _, rows := range groups {
 		r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 		for _, i := range rows {
-			l.fold[i] = int8(dealt % l.Folds)
-			dealt++
+			k := together.Of[i]
+			if foldOf[k] < 0 {
+				foldOf[k] = slices.Index(load, slices.Min(load))
+				load[foldOf[k]] += together.Size[k]
+			}
+			l.fold[i] = int8(foldOf[k])
 		}
 	}
+}
+
+// checkFolds sees to it that every model meets every label, whatever stays
+// together.
+func (l *Lessons) checkFolds() error {
+	in := make([]int, len(l.Labels)) // a fold that a label is in, from 1
+	several := make([]bool, len(l.Labels))
+	for i, c := range l.Class {
+		f := int(l.fold[i]) + 1
+		several[c] = several[c] || in[c] != 0 && in[c] != f
+		in[c] = f
+	}
+	for c, ok := range several {
+		if !ok {
+			return fmt.Errorf("all training rows with the label %q belong together: with cross_fit %d the model that must not see them would learn from %s alone",
+				l.Labels[c], l.Folds, l.others(c))
+		}
+	}
+	return nil
 }
 
 // Models is the number of models of an expert: the model of all rows, then one
@@ -143,12 +195,22 @@ func (l *Lessons) name(model int) string {
 }
 
 // identity tells these folds from others of the same rows.
-func (l *Lessons) identity() string { return fmt.Sprintf("%d folds, seed %d", l.Folds, l.seed) }
+func (l *Lessons) identity() string {
+	return fmt.Sprintf("%d folds%s, seed %d", l.Folds, l.kept(), l.seed)
+}
+
+// kept says how many rows follow others into their folds, "" if none does.
+func (l *Lessons) kept() string {
+	if l.repeats == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" with %d rows kept beside others of their group or with equal values", l.repeats)
+}
 
 // how says which rows' models answer for training rows.
 func (l *Lessons) how() string {
 	if l.Folds == 0 {
 		return "in-sample"
 	}
-	return fmt.Sprintf("%d folds", l.Folds)
+	return fmt.Sprintf("%d folds%s", l.Folds, l.kept())
 }

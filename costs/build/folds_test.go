@@ -32,7 +32,7 @@ func TestFoldsDealEveryLabelEvenly(t *testing.T) {
 		for _, c := range rapid.SliceOfN(rapid.IntRange(0, 99), 20, 200).Draw(t, "rows") {
 			add(labels[c%len(labels)], []costs.Split{costs.Train, costs.Train, costs.Val}[c/10%3])
 		}
-		l, err := newLessons(entries, splits, labels, folds, rapid.Uint64().Draw(t, "seed"))
+		l, err := newLessons(entries, splits, labels, folds, rapid.Uint64().Draw(t, "seed"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestFoldsNeedEveryLabel(t *testing.T) {
 		for _, s := range c.splits {
 			splits = append(splits, map[rune]costs.Split{'t': costs.Train, 'v': costs.Val}[s])
 		}
-		_, err := newLessons(entries, splits, []string{"no", "yes"}, c.folds, 0)
+		_, err := newLessons(entries, splits, []string{"no", "yes"}, c.folds, 0, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
@@ -143,12 +143,12 @@ func (serial) Code(_ context.Context, dst []float32, batch []Instance, shown [][
 
 // TestNoRowIsAnsweredByAModelThatSawIt lets an expert learn by heart.
 func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
-	expertKinds["memory"] = func(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	expertKinds["memory"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
 		cfg := defaultTrainedSettings()
 		if err := s.Settings(settings, &cfg); err != nil {
 			return nil, err
 		}
-		rows, err := s.trainingRows(cfg.Seed)
+		rows, err := s.trainingRows(ctx, cfg.Seed)
 		if err != nil {
 			return nil, err
 		}

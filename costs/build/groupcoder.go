@@ -23,7 +23,7 @@ type groupCoder struct {
 
 // newTabularExpert finishes an expert that learns from the training rows of an
 // encoded table, as newTrained does.
-func newTabularExpert(s *Setup, e *trained, layout featurize.TabularLayout, kind string, learning any, extra ...string) (*trained, error) {
+func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout featurize.TabularLayout, kind string, learning any, extra ...string) (*trained, error) {
 	var err error
 	if e.coder, err = newGroupCoder(s, layout); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func newTabularExpert(s *Setup, e *trained, layout featurize.TabularLayout, kind
 	if len(s.Labels) != 2 {
 		return nil, fmt.Errorf("labels: there are %d, an expert of this kind tells two apart", len(s.Labels))
 	}
-	if e.examples, err = s.trainingRows(e.Seed); err != nil {
+	if e.examples, err = s.trainingRows(ctx, e.Seed); err != nil {
 		return nil, err
 	}
 	return newTrained(s, e, kind, learning, extra...)

@@ -88,7 +88,7 @@ func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundIma
 	if cfg.LabelsFrom != labelsTable {
 		label = ""
 	}
-	listed, err := t.entries(cfg.ID, label, cfg.Split)
+	listed, err := t.entries(entryColumns{cfg.ID, label, cfg.Split, cfg.Group})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundIma
 	return found, nil
 }
 
-// labelByTable takes label and split of every image from a table. Images that it
+// labelByTable takes label, split and group of every image from a table. Images that it
 // does not list, and rows without an image, are bad.
 func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSettings, ids []string) error {
 	file := s.Path(cfg.Labels)
@@ -121,7 +121,7 @@ func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSet
 	if err != nil {
 		return err
 	}
-	listed, err := t.entries(cfg.ID, cfg.Label, cfg.Split)
+	listed, err := t.entries(entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group})
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ func TestImageNetLayouts(t *testing.T) {
 		}
 		w.write(t, "classes.json", `{"0": ["n2", "tench"], "1": ["n1", "shark"], "2": ["n3", "shark"]}`)
 		w.cfg.Instances.Settings["classes"] = "classes.json"
+		w.cfg.Split.Settings = map[string]any{"validation": 0}
 		src, err := w.source(t, false)
 		if err != nil || !slices.Equal(src.Entries(), c.want) || !slices.Equal(src.Classes(), []string{"n2", "n1", "n3"}) {
 			t.Errorf("%s: %v, %v", name, src, err)

@@ -9,15 +9,16 @@ import (
 
 type imagesSettings struct {
 	Folder     Path             `json:"folder"`
-	List       Path             `json:"list"`        // table of the instances: id is a path below folder, label, split; "": all images of the folder
-	Labels     Path             `json:"labels"`      // table with id and label (and split) of all images of the folder
-	LabelsFrom string           `json:"labels_from"` // folder, name or table; "": table if one is named, else folder
-	Classes    Path             `json:"classes"`     // class list: labels are its ids; "": any label
-	ID         string           `json:"id"`          // columns of the table; "": path in a list, else id
-	Label      string           `json:"label"`       //
-	Split      string           `json:"split"`       // "": none
-	PerLabel   int              `json:"per_label"`   // at most so many instances per label, the first in their order; 0: all
-	Decoder    string           `json:"decoder"`     // see featurize.OpenDecoder
+	List       Path             `json:"list"`            // table of the instances: id is a path below folder, label, split; "": all images of the folder
+	Labels     Path             `json:"labels"`          // table with id and label (and split) of all images of the folder
+	LabelsFrom string           `json:"labels_from"`     // folder, name or table; "": table if one is named, else folder
+	Classes    Path             `json:"classes"`         // class list: labels are its ids; "": any label
+	ID         string           `json:"id"`              // columns of the table; "": path in a list, else id
+	Label      string           `json:"label"`           //
+	Split      string           `json:"split"`           // "": none
+	Group      string           `json:"group,omitempty"` // "": none
+	PerLabel   int              `json:"per_label"`       // at most so many instances per label, the first in their order; 0: all
+	Decoder    string           `json:"decoder"`         // see featurize.OpenDecoder
 	Limits     featurize.Limits `json:"limits"`
 }
 
@@ -45,6 +46,9 @@ func (c *imagesSettings) complete() error {
 	}
 	if c.Labels != "" && c.List != "" {
 		add("labels and list are both there; a list has its own labels")
+	}
+	if c.Group != "" && !table {
+		add("group is a column, but no table is named by labels or list")
 	}
 	switch c.LabelsFrom {
 	case labelsTable:

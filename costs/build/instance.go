@@ -16,6 +16,7 @@ type Entry struct {
 	ID    string // unique
 	Label string // "" if the source has no labels
 	Split string // train, val or test; "" if the source does not say
+	Group string // what it belongs to with others: a user, a session, a page; "" in all entries if the source has no groups
 }
 
 // Source lists the instances of a build and loads them. It is safe for
@@ -46,6 +47,15 @@ type Bulky interface {
 	// loaded together: from the first on, and at least that one. It depends on
 	// the instances alone.
 	Fit(rows []int) int
+}
+
+// Repeating is a Source that can tell which instances are the same to whoever
+// learns from them.
+type Repeating interface {
+	Source
+	// Twins returns one number per instance, equal for instances with equal
+	// content.
+	Twins(ctx context.Context) ([]int, error)
 }
 
 // Skipping is a Source that leaves out what cannot be used.

@@ -43,11 +43,18 @@ func (t *Training) Show(ctx context.Context, level int, batch []Instance) ([]Sho
 // Lessons returns what the experts of the build learn from. The first caller
 // decides that the build has any: its inputs then say how training rows are
 // answered.
-func (s *Setup) Lessons() (*Lessons, error) {
+func (s *Setup) Lessons(ctx context.Context) (*Lessons, error) {
 	if s.lessons != nil {
 		return s.lessons, nil
 	}
-	l, err := newLessons(s.Source.Entries(), s.training(), s.Labels, s.cfg.CrossFit, s.cfg.FoldSeed)
+	var twins []int
+	if source, ok := s.Source.(Repeating); ok && s.cfg.CrossFit > 0 {
+		var err error
+		if twins, err = source.Twins(ctx); err != nil {
+			return nil, err
+		}
+	}
+	l, err := newLessons(s.Source.Entries(), s.training(), s.Labels, s.cfg.CrossFit, s.cfg.FoldSeed, twins)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (p *plan) makeSource(ctx context.Context, s *Setup) error {
 	if len(entries) == 0 {
 		return errNoInstances
 	}
-	p.options.Labels = entries[0].Label != ""
+	p.options.Labels, p.options.Groups = entries[0].Label != "", entries[0].Group != ""
 	listed := p.cfg.Labels
 	if e, ok := p.source.(Encoded); ok && len(listed) == 0 && p.options.Labels {
 		listed = e.Encoder().Labels() // the negative one first

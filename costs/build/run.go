@@ -19,6 +19,8 @@ type Report struct {
 	Train     int     `json:"train"`
 	Val       int     `json:"val"`
 	Test      int     `json:"test"`
+	Groups    int     `json:"groups,omitempty"`  // distinct groups, where the instances have any
+	Divided   int     `json:"divided,omitempty"` // of them, groups that a split column puts on several sides
 	Actions   int     `json:"actions"`
 	Features  string  `json:"features"`
 	Dim       int     `json:"dim"`
@@ -145,6 +147,13 @@ func (p *plan) report(out string) *Report {
 	}
 	if s, ok := p.source.(Skipping); ok {
 		r.Skipped = s.Skipped()
+	}
+	groups := make([]string, 0, len(p.splits))
+	for _, e := range p.source.Entries() {
+		groups = append(groups, e.Group)
+	}
+	if p.options.Groups {
+		r.Groups, r.Divided = costs.CountGroups(groups, p.splits)
 	}
 	for _, s := range p.splits {
 		switch s {

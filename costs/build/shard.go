@@ -62,6 +62,9 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 	for _, row := range rows {
 		t.IDs = append(t.IDs, entries[row].ID)
 		t.Splits = append(t.Splits, p.splits[row])
+		if p.options.Groups {
+			t.Groups = append(t.Groups, entries[row].Group)
+		}
 		if p.options.Labels {
 			t.Labels = append(t.Labels, entries[row].Label)
 		}

@@ -18,6 +18,7 @@ import (
 // fever is a file of claims in FEVER's line format.
 type fever struct {
 	file    string
+	group   string // key of the groups; "": there are none
 	entries []Entry
 	claims  []feverClaim
 }
@@ -31,9 +32,10 @@ type feverClaim struct {
 }
 
 type feverSettings struct {
-	File Path   `json:"file"`
-	Rows int    `json:"rows"` // instances that are drawn, the labels in their shares; 0: all
-	Seed uint64 `json:"seed"` // of that draw
+	File  Path   `json:"file"`
+	Group string `json:"group,omitempty"` // key of a line that holds its group; "": none
+	Rows  int    `json:"rows"`            // instances that are drawn, the labels in their shares; 0: all
+	Seed  uint64 `json:"seed"`            // of that draw
 }
 
 // feverLabels maps the spellings of a label, in files and in prompts, to ours.
@@ -49,7 +51,7 @@ func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if cfg.File == "" || cfg.Rows < 0 {
 		return nil, fmt.Errorf("file is %q and rows is %d", string(cfg.File), cfg.Rows)
 	}
-	src := &fever{file: s.Path(cfg.File)}
+	src := &fever{file: s.Path(cfg.File), group: cfg.Group}
 	if err := s.File(ctx, "claims", src.file); err != nil {
 		return nil, err
 	}
@@ -125,13 +127,29 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	if err != nil {
 		return bad("evidence", "%v", err)
 	}
+	group, err := f.groupOf(line)
+	if err != nil {
+		return bad(f.group, "%v", err)
+	}
 	first[id] = n
-	f.entries = append(f.entries, Entry{ID: id, Label: label})
+	f.entries = append(f.entries, Entry{ID: id, Label: label, Group: group})
 	f.claims = append(f.claims, feverClaim{*raw.Claim, sets, distinct(slices.Concat(sets...)), n})
 	return nil
 }
 
-// feverID reads an id, which is an integer or a text.
+// groupOf reads the group of a line, a text or an integer.
+func (f *fever) groupOf(line []byte) (string, error) {
+	if f.group == "" {
+		return "", nil
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(line, &keys); err != nil {
+		return "", costs.PlainJSON(err)
+	}
+	return feverID(keys[f.group])
+}
+
+// feverID reads an id or a group, which is an integer or a text.
 func feverID(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", errors.New("is missing")

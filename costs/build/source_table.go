@@ -23,9 +23,10 @@ type table struct {
 type tableSettings struct {
 	File  Path   `json:"file"`
 	ID    string `json:"id"`
-	Label string `json:"label"`          // "": no labels
-	Split string `json:"split"`          // "": none
-	Text  string `json:"text,omitempty"` // "": none
+	Label string `json:"label"`           // "": no labels
+	Split string `json:"split"`           // "": none
+	Group string `json:"group,omitempty"` // "": none
+	Text  string `json:"text,omitempty"`  // "": none
 }
 
 func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
@@ -44,7 +45,7 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err != nil {
 		return nil, err
 	}
-	if t.list, err = t.entries(cfg.ID, cfg.Label, cfg.Split); err != nil {
+	if t.list, err = t.entries(entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group}); err != nil {
 		return nil, err
 	}
 	at, err := optionalColumns(t.columns, cfg.Text)
@@ -88,10 +89,15 @@ func readTable(ctx context.Context, file string) (*table, error) {
 	return t, nil
 }
 
-// entries reads id, label and split of every row; "" for the last two means
-// that there is no such column.
-func (t *table) entries(id, label, split string) ([]Entry, error) {
-	at, err := t.columns.Find(id)
+// entryColumns names the columns of what is known of an instance without loading
+// it; "" for all but the id means that there is no such column.
+type entryColumns struct {
+	id, label, split, group string
+}
+
+// entries reads what is known of every row.
+func (t *table) entries(c entryColumns) ([]Entry, error) {
+	at, err := t.columns.Find(c.id)
 	if err != nil {
 		return nil, err
 	}
@@ -105,19 +111,17 @@ func (t *table) entries(id, label, split string) ([]Entry, error) {
 		}
 		return func(row []string) string { return row[at[0]] }, nil
 	}
-	labelOf, err := pick(label)
-	if err != nil {
-		return nil, err
-	}
-	splitOf, err := pick(split)
-	if err != nil {
-		return nil, err
+	var of [3]func(row []string) string
+	for i, name := range []string{c.label, c.split, c.group} {
+		if of[i], err = pick(name); err != nil {
+			return nil, err
+		}
 	}
 	list := make([]Entry, len(t.cells))
 	first := make(map[string]int, len(t.cells))
 	for n, row := range t.cells {
-		e := Entry{ID: row[at[0]], Label: labelOf(row), Split: splitOf(row)}
-		if err := t.checkEntry(n, e, id, label, split, first); err != nil {
+		e := Entry{ID: row[at[0]], Label: of[0](row), Split: of[1](row), Group: of[2](row)}
+		if err := t.checkEntry(n, e, c, first); err != nil {
 			return nil, err
 		}
 		list[n] = e
@@ -125,23 +129,26 @@ func (t *table) entries(id, label, split string) ([]Entry, error) {
 	return list, nil
 }
 
-func (t *table) checkEntry(n int, e Entry, id, label, split string, first map[string]int) error {
+func (t *table) checkEntry(n int, e Entry, c entryColumns, first map[string]int) error {
 	bad := func(column, format string, args ...any) error {
 		return &costs.DataError{File: t.columns.File, Row: t.lines[n], Column: column, Msg: fmt.Sprintf(format, args...)}
 	}
 	if e.ID == "" {
-		return bad(id, "is empty")
+		return bad(c.id, "is empty")
 	}
 	if line, ok := first[e.ID]; ok {
-		return bad(id, "%q is there already, in row %d", e.ID, line)
+		return bad(c.id, "%q is there already, in row %d", e.ID, line)
 	}
 	first[e.ID] = t.lines[n]
-	if label != "" && e.Label == "" {
-		return bad(label, "is empty")
+	if c.label != "" && e.Label == "" {
+		return bad(c.label, "is empty")
 	}
-	if split != "" {
+	if c.group != "" && e.Group == "" {
+		return bad(c.group, "is empty; an instance without a group needs one of its own, its id for instance")
+	}
+	if c.split != "" {
 		if _, err := costs.ParseSplit(e.Split); err != nil {
-			return bad(split, "%v", err)
+			return bad(c.split, "%v", err)
 		}
 	}
 	return nil

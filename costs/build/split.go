@@ -67,11 +67,27 @@ func drawSplits(kind string) func(context.Context, *Setup, map[string]any) ([]co
 func (s *Setup) splitGroups(ctx context.Context, by string) ([]string, error) {
 	switch by {
 	case "":
-		return nil, nil
+		return s.groups(), nil
 	case "text":
+		if s.groups() != nil {
+			return nil, errors.New("group is text, but the instances have groups, which are kept together already")
+		}
 		return s.texts(ctx)
 	}
-	return nil, fmt.Errorf("group is %q; only text is known", by)
+	return nil, fmt.Errorf("group is %q; only text is known; a column of groups is named by group of the instances", by)
+}
+
+// groups returns the group of every instance, nil if the source has none.
+func (s *Setup) groups() []string {
+	entries := s.Source.Entries()
+	if entries[0].Group == "" {
+		return nil
+	}
+	groups := make([]string, len(entries))
+	for n, e := range entries {
+		groups[n] = e.Group
+	}
+	return groups
 }
 
 // texts returns the text of every instance.

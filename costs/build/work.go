@@ -306,7 +306,7 @@ func (w *work) load(p *plan, shard int) (*costs.Tensor, error) {
 		return nil, err
 	}
 	want := p.blank(p.rows(shard))
-	same := slices.Equal(t.IDs, want.IDs) && slices.Equal(t.Splits, want.Splits) && slices.Equal(t.Labels, want.Labels) &&
+	same := slices.Equal(t.IDs, want.IDs) && slices.Equal(t.Splits, want.Splits) && slices.Equal(t.Groups, want.Groups) && slices.Equal(t.Labels, want.Labels) &&
 		t.Dim == want.Dim && (t.Fee == nil) == (want.Fee == nil) && t.Actions.SameSet(want.Actions) == nil
 	if !same {
 		return nil, &costs.DataError{File: w.part(shard), Msg: "is not the shard that it should be"}
