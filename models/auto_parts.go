@@ -111,7 +111,7 @@ func (a *auto) divideOnce(order []int) bool {
 			fit = append(fit, order[i])
 		}
 	}
-	if len(held) < want {
+	if len(held) < want || a.clusters.Pick(held).Len() < a.s.Folds {
 		return false
 	}
 	a.held = int32s(held)
