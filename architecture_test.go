@@ -21,7 +21,7 @@ var mayImport = map[string][]string{
 	"onnx/internal/conform": {"onnx"},
 	"onnx/hf":               {"onnx", "internal/textfile", "internal/strictjson"},
 	"onnx/ort":              {"onnx", "internal/sharedlib"},
-	"costs":                 {"internal/atomicfile", "internal/parquetfile", "internal/textfile", "internal/strictjson"},
+	"costs":                 {"internal/atomicfile", "internal/outside", "internal/parquetfile", "internal/textfile", "internal/strictjson"},
 	"featurize":             {"onnx", "onnx/hf", "onnx/ort", "featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile", "internal/outside", "internal/parquetfile", "internal/textfile", "internal/strictjson"},
 	"featurize/jpegturbo":   {"internal/sharedlib"},
 	"featurize/tokenizer":   {"internal/textfile", "internal/strictjson"},

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // FuzzRead: whatever the bytes, Read and the Reader return a valid tensor or a
@@ -16,6 +18,8 @@ func FuzzRead(f *testing.F) {
 		func(*rawFile) {},
 		func(r *rawFile) { r.double = true },
 		func(r *rawFile) { r.pages = true },
+		func(r *rawFile) { r.codec = &parquet.Lz4Raw },
+		func(r *rawFile) { r.codec = &parquet.Zstd },
 		func(r *rawFile) { r.lists[colLoss][1] = nil },
 	} {
 		raw := goodRaw()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
 )
 
 // rawFile is a Parquet file that may break every rule: nil is a null.
@@ -21,6 +22,7 @@ type rawFile struct {
 	lists  map[string][][]any // a nil row is a null list
 	double bool               // lists hold float64
 	pages  bool               // every row is a page of its own
+	codec  compress.Codec     // nil: none
 }
 
 // goodRaw has five rows, three features, and the actions 2 x 2.
@@ -66,6 +68,9 @@ func (f *rawFile) bytes(t testing.TB) []byte {
 	options := []parquet.WriterOption{parquet.NewSchema("raw", root)}
 	for k, v := range f.meta {
 		options = append(options, parquet.KeyValueMetadata(k, v))
+	}
+	if f.codec != nil {
+		options = append(options, parquet.Compression(f.codec))
 	}
 	var buf bytes.Buffer
 	w := parquet.NewGenericWriter[any](&buf, options...)

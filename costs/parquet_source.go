@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/outside"
 	"pipe/internal/parquetfile"
 	"pipe/internal/textfile"
 )
@@ -151,12 +152,6 @@ func openParquet(path string) (*parquetfile.File, error) {
 	return file, err
 }
 
-// damagedFile reports a file that could be opened and then made no sense; why
-// may be a recovered panic.
-func damagedFile(path string, why any) error {
-	return &DataError{File: path, Msg: fmt.Sprintf("cannot be read, the file is damaged: %v", why)}
-}
-
 // inFile puts the name of the file into a *DataError.
 func inFile(path string, err error) error {
 	var data *DataError
@@ -291,11 +286,11 @@ func firstLength(p *part) (int, error) {
 
 // guarded runs f on the content of a file. A panic, as a library for a codec may
 // have on damaged bytes, becomes an error about that file.
-func guarded(path string, f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = damagedFile(path, r)
-		}
-	}()
-	return inFile(path, f())
+func guarded(path string, f func() error) error {
+	err := outside.Check(f)
+	var caught *outside.PanicError
+	if errors.As(err, &caught) {
+		return &DataError{File: path, Msg: "cannot be read", Err: err}
+	}
+	return inFile(path, err)
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"pipe/internal/outside"
 	"pipe/internal/parquetfile"
 )
 
@@ -49,13 +50,12 @@ func OpenTable(path string) (*TableReader, error) {
 
 // guarded names the file in errors about its content, and makes errors of the
 // panics that a library for a codec may have on damaged bytes.
-func (t *TableReader) guarded(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &DataError{File: t.path, Msg: fmt.Sprintf("cannot be read, the file is damaged: %v", r)}
-		}
-	}()
-	err = f()
+func (t *TableReader) guarded(f func() error) error {
+	err := outside.Check(f)
+	var caught *outside.PanicError
+	if errors.As(err, &caught) {
+		return &DataError{File: t.path, Msg: "cannot be read", Err: err}
+	}
 	var data *DataError
 	if errors.As(err, &data) && data.File == "" {
 		data.File = t.path

@@ -124,6 +124,10 @@ var zstdReaders = sync.Pool{New: func() any {
 }}
 
 func unzstd(dst, src []byte, size int) ([]byte, error) {
+	var head zstd.Header
+	if err := head.Decode(src); err == nil && head.HasFCS && head.FrameContentSize > uint64(size) {
+		return nil, errLength(size)
+	}
 	d := zstdReaders.Get().(*zstd.Decoder)
 	defer zstdReaders.Put(d)
 	dst = sized(dst, int64(size))

@@ -35,10 +35,11 @@ type chunk struct {
 	described  bool // it has metadata
 	kind       Kind
 	codec      Codec
-	values     int64 // nulls included
-	size       int64 // bytes of its pages with their headers
-	data       int64 // where in the file its first data page begins
-	dictionary int64 // and its dictionary page; 0 if it says nothing
+	encodings  uint64 // those of its pages, a bit each by number
+	values     int64  // nulls included
+	size       int64  // bytes of its pages with their headers
+	data       int64  // where in the file its first data page begins
+	dictionary int64  // and its dictionary page; 0 if it says nothing
 }
 
 // parseFooter reads the structure FileMetaData of the format.
@@ -189,6 +190,12 @@ func (r *thriftReader) chunkField(c *chunk, id int64, kind byte) {
 	switch id {
 	case 1:
 		c.kind = Kind(r.integer(kind))
+	case 2:
+		r.list(kind, nil, func(kind byte) {
+			if e := r.integer(kind); e >= 0 && e < 64 {
+				c.encodings |= 1 << e
+			}
+		})
 	case 4:
 		c.codec = Codec(r.integer(kind))
 	case 5:

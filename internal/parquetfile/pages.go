@@ -20,7 +20,7 @@ type Page struct {
 type Pages struct {
 	file   *File
 	column *Column
-	codec  Codec
+	chunk  chunk
 	at     int64 // of the next page in the file
 	end    int64
 	left   int64 // values to come
@@ -62,7 +62,7 @@ func (f *File) Pages(group int, c *Column) (*Pages, error) {
 	if start < 4 || meta.size < 0 || start > f.body || meta.size > f.body-start {
 		return nil, damaged("row group %d is at bytes %d to %d of %d", group, start, start+meta.size, f.body)
 	}
-	return &Pages{file: f, column: c, codec: meta.codec, at: start, end: start + meta.size, left: meta.values}, nil
+	return &Pages{file: f, column: c, chunk: meta, at: start, end: start + meta.size, left: meta.values}, nil
 }
 
 // Next returns the next page, which is valid until the call after it, and io.EOF
@@ -194,14 +194,14 @@ func (p *Pages) dictionary(h header) error {
 
 // decompressed returns size bytes, in a buffer that the next page reuses.
 func (p *Pages) decompressed(b []byte, size int64) ([]byte, error) {
-	if p.codec == Uncompressed {
+	if p.chunk.codec == Uncompressed {
 		if int64(len(b)) != size {
 			return nil, fmt.Errorf("has %d bytes, its header says %d", len(b), size)
 		}
 		return b, nil
 	}
 	var err error
-	p.plain, err = p.codec.decompress(p.plain, b, int(size))
+	p.plain, err = p.chunk.codec.decompress(p.plain, b, int(size))
 	return p.plain, err
 }
 
@@ -260,8 +260,21 @@ func (p *Pages) dataV2(h header) error {
 	return p.values(b, h.encoding)
 }
 
+// has reports whether the footer names the encoding. Indexes of a dictionary
+// have two names.
+func (c *chunk) has(e encoding) bool {
+	const indexed = 1<<plainDictionary | 1<<rleDictionary
+	if e == plainDictionary || e == rleDictionary {
+		return c.encodings&indexed != 0
+	}
+	return e >= 0 && e < 64 && c.encodings&(1<<e) != 0
+}
+
 // values decodes what follows the levels.
 func (p *Pages) values(b []byte, e encoding) error {
+	if !p.chunk.has(e) {
+		return fmt.Errorf("is in encoding %s, which the footer does not name", e)
+	}
 	page := &p.page
 	n := page.Len
 	for _, level := range page.Rep {
