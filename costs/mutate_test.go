@@ -1,15 +1,20 @@
 package costs
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
+
+	"pipe/internal/judge"
 )
 
 // Damaged files of every codec give an error or a valid tensor, never a panic,
@@ -63,5 +68,71 @@ func TestDamagedFilesNeverPanic(t *testing.T) {
 	}
 	if refused < rounds/10 {
 		t.Errorf("only %d of %d damaged files were refused", refused, rounds)
+	}
+}
+
+const smallTable = makeTable + `
+import pyarrow as pa, pyarrow.parquet as pq
+n = 60
+t = pa.table({"id": ids[:n], "split": split[:n], "features": list(x[:n]), "loss": list(loss[:n])}).replace_schema_metadata({"pipe.actions": actions})
+for codec in "none", "snappy", "gzip", "brotli", "zstd", "lz4":
+  for version in "1.0", "2.0":
+    for checksum in False, True:
+      pq.write_table(t, "%s-%s-%s.parquet" % (codec, version, checksum), compression=codec, data_page_version=version,
+        write_page_checksum=checksum, use_dictionary=["split"], write_statistics=False)
+`
+
+// Three changed bytes in the pages of a file of pyarrow end in an error or in
+// values, in bounded memory; where pages have checksums, in the right values.
+func TestDamagedPagesOfPyArrow(t *testing.T) {
+	py := judge.Python(t, "numpy", "pyarrow")
+	dir := t.TempDir()
+	judge.Run(t, py, dir, smallTable)
+	files, err := filepath.Glob(filepath.Join(dir, "*.parquet"))
+	if err != nil || len(files) != 24 {
+		t.Fatal(files, err)
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	damaged := filepath.Join(dir, "damaged")
+	for _, file := range files {
+		good, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Read(file, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages := len(good) - 8 - int(binary.LittleEndian.Uint32(good[len(good)-8:]))
+		refused := 0
+		const rounds = 120
+		for i := range rounds {
+			b := slices.Clone(good)
+			for range 3 {
+				b[4+r.IntN(pages-4)] = byte(r.IntN(256))
+			}
+			if err := os.WriteFile(damaged, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got, err := Read(damaged, ReadOptions{})
+			runtime.ReadMemStats(&after)
+			if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
+				t.Fatalf("%s, round %d: %d bytes, %v", filepath.Base(file), i, used, err)
+			}
+			var data *DataError
+			switch {
+			case errors.As(err, &data):
+				refused++
+			case err != nil:
+				t.Fatalf("%s, round %d: error of another kind: %v", filepath.Base(file), i, err)
+			case strings.Contains(file, "True") && diffTensors(want, got) != "":
+				t.Fatalf("%s, round %d: read wrong in spite of checksums", filepath.Base(file), i)
+			}
+		}
+		if refused < rounds/10 {
+			t.Errorf("%s: only %d of %d are refused", filepath.Base(file), refused, rounds)
+		}
 	}
 }

@@ -1,0 +1,154 @@
+package costs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"pipe/internal/judge"
+)
+
+type keyedRow[T any] struct {
+	ID       T         `parquet:"id"`
+	Split    string    `parquet:"split"`
+	Group    T         `parquet:"group"`
+	Features []float32 `parquet:"features,list"`
+	Loss     []float32 `parquet:"loss,list"`
+}
+
+func writeKeyed[T any](t *testing.T, keys ...T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	var rows []keyedRow[T]
+	for i, k := range keys {
+		rows = append(rows, keyedRow[T]{k, "train", keys[i/2], []float32{1, 2}, []float32{0, 1, 0, 1}})
+	}
+	if err := parquet.WriteFile(path, rows, parquet.KeyValueMetadata(ActionsKey, string(testActions(2, 2).JSON()))); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Integer ids and groups are read as decimal text, by every reader.
+func TestIntegerIDs(t *testing.T) {
+	for path, want := range map[string][]string{
+		writeKeyed[int32](t, -7, math.MaxInt32, math.MinInt32):      {"-7", "2147483647", "-2147483648"},
+		writeKeyed[int64](t, 1<<53+1, math.MinInt64, 0):             {"9007199254740993", "-9223372036854775808", "0"},
+		writeKeyed[uint32](t, math.MaxUint32, 0, 1<<31):             {"4294967295", "0", "2147483648"},
+		writeKeyed[uint64](t, math.MaxUint64, 1<<63, math.MaxInt64): {"18446744073709551615", "9223372036854775808", "9223372036854775807"},
+	} {
+		tensor, err := Read(path, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if groups := []string{want[0], want[0], want[1]}; !slices.Equal(tensor.IDs, want) || !slices.Equal(tensor.Groups, groups) {
+			t.Errorf("ids %q, groups %q, expected %q", tensor.IDs, tensor.Groups, want)
+		}
+		r, err := OpenReader(path, ReadOptions{FeaturesOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, err := r.Next()
+		r.Close()
+		if err != nil || !slices.Equal(batch.IDs, want) {
+			t.Errorf("features only: %v, %v", batch, err)
+		}
+		table, err := OpenTable(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range want {
+			cells, _, err := table.Next()
+			if err != nil || cells[0] != id {
+				t.Errorf("table: %q, %v, expected %q", cells, err, id)
+			}
+		}
+		table.Close()
+	}
+	if _, err := Read(writeKeyed[int64](t, 5, 6, 5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), `row 3: column id: "5" is there already, in row 1`) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := Read(writeKeyed(t, 0.5, 1.5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "column id: has values of type DOUBLE, expected string or integer") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Ids that are not UTF-8 are refused wherever they come from.
+func TestInvalidUTF8(t *testing.T) {
+	const bad = "zw\xf6lf"
+	says := `"zw\xf6lf" is not valid UTF-8`
+	path := writeKeyed(t, "elf", bad)
+	_, err := Read(path, ReadOptions{})
+	r, err2 := OpenReader(path, ReadOptions{FeaturesOnly: true})
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	_, streamed := r.Next()
+	r.Close()
+	table, err2 := openTable(path)
+	if err2 != nil {
+		t.Fatal(err2)
+	}
+	_ = table.choose([]string{"id"})
+	cells := make([]cell, 1)
+	_, first := table.next(cells)
+	_, second := table.next(cells)
+	table.close()
+	tensor := testTensor(1, 2, 2, testActions(2, 2))
+	tensor.IDs[1] = bad
+	for reader, err := range map[string]error{"Read": err, "Reader": streamed, "table": errors.Join(first, second), "Validate": tensor.Validate()} {
+		var data *DataError
+		if !errors.As(err, &data) || data.Row != 2 || data.Column != "id" || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: error is %v", reader, err)
+		}
+	}
+	c := smallImport(t, strings.Replace(longCSV, "\na,", "\n"+bad+",", 1), featureCSV)
+	if _, _, err := Import(context.Background(), c); err == nil {
+		t.Error("an id that is not UTF-8 is imported")
+	}
+}
+
+// Files that pyarrow encrypts are refused by name, with advice.
+func TestEncryptedFiles(t *testing.T) {
+	py := judge.Python(t, "numpy", "pyarrow")
+	dir := t.TempDir()
+	judge.Run(t, py, dir, makeTable+`
+import base64, pyarrow as pa, pyarrow.parquet as pq, pyarrow.parquet.encryption as pe
+class KMS(pe.KmsClient):
+  def __init__(self, config): pe.KmsClient.__init__(self)
+  def wrap_key(self, key, master): return base64.b64encode(key).decode()
+  def unwrap_key(self, key, master): return base64.b64decode(key)
+t = pa.table({"id": ids, "split": split, "features": list(x), "loss": list(loss)}).replace_schema_metadata({"pipe.actions": actions})
+factory = pe.CryptoFactory(lambda config: KMS(config))
+for name, plain in ("whole", False), ("columns", True):
+  config = pe.EncryptionConfiguration(footer_key="f", column_keys={"c": ["features.list.element"]}, plaintext_footer=plain)
+  properties = factory.file_encryption_properties(pe.KmsConnectionConfig(), config)
+  pq.write_table(t, name + ".parquet", encryption_properties=properties)
+`)
+	for name, says := range map[string]string{
+		"whole":   "is an encrypted Parquet file, which is not read",
+		"columns": "column features: is encrypted, which is not read",
+	} {
+		_, err := Read(filepath.Join(dir, name+".parquet"), ReadOptions{})
+		var data *DataError
+		var hint interface{ Hint() string }
+		if !errors.As(err, &data) || !strings.Contains(err.Error(), says) || !errors.As(err, &hint) || hint.Hint() == "" {
+			t.Errorf("error is %v", err)
+		}
+	}
+}
+
+// A pipe has no end to read the footer from.
+func TestNoRegularFile(t *testing.T) {
+	if _, err := Read(os.DevNull, ReadOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "is no regular file") {
+		t.Errorf("error is %v", err)
+	}
+}
