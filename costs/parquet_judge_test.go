@@ -42,9 +42,13 @@ func TestParquetJudge(t *testing.T) {
 		stride = "1"
 	}
 	dir := t.TempDir()
-	out := judge.Run(t, py, dir, `import runpy, sys; runpy.run_path(sys.argv.pop(1))`, script, dir, stride)
+	judge.Run(t, py, dir, `import runpy, sys; runpy.run_path(sys.argv.pop(1))`, script, dir, stride)
+	manifest, err := os.ReadFile(filepath.Join(dir, "files.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	counts := map[string]int{}
-	for lines := bufio.NewScanner(strings.NewReader(out)); lines.Scan(); {
+	for lines := bufio.NewScanner(bytes.NewReader(manifest)); lines.Scan(); {
 		var f judgedFile
 		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
 			t.Fatalf("%v: %s", err, lines.Text())

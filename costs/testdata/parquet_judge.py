@@ -1,12 +1,12 @@
-"""Writes Parquet files in many ways and prints what pyarrow reads in them.
+"""Writes Parquet files in many ways, and says in files.jsonl what pyarrow reads in them.
 
     parquet_judge.py FOLDER STRIDE
 
 Of all combinations of writer, codec, page version, encoding and size, each STRIDE-th is written to FOLDER. For each file
-one line is printed, a JSON object: its name, and per column the SHA-256 of its values, one
+there is one line, a JSON object: its name, and per column the SHA-256 of its values, one
 line of text a row: a float as the hexadecimal digits of its bits, an integer in decimal, a string as length and bytes,
 nothing for a null, a list as "[" and its elements; under "read" the same of what the cost tensor has, with ids as strings and features as float32. A
-combination that its writer refuses is printed with "skipped".
+combination that its writer or pyarrow refuses has "skipped".
 """
 import hashlib, json, os, struct, sys
 import duckdb, numpy as np, pandas as pd, polars as pl, pyarrow as pa, pyarrow.parquet as pq
@@ -140,6 +140,8 @@ def digest(column):
     return h.hexdigest()
 
 
+duckdb.sql("set enable_progress_bar = false")
+lines = open(os.path.join(folder, "files.jsonl"), "w")
 for i, (name, write) in enumerate(combinations()):
     if i % stride:
         continue
@@ -156,4 +158,5 @@ for i, (name, write) in enumerate(combinations()):
         line["columns"] = {c: digest(t[c]) for c in t.column_names}
     except Exception as e:
         line["skipped"] = "%s: %s" % (type(e).__name__, e)
-    print(json.dumps(line))
+    lines.write(json.dumps(line) + "\n")
+lines.close()

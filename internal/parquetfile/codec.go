@@ -48,13 +48,9 @@ func (c Codec) decompress(dst, src []byte, size int) ([]byte, error) {
 	case Snappy:
 		return unsnap(dst, src, size)
 	case Gzip:
-		r, err := gzip.NewReader(bytes.NewReader(src))
-		if err != nil {
-			return nil, fmt.Errorf("decompress gzip: %w", err)
-		}
-		return readExactly(dst, r, len(src), size)
+		return inflate(&gzipReaders, dst, src, size)
 	case Brotli:
-		return readExactly(dst, brotli.NewReader(bytes.NewReader(src)), len(src), size)
+		return inflate(&brotliReaders, dst, src, size)
 	case Zstd:
 		return unzstd(dst, src, size)
 	case LZ4:
@@ -82,6 +78,29 @@ func unsnap(dst, src []byte, size int) ([]byte, error) {
 		return nil, errLength(size)
 	}
 	return out, nil
+}
+
+// resetReader is a decompressor that is used again: it takes much memory.
+type resetReader interface {
+	io.Reader
+	Reset(io.Reader) error
+}
+
+var (
+	gzipReaders   = sync.Pool{New: func() any { return new(gzip.Reader) }}
+	brotliReaders = sync.Pool{New: func() any { return new(brotli.Reader) }}
+)
+
+func inflate(readers *sync.Pool, dst, src []byte, size int) ([]byte, error) {
+	r := readers.Get().(resetReader)
+	if err := r.Reset(bytes.NewReader(src)); err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	out, err := readExactly(dst, r, len(src), size)
+	if err == nil { // one that met damage may not be used again
+		readers.Put(r)
+	}
+	return out, err
 }
 
 // readExactly reads size bytes, after which r must end. The buffer grows with
