@@ -1,0 +1,81 @@
+package pipeline
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// permutationsVariable asks for more permutations than the few of a normal run: PIPE_PERMUTATIONS=100.
+const permutationsVariable = "PIPE_PERMUTATIONS"
+
+// permuteLosses gives every row of t the losses, fees, label and answers of another row of its split, so that features
+// say nothing about them.
+func permuteLosses(t *costs.Tensor, seed uint64) *costs.Tensor {
+	from := make([]int, t.Len())
+	r := rand.New(rand.NewPCG(seed, 0x7065726d))
+	for _, split := range []costs.Split{costs.Train, costs.Val, costs.Test} {
+		rows := t.Rows(split)
+		for i, j := range r.Perm(len(rows)) {
+			from[rows[i]] = rows[j]
+		}
+	}
+	other, out := t.Subset(from), *t
+	out.Loss, out.Fee, out.Labels, out.Predictions = other.Loss, other.Fee, other.Labels, other.Predictions
+	return &out
+}
+
+// TestPermutedLossesEndOnTheConstant: where features say nothing the exported policy is the constant, but for the five in
+// a hundred that the guard's level allows, and those lose little.
+func TestPermutedLossesEndOnTheConstant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("six searches")
+	}
+	permutations := 6
+	if v := os.Getenv(permutationsVariable); v != "" {
+		var err error
+		if permutations, err = strconv.Atoi(v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rt := openRuntime(t)
+	s := models.DefaultAuto()
+	s.Grid = append(s.Grid[:1:1], s.Grid[3], s.Grid[9])
+	s.Steps, s.Evaluations, s.Seeds = 200, 4, 2
+	configs := []string{"import-cifar10.yaml", "import-frugalml-ferplus.yaml", "import-frugalml-yelp.yaml"}
+	exported, lost := 0, 0.0
+	for c, config := range configs {
+		table := realTable(t, config)
+		for p := c; p < permutations; p += len(configs) {
+			s.Seed = uint64(p)
+			tensor := permuteLosses(table, uint64(p))
+			policies, reports, err := models.TrainAuto(context.Background(), tensor, []float64{1}, s, models.Options{Runtime: rt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reports[0].Guard.Fallback {
+				continue // the constant loses nothing to itself
+			}
+			exported++
+			rows := tensor.Rows(costs.Val)
+			l, err := DecideRows(context.Background(), rt, policies[0], tensor, rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fixed := bestFixedTrain(tensor, len(rows), 1)
+			loss := tensor.TrueLoss(rows, l.Action, 1) - tensor.TrueLoss(rows, fixed.Action, 1)
+			t.Logf("%s, permutation %d: a policy is exported that loses %.4f, guard %+v", config, p, loss, reports[0].Guard)
+			lost += loss
+		}
+	}
+	mean := lost / float64(permutations)
+	t.Logf("%d of %d permutations export a policy; the mean loss to the constant is %.5f", exported, permutations, mean)
+	if allowed := max(2, permutations/10); exported > allowed || mean > 0.002 {
+		t.Errorf("%d of %d permutations export a policy, at most %d may; the mean loss is %.5f, at most 0.002", exported, permutations, allowed, mean)
+	}
+}
