@@ -10,7 +10,8 @@ import (
 const trainText = `Train learns policies from a cost tensor and leaves each as one ONNX file in the output folder, with train.json.
 
 The recipe auto, the default, chooses architecture and regularisation on inner rows, averages seeds, and exports the
-best fixed pair instead where the learned policy's gain over it is not certain. The recipe paper trains with fixed
+best fixed pair instead where the learned policy's gain over it is not certain. Rows with equal features, or of one
+group, are never divided between learning and judging. The recipe paper trains with fixed
 settings, one policy per lambda and seed. A configuration file has the same settings under train:, and flags win over
 it. An interrupted run continues when it is started again.`
 
