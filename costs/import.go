@@ -130,7 +130,7 @@ func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor,
 	if err != nil {
 		return nil, err
 	}
-	t.Meta = map[string]string{"pipe.feature_names": string(names)}
+	t.Meta = map[string]string{NamesKey: string(names)}
 	if actions.Digests, err = m.digests(); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,10 @@ func ParseSplit(name string) (Split, error) {
 	return 0, fmt.Errorf("unknown split %q; known are train, val and test", name)
 }
 
+// NamesKey is the key in Tensor.Meta of the names of the features, a JSON list,
+// where they are known.
+const NamesKey = "pipe.feature_names"
+
 // Tensor is a cost tensor: what every action loses on every instance, beside
 // the features a policy sees. N is the number of instances, A = Actions.Len().
 type Tensor struct {

@@ -42,9 +42,13 @@ type PolicyInfo struct {
 	Members int               // networks averaged
 	Fixed   int               // the action of a fixed policy, else -1
 	Guard   *Guard            // what the guard of recipe auto found; nil if the file does not say
+	Names   []string          // of the features, one each; nil if the file does not say
 	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
 	Info    map[string]string // everything else, as Policy.Info
 }
+
+// NamesKey is the key in Policy.Info of the names of the features, a JSON list.
+const NamesKey = "feature_names"
 
 // guardKey is the key of Guard in Policy.Info; encoderKey is there if an encoder
 // was merged in front.
@@ -178,6 +182,14 @@ func (info *PolicyInfo) agrees(source string) error {
 	if guard, ok := info.Info[guardKey]; ok {
 		if err := json.Unmarshal([]byte(guard), &info.Guard); err != nil {
 			return fmt.Errorf("metadata %s%s: %w", keyPrefix, guardKey, costs.PlainJSON(err))
+		}
+	}
+	if names, ok := info.Info[NamesKey]; ok {
+		if err := json.Unmarshal([]byte(names), &info.Names); err != nil {
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, NamesKey, costs.PlainJSON(err))
+		}
+		if len(info.Names) != info.Dim {
+			return fmt.Errorf("metadata %s%s has %d names, %sdim is %d", keyPrefix, NamesKey, len(info.Names), keyPrefix, info.Dim)
 		}
 	}
 	features := info.Actions.Features

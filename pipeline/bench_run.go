@@ -124,7 +124,7 @@ func fallbackNotes(splits []*Report) []string {
 	counts := map[rowKey]int{}
 	for _, r := range splits {
 		for _, row := range r.Rows {
-			if row.Pair != "" {
+			if len(row.Fallback) > 0 {
 				counts[row.key()]++
 			}
 		}

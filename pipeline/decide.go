@@ -100,6 +100,8 @@ type DecideSummary struct {
 	Absent  []string         `json:"absent,omitempty"`  // columns of raw rows that the policy sees and the file lacks
 	Decoder string           `json:"decoder,omitempty"` // of images, with its version
 	Trained string           `json:"trained,omitempty"` // the decoder of the images that the policy was trained on, if it is another
+
+	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the input, where it has actions; decisions are by the policy's
 }
 
 // Decide streams features through a policy. Memory does not grow with the number of rows, and decisions leave in the
@@ -138,6 +140,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if err != nil {
 		return nil, err
 	}
+	done.ChangedFees = changedFees(src, info)
 	sink, err := openSink(o, stdout, info.Actions)
 	if err != nil {
 		src.close()

@@ -115,7 +115,7 @@ func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo
 	case formatJSONL:
 		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: policy.Dim}
 	default:
-		src, err = newCSVSource(name, in, r, policy.Dim)
+		src, err = newCSVSource(name, in, r, policy)
 	}
 	if err != nil {
 		in.Close()
@@ -134,6 +134,19 @@ func sniff(r *bufio.Reader) string {
 		return formatJSONL
 	}
 	return formatCSV
+}
+
+// changedFees are those of the input that are not the policy's; none where the input has no actions.
+func changedFees(src featureSource, policy *models.PolicyInfo) []costs.FeeChange {
+	switch s := src.(type) {
+	case *spooled:
+		return changedFees(s.featureSource, policy)
+	case *parquetSource:
+		if a := s.reader.Actions(); a != nil {
+			return policy.Actions.ChangedFees(a)
+		}
+	}
+	return nil
 }
 
 // wrongDim is the error for rows that do not have the policy's number of features.

@@ -6,34 +6,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"pipe/costs"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
+	"pipe/models"
 )
 
 const textBatch = 4096 // rows per batch of CSV and JSONL
 
-// csvSource reads a table with a header: a column id (without one, rows count from 0) and the features in the order of
-// the other columns.
+// csvSource reads a table with a header: a column id (without one, rows count from 0) and the features: by name where the
+// policy knows the names of its own, else in the order of the other columns.
 type csvSource struct {
 	file   string
 	in     io.Closer
 	csv    *textfile.CSV
 	header []string
-	id     int // column of the id, -1 if there is none
+	id     int   // column of the id, -1 if there is none
+	to     []int // per column: the feature that it holds
 	dim    int
 	seen   int
 }
 
-func newCSVSource(file string, in io.Closer, r io.Reader, dim int) (*csvSource, error) {
+func newCSVSource(file string, in io.Closer, r io.Reader, policy *models.PolicyInfo) (*csvSource, error) {
 	text, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
 		return nil, badText("features", file, err)
 	}
 	header := text.Header()
-	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: dim}
+	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: policy.Dim}
 	seen := make(map[string]bool, len(header))
 	for c, name := range header {
 		if seen[name] {
@@ -48,13 +51,14 @@ func newCSVSource(file string, in io.Closer, r io.Reader, dim int) (*csvSource, 
 	if s.id >= 0 {
 		features--
 	}
-	if features != dim {
+	if features != s.dim {
 		return nil, badFeatures(&costs.DataError{
 			File: file, Row: 1,
-			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, dim),
+			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, s.dim),
 		})
 	}
-	return s, nil
+	s.to, err = featurePlaces(file, header, s.id, policy.Names)
+	return s, err
 }
 
 func (s *csvSource) rows() int64 { return -1 }
@@ -80,6 +84,8 @@ func (s *csvSource) next() (*rowBatch, error) {
 func (s *csvSource) add(b *rowBatch, record []string) error {
 	id := strconv.Itoa(s.seen)
 	s.seen++
+	at := len(b.features)
+	b.features = slices.Grow(b.features, s.dim)[:at+s.dim]
 	for c, cell := range record {
 		if c == s.id {
 			id = cell
@@ -89,7 +95,7 @@ func (s *csvSource) add(b *rowBatch, record []string) error {
 		if err != nil {
 			return badFeatures(&costs.DataError{File: s.file, Row: s.csv.Line(c), Column: s.header[c], Msg: fmt.Sprintf("%q is not a finite number", cell)})
 		}
-		b.features = append(b.features, v)
+		b.features[at+s.to[c]] = v
 	}
 	b.ids = append(b.ids, string([]byte(id))) // a copy: the record's memory is used again
 	return nil

@@ -85,13 +85,15 @@ func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error
 		}
 		learned = append(learned, l)
 	}
-	if err := sameTraining(files, learned); err != nil {
+	learned, notes := once(learned)
+	if err := sameTraining(learned); err != nil {
 		return nil, err
 	}
 	r, err := EvalTensor(ctx, rt, t, learned, o, progress)
 	if err != nil {
 		return nil, err
 	}
+	r.Notes = append(notes, r.Notes...)
 	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)
 	if o.Out != "" {
 		return r, WriteReport(o.Out, r)
@@ -124,6 +126,10 @@ type Learned struct {
 	Info   *models.PolicyInfo
 	Action []int     // per row
 	Scores []float32 // rows x actions
+
+	File    string // that the policy was read from; "": none
+	Digest  string // of the policy, whatever its file is called; "": from memory
+	Encoder string // in front of the policy, which took the features of the tensor instead; "": none
 }
 
 // openLearned reads a policy file that fits t and decides the given rows of t.
@@ -144,7 +150,33 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	if err := d.Info().Matches(t); err != nil {
 		return l, &costs.DataError{Err: err} // to the user, two files that do not go together
 	}
-	return decideRows(ctx, d, t, rows)
+	if m := describeMethod(d.Info().Method); m.role != rolePolicy {
+		return l, &costs.DataError{Msg: fmt.Sprintf("its method is %q, and a report calls something else so: %s", m.name, m.about)}
+	}
+	if l, err = decideRows(ctx, d, t, rows); err != nil {
+		return l, err
+	}
+	l.File = file
+	if f.about != nil {
+		l.Encoder = f.about.Name
+	}
+	l.Digest, err = models.Digest(f.policy, f.info)
+	return l, err
+}
+
+// once leaves out policies that are there already, under another name or with an encoder in front, and says so: a policy
+// counted twice would look like two seeds that agree.
+func once(learned []Learned) (kept []Learned, notes []string) {
+	first := map[string]string{}
+	for _, l := range learned {
+		if file, seen := first[l.Digest]; seen {
+			notes = append(notes, fmt.Sprintf("%s is the same policy as %s, and is counted once.", l.File, file))
+			continue
+		}
+		first[l.Digest] = l.File
+		kept = append(kept, l)
+	}
+	return kept, notes
 }
 
 // decideRows runs a policy over rows of a tensor in batches. A row that cannot be decided on is a *costs.DataError.
@@ -192,23 +224,23 @@ func DecideRows(ctx context.Context, rt *ort.Runtime, p *models.Policy, t *costs
 // sameTraining refuses policies that would be taken for seeds of each other
 // although they were trained on other data or with other settings: leftovers
 // of an earlier run in the same folder.
-func sameTraining(files []string, learned []Learned) error {
+func sameTraining(learned []Learned) error {
 	type key struct {
 		method string
 		lambda float64
 	}
-	first := map[key]int{}
-	for i, l := range learned {
+	first := map[key]Learned{}
+	for _, l := range learned {
 		k := key{l.Info.Method, l.Info.Lambda}
-		j, seen := first[k]
+		other, seen := first[k]
 		if !seen {
-			first[k] = i
+			first[k] = l
 			continue
 		}
-		if trainingOf(l) != trainingOf(learned[j]) {
-			return &costs.DataError{File: files[i], Msg: fmt.Sprintf(
+		if trainingOf(l) != trainingOf(other) {
+			return &costs.DataError{File: l.File, Msg: fmt.Sprintf(
 				"same method (%s) and lambda as %s, but another training: name the policies that belong together, or train into an empty folder",
-				l.Info.Method, filepath.Base(files[j]))}
+				l.Info.Method, other.File)}
 		}
 	}
 	return nil
@@ -270,21 +302,6 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	progress.Done()
 	return r, nil
-}
-
-// cautions say what a reader of the report could otherwise miss.
-func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
-	var notes []string
-	if split == costs.Train {
-		notes = append(notes, "These rows were trained on: the figures flatter every learned method, knn included.")
-	}
-	for _, l := range e.learned {
-		note := fmt.Sprintf("Policies trained for lambda %g are left out: a policy is reported at its own lambda.", l.Info.Lambda)
-		if l.Info.Method != "l2d" && !slices.Contains(lambdas, l.Info.Lambda) && !slices.Contains(notes, note) {
-			notes = append(notes, note)
-		}
-	}
-	return notes
 }
 
 // regimes are the lambdas of all policies but l2d's, ascending; 1 if there are none.

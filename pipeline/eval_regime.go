@@ -21,9 +21,10 @@ type evaluation struct {
 // outcome is a method at one lambda: its actions on the reported rows, one
 // list per seed.
 type outcome struct {
-	method  string
-	actions [][]int
-	pair    string // of a constant
+	method   string
+	actions  [][]int
+	pair     string    // of a constant
+	policies []Learned // one per seed; nil: no policy
 }
 
 // regime adds everything about one lambda to the report.
@@ -68,9 +69,7 @@ func (e *evaluation) outcomes(lambda float64) ([]outcome, error) {
 			outs = append(outs, outcome{method: l.Info.Method})
 		}
 		outs[i].actions = append(outs[i].actions, l.Action)
-		if l.Info.Fixed >= 0 {
-			outs[i].pair = e.t.Actions.Name(l.Info.Fixed)
-		}
+		outs[i].policies = append(outs[i].policies, l)
 	}
 	outs, err := e.baselines(outs, lambda)
 	if err != nil {
@@ -168,7 +167,50 @@ func (e *evaluation) row(out outcome, lambda float64) Row {
 	if len(losses) > 1 {
 		row.TrueLossStd = Num(std)
 	}
+	e.describe(&row, out)
 	return row
+}
+
+// describe says of policies what their figures do not.
+func (e *evaluation) describe(row *Row, out outcome) {
+	a := e.t.Actions
+	fixed, played := map[int]bool{}, map[int]bool{}
+	for _, l := range out.policies {
+		fixed[l.Info.Fixed] = true
+		for _, i := range l.Action {
+			played[i] = true
+		}
+		if l.Info.Fixed >= 0 && l.Info.Guard != nil && l.Info.Guard.Fallback {
+			if row.Fallback == nil {
+				row.Fallback = map[string]int{}
+			}
+			row.Fallback[a.Name(l.Info.Fixed)]++
+		}
+		for _, f := range l.changedFees(e.t) {
+			if !slices.Contains(row.ChangedFees, f) {
+				row.ChangedFees = append(row.ChangedFees, f)
+			}
+		}
+	}
+	for i := range fixed {
+		if len(fixed) == 1 && i >= 0 { // every seed is the same constant
+			row.Pair = a.Name(i)
+		}
+	}
+	for i := range played {
+		if len(played) == 1 {
+			row.Plays = a.Name(i)
+		}
+	}
+}
+
+// changedFees are those of a table that differ from the ones that the policy was trained with. Decisions in memory have no
+// actions to compare.
+func (l Learned) changedFees(t *costs.Tensor) []costs.FeeChange {
+	if l.Info.Actions == nil {
+		return nil
+	}
+	return l.Info.Actions.ChangedFees(t.Actions)
 }
 
 func adviceRate(actions []int, levels int) float64 {

@@ -128,11 +128,10 @@ func TestEvalOfAnEmptySplitIsAnError(t *testing.T) {
 
 func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
 	info := func(digest, settings, recipe string) Learned {
-		return Learned{Info: &models.PolicyInfo{Method: "ours", Recipe: recipe, Lambda: 1, Info: map[string]string{"training_digest": digest, "settings": settings}}}
+		return Learned{File: "a.onnx", Info: &models.PolicyInfo{Method: "ours", Recipe: recipe, Lambda: 1, Info: map[string]string{"training_digest": digest, "settings": settings}}}
 	}
-	files := []string{"a.onnx", "b.onnx"}
 	same := []Learned{info("d", `{"epochs":5,"seed":0}`, "paper"), info("d", `{"seed":1,"epochs":5}`, "paper")}
-	if err := sameTraining(files, same); err != nil {
+	if err := sameTraining(same); err != nil {
 		t.Errorf("seeds of one training: %v", err)
 	}
 	for name, other := range map[string]Learned{
@@ -140,12 +139,13 @@ func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
 		"other settings": info("d", `{"epochs":6,"seed":1}`, "paper"),
 	} {
 		var bad *costs.DataError
-		if err := sameTraining(files, []Learned{same[0], other}); !errors.As(err, &bad) || bad.File != "b.onnx" {
+		other.File = "b.onnx"
+		if err := sameTraining([]Learned{same[0], other}); !errors.As(err, &bad) || bad.File != "b.onnx" {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
 	auto := []Learned{info("d", `{"tau":1}`, "auto"), info("d", `{"tau":2}`, "auto")}
-	if err := sameTraining(files, auto); err != nil {
+	if err := sameTraining(auto); err != nil {
 		t.Errorf("two seeds of auto: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ type PolicyExplanation struct {
 	Members     int                        `json:"members"` // networks averaged
 	Features    string                     `json:"features,omitempty"`
 	Dim         int                        `json:"dim"`
+	Names       []string                   `json:"feature_names,omitempty"`
 	Experts     []costs.Expert             `json:"experts"`
 	Advice      []costs.Advice             `json:"advice"`
 	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
@@ -44,7 +45,7 @@ func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanatio
 	info, a := f.info, f.info.Actions
 	e := &PolicyExplanation{
 		Format: 1, Kind: "policy", File: path, Method: info.Method, Recipe: info.Recipe, Decoder: string(info.Decoder),
-		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim,
+		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim, Names: info.Names,
 		Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Digests: a.Digests, Info: map[string]json.RawMessage{},
 	}
 	for i, fee := range a.Fees(info.Lambda) {
@@ -56,7 +57,9 @@ func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanatio
 	}
 	e.Encoder = f.about
 	for key, value := range info.Info {
-		e.Info[key] = asJSON(value)
+		if key != models.NamesKey {
+			e.Info[key] = asJSON(value)
+		}
 	}
 	if info.Fixed >= 0 {
 		e.Fixed = a.Name(info.Fixed)
@@ -98,6 +101,9 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	field(b, "method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
 	field(b, "regime", "lambda %g, tau %g", e.Lambda, e.Tau)
 	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
+	if len(e.Names) > 0 {
+		field(b, "feature names", "%s", costs.Listed(e.Names, 12))
+	}
 	if e.Encoder != nil {
 		writeEncoder(b, "encoder inside", e.Encoder)
 	}

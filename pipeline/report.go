@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/models"
 )
@@ -23,6 +24,7 @@ type Report struct {
 	Title        string               `json:"title,omitempty"`
 	StandIn      string               `json:"stand_in,omitempty"` // what stands in for the real models or data
 	Rows         []Row                `json:"rows"`
+	Deployable   []Deployable         `json:"deployable,omitempty"` // made of the rows when the report is written
 	Disclosure   []Disclosure         `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality      `json:"experts,omitempty"`
 	Answers      []AnswerQuality      `json:"answers,omitempty"`
@@ -41,21 +43,27 @@ type Report struct {
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.
 type Row struct {
-	Setting       string    `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
-	Method        string    `json:"method"`
-	Lambda        *float64  `json:"lambda,omitempty"`
-	N             int       `json:"n,omitempty"` // training rows
-	Seeds         int       `json:"seeds,omitempty"`
-	Pair          string    `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
-	TrueLossMean  float64   `json:"true_loss_mean"`
-	TrueLossStd   *float64  `json:"true_loss_std,omitempty"` // population convention, over seeds
-	ExcessMean    *float64  `json:"excess_mean,omitempty"`   // true loss minus the Bayes risk
-	ExcessStd     *float64  `json:"excess_std,omitempty"`
-	DiffBestFixed *Interval `json:"diff_best_fixed,omitempty"` // this method minus best_fixed, paired by row
-	DiffL2D       *Interval `json:"diff_l2d,omitempty"`        // this method minus l2d, paired by row
-	AdviceRate    *float64  `json:"advice_rate,omitempty"`
-	BayesMatch    *float64  `json:"bayes_match,omitempty"`
-	Regions       []Region  `json:"regions,omitempty"`
+	Setting string   `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
+	Method  string   `json:"method"`
+	Lambda  *float64 `json:"lambda,omitempty"`
+	N       int      `json:"n,omitempty"` // training rows
+	Seeds   int      `json:"seeds,omitempty"`
+	Role    role     `json:"role,omitempty"` // policy, constant, reference or oracle; made of the method when the report is written
+	Pair    string   `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
+	// Of a policy: pairs that the guard of recipe auto fell back to, and how many of the seeds and splits are that constant;
+	// the one pair that was played on every reported row; and fees that differ from those that it was trained with.
+	Fallback      map[string]int    `json:"fallback,omitempty"`
+	Plays         string            `json:"plays,omitempty"`
+	ChangedFees   []costs.FeeChange `json:"changed_fees,omitempty"`
+	TrueLossMean  float64           `json:"true_loss_mean"`
+	TrueLossStd   *float64          `json:"true_loss_std,omitempty"` // population convention, over seeds
+	ExcessMean    *float64          `json:"excess_mean,omitempty"`   // true loss minus the Bayes risk
+	ExcessStd     *float64          `json:"excess_std,omitempty"`
+	DiffBestFixed *Interval         `json:"diff_best_fixed,omitempty"` // this method minus best_fixed, paired by row
+	DiffL2D       *Interval         `json:"diff_l2d,omitempty"`        // this method minus l2d, paired by row
+	AdviceRate    *float64          `json:"advice_rate,omitempty"`
+	BayesMatch    *float64          `json:"bayes_match,omitempty"`
+	Regions       []Region          `json:"regions,omitempty"`
 	// Of a report over several splits of the same data: every mean is over splits, and the spread is that of the mean.
 	Splits           int         `json:"splits,omitempty"`
 	TrueLossSE       *float64    `json:"true_loss_se,omitempty"`            // standard error over splits
@@ -130,9 +138,11 @@ func Num(v float64) *float64 {
 func (r *Report) WriteJSON(w io.Writer) error {
 	out := *r
 	out.Format = ReportFormat
-	if out.Rows == nil {
-		out.Rows = []Row{}
+	out.Rows = slices.Concat([]Row{}, r.Rows)
+	for i := range out.Rows {
+		out.Rows[i].Role = describeMethod(out.Rows[i].Method).role
 	}
+	out.Deployable = r.deployable()
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
@@ -150,6 +160,10 @@ func ReadReport(rd io.Reader) (*Report, error) {
 	}
 	if r.Format < 1 || r.Format > ReportFormat {
 		return nil, fmt.Errorf("read report: format %d, this program knows 1 to %d", r.Format, ReportFormat)
+	}
+	r.Deployable = nil // they are made of the rows
+	for i := range r.Rows {
+		r.Rows[i].Role = ""
 	}
 	return &r, nil
 }

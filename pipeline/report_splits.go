@@ -79,9 +79,18 @@ func averageRows(splits []*Report) []Row {
 func averageRow(rows []Row) Row {
 	mean := Row{
 		Setting: rows[0].Setting, Method: rows[0].Method, Lambda: rows[0].Lambda, N: rows[0].N, Seeds: rows[0].Seeds, Pair: rows[0].Pair,
-		Splits: len(rows),
+		Plays: rows[0].Plays, ChangedFees: rows[0].ChangedFees, Splits: len(rows),
 	}
 	for _, r := range rows {
+		for pair, n := range r.Fallback {
+			if mean.Fallback == nil {
+				mean.Fallback = map[string]int{}
+			}
+			mean.Fallback[pair] += n
+		}
+		if r.Plays != rows[0].Plays {
+			mean.Plays = ""
+		}
 		if r.Pair != rows[0].Pair {
 			mean.Pair = "" // a constant that depends on the split
 		}

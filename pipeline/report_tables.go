@@ -35,6 +35,7 @@ var methodColumns = []column{
 	{"advice %", func(r Row) string { return percent(r.AdviceRate) }},
 	{"Bayes match %", func(r Row) string { return percent(r.BayesMatch) }},
 	{"pair", func(r Row) string { return r.Pair }},
+	{"remark", Row.remark},
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
 }
 
@@ -78,6 +79,9 @@ func (r *Report) layOut() []table {
 func (r *Report) settingTables() []table {
 	var ts []table
 	ts = append(ts, r.methodTable())
+	if t := r.deployableTable(); len(t.rows) > 0 {
+		ts = append(ts, t)
+	}
 	if len(r.Lambdas()) > 1 {
 		ts = append(ts, r.lambdaTable())
 	}
@@ -172,7 +176,7 @@ func (r *Report) methodCaption() string {
 		spread = "standard error over splits"
 	}
 	fmt.Fprintf(&b, "True loss is the mean realised cost of the executed pair, with its %s; lower is better. "+
-		"Marked: the lowest among methods that could be deployed.", spread)
+		"Marked: the lowest policy, of which there is a file.", spread)
 	if slices.Contains(r.methods(), "best_fixed") {
 		b.WriteString(" best_fixed is an oracle: it is chosen on the split it is reported on.")
 	}
@@ -319,14 +323,4 @@ func (r *Report) distributionTable() table {
 		t.rows = append(t.rows, cells)
 	}
 	return t
-}
-
-// isBest tells whether row has the lowest true loss among the deployable methods of its lambda in rows.
-func isBest(row Row, rows []Row) bool {
-	if describeMethod(row.Method).floor {
-		return false
-	}
-	return !slices.ContainsFunc(rows, func(o Row) bool {
-		return compareLambda(o.Lambda, row.Lambda) == 0 && !describeMethod(o.Method).floor && o.TrueLossMean < row.TrueLossMean
-	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"pipe/costs"
 	"pipe/costs/build"
 )
 
@@ -37,6 +38,14 @@ func sampleReport() *Report {
 			{Method: "l2d", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.345, TrueLossStd: new(0.002), ExcessMean: new(0.065), ExcessStd: new(0.002)},
 			{Method: "ours", Lambda: new(0.0), N: 500, Seeds: 2, TrueLossMean: 0.25, TrueLossStd: new(0.0)},
 			{Method: "oracle", Lambda: new(1.0), N: 500, TrueLossMean: 0.1},
+			{
+				Method: "auto", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.4, Pair: "a/none", Plays: "a/none", Fallback: map[string]int{"a/none": 2},
+				ChangedFees: []costs.FeeChange{{Kind: "expert", Name: "a", Trained: 0.1, Here: 0.2}},
+			},
+			{Method: "best_fixed_train", Lambda: new(1.0), N: 500, TrueLossMean: 0.4, Pair: "a/none"},
+			{Method: "best_fixed_train", Lambda: new(0.0), N: 500, TrueLossMean: 0.2, Pair: "b/help"},
+			{Method: "knn", Lambda: new(1.0), N: 500, TrueLossMean: 0.2},
+			{Method: "random_pair", Lambda: new(0.0), N: 500, TrueLossMean: 0.05},
 		},
 		BestAdvice: []BestAdvice{{Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", ""}, Cost: []float64{0.4, 0}}},
 		Distribution: []AdviceShares{

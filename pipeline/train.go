@@ -267,6 +267,9 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	digest := t.Digest()
 	for _, p := range policies {
 		p.Info["training_digest"] = digest
+		if names, ok := t.Meta[costs.NamesKey]; ok {
+			p.Info[models.NamesKey] = names
+		}
 	}
 	return policies, reports, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"pipe/costs"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -12,7 +13,7 @@ expert and advice, and with --scores the score of every pair. Rows stream throug
 stays flat.
 
 Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
-a feature) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
+a feature: by name if the policy knows the names of its features, else in their order) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
 with the columns of the files that pipe featurize read, in any order. With --text or --image as well, rows are CSV or
 JSONL with a column or field of texts, or of paths of images relative to the file's folder, and the encoder is one of
 these as for pipe convert; a policy that pipe convert --merge put behind an encoder needs no --encoder. --without takes an expert or an advice out of the choice; the best remaining pair is taken
@@ -84,6 +85,9 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 	}
 	if done.Trained != "" {
 		a.say("note: the policy was trained on images decoded by %s, which can give other pixels: see --decoder", done.Trained)
+	}
+	if len(done.ChangedFees) > 0 {
+		a.say("note: the policy was trained with other fees than the input says, and chooses by its own: %s", costs.ListFees(done.ChangedFees))
 	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {

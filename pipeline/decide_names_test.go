@@ -1,0 +1,62 @@
+package pipeline
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+)
+
+// Columns in any order give the decisions of the columns in the order of training; a policy from a table that pipe import
+// made knows its names.
+func TestColumnsAreFeaturesByName(t *testing.T) {
+	rt, dir := openRuntime(t), t.TempDir()
+	tensor := syntheticTensor(60, costs.Train, 1, true)
+	tensor.Meta = map[string]string{costs.NamesKey: `["first","second"]`}
+	o := DefaultTrainOptions()
+	o.Tensor, o.Out, o.Recipe, o.Methods, o.Seeds, o.Network.Epochs = filepath.Join(dir, "costs.parquet"), dir, "paper", nil, 1, 2
+	if err := costs.Write(o.Tensor, tensor); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Train(t.Context(), o, Quiet); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "ours-lambda1-seed0.onnx")
+	_, info, err := models.ReadPolicy(path)
+	if err != nil || fmt.Sprint(info.Names) != "[first second]" {
+		t.Fatalf("%v: names %v", err, info.Names)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	var straight, turned strings.Builder
+	straight.WriteString("id,first,second\n")
+	turned.WriteString("second,id,first\n")
+	for n := range 200 {
+		u, v := r.NormFloat64(), r.NormFloat64()
+		fmt.Fprintf(&straight, "%d,%g,%g\n", n, u, v)
+		fmt.Fprintf(&turned, "%g,%d,%g\n", v, n, u)
+	}
+	run := func(in string) (string, error) {
+		d := DefaultDecideOptions()
+		d.Policy, d.Scores, d.InFormat = path, true, formatCSV
+		var out bytes.Buffer
+		_, err := Decide(t.Context(), rt, d, strings.NewReader(in), &out, Quiet)
+		return out.String(), err
+	}
+	want, err := run(straight.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := run(turned.String()); err != nil || got != want {
+		t.Errorf("%v: another order of columns gives other decisions", err)
+	}
+	var bad *costs.DataError
+	if _, err := run(strings.Replace(straight.String(), "second", "third", 1)); !errors.As(err, &bad) || bad.Column != "third" {
+		t.Errorf("another name: %v", err)
+	}
+}

@@ -1,0 +1,305 @@
+package pipeline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/onnx/hf/hftest"
+)
+
+// Whatever the losses are, only a policy is marked, and the constant beside it is the one of the training rows.
+func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
+	for _, m := range methods {
+		rows := []Row{
+			{Method: "ours", Lambda: new(1.0), TrueLossMean: 0.5}, {Method: "auto", Lambda: new(1.0), TrueLossMean: 0.6},
+			{Method: "best_fixed_train", Lambda: new(1.0), TrueLossMean: 0.55, Pair: "a/none"},
+		}
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Method == m.name })
+		rows = append(rows, Row{Method: m.name, Lambda: new(1.0), TrueLossMean: 0.1, Pair: "b/none"})
+		var marked []string
+		for _, row := range rows {
+			if isBest(row, rows) {
+				marked = append(marked, row.Method)
+			}
+		}
+		var b bytes.Buffer
+		if err := (&Report{Rows: rows}).WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		var got Report
+		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		d, policy, constant := got.Deployable[0], "ours", "best_fixed_train"
+		switch m.role {
+		case rolePolicy:
+			policy = m.name
+		case roleConstant:
+			constant = m.name
+		}
+		if !slices.Equal(marked, []string{policy}) || d.Policy != policy || d.Constant != constant || len(got.Deployable) != 1 {
+			t.Errorf("with %s at 0.1: marked %v, deployable %+v", m.name, marked, d)
+		}
+		if last := got.Rows[len(rows)-1]; last.Role != m.role || m.role == "" {
+			t.Errorf("%s has the role %q in JSON", m.name, last.Role)
+		}
+	}
+}
+
+// Equal losses are marked alike, whatever order they were summed in.
+func TestTiesAreMarkedTogether(t *testing.T) {
+	rows := []Row{{Method: "ours", TrueLossMean: 0.1 + 0.2}, {Method: "auto", TrueLossMean: 0.3}, {Method: "l2d", TrueLossMean: 0.3001}}
+	if !isBest(rows[0], rows) || !isBest(rows[1], rows) || isBest(rows[2], rows) {
+		t.Error("0.1 + 0.2 and 0.3 are not the same, or 0.3001 is")
+	}
+}
+
+// evalFiles writes a tensor of two experts and two features, and hands out policies on it.
+type evalFiles struct {
+	t      *testing.T
+	dir    string
+	tensor *costs.Tensor
+}
+
+func newEvalFiles(t *testing.T) *evalFiles {
+	t.Helper()
+	tensor := syntheticTensor(60, costs.Train, 1, true)
+	val := syntheticTensor(40, costs.Val, 1, true)
+	tensor.IDs, tensor.Splits = append(tensor.IDs, val.IDs...), append(tensor.Splits, val.Splits...)
+	tensor.Features, tensor.Loss = append(tensor.Features, val.Features...), append(tensor.Loss, val.Loss...)
+	return &evalFiles{t, t.TempDir(), tensor}
+}
+
+func (f *evalFiles) policy(name string, change func(p *models.Policy)) string {
+	f.t.Helper()
+	a := *f.tensor.Actions
+	a.Experts, a.Advice = slices.Clone(a.Experts), slices.Clone(a.Advice)
+	p := &models.Policy{
+		Actions: &a, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
+		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: 2, W: []float32{-1, -1, -1, 1, 1, -1, 1, 1}, B: make([]float32, 4)}}}},
+		Info:    map[string]string{"training_digest": f.tensor.Digest(), "settings": `{"epochs":5}`},
+	}
+	change(p)
+	m, err := p.Export()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	path := filepath.Join(f.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := m.WriteFile(path); err != nil {
+		f.t.Fatal(err)
+	}
+	return path
+}
+
+func (f *evalFiles) eval(policies ...string) (*Report, error) {
+	f.t.Helper()
+	o := DefaultEvalOptions()
+	o.Tensor, o.Policies, o.KNN = filepath.Join(f.dir, "costs.parquet"), policies, false
+	if err := costs.Write(o.Tensor, f.tensor); err != nil {
+		f.t.Fatal(err)
+	}
+	return Eval(context.Background(), o, Quiet)
+}
+
+// row is the line of a method.
+func (f *evalFiles) row(r *Report, method string) Row {
+	f.t.Helper()
+	for _, row := range r.Rows {
+		if row.Method == method {
+			return row
+		}
+	}
+	f.t.Fatalf("no row of %s", method)
+	return Row{}
+}
+
+func fixed(action int, guard string) func(p *models.Policy) {
+	return func(p *models.Policy) {
+		p.Method, p.Recipe, p.Decoder, p.Members, p.Dim, p.Fixed = "auto", "auto", models.DecoderFixed, nil, 2, action
+		if guard != "" {
+			p.Info["guard"] = guard
+		}
+	}
+}
+
+func keepPolicy(*models.Policy) {}
+
+// The same policy under other names, with another remark on the rows it was reported on, or other files behind its
+// tensor, is one seed; other weights or another seed are two.
+func TestEqualPoliciesAreCountedOnce(t *testing.T) {
+	openRuntime(t)
+	f := newEvalFiles(t)
+	one := f.policy("a/ours.onnx", keepPolicy)
+	seed := func(n string) func(p *models.Policy) { return func(p *models.Policy) { p.Info["seed"] = n } }
+	for _, c := range []struct {
+		name  string
+		other string
+		seeds int
+	}{
+		{"itself", one, 1},
+		{"its folder", filepath.Dir(one), 1},
+		{"a copy", f.policy("b/ours.onnx", keepPolicy), 1},
+		{"reported on other rows", f.policy("c/ours.onnx", func(p *models.Policy) { p.Info["validation"] = `{"rows":3}` }), 1},
+		{"other files behind", f.policy("d/ours.onnx", func(p *models.Policy) { p.Actions.Digests = map[string]string{"rows /elsewhere/x.csv": "sha256:1"} }), 1},
+		{"other weights", f.policy("e/ours.onnx", func(p *models.Policy) { p.Members[0].Layers[0].W[0] = -2 }), 2},
+		{"another seed", f.policy("f/ours.onnx", seed("7")), 2},
+	} {
+		r, err := f.eval(one, c.other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := slices.ContainsFunc(r.Notes, func(n string) bool {
+			return strings.Contains(n, "is the same policy as") && strings.Contains(n, "counted once")
+		})
+		if got := f.row(r, "ours"); got.Seeds != c.seeds || said != (c.seeds == 1) {
+			t.Errorf("%s: %d seeds, notes %q", c.name, got.Seeds, r.Notes)
+		}
+	}
+}
+
+// A policy with an encoder in front is judged as the one behind it, and counted once beside it.
+func TestEvalOfAMergedFile(t *testing.T) {
+	openRuntime(t)
+	dir := t.TempDir()
+	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	_, info, err := models.ReadPolicy(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &evalFiles{t, dir, &costs.Tensor{Actions: info.Actions, Dim: hftest.Hidden}}
+	for n := range 40 {
+		f.tensor.IDs, f.tensor.Splits = append(f.tensor.IDs, string(rune('a'+n))), append(f.tensor.Splits, costs.Split(n%2))
+		for i := range hftest.Hidden {
+			f.tensor.Features = append(f.tensor.Features, float32((n*7+i*3)%11)-5)
+		}
+		f.tensor.Loss = append(f.tensor.Loss, float32(n%3), float32(n%5), 1, float32(n%2))
+	}
+	merged := filepath.Join(dir, "merged.onnx")
+	if _, err := Convert(t.Context(), ConvertOptions{Model: hftest.Folder(t), Merge: policy, Out: merged}); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := f.eval(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front, err := f.eval(merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if compact(plain.Rows) != compact(front.Rows) || !strings.Contains(strings.Join(front.Notes, " "), "has the encoder small in front, which did not run") {
+		t.Errorf("rows %v\n%v, notes %q", compact(plain.Rows), compact(front.Rows), front.Notes)
+	}
+	both, err := f.eval(policy, merged)
+	if err != nil || f.row(both, "ours").Seeds != 1 {
+		t.Errorf("%v: %d seeds", err, f.row(both, "ours").Seeds)
+	}
+}
+
+// A constant is said to be one: in the row, its remark and a note; where the guard made it so, that too.
+func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
+	openRuntime(t)
+	f := newEvalFiles(t)
+	a := f.tensor.Actions
+	fell := f.policy("fell.onnx", fixed(2, `{"fixed":"x","gain":0.002,"lower_bound":-0.01,"rows":60,"fallback":true}`))
+	r, err := f.eval(fell)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := f.row(r, "auto")
+	if row.Fallback[a.Name(2)] != 1 || row.Pair != a.Name(2) || row.remark() != "guard: always "+a.Name(2) ||
+		!strings.Contains(strings.Join(r.Notes, " "), "The guard fell back to it, as the gain of the learned policy was not certain (+0.0020, lower bound -0.0100)") {
+		t.Errorf("row %+v, notes %q", row, r.Notes)
+	}
+	var b bytes.Buffer
+	if err := r.WriteText(&b); err != nil || !strings.Contains(b.String(), "guard: always "+a.Name(2)) {
+		t.Errorf("%v: %s", err, b.String())
+	}
+	// One of two seeds is the constant: the method does not always play one pair.
+	other := f.policy("learned.onnx", func(p *models.Policy) { p.Method, p.Recipe = "auto", "auto" })
+	if r, err = f.eval(fell, other); err != nil {
+		t.Fatal(err)
+	}
+	if row = f.row(r, "auto"); row.Pair != "" || row.remark() != "guard: always "+a.Name(2)+" in 1 of 2" {
+		t.Errorf("row %+v, remark %q", row, row.remark())
+	}
+	// A learned policy that happens to play one pair, and a constant without a guard.
+	same := f.policy("same.onnx", func(p *models.Policy) {
+		p.Method = "separated_softmax"
+		p.Members[0].Layers[0] = models.Affine{Out: 4, In: 2, W: make([]float32, 8), B: []float32{0, 3, 0, 0}}
+	})
+	if r, err = f.eval(same, f.policy("plain.onnx", fixed(1, ""))); err != nil {
+		t.Fatal(err)
+	}
+	if row = f.row(r, "separated_softmax"); row.remark() != a.Name(1)+" on every row" || row.Pair != "" {
+		t.Errorf("row %+v, remark %q", row, row.remark())
+	}
+	if row = f.row(r, "auto"); row.Fallback != nil || row.Pair != a.Name(1) || !strings.Contains(strings.Join(r.Notes, " "), "is a constant: it always plays "+a.Name(1)+".") {
+		t.Errorf("row %+v, notes %q", row, r.Notes)
+	}
+}
+
+// Fees that a policy was not trained with are said, in the row, its remark and a note; the true loss counts the tensor's.
+func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
+	openRuntime(t)
+	f := newEvalFiles(t)
+	before, err := f.eval(f.policy("before.onnx", keepPolicy))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row := f.row(before, "ours"); row.ChangedFees != nil || strings.Contains(strings.Join(before.Notes, " "), "trained") {
+		t.Errorf("%+v, %q", row, before.Notes)
+	}
+	policy := f.policy("after.onnx", func(p *models.Policy) {
+		p.Actions.Experts[1].Fee += 0.5
+		p.Actions.Advice[1].Fee += 0.25
+	})
+	r, err := f.eval(policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, all := f.row(r, "ours"), strings.Join(r.Notes, " ")
+	e, v := f.tensor.Actions.Experts[1], f.tensor.Actions.Advice[1]
+	want := []costs.FeeChange{{Kind: "expert", Name: e.Name, Trained: e.Fee + 0.5, Here: e.Fee}, {Kind: "advice", Name: v.Name, Trained: v.Fee + 0.25, Here: v.Fee}}
+	if !slices.Equal(row.ChangedFees, want) || row.remark() != "trained with other fees" || !strings.Contains(all, "was trained with other fees than this tensor has: expert") {
+		t.Errorf("%+v, %q", row.ChangedFees, r.Notes)
+	}
+	if row.TrueLossMean != f.row(before, "ours").TrueLossMean {
+		t.Error("the true loss does not count the fees of the tensor")
+	}
+	// Trained on another table: its rows may be among these.
+	r, err = f.eval(f.policy("elsewhere.onnx", func(p *models.Policy) { p.Info["training_digest"] = "0" }))
+	if err != nil || !strings.Contains(strings.Join(r.Notes, " "), "was trained on another table than this one") {
+		t.Errorf("%v, %q", err, r.Notes)
+	}
+}
+
+// A policy cannot pass for a baseline.
+func TestEvalRefusesPoliciesWithTheNameOfABaseline(t *testing.T) {
+	openRuntime(t)
+	f := newEvalFiles(t)
+	for _, m := range methods {
+		if m.role == rolePolicy {
+			continue
+		}
+		_, err := f.eval(f.policy("p.onnx", func(p *models.Policy) { p.Method = m.name }))
+		var bad *costs.DataError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), `its method is "`+m.name+`"`) {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
+	if r, err := f.eval(f.policy("p.onnx", func(p *models.Policy) { p.Method = "mine" })); err != nil || !isBest(f.row(r, "mine"), r.Rows) {
+		t.Errorf("a method of another name: %v", err)
+	}
+}

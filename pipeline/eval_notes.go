@@ -1,0 +1,70 @@
+package pipeline
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+)
+
+// cautions say what a reader of the report could otherwise miss.
+func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
+	var notes []string
+	add := func(format string, args ...any) {
+		if note := fmt.Sprintf(format, args...); !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	if split == costs.Train {
+		add("These rows were trained on: the figures flatter every learned method, knn included.")
+	}
+	digest := ""
+	for _, l := range e.learned {
+		if l.Info.Method != "l2d" && !slices.Contains(lambdas, l.Info.Lambda) {
+			add("Policies trained for lambda %g are left out: a policy is reported at its own lambda.", l.Info.Lambda)
+			continue
+		}
+		if l.Info.Fixed >= 0 {
+			add("%s", l.constantNote(e.t))
+		}
+		if fees := l.changedFees(e.t); len(fees) > 0 {
+			add("%s was trained with other fees than this tensor has: %s. True losses count the fees of the tensor; the policy chose by its own.",
+				l.called(), costs.ListFees(fees))
+		}
+		if l.Encoder != "" {
+			add("%s has the encoder %s in front, which did not run: the policy behind it took the features of the tensor.", l.called(), l.Encoder)
+		}
+		trained := l.Info.Info["training_digest"]
+		if trained != "" && digest == "" {
+			digest = e.t.Digest()
+		}
+		if trained != "" && trained != digest {
+			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", l.called())
+		}
+	}
+	return notes
+}
+
+// called is how notes call a policy.
+func (l Learned) called() string {
+	name := fmt.Sprintf("%s at lambda %g", l.Info.Method, l.Info.Lambda)
+	if l.Info.Method == "l2d" {
+		name = l.Info.Method
+	}
+	if l.File == "" {
+		return name
+	}
+	return fmt.Sprintf("%s (%s)", filepath.Base(l.File), name)
+}
+
+// constantNote says of a policy that is a constant which one it is, and whether the guard made it so.
+func (l Learned) constantNote(t *costs.Tensor) string {
+	pair := t.Actions.Name(l.Info.Fixed)
+	g := l.Info.Guard
+	if g == nil || !g.Fallback {
+		return fmt.Sprintf("%s is a constant: it always plays %s.", l.called(), pair)
+	}
+	return fmt.Sprintf("%s is a constant: it always plays %s. The guard fell back to it, as the gain of the learned policy was not certain (%+.4f, lower bound %+.4f).",
+		l.called(), pair, g.Gain, g.LowerBound)
+}
