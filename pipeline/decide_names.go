@@ -28,11 +28,19 @@ func featurePlaces(file string, header []string, id int, names []string) ([]int,
 		}
 		i, ok := at[name]
 		if !ok {
-			missing := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return slices.Contains(header, n) })
 			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: fmt.Sprintf(
-				"is no feature of the policy; of its features the file lacks %s", costs.Listed(missing, 12))})
+				"is no feature of the policy; of its features the file lacks %s", costs.Listed(lacking(header, names), 12))})
 		}
 		places[c] = i
 	}
 	return places, nil
+}
+
+// lacking are the names that a header has not.
+func lacking(header, names []string) []string {
+	has := make(map[string]bool, len(header))
+	for _, name := range header {
+		has[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return has[name] })
 }
