@@ -20,7 +20,8 @@ import (
 func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
 	for _, m := range methods {
 		rows := []Row{
-			{Method: "ours", Lambda: new(1.0), TrueLossMean: 0.5}, {Method: "auto", Lambda: new(1.0), TrueLossMean: 0.6},
+			{Method: "ours", Lambda: new(1.0), TrueLossMean: 0.5},
+			{Method: "auto", Lambda: new(1.0), TrueLossMean: 0.6},
 			{Method: "best_fixed_train", Lambda: new(1.0), TrueLossMean: 0.55, Pair: "a/none"},
 		}
 		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Method == m.name })
