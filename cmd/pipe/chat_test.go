@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,8 +17,12 @@ import (
 const chatKey = "sk-script-5tGh8kLm2QwErTy7"
 
 // chatServer is a chat model for the scripts, at $CHAT/v1. It takes $GOOD_KEY, counts the answers that it gives, and
-// says of a claim with a "not" that it is wrong, of one with a "perhaps" that it cannot tell.
-type chatServer struct{ answered atomic.Int64 }
+// says of a claim with a "not" that it is wrong, of one with a "perhaps" that it cannot tell. At $CHAT/busy/v1 it has no
+// time for the first request, at $CHAT/many/v1 it counts more tokens than there can be.
+type chatServer struct {
+	answered atomic.Int64
+	busy     atomic.Bool // has had no time
+}
 
 type chatServerKey struct{}
 
@@ -36,8 +41,17 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if got := r.Header.Get("Authorization"); err != nil || got != "Bearer "+chatKey {
 		w.WriteHeader(http.StatusUnauthorized)
-		fmt.Fprintf(w, `{"error":{"message":"incorrect key: %s"}}`, got)
+		fmt.Fprintf(w, `{"error":{"message":"incorrect key: %s, %s, %s"}}`, got, strings.ToUpper(got), base64.StdEncoding.EncodeToString([]byte(got)))
 		return
+	}
+	if strings.HasPrefix(r.URL.Path, "/busy/") && !s.busy.Swap(true) {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	prompt := "200"
+	if strings.HasPrefix(r.URL.Path, "/many/") {
+		prompt = "1000000000000000000"
 	}
 	answer := "SUPPORTS"
 	switch text := string(body); {
@@ -47,7 +61,7 @@ func (s *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = "hard to tell"
 	}
 	s.answered.Add(1)
-	fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%q}}],"usage":{"prompt_tokens":200,"completion_tokens":10}}`, answer)
+	fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%q}}],"usage":{"prompt_tokens":%s,"completion_tokens":10}}`, answer, prompt)
 }
 
 // answered checks how many answers the server has given: answered COUNT.

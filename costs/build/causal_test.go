@@ -31,7 +31,7 @@ func languageSetup(t testing.TB) *Setup {
 	t.Helper()
 	return &Setup{
 		Labels: []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"},
-		inputs: make(inputs), open: openRuntime(t), part: `expert "model"`, asking: newAsking(t.TempDir(), nil),
+		inputs: make(inputs), open: openRuntime(t), part: `expert "model"`, asking: newAsking(t.TempDir(), nil, t.Logf),
 	}
 }
 

@@ -36,6 +36,11 @@ func readAnswer(line []byte) (answer, error) {
 	if err == nil && !bytes.Equal(again, line) {
 		err = errors.New("its checksum is wrong")
 	}
+	for _, tokens := range []int{a.PromptTokens, a.CompletionTokens} {
+		if err == nil && (tokens < 0 || tokens > maxTokens) {
+			err = fmt.Errorf("it says that it took %d tokens", tokens)
+		}
+	}
 	return a, err
 }
 

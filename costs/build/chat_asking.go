@@ -15,24 +15,26 @@ type asking struct {
 	accounts map[payer]*account
 	parts    []string // whose answers are counted, in the order they were made
 	run      *tally   // of this run: asked, cached, spent
+	note     func(format string, args ...any)
 }
 
 // payer tells accounts apart.
 type payer struct{ url, key string }
 
-// newAsking has any money where there is no budget.
-func newAsking(folder string, money *Budget) *asking {
+// newAsking has any money where there is no budget. note tells the user what is
+// waited for.
+func newAsking(folder string, money *Budget, note func(format string, args ...any)) *asking {
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	return &asking{store: newAnswerStore(folder), money: money, accounts: make(map[payer]*account), run: &tally{}}
+	return &asking{store: newAnswerStore(folder), money: money, accounts: make(map[payer]*account), run: &tally{}, note: note}
 }
 
 // account returns the account that a model is paid from, held to its limits.
 func (q *asking) account(cfg *endpointSettings) *account {
 	p := payer{cfg.url(), cfg.Key}
 	if q.accounts[p] == nil {
-		q.accounts[p] = newAccount()
+		q.accounts[p] = newAccount(q.note)
 	}
 	q.accounts[p].limit(cfg.RequestsPerSecond, cfg.TokensPerMinute)
 	return q.accounts[p]

@@ -42,20 +42,18 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err := s.inputs.settings(s.part, cfg.identity()); err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = cfg.Concurrency
+	client, err := newClient(cfg.Concurrency, s.Path(cfg.CAFile))
+	if err != nil {
+		return nil, err
+	}
 	return &endpoint{
 		cfg: *cfg, part: s.part, url: cfg.url(), shared: s.asking,
 		account: s.asking.account(cfg),
-		client:  &http.Client{Transport: transport, CheckRedirect: stay},
+		client:  client,
 		slots:   make(chan struct{}, cfg.Concurrency),
 		scout:   make(chan struct{}, 1),
 	}, nil
 }
-
-// stay keeps a redirect from being followed: neither the key nor a conversation
-// goes to a place that nobody named.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Close ends the connections.
 func (e *endpoint) Close() error {

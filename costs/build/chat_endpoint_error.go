@@ -3,6 +3,7 @@ package build
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -30,6 +31,15 @@ func (e *EndpointError) Error() string {
 		s += fmt.Sprintf(" (after %d attempts)", e.Tries)
 	}
 	return s
+}
+
+// brief is the fault in few words.
+func (e *EndpointError) brief() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("HTTP %d", e.Status)
+	}
+	words, _, _ := strings.Cut(e.Reason, ": ")
+	return words
 }
 
 // Hint tells what to change.

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
+	"strconv"
 )
 
 // chatResponse is what is read of a response of OpenAI's protocol.
@@ -13,10 +15,35 @@ type chatResponse struct {
 			Content *string `json:"content"`
 		} `json:"message"`
 	} `json:"choices"`
-	Usage *struct {
-		Prompt     int `json:"prompt_tokens"`
-		Completion int `json:"completion_tokens"`
-	} `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
+}
+
+// maxTokens bounds what a service may count for one request: no model reads or
+// writes as much, and sums of such counts stay exact.
+const maxTokens = 1_000_000_000
+
+// countedTokens reads what a service counted. ok is false where a count is not
+// there, or can be none: negative, no whole number, or beyond maxTokens.
+func countedTokens(usage json.RawMessage) (prompt, completion int, ok bool) {
+	var u struct {
+		Prompt     json.RawMessage `json:"prompt_tokens"`
+		Completion json.RawMessage `json:"completion_tokens"`
+	}
+	if len(usage) == 0 || json.Unmarshal(usage, &u) != nil {
+		return 0, 0, false
+	}
+	prompt, isCount := wholeTokens(u.Prompt)
+	completion, isCount2 := wholeTokens(u.Completion)
+	return prompt, completion, isCount && isCount2 && prompt+completion > 0
+}
+
+// wholeTokens reads a whole number, which JSON may write as 100, 100.0 or 1e2.
+func wholeTokens(text json.RawMessage) (tokens int, ok bool) {
+	n, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(n >= 0 && n <= maxTokens) || n != math.Trunc(n) {
+		return 0, false
+	}
+	return int(n), true
 }
 
 // read takes the answer out of a response.
@@ -34,8 +61,8 @@ func (e *endpoint) read(key secret, c conversation, text []byte) (answer, error)
 	if content := r.Choices[0].Message.Content; content != nil { // null where a model refuses, or only thought
 		a.Text = key.hideIn(*content)
 	}
-	if u := r.Usage; u != nil && u.Prompt >= 0 && u.Completion >= 0 && u.Prompt+u.Completion > 0 {
-		a.PromptTokens, a.CompletionTokens = u.Prompt, u.Completion
+	var counted bool
+	if a.PromptTokens, a.CompletionTokens, counted = countedTokens(r.Usage); counted {
 		return a, nil
 	}
 	a.Estimated = true

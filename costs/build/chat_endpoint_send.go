@@ -3,7 +3,6 @@ package build
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -34,16 +33,15 @@ func (e *endpoint) send(ctx context.Context, key secret, c conversation, body []
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if response.StatusCode != http.StatusOK {
-		return answer{}, false, e.refused(response, key, text)
-	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return answer{}, true, ctx.Err()
+	case response.StatusCode != http.StatusOK:
+		return answer{}, false, e.refused(response, key, text)
 	case err != nil && limited.Err() != nil:
 		return answer{}, true, e.fault(0, "the answer was not complete after %v s", e.cfg.Timeout).retry(0)
 	case err != nil:
-		return answer{}, true, e.fault(0, "the connection broke off within the answer: %s", key.hide(err.Error())).retry(0)
+		return answer{}, true, e.fault(0, "the connection broke off within the answer: %s", key.excerpt([]byte(err.Error()))).retry(0)
 	case len(text) > maxAnswer:
 		return answer{}, true, e.fault(0, "the answer is longer than %d MiB", maxAnswer>>20)
 	}
@@ -53,17 +51,17 @@ func (e *endpoint) send(ctx context.Context, key secret, c conversation, body []
 
 // broken judges a request that got no response.
 func (e *endpoint) broken(ctx, limited context.Context, key secret, err error) (billed bool, _ error) {
-	var certificate *tls.CertificateVerificationError
+	hint := certificateHint(err)
 	switch {
 	case ctx.Err() != nil:
 		return true, ctx.Err()
 	case limited.Err() != nil:
 		return true, e.fault(0, "no answer within %v s", e.cfg.Timeout).retry(0)
-	case errors.As(err, &certificate):
-		return false, e.fault(0, "%s", key.hide(err.Error()))
+	case hint != "":
+		return false, e.fault(0, "%s", key.excerpt([]byte(withoutURL(err).Error()))).advise(hint)
 	}
 	err = withoutURL(err)
 	var dial *net.OpError
 	sent := !errors.As(err, &dial) || dial.Op != "dial"
-	return sent, e.fault(0, "%s", key.hide(err.Error())).retry(0)
+	return sent, e.fault(0, "%s", key.excerpt([]byte(err.Error()))).retry(0)
 }

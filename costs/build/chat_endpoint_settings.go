@@ -30,6 +30,7 @@ type endpointSettings struct {
 	Concurrency       int     `json:"concurrency"`         // requests at a time
 	RequestsPerSecond float64 `json:"requests_per_second"` // 0: as many as there are
 	TokensPerMinute   float64 `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
+	CAFile            Path    `json:"ca_file,omitempty"`   // PEM file of certificates that are trusted beside those of the system
 	patience
 }
 
@@ -59,7 +60,7 @@ func defaultEndpoint() endpointSettings {
 func (cfg *endpointSettings) identity() any {
 	c := *cfg
 	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.patience = "", 0, 0, 0, 0, patience{}
-	c.BaseURL = cfg.url()
+	c.BaseURL, c.CAFile = cfg.url(), ""
 	return c
 }
 
@@ -99,29 +100,49 @@ func (cfg *endpointSettings) validate(budget bool) error {
 	return errors.Join(problems...)
 }
 
+// What bounds settings, so that waits, counts and fees stay far from what their
+// types hold.
+const (
+	longestTimeout = 24 * 3600 // seconds
+	longestBackoff = 3600      // seconds
+	mostRetries    = 1000
+	mostAtATime    = 1000 // requests
+	mostMoney      = 1e12 // of a million tokens; and the largest fee_scale
+	mostPerMinute  = 1e12 // tokens
+)
+
 func (cfg *endpointSettings) checkNumbers(add func(string, ...any)) {
-	type number struct {
-		name  string
-		value float64
-	}
-	for _, n := range []number{{"fee_scale", cfg.FeeScale}, {"timeout", cfg.Timeout}, {"backoff", cfg.Backoff}, {"concurrency", float64(cfg.Concurrency)}} {
-		if !(n.value > 0) {
-			add("%s is %v; it must be positive", n.name, n.value)
+	for _, n := range []struct {
+		name        string
+		value, most float64
+	}{
+		{"fee_scale", cfg.FeeScale, mostMoney},
+		{"timeout", cfg.Timeout, longestTimeout},
+		{"backoff", cfg.Backoff, longestBackoff},
+		{"concurrency", float64(cfg.Concurrency), mostAtATime},
+	} {
+		if !(n.value > 0 && n.value <= n.most) {
+			add("%s is %v; it must be positive, and at most %v", n.name, n.value, n.most)
 		}
 	}
-	for _, n := range []number{{"retries", float64(cfg.Retries)}, {"requests_per_second", cfg.RequestsPerSecond}, {"tokens_per_minute", cfg.TokensPerMinute}} {
-		if !(n.value >= 0) {
-			add("%s is %v; it cannot be negative", n.name, n.value)
+	if cfg.Retries < 0 || cfg.Retries > mostRetries {
+		add("retries is %d; 0 to %d are possible", cfg.Retries, mostRetries)
+	}
+	if r := cfg.RequestsPerSecond; r != 0 && !(r >= 1e-6 && r <= 1e9) {
+		add("requests_per_second is %v; from 0.000001 to 1e9, or 0 for no limit", r)
+	}
+	if t := cfg.TokensPerMinute; t != 0 && !(t >= 60 && t <= mostPerMinute) {
+		add("tokens_per_minute is %v; at least 60 are needed, at most %v, or 0 for no limit", t, float64(mostPerMinute))
+	}
+	if m := cfg.MaxTokens; m != nil && (*m <= 0 || *m > maxTokens) {
+		add("max_tokens is %d; 1 to %d are possible", *m, maxTokens)
+	}
+	if p := cfg.Price; p != nil {
+		for _, money := range []float64{p.Prompt, p.Completion} {
+			if !(money >= 0 && money <= mostMoney) {
+				add("price: %v for a million tokens; it cannot be negative, or more than %v", money, float64(mostMoney))
+			}
 		}
-	}
-	if t := cfg.TokensPerMinute; t > 0 && t < 60 {
-		add("tokens_per_minute is %v; at least 60 are needed, or 0 for no limit", t)
-	}
-	if cfg.MaxTokens != nil && *cfg.MaxTokens <= 0 {
-		add("max_tokens is %d", *cfg.MaxTokens)
-	}
-	if p := cfg.Price; p != nil && !(p.Prompt >= 0 && p.Completion >= 0) {
-		add("price: %v for prompts and %v for completions; neither can be negative", p.Prompt, p.Completion)
 	}
 }
 

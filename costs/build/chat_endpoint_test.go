@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -263,7 +264,17 @@ func TestBadEndpointSettings(t *testing.T) {
 		{map[string]any{"requests_per_second": -1}, 0, "requests_per_second is -1"},
 		{map[string]any{"tokens_per_minute": 30}, 0, "at least 60 are needed"},
 		{map[string]any{"max_tokens": 0}, 0, "max_tokens is 0"},
-		{map[string]any{"price": map[string]any{"prompt": -1}}, 0, "neither can be negative"},
+		{map[string]any{"price": map[string]any{"prompt": -1}}, 0, "it cannot be negative"},
+		{map[string]any{"price": map[string]any{"completion": 1e308}}, 0, "price: 1e+308"},
+		{map[string]any{"fee_scale": 1e300}, 0, "fee_scale is 1e+300"},
+		{map[string]any{"timeout": 1e300}, 0, "timeout is 1e+300"},
+		{map[string]any{"backoff": 1e18}, 0, "backoff is 1e+18"},
+		{map[string]any{"concurrency": 1 << 40}, 0, "concurrency is 1.099511627776e+12"},
+		{map[string]any{"retries": 1 << 40}, 0, "retries is 1099511627776"},
+		{map[string]any{"requests_per_second": 1e-300}, 0, "requests_per_second is 1e-300"},
+		{map[string]any{"tokens_per_minute": 1e300}, 0, "tokens_per_minute is 1e+300"},
+		{map[string]any{"max_tokens": math.MaxInt64}, 0, "max_tokens is 9223372036854775807"},
+		{map[string]any{"ca_file": "no/such.pem"}, 0, "ca_file: "},
 		{map[string]any{}, 1, "price: none is set"},
 		{map[string]any{"max_tokens": nil}, 1, "max_tokens: none is set"},
 	} {
@@ -293,12 +304,41 @@ func TestBadEndpointSettings(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for header, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond, "-3": 0, "later": 0, "NaN": 0,
-		"Fri, 02 Jan 2026 03:05:05 GMT": time.Minute, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
+	const ever = 1e9 * time.Second
+	for _, c := range []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"", "", 0},
+		{"7", "", 7 * time.Second},
+		{"0.5", "", 500 * time.Millisecond},
+		{" 7 ", "", 7 * time.Second},
+		{"0", "", 0},
+		{"-3", "", 0},
+		{"later", "", 0},
+		{"NaN", "", 0},
+		{"Inf", "", 0},
+		{"1e3", "", 0},
+		{"0x10", "", 0},
+		{"1_0", "", 0},
+		{"+7", "", 0},
+		{"7, 8", "", 0},
+		{"1" + strings.Repeat("0", 400), "", ever},
+		{"18446744073709551616", "", ever},
+		{"Fri, 02 Jan 2026 03:05:05 GMT", "", time.Minute},
+		{"Fri, 02 Jan 2026 03:04:00 GMT", "", 0},
+		{"Friday, 02-Jan-26 03:05:05 GMT", "", time.Minute},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", "", math.MaxInt64},
+		{"Mon, 01 Jan 0001 00:00:00 GMT", "", 0},
+		// The clock of this machine is a day behind that of the service, or ahead.
+		{"Sat, 03 Jan 2026 03:05:05 GMT", "Sat, 03 Jan 2026 03:04:05 GMT", time.Minute},
+		{"Thu, 01 Jan 2026 03:05:05 GMT", "Thu, 01 Jan 2026 03:04:05 GMT", time.Minute},
+		{"Fri, 02 Jan 2026 03:05:05 GMT", "yesterday", time.Minute},
+		{"7", "Sat, 03 Jan 2026 03:04:05 GMT", 7 * time.Second},
 	} {
-		if got := retryAfter(header, now); got != want {
-			t.Errorf("%q: got %v, want %v", header, got, want)
+		h := http.Header{"Retry-After": {c.after}, "Date": {c.date}}
+		if got := retryAfter(h, now); got != c.want {
+			t.Errorf("%q at %q: got %v, want %v", c.after, c.date, got, c.want)
 		}
 	}
 }
@@ -307,7 +347,7 @@ func TestKeysAreHidden(t *testing.T) {
 	k := secret("abcdefghijklmnop")
 	for text, want := range map[string]string{
 		"x abcdefghijklmnop y": "x [key] y", "abcdefgh": "[key]", "abcdefg": "abcdefg", "ghijklmnopq": "[key]q",
-		"abcdefghijklmnopabcdefghijklmnop": "[key][key]", "": "",
+		"abcdefghijklmnopabcdefghijklmnop": "[key]", "": "",
 	} {
 		if got := k.hide(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
@@ -324,6 +364,55 @@ func TestKeysAreHidden(t *testing.T) {
 	}
 }
 
+// FuzzRetryAfter checks that a wait is never negative, and bounded, and that
+// counts are what a service can count.
+func FuzzRetryAfter(f *testing.F) {
+	for _, text := range []string{"", "7", "0.5", "-1", "1e400", "NaN", "Fri, 02 Jan 2026 03:05:05 GMT", "Fri, 31 Dec 9999 23:59:59 GMT"} {
+		f.Add(text, "Fri, 02 Jan 2026 03:04:05 GMT", []byte(`{"prompt_tokens":1e18,"completion_tokens":2}`))
+	}
+	e := &endpoint{cfg: defaultEndpoint()}
+	f.Fuzz(func(t *testing.T, after, date string, usage []byte) {
+		h := http.Header{"Retry-After": {after}, "Date": {date}}
+		fault := e.fault(http.StatusTooManyRequests, "x").later(h)
+		if wait := retryAfter(h, time.Now()); wait < 0 || fault.again && (fault.after < 0 || fault.after > longestRest) {
+			t.Errorf("%q at %q: %v, %+v", after, date, wait, fault)
+		}
+		prompt, completion, ok := countedTokens(usage)
+		if ok && (prompt < 0 || completion < 0 || prompt > maxTokens || completion > maxTokens || prompt+completion == 0) {
+			t.Errorf("%q: %d and %d", usage, prompt, completion)
+		}
+	})
+}
+
+// FuzzSearchResponse checks that no response of a search service is a panic, and
+// that what is taken of it is what was asked for, without the key.
+func FuzzSearchResponse(f *testing.F) {
+	for _, text := range []string{
+		`{"hits":{"hits":[{"_score":1.5,"_source":{"id":"a","text":"b"}}]}}`, `{"timed_out":true}`, `{"_shards":{"failed":1},"hits":{"hits":[]}}`,
+		`{"hits":{"hits":[null]}}`, `{"hits":{"hits":[{"_score":1e400,"_source":{}}]}}`, `{"count":-1}`, `{"hits":{"hits":[{"_score":1,"_source":{"id":1,"text":"` + testKey + `"}}]}}`, "", "[",
+	} {
+		f.Add([]byte(text))
+	}
+	s := &searched{service: &searchService{Page: "id", Text: "text"}, hidden: []secret{testKey}}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		found, err := s.read(text)
+		for _, p := range found {
+			if strings.Contains(p.Text+p.Page, testKey) || p.score-p.score != 0 {
+				t.Errorf("found %+v", p)
+			}
+		}
+		if count := s.readCount(text); count == nil && s.pages < 0 {
+			t.Errorf("%d pages", s.pages)
+		}
+		fault := func(status int, format string, args ...any) *EndpointError {
+			return &EndpointError{Status: status, Reason: s.hide(fmt.Sprintf(format, args...))}
+		}
+		if got := s.accept(text, func([]byte) error { return err }, fault); (got == nil) != (err == nil) && !isTruncated(text, err) || got != nil && strings.Contains(got.Error(), testKey) {
+			t.Errorf("%v gives %v", err, got)
+		}
+	})
+}
+
 // FuzzResponse checks that no response is a panic, and that none brings the key
 // in.
 func FuzzResponse(f *testing.F) {
@@ -337,10 +426,10 @@ func FuzzResponse(f *testing.F) {
 	e := &endpoint{cfg: defaultEndpoint()}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		a, err := e.read(testKey, say("x"), text)
-		if strings.Contains(fmt.Sprint(a.Text, err), testKey) {
+		if strings.Contains(strings.ToLower(fmt.Sprint(a.Text, err)), strings.ToLower(testKey)) {
 			t.Error("the key is shown")
 		}
-		if err == nil && (a.PromptTokens < 0 || a.CompletionTokens < 0 || a.PromptTokens+a.CompletionTokens == 0) {
+		if err == nil && (a.PromptTokens < 0 || a.CompletionTokens < 0 || a.PromptTokens+a.CompletionTokens <= 0 || !a.Estimated && max(a.PromptTokens, a.CompletionTokens) > maxTokens) {
 			t.Errorf("tokens %+v", a)
 		}
 	})

@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,14 +13,43 @@ import (
 // limits; where they name different ones, the strictest hold.
 type account struct {
 	turn chan struct{} // held by the one who waits for the limits
+	note func(format string, args ...any)
 
 	mu       sync.Mutex
 	requests *rate.Limiter // nil: no limit
 	tokens   *rate.Limiter
 	resume   time.Time // the service asked for silence until then
+	noted    time.Time // when a wait was last said
+	unsaid   int       // waits since then
 }
 
-func newAccount() *account { return &account{turn: make(chan struct{}, 1)} }
+// newAccount returns an account without limits; note says to the user what a
+// service makes us wait for.
+func newAccount(note func(format string, args ...any)) *account {
+	return &account{turn: make(chan struct{}, 1), note: note}
+}
+
+// noteEvery is the least time between two remarks about waits at one account: many
+// requests may wait at the same time.
+const noteEvery = 10 * time.Second
+
+// say remarks that a request waits, unless another wait was said of late.
+func (a *account) say(fault *EndpointError, wait time.Duration, tries, most int) {
+	a.mu.Lock()
+	now := time.Now()
+	if !a.noted.IsZero() && now.Sub(a.noted) < noteEvery {
+		a.unsaid++
+		a.mu.Unlock()
+		return
+	}
+	more := ""
+	if a.unsaid > 0 {
+		more = fmt.Sprintf("; %d other waits since the last such line", a.unsaid)
+	}
+	a.noted, a.unsaid = now, 0
+	a.mu.Unlock()
+	a.note("service %s: %s, waiting %.3g s (attempt %d of %d)%s", fault.URL, fault.brief(), wait.Seconds(), tries+1, most, more)
+}
 
 // limit holds the account to limits; 0 is none.
 func (a *account) limit(requestsPerSecond, tokensPerMinute float64) {
@@ -70,18 +100,27 @@ func (a *account) wait(ctx context.Context, tokens int) error {
 	}
 }
 
+// longestDebt is for how long an answer with more tokens than its request waited
+// for holds up the following ones, at most.
+const longestDebt = time.Hour
+
 // owe takes tokens that an answer needed beyond those that its request waited
-// for from the ones to come.
+// for from the ones to come, as far as longestDebt goes.
 func (a *account) owe(tokens int) {
-	for a.tokens != nil && tokens > 0 {
+	if a.tokens == nil {
+		return
+	}
+	tokens = min(tokens, int(longestDebt.Seconds()*float64(a.tokens.Limit())))
+	for tokens > 0 {
 		n := min(tokens, a.tokens.Burst())
 		a.tokens.ReserveN(time.Now(), n)
 		tokens -= n
 	}
 }
 
-// rest waits before another attempt: as long as the service asked for, in which
-// nobody else sends anything either, or else for the backoff.
+// rest waits before another attempt. What the service asked for is a silence in
+// which no other request is sent either. Waits go by the monotonic clock: a change
+// of the wall clock makes none shorter or longer.
 func (a *account) rest(ctx context.Context, backoff, asked time.Duration) error {
 	if asked <= 0 {
 		return sleep(ctx, backoff)

@@ -46,7 +46,7 @@ func TestLimitsAreShared(t *testing.T) {
 }
 
 func TestTokensPerMinuteAreHeld(t *testing.T) {
-	a := newAccount()
+	a := newAccount(t.Logf)
 	a.limit(0, 6000) // 100 a second
 	begin := time.Now()
 	for _, tokens := range []int{100, 30, 130} { // more than a burst is waited for in pieces
@@ -66,7 +66,7 @@ func TestTokensPerMinuteAreHeld(t *testing.T) {
 // No minute has more than its tokens, whenever it begins.
 func TestNoMinuteHasMoreTokens(t *testing.T) {
 	for _, perMinute := range []float64{60, 1000, 90_000} {
-		a := newAccount()
+		a := newAccount(t.Logf)
 		a.limit(0, perMinute)
 		if most := float64(a.tokens.Burst()) + 60*float64(a.tokens.Limit()); most > perMinute+1e-6 {
 			t.Errorf("%v tokens in a minute of %v", most, perMinute)
@@ -76,7 +76,7 @@ func TestNoMinuteHasMoreTokens(t *testing.T) {
 
 // Whoever is asked for patience makes everybody on the account wait.
 func TestSilenceIsForEverybody(t *testing.T) {
-	a := newAccount()
+	a := newAccount(t.Logf)
 	begin := time.Now()
 	go func() { _ = a.rest(t.Context(), time.Millisecond, 400*time.Millisecond) }()
 	time.Sleep(50 * time.Millisecond)

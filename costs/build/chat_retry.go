@@ -3,8 +3,11 @@ package build
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -41,7 +44,13 @@ func (a *account) insist(ctx context.Context, p patience, attempt func() error) 
 			fault.Tries = tries
 			return err
 		}
-		if err := a.rest(ctx, waits.NextBackOff(), fault.after); err != nil {
+		backoff := waits.NextBackOff()
+		wait := backoff
+		if fault.after > 0 {
+			wait = fault.after
+		}
+		a.say(fault, wait, tries, p.Retries+1)
+		if err := a.rest(ctx, backoff, fault.after); err != nil {
 			return err
 		}
 	}
@@ -53,21 +62,33 @@ const longestRest = time.Hour
 // later makes the fault one after which another attempt may do better, when the
 // service has had the rest that it asks for.
 func (e *EndpointError) later(header http.Header) *EndpointError {
-	after := retryAfter(header.Get("Retry-After"), time.Now())
+	after := retryAfter(header, time.Now())
 	if after > longestRest {
 		return e.advise("the service asks to be left alone for " + after.Round(time.Second).String() + ": what is done is kept, run the same command again then")
 	}
 	return e.retry(after)
 }
 
-// retryAfter reads the header of that name: seconds, or a date. What is neither,
-// or lies in the past, is 0.
-func retryAfter(header string, now time.Time) time.Duration {
-	if s, err := strconv.ParseFloat(header, 64); err == nil && s > 0 {
+var wholeSeconds = regexp.MustCompile(`^[0-9]+(\.[0-9]*)?$`)
+
+// retryAfter reads the header of that name: seconds, or a date, which is compared
+// with the service's own clock where the answer has its time, else with now. What is
+// neither, or lies in the past, is 0.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(header.Get("Retry-After"))
+	if wholeSeconds.MatchString(text) {
+		s, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			s = math.Inf(1) // beyond what a number holds
+		}
 		return seconds(min(s, 1e9))
 	}
-	if at, err := http.ParseTime(header); err == nil {
-		return max(0, at.Sub(now))
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
 	}
-	return 0
+	if theirs, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = theirs
+	}
+	return max(0, at.Sub(now))
 }

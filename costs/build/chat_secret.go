@@ -48,37 +48,19 @@ func (k secret) excerpt(text []byte) string {
 	return line
 }
 
-// hide replaces the key, and every piece of it of eight bytes or more.
-func (k secret) hide(text string) string { return k.replace(text, 8) }
+// hide replaces the key, and every piece of it of eight bytes or more, in whichever
+// way it is spelled; see redactor.
+func (k secret) hide(text string) string {
+	if k == "" {
+		return text
+	}
+	return newRedactor(string(k), 8).replace(text)
+}
 
 // hideIn replaces the key in an answer, whose words may look like a piece of one.
 func (k secret) hideIn(text string) string {
 	if len(k) < 8 {
 		return text
 	}
-	return k.replace(text, 16)
-}
-
-// replace puts [key] where the text has a piece of the key of at least so many
-// bytes, or the whole of a shorter key.
-func (k secret) replace(text string, piece int) string {
-	piece = min(piece, len(k))
-	if piece == 0 {
-		return text
-	}
-	var out strings.Builder
-	for at := 0; at < len(text); {
-		end := at
-		for next := at + piece; next <= len(text) && strings.Contains(string(k), text[at:next]); next++ {
-			end = next
-		}
-		if end == at {
-			out.WriteByte(text[at])
-			at++
-			continue
-		}
-		out.WriteString("[key]")
-		at = end
-	}
-	return out.String()
+	return newRedactor(string(k), 16).replace(text)
 }

@@ -41,6 +41,13 @@ func (o *Options) complete(cfg *Config) (out string, err error) {
 	return out, nil
 }
 
+// note makes a remark to the user.
+func (o *Options) note(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress.Note(format, args...)
+	}
+}
+
 func (o *Options) runtime() (*ort.Runtime, error) {
 	if o.Runtime == nil {
 		return nil, errors.New("needs the ONNX Runtime, and none was given")

@@ -70,7 +70,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 // blankPlan returns a plan without parts, and what makes them.
 func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
 	p := &plan{
-		cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget),
+		cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget, o.note),
 		embedders: make(map[string]*embedder), retrievers: make(map[string]*remembering),
 	}
 	s := &Setup{

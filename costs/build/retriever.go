@@ -91,7 +91,7 @@ func (cfg retrievalSettings) open(ctx context.Context, s *Setup) (corpus, error)
 		}
 		return indexPages(ctx, s, s.Path(cfg.Pages), settings)
 	}
-	return openSearch(ctx, cfg.OpenSearch)
+	return openSearch(ctx, s, cfg.OpenSearch)
 }
 
 // corpus is a retriever that the build owns.

@@ -16,16 +16,17 @@ import (
 // searchService is an index of OpenSearch or Elasticsearch. Its credentials are
 // in environment variables, whose names stand here.
 type searchService struct {
-	URL      string   `json:"url"`      // of the service
-	Index    string   `json:"index"`    // its name there
-	Page     string   `json:"page"`     // field that holds the id of a page
-	Text     string   `json:"text"`     // field that holds the text that is shown
-	Fields   []string `json:"fields"`   // that are searched; none: the one of the text
-	Tie      string   `json:"tie"`      // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
-	Key      string   `json:"key"`      // variable with an API key
-	User     string   `json:"user"`     // variables with a user
-	Password string   `json:"password"` // and a password
-	Timeout  float64  `json:"timeout"`  // seconds
+	URL      string   `json:"url"`               // of the service
+	Index    string   `json:"index"`             // its name there
+	Page     string   `json:"page"`              // field that holds the id of a page
+	Text     string   `json:"text"`              // field that holds the text that is shown
+	Fields   []string `json:"fields"`            // that are searched; none: the one of the text
+	Tie      string   `json:"tie"`               // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
+	Key      string   `json:"key"`               // variable with an API key
+	User     string   `json:"user"`              // variables with a user
+	Password string   `json:"password"`          // and a password
+	Timeout  float64  `json:"timeout"`           // seconds
+	CAFile   Path     `json:"ca_file,omitempty"` // PEM file of certificates that are trusted beside those of the system
 	patience
 	Concurrency int `json:"concurrency"` // requests in flight per batch
 }
@@ -56,8 +57,8 @@ func (s *searchService) validate() error {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("opensearch: url is not that of a service, such as https://localhost:9200")
-	case u.User != nil:
-		return errors.New("opensearch: url holds a user; name the environment variables user and password instead")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("opensearch: url has more than scheme, host and path; a user, a password or a key belongs into environment variables, which the settings user, password and key name")
 	case s.Index == "" || strings.ContainsAny(s.Index, "/?#"):
 		return fmt.Errorf("opensearch: index is %q", s.Index)
 	case s.Page == "" || s.Text == "":
@@ -66,8 +67,10 @@ func (s *searchService) validate() error {
 		return errors.New("opensearch: name the variable key, or the variables user and password")
 	case slices.ContainsFunc([]string{s.Key, s.User, s.Password}, func(name string) bool { return name != "" && !isVariable(name) }):
 		return errors.New("opensearch: key, user and password are names of environment variables, in capitals; they themselves never stand in a configuration")
-	case !(s.Timeout > 0 && s.Timeout <= 3600) || s.Retries < 0 || !(s.Backoff > 0 && s.Backoff <= 3600) || s.Concurrency < 1:
-		return fmt.Errorf("opensearch: timeout %v s, %d retries, backoff %v s, concurrency %d", s.Timeout, s.Retries, s.Backoff, s.Concurrency)
+	case !(s.Timeout > 0 && s.Timeout <= longestTimeout) || s.Retries < 0 || s.Retries > mostRetries ||
+		!(s.Backoff > 0 && s.Backoff <= longestBackoff) || s.Concurrency < 1 || s.Concurrency > mostAtATime:
+		return fmt.Errorf("opensearch: timeout %v s, %d retries, backoff %v s, concurrency %d; timeout is at most %d, retries %d, backoff %d, concurrency %d",
+			s.Timeout, s.Retries, s.Backoff, s.Concurrency, longestTimeout, mostRetries, longestBackoff, mostAtATime)
 	}
 	return nil
 }
@@ -110,7 +113,7 @@ type searched struct {
 
 // openSearch asks the service how many pages its index has, so that a wrong
 // address or key stops a build before it begins.
-func openSearch(ctx context.Context, cfg *searchService) (corpus, error) {
+func openSearch(ctx context.Context, setup *Setup, cfg *searchService) (corpus, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -118,12 +121,11 @@ func openSearch(ctx context.Context, cfg *searchService) (corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = cfg.Concurrency
-	s := &searched{
-		service: cfg, sign: sign, hidden: hidden, account: newAccount(),
-		client: &http.Client{Transport: transport, CheckRedirect: stay},
+	client, err := newClient(cfg.Concurrency, setup.Path(cfg.CAFile))
+	if err != nil {
+		return nil, fmt.Errorf("opensearch: %w", err)
 	}
+	s := &searched{service: cfg, sign: sign, hidden: hidden, account: newAccount(setup.asking.note), client: client}
 	if err := s.ask(ctx, http.MethodGet, "_count", nil, s.readCount); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -137,7 +139,7 @@ func (s *searched) readCount(text []byte) error {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return err
 	}
-	if r.Count == nil {
+	if r.Count == nil || *r.Count < 0 {
 		return errors.New("it does not say how many pages there are")
 	}
 	s.pages = *r.Count
@@ -198,12 +200,14 @@ func (s *searched) find(ctx context.Context, query string, top int) ([]Passage, 
 		})
 	}
 	var list []Passage
+	seen := make(map[Passage]bool)
 	for _, f := range found {
-		if !slices.Contains(list, f.Passage) {
+		if len(list) < top && !seen[f.Passage] {
+			seen[f.Passage] = true
 			list = append(list, f.Passage)
 		}
 	}
-	return list[:min(top, len(list))], nil
+	return list, nil
 }
 
 func (s *searched) request(query string, top int) map[string]any {
@@ -253,7 +257,7 @@ func (s *searched) read(text []byte) ([]scored, error) {
 		case !isText:
 			return nil, fmt.Errorf("hit %d has no text field %q for the text", i, s.service.Text)
 		}
-		found = append(found, scored{Passage{Page: page, Text: text}, *h.Score})
+		found = append(found, scored{Passage{Page: s.hideIn(page), Text: s.hideIn(text)}, *h.Score})
 	}
 	return found, nil
 }

@@ -3,7 +3,6 @@ package build
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -47,20 +46,22 @@ func (s *searched) send(ctx context.Context, method, address string, body []byte
 		defer response.Body.Close()
 		text, err = io.ReadAll(io.LimitReader(response.Body, maxFound+1))
 	}
-	var certificate *tls.CertificateVerificationError
+	hint := certificateHint(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && limited.Err() != nil:
+	case err != nil && limited.Err() != nil && (response == nil || response.StatusCode == http.StatusOK):
 		return fault(0, "no answer within %v s", s.service.Timeout).retry(0)
-	case errors.As(err, &certificate):
-		return fault(0, "%v", certificate)
-	case err != nil:
-		return fault(0, "%v", withoutURL(err)).retry(0)
-	case len(text) > maxFound:
-		return fault(0, "the answer is longer than %d MiB", maxFound>>20)
+	case hint != "":
+		return fault(0, "%s", s.excerpt([]byte(withoutURL(err).Error()))).advise(hint)
+	case err != nil && response == nil:
+		return fault(0, "%s", s.excerpt([]byte(withoutURL(err).Error()))).retry(0)
+	case err != nil && response.StatusCode == http.StatusOK:
+		return fault(0, "the connection broke off within the answer: %s", s.excerpt([]byte(err.Error()))).retry(0)
 	case response.StatusCode != http.StatusOK:
 		return s.refused(fault(response.StatusCode, "%s", s.excerpt(text)), response.Header)
+	case len(text) > maxFound:
+		return fault(0, "the answer is longer than %d MiB", maxFound>>20)
 	}
 	return s.accept(text, read, fault)
 }
@@ -108,7 +109,18 @@ func withoutURL(err error) error {
 }
 
 // excerpt returns the beginning of a response without secrets.
-func (s *searched) excerpt(text []byte) string { return s.hide(secret("").excerpt(text)) }
+func (s *searched) excerpt(text []byte) string {
+	const read = 4096
+	return secret("").excerpt([]byte(s.hide(string(text[:min(read, len(text))]))))
+}
+
+// hideIn takes secrets out of what a service found, which experts are shown.
+func (s *searched) hideIn(text string) string {
+	for _, h := range s.hidden {
+		text = h.hideIn(text)
+	}
+	return text
+}
 
 func (s *searched) hide(text string) string {
 	for _, h := range s.hidden {

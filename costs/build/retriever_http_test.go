@@ -87,7 +87,7 @@ func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error)
 	if err := decodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
 		return nil, err
 	}
-	c, err := openSearch(context.Background(), cfg.OpenSearch)
+	c, err := openSearch(context.Background(), chatSetup(t, 0), cfg.OpenSearch)
 	if err == nil {
 		t.Cleanup(func() { c.Close() })
 	}
@@ -237,7 +237,7 @@ func TestSearchServiceSettings(t *testing.T) {
 	f := newFakeSearch(t)
 	for want, settings := range map[string]map[string]any{
 		"url is not that of a service":          {"url": "localhost:9200"},
-		"url holds a user":                      {"url": "http://me:pw@localhost:9200"},
+		"url has more than scheme":              {"url": "http://me:pw@localhost:9200"},
 		`index is ""`:                           {"index": ""},
 		"name the variable key":                 {"user": "U"},
 		"variable PIPE_TEST_ABSENT is empty":    {"key": "PIPE_TEST_ABSENT"},

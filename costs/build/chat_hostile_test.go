@@ -1,0 +1,427 @@
+package build
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// usage answers with a count of tokens as a service may write it.
+func usage(text string) func(int, http.ResponseWriter, *http.Request) bool {
+	return func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":"SUPPORTS"}}],"usage":%s}`, text)
+		return true
+	}
+}
+
+// Counts of tokens that cannot be are none: where there is a price, the build ends.
+func TestTokensThatCannotBe(t *testing.T) {
+	for text, want := range map[string][2]int{
+		`{"prompt_tokens":3,"completion_tokens":2}`:                                     {3, 2},
+		`{"prompt_tokens":3.0,"completion_tokens":2e0}`:                                 {3, 2},
+		`{"prompt_tokens":1000000000,"completion_tokens":0}`:                            {1e9, 0},
+		`{"prompt_tokens":1000000001,"completion_tokens":0}`:                            {},
+		`{"prompt_tokens":1000000000000000000,"completion_tokens":9000000000000000000}`: {},
+		`{"prompt_tokens":18446744073709551616,"completion_tokens":1}`:                  {},
+		`{"prompt_tokens":1e18,"completion_tokens":1}`:                                  {},
+		`{"prompt_tokens":1e400,"completion_tokens":1}`:                                 {},
+		`{"prompt_tokens":-1,"completion_tokens":5}`:                                    {},
+		`{"prompt_tokens":1.5,"completion_tokens":5}`:                                   {},
+		`{"prompt_tokens":"12","completion_tokens":5}`:                                  {},
+		`{"prompt_tokens":null,"completion_tokens":5}`:                                  {},
+		`{"prompt_tokens":12}`:                                                          {},
+		`{"prompt_tokens":[1],"completion_tokens":{}}`:                                  {},
+		`{"prompt_tokens":0,"completion_tokens":0}`:                                     {},
+		`[]`: {}, `"12"`: {}, `null`: {}, `7`: {}, `true`: {},
+	} {
+		t.Run(text, func(t *testing.T) {
+			server := newChatServer(t)
+			server.fault = usage(text)
+			s := chatSetup(t, 0)
+			c := newChat(t, s, server.settings(map[string]any{"price": map[string]any{"prompt": 1e6, "completion": 1e6}, "tokens_per_minute": 6e5}))
+			begin := time.Now()
+			got, err := c.Complete(t.Context(), many(1))
+			if took := time.Since(begin); took > 5*time.Second {
+				t.Errorf("took %v", took)
+			}
+			var fault *EndpointError
+			switch counted := want[0] + want[1]; {
+			case counted > 0 && (err != nil || got[0].Fee != float64(counted)):
+				t.Errorf("got %+v, %v", got, err)
+			case counted == 0 && (!errors.As(err, &fault) || !strings.Contains(err.Error(), "does not say how many tokens")):
+				t.Errorf("got %+v, %v", got, err)
+			}
+			if n := server.requests(); n != 1 {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// Whatever a service counts and whatever it costs, fees are finite, and a budget
+// ends the run.
+func TestMoneyStaysFinite(t *testing.T) {
+	for _, limit := range []float64{5e-324, 1e-300, 1, math.MaxFloat64} {
+		server := newChatServer(t)
+		server.fault = usage(`{"prompt_tokens":1000000000,"completion_tokens":1000000000}`)
+		s := chatSetup(t, limit)
+		c := newChat(t, s, server.settings(map[string]any{
+			"price": map[string]any{"prompt": mostMoney, "completion": mostMoney}, "fee_scale": mostMoney, "max_tokens": maxTokens,
+		}))
+		got, err := c.Complete(t.Context(), many(3))
+		var over *BudgetError
+		if limit < 1e300 != errors.As(err, &over) {
+			t.Errorf("budget %v: %v", limit, err)
+		}
+		for _, a := range got {
+			if f := float32(a.Fee); f-f != 0 {
+				t.Errorf("budget %v: a fee of %v", limit, a.Fee)
+			}
+		}
+		if spent := s.asking.money.spent; spent-spent != 0 || spent < 0 {
+			t.Errorf("budget %v: spent %v", limit, spent)
+		}
+	}
+}
+
+// What a service sends without end, or much larger than it looks, is bounded in
+// time and memory.
+func TestEndlessResponses(t *testing.T) {
+	endless := func(w http.ResponseWriter, r *http.Request, piece string, wait time.Duration) {
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(wait)
+		}
+	}
+	long := strings.Repeat(" ", 1<<16)
+	for name, c := range map[string]struct {
+		fault http.HandlerFunc
+		want  string
+	}{
+		"no end": {func(w http.ResponseWriter, r *http.Request) { endless(w, r, long, 0) }, "longer than 8 MiB"},
+		"no end of an error": {func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			endless(w, r, "x"+long, 0)
+		}, "HTTP 400"},
+		"drops": {func(w http.ResponseWriter, r *http.Request) { endless(w, r, " ", 20*time.Millisecond) }, "not complete after 0.5 s"},
+		"a bomb": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range 1 << 14 { // a GiB
+				if _, err := io.WriteString(z, long); err != nil {
+					return
+				}
+			}
+			z.Close()
+		}, "longer than 8 MiB"},
+		"no gzip": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			io.WriteString(w, "this is plain text")
+		}, "gzip: invalid header"},
+		"deep": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"choices":`+strings.Repeat("[", 1<<20))
+		}, "not that of a chat completion"},
+		"headers without end": {func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 3000 {
+				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1000))
+			}
+		}, "server response headers exceeded"},
+		"another type": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png")
+			io.WriteString(w, "\x89PNG\r\n\x1a\n")
+		}, "not that of a chat completion"},
+		"NaN": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"choices":[{"message":{"content":NaN}}]}`)
+		}, "not that of a chat completion"},
+		"a list": {func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, `{"choices":[{"message":{"content":["a"]}}]}`)
+		}, "not that of a chat completion"},
+		"no content":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "HTTP 204"},
+		"not for now": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) }, "HTTP 299"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newChatServer(t)
+			server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
+			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": map[bool]float64{true: 0.5, false: 60}[name == "drops"], "retries": 1}))
+			_, err := chat.Complete(t.Context(), []conversation{say("x")})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// quietLog is for servers whose clients hang up.
+var quietLog = log.New(io.Discard, "", 0)
+
+// tlsServer answers over TLS with a certificate of its own making.
+func tlsServer(t *testing.T, http2 bool) (server *httptest.Server, certificate string, protocol *string) {
+	t.Helper()
+	protocol = new(string)
+	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*protocol = r.Proto
+		if strings.HasSuffix(r.URL.Path, "_count") {
+			io.WriteString(w, `{"count":3}`)
+			return
+		}
+		answerChat(w, "SUPPORTS", 3, 2)
+	}))
+	server.EnableHTTP2 = http2
+	server.Config.ErrorLog = quietLog
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	certificate = filepath.Join(t.TempDir(), "ca.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(certificate, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return server, certificate, protocol
+}
+
+// A certificate that this machine does not know is an error at once, which names
+// the setting by which it is trusted; with it, requests go through.
+func TestSelfSignedCertificates(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		server, certificate, protocol := tlsServer(t, http2)
+		set := map[string]any{"base_url": server.URL + "/v1", "model": "m", "backoff": 0.001}
+		_, err := newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
+		var fault *EndpointError
+		if !errors.As(err, &fault) || !strings.Contains(err.Error(), "certificate") || !strings.Contains(fault.Hint(), "ca_file") || fault.Tries > 1 {
+			t.Errorf("got %v (hint %q)", err, fault.Hint())
+		}
+		set["ca_file"] = certificate
+		if got, err := newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1)); err != nil || got[0].Text != "SUPPORTS" {
+			t.Errorf("with ca_file: %v, %v", got, err)
+		}
+		if want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2]; *protocol != want {
+			t.Errorf("asked by %s, want %s", *protocol, want)
+		}
+		set["base_url"] = strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/v1"
+		_, err = newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
+		if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "made for another name") {
+			t.Errorf("another name: %v", err)
+		}
+		search := func(ca string) error {
+			r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
+				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, patience: patience{Backoff: 0.001}, CAFile: Path(ca),
+			})
+			if err == nil {
+				err = r.Close()
+			}
+			return err
+		}
+		if err := search(""); !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "ca_file") {
+			t.Errorf("search: %v", err)
+		}
+		if err := search(certificate); err != nil {
+			t.Errorf("search with ca_file: %v", err)
+		}
+	}
+	plain := newChatServer(t)
+	_, err := newChat(t, chatSetup(t, 0), plain.settings(map[string]any{"base_url": strings.Replace(plain.base(), "http:", "https:", 1)})).Complete(t.Context(), many(1))
+	var fault *EndpointError
+	if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "http://") || fault.Tries > 1 {
+		t.Errorf("https of a service without TLS: %v", err)
+	}
+	empty := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(empty, []byte("-----BEGIN PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newEndpointChat(t.Context(), chatSetup(t, 0), plain.settings(map[string]any{"ca_file": empty})); err == nil || !strings.Contains(err.Error(), "no certificate in PEM form") {
+		t.Errorf("a file without a certificate: %v", err)
+	}
+}
+
+// No file that a build leaves, and no error, has the key in any spelling that a
+// service gives it back in.
+func TestEchoedKeysAreInNoFile(t *testing.T) {
+	t.Setenv(keyVariable, testKey)
+	for name, spell := range waysToSpell {
+		if strings.HasPrefix(name, "its ") {
+			continue // half a key is hidden in errors, not in answers
+		}
+		server := newChatServer(t)
+		server.answer = func(string) string { return "SUPPORTS " + spell(testKey) }
+		s := chatSetup(t, 0)
+		c := newChat(t, s, server.settings(map[string]any{"key": keyVariable}))
+		got, err := c.Complete(t.Context(), many(2))
+		if err != nil || !strings.HasPrefix(got[0].Text, "SUPPORTS ") || !strings.Contains(got[0].Text, "[key]") {
+			t.Errorf("%s: got %+v, %v", name, got, err)
+		}
+		kept := readBytes(t, filepath.Join(s.asking.store.folder, answersName))
+		server.fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, spell("Bearer "+testKey))
+			return true
+		}
+		_, err = c.Complete(t.Context(), []conversation{say("another")})
+		for what, text := range map[string]string{"the file of answers": kept, "the error": fmt.Sprintf("%v %#v", err, err)} {
+			if shown := strings.Join(strings.Fields(text), ""); strings.Contains(strings.ToLower(shown), strings.ToLower(testKey)) || strings.Contains(shown, strings.Join(strings.Fields(spell(testKey)), "")) {
+				t.Errorf("%s: %s has the key: %s", name, what, text)
+			}
+		}
+	}
+}
+
+// notes collects what a build says to its user.
+type notes struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *notes) note(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, fmt.Sprintf(format, args...))
+}
+
+// A retry that waits is said, once for all requests that wait at the same time.
+func TestWaitsAreSaid(t *testing.T) {
+	server := newChatServer(t)
+	server.fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n < 20 {
+			status(http.StatusTooManyRequests, "Retry-After", "1")(w, r)
+		}
+		return n < 20
+	}
+	var said notes
+	s := chatSetup(t, 0)
+	s.asking.note = said.note
+	c := newChat(t, s, server.settings(map[string]any{"concurrency": 20, "retries": 5}))
+	if _, err := c.Complete(t.Context(), many(30)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "service " + server.base() + "/chat/completions: HTTP 429, waiting 1 s (attempt 2 of 6)"; len(said.lines) != 1 || said.lines[0] != want {
+		t.Errorf("said %q, want %q alone", said.lines, want)
+	}
+	a := newAccount(said.note)
+	for range 3 {
+		a.say(&EndpointError{URL: "u", Reason: "no answer within 5 s: x"}, 1500*time.Millisecond, 1, 3)
+	}
+	a.noted = a.noted.Add(-noteEvery)
+	a.say(&EndpointError{URL: "u", Status: 503}, 90*time.Second, 2, 3)
+	if got, want := strings.Join(said.lines[1:], "\n"), "service u: no answer within 5 s, waiting 1.5 s (attempt 2 of 3)\nservice u: HTTP 503, waiting 90 s (attempt 3 of 3); 2 other waits since the last such line"; got != want {
+		t.Errorf("said %q, want %q", got, want)
+	}
+}
+
+// Times that answers were kept at mean nothing to who uses them.
+func TestClocksThatJump(t *testing.T) {
+	folder := t.TempDir()
+	s := newAnswerStore(folder)
+	for i, at := range []time.Time{{}, time.Now().AddDate(1000, 0, 0), time.Now().AddDate(-1000, 0, 0)} {
+		request := fmt.Sprint("r", i)
+		if _, _, err := s.once(t.Context(), request, func() (answer, error) { return answer{Request: request, Text: "kept", Time: at}, nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := reread(folder, 3); err != nil || strings.Join(got, " ") != "kept kept kept" {
+		t.Errorf("%q, %v", got, err)
+	}
+	a := newAccount(t.Logf)
+	go func() { _ = a.rest(t.Context(), 0, time.Hour) }()
+	for range 100 {
+		time.Sleep(time.Millisecond)
+		a.mu.Lock()
+		resume := a.resume
+		a.mu.Unlock()
+		if !resume.IsZero() {
+			if !strings.Contains(resume.String(), "m=") {
+				t.Error("the end of a silence goes by the wall clock")
+			}
+			return
+		}
+	}
+	t.Error("no silence")
+}
+
+// Kept counts that no service can have are damage.
+func TestKeptTokensThatCannotBe(t *testing.T) {
+	for _, tokens := range []int{-1, maxTokens + 1, math.MaxInt64} {
+		line, err := answer{Request: "r", PromptTokens: tokens}.line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAnswer(line); err == nil {
+			t.Errorf("%d tokens are read", tokens)
+		}
+	}
+}
+
+// A search service that gives credentials back does not get them into passages.
+func TestCredentialsAreInNoPassage(t *testing.T) {
+	t.Setenv("PIPE_TEST_SEARCH_USER", "searcher")
+	t.Setenv("PIPE_TEST_SEARCH_PASSWORD", testKey)
+	both := base64.StdEncoding.EncodeToString([]byte("searcher:" + testKey))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "_count") {
+			io.WriteString(w, `{"count":3}`)
+			return
+		}
+		fmt.Fprintf(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"p","text":"text %s and %s"}}]}}`, both, strings.ToUpper(testKey))
+	}))
+	defer server.Close()
+	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
+		URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, patience: patience{Backoff: 0.001},
+		User: "PIPE_TEST_SEARCH_USER", Password: "PIPE_TEST_SEARCH_PASSWORD",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	found, err := r.Find(t.Context(), []string{"q"}, 1)
+	if text := found[0][0].Text; err != nil || !strings.HasSuffix(text, "and [key]") || strings.Contains(text, both[16:40]) {
+		t.Errorf("got %+v, %v", found, err)
+	}
+}
+
+// A search service that returns a million pages where one was asked for takes no
+// time that grows with their square.
+func TestManyMorePagesThanAskedFor(t *testing.T) {
+	hits := make([]string, 300_000)
+	for i := range hits {
+		hits[i] = fmt.Sprintf(`{"_score":%d,"_source":{"id":"p%d","text":"t"}}`, i, i)
+	}
+	page := `{"hits":{"hits":[` + strings.Join(hits, ",") + `]}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "_count") {
+			io.WriteString(w, `{"count":3}`)
+			return
+		}
+		io.WriteString(w, page)
+	}))
+	defer server.Close()
+	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, patience: patience{Backoff: 0.001}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	begin := time.Now()
+	found, err := r.Find(t.Context(), []string{"q"}, 2)
+	if err != nil || len(found[0]) != 2 || found[0][0].Page != "p299999" {
+		t.Errorf("got %d passages, %v", len(found[0]), err)
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,73 @@
+package build
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+)
+
+// maxHeader bounds the header of a response, in bytes.
+const maxHeader = 1 << 20
+
+// newClient returns a client of one service, which follows no redirect. The
+// certificates in the file (PEM) are trusted beside those of the system; "" is
+// none.
+func newClient(connections int, caFile string) (*http.Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = connections
+	transport.MaxResponseHeaderBytes = maxHeader
+	if caFile != "" {
+		roots, err := readCertificates(caFile)
+		if err != nil {
+			return nil, fmt.Errorf("ca_file: %w", err)
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
+}
+
+// stay keeps a redirect from being followed: neither the key nor a conversation
+// goes to a place that the configuration does not name.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func readCertificates(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%q has no certificate in PEM form (-----BEGIN CERTIFICATE-----)", file)
+	}
+	return roots, nil
+}
+
+// certificateHint says what helps where a secure connection cannot be had, and ""
+// for other errors. No attempt after such an error does better.
+func certificateHint(err error) string {
+	var (
+		unknown *tls.CertificateVerificationError
+		issuer  x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+	)
+	switch {
+	case errors.As(err, &issuer):
+		return "the certificate is self-signed, or made by an authority that this machine does not know: put that certificate into a PEM file and name the file with the setting ca_file"
+	case errors.As(err, &name):
+		return "the certificate is made for another name: use the name that it is made for in the URL"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "the certificate has expired, is not valid yet, or this machine's clock is wrong"
+	case errors.As(err, &unknown):
+		return "the service needs another certificate"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the service does not use TLS: its URL begins with http://"
+	}
+	return ""
+}
