@@ -179,32 +179,40 @@ func (f *FeatureTable) matchColumns(tab table) ([]string, error) {
 	have := tab.names()
 	used := append([]string{f.ID, f.List, f.Label, f.Split, f.Group}, f.Length...)
 	used = append(used, f.Categorical...)
+	at := make(map[string]int, len(have))
+	for i, name := range slices.Backward(have) {
+		at[name] = i // the first of its name
+	}
 	var columns []string
+	taken := make(map[string]bool)
 	for _, pattern := range f.Columns {
-		found, err := matchPattern(have, pattern, used)
+		found, err := matchPattern(have, at, pattern, used)
 		if err != nil {
 			return nil, inFile(tab.path(), err)
 		}
 		for _, name := range found {
-			if slices.Contains(columns, name) {
+			if taken[name] {
 				return nil, &DataError{File: tab.path(), Column: name, Msg: "is taken as a feature twice"}
 			}
+			taken[name] = true
 			columns = append(columns, name)
 		}
 	}
 	return columns, nil
 }
 
-func matchPattern(have []string, pattern string, used []string) ([]string, error) {
-	if slices.Contains(have, pattern) {
+// matchPattern returns the columns that a name, a range or a glob stands for; at has the positions of the names in have.
+func matchPattern(have []string, at map[string]int, pattern string, used []string) ([]string, error) {
+	if _, ok := at[pattern]; ok {
 		return []string{pattern}, nil
 	}
 	var found []string
 	from, to, isRange := strings.Cut(pattern, "..")
 	switch {
 	case isRange:
-		a, b := slices.Index(have, from), slices.Index(have, to)
-		if a < 0 || b < a {
+		a, hasFrom := at[from]
+		b, hasTo := at[to]
+		if !hasFrom || !hasTo || b < a {
 			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + Listed(have, 12)}
 		}
 		found = slices.Clone(have[a : b+1])
@@ -219,7 +227,11 @@ func matchPattern(have []string, pattern string, used []string) ([]string, error
 			}
 		}
 	}
-	found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(used, name) })
+	other := make(map[string]bool, len(used))
+	for _, name := range used {
+		other[name] = true
+	}
+	found = slices.DeleteFunc(found, func(name string) bool { return other[name] })
 	if len(found) == 0 {
 		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + Listed(have, 12)}
 	}
@@ -229,15 +241,18 @@ func matchPattern(have []string, pattern string, used []string) ([]string, error
 // joinFeatures puts the blocks side by side for the kept instances. A category
 // becomes a column only if a kept instance has it.
 func joinFeatures(blocks []*featureBlock, keep []int) (features []float32, dim int, names []string) {
-	levels := make([][][]int32, len(blocks))
+	columns := make([][][]int32, len(blocks)) // by block, category and number of the value: its column
+	widths := make([][]int, len(blocks))
 	for i, b := range blocks {
 		names = append(names, b.numbers...)
 		for _, c := range b.categorical {
 			sorted := c.sortedLevels(keep)
-			levels[i] = append(levels[i], sorted)
-			for _, v := range sorted {
+			at := make([]int32, len(c.values.names))
+			for column, v := range sorted {
+				at[v] = int32(column)
 				names = append(names, c.name+"="+c.values.names[v])
 			}
+			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(sorted))
 		}
 	}
 	dim = len(names)
@@ -249,8 +264,8 @@ func joinFeatures(blocks []*featureBlock, keep []int) (features []float32, dim i
 			copy(dst, b.values[n*width:(n+1)*width])
 			dst = dst[width:]
 			for j, c := range b.categorical {
-				dst[slices.Index(levels[i][j], c.at[n])] = 1
-				dst = dst[len(levels[i][j]):]
+				dst[columns[i][j][c.at[n]]] = 1
+				dst = dst[widths[i][j]:]
 			}
 		}
 	}

@@ -124,6 +124,7 @@ func (m *importer) readOutcomes() (*outcomes, error) {
 // columnSet collects the columns to choose and where each will be.
 type columnSet struct {
 	names []string
+	at    map[string]int
 }
 
 // want returns the position of a column, -1 for the empty name.
@@ -131,11 +132,13 @@ func (s *columnSet) want(name string) int {
 	if name == "" {
 		return -1
 	}
-	for i, have := range s.names {
-		if have == name {
-			return i
-		}
+	if i, ok := s.at[name]; ok {
+		return i
 	}
+	if s.at == nil {
+		s.at = make(map[string]int)
+	}
+	s.at[name] = len(s.names)
 	s.names = append(s.names, name)
 	return len(s.names) - 1
 }

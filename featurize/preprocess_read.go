@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 // ReadPreprocess reads preprocessor_config.json of a folder of a Hugging Face
@@ -14,7 +16,7 @@ import (
 // does not do is an error.
 func ReadPreprocess(folder string) (p Preprocess, found bool, err error) {
 	file := filepath.Join(folder, "preprocessor_config.json")
-	b, err := os.ReadFile(file)
+	b, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Preprocess{}, false, nil
 	}
@@ -22,7 +24,7 @@ func ReadPreprocess(folder string) (p Preprocess, found bool, err error) {
 		return Preprocess{}, false, fmt.Errorf("read preprocessing: %w", err)
 	}
 	var cfg preprocessorConfig
-	if err := json.Unmarshal(b, &cfg); err != nil {
+	if err := strictjson.Unmarshal(b, &cfg); err != nil {
 		return Preprocess{}, false, fmt.Errorf("read preprocessing %q: %w", file, err)
 	}
 	p, err = cfg.preprocess()

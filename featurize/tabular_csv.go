@@ -19,12 +19,19 @@ type csvFile struct {
 	path   string
 	file   *os.File
 	size   int64
-	body   int64    // offset of what follows the header
-	lines  int      // lines before that
-	header []string // one spelling, unique
+	body   int64          // offset of what follows the header
+	lines  int            // lines before that
+	header []string       // one spelling, unique
+	at     map[string]int // column by name
 }
 
 func (f *csvFile) close() { f.file.Close() }
+
+// has tells whether the file has a column.
+func (f *csvFile) has(name string) bool {
+	_, ok := f.at[name]
+	return ok
+}
 
 // openCSV opens a file and checks its header.
 func openCSV(path string) (*csvFile, error) {
@@ -99,10 +106,10 @@ func (f *csvFile) skipMark() (int64, error) {
 }
 
 func (f *csvFile) checkHeader(names []string) error {
-	at := map[string]int{}
+	f.at = make(map[string]int, len(names))
 	for i, raw := range names {
 		name := columnName(raw)
-		switch first, twice := at[name]; {
+		switch first, twice := f.at[name]; {
 		case name == "":
 			return f.wrong(1, "", "column %d of the header has no name", i+1)
 		case !utf8.ValidString(name):
@@ -110,7 +117,7 @@ func (f *csvFile) checkHeader(names []string) error {
 		case twice:
 			return f.wrong(1, name, "is in the header twice, as columns %d and %d", first+1, i+1)
 		}
-		at[name] = i
+		f.at[name] = i
 		f.header = append(f.header, name)
 	}
 	return nil

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
 	"sync/atomic"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // Codes of a category in the values layout. Levels with a code of their own
@@ -156,9 +156,9 @@ func (e *TabularEncoder) WriteFile(path string) error {
 // ReadTabularEncoder reads the JSON form from a file. Bad content gives a
 // *DataError.
 func ReadTabularEncoder(path string) (*TabularEncoder, error) {
-	text, err := os.ReadFile(path)
+	text, err := textfile.ReadFile(path, textfile.MaxWhole)
 	if err != nil {
-		return nil, fmt.Errorf("read encoder: %w", err)
+		return nil, fmt.Errorf("read encoder: %w", textError(err))
 	}
 	e, err := ParseTabularEncoder(text)
 	if err != nil {

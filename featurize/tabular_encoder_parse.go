@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"pipe/internal/strictjson"
 )
 
 const encoderFormat = 1
@@ -19,6 +21,9 @@ func ParseTabularEncoder(text []byte) (*TabularEncoder, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	var f encoderFile
+	if err := strictjson.Check(text, true); err != nil && json.Valid(text) {
+		return nil, fmt.Errorf("is no encoder: %w", err)
+	}
 	if err := d.Decode(&f); err != nil {
 		return nil, fmt.Errorf("is no encoder: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}

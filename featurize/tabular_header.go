@@ -13,13 +13,13 @@ func (l *loader) checkHeaders() error {
 	}
 	id := columnName(l.schema.ID)
 	for _, f := range l.files() {
-		if !slices.Contains(f.header, id) {
+		if !f.has(id) {
 			return f.wrong(1, id, "is missing; the header has %s", some(f.header))
 		}
 	}
 	if l.joined != nil {
 		for _, name := range l.joined.header {
-			if name != id && slices.Contains(l.primary.header, name) {
+			if name != id && l.primary.has(name) {
 				return l.joined.wrong(1, name, "is in %q as well", l.primary.path)
 			}
 		}
@@ -43,7 +43,7 @@ func (l *loader) checkSwapped() error {
 		return nil
 	}
 	for _, name := range []string{columnName(l.schema.Label), columnName(l.schema.Time)} {
-		if name != "" && slices.Contains(l.joined.header, name) && !slices.Contains(l.primary.header, name) {
+		if name != "" && l.joined.has(name) && !l.primary.has(name) {
 			return l.primary.wrong(1, name, "is missing, and %q has it: are the two files swapped?", l.joined.path)
 		}
 	}
@@ -71,7 +71,7 @@ func (l *loader) checkGroups() error {
 	kept := make([]int, len(l.schema.Groups))
 	lost := make([][]string, len(l.schema.Groups))
 	for _, c := range l.columns {
-		here := slices.ContainsFunc(l.files(), func(f *csvFile) bool { return slices.Contains(f.header, c.name) })
+		here := slices.ContainsFunc(l.files(), func(f *csvFile) bool { return f.has(c.name) })
 		if here {
 			kept[c.group]++
 			continue

@@ -2,7 +2,6 @@ package featurize
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,8 @@ import (
 	"path/filepath"
 
 	"pipe/featurize/tokenizer"
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -74,7 +75,7 @@ func (f *textFolder) readTokenizer(name string) ([]byte, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, tokenizerFile)
 	}
-	text, err := os.ReadFile(path)
+	text, err := textfile.ReadFile(path, textfile.MaxWhole)
 	if err != nil && name == "" {
 		return nil, fmt.Errorf("%w (the tokenizer may lie elsewhere: name it)", err)
 	}
@@ -120,7 +121,7 @@ func (f *textFolder) maxLength(t *tokenizer.Tokenizer, asked int) (int, error) {
 
 // sentenceLength is what sentence-transformers keeps, 0 where there is nothing.
 func (f *textFolder) sentenceLength() (int, error) {
-	text, err := os.ReadFile(filepath.Join(f.path, "sentence_bert_config.json"))
+	text, err := textfile.ReadFile(filepath.Join(f.path, "sentence_bert_config.json"), textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -128,7 +129,7 @@ func (f *textFolder) sentenceLength() (int, error) {
 		Length int `json:"max_seq_length"`
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &c)
+		err = strictjson.Unmarshal(text, &c)
 	}
 	if err == nil && c.Length < 0 {
 		err = fmt.Errorf("max_seq_length is %d", c.Length)

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/textfile"
 )
 
 // The files that Featurize leaves.
@@ -258,7 +259,7 @@ func (t *tableRows) describe(e *featurize.TabularEncoder, f *featurize.Frame, na
 }
 
 func readFeaturizeReport(path string) (*FeaturizeReport, error) {
-	text, err := os.ReadFile(path)
+	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read featurize report: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/textfile"
 )
 
 var feverBenchmark = Benchmark{
@@ -111,7 +112,7 @@ func (r *feverRun) recall(ctx context.Context) (out []build.RecallReport, err er
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(r.out, file))
+	text, err := textfile.ReadFile(filepath.Join(r.out, file), textfile.MaxWhole)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/textfile"
 )
 
 var imagenetBenchmark = Benchmark{
@@ -159,7 +160,7 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(filepath.Join(r.out, file))
+	text, err := textfile.ReadFile(filepath.Join(r.out, file), textfile.MaxWhole)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build/bm25"
+	"pipe/internal/textfile"
 )
 
 // InspectOptions says in which regimes a tensor is summarised, where its actions are if not in the file, and what an index is
@@ -81,6 +82,9 @@ func Inspect(ctx context.Context, path string, o InspectOptions) (Explanation, e
 }
 
 func readHead(path string) (head []byte, folder bool, err error) {
+	if err := textfile.CheckRegular(path); err != nil {
+		return nil, false, costs.TextError(err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, false, err

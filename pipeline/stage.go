@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // stage is a step of a benchmark that leaves files and can be skipped when they are there. Its record, NAME.stage.json
@@ -67,7 +68,7 @@ func (s stage) run(ctx context.Context, work func() (files []string, err error))
 // counts as none.
 func (s stage) done(ctx context.Context) (bool, error) {
 	var r stageRecord
-	text, err := os.ReadFile(s.record())
+	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
 	if err != nil || json.Unmarshal(text, &r) != nil || r.Format != stageFormat || !maps.Equal(r.Inputs, s.inputs) {
 		return false, nil
 	}
@@ -86,7 +87,7 @@ func (s stage) done(ctx context.Context) (bool, error) {
 // files returns the files of a step that is done, by path below the folder, sorted.
 func (s stage) files() ([]string, error) {
 	var r stageRecord
-	text, err := os.ReadFile(s.record())
+	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read record of %s: %w", s.name, err)
 	}

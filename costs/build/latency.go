@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // LatencyConfig turns the time that an expert takes under an advice into a measured fee.
@@ -167,7 +168,7 @@ const latencyFormat = 1
 
 // readLatency returns the times of a file, nil if there is none or it tells of something else.
 func readLatency(file, of string) ([]PairLatency, error) {
-	b, err := os.ReadFile(file)
+	b, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

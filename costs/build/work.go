@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // work is the folder beside the output in which a build keeps what is done:
@@ -143,7 +144,7 @@ func (w *work) resume(ctx context.Context, in inputs, restart bool) (*manifest, 
 
 // read returns the manifest, nil if there is none.
 func (w *work) read() (*manifest, error) {
-	b, err := os.ReadFile(w.file(manifestName))
+	b, err := textfile.ReadFile(w.file(manifestName), textfile.MaxWhole)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // has reports whether a shard is done: its rows can be read, and what was counted
@@ -43,7 +43,7 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 	if len(p.asking.parts) == 0 {
 		return nil, nil
 	}
-	b, err := os.ReadFile(w.countsFile(shard))
+	b, err := textfile.ReadFile(w.countsFile(shard), textfile.MaxConfig)
 	if err != nil {
 		return nil, err
 	}

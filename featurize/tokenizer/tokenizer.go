@@ -10,12 +10,16 @@ package tokenizer
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 // Tokenizer is what a tokenizer.json describes. It is safe for concurrent use.
@@ -53,7 +57,7 @@ func Load(path string) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, fileName)
 	}
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, textfile.MaxWhole)
 	if err != nil {
 		return nil, fmt.Errorf("read tokenizer: %w", err)
 	}
@@ -68,6 +72,9 @@ func Load(path string) (*Tokenizer, error) {
 // is not implemented and would change ids is an *UnsupportedError that names
 // it; a file that contradicts its format is a *FormatError.
 func Parse(b []byte) (*Tokenizer, error) {
+	if err := strictjson.Check(b, false); err != nil && json.Valid(b) {
+		return nil, &FormatError{Msg: err.Error()}
+	}
 	var err error
 	o := newObject("", 0, b, &err)
 	if version := field[string](o, "version"); err == nil && version != "1.0" {

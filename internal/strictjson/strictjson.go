@@ -156,7 +156,7 @@ func (w *walk) str() error {
 	text := w.text[start:min(w.at, len(w.text))]
 	if escaped {
 		if half := halfPair(text); half != "" {
-			return fmt.Errorf("%s is half of a surrogate pair, which is no character (line %d)", half, w.line())
+			return fmt.Errorf("%s is half of a surrogate pair, which is no character%s", half, w.place())
 		}
 	}
 	n := len(w.open)
@@ -178,10 +178,7 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 		same = strings.ToLower(name)
 	}
 	if _, twice := l.keys[same]; twice {
-		if n := w.line(); n > 1 {
-			return fmt.Errorf("key %q is in the object twice (line %d of the text)", textfile.Short(name), n)
-		}
-		return fmt.Errorf("key %q is in the object twice", textfile.Short(name))
+		return fmt.Errorf("key %q is in the object twice%s", textfile.Short(name), w.place())
 	}
 	if len(l.keys) >= textfile.MaxColumns {
 		return fmt.Errorf("the object has more than %d keys, the most that are read", textfile.MaxColumns)
@@ -190,8 +187,13 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 	return nil
 }
 
-// line is where the walk has come to, counted from 1.
-func (w *walk) line() int { return 1 + bytes.Count(w.text[:min(w.at, len(w.text))], []byte{'\n'}) }
+// place is the line that the walk has come to, in the words of an error; "" on the first one.
+func (w *walk) place() string {
+	if n := 1 + bytes.Count(w.text[:min(w.at, len(w.text))], []byte{'\n'}); n > 1 {
+		return fmt.Sprintf(" (line %d of the text)", n)
+	}
+	return ""
+}
 
 // halfPair returns the first escape of a string that is half of a surrogate pair, "" if there is none.
 func halfPair(text []byte) string {

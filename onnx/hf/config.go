@@ -1,13 +1,14 @@
 package hf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
 
 // configFile is where a model's folder says what the model is.
@@ -69,11 +70,11 @@ func readConfig(folder string) (*Config, error) {
 // files of newer versions have more.
 func readJSON(folder, name string, v any) error {
 	path := filepath.Join(folder, name)
-	text, err := os.ReadFile(path)
+	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
 		return fmt.Errorf("read model: %w", err)
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	if err := strictjson.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("read model: %q: %w", path, err)
 	}
 	return nil

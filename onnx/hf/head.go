@@ -1,16 +1,16 @@
 package hf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
@@ -131,12 +131,12 @@ func readPooling(folder, path string) (string, error) {
 	if path != "" && !filepath.IsLocal(path) {
 		return "", fmt.Errorf("module path %q is not inside of the folder", path)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, path, configFile))
+	text, err := textfile.ReadFile(filepath.Join(folder, path, configFile), textfile.MaxConfig)
 	if err != nil {
 		return "", err
 	}
 	var fields map[string]any
-	if err := json.Unmarshal(text, &fields); err != nil {
+	if err := strictjson.Unmarshal(text, &fields); err != nil {
 		return "", fmt.Errorf("%s: %w", filepath.Join(path, configFile), err)
 	}
 	known := map[string]string{"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // MissingModelError says that a model is neither a path nor in the cache.
@@ -86,7 +88,7 @@ func cacheFolder() string {
 
 // mainSnapshot follows refs/main of a cached repository to its files.
 func mainSnapshot(repository string) (string, error) {
-	ref, err := os.ReadFile(filepath.Join(repository, "refs", "main"))
+	ref, err := textfile.ReadFile(filepath.Join(repository, "refs", "main"), textfile.MaxConfig)
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
@@ -53,7 +54,7 @@ func readIndex(folder string) (map[string]string, error) {
 	if _, err := os.Stat(filepath.Join(folder, wholeFile)); err == nil {
 		return nil, nil
 	}
-	text, err := os.ReadFile(filepath.Join(folder, indexFile))
+	text, err := textfile.ReadFile(filepath.Join(folder, indexFile), textfile.MaxWhole)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no %s, nor %s of shards: %w", wholeFile, indexFile, err)
 	}
@@ -63,7 +64,7 @@ func readIndex(folder string) (map[string]string, error) {
 	var index struct {
 		Map map[string]string `json:"weight_map"`
 	}
-	if err := json.Unmarshal(text, &index); err != nil {
+	if err := strictjson.Unmarshal(text, &index); err != nil {
 		return nil, fmt.Errorf("%s: %w", indexFile, err)
 	}
 	for tensor, file := range index.Map {
