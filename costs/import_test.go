@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -445,5 +446,30 @@ func TestFeatureDigestIsOfColumnsNotOfRows(t *testing.T) {
 	c := digest(longCSV, featureCSV, "f0")
 	if a == "" || a != b || a == c {
 		t.Errorf("digests %q, with another value %q, with other columns %q", a, b, c)
+	}
+}
+
+// Columns that are named one by one are found in a time that grows with their number, not with its square: that would
+// take minutes here.
+func TestImportWide(t *testing.T) {
+	const columns = 200_000
+	var header, row strings.Builder
+	names := make([]string, columns)
+	for c := range names {
+		names[c] = fmt.Sprintf("a_rather_long_name_%06d", c)
+		header.WriteString("," + names[c])
+		row.WriteString(",1")
+	}
+	c := smallImport(t, "id,who,wrong\nx,a,0\n", "id"+header.String()+"\nx"+row.String()+"\n")
+	c.Outcomes.Columns = OutcomeColumns{ID: "id", Expert: "who", Loss: "wrong"}
+	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: names}}
+	c.Fees, c.None, c.Split.Validation = FeeTable{}, "", 0
+	start := time.Now()
+	tensor, _, err := Import(context.Background(), c)
+	if err != nil || tensor.Dim != columns {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("took %v", took)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -280,4 +281,27 @@ func FuzzLoadFrame(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Wide headers are checked in a time that grows with their columns, not with their square: that would take minutes here.
+func TestWideHeaders(t *testing.T) {
+	header := func(prefix string, columns int) string {
+		var b strings.Builder
+		for c := range columns {
+			fmt.Fprintf(&b, ",%s_rather_long_name_%06d", prefix, c)
+		}
+		return b.String()
+	}
+	const columns = 200_000
+	row := strings.Repeat(",", columns)
+	primary := "key,bad,when,far" + header("a", columns) + "\nx,0,1,2" + row + "\n"
+	joined := "key,kind" + header("b", columns) + "\nx,y" + row + "\n"
+	start := time.Now()
+	frame, report, err := load(t, smallSchema(), primary, joined)
+	if err != nil || frame.Len() != 1 || len(report.Ignored) != 2*columns {
+		t.Errorf("%d ignored, %v", len(report.Ignored), err)
+	}
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("took %v", took)
+	}
 }

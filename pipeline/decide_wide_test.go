@@ -1,0 +1,37 @@
+package pipeline
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"pipe/models"
+)
+
+// The header of a wide table is checked in a time that grows with its columns, not with their square: that would take
+// minutes here.
+func TestWideHeader(t *testing.T) {
+	const columns = 300_000
+	var header, row strings.Builder
+	header.WriteString("id")
+	row.WriteString("a")
+	for c := range columns {
+		fmt.Fprintf(&header, ",a_rather_long_name_%06d", c)
+		row.WriteString(",1")
+	}
+	start := time.Now()
+	in := io.NopCloser(strings.NewReader(header.String() + "\n" + row.String() + "\n"))
+	src, err := openStream("wide", formatCSV, in, &models.PolicyInfo{Dim: columns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.close()
+	if b, err := src.next(); err != nil || len(b.features) != columns {
+		t.Fatalf("%v", err)
+	}
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("took %v", took)
+	}
+}
