@@ -85,8 +85,9 @@ func (t *Tensor) Clusters(rows []int) Clusters {
 // are found by a hash and then compared.
 func (t *Tensor) sameFeatures(rows []int) []int {
 	numbers := make([]int, len(rows))
-	seed := maphash.MakeSeed()
-	buckets := make(map[uint64][]int, len(rows)) // positions of rows with different features
+	seed := maphash.MakeSeed() // decides who is compared with whom, not the outcome
+	last := make(map[uint64]int, len(rows))
+	before := make([]int, len(rows)) // an earlier row with the same hash, or -1
 	var buf []byte
 	for m, n := range rows {
 		buf = buf[:0]
@@ -97,13 +98,19 @@ func (t *Tensor) sameFeatures(rows []int) []int {
 			buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(v))
 		}
 		h := maphash.Bytes(seed, buf)
-		numbers[m] = m
-		at := slices.IndexFunc(buckets[h], func(o int) bool { return slices.Equal(t.Row(rows[o]), t.Row(n)) })
-		if at < 0 {
-			buckets[h] = append(buckets[h], m)
-		} else {
-			numbers[m] = buckets[h][at]
+		other, seen := last[h]
+		if !seen {
+			other = -1
 		}
+		before[m] = other
+		for other >= 0 && !slices.Equal(t.Row(rows[other]), t.Row(n)) {
+			other = before[other]
+		}
+		if numbers[m] = m; other >= 0 {
+			numbers[m] = numbers[other]
+			continue // the chain has these features already
+		}
+		last[h] = m
 	}
 	return numbers
 }
