@@ -31,7 +31,10 @@ func readPolicy(path string) (*policyFile, error) {
 	switch {
 	case errors.As(err, &onDisk):
 		return nil, err
-	case err != nil:
+	case err == nil && !usableLambda(info.Lambda):
+		err = fmt.Errorf("read policy %q: metadata pipe.lambda is %g, not a number from 0 to %g", path, info.Lambda, maxLambda)
+	}
+	if err != nil {
 		return nil, &costs.DataError{Err: err}
 	}
 	f := &policyFile{path: path, info: info, policy: m}

@@ -13,11 +13,13 @@ expert and advice, and with --scores the score of every pair. Rows stream throug
 stays flat.
 
 Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
-a feature: by name if the policy knows the names of its features, else in their order) or JSONL ({"id": "a", "features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV
-with the columns of the files that pipe featurize read, in any order. With --text or --image as well, rows are CSV or
-JSONL with a column or field of texts, or of paths of images relative to the file's folder, and the encoder is one of
-these as for pipe convert; a policy that pipe convert --merge put behind an encoder needs no --encoder. --without takes an expert or an advice out of the choice; the best remaining pair is taken
-then.`
+a feature: by name if the policy knows the names of its features, else in their order) or JSONL ({"id": "a",
+"features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV with the columns of the files
+that pipe featurize read, in any order. With --text or --image as well, rows are CSV or JSONL with a column or field
+of texts, or of paths of images relative to the file's folder, and the encoder is one of these as for pipe convert; a
+policy that pipe convert --merge put behind an encoder needs no --encoder. Ids are passed on as they are, also when
+one comes twice; rows without them are counted from 0. --without takes an expert or an advice out of the choice; the
+best remaining pair is taken then.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
