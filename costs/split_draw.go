@@ -72,9 +72,9 @@ func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
 			distinct := slices.Compact(slices.Sorted(slices.Values(groups)))
 			rows, more = rows+fmt.Sprintf(" in %d groups", len(distinct)), "groups"
 		}
-		way := fmt.Sprintf("more %s are needed, or another share (0 asks for none)", more)
+		way := fmt.Sprintf("more %s are needed, or another share", more)
 		if d.Kind == SplitHash {
-			way = fmt.Sprintf("more %s are needed, another share (0 asks for none), another seed, or kind %s, which holds the shares exactly", more, SplitStratified)
+			way = fmt.Sprintf("more %s are needed, another share, another seed, or kind %s, which holds the shares exactly", more, SplitStratified)
 		}
 		return &DataError{Msg: fmt.Sprintf("kind %s leaves none of %s to %s, whose share is %.4g; %s", d.Kind, rows, s, share, way)}
 	}

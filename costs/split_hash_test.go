@@ -181,10 +181,10 @@ func TestEmptySplitsAreErrors(t *testing.T) {
 		groups []string
 		want   string
 	}{
-		"few rows":     {SplitDraw{Kind: SplitHash, Validation: 0.001}, nil, "kind hash leaves none of 3 rows to val, whose share is 0.001; more rows are needed, another share (0 asks for none), another seed, or kind stratified"},
+		"few rows":     {SplitDraw{Kind: SplitHash, Validation: 0.001}, nil, "kind hash leaves none of 3 rows to val, whose share is 0.001; more rows are needed, another share, another seed, or kind stratified"},
 		"few to train": {SplitDraw{Kind: SplitHash, Validation: 0.999}, nil, "leaves none of 3 rows to train"},
 		"one group":    {SplitDraw{Kind: SplitHash, Validation: 0.5}, []string{"u", "u", "u"}, "of 3 rows in 1 groups"},
-		"exact":        {SplitDraw{Kind: SplitStratified, Validation: 0.1}, nil, "kind stratified leaves none of 3 rows to val, whose share is 0.1; more rows are needed, or another share (0 asks for none)"},
+		"exact":        {SplitDraw{Kind: SplitStratified, Validation: 0.1}, nil, "kind stratified leaves none of 3 rows to val, whose share is 0.1; more rows are needed, or another share"},
 		"filled":       {SplitDraw{Kind: SplitRandom, Validation: 0.4}, nil, ""},
 		"no share":     {SplitDraw{Kind: SplitRandom}, nil, ""},
 	} {

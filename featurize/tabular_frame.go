@@ -16,6 +16,7 @@ type Frame struct {
 	IDs     []string  // unique
 	Labels  []int8    // index into the schema's Labels; -1 in all rows of a file without the label
 	Time    []float64 // seconds as the file has them, NaN where missing; nil without a time column
+	Groups  []string  // not empty; nil if the schema has no group
 	Lines   []int32   // line in the primary file, counted from 1
 	Columns []FrameColumn
 	Absent  []string // columns of the schema that no file has; they are not in Columns

@@ -17,6 +17,9 @@ func (l *loader) checkHeaders() error {
 			return f.wrong(1, id, "is missing; the header has %s", some(f.header))
 		}
 	}
+	if g := columnName(l.schema.Group); g != "" && !l.primary.has(g) {
+		return l.primary.wrong(1, g, "is missing; the header has %s", some(l.primary.header))
+	}
 	if l.joined != nil {
 		for _, name := range l.joined.header {
 			if name != id && l.primary.has(name) {
@@ -42,7 +45,7 @@ func (l *loader) checkSwapped() error {
 	if l.joined == nil {
 		return nil
 	}
-	for _, name := range []string{columnName(l.schema.Label), columnName(l.schema.Time)} {
+	for _, name := range []string{columnName(l.schema.Label), columnName(l.schema.Time), columnName(l.schema.Group)} {
 		if name != "" && l.joined.has(name) && !l.primary.has(name) {
 			return l.primary.wrong(1, name, "is missing, and %q has it: are the two files swapped?", l.joined.path)
 		}
@@ -54,7 +57,7 @@ func (l *loader) checkSwapped() error {
 func (l *loader) checkIgnored() error {
 	for _, f := range l.files() {
 		for i, r := range l.roles(f) {
-			if r.kind != roleIgnored {
+			if r.kind != roleIgnored || r.group {
 				continue
 			}
 			if l.schema.Strict {
@@ -112,6 +115,7 @@ func (l *loader) roles(f *csvFile) []role {
 		case known:
 			roles[i] = role{kind: l.columns[column].role(), column: column}
 		}
+		roles[i].group = f == l.primary && name == columnName(l.schema.Group)
 	}
 	return roles
 }

@@ -83,7 +83,7 @@ func (l *loader) load(ctx context.Context) error {
 		return err
 	}
 	l.frame = &Frame{
-		File: l.primary.path, IDs: rows.ids, Labels: rows.label, Time: rows.time, Lines: rows.lines, Absent: l.report.Absent,
+		File: l.primary.path, IDs: rows.ids, Groups: rows.groups, Labels: rows.label, Time: rows.time, Lines: rows.lines, Absent: l.report.Absent,
 	}
 	l.countLabels()
 	if l.joined != nil {

@@ -17,7 +17,8 @@ import (
 // role is what the cells of one column of a file are for.
 type role struct {
 	kind   roleKind
-	column int // index into the schema's columns, for what is neither id nor label
+	column int  // index into the schema's columns, for what is neither id nor label
+	group  bool // the column of groups, whatever else it is
 }
 
 type roleKind uint8
@@ -39,6 +40,7 @@ type csvRows struct {
 	labels  []string // allowed, in their one spelling
 	ids     []string
 	lines   []int32
+	groups  []string  // nil without the column
 	label   []int8    // nil without the column
 	time    []float64 // nil without the column
 	columns []FrameColumn
@@ -104,6 +106,9 @@ func (r *csvRows) allocate(n int, schema []schemaColumn) {
 	r.ids, r.lines = make([]string, n), make([]int32, n)
 	r.columns = make([]FrameColumn, len(schema))
 	for _, x := range r.roles {
+		if x.group {
+			r.groups = make([]string, n)
+		}
 		switch x.kind {
 		case roleLabel:
 			r.label = make([]int8, n)
@@ -173,6 +178,9 @@ func (p *pieceRows) row(record []string, line int) error {
 		case roleTime:
 			err = p.setTime(n, x.column, text)
 		}
+		if err == nil && x.group {
+			p.groups[n], err = newGroup(record[i])
+		}
 		if err != nil {
 			return p.file.wrong(line, p.file.header[i], "%s", badCell(record[i], err))
 		}
@@ -200,8 +208,9 @@ func (p *pieceRows) setTime(n, column int, text string) error {
 }
 
 var (
-	errEmptyID = errors.New("is no id")
-	errNotUTF8 = errors.New("is not UTF-8")
+	errEmptyID    = errors.New("is no id")
+	errEmptyGroup = errors.New("is no group; a row without one needs a group to itself, its id for instance")
+	errNotUTF8    = errors.New("is not UTF-8")
 )
 
 // newID copies an id: the record's text shares the memory of its whole line.
@@ -213,6 +222,15 @@ func newID(text string) (string, error) {
 		return "", errNotUTF8
 	}
 	return strings.Clone(text), nil
+}
+
+// newGroup copies a group, in the one spelling of a category.
+func newGroup(text string) (string, error) {
+	group, err := newID(text)
+	if errors.Is(err, errEmptyID) {
+		return "", errEmptyGroup
+	}
+	return plainLevel(group), err
 }
 
 func (p *pieceRows) labelOf(text string) (int8, error) {
@@ -285,6 +303,7 @@ func (r *csvRows) mergeLevels(pieces []*pieceRows) {
 // compact closes the gaps that pieces left which had fewer rows than lines.
 func (r *csvRows) compact(pieces []*pieceRows) {
 	r.ids, r.lines = closeGaps(r.ids, pieces), closeGaps(r.lines, pieces)
+	r.groups = closeGaps(r.groups, pieces)
 	r.label, r.time = closeGaps(r.label, pieces), closeGaps(r.time, pieces)
 	sideBySide(len(r.columns), func(i int) {
 		r.columns[i].Numbers = closeGaps(r.columns[i].Numbers, pieces)

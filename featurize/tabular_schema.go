@@ -22,6 +22,11 @@ type TabularSchema struct {
 	Label  string   `yaml:"label" json:"label"` // column of the label, in the primary file; a file may lack it
 	Labels []string `yaml:"labels" json:"labels"`
 
+	// Group is the column, in the primary file, of what rows have in common that
+	// belong together: a card, a user. "": rows have no groups. It may also be a
+	// column of a column group.
+	Group string `yaml:"group" json:"group,omitempty"`
+
 	// Time is the column of a group that holds, in the primary file, seconds since some midnight that
 	// began the first day of a week, "" if there is none. Only the hour of the
 	// day and the day of the week are made of it: no expert learns from when in
@@ -138,6 +143,9 @@ func (s *TabularSchema) checkLabels(add func(string, ...any)) {
 	if s.ID != "" && columnName(s.ID) == columnName(s.Label) {
 		add("column %s is both id and label", columnName(s.ID))
 	}
+	if g := columnName(s.Group); g != "" && (g == columnName(s.ID) || g == columnName(s.Label)) {
+		add("group: column %s is the id or the label", g)
+	}
 	if n := len(s.Labels); n < 2 || n > 127 {
 		add("labels: there are %d; 2 to 127 are possible, the negative one first", n)
 	}
@@ -194,7 +202,7 @@ func (c *columnCheck) take(group int, patterns []string, categorical bool) {
 				c.add("column %s is twice %s", name, here)
 			case taken:
 				c.add("column %s is %s and %s", name, before, here)
-			case slices.Contains(tableColumns, name):
+			case slices.Contains(tableColumns, name), name == columnGroup && c.schema.Group != "":
 				c.add("column %s %s: the name is taken by the table itself", name, here)
 			default:
 				c.home[name] = here

@@ -5,6 +5,7 @@ const (
 	columnID    = "id"
 	columnSplit = "split"
 	columnLabel = "label"
+	columnGroup = "group" // only where rows have groups
 )
 
 // EncoderKey is the key of the encoder in the metadata of a table file.

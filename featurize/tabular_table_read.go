@@ -13,7 +13,7 @@ import (
 	"pipe/internal/parquetfile"
 )
 
-// TableReader reads a table file. Ids, splits, labels and the encoder are kept
+// TableReader reads a table file. Ids, splits, labels, groups and the encoder are kept
 // in memory; values are decoded by row group as they are asked for, of which
 // the last few stay. It is safe for concurrent use.
 type TableReader struct {
@@ -22,6 +22,7 @@ type TableReader struct {
 	ids     []string
 	splits  []string
 	labels  []string
+	groupOf []string // nil: rows have no groups
 
 	lock   sync.RWMutex      // held for reading during Read, for writing by Close
 	file   *parquetfile.File // nil once closed
@@ -137,6 +138,9 @@ func (t *TableReader) findRows() error {
 		}
 	}
 	t.ids, t.splits, t.labels = text[0], text[1], text[2]
+	if err := t.findGroups(); err != nil {
+		return err
+	}
 	for g, first := 0, 0; g < t.file.Groups(); g++ {
 		rows := t.file.GroupRows(g)
 		if err := t.file.CheckValues(rows, len(t.leaves)); err != nil {
@@ -150,6 +154,29 @@ func (t *TableReader) findRows() error {
 	}
 	t.first = append(t.first, len(t.ids))
 	return t.checkIDs()
+}
+
+// findGroups reads the column of groups, if there is one: a column of that name
+// which is not one of the encoder.
+func (t *TableReader) findGroups() error {
+	column := t.file.Root.Child(columnGroup)
+	if column == nil || slices.ContainsFunc(t.encoder.fitted.Columns, func(c fittedColumn) bool { return c.Name == columnGroup }) {
+		return nil
+	}
+	leaf, err := columnOf(column, columnGroup, parquetfile.ByteArray, parquetfile.Int32, parquetfile.Int64)
+	if err != nil {
+		return err
+	}
+	t.groupOf = []string{}
+	for g := range t.file.Groups() {
+		if t.groupOf, err = t.appendText(t.groupOf, g, leaf); err != nil {
+			return err
+		}
+	}
+	if n := slices.Index(t.groupOf, ""); n >= 0 {
+		return &DataError{Row: n + 1, Column: columnGroup, Msg: "is empty"}
+	}
+	return nil
 }
 
 func (t *TableReader) checkIDs() error {
@@ -184,6 +211,10 @@ func (t *TableReader) IDs() []string { return t.ids }
 // Labels returns the name of the label of each row, "" where it is unknown.
 // The slice belongs to the reader.
 func (t *TableReader) Labels() []string { return t.labels }
+
+// Groups returns the group of each row, nil if rows have none. The slice belongs
+// to the reader.
+func (t *TableReader) Groups() []string { return t.groupOf }
 
 // Splits returns the name of the split of each row. The slice belongs to the
 // reader.

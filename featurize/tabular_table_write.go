@@ -20,7 +20,7 @@ const tableGroupRows = 4096
 // WriteTable writes the values of all rows of a frame, with the name of the
 // split that each one belongs to, as a Parquet file; the encoder goes into its
 // metadata. The columns are id, split, label (the name of the label, "" where
-// unknown) and one float32 per column of the encoder, NaN where missing. The
+// unknown), group if the rows have groups, and one float32 per column of the encoder, NaN where missing. The
 // file appears when it is complete and on disk. Its bytes depend on the
 // arguments only.
 //
@@ -44,7 +44,7 @@ func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, s
 		return err
 	}
 	defer file.Cleanup()
-	w := tableWriter{encoder: e, frame: f, split: split, parquet: parquet.NewGenericWriter[any](file, tableOptions(e)...)}
+	w := tableWriter{encoder: e, frame: f, split: split, parquet: parquet.NewGenericWriter[any](file, tableOptions(e, f.Groups != nil)...)}
 	if err := w.rows(ctx, progress); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, s
 
 // tableOptions are those of the Parquet writer. Bounds of the pages are left
 // out: readers disagree on what they mean where a column has NaN.
-func tableOptions(e *TabularEncoder) []parquet.WriterOption {
+func tableOptions(e *TabularEncoder, groups bool) []parquet.WriterOption {
 	text := parquet.String()
 	coded := parquet.Encoded(text, &parquet.RLEDictionary)
 	number := parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain)
@@ -64,6 +64,9 @@ func tableOptions(e *TabularEncoder) []parquet.WriterOption {
 	root.add(columnID, parquet.Encoded(text, &parquet.Plain))
 	root.add(columnSplit, coded)
 	root.add(columnLabel, coded)
+	if groups {
+		root.add(columnGroup, coded)
+	}
 	for _, c := range e.fitted.Columns {
 		root.add(c.Name, number)
 	}
@@ -174,6 +177,14 @@ func (w *tableWriter) group(g *parquet.ConcurrentRowGroupWriter, from, to int) e
 
 // cell returns a value by the column of the file.
 func (w *tableWriter) cell(b *binding, column, row int) parquet.Value {
+	if w.frame.Groups != nil {
+		if column == len(tableColumns) {
+			return parquet.ByteArrayValue([]byte(w.frame.Groups[row]))
+		}
+		if column > len(tableColumns) {
+			column--
+		}
+	}
 	switch column {
 	case 0:
 		return parquet.ByteArrayValue([]byte(w.frame.IDs[row]))

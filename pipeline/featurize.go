@@ -163,7 +163,7 @@ func (t *tableRows) featurize(ctx context.Context, out string, split TableSplit,
 }
 
 func (t *tableRows) write(ctx context.Context, out string, split TableSplit, draw int) error {
-	names, err := split.draw(t.frame.IDs, t.labels, draw)
+	names, err := split.draw(t.frame.IDs, t.labels, t.frame.Groups, draw)
 	var data *costs.DataError
 	if errors.As(err, &data) {
 		data.File = t.files.Primary
@@ -204,7 +204,7 @@ func framePart(f *featurize.Frame, names []string) (*featurize.Frame, []string) 
 		return f, names
 	}
 	part := &featurize.Frame{
-		File: f.File, Absent: f.Absent, IDs: pick(f.IDs, rows), Labels: pick(f.Labels, rows), Time: pick(f.Time, rows), Lines: pick(f.Lines, rows),
+		File: f.File, Absent: f.Absent, IDs: pick(f.IDs, rows), Groups: pick(f.Groups, rows), Labels: pick(f.Labels, rows), Time: pick(f.Time, rows), Lines: pick(f.Lines, rows),
 	}
 	for _, c := range f.Columns {
 		c.Numbers, c.Codes = pick(c.Numbers, rows), pick(c.Codes, rows)

@@ -27,7 +27,7 @@ type FeverConfig struct {
 	Resample  int                  `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
-// FeverSplit draws validation claims; claims of one text stay together.
+// FeverSplit draws validation claims; claims of one group, or else of one text, stay together.
 type FeverSplit struct {
 	Kind       string  `yaml:"kind"`       // see costs.SplitDraw
 	Validation float64 `yaml:"validation"` // share of the claims, the others train
@@ -109,9 +109,11 @@ func (s FeverSetting) validate(experts []build.ExpertConfig) error {
 func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
 	b := build.DefaultConfig()
 	b.Instances = build.Part{Kind: "fever", Settings: c.Claims}
-	b.Split = build.Part{Kind: c.Split.Kind, Settings: map[string]any{
-		"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw), "group": "text",
-	}}
+	split := map[string]any{"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw)}
+	if _, grouped := c.Claims["group"]; !grouped {
+		split["group"] = "text"
+	}
+	b.Split = build.Part{Kind: c.Split.Kind, Settings: split}
 	b.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
 	for _, a := range c.Advice {
 		if a.Kind == "passages" {

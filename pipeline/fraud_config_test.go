@@ -71,7 +71,7 @@ func TestTableSplitDraw(t *testing.T) {
 		labels[n] = map[bool]string{true: "1", false: "0"}[n%25 == 0]
 	}
 	split := TableSplit{Kind: "stratified", TrainRows: 600, ValidationRows: 200, Seed: 4, Draws: 2}
-	names, err := split.draw(labels, labels, 0)
+	names, err := split.draw(labels, labels, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func TestTableSplitDraw(t *testing.T) {
 	if diff := cmp.Diff(want, count); diff != "" {
 		t.Error(diff)
 	}
-	if second, _ := split.draw(labels, labels, 1); cmp.Equal(names, second) {
+	if second, _ := split.draw(labels, labels, nil, 1); cmp.Equal(names, second) {
 		t.Error("two draws are the same")
 	}
-	if again, _ := split.draw(labels, labels, 0); !cmp.Equal(names, again) {
+	if again, _ := split.draw(labels, labels, nil, 0); !cmp.Equal(names, again) {
 		t.Error("a draw is not repeated")
 	}
-	if _, err := (TableSplit{Kind: "stratified", TrainRows: 900, ValidationRows: 200, Draws: 1}).draw(labels, labels, 0); err == nil {
+	if _, err := (TableSplit{Kind: "stratified", TrainRows: 900, ValidationRows: 200, Draws: 1}).draw(labels, labels, nil, 0); err == nil {
 		t.Error("more rows than there are were drawn")
 	}
 }

@@ -54,10 +54,13 @@ func newTabular(ctx context.Context, s *Setup, settings map[string]any) (Source,
 }
 
 func (t *tabular) entries() ([]Entry, error) {
-	ids, labels, splits := t.reader.IDs(), t.reader.Labels(), t.reader.Splits()
+	ids, labels, splits, groups := t.reader.IDs(), t.reader.Labels(), t.reader.Splits(), t.reader.Groups()
 	list := make([]Entry, len(ids))
 	for n, id := range ids {
 		list[n] = Entry{ID: id, Label: labels[n], Split: splits[n]}
+		if groups != nil {
+			list[n].Group = groups[n]
+		}
 		if (labels[n] == "") != (labels[0] == "") {
 			return nil, &costs.DataError{File: t.file, Row: n + 1, Column: "label", Msg: "some rows have a label and some have none"}
 		}

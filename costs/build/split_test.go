@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -221,5 +222,45 @@ func TestFoldsOfOneClusterPerLabel(t *testing.T) {
 	_, err := newLessons(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
 	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" belong together: with cross_fit 3`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestEqualRowsOfATableShareAFold, and rows of one group: no model answers for a
+// copy of what it has seen.
+func TestEqualRowsOfATableShareAFold(t *testing.T) {
+	w := newTabularWorld(t, 400)
+	f := testFrame(400, 1)
+	for i := range 200 { // every row of the second half is a copy of one of the first, gaps included
+		for c := range f.Columns {
+			if col := &f.Columns[c]; col.Categorical {
+				col.Codes[200+i] = col.Codes[i]
+			} else {
+				col.Numbers[200+i] = col.Numbers[i]
+			}
+		}
+	}
+	for i := range 400 {
+		f.Groups = append(f.Groups, fmt.Sprint("card ", i/2))
+	}
+	writeTable(t, filepath.Join(w.dir, "table.parquet"), f, testGroups)
+	p, s := blankPlan(&w.cfg, &Options{Dir: w.dir})
+	if err := p.make(t.Context(), s, p.makeSource); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	l, err := s.Lessons(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if a, b := l.Model(i), l.Model(200+i); p.splits[i] == costs.Train && p.splits[200+i] == costs.Train && a != b {
+			t.Fatalf("rows %d and %d are equal, and answered by models %d and %d", i, 200+i, a, b)
+		}
+		if a, b := l.Model(2*i), l.Model(2*i+1); p.splits[2*i] == costs.Train && p.splits[2*i+1] == costs.Train && a != b {
+			t.Fatalf("rows %d and %d are of one group, and answered by models %d and %d", 2*i, 2*i+1, a, b)
+		}
+	}
+	if want := "3 folds with 200 rows kept beside others of their group or with equal values"; l.how() != want {
+		t.Errorf("folds are said to be %q, want %q", l.how(), want)
 	}
 }
