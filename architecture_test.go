@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -158,4 +159,25 @@ func importsOf(t *testing.T, file string) []string {
 		out = append(out, p)
 	}
 	return out
+}
+
+// Parquet from outside has one reader: the library that writes ours reads some
+// files wrong and allocates what damaged ones ask for.
+func TestOneReaderOfParquet(t *testing.T) {
+	for _, files := range goFiles(t) {
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, call := range []string{"OpenFile(", "NewFile(", "NewReader(", "NewGenericReader[", "Read[", "ReadFile["} {
+				if strings.Contains(string(text), "parquet."+call) {
+					t.Errorf("%s: parquet.%s...: read Parquet by internal/parquetfile", file, call)
+				}
+			}
+		}
+	}
 }

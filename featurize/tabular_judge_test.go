@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,11 +135,34 @@ pq.write_table(t, sys.argv[2], **options)
 		"nulls":         `{"double": true}`,
 		"small groups":  `{"double": true, "row_group_size": 37, "use_dictionary": false, "compression": "zstd"}`,
 		"pages, no zip": `{"double": false, "data_page_size": 100, "compression": "none", "data_page_version": "2.0"}`,
+		"lz4":           `{"double": false, "compression": "lz4", "data_page_version": "2.0", "use_dictionary": false}`,
+		"checksums":     `{"double": true, "compression": "lz4", "write_page_checksum": true, "use_byte_stream_split": ["amount"], "use_dictionary": false}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "own.parquet")
 			judge.Run(t, py, "", rewrite, path, out, options)
 			sameTable(t, mustOpen(t, out), e, f, split)
 		})
+	}
+}
+
+// Integer ids become decimal text.
+func TestIntegerIDsOfTables(t *testing.T) {
+	py := judge.Python(t, "pyarrow")
+	f, e, split := randomFrame(t, 20)
+	path := writeTo(t, e, f, split)
+	judge.Run(t, py, filepath.Dir(path), `
+import sys, pyarrow as pa, pyarrow.parquet as pq
+t = pq.read_table(sys.argv[1])
+for kind, first in ("int32", -3), ("int64", 2**53 + 1), ("uint64", 2**63):
+  pq.write_table(t.set_column(t.column_names.index("id"), "id", pa.array([first + i for i in range(20)], kind)), kind + ".parquet")
+`, path)
+	for kind, want := range map[string][]string{
+		"int32": {"-3", "-2"}, "int64": {"9007199254740993", "9007199254740994"}, "uint64": {"9223372036854775808", "9223372036854775809"},
+	} {
+		table := mustOpen(t, filepath.Join(filepath.Dir(path), kind+".parquet"))
+		if got := table.IDs()[:2]; !slices.Equal(got, want) {
+			t.Errorf("ids are %q, expected %q", got, want)
+		}
 	}
 }
