@@ -129,7 +129,8 @@ func TestAutoOnDegenerateTables(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			train := noise(c.rows, 3)
 			c.change(train)
-			for _, crossFit := range []int{s.CrossFit, 10} { // folds, and one inner split where there can be one
+			for _, crossFit := range []int{40_000, 10} { // folds, and one inner split where there can be one
+				s := s
 				s.CrossFit = crossFit
 				policies, reports, err := TrainAuto(context.Background(), train, []float64{0, 1}, s, Options{Runtime: testRuntime(t)})
 				var data *costs.DataError

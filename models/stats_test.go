@@ -167,6 +167,9 @@ func clusterShapes() map[string][]int {
 // TestIntervalsCoverWhereRowsCluster: the interval over clusters covers about
 // what it says over many draws, the interval over rows far less.
 func TestIntervalsCoverWhereRowsCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("2,400 intervals")
+	}
 	const draws = 300
 	for name, sizes := range clusterShapes() {
 		covered, byRow := 0, 0
