@@ -123,6 +123,9 @@ func FuzzDecoders(f *testing.F) {
 	f.Add([]byte("RIFF\x1a\x00\x00\x00WEBPVP8 "))
 	f.Add(canvasWebP(16))
 	f.Add([]byte("BM"))
+	f.Add(paletteBMP(f, 3))
+	f.Add(palettePNG(f, 3, 255, 0))
+	f.Add(paletteGIF(f, fourColours().Pix, false, 9))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if limits.Check(b) != nil {
 			return

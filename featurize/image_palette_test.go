@@ -26,7 +26,7 @@ func fourColours() *image.Paletted {
 }
 
 // paletteBMP is the picture with the first entries of its palette.
-func paletteBMP(t *testing.T, entries int) []byte {
+func paletteBMP(t testing.TB, entries int) []byte {
 	const head, list = 54, 4 * 256
 	var b bytes.Buffer
 	if err := bmp.Encode(&b, fourColours()); err != nil {
@@ -40,7 +40,7 @@ func paletteBMP(t *testing.T, entries int) []byte {
 
 // palettePNG is the picture with the first entries of its palette, and what
 // transparency they have.
-func palettePNG(t *testing.T, entries int, opacity ...byte) []byte {
+func palettePNG(t testing.TB, entries int, opacity ...byte) []byte {
 	file := encodePNG(t, fourColours())
 	at := bytes.Index(file, []byte("PLTE"))
 	list := file[at+4:][:3*entries]
@@ -60,7 +60,7 @@ func pngChunk(kind string, body []byte) []byte {
 
 // paletteGIF is the picture with other numbers of colours. Its table is one of
 // the frame or shared by all; a colour may be marked as transparent.
-func paletteGIF(t *testing.T, pix []byte, shared bool, clear ...byte) []byte {
+func paletteGIF(t testing.TB, pix []byte, shared bool, clear ...byte) []byte {
 	var table []byte
 	for _, c := range fourColours().Palette {
 		c := c.(color.RGBA)
