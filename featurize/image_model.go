@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 
+	"pipe/internal/outside"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -110,7 +111,7 @@ func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := readImageModel(path, o)
+	m, err := outside.Read(func() (*ImageModel, error) { return readImageModel(path, o) })
 	if err == nil {
 		err = m.check()
 	}

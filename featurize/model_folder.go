@@ -6,9 +6,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -74,7 +74,7 @@ func (f *modelFolder) files() ([]string, error) {
 	if f.export == "" {
 		return hf.ModelFiles(f.path)
 	}
-	b, err := os.ReadFile(f.export)
+	b, err := textfile.ReadFile(f.export, textfile.MaxModel)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (f *modelFolder) files() ([]string, error) {
 }
 
 func fileSum(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, _, err := textfile.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -38,10 +38,10 @@ func (f *textFolder) read(o TextModelOptions) (*TextModel, error) {
 	if m.MaxLength, err = f.maxLength(m.Tokenizer, o.MaxLength); err != nil {
 		return nil, err
 	}
-	if m.Weights, err = f.weights(); err != nil {
+	if m.Graph, err = f.sentences(); err != nil { // before the digest, which reads a damaged file of any length
 		return nil, err
 	}
-	m.Graph, err = f.sentences()
+	m.Weights, err = f.weights()
 	return m, err
 }
 

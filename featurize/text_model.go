@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pipe/featurize/tokenizer"
+	"pipe/internal/outside"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -72,7 +73,7 @@ func ReadTextModel(name string, o TextModelOptions) (*TextModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := readTextModel(path, o)
+	m, err := outside.Read(func() (*TextModel, error) { return readTextModel(path, o) })
 	if err == nil {
 		err = m.check()
 	}

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // CheckpointPolicy says where and how often a training run is saved. Each
@@ -53,6 +54,9 @@ type Checkpoint struct {
 // ErrOtherCheckpoint is wrapped when a checkpoint belongs to another run.
 var ErrOtherCheckpoint = errors.New("checkpoint belongs to another training run")
 
+// maxCheckpoint bounds the file, in bytes: it is read whole.
+const maxCheckpoint = 16 << 30
+
 // ReadCheckpoint reads and verifies a checkpoint file's head.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
 	c, _, _, err := readCheckpoint(path)
@@ -60,7 +64,7 @@ func ReadCheckpoint(path string) (*Checkpoint, error) {
 }
 
 func readCheckpoint(path string) (c *Checkpoint, recorder, state []byte, err error) {
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, maxCheckpoint)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -159,7 +159,15 @@ func (f *sideFiles) file(dir, location string) (*os.File, error) {
 	if file, ok := f.open[location]; ok {
 		return file, nil
 	}
-	file, err := f.root.Open(filepath.FromSlash(location))
+	path := filepath.FromSlash(location)
+	info, err := f.root.Stat(path) // opening a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%q is not a regular file", location)
+	}
+	file, err := f.root.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -179,9 +187,6 @@ func (f *sideFiles) read(dir string, t *onnxpb.TensorProto) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("external data: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("external data: %q is not a regular file", e.location)
 	}
 	if e.length < 0 {
 		e.length = info.Size() - e.offset

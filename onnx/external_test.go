@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -58,6 +59,9 @@ func TestExternalDataBounds(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "secret"), filepath.Join(inner, "link")); err != nil {
 		t.Skip("no symbolic links here: ", err)
 	}
+	if err := syscall.Mkfifo(filepath.Join(inner, "pipe"), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct{ location, offset, length, want string }{
 		{"w.bin", "0", "16", ""},
 		{"w.bin", "8", "16", ""},
@@ -69,6 +73,7 @@ func TestExternalDataBounds(t *testing.T) {
 		{"w.bin", "0", "-3", "negative"},
 		{"missing.bin", "0", "16", "no such file"},
 		{".", "0", "16", "not a regular file"},
+		{"pipe", "0", "16", "not a regular file"}, // without waiting for its writer
 		{"link", "0", "16", "escapes"},
 		{"../secret", "0", "16", "not inside the model's folder"},
 		{"", "0", "16", "not inside the model's folder"},

@@ -3,11 +3,12 @@ package onnx
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/internal/outside"
+	"pipe/internal/textfile"
 	"pipe/onnx/onnxpb"
 )
 
@@ -16,7 +17,7 @@ import (
 func Parse(b []byte) (*Model, error) {
 	p := &onnxpb.ModelProto{}
 	// Unknown fields of newer versions are kept and written back.
-	if err := proto.Unmarshal(b, p); err != nil {
+	if err := outside.Check(func() error { return proto.Unmarshal(b, p) }); err != nil {
 		return nil, fmt.Errorf("parse model: %w", err)
 	}
 	if p.GetGraph() == nil {
@@ -28,7 +29,7 @@ func Parse(b []byte) (*Model, error) {
 // ReadFile reads a model file. Data that the file keeps in other files is read
 // from the same folder, and from nowhere else, so that the model is complete.
 func ReadFile(path string) (*Model, error) {
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, textfile.MaxModel)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
+
+	"pipe/internal/textfile"
 )
 
 // Safetensors is an open file in the safetensors format: 8 bytes with the
@@ -25,18 +26,11 @@ type Safetensors struct {
 // tensor lies inside of the file, and together they fill it without overlaps.
 // Close it after use.
 func OpenSafetensors(path string) (*Safetensors, error) {
-	f, err := os.Open(path)
+	f, size, err := textfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read safetensors: %w", err)
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	var s *Safetensors
-	if err == nil {
-		s, err = readSafetensors(f, info.Size())
-	}
+	s, err := readSafetensors(f, size)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("read safetensors %q: %w", path, err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/outside"
 )
 
 // Path is a file or folder named in a configuration file. LoadConfig makes a relative one relative to the folder of
@@ -52,7 +54,11 @@ func LoadConfig(path string, dst any) error {
 	if err != nil {
 		return fmt.Errorf("read config %q: %w", path, err)
 	}
-	if problems := decodeConfig(text, dir, os.LookupEnv, dst); len(problems) > 0 {
+	problems, err := outside.Read(func() ([]string, error) { return decodeConfig(text, dir, os.LookupEnv, dst), nil })
+	if err != nil {
+		problems = []string{err.Error()}
+	}
+	if len(problems) > 0 {
 		return &ConfigError{File: path, Problems: problems}
 	}
 	return nil

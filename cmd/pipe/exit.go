@@ -17,6 +17,7 @@ import (
 	"pipe/featurize"
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/outside"
 	"pipe/internal/textfile"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
@@ -83,6 +84,7 @@ var codes = []struct {
 	{exitNoRuntime, is[*jpegturbo.LoadError]},
 	{exitBadData, is[*costs.DataError]},
 	{exitBadData, is[*featurize.DataError]},
+	{exitBadData, is[*outside.PanicError]},
 	{exitBadData, is[*textfile.Error]},
 	{exitBadData, is[*tokenizer.UnsupportedError]},
 	{exitBadData, is[*tokenizer.FormatError]},

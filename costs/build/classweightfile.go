@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 )
 
 // classWeightFile keeps the class weights of one family of prompts:
@@ -53,7 +53,7 @@ func newClassWeightFile(folder, basis string, classes int) *classWeightFile {
 // Read returns the weights, nil if there are none that fit. dim is the length of
 // a class's weights.
 func (f *classWeightFile) Read(dim int) ([]float32, error) {
-	b, err := os.ReadFile(f.path)
+	b, err := textfile.ReadFile(f.path, textfile.MaxWhole)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

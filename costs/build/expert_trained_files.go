@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
@@ -62,7 +63,7 @@ func (e *trained) Train(ctx context.Context, t *Training) error {
 // readFile returns the bytes of a model's file, nil if it is not there or was
 // made from something else.
 func (e *trained) readFile(folder string, model int) ([]byte, error) {
-	b, err := os.ReadFile(e.file(folder, model))
+	b, err := textfile.ReadFile(e.file(folder, model), textfile.MaxModel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

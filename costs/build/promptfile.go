@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
+	"pipe/internal/outside"
 	"pipe/internal/textfile"
 )
 
@@ -87,7 +88,7 @@ func templatesOfList(b []byte) ([]template, error) {
 		return nil, nil
 	}
 	var root yaml.Node
-	if err := yaml.Load(b, &root); err != nil {
+	if err := outside.Check(func() error { return yaml.Load(b, &root) }); err != nil {
 		return nil, err
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.SequenceNode {

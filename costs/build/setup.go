@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -102,7 +103,7 @@ func (s *Setup) Model(ctx context.Context, path string) error {
 // readModel is Model for callers that want the graph, too. Data in other files
 // stay there.
 func (s *Setup) readModel(ctx context.Context, path string) (*onnx.Model, error) {
-	b, err := os.ReadFile(path)
+	b, err := textfile.ReadFile(path, textfile.MaxModel)
 	if err != nil {
 		return nil, err
 	}

@@ -204,7 +204,7 @@ func parseReplace(o *object) (normalizer, int) {
 	}
 	n, known := runPatterns[pattern]
 	if !known {
-		o.unsupported("pattern", "the pattern %q", pattern)
+		o.unsupported("pattern", "the pattern %s", shown(pattern))
 	}
 	if strings.Contains(content, "$") {
 		o.unsupported("content", "%q with a reference to a group", content)

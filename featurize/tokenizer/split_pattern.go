@@ -1,7 +1,9 @@
 package tokenizer
 
 import (
+	"fmt"
 	"regexp"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -56,7 +58,7 @@ func parseSplit(o *object) splitter {
 	}
 	scan := splitPatterns[pattern]
 	if scan == nil {
-		o.unsupported("pattern", "the pattern %q", pattern)
+		o.unsupported("pattern", "the pattern %s", shown(pattern))
 	}
 	return scanned{scan: scan, cut: cut, invert: invert}
 }
@@ -249,4 +251,13 @@ func scanRest(s string) int {
 		}
 	}
 	return spaces(s)
+}
+
+// shown is a text of a file for an error: the start of a long one.
+func shown(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%q, and %d more bytes", s[:most], len(s)-most)
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"pipe/internal/outside"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -72,6 +73,10 @@ func Load(path string) (*Tokenizer, error) {
 // is not implemented and would change ids is an *UnsupportedError that names
 // it; a file that contradicts its format is a *FormatError.
 func Parse(b []byte) (*Tokenizer, error) {
+	return outside.Read(func() (*Tokenizer, error) { return parse(b) })
+}
+
+func parse(b []byte) (*Tokenizer, error) {
 	if err := strictjson.Check(b, false); err != nil && json.Valid(b) {
 		return nil, &FormatError{Msg: err.Error()}
 	}

@@ -22,6 +22,8 @@ const (
 	MaxConfig = 64 << 20
 	// MaxWhole is the most bytes of other text files that are read whole, such as encoders and tokenizers.
 	MaxWhole = 1 << 30
+	// MaxModel is the most bytes of a file in the format of ONNX, which is read whole.
+	MaxModel = 2 << 30
 )
 
 // Error is text that cannot be read, and where it is.

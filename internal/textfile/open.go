@@ -26,26 +26,35 @@ func CheckRegular(path string) error {
 	}}
 }
 
-// ReadFile reads a whole regular file of at most limit bytes.
-func ReadFile(path string, limit int64) ([]byte, error) {
+// Open opens a file that CheckRegular accepts, and says how many bytes it has.
+func Open(path string) (*os.File, int64, error) {
 	if err := CheckRegular(path); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// ReadFile reads a whole regular file, of text or not, of at most limit bytes.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	f, size, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
 	tooLarge := &Error{File: path, Err: faultf("is larger than %d MiB, the most that such a file may have", limit>>20)}
-	if info.Size() > limit {
+	if size > limit {
 		return nil, tooLarge
 	}
 	var b bytes.Buffer
-	b.Grow(int(info.Size()) + bytes.MinRead)
+	b.Grow(int(size) + bytes.MinRead)
 	switch n, err := b.ReadFrom(io.LimitReader(f, limit+1)); { // a file may grow, and one of /proc has no size
 	case err != nil:
 		return nil, err

@@ -142,7 +142,14 @@ func readPooling(folder, path string) (string, error) {
 	known := map[string]string{"pooling_mode_mean_tokens": PoolMean, "pooling_mode_cls_token": PoolCLS}
 	found := ""
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		if fields[field] != true || !strings.HasPrefix(field, "pooling_mode_") {
+		if !strings.HasPrefix(field, "pooling_mode_") {
+			continue
+		}
+		set, ok := fields[field].(bool)
+		if !ok {
+			return "", fmt.Errorf("%s in %s is neither true nor false", field, filepath.Join(path, configFile))
+		}
+		if !set {
 			continue
 		}
 		if known[field] == "" || found != "" {

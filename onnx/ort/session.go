@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	yort "github.com/yalue/onnxruntime_go"
 
+	"pipe/internal/textfile"
 	"pipe/onnx"
 )
 
@@ -46,16 +46,12 @@ func (r *Runtime) Session(model []byte, o SessionOptions) (*Session, error) {
 
 // SessionFile loads a model file and the external data beside it.
 func (r *Runtime) SessionFile(path string, o SessionOptions) (*Session, error) {
-	f, err := os.Open(path)
+	f, size, err := textfile.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("load model: %w", err)
-	}
-	return r.open(filepath.Base(path), o, f, info.Size(),
+	return r.open(filepath.Base(path), o, f, size,
 		func(in, out []string, n *yort.SessionOptions) (*yort.DynamicAdvancedSession, error) {
 			return yort.NewDynamicAdvancedSession(path, in, out, n)
 		})
