@@ -2,19 +2,19 @@ package main
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"pipe/costs/build"
+	"pipe/internal/textfile"
 )
 
 // budgetFlag adds the flag of commands that may pay for answers. Without it there is no limit.
 func budgetFlag(f *pflag.FlagSet, to **build.Budget) {
 	f.Func("budget", "most `money` that this run may spend on answers of chat models (default: no limit)", func(text string) error {
-		limit, err := strconv.ParseFloat(text, 64)
+		limit, err := textfile.ParseNumber(text)
 		if err != nil {
 			return errors.New("it is no number")
 		}

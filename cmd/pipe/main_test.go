@@ -248,6 +248,14 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// A file that may not grow is not a full disk.
+func TestFileSizeLimit(t *testing.T) {
+	err := fmt.Errorf("write: %w", &os.PathError{Op: "write", Path: "f", Err: syscall.EFBIG})
+	if hint := hintFor(err); !strings.Contains(hint, "ulimit -f") || strings.Contains(hint, "disk") || exitCode(t.Context(), err) != exitFailure {
+		t.Errorf("hint %q", hint)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
