@@ -62,7 +62,7 @@ func checkLayers(hidden, heads int64, epsilon float64, activation string) error 
 	case !(epsilon > 0 && epsilon < 1):
 		return fmt.Errorf("layer_norm_eps is %v", epsilon)
 	case activations[activation] == nil:
-		return fmt.Errorf("hidden_act %q is not known; known are %s", activation, strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
+		return fmt.Errorf("hidden_act %.80q is not known; known are %s", activation, strings.Join(slices.Sorted(maps.Keys(activations)), ", "))
 	}
 	return nil
 }
