@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"pipe/costs/build"
@@ -51,22 +50,26 @@ func Bench(ctx context.Context, name string, o BenchOptions, p Progress) (*Repor
 			known = append(known, b.Name)
 			continue
 		}
-		if o.Out != "" { // better now than after the work
-			if err := makeFolder(filepath.Join(o.Out, "report.html")); err != nil {
-				return nil, err
-			}
+		if err := keepInputs(o.files()); err != nil {
+			return nil, err
 		}
-		r, err := b.Run(ctx, o, p)
-		p.Done()
-		if err != nil {
-			return nil, fmt.Errorf("bench %s: %w", name, err)
-		}
-		if o.Out == "" {
-			return r, nil
-		}
-		return r, WriteReport(o.Out, r)
+		// The folder is made now: better than an error after the work.
+		return alone(o.Out, func() (*Report, error) { return b.into(ctx, o, p) })
 	}
 	return nil, &UnknownError{What: "benchmark", Name: name, Known: known}
+}
+
+// into runs the benchmark and leaves its report.
+func (b *Benchmark) into(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+	r, err := b.Run(ctx, o, p)
+	p.Done()
+	if err != nil {
+		return nil, fmt.Errorf("bench %s: %w", b.Name, err)
+	}
+	if o.Out == "" {
+		return r, nil
+	}
+	return r, WriteReport(o.Out, r)
 }
 
 // UnknownError says that a name from a fixed list was not on it.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"pipe/featurize"
@@ -52,33 +50,6 @@ func (o ConvertOptions) Validate() error {
 	return errors.Join(problems...)
 }
 
-// keepsInputs is an error where the output would take the place of a file that it is made of.
-func (o ConvertOptions) keepsInputs() error {
-	out, err := os.Stat(o.Out)
-	if err != nil {
-		return nil // nothing is there
-	}
-	for _, in := range []string{o.Model, o.Merge} {
-		if info, err := os.Stat(in); err == nil && !info.IsDir() && os.SameFile(info, out) {
-			return fmt.Errorf("convert: %q would be overwritten, of which it is to be made: name another --out", in)
-		}
-	}
-	if name := filepath.Base(o.Out); filepath.Ext(name) == ".onnx" && name != "model.onnx" {
-		return nil // nothing of a model's folder that is read
-	}
-	model, err := os.Stat(o.Model)
-	if err != nil || !model.IsDir() {
-		return nil
-	}
-	folder := filepath.Dir(o.Out)
-	for _, dir := range []string{folder, filepath.Dir(folder)} {
-		if info, err := os.Stat(dir); err == nil && os.SameFile(info, model) {
-			return fmt.Errorf("convert: %q is a file of the model itself: name another --out", o.Out)
-		}
-	}
-	return nil
-}
-
 // ConvertReport is what Convert made. It is the JSON object of pipe convert --json.
 type ConvertReport struct {
 	Format  int                   `json:"format"`
@@ -99,8 +70,8 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := o.keepsInputs(); err != nil {
-		return nil, &OptionError{err}
+	if err := keepInputs(o.files()); err != nil {
+		return nil, err
 	}
 	encoder, err := readEncoderModel(o)
 	if err != nil {

@@ -49,6 +49,9 @@ type ActionLoss struct {
 // BuildCosts builds the cost tensor that a configuration describes; see build.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration is a graph.
 func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *CostsReport, err error) {
+	if err := keepInputs(o.files()); err != nil {
+		return nil, err
+	}
 	cfg := CostsConfig{Costs: build.DefaultConfig()}
 	if err := LoadConfig(o.Config, &cfg); err != nil {
 		return nil, err

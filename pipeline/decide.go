@@ -114,6 +114,9 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := keepInputs(o.files(stdin, stdout)); err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	file, err := readPolicy(o.Policy)
 	if err != nil {

@@ -55,11 +55,19 @@ func (o EvalOptions) Validate() error {
 }
 
 // Eval ranks policies and baselines by true loss on one split of a tensor. A
-// policy whose actions or features are not those of the tensor is refused.
+// policy whose actions or features are not those of the tensor is refused. Two
+// runs at once into one folder are a *filelock.InUseError for the second.
 func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := keepInputs(o.files()); err != nil {
+		return nil, err
+	}
+	return alone(o.Out, func() (*Report, error) { return evalFiles(ctx, o, progress) })
+}
+
+func evalFiles(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
 	rt, err := ort.Open(o.Runtime)
 	if err != nil {
 		return nil, err

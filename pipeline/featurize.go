@@ -76,6 +76,13 @@ func Featurize(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeR
 	if err := o.Validate(); err != nil {
 		return nil, &OptionError{fmt.Errorf("featurize: %w", err)}
 	}
+	if err := keepInputs(o.files()); err != nil {
+		return nil, err
+	}
+	return alone(o.Out, func() (*FeaturizeReport, error) { return featurizeInto(ctx, o, p) })
+}
+
+func featurizeInto(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeReport, error) {
 	rows, err := newTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/filelock"
 )
 
 // WriteFile creates path from what write produces, all or nothing: the bytes go to a temporary file in the same
@@ -67,6 +69,20 @@ func (f *pendingFile) Commit() error {
 
 // Abort removes what was written; after a Commit that succeeded it does nothing.
 func (f *pendingFile) Abort() { _ = f.file.Cleanup() }
+
+// alone does work that leaves files in a folder, while no other run does: a second one is a *filelock.InUseError. The
+// folder is made; without a name there is none.
+func alone[T any](folder string, work func() (T, error)) (result T, err error) {
+	if folder == "" {
+		return work()
+	}
+	lock, err := filelock.Folder(folder)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	return work()
+}
 
 func isFolder(path string) bool {
 	s, err := os.Stat(path)

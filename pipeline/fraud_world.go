@@ -73,7 +73,7 @@ func GenerateFraud(ctx context.Context, o FraudOptions, p Progress) (*FraudRepor
 		return nil, &OptionError{fmt.Errorf("generate fraud: %w", err)}
 	}
 	defer p.Done()
-	report, err := writeFraud(ctx, o, p)
+	report, err := alone(o.Out, func() (*FraudReport, error) { return writeFraud(ctx, o, p) })
 	if err != nil {
 		return nil, fmt.Errorf("generate fraud: %w", err)
 	}

@@ -21,6 +21,9 @@ type ImportResult struct {
 // Import turns foreign outcome tables into a cost tensor at out, as the configuration file says; relative paths in it
 // start from its folder. Bad data is a *costs.DataError, a bad configuration a *ConfigError, and neither leaves a file.
 func Import(ctx context.Context, config, out string) (*ImportResult, error) {
+	if err := keepInputs(importFiles(config, out)); err != nil {
+		return nil, err
+	}
 	cfg := costs.DefaultImportConfig()
 	if err := LoadConfig(config, &cfg); err != nil {
 		return nil, err

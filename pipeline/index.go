@@ -58,6 +58,9 @@ func IndexPages(ctx context.Context, o IndexOptions, p Progress) (*IndexReport, 
 	if err := o.Validate(); err != nil {
 		return nil, &OptionError{err}
 	}
+	if err := keepInputs(o.files()); err != nil {
+		return nil, err
+	}
 	if err := makeFolder(o.Out); err != nil {
 		return nil, err
 	}

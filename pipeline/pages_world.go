@@ -87,6 +87,11 @@ func GeneratePages(ctx context.Context, o PagesOptions, p Progress) (*PagesRepor
 	if err := o.Validate(); err != nil {
 		return nil, &OptionError{fmt.Errorf("generate pages: %w", err)}
 	}
+	return alone(o.Out, func() (*PagesReport, error) { return o.write(ctx, p) })
+}
+
+// write makes the files.
+func (o *PagesOptions) write(ctx context.Context, p Progress) (*PagesReport, error) {
 	r := &PagesReport{Format: 1, Folder: o.Out, Files: (o.Pages + pagesPerFile - 1) / pagesPerFile, Pages: o.Pages, Seed: o.Seed}
 	p.Start(int64(o.Pages), "generate")
 	defer p.Done()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -126,10 +127,14 @@ type TrainOptions struct {
 	TrainConfig
 	Tensor  string // cost tensor: a Parquet file or a folder of parts
 	Actions string // actions JSON, where the file has no metadata
+	Config  string // the file that the settings came from, which must not be replaced; empty: none
 	Out     string // folder for the policies and train.json
 	Split   string // rows that the report's losses are on
 	Runtime ort.Config
 }
+
+// trainReportFile is what Train leaves beside the policies.
+const trainReportFile = "train.json"
 
 // DefaultTrainOptions is DefaultTrainConfig reported on validation rows.
 func DefaultTrainOptions() TrainOptions {
@@ -165,11 +170,20 @@ type TrainedPolicy struct {
 
 // Train trains policies on the tensor's training rows and writes one ONNX file
 // each, and train.json, into o.Out. A run that was interrupted continues from
-// its checkpoints when it is started again; they are removed at the end.
+// its checkpoints when it is started again; they are removed at the end. Policies
+// that an earlier training has left there, as its train.json lists them, go. Two
+// runs at once into one folder are a *filelock.InUseError for the second.
 func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := keepInputs(o.files()); err != nil {
+		return nil, err
+	}
+	return alone(o.Out, func() (*TrainReport, error) { return trainTensor(ctx, o, progress) })
+}
+
+func trainTensor(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport, error) {
 	start := time.Now()
 	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
 	if err != nil {
@@ -214,6 +228,9 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
 	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports}
+	if err := dropOthers(o.Out, policies); err != nil {
+		return nil, err
+	}
 	for _, p := range policies {
 		line, err := writePolicy(ctx, rt, t, o, p)
 		if err != nil {
@@ -221,7 +238,7 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		}
 		r.Policies = append(r.Policies, line)
 	}
-	if err := WriteFile(filepath.Join(o.Out, "train.json"), r.WriteJSON); err != nil {
+	if err := WriteFile(filepath.Join(o.Out, trainReportFile), r.WriteJSON); err != nil {
 		return nil, err
 	}
 	return r, os.RemoveAll(checkpoints)
@@ -319,8 +336,35 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// writePolicy exports a policy with its validation figure and writes its file.
-func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *models.Policy) (TrainedPolicy, error) {
+// dropOthers removes the policies that train.json of an earlier training lists and this one does not replace, so that a
+// folder does not hold the policies of two trainings.
+func dropOthers(folder string, policies []*models.Policy) error {
+	path := filepath.Join(folder, trainReportFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var before TrainReport
+	if err != nil || json.Unmarshal(text, &before) != nil {
+		return err // what is no report lists no policy
+	}
+	stay := map[string]bool{}
+	for _, p := range policies {
+		stay[trainedPolicy(p).File] = true
+	}
+	for _, p := range before.Policies {
+		if stay[p.File] || p.File != filepath.Base(p.File) || filepath.Ext(p.File) != ".onnx" {
+			continue
+		}
+		if err := os.Remove(filepath.Join(folder, p.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// trainedPolicy names a policy and its file.
+func trainedPolicy(p *models.Policy) TrainedPolicy {
 	line := TrainedPolicy{Method: p.Method}
 	if p.Method != "l2d" {
 		line.Lambda = Num(p.Lambda)
@@ -332,6 +376,12 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 		line.Fallback = p.Actions.Name(p.Fixed)
 	}
 	line.File = policyName(line)
+	return line
+}
+
+// writePolicy exports a policy with its validation figure and writes its file.
+func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *models.Policy) (TrainedPolicy, error) {
+	line := trainedPolicy(p)
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return line, err

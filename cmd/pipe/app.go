@@ -26,11 +26,13 @@ type app struct {
 	gpu     int
 	threads int
 
-	report *progress.Reporter // what progress returned; nil: nothing is shown
+	report *progress.Reporter // of progress and remarks
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
-	return &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	a.report = progress.New(stderr, a.colour())
+	return a
 }
 
 const rootText = `pipe learns, from a table of what every expert loses under every piece of advice, which expert should act on
@@ -100,9 +102,6 @@ func (a *app) runtime() ort.Config {
 func (a *app) progress() pipeline.Progress {
 	if a.quiet {
 		return pipeline.Quiet
-	}
-	if a.report == nil {
-		a.report = progress.New(a.stderr, a.colour())
 	}
 	return a.report
 }

@@ -69,7 +69,7 @@ func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) 
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	o.Runtime = a.runtime()
+	o.Runtime, o.Config = a.runtime(), config
 	r, err := pipeline.Train(c.Context(), o, a.progress())
 	if err != nil {
 		return err

@@ -125,9 +125,7 @@ func exitCode(ctx context.Context, err error) int {
 // exit tells the user what went wrong and returns the code.
 func (a *app) exit(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
-	if a.report != nil {
-		a.report.Close() // an error may have left a bar on the line
-	}
+	a.report.Close() // an error may have left a bar on the line
 	switch {
 	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output has left: nobody to tell
 	case code == exitInterrupted:

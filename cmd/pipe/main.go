@@ -8,6 +8,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
+
+	"pipe/internal/atomicfile"
 )
 
 func main() {
@@ -15,9 +18,12 @@ func main() {
 }
 
 // run is the program: it returns the exit code and touches nothing but its arguments, files and the environment.
-// SIGINT and SIGTERM cancel the context once; a second one ends the process at once.
+// SIGINT, SIGTERM and SIGHUP cancel the context once; a second one ends the process at once.
+//
+// Work that is asked to stop ends within patience, or else is left where it is: a read of a named pipe without a writer
+// cannot be interrupted. Its temporary files are removed then, and the caller has to end the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
@@ -27,5 +33,31 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return a.exit(ctx, root.ExecuteContext(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- root.ExecuteContext(ctx) }()
+	select {
+	case err := <-ended:
+		return a.exit(ctx, err)
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return a.exit(ctx, err)
+	case <-time.After(patience):
+		atomicfile.Abandon()
+		return a.exit(ctx, ctx.Err())
+	}
+}
+
+// patience is how long work may take to end after a signal. What takes longer is stuck; stopping it at any moment is
+// safe, as files appear whole or not at all.
+const patience = 2 * time.Second
+
+// endings are the signals that end the program. A program that was told to outlive its terminal (nohup) ignores SIGHUP.
+func endings() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"pipe/internal/filelock"
 )
 
 // answer is an answer as it is kept: whatever it cost, at whichever prices.
@@ -27,7 +29,7 @@ type answerStore struct {
 	folder string
 
 	mu      sync.Mutex // of everything but disk
-	lock    *lock
+	lock    *filelock.Lock
 	file    *os.File
 	kept    map[string]answer
 	open    map[string]*question // asked, and not yet answered
@@ -163,7 +165,7 @@ func (s *answerStore) close() (err error) {
 		s.file = nil
 	}
 	if s.lock != nil {
-		err = errors.Join(err, s.lock.release())
+		err = errors.Join(err, s.lock.Release())
 		s.lock = nil
 	}
 	return err

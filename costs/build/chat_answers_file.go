@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/filelock"
 )
 
 // line is the answer as a line of the file.
@@ -65,9 +66,10 @@ func (s *answerStore) start() (err error) {
 	if err := os.MkdirAll(s.folder, 0o777); err != nil {
 		return err
 	}
-	if s.lock, err = takeLock(filepath.Join(s.folder, lockName)); err != nil {
-		if errors.Is(err, errInUse) {
-			err = &inUseError{s.folder}
+	if s.lock, err = filelock.Take(filepath.Join(s.folder, lockName)); err != nil {
+		var used *filelock.InUseError
+		if errors.As(err, &used) {
+			err = &inUseError{used}
 		}
 		return err
 	}
@@ -134,12 +136,10 @@ func (e *damagedError) Hint() string {
 }
 
 // inUseError says that another build has the folder of answers.
-type inUseError struct{ folder string }
+type inUseError struct{ error }
 
-func (e *inUseError) Error() string { return fmt.Sprintf("%q: %v", e.folder, errInUse) }
-
-// Unwrap returns errInUse.
-func (e *inUseError) Unwrap() error { return errInUse }
+// Unwrap returns the error of the lock.
+func (e *inUseError) Unwrap() error { return e.error }
 
 // Hint tells the way out.
 func (e *inUseError) Hint() string { return "wait for it, or name another folder with --answers" }

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"pipe/featurize"
+	"pipe/internal/filelock"
 )
 
 // verdicts remembers, by content, which images can be used, so that a resumed
@@ -107,9 +108,9 @@ func verdictSum(digest, text string) uint32 {
 
 // locked calls do with the file while nobody else changes it.
 func (v *verdicts) locked(ctx context.Context, do func(*os.File) error) error {
-	l, err := waitLock(ctx, v.path)
+	l, err := filelock.Wait(ctx, v.path, nil)
 	if err == nil {
-		err = errors.Join(do(l.file), l.release())
+		err = errors.Join(do(l.File), l.Release())
 	}
 	if err != nil {
 		return fmt.Errorf("checked images %q: %w", v.path, err)

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/filelock"
 	"pipe/internal/textfile"
 )
 
@@ -133,11 +134,11 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if err := os.MkdirAll(o.Experts, 0o777); err != nil {
 		return err
 	}
-	l, err := waitLock(ctx, filepath.Join(o.Experts, lockName)) // two builds that measure at a time measure each other
+	l, err := filelock.Wait(ctx, filepath.Join(o.Experts, lockName), o.waits) // two builds that measure at a time measure each other
 	if err != nil {
 		return fmt.Errorf("folder of experts: %w", err)
 	}
-	defer func() { err = errors.Join(err, l.release()) }()
+	defer func() { err = errors.Join(err, l.Release()) }()
 	record := latencyRecord{Format: latencyFormat, Of: p.latencyKey()}
 	file := filepath.Join(o.Experts, "latency-"+strings.TrimPrefix(record.Of, "sha256:")[:16]+".json")
 	if record.Pairs, err = readLatency(file, record.Of); err != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+
+	"pipe/internal/filelock"
 )
 
 // Learner is an expert that has something to make before it answers: most learn
@@ -79,11 +81,11 @@ func (p *plan) ready(ctx context.Context, w *work, rows []int, o *Options) (err 
 	}
 	// Builds that share the folder get ready one after the other: what the first
 	// has made, the second finds.
-	l, err := waitLock(ctx, filepath.Join(folder, lockName))
+	l, err := filelock.Wait(ctx, filepath.Join(folder, lockName), o.waits)
 	if err != nil {
 		return fmt.Errorf("folder of experts: %w", err)
 	}
-	defer func() { err = errors.Join(err, l.release()) }()
+	defer func() { err = errors.Join(err, l.Release()) }()
 	if err := p.embed(ctx, rows, o, folder); err != nil {
 		return err
 	}

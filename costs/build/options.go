@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 
+	"pipe/internal/filelock"
 	"pipe/internal/progress"
 	"pipe/onnx/ort"
 )
@@ -47,6 +48,9 @@ func (o *Options) note(format string, args ...any) {
 		o.Progress.Note(format, args...)
 	}
 }
+
+// waits says that another build holds what this one needs.
+func (o *Options) waits(e *filelock.InUseError) { o.note("waits: %v", e) }
 
 func (o *Options) runtime() (*ort.Runtime, error) {
 	if o.Runtime == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"pipe/costs"
+	"pipe/internal/filelock"
 )
 
 // TestBuildWritesWhatTheAnswersSay follows three rows from the files to the tensor.
@@ -256,7 +257,8 @@ func TestTwoBuildsDoNotShareAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.run(context.Background()); !errors.Is(err, errInUse) {
+	var used *filelock.InUseError
+	if _, err := w.run(context.Background()); !errors.As(err, &used) {
 		t.Errorf("got %v", err)
 	}
 	if err := held.Close(); err != nil {

@@ -12,6 +12,8 @@ import (
 	"math"
 	"os"
 	"sync"
+
+	"pipe/internal/filelock"
 )
 
 // vectorFile keeps the vectors of texts in memory and in a file, so that a text
@@ -101,13 +103,13 @@ func (f *vectorFile) Sync(ctx context.Context) error {
 // locked calls do while nobody else changes the file, whose end is that of the
 // last whole record, and all of whose records are in memory.
 func (f *vectorFile) locked(ctx context.Context, do func(*os.File) error) (err error) {
-	l, err := waitLock(ctx, f.path)
+	l, err := filelock.Wait(ctx, f.path, nil)
 	if err == nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		defer func() { err = errors.Join(err, l.release()) }()
-		if err = f.catchUp(l.file); err == nil {
-			err = do(l.file)
+		defer func() { err = errors.Join(err, l.Release()) }()
+		if err = f.catchUp(l.File); err == nil {
+			err = do(l.File)
 		}
 	}
 	if err != nil {

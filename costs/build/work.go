@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/filelock"
 	"pipe/internal/textfile"
 )
 
@@ -33,7 +34,7 @@ import (
 type work struct {
 	out    string // final file
 	folder string
-	lock   *lock
+	lock   *filelock.Lock
 }
 
 // manifest is the content of manifest.json.
@@ -101,6 +102,18 @@ func outputFile(out string) (string, error) {
 	return filepath.Join(out, "costs.parquet"), nil
 }
 
+// OutputFiles are the files with names of their own that a build with this output and this folder of answers (Options)
+// may leave or replace. An output that cannot be is no file.
+func OutputFiles(out, answers string) []string {
+	file, err := outputFile(out)
+	if err != nil {
+		return nil
+	}
+	o := Options{Answers: answers}
+	w := work{out: file}
+	return []string{file, w.auditFile(), filepath.Join(o.answers(file), answersName)}
+}
+
 // workFolder is the folder of the build that leaves a file.
 func workFolder(out string) string { return out + ".work" }
 
@@ -111,14 +124,14 @@ func openWork(out string) (*work, error) {
 		return nil, fmt.Errorf("make work folder: %w", err)
 	}
 	var err error
-	if w.lock, err = takeLock(filepath.Join(w.folder, lockName)); err != nil {
+	if w.lock, err = filelock.Take(filepath.Join(w.folder, lockName)); err != nil {
 		return nil, fmt.Errorf("work folder %q: %w", w.folder, err)
 	}
 	return w, nil
 }
 
 // Close gives the lock back.
-func (w *work) Close() error { return w.lock.release() }
+func (w *work) Close() error { return w.lock.Release() }
 
 // resume compares the manifest with the inputs of this run. It returns what was
 // done before; nil is a fresh start, for which the manifest has been written.

@@ -57,31 +57,6 @@ func TestBadPages(t *testing.T) {
 	}
 }
 
-// An index does not take the place of the pages that it is made of.
-func TestPagesAreNotOverwritten(t *testing.T) {
-	folder := written(t, 2, []Page{{"A", "x"}, {"B", "y"}})
-	file := filepath.Join(folder, "wiki-002.jsonl")
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, o := range []BuildOptions{{Pages: folder, Out: file}, {Pages: file, Out: file}, {Pages: folder, Out: link}} {
-		o.Settings = DefaultSettings()
-		_, err := Build(context.Background(), o)
-		var bad *PageError
-		if !errors.As(err, &bad) || bad.File != file || !strings.Contains(bad.Msg, "take the place of these pages") {
-			t.Errorf("%v: %v", o, err)
-		}
-	}
-	if got, err := os.ReadFile(file); err != nil || string(got) != string(want) {
-		t.Errorf("the pages are %q now, %v", got, err)
-	}
-}
-
 // The same bad pages give the same error, whoever reads them first.
 func TestTheFirstBadPageIsNamed(t *testing.T) {
 	var text strings.Builder

@@ -68,9 +68,6 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file := src.behind(o.Out); file != "" {
-		return nil, &PageError{File: file, Msg: "the index would take the place of these pages: name another file for it"}
-	}
 	g := &gathering{source: src, options: &o}
 	defer g.Close()
 	if err := g.gather(ctx); err != nil {

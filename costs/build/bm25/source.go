@@ -60,20 +60,6 @@ func openSource(path string) (*source, error) {
 	return s, nil
 }
 
-// behind returns the file of pages that a path leads to, "" if it leads to none.
-func (s *source) behind(path string) string {
-	there, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	for _, file := range s.files {
-		if info, err := os.Stat(file); err == nil && os.SameFile(there, info) {
-			return file
-		}
-	}
-	return ""
-}
-
 func listPages(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"pipe/onnx/ort"
+)
+
+// overwriting are, for every command that leaves files, command lines whose output would replace an input. IN is the
+// input, under one of its names. Where the output is a folder, the input lies in it under the name of an output. A
+// command without inputs has no line.
+var overwriting = map[string][]struct{ in, args string }{
+	"bench": {
+		{"kept/report.md", "bench synthetic --config IN --out kept"},
+		{"kept/costs.parquet", "bench fever --config bench.yaml --out kept"},
+	},
+	"convert": {
+		{"small/config.json", "convert small --out IN"},
+		{"small/model.safetensors", "convert small --out IN"},
+		{"policy.onnx", "convert small --merge IN --out IN"},
+		{"encoder.onnx", "convert IN --out IN"},
+		{"small/tokenizer.json", "convert encoder.onnx --tokenizer small --out IN"},
+		{"encoder.onnx_data", "convert encoder.onnx --out IN"},
+	},
+	"costs": {
+		{"costs.yaml.parquet", "costs --config costs.yaml --out IN"},
+		{"rows.csv.parquet", "costs --config costs.yaml --out IN"},
+		{"photos.parquet", "costs --config costs.yaml --out IN"},
+		{"kept/costs.parquet", "costs --config costs.yaml --out kept"},
+		{"kept/answers.jsonl", "costs --config costs.yaml --out new.parquet --answers kept"},
+		{"new-advice.jsonl.gz", "costs --config costs.yaml --out new.parquet"},
+	},
+	"decide": {
+		{"policy.onnx", "decide --policy IN --in costs.parquet --out IN"},
+		{"costs.parquet", "decide --policy policy.onnx --in IN --out IN"},
+		{"parts/a.parquet", "decide --policy policy.onnx --in parts --out IN"},
+		{"rows.csv", "decide --policy policy.onnx --encoder encoder.json --in IN --out IN"},
+		{"encoder.json", "decide --policy policy.onnx --encoder IN --in rows.csv --out IN"},
+		{"small/vocab.txt", "decide --policy texts.onnx --encoder small --text x --in rows.csv --out IN"},
+		{"photo.png", "decide --policy images.onnx --encoder clip --image x --in rows.csv --out IN"},
+	},
+	"eval": {
+		{"kept/report.json", "eval --in costs.parquet --actions IN --out kept"},
+		{"kept/report.csv", "eval --in IN --out kept"},
+		{"kept/x.png", "eval --in costs.parquet --policy IN --out kept"},
+	},
+	"featurize": {
+		{"kept/table.parquet", "featurize --columns columns.yaml --in IN --out kept"},
+		{"kept/encoder.json", "featurize --columns IN --in rows.csv --out kept"},
+		{"kept/featurize.json", "featurize --columns columns.yaml --in rows.csv --join IN --out kept"},
+	},
+	"generate fraud": nil,
+	"generate pages": nil,
+	"import": {
+		{"import.yaml", "import --config IN --out IN"},
+		{"rows.csv", "import --config import.yaml --out IN"},
+		{"features.csv", "import --config import.yaml --out IN"},
+	},
+	"index": {
+		{"pages/wiki-001.jsonl", "index --pages pages --out IN"},
+		{"pages/wiki-001.jsonl", "index --pages IN --out IN"},
+	},
+	"train": {
+		{"kept/train.json", "train --in costs.parquet --actions IN --out kept"},
+		{"kept/ours.onnx", "train --in costs.parquet --config IN --out kept"},
+		{"kept/more.onnx", "train --in IN --out kept"},
+	},
+}
+
+// needRuntime skips a test without ONNX Runtime, which it must find from any folder.
+func needRuntime(t *testing.T) {
+	t.Helper()
+	library, _, err := ort.Locate("")
+	if err == nil {
+		library, err = filepath.Abs(library)
+	}
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("needs ONNX Runtime: ", err)
+	}
+	t.Setenv(ort.EnvLibrary, library)
+}
+
+// inputsFor makes the files of the command lines in the working folder.
+func inputsFor(t *testing.T) {
+	t.Helper()
+	needRuntime(t)
+	t.Chdir(t.TempDir())
+	if err := writeSamples("."); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"bench.yaml":           "costs: {experts: [{model: kept/costs.parquet}]}\n",
+		"columns.yaml":         "columns: {id: id}\n",
+		"costs.yaml":           "costs:\n  instances: {kind: table, file: rows.csv.parquet}\n  experts:\n  - {kind: precomputed, file: kept/costs.parquet, other: [photos.parquet, new-advice.jsonl.gz, kept/answers.jsonl, costs.yaml.parquet]}\n",
+		"costs.yaml.parquet":   "x",
+		"rows.csv.parquet":     "x",
+		"photos.parquet":       "x",
+		"new-advice.jsonl.gz":  "x",
+		"import.yaml":          "outcomes: {file: rows.csv}\nfeatures: [{file: ./features.csv}]\n",
+		"rows.csv":             "id,x\na,photo.png\n",
+		"features.csv":         "id,x\n",
+		"encoder.json":         "{}",
+		"encoder.onnx":         "x",
+		"encoder.onnx_data":    "x",
+		"small/vocab.txt":      "x",
+		"pages/wiki-001.jsonl": `{"id": "A", "text": "x", "lines": ""}` + "\n",
+		"parts/a.parquet":      "x",
+		"kept/table.parquet":   "x", "kept/encoder.json": "x", "kept/featurize.json": "x", "kept/train.json": "x", "kept/ours.onnx": "train: {}",
+		"kept/more.onnx": "x", "kept/report.json": "x", "kept/report.csv": "x", "kept/report.md": "x", "kept/x.png": "x",
+		"kept/costs.parquet": "x", "kept/answers.jsonl": "x",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// namesOf are other names of a file: another spelling, an absolute one, links to it and to its folder.
+func namesOf(t *testing.T, file string) map[string]string {
+	t.Helper()
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := t.TempDir()
+	soft, hard, folder := filepath.Join(links, "soft.parquet"), filepath.Join(links, "hard.parquet"), filepath.Join(links, "folder")
+	for _, err := range []error{os.Symlink(filepath.Join(wd, file), soft), os.Link(file, hard), os.Symlink(wd, folder)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return map[string]string{
+		"itself": file, "dots": "./parts/.././" + file, "absolute": filepath.Join(wd, file), "through a linked folder": filepath.Join(folder, file),
+		"a link": soft, "a hard link": hard,
+	}
+}
+
+// No command replaces a file that it reads, whatever the output is called.
+func TestOutputsKeepInputs(t *testing.T) {
+	inputsFor(t)
+	before := contents(t)
+	for _, command := range slices.Sorted(maps.Keys(overwriting)) {
+		for _, c := range overwriting[command] {
+			for way, name := range namesOf(t, c.in) {
+				if way == "a hard link" && c.in == "photo.png" {
+					continue // folders of images are not listed, and the image keeps its other name
+				}
+				last := strings.LastIndex(c.args, "IN")
+				args := c.args
+				if last >= 0 { // one of the names is another one
+					args = strings.ReplaceAll(c.args[:last], "IN", c.in) + name + c.args[last+2:]
+				}
+				var stderr bytes.Buffer
+				code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &bytes.Buffer{}, &stderr)
+				if code != exitUsage || !strings.Contains(stderr.String(), "name another --out") {
+					t.Errorf("%s (%s): exit code %d, %s", args, way, code, stderr.String())
+				}
+			}
+		}
+	}
+	if after := contents(t); !maps.Equal(after, before) {
+		t.Error("files have changed")
+	}
+}
+
+// Every command that leaves files has its lines: a new one is to state what it reads and writes.
+func TestEveryCommandKeepsItsInputs(t *testing.T) {
+	var leaving []string
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Flags().Lookup("out") != nil {
+			leaving = append(leaving, strings.TrimPrefix(c.CommandPath(), "pipe "))
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(newApp(nil, nil, nil)))
+	slices.Sort(leaving)
+	if known := slices.Sorted(maps.Keys(overwriting)); !slices.Equal(leaving, known) {
+		t.Errorf("commands with --out are %v; this test knows %v", leaving, known)
+	}
+}
+
+// Rows from standard input come from a file, too, and decisions on standard output may go to the end of it.
+func TestStandardStreamsKeepInputs(t *testing.T) {
+	inputsFor(t)
+	rows, err := os.OpenFile("rows.csv", os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	want := contents(t)
+	for _, args := range []string{"decide --policy policy.onnx --out rows.csv", "decide --policy policy.onnx", "decide --policy policy.onnx --in ./rows.csv"} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), strings.Fields(args), rows, rows, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "would replace") {
+			t.Errorf("%s: exit code %d, %s", args, code, stderr.String())
+		}
+	}
+	if !maps.Equal(contents(t), want) {
+		t.Error("files have changed")
+	}
+}
+
+// What a run does not read it may replace: yesterday's outputs, also beside its inputs.
+func TestOutputsReplaceOutputs(t *testing.T) {
+	inputsFor(t)
+	for _, args := range []string{
+		"generate pages --pages 3 --out pages", // the corpus of before
+		"index --pages pages --out pages/old.bm25",
+		"index --pages pages --out pages/old.bm25",
+		"convert small --out small/served.onnx",
+		"convert small --out small/served.onnx",
+	} {
+		var stderr bytes.Buffer
+		if code := run(t.Context(), strings.Fields(args), nil, &bytes.Buffer{}, &stderr); code != exitOK {
+			t.Errorf("%s: exit code %d, %s", args, code, stderr.String())
+		}
+	}
+}
+
+// contents are all files below the working folder.
+func contents(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
