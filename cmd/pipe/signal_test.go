@@ -133,7 +133,7 @@ func TestSignalsLeaveNothing(t *testing.T) {
 	needRuntime(t)
 	hup, term, interrupt := syscall.SIGHUP, syscall.SIGTERM, os.Interrupt
 	for args, signals := range map[string][]os.Signal{
-		"decide --policy policy.onnx --format csv --out out.csv":                          {hup, term, interrupt},
+		"decide --policy policy.onnx --format csv --out out.csv":                         {hup, term, interrupt},
 		"train --in table.parquet --recipe paper --seeds 8 --config long.yaml --out out": {hup, term},
 		"generate pages --pages 5000000 --out out":                                       {hup, interrupt},
 		"generate fraud --rows 500000 --out out":                                         {hup},
