@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/safetext"
 	"pipe/onnx/ort"
 )
 
@@ -114,7 +115,7 @@ func summarizeBuild(r *build.Report) (_ *CostsReport, err error) {
 // WriteText writes the report for a reader at a terminal.
 func (r *CostsReport) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n%d instances (%d train, %d val, %d test), %d actions, %d features (%s)\n",
-		r.File, r.Instances, r.Train, r.Val, r.Test, r.Actions, r.Dim, r.Features)
+		safetext.Line(r.File), r.Instances, r.Train, r.Val, r.Test, r.Actions, r.Dim, safetext.Line(r.Features))
 	fmt.Fprintf(w, "%d shards, %d of them done before; %.1f s\n", r.Shards, r.Resumed, r.Seconds)
 	if line := groupsLine(r.Groups, r.Divided); line != "" {
 		fmt.Fprintf(w, "groups of instances: %s\n", line)
@@ -124,7 +125,7 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "action\tmean task loss")
 	for _, l := range r.Losses {
-		fmt.Fprintf(tab, "%s\t%.4f\n", l.Action, l.Loss)
+		fmt.Fprintf(tab, "%s\t%.4f\n", safetext.Line(l.Action), l.Loss)
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -140,7 +141,7 @@ func writeSkipped(w io.Writer, r *build.Report) {
 	if len(r.Skipped) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "bad images left out: %d, listed in %s\n", len(r.Skipped), r.BadList)
+	fmt.Fprintf(w, "bad images left out: %d, listed in %s\n", len(r.Skipped), safetext.Line(r.BadList))
 	for _, line := range build.FirstBad(r.Skipped) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
@@ -154,7 +155,7 @@ func writeLatency(w io.Writer, pairs []build.PairLatency) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "\npair\tms per instance\tmeasured fee")
 	for _, l := range pairs {
-		fmt.Fprintf(tab, "%s/%s\t%.2f\t%.4g\n", l.Expert, l.Advice, 1000*l.Seconds, l.Fee)
+		fmt.Fprintf(tab, "%s/%s\t%.2f\t%.4g\n", safetext.Line(l.Expert), safetext.Line(l.Advice), 1000*l.Seconds, l.Fee)
 	}
 	return tab.Flush()
 }
@@ -162,7 +163,7 @@ func writeLatency(w io.Writer, pairs []build.PairLatency) error {
 // writeAnswers tells how answers of chat models could be read, and what they cost.
 func writeAnswers(w io.Writer, counts []build.AnswerCount) error {
 	for _, c := range counts {
-		fmt.Fprintf(w, "\nanswers of %s: %d asked, %d kept from before\n", c.Part, c.Asked, c.Cached)
+		fmt.Fprintf(w, "\nanswers of %s: %d asked, %d kept from before\n", safetext.Line(c.Part), c.Asked, c.Cached)
 		share := func(n, all int64) string { return fmt.Sprintf("%d (%.1f%%)", n, 100*float64(n)/float64(max(1, all))) }
 		if all := c.Strict + c.Lenient + c.Unparseable; all > 0 {
 			fmt.Fprintf(w, "  labels: %s strict, %s lenient, %s unparseable\n", share(c.Strict, all), share(c.Lenient, all), share(c.Unparseable, all))

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 )
 
@@ -301,15 +302,15 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 		{"columns without a value", r.Load.Empty},
 	} {
 		if len(line.columns) > 0 {
-			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, costs.Listed(line.columns, 12))
+			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, safetext.Line(costs.Listed(line.columns, 12)))
 		}
 	}
 	for _, warning := range r.Load.Warnings {
-		fmt.Fprintf(&b, "note: %s\n", warning)
+		fmt.Fprintf(&b, "note: %s\n", safetext.Line(warning))
 	}
 	t := table{left: 1, head: []string{"group", "columns", "dense", "empty"}}
 	for _, g := range r.Groups {
-		t.rows = append(t.rows, []string{g.Name, fmt.Sprint(g.Columns), fmt.Sprint(g.Dense), fmt.Sprint(g.Empty)})
+		t.rows = append(t.rows, []string{safetext.Line(g.Name), fmt.Sprint(g.Columns), fmt.Sprint(g.Dense), fmt.Sprint(g.Empty)})
 	}
 	if _, err := io.WriteString(w, b.String()+"\n"+t.plain()); err != nil {
 		return err

@@ -13,6 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"pipe/internal/safetext"
 )
 
 var (
@@ -85,12 +87,25 @@ func newPlot(title, x, y string) *plot.Plot {
 
 func styleText(s *text.Style, size vg.Length) {
 	s.Font = font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
-	s.Color = ink
+	s.Color, s.Handler = ink, labels{plot.DefaultTextHandler}
+}
+
+// labels draws names from outside: control characters in them would not be XML.
+type labels struct{ text.Handler }
+
+func (t labels) Lines(s string) []string { return t.Handler.Lines(safetext.Line(s)) }
+
+func (t labels) Box(s string, f font.Font) (width, height, depth vg.Length) {
+	return t.Handler.Box(safetext.Line(s), f)
+}
+
+func (t labels) Draw(c vg.Canvas, s string, style text.Style, at vg.Point) {
+	t.Handler.Draw(c, safetext.Line(s), style, at)
 }
 
 // textStyle is the house style for text that a figure writes by itself.
 func textStyle(size vg.Length, x draw.XAlignment, y draw.YAlignment) text.Style {
-	s := text.Style{XAlign: x, YAlign: y, Handler: plot.DefaultTextHandler}
+	s := text.Style{XAlign: x, YAlign: y}
 	styleText(&s, size)
 	return s
 }

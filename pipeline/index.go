@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build/bm25"
+	"pipe/internal/safetext"
 )
 
 // IndexOptions say what IndexPages makes.
@@ -130,6 +131,6 @@ func writeFound(b io.Writer, found []FoundPage) {
 		if len(text) > shownText {
 			text = append(text[:shownText], []rune(" ...")...)
 		}
-		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, bm25.Title(f.Page), string(text))
+		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, safetext.Line(bm25.Title(f.Page)), safetext.Line(string(text)))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build/bm25"
+	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 )
 
@@ -104,13 +105,13 @@ func readHead(path string) (head []byte, folder bool, err error) {
 // titled starts a text with a line that names the file and its kind.
 func titled(path, kind string) *strings.Builder {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s: %s\n", path, kind)
+	fmt.Fprintf(b, "%s: %s\n", safetext.Line(path), safetext.Line(kind))
 	return b
 }
 
 // field adds one line of a name and a value; empty values are left out.
 func field(b *strings.Builder, name, format string, args ...any) {
 	if value := fmt.Sprintf(format, args...); value != "" {
-		fmt.Fprintf(b, "  %-16s %s\n", name, value)
+		fmt.Fprintf(b, "  %-16s %s\n", safetext.Line(name), safetext.Line(value))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	"pipe/internal/safetext"
 )
 
 func (r *Report) heading() string {
@@ -98,7 +100,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
 		data.Settings = append(data.Settings, note{key, r.Settings[key]})
 	}
-	if err := page.Execute(w, data); err != nil {
+	if err := page.Execute(safetext.Writer(w), data); err != nil {
 		return fmt.Errorf("write report page: %w", err)
 	}
 	return nil

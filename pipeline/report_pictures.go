@@ -7,7 +7,8 @@ import (
 	"html/template"
 	"slices"
 
-	"pipe/costs/build"
+
+	"pipe/internal/safetext"
 )
 
 // PairPictures are some of the instances that one method sends to one pair, of those with images.
@@ -144,10 +145,10 @@ func (r *Report) albums() []pageAlbum {
 
 // page is the picture with its JPEG inside and the names of labels for people.
 func (p Picture) page(jpeg []byte, names map[string]string) pagePicture {
-	answer := build.Printable(cmp.Or(names[p.Answer], p.Answer))
+	answer := safetext.Line(cmp.Or(names[p.Answer], p.Answer))
 	return pagePicture{
 		URL:    template.URL("data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)),
-		Alt:    fmt.Sprintf("%s, label %s, answer %s", build.Printable(p.ID), build.Printable(cmp.Or(names[p.Label], p.Label)), answer),
+		Alt:    fmt.Sprintf("%s, label %s, answer %s", safetext.Line(p.ID), safetext.Line(cmp.Or(names[p.Label], p.Label)), answer),
 		Answer: answer, Wrong: p.Loss > 0,
 	}
 }

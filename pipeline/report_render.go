@@ -9,13 +9,15 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
+
+	"pipe/internal/safetext"
 )
 
 // WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
 	if r.Title != "" {
-		fmt.Fprintf(&b, "%s\n\n", r.Title)
+		fmt.Fprintf(&b, "%s\n\n", safetext.Line(r.Title))
 	}
 	if r.StandIn != "" {
 		fmt.Fprintf(&b, "%s\n\n", wrap(r.standIn(), textWidth))
@@ -68,9 +70,9 @@ func (t table) plain() string {
 // text aligns the cells in columns; a row with a bold cell gets a star, because plain text has no bold.
 func (t table) text(b *bytes.Buffer) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "  %s\n", strings.Join(t.head, "\t"))
+	fmt.Fprintf(tw, "  %s\n", strings.Join(each(t.head, safetext.Line), "\t"))
 	for i, row := range t.rows {
-		cells := slices.Clone(row)
+		cells := each(row, safetext.Line)
 		for c := range cells {
 			if slices.Contains(t.bold(i), c) && c >= t.left {
 				cells[c] += " *"
@@ -99,23 +101,23 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		fmt.Fprintf(&b, "\n## %s\n\n", escapeMarkdown(t.title))
 		t.markdown(&b)
 		if t.caption != "" {
-			fmt.Fprintf(&b, "\n%s\n", t.caption)
+			fmt.Fprintf(&b, "\n%s\n", escapeMarkdown(t.caption))
 		}
 	}
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "\n![%s](%s.png)\n\n%s\n", f.Name, f.Name, f.Caption)
+		fmt.Fprintf(&b, "\n![%s](%s.png)\n\n%s\n", f.Name, f.Name, escapeMarkdown(f.Caption))
 	}
 	fmt.Fprint(&b, "\n## Methods in words\n\n")
 	for _, m := range r.methodNotes() {
-		fmt.Fprintf(&b, "- `%s`: %s\n", m.Name, m.About)
+		fmt.Fprintf(&b, "- `%s`: %s\n", strings.ReplaceAll(escapeMarkdown(m.Name), "`", "'"), m.About)
 	}
 	if len(r.Notes) > 0 {
 		fmt.Fprint(&b, "\n## Notes\n\n")
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(&b, "- %s\n", note)
+		fmt.Fprintf(&b, "- %s\n", escapeMarkdown(note))
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := io.WriteString(w, safetext.Lines(b.String()))
 	return err
 }
 

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pipe/costs/build"
+
+	"pipe/internal/safetext"
 )
 
 // table is one rendered table of a report, before it becomes text, Markdown or HTML.
@@ -42,10 +43,12 @@ var methodColumns = []column{
 // tables lays the report out for people. Names that come from files cannot break out of their cells.
 func (r *Report) tables() []table {
 	ts := r.layOut()
-	for _, t := range ts {
-		for _, row := range t.rows {
+	for i := range ts {
+		t := &ts[i]
+		t.title, t.caption = safetext.Line(t.title), safetext.Line(t.caption)
+		for _, row := range append(t.rows, t.head) {
 			for c := range row {
-				row[c] = build.Printable(row[c])
+				row[c] = safetext.Line(row[c])
 			}
 		}
 	}

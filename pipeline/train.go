@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/safetext"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
@@ -421,7 +422,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	for _, p := range r.Policies {
 		remark := ""
 		if p.Fallback != "" {
-			remark = "guard: always " + p.Fallback
+			remark = "guard: always " + safetext.Line(p.Fallback)
 		}
 		fmt.Fprintf(tab, "%s\t%s\t%s\n", p.File, number(p.TrueLoss), remark)
 	}
@@ -431,11 +432,11 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	for _, a := range r.Auto {
 		g := a.Guard
 		if g.Rows == 0 {
-			fmt.Fprintf(&b, "\nlambda %g: all %d training rows belong together, so that none could be left out to judge by: always %s is exported\n", a.Lambda, a.Rows, g.Fixed)
+			fmt.Fprintf(&b, "\nlambda %g: all %d training rows belong together, so that none could be left out to judge by: always %s is exported\n", a.Lambda, a.Rows, safetext.Line(g.Fixed))
 			continue
 		}
 		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d left-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
-			a.Lambda, g.Learned, g.FixedLoss, g.Fixed, g.Rows, inSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
+			a.Lambda, g.Learned, g.FixedLoss, safetext.Line(g.Fixed), g.Rows, inSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
 			map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
 	}
 	_, err := io.WriteString(w, b.String())

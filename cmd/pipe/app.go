@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"pipe/internal/progress"
+	"pipe/internal/safetext"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 )
@@ -123,7 +124,7 @@ type printer interface {
 // print writes a result to standard output: v's JSON with --json, else its text.
 func (a *app) print(v printer) error {
 	if !a.json {
-		return v.WriteText(a.stdout)
+		return v.WriteText(safetext.Writer(a.stdout))
 	}
 	if own, ok := v.(interface{ WriteJSON(io.Writer) error }); ok {
 		return own.WriteJSON(a.stdout)

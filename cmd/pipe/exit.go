@@ -18,6 +18,7 @@ import (
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/outside"
+	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
@@ -141,10 +142,22 @@ func (a *app) complain(err error) {
 	if a.colour() {
 		label = "\x1b[31merror:\x1b[0m"
 	}
-	fmt.Fprintf(a.stderr, "pipe: %s %v\n", label, err)
+	fmt.Fprintf(a.stderr, "pipe: %s %s\n", label, indented(err.Error()))
 	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(a.stderr, "pipe: hint: %s\n", hint)
+		fmt.Fprintf(a.stderr, "pipe: hint: %s\n", indented(hint))
 	}
+}
+
+// indented is a message fit for a terminal. Lines after the first one are set in, so that none of them, which may come
+// from a file, looks like a message of the program.
+func indented(message string) string {
+	lines := strings.Split(safetext.Lines(message), "\n")
+	for i, line := range lines[1:] {
+		if !strings.HasPrefix(line, " ") {
+			lines[1+i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // hintFor is the advice an error carries, or what helps with the operating system's usual complaints.

@@ -6,12 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/safetext"
 )
 
 // BadImage is an image that a build cannot use, or a folder of images that it
@@ -22,7 +20,7 @@ type BadImage struct {
 }
 
 // String returns both on one line, whatever a file is called.
-func (b BadImage) String() string { return Printable(b.ID) + ": " + Printable(b.Reason) }
+func (b BadImage) String() string { return safetext.Line(b.ID) + ": " + safetext.Line(b.Reason) }
 
 // BadImagesError lists every image of a source that cannot be used. Builds with
 // Options.SkipBad go on without them.
@@ -81,16 +79,6 @@ func badList(images []BadImage) string {
 		b.WriteString(bad.String() + "\n")
 	}
 	return b.String()
-}
-
-// Printable keeps a name on its line, whatever a file is called: one with
-// characters that do not print, or that is no UTF-8, is quoted and they are escaped.
-func Printable(s string) string {
-	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
-	if utf8.ValidString(s) && !strings.ContainsFunc(s, unprintable) {
-		return s
-	}
-	return strconv.Quote(s)
 }
 
 // badListName is the file of the work folder that lists what was found bad.
