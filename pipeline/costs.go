@@ -80,11 +80,13 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 	if err != nil {
 		return nil, err
 	}
-	return summarizeBuild(r)
+	progress.Start(int64(r.Instances), "read back")
+	defer progress.Done()
+	return summarizeBuild(r, progress)
 }
 
 // summarizeBuild streams through the finished tensor, so that its size does not matter.
-func summarizeBuild(r *build.Report) (_ *CostsReport, err error) {
+func summarizeBuild(r *build.Report, progress Progress) (_ *CostsReport, err error) {
 	in, err := costs.OpenReader(r.File, costs.ReadOptions{})
 	if err != nil {
 		return nil, err
@@ -99,6 +101,7 @@ func summarizeBuild(r *build.Report) (_ *CostsReport, err error) {
 		if err != nil {
 			return nil, err
 		}
+		progress.Add(int64(t.Len()))
 		for i, v := range t.Loss {
 			sums[i%len(sums)] += float64(v) // NaN where the pair does not exist
 		}

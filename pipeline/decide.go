@@ -118,6 +118,8 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 		return nil, err
 	}
 	begin := time.Now()
+	p.Start(-1, "open policy and rows")
+	defer p.Done()
 	file, err := readPolicy(o.Policy)
 	if err != nil {
 		return nil, err
@@ -150,7 +152,6 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 		return nil, err
 	}
 	p.Start(src.rows(), "decide")
-	defer p.Done()
 	s := stream{decider: decider, mask: mask, workers: o.Workers, progress: p}
 	if err := s.run(ctx, src, sink); err != nil {
 		sink.abort()

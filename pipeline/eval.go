@@ -73,6 +73,8 @@ func evalFiles(ctx context.Context, o EvalOptions, progress Progress) (*Report, 
 		return nil, err
 	}
 	defer rt.Close()
+	progress.Start(-1, "read costs")
+	defer progress.Done()
 	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
 	if err != nil {
 		return nil, err
@@ -86,12 +88,14 @@ func evalFiles(ctx context.Context, o EvalOptions, progress Progress) (*Report, 
 		return nil, err
 	}
 	var learned []Learned
+	progress.Start(int64(len(files)), "decide by policies")
 	for _, f := range files {
 		l, err := openLearned(ctx, rt, f, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
 		learned = append(learned, l)
+		progress.Add(1)
 	}
 	learned, notes := once(learned)
 	if err := sameTraining(learned); err != nil {

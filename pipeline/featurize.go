@@ -84,6 +84,8 @@ func Featurize(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeR
 }
 
 func featurizeInto(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeReport, error) {
+	p.Start(-1, "look at the files")
+	defer p.Done()
 	rows, err := newTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
 	if err != nil {
 		return nil, err

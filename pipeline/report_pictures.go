@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"slices"
 
-
 	"pipe/internal/safetext"
 )
 

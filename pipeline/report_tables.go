@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-
 	"pipe/internal/safetext"
 )
 

@@ -186,6 +186,8 @@ func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport
 
 func trainTensor(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport, error) {
 	start := time.Now()
+	progress.Start(-1, "read costs")
+	defer progress.Done()
 	t, err := costs.Read(o.Tensor, costs.ReadOptions{Actions: o.Actions})
 	if err != nil {
 		return nil, err
@@ -232,11 +234,14 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	if err := dropOthers(o.Out, policies); err != nil {
 		return nil, err
 	}
+	progress.Start(int64(len(policies)), "write policies")
+	defer progress.Done()
 	for _, p := range policies {
 		line, err := writePolicy(ctx, rt, t, o, p)
 		if err != nil {
 			return nil, err
 		}
+		progress.Add(1)
 		r.Policies = append(r.Policies, line)
 	}
 	if err := WriteFile(filepath.Join(o.Out, trainReportFile), r.WriteJSON); err != nil {

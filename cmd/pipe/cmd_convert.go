@@ -56,6 +56,8 @@ func runConvert(c *cobra.Command, a *app, o pipeline.ConvertOptions) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
+	a.progress().Start(-1, "convert")
+	defer a.progress().Done()
 	r, err := pipeline.Convert(c.Context(), o)
 	if err != nil {
 		return err

@@ -39,6 +39,8 @@ func runImport(c *cobra.Command, a *app, config, out string) error {
 	if err := required(c, "config", "out"); err != nil {
 		return err
 	}
+	a.progress().Start(-1, "import")
+	defer a.progress().Done()
 	r, err := pipeline.Import(c.Context(), config, out)
 	if err != nil {
 		return err

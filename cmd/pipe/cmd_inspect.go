@@ -40,13 +40,17 @@ func runInspect(c *cobra.Command, a *app, o pipeline.InspectOptions, paths []str
 		return usage(c, "%v", err)
 	}
 	var all []pipeline.Explanation
+	p := a.progress()
+	defer p.Done()
 	for _, path := range paths {
+		p.Start(-1, "inspect "+path)
 		e, err := pipeline.Inspect(c.Context(), path, o)
 		if err != nil {
 			return err
 		}
 		all = append(all, e)
 	}
+	p.Done()
 	if a.json && len(all) > 1 {
 		return a.printJSON(all)
 	}

@@ -231,3 +231,25 @@ func TestNohup(t *testing.T) {
 		p.interrupted(t, endsAfter)
 	}
 }
+
+// Without a terminal, long work says after ten seconds what it is at, in plain lines; with --quiet it says nothing.
+func TestLinesOfProgress(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	waits := filepath.Join(folder, "waits")
+	if err := syscall.Mkfifo(waits, 0o600); err != nil {
+		t.Skip("no named pipes: ", err)
+	}
+	loud, quiet := start(t, folder, nil, "inspect", "waits"), start(t, folder, nil, "inspect", "waits", "--quiet")
+	time.Sleep(14 * time.Second)
+	for _, p := range []*program{loud, quiet} {
+		p.send(t, syscall.SIGTERM)
+		p.interrupted(t, endsAfter)
+	}
+	if got := loud.stderr.String(); got != "pipe: inspect waits: total unknown (running for 10s)\npipe: interrupted\n" {
+		t.Errorf("standard error has %q", got)
+	}
+	if got := quiet.stderr.String(); got != "pipe: interrupted\n" {
+		t.Errorf("with --quiet standard error has %q", got)
+	}
+}

@@ -68,6 +68,8 @@ func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string,
 	if out, err = o.complete(cfg); err != nil {
 		return nil, "", err
 	}
+	o.Progress.Start(-1, "read inputs")
+	defer o.Progress.Done()
 	p, err = newPlan(ctx, cfg, o)
 	return p, out, keepBad(err, out)
 }
@@ -133,6 +135,8 @@ func (p *plan) makeRows(ctx context.Context, w *work, r *Report, o *Options) (er
 	if err != nil {
 		return err
 	}
+	o.Progress.Start(-1, "write costs")
+	defer o.Progress.Done()
 	if err := p.finish(ctx, w, r, shown, fromShards(p, w)); err != nil {
 		return err
 	}

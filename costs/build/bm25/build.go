@@ -96,6 +96,8 @@ func (g *gathering) publish(ctx context.Context) (*Stats, error) {
 		return nil, err
 	}
 	defer x.Close()
+	g.options.Progress.Start(-1, "read back")
+	defer g.options.Progress.Done()
 	if err := x.Verify(ctx); err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
