@@ -64,10 +64,10 @@ func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error
 	if err := keepInputs(o.files()); err != nil {
 		return nil, err
 	}
-	return alone(o.Out, func() (*Report, error) { return evalFiles(ctx, o, progress) })
+	return alone(o.Out, func() (*Report, error) { return evaluateInto(ctx, o, progress) })
 }
 
-func evalFiles(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
+func evaluateInto(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
 	rt, err := ort.Open(o.Runtime)
 	if err != nil {
 		return nil, err
