@@ -39,7 +39,8 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 const rootText = `pipe learns, from a table of what every expert loses under every piece of advice, which expert should act on
 an instance and which advice to buy for it, and exports the answer as one ONNX file.
 
-Data goes to standard output, everything else to standard error.`
+Data goes to standard output, everything else to standard error. One signal (SIGINT, SIGTERM or SIGHUP) ends a run within
+seconds, with code 130 and without leaving temporary files; a second one ends it at once.`
 
 const rootExamples = `  pipe doctor
   pipe bench synthetic --out out/synthetic
