@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/build"
+	"pipe/internal/outside"
 	"pipe/onnx/hf"
 )
 
@@ -198,20 +199,33 @@ func readsConfig(path string) []readFile {
 		return nil
 	}
 	list := reads(path)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return list
-	}
-	var root yaml.Node
-	if yaml.Load(text, &root) != nil || len(expandNode(&root, os.LookupEnv)) > 0 {
-		return list
-	}
-	for _, name := range texts(&root, nil) {
+	for _, name := range configTexts(path) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
 		}
 		list = append(list, readFile{path: name, part: ending(inputEndings...), big: true})
 	}
+	return list
+}
+
+// configTexts are the values of a configuration file; none of one that is wrong, which the stage says. A named pipe can be
+// read once only, and that is the stage's.
+func configTexts(path string) []string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+		return nil
+	}
+	text, err := readConfigFile(path)
+	if err != nil {
+		return nil
+	}
+	list, _ := outside.Read(func() ([]string, error) {
+		var root yaml.Node
+		if err := yaml.Load(text, &root); err != nil || len(expandNode(&root, os.LookupEnv)) > 0 {
+			return nil, err
+		}
+		return texts(&root, nil), nil
+	})
 	return list
 }
 

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -231,6 +233,39 @@ func TestOutputsReplaceOutputs(t *testing.T) {
 		if code := run(t.Context(), strings.Fields(args), nil, &bytes.Buffer{}, &stderr); code != exitOK {
 			t.Errorf("%s: exit code %d, %s", args, code, stderr.String())
 		}
+	}
+}
+
+// A configuration from a named pipe can be read once: the check of outputs leaves it to the command. Endless and damaged
+// ones are the command's to refuse.
+func TestConfigurationsAreReadOnce(t *testing.T) {
+	needRuntime(t)
+	folder := t.TempDir()
+	workFor(t, folder)
+	t.Chdir(folder)
+	text, err := os.ReadFile("import.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo("once", 0o600); err != nil {
+		t.Skip("no named pipes: ", err)
+	}
+	go func() {
+		f, err := os.OpenFile("once", os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.Write(text)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	var stderr bytes.Buffer
+	if code := run(t.Context(), strings.Fields("import --config once --out out.parquet"), nil, &bytes.Buffer{}, &stderr); code != exitOK {
+		t.Errorf("exit code %d, %s", code, stderr.String())
+	}
+	if code := run(t.Context(), strings.Fields("import --config /dev/zero --out out.parquet"), nil, &bytes.Buffer{}, &stderr); code != exitBadData {
+		t.Errorf("endless: exit code %d, %s", code, stderr.String())
 	}
 }
 
