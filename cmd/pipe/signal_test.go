@@ -240,13 +240,13 @@ func TestLinesOfProgress(t *testing.T) {
 	if err := syscall.Mkfifo(waits, 0o600); err != nil {
 		t.Skip("no named pipes: ", err)
 	}
-	loud, quiet := start(t, folder, nil, "inspect", "waits"), start(t, folder, nil, "inspect", "waits", "--quiet")
+	loud, quiet := start(t, folder, nil, "import", "--config", "waits", "--out", "x"), start(t, folder, nil, "import", "--config", "waits", "--out", "x", "--quiet")
 	time.Sleep(14 * time.Second)
 	for _, p := range []*program{loud, quiet} {
 		p.send(t, syscall.SIGTERM)
 		p.interrupted(t, endsAfter)
 	}
-	if got := loud.stderr.String(); got != "pipe: inspect waits: total unknown (running for 10s)\npipe: interrupted\n" {
+	if got := loud.stderr.String(); got != "pipe: import: total unknown (running for 10s)\npipe: interrupted\n" {
 		t.Errorf("standard error has %q", got)
 	}
 	if got := quiet.stderr.String(); got != "pipe: interrupted\n" {
