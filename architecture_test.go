@@ -15,7 +15,7 @@ import (
 
 // mayImport is who may import whom, for programs and tests alike. A package
 // without a row, and an import that its row does not name, fail the test: a new
-// arrow is one line here, and somebody's decision.
+// arrow is a reviewed change of one line here.
 var mayImport = map[string][]string{
 	"onnx/onnxpb":           {},
 	"onnx":                  {"onnx/onnxpb", "internal/atomicfile", "internal/outside", "internal/textfile"},

@@ -184,10 +184,10 @@ func (c Clusters) largestFirst() []int {
 }
 
 // Share takes whole clusters, in the order of their first rows, until they have
-// at least the wanted number of rows. Clusters of more than largest
-// rows are passed over, and one cluster is always left. Where that finds none,
-// the smallest cluster is taken. It returns which rows are; there must be two
-// clusters.
+// at least the wanted number of rows. Clusters of more than largest rows are
+// passed over, and one cluster is always left. Where that finds none, the
+// smallest cluster is taken. It returns for every row whether it is taken. There
+// must be two clusters.
 func (c Clusters) Share(want, largest int) []bool {
 	taken := make([]bool, c.Len())
 	rows, clusters := 0, 0

@@ -82,9 +82,10 @@ func (r room) choose(labels []string, draw *rand.Rand) Split {
 }
 
 // drawGroups draws the splits of n rows such that rows of one group fall on one
-// side; labels and groups are one per row, labels may be nil. Large groups choose first; rows that are alone fill up what is left, so
-// that the shares of every label hold as nearly as the groups allow. The draw
-// depends on the arguments only.
+// side; labels and groups are one per row, labels may be nil. Large groups
+// choose first; rows that are alone fill up what is left, so that the shares of
+// every label hold as nearly as the groups allow. The draw depends on the
+// arguments only.
 func drawGroups(n int, labels, groups []string, val, test float64, seed uint64) []Split {
 	if labels == nil {
 		labels = make([]string, n)

@@ -12,7 +12,7 @@ import (
 type SplitOptions struct {
 	At     string // the value that the first half makes for the second
 	Output string // its name in the first half
-	Input  IO     // its name in the second half; type and shape are those that m tells, else these
+	Input  IO     // its name in the second half; type and shape are those that m has, else these
 	// Prefixes that Merge gave to names; where a name has it, it is taken off.
 	FirstPrefix, SecondPrefix string
 }

@@ -18,7 +18,7 @@ func mergePolicy(encoder *onnx.Model, about featurize.EncoderInfo, path string) 
 		return nil, &OptionError{fmt.Errorf("policy %q: has an encoder in front already", path)}
 	}
 	if about.Dim == 0 {
-		about.Dim = f.info.Dim // an export need not tell its width
+		about.Dim = f.info.Dim // an export need not state its width
 	}
 	if err := fitsEncoder(f.info, about); err != nil {
 		return nil, &OptionError{fmt.Errorf("policy %q: %w", path, err)}

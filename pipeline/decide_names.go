@@ -7,7 +7,7 @@ import (
 	"pipe/costs"
 )
 
-// featurePlaces tells for every column of a header which feature it holds; id is the column of the ids, -1 if there is
+// featurePlaces returns for every column of a header which feature it holds; id is the column of the ids, -1 if there is
 // none. Columns are features by name where the policy knows the names of its own, in whatever order they come: numbers
 // under other names are other features, which is a *costs.DataError. A policy that knows no names, or has one twice, takes
 // the columns in their order.

@@ -80,7 +80,7 @@ func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
 	return out
 }
 
-// formatOf tells a format by name; auto where the name does not tell.
+// formatOf returns the format that a name has; auto where the name has none.
 func formatOf(path string) string {
 	if isFolder(path) {
 		return formatParquet

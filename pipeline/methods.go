@@ -29,7 +29,7 @@ var methods = []method{
 	{"knn", roleReference, "cost regression by nearest neighbours, k chosen on inner rows"},
 	{"best_fixed", roleOracle, "the best constant pair, chosen on the split it is reported on: an oracle"},
 	{"best_fixed_train", roleConstant, "the best constant pair, chosen on training rows: what one could deploy"},
-	{AlwaysLegitimate, roleConstant, "answers the negative label for every row and asks nobody: what a task loss makes of rare positives"},
+	{AlwaysLegitimate, roleConstant, "answers the negative label for every row without an expert: what a task loss makes of rare positives"},
 	{"learned_expert_random_advice", roleReference, "the composite policy's expert with advice drawn uniformly"},
 	{"l2d_random_advice", roleReference, "the L2D policy's expert with advice drawn uniformly"},
 	{"random_expert_learned_advice", roleReference, "an expert drawn uniformly with the advice the policy scores best for that expert"},

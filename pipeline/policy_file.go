@@ -77,7 +77,7 @@ func (f *policyFile) split() error {
 		return err
 	}
 	if about.Dim == 0 {
-		about.Dim = f.info.Dim // an export need not tell its width
+		about.Dim = f.info.Dim // an export need not state its width
 	}
 	f.about = &about
 	if err := fitsEncoder(f.info, about); err != nil {

@@ -59,7 +59,7 @@ func lowestOf(rows []Row, as role) *Row {
 // lossTie is the difference below which two true losses are the same: sums of equal costs in another order.
 const lossTie = 1e-12
 
-// isBest tells whether row is a policy, and none of its regime in rows has a lower true loss.
+// isBest reports whether row is a policy, and none of its regime in rows has a lower true loss.
 func isBest(row Row, rows []Row) bool {
 	best := lowestOf(keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), rolePolicy)
 	return best != nil && describeMethod(row.Method).role == rolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie

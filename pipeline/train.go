@@ -448,7 +448,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	return err
 }
 
-// inSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not tell.
+// inSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not have the number.
 func inSets(g models.Guard) string {
 	if g.Clusters == 0 || g.Clusters == g.Rows {
 		return ""

@@ -10,9 +10,9 @@ import (
 
 const evalText = `Eval ranks policies and baselines by true loss on one split of a cost tensor: mean and spread over seeds, 95% intervals
 of the difference to the best fixed pair and to L2D (paired bootstrap over rows, or over sets of rows that belong
-together), advice rate and distribution, and the best advice of every expert. Marked is the lowest policy file; the best constant of the training rows stands beside
-it. A policy whose actions or features are not the tensor's is refused; other fees, a guard's fallback and a policy that
-is given twice are said.
+together), advice rate and distribution, and the best advice of every expert. The policy file with the lowest loss is
+marked, and the best constant of the training rows is shown beside it. A policy whose actions or features are not the
+tensor's is refused. Notes name policies with other fees, a guard's fallback, and a policy that is given twice.
 
 With --out the report is left as report.html, report.md, report.csv and report.json in that folder.`
 

@@ -8,7 +8,7 @@ import (
 	"pipe/pipeline"
 )
 
-const generateText = `Generate writes data whose law is known, for tests, demonstrations and measurements of speed. The bytes depend on the
+const generateText = `Generate writes synthetic data with a known distribution, for tests, demonstrations and measurements of speed. The bytes depend on the
 flags and not on the number of cores.`
 
 const generateExamples = generateFraudExamples + "\n" + generatePagesExamples
@@ -16,7 +16,7 @@ const generateExamples = generateFraudExamples + "\n" + generatePagesExamples
 func generateCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "generate fraud|pages --out DIR",
-		Short:   "Write data whose law is known",
+		Short:   "Write synthetic data with a known distribution",
 		Long:    generateText,
 		Example: generateExamples,
 		Args:    oneArg("what to generate: fraud or pages"),
@@ -75,7 +75,7 @@ func generatePagesCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultPagesOptions()
 	c := &cobra.Command{
 		Use:     "pages --pages N --out DIR",
-		Short:   "Pages of invented words",
+		Short:   "Write a synthetic text corpus",
 		Long:    generatePagesText,
 		Example: generatePagesExamples,
 		Args:    noArgs,

@@ -98,7 +98,7 @@ var codes = []struct {
 	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
 }
 
-// isFull tells whether a disk had no room, or a file could not grow for another reason.
+// isFull reports whether a disk had no room, or a file could not grow for another reason.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }

@@ -38,8 +38,9 @@ func (c Codec) known() error {
 	return unread(rewrite, "is compressed with codec number %d, which is not read", int(c))
 }
 
-// decompress returns exactly size bytes, in dst where it has the room. Nothing
-// is allocated that the compressed bytes cannot fill.
+// decompress returns exactly size bytes, in dst where it has the room. Beyond
+// that it allocates no more than the compressed bytes can fill, or size bytes
+// for Zstandard, whose blocks can repeat one byte without a bound of use here.
 func (c Codec) decompress(dst, src []byte, size int) ([]byte, error) {
 	if size == 0 && len(src) == 0 {
 		return dst[:0], nil

@@ -28,8 +28,9 @@ func Unmarshal(b []byte, dst any) error {
 	return json.Unmarshal(b, dst) // names what is wrong with the syntax
 }
 
-// Check looks for repeated keys, text that is not UTF-8, and halves of surrogate pairs. It does not look at the syntax:
-// what it says of text that is no JSON means nothing. fold says that keys of the outermost object that differ only in the case of letters are the same.
+// Check looks for repeated keys, text that is not UTF-8, and halves of surrogate pairs. With fold, keys of the outermost
+// object that differ only in the case of letters are the same. It does not look at the syntax: its answer for text that
+// is no JSON means nothing.
 func Check(b []byte, fold bool) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not UTF-8 text")
