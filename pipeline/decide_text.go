@@ -93,7 +93,7 @@ func (s *csvSource) add(b *rowBatch, record []string) error {
 		}
 		v, err := textfile.ParseFloat32(cell)
 		if err != nil {
-			return badFeatures(&costs.DataError{File: s.file, Row: s.csv.Line(c), Column: s.header[c], Msg: fmt.Sprintf("%q is not a finite number", cell)})
+			return badFeatures(&costs.DataError{File: s.file, Row: s.csv.Line(c), Column: s.header[c], Msg: fmt.Sprintf("%q is not a finite number", textfile.Short(cell))})
 		}
 		b.features[at+s.to[c]] = v
 	}
@@ -236,7 +236,7 @@ func (s *jsonlSource) name(raw json.RawMessage) (string, error) {
 	case raw[0] != 'n' && json.Unmarshal(raw, &number) == nil:
 		return number.String(), nil
 	}
-	return "", s.bad("id", "%s is neither text nor a number", raw)
+	return "", s.bad("id", "%s is neither text nor a number", textfile.Short(string(raw)))
 }
 
 func (s *jsonlSource) bad(column, format string, args ...any) error {

@@ -19,6 +19,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/safetext"
+	"pipe/internal/textfile"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
@@ -346,7 +347,7 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 // folder does not hold the policies of two trainings.
 func dropOthers(folder string, policies []*models.Policy) error {
 	path := filepath.Join(folder, trainReportFile)
-	text, err := os.ReadFile(path)
+	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
+
+	"pipe/internal/textfile"
 )
 
 // maxHeader bounds the header of a response, in bytes.
@@ -34,7 +35,7 @@ func newClient(connections int, caFile string) (*http.Client, error) {
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func readCertificates(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
+	text, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if err != nil {
 		return nil, err
 	}

@@ -144,7 +144,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 		}
 		v, err := textfile.ParseFloat32(n.text)
 		if err != nil || v < 0 {
-			return p, bad(n.name, "%q is not a finite number of at least 0", n.text)
+			return p, bad(n.name, "%q is not a finite number of at least 0", textfile.Short(n.text))
 		}
 		*n.to = v
 	}

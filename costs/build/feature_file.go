@@ -124,7 +124,7 @@ func numbers(cell string) ([]float32, error) {
 	}
 	v, err := textfile.ParseFloat32(cell)
 	if err != nil {
-		return nil, fmt.Errorf("%q is not a finite number", cell)
+		return nil, fmt.Errorf("%q is not a finite number", textfile.Short(cell))
 	}
 	return []float32{v}, nil
 }

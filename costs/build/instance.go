@@ -137,7 +137,7 @@ func (c *Columns) Number(in *Instance, column int) (float32, error) {
 	}
 	v, err := textfile.ParseFloat32(cell)
 	if err != nil {
-		return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: fmt.Sprintf("%q is not a finite number", cell)}
+		return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: fmt.Sprintf("%q is not a finite number", textfile.Short(cell))}
 	}
 	return v, nil
 }
