@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // plainLevel is the one spelling of a category: "490.0" is "490", which a
@@ -39,9 +41,5 @@ func hourOfWeek(seconds float64) float32 {
 }
 
 func badCell(text string, why error) string {
-	const longest = 40
-	if len(text) > longest {
-		text = text[:longest] + "..."
-	}
-	return fmt.Sprintf("%q %v", text, why)
+	return fmt.Sprintf("%q %v", textfile.Short(text), why)
 }

@@ -86,7 +86,7 @@ func (c *CSV) wrong(line int, column, format string, args ...any) error {
 func (c *CSV) syntax(err error, record []string) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
-		return ReadError(c.file, 0, err)
+		return readError(c.file, 0, err)
 	}
 	switch {
 	case errors.Is(err, csv.ErrFieldCount):

@@ -61,7 +61,7 @@ func (l *Lines) read() ([]byte, error) {
 		case err == nil, errors.Is(err, io.EOF) && len(l.long) > 0 && !errors.Is(err, io.ErrUnexpectedEOF):
 			return l.long, nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, ReadError(l.file, l.number, err)
+			return nil, readError(l.file, l.number, err)
 		}
 	}
 }

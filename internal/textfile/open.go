@@ -80,7 +80,7 @@ func Decode(file string, in io.Reader, parquet bool) (*bufio.Reader, error) {
 	}
 	head, err := beginning(r)
 	if err != nil {
-		return nil, ReadError(file, 0, err)
+		return nil, readError(file, 0, err)
 	}
 	if parquet && bytes.HasPrefix(head, []byte(parquetMark)) {
 		return r, nil
@@ -103,9 +103,9 @@ func beginning(r *bufio.Reader) ([]byte, error) {
 	return r.Peek(min(r.Buffered(), headSize))
 }
 
-// ReadError makes an *Error of what a reader of gzipped text says about damaged data. Errors of the medium stay what
+// readError makes an *Error of what a reader of gzipped text says about damaged data. Errors of the medium stay what
 // they are.
-func ReadError(file string, line int, err error) error {
+func readError(file string, line int, err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt) {
 		return &Error{File: file, Line: line, Err: faultf("the gzip data are damaged: %v", err)}
