@@ -116,8 +116,8 @@ func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing
 
 func (s *rawSource) next() (*rowBatch, error) {
 	dim := s.features.Dim()
-	b := &rowBatch{features: make([]float32, 0, textBatch*dim)}
-	for len(b.ids) < textBatch {
+	b, rows := batchOf(dim)
+	for len(b.ids) < rows {
 		var err error
 		s.record, err = s.csv.Read()
 		if errors.Is(err, io.EOF) {

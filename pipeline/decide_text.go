@@ -15,7 +15,16 @@ import (
 	"pipe/models"
 )
 
-const textBatch = 4096 // rows per batch of CSV and JSONL
+const (
+	textBatch  = 4096    // most rows of a batch of CSV and JSONL
+	textValues = 1 << 22 // most features of a batch of more than one row: several batches are in memory at once
+)
+
+// batchOf returns an empty batch for rows of dim features, and how many it takes.
+func batchOf(dim int) (b *rowBatch, rows int) {
+	rows = max(1, min(textBatch, textValues/max(1, dim)))
+	return &rowBatch{features: make([]float32, 0, rows*dim)}, rows
+}
 
 // csvSource reads a table with a header: a column id (without one, rows count from 0) and the features: by name where the
 // policy knows the names of its own, else in the order of the other columns.
@@ -65,8 +74,8 @@ func (s *csvSource) rows() int64 { return -1 }
 func (s *csvSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
 func (s *csvSource) next() (*rowBatch, error) {
-	b := &rowBatch{features: make([]float32, 0, textBatch*s.dim)}
-	for len(b.ids) < textBatch {
+	b, rows := batchOf(s.dim)
+	for len(b.ids) < rows {
 		record, err := s.csv.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -115,8 +124,8 @@ func (s *jsonlSource) rows() int64 { return -1 }
 func (s *jsonlSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
 func (s *jsonlSource) next() (*rowBatch, error) {
-	b := &rowBatch{features: make([]float32, 0, textBatch*s.dim)}
-	for len(b.ids) < textBatch {
+	b, rows := batchOf(s.dim)
+	for len(b.ids) < rows {
 		row, err := s.readObject()
 		if errors.Is(err, io.EOF) {
 			break

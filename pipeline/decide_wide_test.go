@@ -35,3 +35,12 @@ func TestWideHeader(t *testing.T) {
 		t.Errorf("took %v", took)
 	}
 }
+
+// Batches of wide rows have fewer of them, and at least one.
+func TestBatchOf(t *testing.T) {
+	for dim, want := range map[int]int{0: 4096, 1: 4096, 1024: 4096, 100_000: 41, 1 << 23: 1} {
+		if b, rows := batchOf(dim); rows != want || cap(b.features) < want*dim {
+			t.Errorf("%d features: %d rows, want %d", dim, rows, want)
+		}
+	}
+}
