@@ -30,7 +30,7 @@ func TestBadInput(t *testing.T) {
 		"empty id":              {edit("instances.csv", "r4,", ","), []string{"row 6", "column id", "is empty"}},
 		"empty label":           {edit("instances.csv", "r4,dog", "r4,"), []string{"row 6", "column label", "is empty"}},
 		"unknown split":         {edit("instances.csv", "r4,dog,train", "r4,dog,trian"), []string{"row 6", "column split", "trian"}},
-		"ragged row":            {edit("instances.csv", "r4,dog", "r4,dog,dog"), []string{"instances.csv", "row 6", "number of fields"}},
+		"ragged row":            {edit("instances.csv", "r4,dog", "r4,dog,dog"), []string{"instances.csv", "row 6", "the row has 6 fields, the header 5"}},
 		"text for a number":     {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,four"), []string{"instances.csv", "row 6", "column x", `"four"`}},
 		"missing number":        {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,"), []string{"row 6", "column x", "is empty"}},
 		"repeated column":       {edit("instances.csv", "split,x,y", "split,x,x"), []string{"instances.csv", "column x", "more than once"}},

@@ -28,7 +28,7 @@ func TestBadImagesAreOneError(t *testing.T) {
 		t.Errorf("%v", text)
 	}
 	list := readBytes(t, bad.File)
-	if filepath.Dir(bad.File) != w.out()+".work" || strings.Count(list, "\n") != len(want) || !strings.Contains(list, `"n1/\xff.jpg"`) {
+	if filepath.Dir(bad.File) != w.out()+".work" || strings.Count(list, "\n") != len(want) || !strings.Contains(list, `n1/\xff.jpg: `) {
 		t.Errorf("%s holds %s", bad.File, list)
 	}
 	if hint := bad.Hint(); !strings.Contains(hint, "--skip-bad") || !strings.Contains(hint, bad.File) {
