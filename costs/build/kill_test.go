@@ -100,9 +100,13 @@ func (c *child) start(t *testing.T) *exec.Cmd {
 
 // killRepeatedly checks that builds killed at random moments and then repeated
 // leave the bytes of one that ran through. A build that ends before its kill is
-// compared, and the next one starts from nothing.
+// compared, and the next one starts from nothing. The short form kills a few
+// times only.
 func killRepeatedly(t *testing.T, c child, kills int) {
 	t.Helper()
+	if testing.Short() {
+		kills = min(kills, 3)
+	}
 	c.Out = filepath.Join(t.TempDir(), "whole.parquet")
 	begin := time.Now()
 	if err := c.start(t).Wait(); err != nil {
@@ -182,11 +186,7 @@ func TestKilledEmbeddingResumesToTheSameBytes(t *testing.T) {
 	openRuntime(t)
 	w := newTextWorld(t, 400).withEmbedding(t, 1200)
 	w.cfg.Experts[0].Settings["epochs"] = 60
-	kills := 20
-	if testing.Short() {
-		kills = 4
-	}
-	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 20 * time.Millisecond, Words: true}, kills)
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 20 * time.Millisecond, Words: true}, 20)
 }
 
 // TestKilledImageBuildsResumeToTheSameBytes kills builds that spend about half of
