@@ -23,6 +23,7 @@ type encodedSource struct {
 	in      io.Closer
 	encoder rowEncoder
 	read    func() (encodedRow, error) // the next row
+	most    int                        // most rows of a batch
 	seen    int
 }
 
@@ -35,7 +36,7 @@ func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io
 	if was := policy.info.Actions.Digests[costs.DecoderDigest]; was != "" && done.Decoder != "" && was != done.Decoder {
 		done.Trained = was
 	}
-	s := &encodedSource{ctx: ctx, encoder: e}
+	s := &encodedSource{ctx: ctx, encoder: e, most: min(e.batch(), batchRows(e.info().Dim, policy.info.Actions.Len()))}
 	if err := s.open(o, stdin, policy.info); err != nil {
 		s.close()
 		return nil, err
@@ -87,7 +88,7 @@ func (s *encodedSource) close() {
 
 func (s *encodedSource) next() (*rowBatch, error) {
 	b, rows := &rowBatch{}, []encodedRow(nil)
-	for len(rows) < s.encoder.batch() {
+	for len(rows) < s.most {
 		row, err := s.read()
 		if errors.Is(err, io.EOF) {
 			break

@@ -29,6 +29,7 @@ type rawSource struct {
 	id       int            // -1 if the file has none
 	values   []float32      // of one row
 	record   []string       // the row being read
+	scores   int            // of a row: the policy's actions
 	seen     int
 }
 
@@ -43,7 +44,7 @@ func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Act
 	if err != nil {
 		return nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
 	}
-	s := &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns()))}
+	s := &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns())), scores: a.Len()}
 	var r *bufio.Reader
 	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Act
 func openRawText(ctx context.Context, path string, stdin io.Reader) (name string, in io.Closer, r *bufio.Reader, err error) {
 	var source io.ReadCloser
 	if path == "-" {
-		path, source = standardInput, interruptible(ctx, stdin)
+		path, source = standardInput, interruptible(ctx, io.NopCloser(stdin))
 	} else if source, err = openText(ctx, path); err != nil {
 		return "", nil, nil, fmt.Errorf("read rows: %w", err)
 	}
@@ -116,7 +117,7 @@ func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing
 
 func (s *rawSource) next() (*rowBatch, error) {
 	dim := s.features.Dim()
-	b, rows := batchOf(dim)
+	b, rows := batchOf(dim, s.scores)
 	for len(b.ids) < rows {
 		var err error
 		s.record, err = s.csv.Read()

@@ -44,7 +44,7 @@ const standardInput = "standard input"
 // standard input end too.
 func openFeatures(ctx context.Context, path, format string, stdin io.Reader, policy *models.PolicyInfo) (featureSource, error) {
 	if path == "-" {
-		return openStream(standardInput, format, interruptible(ctx, stdin), policy)
+		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(stdin)), policy)
 	}
 	if format == formatAuto {
 		format = formatOf(path)
@@ -69,15 +69,29 @@ func openText(ctx context.Context, path string) (io.ReadCloser, error) {
 }
 
 // interruptible passes r on until ctx ends, when reads return the context's error. The read of r that is then under way
-// is left behind: nothing can end a read of a terminal.
-func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
+// is left behind: nothing can end a read of a terminal. Closing what is returned closes r, which ends a read of a named
+// pipe.
+func interruptible(ctx context.Context, r io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {
 		_, err := io.Copy(in, r)
 		_ = in.CloseWithError(err) // never fails
 	}()
-	context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
-	return out
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	return &passage{out, r, stop}
+}
+
+// passage is the end of a pipe in memory that a copy of from arrives at.
+type passage struct {
+	*io.PipeReader
+	from io.Closer
+	stop func() bool
+}
+
+// Close ends the copy.
+func (p *passage) Close() error {
+	p.stop()
+	return errors.Join(p.PipeReader.Close(), p.from.Close())
 }
 
 // formatOf returns the format that a name has; auto where the name has none.
@@ -113,7 +127,7 @@ func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo
 		defer in.Close()
 		return spoolParquet(name, r, policy)
 	case formatJSONL:
-		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: policy.Dim}
+		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: policy.Dim, scores: policy.Actions.Len()}
 	default:
 		src, err = newCSVSource(name, in, r, policy)
 	}
@@ -219,7 +233,7 @@ type parquetSource struct {
 }
 
 func openParquet(path string, policy *models.PolicyInfo) (featureSource, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true})
+	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(policy.Dim, policy.Actions.Len())})
 	if err != nil {
 		return nil, err
 	}

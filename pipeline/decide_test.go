@@ -217,7 +217,7 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 	rt := openRuntime(t)
 	p := randomPolicy(2, 3)
 	policy := exportPolicy(t, p)
-	good := strings.Repeat("1,2\n", 3*textBatch)
+	good := strings.Repeat("1,2\n", 3*mostRows)
 	for name, in := range map[string]string{
 		"first row": "x,y\n1,z\n",
 		"last row":  "x,y\n" + good + "1,Inf\n",
@@ -324,7 +324,7 @@ func TestDecideStopsWhenTheOutputFails(t *testing.T) {
 	rt := openRuntime(t)
 	o := DefaultDecideOptions()
 	o.Policy = exportPolicy(t, randomPolicy(2, 3))
-	in := strings.NewReader("x,y\n" + strings.Repeat("1,2\n", 20*textBatch))
+	in := strings.NewReader("x,y\n" + strings.Repeat("1,2\n", 20*mostRows))
 	if _, err := Decide(t.Context(), rt, o, in, failingWriter{}, Quiet); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("error %v, want the writer's", err)
 	}
@@ -341,7 +341,7 @@ func FuzzDecideText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, format := range []string{formatCSV, formatJSONL} {
-			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), &models.PolicyInfo{Dim: 2})
+			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), &models.PolicyInfo{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				continue
 			}
@@ -401,7 +401,7 @@ func TestDecideReadsGzippedRows(t *testing.T) {
 			if err := os.WriteFile(path, b.Bytes()[:b.Len()-cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			src, err := openFeatures(context.Background(), path, formatAuto, nil, &models.PolicyInfo{Dim: 2})
+			src, err := openFeatures(context.Background(), path, formatAuto, nil, &models.PolicyInfo{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,13 +16,16 @@ import (
 )
 
 const (
-	textBatch  = 4096    // most rows of a batch of CSV and JSONL
-	textValues = 1 << 22 // most features of a batch of more than one row: several batches are in memory at once
+	mostRows   = 4096    // of a batch
+	mostValues = 1 << 22 // features and scores of a batch of more than one row: several batches are in memory at once
 )
 
+// batchRows is how many rows of dim features a batch has when each gets a score per action.
+func batchRows(dim, actions int) int { return max(1, min(mostRows, mostValues/max(1, dim+actions))) }
+
 // batchOf returns an empty batch for rows of dim features, and how many it takes.
-func batchOf(dim int) (b *rowBatch, rows int) {
-	rows = max(1, min(textBatch, textValues/max(1, dim)))
+func batchOf(dim, actions int) (b *rowBatch, rows int) {
+	rows = batchRows(dim, actions)
 	return &rowBatch{features: make([]float32, 0, rows*dim)}, rows
 }
 
@@ -36,6 +39,7 @@ type csvSource struct {
 	id     int   // column of the id, -1 if there is none
 	to     []int // per column: the feature that it holds
 	dim    int
+	scores int // of a row: the policy's actions
 	seen   int
 }
 
@@ -45,7 +49,7 @@ func newCSVSource(file string, in io.Closer, r io.Reader, policy *models.PolicyI
 		return nil, badText("features", file, err)
 	}
 	header := text.Header()
-	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: policy.Dim}
+	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: policy.Dim, scores: policy.Actions.Len()}
 	seen := make(map[string]bool, len(header))
 	for c, name := range header {
 		if seen[name] {
@@ -74,7 +78,7 @@ func (s *csvSource) rows() int64 { return -1 }
 func (s *csvSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
 func (s *csvSource) next() (*rowBatch, error) {
-	b, rows := batchOf(s.dim)
+	b, rows := batchOf(s.dim, s.scores)
 	for len(b.ids) < rows {
 		record, err := s.csv.Read()
 		if errors.Is(err, io.EOF) {
@@ -113,18 +117,19 @@ func (s *csvSource) add(b *rowBatch, record []string) error {
 // jsonlSource reads one object per line: {"id": "a", "features": [0.1, 2]}. Other fields are ignored; without an id,
 // rows count from 0.
 type jsonlSource struct {
-	file  string
-	in    io.Closer
-	lines *textfile.Lines
-	dim   int
-	seen  int
+	file   string
+	in     io.Closer
+	lines  *textfile.Lines
+	dim    int
+	scores int // of a row: the policy's actions
+	seen   int
 }
 
 func (s *jsonlSource) rows() int64 { return -1 }
 func (s *jsonlSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
 func (s *jsonlSource) next() (*rowBatch, error) {
-	b, rows := batchOf(s.dim)
+	b, rows := batchOf(s.dim, s.scores)
 	for len(b.ids) < rows {
 		row, err := s.readObject()
 		if errors.Is(err, io.EOF) {

@@ -42,7 +42,7 @@ func (t *textRows) info() featurize.EncoderInfo {
 }
 
 func (t *textRows) field() string { return t.column }
-func (t *textRows) batch() int    { return textBatch }
+func (t *textRows) batch() int    { return mostRows }
 func (t *textRows) close()        { _ = t.encoder.Close() } // nothing was written
 
 func (t *textRows) encode(ctx context.Context, dst []float32, rows []encodedRow) error {
