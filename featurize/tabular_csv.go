@@ -35,11 +35,11 @@ func (f *csvFile) has(name string) bool {
 
 // openCSV opens a file and checks its header.
 func openCSV(path string) (*csvFile, error) {
-	file, err := os.Open(path)
+	file, size, err := textfile.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, textError(err)
 	}
-	f := &csvFile{path: path, file: file}
+	f := &csvFile{path: path, file: file, size: size}
 	if err := f.readHeader(); err != nil {
 		file.Close()
 		return nil, err
@@ -53,9 +53,6 @@ func (f *csvFile) wrong(line int, column, format string, args ...any) error {
 }
 
 func (f *csvFile) readHeader() error {
-	if err := textfile.CheckRegular(f.path); err != nil {
-		return textError(err)
-	}
 	info, err := f.file.Stat()
 	if err != nil {
 		return err
@@ -63,7 +60,6 @@ func (f *csvFile) readHeader() error {
 	if info.IsDir() {
 		return f.wrong(0, "", "is no regular file but a folder")
 	}
-	f.size = info.Size()
 	start, err := f.skipMark()
 	if err != nil {
 		return err

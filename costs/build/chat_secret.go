@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -54,7 +55,7 @@ func (k secret) hide(text string) string {
 	if k == "" {
 		return text
 	}
-	return newRedactor(string(k), 8).replace(text)
+	return k.redactor(8).replace(text)
 }
 
 // hideIn replaces the key in an answer, whose words may look like a piece of one.
@@ -62,5 +63,21 @@ func (k secret) hideIn(text string) string {
 	if len(k) < 8 {
 		return text
 	}
-	return newRedactor(string(k), 16).replace(text)
+	return k.redactor(16).replace(text)
+}
+
+// redactors are those that were made, by key and piece: to make one takes longer than to use it on a page.
+var redactors sync.Map
+
+// redactor is that of the key for pieces of so many bytes.
+func (k secret) redactor(piece int) *redactor {
+	type use struct {
+		key   secret
+		piece int
+	}
+	if r, ok := redactors.Load(use{k, piece}); ok {
+		return r.(*redactor)
+	}
+	r, _ := redactors.LoadOrStore(use{k, piece}, newRedactor(string(k), piece))
+	return r.(*redactor)
 }

@@ -1,7 +1,6 @@
 package build
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func readTemplates(path string) ([]string, error) {
 	texts := make([]string, 0, len(list))
 	for _, t := range list {
 		if msg := t.fault(texts); msg != "" {
-			return nil, &costs.DataError{File: path, Row: t.line, Msg: fmt.Sprintf("template %q %s", t.text, msg)}
+			return nil, &costs.DataError{File: path, Row: t.line, Msg: fmt.Sprintf("template %q %s", textfile.Short(t.text), msg)}
 		}
 		texts = append(texts, t.text)
 	}
@@ -73,13 +72,14 @@ func (t template) fault(before []string) string {
 
 func templatesOfLines(b []byte) ([]template, error) {
 	var list []template
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
-		if text := strings.TrimSpace(lines.Text()); text != "" {
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		n++
+		if text := strings.TrimSpace(line); text != "" {
 			list = append(list, template{text, n})
 		}
 	}
-	return list, lines.Err()
+	return list, nil
 }
 
 // templatesOfList reads YAML, which JSON is a part of.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -66,9 +65,9 @@ func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 
 // read reads the whole file.
 func (f *fever) read(ctx context.Context) error {
-	in, err := os.Open(f.file)
+	in, _, err := textfile.Open(f.file)
 	if err != nil {
-		return err
+		return costs.TextError(err)
 	}
 	defer in.Close()
 	text, err := textfile.Decode(f.file, in, false)
@@ -113,7 +112,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	case err != nil:
 		return bad("id", "%v", err)
 	case twice:
-		return bad("id", "%q is there already, in row %d", id, at)
+		return bad("id", "%q is there already, in row %d", textfile.Short(id), at)
 	case raw.Claim == nil || strings.TrimSpace(*raw.Claim) == "":
 		return bad("claim", "is missing or empty")
 	case raw.Label == nil:
@@ -121,7 +120,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	}
 	label, ok := feverLabels[*raw.Label]
 	if !ok {
-		return bad("label", "unknown label %q; known are SUPPORTS, REFUTES and NOT ENOUGH INFO", *raw.Label)
+		return bad("label", "unknown label %q; known are SUPPORTS, REFUTES and NOT ENOUGH INFO", textfile.Short(*raw.Label))
 	}
 	sets, err := feverEvidence(raw.Evidence)
 	if err != nil {
@@ -163,7 +162,7 @@ func feverID(raw json.RawMessage) (string, error) {
 	}
 	var number int64
 	if err := json.Unmarshal(raw, &number); err != nil {
-		return "", fmt.Errorf("%s is neither a text nor an integer", raw)
+		return "", fmt.Errorf("%s is neither a text nor an integer", textfile.Short(string(raw)))
 	}
 	return fmt.Sprint(number), nil
 }
@@ -187,7 +186,7 @@ func feverEvidence(raw json.RawMessage) (sets [][]string, err error) {
 			}
 			var page *string
 			if err := json.Unmarshal(sentence[2], &page); err != nil {
-				return nil, fmt.Errorf("page %s is not a text", sentence[2])
+				return nil, fmt.Errorf("page %s is not a text", textfile.Short(string(sentence[2])))
 			}
 			if page != nil && *page != "" {
 				pages = append(pages, *page)

@@ -28,10 +28,11 @@ func CheckRegular(path string) error {
 
 // Open opens a file that CheckRegular accepts, and says how many bytes it has.
 func Open(path string) (*os.File, int64, error) {
-	if err := CheckRegular(path); err != nil {
+	var bad *Error
+	if err := CheckRegular(path); errors.As(err, &bad) {
 		return nil, 0, err
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(path) // says best why a file cannot be opened
 	if err != nil {
 		return nil, 0, err
 	}
