@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"costs/build":           {"onnx", "onnx/hf", "onnx/ort", "costs", "costs/build/bm25", "featurize", "featurize/tokenizer", "models", "models/lightgbm", "internal/atomicfile", "internal/filelock", "internal/outside", "internal/progress", "internal/safetext", "internal/strictjson", "internal/textfile"},
 	"pipeline":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "featurize/jpegturbo", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "internal/atomicfile", "internal/filelock", "internal/outside", "internal/progress", "internal/safetext", "internal/strictjson", "internal/textfile"},
 	"cmd/pipe":              {"onnx", "onnx/hf", "onnx/ort", "costs", "featurize", "featurize/jpegturbo", "featurize/tokenizer", "models", "models/lightgbm", "costs/build", "costs/build/bm25", "pipeline", "internal/atomicfile", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile"},
-	"internal/atomicfile":   {},
+	"internal/atomicfile":   {"internal/filelock"},
 	"internal/filelock":     {},
 	"internal/progress":     {"internal/safetext"},
 	"internal/parquetfile":  {},

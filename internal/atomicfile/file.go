@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"pipe/internal/filelock"
 )
 
 // File is a file that has no name yet. The caller ends it with CloseAtomicallyReplace, or with Cleanup, which does
@@ -30,7 +32,7 @@ type File struct {
 var ErrNotRegular = errors.New("it exists and is not a regular file")
 
 // Create starts the file at path, with permissions 0644, and removes what killed processes left of it. A link at path
-// stays, and the file behind it is replaced. What is not a regular file is ErrNotRegular.
+// stays, and the file behind it is replaced, or made where there is none. What is not a regular file is ErrNotRegular.
 func Create(path string) (*File, error) {
 	path, err := target(path)
 	if err != nil {
@@ -70,12 +72,35 @@ func create(path string) (f *File, alone bool, err error) {
 func target(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return path, nil // nothing there yet, or the error comes again where the file is made
+		return missing(path)
 	}
 	if !info.Mode().IsRegular() {
 		return "", ErrNotRegular
 	}
 	return filepath.EvalSymlinks(path)
+}
+
+// missing follows links to a file that is not there.
+func missing(path string) (string, error) {
+	const links = 40 // as many as Linux follows
+	for n := range links {
+		to, err := os.Readlink(path)
+		folder, name := filepath.Split(path)
+		switch {
+		case err == nil && filepath.IsAbs(to):
+			path = to
+		case err == nil:
+			path = folder + to // not by Join: folder/.. is another place where folder is a link
+		case n == 0 || folder == "":
+			return path, nil // no link; the error comes again where the file is made
+		default:
+			if folder, err = filepath.EvalSymlinks(folder); err != nil {
+				return "", err
+			}
+			return filepath.Join(folder, name), nil
+		}
+	}
+	return "", &os.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 }
 
 // WriteFile makes a file of data.
@@ -136,7 +161,7 @@ func hold(path string) (lock *os.File, alone bool) {
 	if err != nil {
 		return nil, !errors.Is(err, os.ErrNotExist)
 	}
-	switch err := flock(f); {
+	switch err := filelock.Try(f); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		f.Close()
 		return nil, false
@@ -171,18 +196,9 @@ func sweep(path string) {
 		if err != nil {
 			continue
 		}
-		if flock(f) == nil {
+		if filelock.Try(f) == nil {
 			os.Remove(left)
 		}
 		f.Close()
-	}
-}
-
-func flock(f *os.File) error {
-	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			return err
-		}
 	}
 }

@@ -143,6 +143,40 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	}
 }
 
+// A link to a file that is not there stays, through other links, too, and the file is made where it leads. Links in a
+// circle are an error.
+func TestLinksToNothing(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"links", "deep", "deep/files"} {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"first": "links/second", "links/second": "../short/../file", "short": "deep/files", "circle": "circle", "away": "nowhere/file",
+	} {
+		if err := os.Symlink(to, filepath.Join(folder, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := WriteFile(filepath.Join(folder, "first"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, "first")); err != nil || string(text) != "new" {
+		t.Errorf("the link leads to %q, %v", text, err)
+	}
+	for _, link := range []string{"circle", "away"} {
+		if err := WriteFile(filepath.Join(folder, link), nil); err == nil {
+			t.Errorf("%s was written", link)
+		}
+	}
+	for _, link := range []string{"first", "links/second", "circle", "away"} {
+		if _, err := os.Readlink(filepath.Join(folder, link)); err != nil {
+			t.Errorf("the link is gone: %v", err)
+		}
+	}
+}
+
 // abandons is set in the process in which TestAbandon lets Abandon do its work.
 const abandons = "ATOMICFILE_ABANDONS"
 

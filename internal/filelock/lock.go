@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -72,9 +73,21 @@ func Wait(ctx context.Context, path string, waits func(*InUseError)) (*Lock, err
 
 // Folder locks a folder, which is made if need be, and leaves no file in it. Where another run has it, the error is an
 // *InUseError. File systems that cannot lock a folder let everyone in.
-func Folder(path string) (*Lock, error) {
-	_, missing := os.Stat(path)
-	if err := os.MkdirAll(path, 0o777); err != nil {
+func Folder(path string) (l *Lock, err error) {
+	path = filepath.Clean(path)
+	const tries = 100
+	for range tries {
+		if l, err = folder(path); !errors.Is(err, os.ErrNotExist) {
+			return l, err
+		}
+	}
+	return nil, err
+}
+
+// folder locks a folder. os.ErrNotExist says that another run made the folder and removed it in the meantime.
+func folder(path string) (*Lock, error) {
+	made, err := makeFolder(path)
+	if err != nil {
 		return nil, err
 	}
 	f, err := os.Open(path)
@@ -82,15 +95,42 @@ func Folder(path string) (*Lock, error) {
 		return nil, err
 	}
 	var used *InUseError
-	if err := hold(f); errors.As(err, &used) {
+	if err = hold(f); !errors.As(err, &used) {
+		err = standsAt(f, path)
+	}
+	if err != nil {
 		f.Close()
 		return nil, err
 	}
 	l := &Lock{File: f}
-	if missing != nil {
+	if made {
 		l.made = path
 	}
 	return l, nil
+}
+
+// makeFolder makes a folder, and those above it; made is false where it is there.
+func makeFolder(path string) (made bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return false, err
+	}
+	if os.Mkdir(path, 0o777) == nil {
+		return true, nil
+	}
+	return false, os.MkdirAll(path, 0o777)
+}
+
+// standsAt is nil where the open folder f is what has the path: a lock on a folder that is gone keeps no run out.
+func standsAt(f *os.File, path string) error {
+	held, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(path)
+	if err == nil && !os.SameFile(held, there) {
+		err = os.ErrNotExist
+	}
+	return err
 }
 
 // Release gives the lock back. A folder that was made for it goes if it is empty.
@@ -102,14 +142,22 @@ func (l *Lock) Release() error {
 }
 
 func hold(f *os.File) error {
+	switch err := Try(f); {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		return &InUseError{f.Name(), holder(f)}
+	default:
+		return fmt.Errorf("lock %q: %w", f.Name(), err)
+	}
+}
+
+// Try locks an open file until it is closed. The error is syscall.EWOULDBLOCK where it is locked already.
+func Try(f *os.File) error {
 	for {
-		switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-		case err == nil:
-			return nil
-		case errors.Is(err, syscall.EWOULDBLOCK):
-			return &InUseError{f.Name(), holder(f)}
-		case !errors.Is(err, syscall.EINTR):
-			return fmt.Errorf("lock %q: %w", f.Name(), err)
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			return err
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -115,4 +117,38 @@ func TestKilled(t *testing.T) {
 	if err := l.Release(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Runs that make a folder, lock it and remove it at the same time never see each other's folder go, and only one at a
+// time has it.
+func TestFolderMadeAndRemoved(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "a")
+	var holders atomic.Int32
+	var runs sync.WaitGroup
+	for range 8 {
+		runs.Go(func() {
+			for range 2000 {
+				l, err := Folder(folder)
+				var used *InUseError
+				if errors.As(err, &used) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if n := holders.Add(1); n != 1 {
+					t.Errorf("%d have the lock", n)
+				}
+				if _, err := os.Stat(folder); err != nil {
+					t.Errorf("a locked folder is gone: %v", err)
+				}
+				holders.Add(-1)
+				if err := l.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	runs.Wait()
 }
