@@ -5,11 +5,17 @@
 // header says, levels and values are as many as claimed, and dictionary indexes
 // are within the dictionary.
 //
+// It exists because the Go libraries at hand read such files wrong or without
+// bounds. Version 0.32 of parquet-go returns wrong values from pages of LZ4, and
+// it allocates whatever a file claims. Version 18.8 of arrow-go does not verify
+// the checksums of pages: it reads a page with a flipped bit without an error.
+//
 // # Memory
 //
 // What a file claims never allocates more than: for a page MaxPageBytes,
-// twice, and MaxPageValues values with their levels; for row groups what
-// CheckRows and CheckValues allow for a file of that size.
+// twice, and MaxPageValues values with their levels; for the footer, of at most
+// MaxFooterBytes, 4 MiB and 16 times its length; for row groups what CheckValues
+// allows for a file of that size.
 package parquetfile
 
 import (
@@ -23,6 +29,8 @@ import (
 const (
 	MaxPageBytes  = 1 << 28 // of a page, decompressed
 	MaxPageValues = 1 << 26 // of a page, nulls included
+	// MaxFooterBytes is enough for 100,000 columns in 20 row groups.
+	MaxFooterBytes = 1 << 28
 )
 
 // File is an open Parquet file. It may be used by several goroutines.
@@ -83,7 +91,7 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	f.Meta, f.groups = foot.meta, foot.groups
-	schema := schemaBuilder{rest: foot.schema}
+	schema := newSchemaBuilder(foot.schema)
 	if f.Root, err = schema.build(nil, 0); err != nil {
 		return nil, err
 	}
@@ -119,7 +127,11 @@ func (f *File) footerText() ([]byte, error) {
 	if string(head[:]) != "PAR1" || f.body < int64(len(head)) {
 		return nil, truncated()
 	}
-	text := make([]byte, f.size-int64(len(tail))-f.body)
+	length := f.size - int64(len(tail)) - f.body
+	if length > MaxFooterBytes {
+		return nil, unread("write it again with fewer row groups", "has a footer of %d bytes; at most %d are read", length, MaxFooterBytes)
+	}
+	text := make([]byte, length)
 	return text, f.readAt(text, f.body)
 }
 

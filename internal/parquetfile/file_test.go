@@ -174,16 +174,80 @@ func TestClaims(t *testing.T) {
 		"structures without end":   bytes.Repeat([]byte{0x1c}, 1<<20),
 		"lists in lists":           bytes.Repeat([]byte{0x19}, 1<<20),
 		"row groups without bytes": {0x49, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07, 0x00},
+		"empty nodes":              list([]byte{0x29}, many, []byte{0}),
+		"empty row groups":         list([]byte{0x49}, many, []byte{0}),
+		"empty columns":            list([]byte{0x49, 0x1c, 0x19}, many, []byte{0}),
+		"empty metadata":           list([]byte{0x59}, many, []byte{0}),
+		"a list again and again":   bytes.Repeat(list([]byte{0x09, 0x04}, 1<<14, []byte{0}), 1<<8),
+		"a node for each 16 bytes": append(list([]byte{0x29}, many/16, append([]byte{0x48, 13}, "its long name\x00"...)), 0),
+		"groups that claim the rest": append(list([]byte{0x29}, many/16, append(
+			binary.AppendUvarint([]byte{0x35, 0x02, 0x18, 0x06, 'n', 'e', 's', 't', 'e', 'd', 0x15}, many/8-200), 0)), 0),
 	} {
-		file := append([]byte("PAR1"), b...)
-		file = binary.LittleEndian.AppendUint32(file, uint32(len(b)))
-		file = append(file, "PAR1"...)
 		var err error
-		used := allocated(func() { _, err = dump(file) })
+		used := allocated(func() { _, err = dump(withFooter(b)) })
 		var content *Error
 		if !errors.As(err, &content) || used > 1<<22+16*uint64(len(b)) {
-			t.Errorf("%s: %d bytes, %v", name, used, err)
+			t.Errorf("%s: %d bytes for %d, %v", name, used, len(b), err)
 		}
+	}
+}
+
+// many is a number of records that a footer of a few megabytes claims.
+const many = 1 << 22
+
+// list returns the field of a structure that is a list of n equal structures.
+func list(field []byte, n int, element []byte) []byte {
+	b := binary.AppendUvarint(append(field, 0xfc), uint64(n))
+	return append(b, bytes.Repeat(element, n)...)
+}
+
+// withFooter returns a file without pages.
+func withFooter(b []byte) []byte {
+	file := append([]byte("PAR1"), b...)
+	file = binary.LittleEndian.AppendUint32(file, uint32(len(b)))
+	return append(file, "PAR1"...)
+}
+
+// The shortest footer that the format allows for many columns is read, within
+// the memory that the package promises.
+func TestManyColumns(t *testing.T) {
+	const columns = 1 << 18
+	node := []byte{0x15, 0, 0x25, 0, 0x18, 1, 'a', 0}
+	chunk := []byte{0x26, 0, 0x1c, 0x15, 0, 0x19, 0x15, 0, 0x19, 0x18, 1, 'a', 0x15, 0, 0x16, 0, 0x16, 0, 0x16, 0, 0x26, 8, 0, 0}
+	root := binary.AppendUvarint([]byte{0x48, 1, 'r', 0x15}, 2*columns)
+	footer := binary.AppendUvarint([]byte{0x15, 2, 0x19, 0xfc}, columns+1)
+	footer = append(append(footer, root...), 0)
+	footer = append(footer, bytes.Repeat(node, columns)...)
+	footer = append(footer, 0x16, 0)
+	footer = append(footer, list([]byte{0x19, 0x1c, 0x19}, columns, chunk)...)
+	footer = append(footer, 0x16, 0, 0x16, 0, 0, 0)
+	file := withFooter(footer)
+	var f *File
+	var err error
+	used := allocated(func() { f, err = New(bytes.NewReader(file), int64(len(file))) })
+	if err != nil || len(f.leaves) != columns || f.Groups() != 1 || used > 1<<22+16*uint64(len(footer)) {
+		t.Fatalf("%d bytes for %d, %v", used, len(footer), err)
+	}
+}
+
+// endless is a file of any size that has nothing but its marks.
+type endless struct{ tail [8]byte }
+
+func (e endless) ReadAt(b []byte, off int64) (int, error) {
+	if off == 0 {
+		return copy(b, "PAR1"), nil
+	}
+	return copy(b, e.tail[:]), nil
+}
+
+// A footer of gigabytes is refused before its memory is taken.
+func TestLongFooter(t *testing.T) {
+	file := endless{[8]byte{0, 0, 0, 0x40, 'P', 'A', 'R', '1'}}
+	var err error
+	used := allocated(func() { _, err = New(file, 1<<31) })
+	var content *Error
+	if !errors.As(err, &content) || content.Hint() == "" || used > 1<<16 {
+		t.Errorf("%d bytes, %v", used, err)
 	}
 }
 

@@ -1,5 +1,7 @@
 package parquetfile
 
+import "errors"
+
 // footer is what a Parquet file says about itself at its end.
 type footer struct {
 	schema []element
@@ -42,22 +44,45 @@ type chunk struct {
 	dictionary int64  // and its dictionary page; 0 if it says nothing
 }
 
+// footerReader reads a footer of at most so many records: nodes of the schema,
+// row groups, their columns and entries of the metadata.
+type footerReader struct {
+	thriftReader
+	records int // that may still come
+}
+
+// maxRecords returns how many records are believed of a footer. A column takes
+// at least 8 bytes in the schema and 24 in a row group, which are two records.
+// Some more are for short footers, where the bytes say little.
+func maxRecords(footerBytes int) int { return footerBytes/16 + 1<<14 }
+
+// records reads a list of records. Its memory is taken once, after its length
+// was checked.
+func records[T any](r *footerReader, kind byte, read func(kind byte) T) (all []T) {
+	r.list(kind, func(n int) {
+		if r.records -= n; r.records < 0 {
+			r.fail(errors.New("it claims more columns, row groups or metadata than its bytes can hold"))
+			return
+		}
+		all = make([]T, 0, n)
+	}, func(kind byte) { all = append(all, read(kind)) })
+	return all
+}
+
 // parseFooter reads the structure FileMetaData of the format.
 func parseFooter(b []byte) (*footer, error) {
 	f := &footer{}
-	r := &thriftReader{b: b}
+	r := &footerReader{thriftReader{b: b}, maxRecords(len(b))}
 	r.structure(thriftStruct, func(id int64, kind byte) {
 		switch id {
 		case 2:
-			r.list(kind, func(n int) { f.schema = make([]element, 0, n) }, func(kind byte) {
-				f.schema = append(f.schema, r.element(kind))
-			})
+			f.schema = records(r, kind, r.element)
 		case 3:
 			f.rows = r.integer(kind)
 		case 4:
-			r.list(kind, nil, func(kind byte) { f.groups = append(f.groups, r.group(kind)) })
+			f.groups = records(r, kind, r.group)
 		case 5:
-			r.list(kind, nil, func(kind byte) { f.meta = append(f.meta, r.keyValue(kind)) })
+			f.meta = records(r, kind, r.keyValue)
 		default:
 			r.skip(kind)
 		}
@@ -154,11 +179,11 @@ func (r *thriftReader) logicalMeaning(kind byte) (m Meaning) {
 	return m
 }
 
-func (r *thriftReader) group(kind byte) (g group) {
+func (r *footerReader) group(kind byte) (g group) {
 	r.structure(kind, func(id int64, kind byte) {
 		switch id {
 		case 1:
-			r.list(kind, nil, func(kind byte) { g.chunks = append(g.chunks, r.chunk(kind)) })
+			g.chunks = records(r, kind, r.chunk)
 		case 3:
 			g.rows = r.integer(kind)
 		default:

@@ -78,8 +78,13 @@ const maxSchemaDepth = 64
 
 // schemaBuilder turns the list of nodes into a tree.
 type schemaBuilder struct {
-	rest   []element
-	leaves []*Column
+	rest    []element
+	orphans int // nodes that no group has claimed as its children yet
+	leaves  []*Column
+}
+
+func newSchemaBuilder(schema []element) *schemaBuilder {
+	return &schemaBuilder{rest: schema, orphans: len(schema) - 1, leaves: make([]*Column, 0, len(schema))}
 }
 
 func (b *schemaBuilder) build(parent *Column, depth int) (*Column, error) {
@@ -106,9 +111,10 @@ func (b *schemaBuilder) build(parent *Column, depth int) (*Column, error) {
 		b.leaves = append(b.leaves, c)
 		return c, nil
 	}
-	if e.children < 0 || e.children > int64(len(b.rest)) {
+	if e.children < 0 || e.children > int64(b.orphans) {
 		return nil, damaged("group %q of its schema has %d columns", e.name, e.children)
 	}
+	b.orphans -= int(e.children)
 	c.Children = make([]*Column, 0, e.children)
 	for range e.children {
 		child, err := b.build(c, depth+1)
