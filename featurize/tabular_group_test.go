@@ -110,3 +110,22 @@ func TestGroupColumnErrors(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestTextOfTables: every column of text is UTF-8, or the row is named.
+func TestTextOfTables(t *testing.T) {
+	for column, spoil := range map[string]func(f *Frame, split []string){
+		columnID:    func(f *Frame, _ []string) { f.IDs[1] = "zw\xf6lf" },
+		columnSplit: func(_ *Frame, split []string) { split[1] = "zw\xf6lf" },
+		columnGroup: func(f *Frame, _ []string) { f.Groups[1] = "zw\xf6lf" },
+	} {
+		f := mustLoad(t, groupSchema("n_2"), smallPrimary, smallJoined)
+		e := mustFit(t, f, groupSchema("n_2"), upTo(4))
+		split := slices.Repeat([]string{"train"}, f.Len())
+		spoil(f, split)
+		path := writeTo(t, e, f, split)
+		_, err := OpenTable(path)
+		if data := dataError(t, err); data.File != path || data.Row != 2 || data.Column != column || !strings.Contains(err.Error(), `"zw\xf6lf" is not valid UTF-8`) {
+			t.Errorf("%s: error is %v", column, err)
+		}
+	}
+}

@@ -150,6 +150,9 @@ func (t *TableReader) appendText(dst []string, group int, leaf *parquetfile.Colu
 			if p.Def == nil || int(p.Def[i]) == c.MaxDef {
 				text = p.Text(next)
 				next++
+				if err := checkText(len(dst)+1, c.Name, text); err != nil {
+					return err
+				}
 			} else if c.Name != columnLabel {
 				return &DataError{Row: len(dst) + 1, Column: c.Name, Msg: "is null"}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"pipe/internal/outside"
 	"pipe/internal/parquetfile"
+	"pipe/internal/textfile"
 )
 
 // TableReader reads a table file. Ids, splits, labels, groups and the encoder are kept
@@ -59,7 +60,9 @@ func (t *TableReader) guarded(f func() error) error {
 	}
 	var data *DataError
 	if errors.As(err, &data) && data.File == "" {
-		data.File = t.path
+		named := *data
+		named.File = t.path
+		return &named
 	}
 	return err
 }
@@ -179,6 +182,14 @@ func (t *TableReader) findGroups() error {
 	return nil
 }
 
+// checkText refuses bytes that are no text.
+func checkText(row int, column, text string) error {
+	if !utf8.ValidString(text) {
+		return &DataError{Row: row, Column: column, Msg: fmt.Sprintf("%q is not valid UTF-8", textfile.Short(text))}
+	}
+	return nil
+}
+
 func (t *TableReader) checkIDs() error {
 	if len(t.ids) == 0 {
 		return &DataError{Msg: "has no rows"}
@@ -187,9 +198,6 @@ func (t *TableReader) checkIDs() error {
 	for n, id := range t.ids {
 		if id == "" {
 			return &DataError{Row: n + 1, Column: columnID, Msg: `"" is no id`}
-		}
-		if !utf8.ValidString(id) {
-			return &DataError{Row: n + 1, Column: columnID, Msg: fmt.Sprintf("%q is not valid UTF-8", id)}
 		}
 		if first, twice := at[id]; twice {
 			return &DataError{Row: n + 1, Column: columnID, Msg: fmt.Sprintf("%q is in row %d already", id, first+1)}
