@@ -140,8 +140,11 @@ func openStream(file *parquetfile.File, group int, name string) (*valueStream, e
 	if c.MaxRep > 1 {
 		return nil, errors.New("is a list of lists")
 	}
-	if c.Meaning == parquetfile.Decimal {
+	switch c.Meaning {
+	case parquetfile.Decimal:
 		return nil, errors.New("holds decimals, which are not read; write floats")
+	case parquetfile.Date, parquetfile.Time:
+		return nil, errors.New("holds dates or times, which are not read; cast the column to a string or to a number, or leave it out")
 	}
 	pages, err := file.Pages(group, c)
 	if err != nil {
