@@ -2,12 +2,14 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // ImportResult is what Import did. It is the JSON object of pipe import --json.
@@ -16,6 +18,45 @@ type ImportResult struct {
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	costs.ImportReport
+	Moved *MovedRows `json:"moved,omitempty"` // against the tensor that was at File before
+}
+
+// MovedRows counts ids that are in another split than in the tensor that an import replaced.
+type MovedRows struct {
+	IDs   int `json:"ids"`
+	Train int `json:"train"` // of them, those that were held out and are trained on now
+}
+
+// moved compares splits with those of the tensor at path; nil where there is none, or none that can be read, or no id
+// has moved.
+func moved(path string, t *costs.Tensor) *MovedRows {
+	r, err := costs.OpenReader(path, costs.ReadOptions{})
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	split := make(map[string]costs.Split, t.Len())
+	for i, id := range t.IDs {
+		split[id] = t.Splits[i]
+	}
+	var m MovedRows
+	for {
+		old, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF) && m.IDs > 0:
+			return &m
+		case err != nil:
+			return nil
+		}
+		for i, id := range old.IDs {
+			if now, ok := split[id]; ok && now != old.Splits[i] {
+				m.IDs++
+				if now == costs.Train {
+					m.Train++
+				}
+			}
+		}
+	}
 }
 
 // Import turns foreign outcome tables into a cost tensor at out, as the configuration file says; relative paths in it
@@ -43,10 +84,14 @@ func Import(ctx context.Context, config, out string) (*ImportResult, error) {
 	if err := makeFolder(out); err != nil {
 		return nil, err
 	}
+	r := &ImportResult{Format: 1, File: out, Digest: t.Digest(), ImportReport: report}
+	if cfg.Split.Kind == "" && cfg.Split.Stratify == nil && textfile.CheckRegular(out) == nil {
+		r.Moved = moved(out, t)
+	}
 	if err := costs.Write(out, t); err != nil {
 		return nil, err
 	}
-	return &ImportResult{Format: 1, File: out, Digest: t.Digest(), ImportReport: report}, nil
+	return r, nil
 }
 
 // resolveImport makes the files of the configuration relative to dir. They are plain strings, because package costs
@@ -74,6 +119,10 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	}
 	field(b, "unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
 	field(b, "groups", "%s", groupsLine(r.Groups, r.Divided))
+	if m := r.Moved; m != nil {
+		field(b, "moved", "%d ids are in another split than in the file that was here; %d of them were held out and are trained on now; "+
+			"where splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
+	}
 	field(b, "features", "%d", len(r.FeatureNames))
 	for _, c := range r.Constants {
 		field(b, c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)

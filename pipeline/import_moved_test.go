@@ -1,0 +1,76 @@
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+)
+
+// An import over a tensor counts the ids that it puts into another split; where nothing moves, or what is there is no
+// tensor, or the kind of split is named, it says nothing.
+func TestMovedRows(t *testing.T) {
+	dir := t.TempDir()
+	config, out := filepath.Join(dir, "c.yaml"), filepath.Join(dir, "t.parquet")
+	outcomes, features := "id,expert,loss\n", "id,u\n"
+	for n := range 200 {
+		outcomes += fmt.Sprintf("%d,a,%d\n", n, n%2)
+		features += fmt.Sprintf("%d,%d\n", n, n)
+	}
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(dir, "o.csv"), outcomes)
+	put(filepath.Join(dir, "f.csv"), features)
+	run := func(split string) *ImportResult {
+		t.Helper()
+		put(config, "outcomes: {file: o.csv, columns: {id: id, expert: expert, loss: loss}}\n"+
+			"fees: {experts: {a: 0.1}}\nfeatures: [{file: f.csv, id: id, columns: [u]}]\nsplit: "+split+"\n")
+		r, err := Import(t.Context(), config, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	put(out, "PAR1 no tensor")
+	if r := run("{validation: 0.25}"); r.Moved != nil {
+		t.Errorf("no tensor before: %+v", r.Moved)
+	}
+	if r := run("{validation: 0.25, kind: stratified}"); r.Moved != nil {
+		t.Errorf("a kind is named: %+v", r.Moved)
+	}
+	old, err := costs.Read(out, costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run("{validation: 0.25}")
+	now, err := costs.Read(out, costs.ReadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want MovedRows
+	for i := range now.IDs {
+		if now.Splits[i] != old.Splits[i] {
+			want.IDs++
+			if now.Splits[i] == costs.Train {
+				want.Train++
+			}
+		}
+	}
+	if want.Train == 0 || r.Moved == nil || *r.Moved != want {
+		t.Errorf("moved %+v, want %+v", r.Moved, want)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), fmt.Sprintf("%d ids are in another split", want.IDs)) {
+		t.Errorf("%s", &text)
+	}
+	if r := run("{validation: 0.25}"); r.Moved != nil {
+		t.Errorf("nothing moved: %+v", r.Moved)
+	}
+}
