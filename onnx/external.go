@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"pipe/internal/textfile"
 	"pipe/onnx/onnxpb"
 )
 
@@ -130,6 +131,31 @@ func (m *Model) loadExternal(dir string) error {
 		t.RawData, t.ExternalData, t.DataLocation = raw, nil, nil
 		return nil
 	})
+}
+
+// ExternalFiles are the files beside a model file that hold data of its tensors,
+// as paths within its folder. It reads the model file and not the data.
+func ExternalFiles(path string) ([]string, error) {
+	b, err := textfile.ReadFile(path, textfile.MaxModel)
+	if err != nil {
+		return nil, fmt.Errorf("read model: %w", err)
+	}
+	m, err := Parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("read model %q: %w", path, err)
+	}
+	var files []string
+	err = m.eachTensor(func(t *onnxpb.TensorProto) error {
+		if t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
+			return nil
+		}
+		e, err := parseExternal(t)
+		if err == nil && !slices.Contains(files, e.location) {
+			files = append(files, e.location)
+		}
+		return err
+	})
+	return files, err
 }
 
 // sideFiles keeps the files open that several tensors share. They are opened

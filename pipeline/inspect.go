@@ -51,7 +51,7 @@ type explainer struct {
 
 // explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
 var explainers = []explainer{
-	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR1")) }, explainParquet},
+	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR")) }, explainParquet},
 	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
 	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
 	{"encoder", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainEncoder},

@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/build"
 	"pipe/internal/outside"
+	"pipe/onnx"
 	"pipe/onnx/hf"
 )
 
@@ -29,6 +31,7 @@ type readFile struct {
 	path string
 	info os.FileInfo            // of what has no path, such as standard input; nil: that of path
 	part func(name string) bool // which files of a folder and of those below it are read, by base name; nil: all
+	grow bool                   // a file that is added to the folder is read, too, if it is such a part
 	big  bool                   // a folder that may hold too much to be listed: outputs are looked for in it by their names
 }
 
@@ -42,6 +45,13 @@ type written struct {
 // keepInputs is an *OptionError where an output would take the place of a file that the run reads. Files are compared by
 // what they are, not by how they are named: a link, another spelling or another letter case does not hide one.
 func keepInputs(f runFiles) error {
+	for _, in := range f.reads {
+		for _, out := range f.writes {
+			if in.takes(out) {
+				return &OptionError{fmt.Errorf("the output %q would be one of the files of %q, which this run reads: name another --out", out.path, in.path)}
+			}
+		}
+	}
 	there := f.there()
 	if len(there) == 0 {
 		return nil
@@ -56,6 +66,22 @@ func keepInputs(f runFiles) error {
 		}
 	}
 	return nil
+}
+
+// takes reports whether a new output would lie in a folder that is read and be read with it the next time.
+func (r *readFile) takes(out written) bool {
+	if !r.grow || out.info != nil || out.patterns != nil || !r.part(filepath.Base(out.path)) {
+		return false
+	}
+	if _, err := os.Stat(out.path); err == nil {
+		return false // an existing file is compared with those of the folder
+	}
+	folder, err := os.Stat(r.path)
+	if err != nil || !folder.IsDir() {
+		return false
+	}
+	parent, err := os.Stat(filepath.Dir(out.path))
+	return err == nil && os.SameFile(folder, parent)
 }
 
 // there are the regular files that are in the place of outputs now.
@@ -162,7 +188,7 @@ func reads(paths ...string) (list []readFile) {
 
 // readsTensor is a tensor, of one file or of parts, with the actions beside it.
 func readsTensor(path, actions string) []readFile {
-	list := []readFile{{path: path, part: ending(".parquet")}}
+	list := []readFile{{path: path, part: ending(".parquet"), grow: true}}
 	if !isFolder(path) {
 		path = filepath.Dir(path)
 	}
@@ -181,10 +207,22 @@ func readsModel(name string) []readFile {
 			return name == "model.onnx" || filepath.Ext(name) != ".onnx"
 		}}}
 	}
-	list := reads(path)
-	beside, _ := filepath.Glob(quoteGlob(path) + "?*") // its weights, if they lie outside of it
+	list := append(reads(path), readFile{path: filepath.Dir(path), part: externalTo(path), big: true})
+	beside, _ := filepath.Glob(quoteGlob(path) + "?*") // the weights of a model that cannot be read
 	settings, _ := filepath.Glob(filepath.Join(quoteGlob(filepath.Dir(path)), "*.json"))
 	return append(list, reads(append(beside, settings...)...)...)
+}
+
+// externalTo knows the files that hold data of a model's tensors by their base names. The model is read when it is first
+// asked, which is where an output lies in its folder already.
+func externalTo(model string) func(name string) bool {
+	files := sync.OnceValue(func() []string {
+		list, _ := outside.Read(func() ([]string, error) { return onnx.ExternalFiles(model) })
+		return list // none of a model that cannot be read, which the stage says
+	})
+	return func(name string) bool {
+		return slices.ContainsFunc(files(), func(f string) bool { return filepath.Base(filepath.FromSlash(f)) == name })
+	}
 }
 
 // quoteGlob is the pattern that matches path alone.
@@ -230,7 +268,7 @@ func configTexts(path string) []string {
 }
 
 // inputEndings are those of the files that stages read of folders.
-var inputEndings = append([]string{".jsonl", ".csv", ".json", ".onnx", ".safetensors", ".txt"}, imageEndings...)
+var inputEndings = append([]string{".parquet", ".jsonl", ".csv", ".json", ".onnx", ".safetensors", ".txt"}, imageEndings...)
 
 var imageEndings = []string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 
@@ -290,7 +328,7 @@ func (o DecideOptions) files(stdin io.Reader, stdout io.Writer) runFiles {
 	if o.In == "-" {
 		f.reads = append(f.reads, readFile{path: standardInput, info: standardFile(stdin)})
 	} else {
-		f.reads = append(f.reads, readFile{path: o.In, part: ending(".parquet")})
+		f.reads = append(f.reads, readFile{path: o.In, part: ending(".parquet"), grow: true})
 	}
 	if o.Image != "" {
 		f.reads = append(f.reads, readFile{path: filepath.Dir(o.In), part: ending(imageEndings...), big: true})
@@ -312,7 +350,7 @@ func (o FeaturizeOptions) files() runFiles {
 }
 
 func (o IndexOptions) files() runFiles {
-	return runFiles{reads: []readFile{{path: o.Pages, part: ending(".jsonl")}}, writes: []written{{path: o.Out}}}
+	return runFiles{reads: []readFile{{path: o.Pages, part: ending(".jsonl"), grow: true}}, writes: []written{{path: o.Out}}}
 }
 
 func (o ConvertOptions) files() runFiles {

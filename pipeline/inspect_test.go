@@ -1,0 +1,23 @@
+package pipeline
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/featurize"
+)
+
+// TestInspectNamesEncryptedParquet: a file whose footer is encrypted begins and ends with another mark than others.
+func TestInspectNamesEncryptedParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret.parquet")
+	if err := os.WriteFile(path, []byte("PARE"+strings.Repeat("x", 40)+"\x10\x00\x00\x00PARE"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var data *featurize.DataError
+	if _, err := Inspect(t.Context(), path, DefaultInspectOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "is an encrypted Parquet file") {
+		t.Errorf("got %v", err)
+	}
+}
