@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/onnx"
-	"pipe/onnx/onnxpb"
 	"pipe/onnx/ort"
 )
 
@@ -146,13 +145,24 @@ func modelApart(t *testing.T, path, weights string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor := m.Proto.GetGraph().GetInitializer()[0]
-	tensor.RawData, tensor.FloatData, tensor.Int64Data = nil, nil, nil
-	key := "location"
-	where := onnxpb.TensorProto_EXTERNAL
-	tensor.DataLocation = &where
-	tensor.ExternalData = []*onnxpb.StringStringEntryProto{{Key: &key, Value: &weights}}
-	if err := m.WriteFile(path); err != nil {
+	if err := m.WriteExternal(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	light, err := os.ReadFile(path)
+	if err == nil {
+		m, err = onnx.Parse(light)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tensor := range m.Proto.GetGraph().GetInitializer() {
+		for _, entry := range tensor.GetExternalData() {
+			if entry.GetKey() == "location" {
+				entry.Value = &weights
+			}
+		}
+	}
+	if err := errors.Join(m.WriteFile(path), os.Remove(path+".data")); err != nil {
 		t.Fatal(err)
 	}
 }
