@@ -12,7 +12,7 @@ import (
 )
 
 // maxFound bounds what is read of a response of a search service.
-const maxFound = 8 << 20
+const maxFound = 16 << 20
 
 // ask sends a request until it is answered, refused for good, or tried often
 // enough. read takes an answer in.
