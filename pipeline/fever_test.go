@@ -41,6 +41,9 @@ func feverPaper(t *testing.T) BenchOptions {
 
 // TestFeverPaperConfiguration runs configs/fever.yaml as it stands, but for the models and the number of claims.
 func TestFeverPaperConfiguration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a whole benchmark; the small one of fraud runs in the short form, too")
+	}
 	o := feverPaper(t)
 	r, err := Bench(t.Context(), "fever", o, Quiet)
 	if err != nil {

@@ -59,6 +59,9 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 // TestAutoOnRealTables: where the constant is right auto must not lose to it,
 // and where routing pays it must beat it clearly and keep up with knn.
 func TestAutoOnRealTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches over three real tables")
+	}
 	for _, c := range []struct {
 		config string
 		gain   float64 // least gain over best_fixed; negative: largest loss

@@ -176,6 +176,9 @@ func marshal(t testing.TB, v any) []byte {
 // Long runs without a cut cost about as much as many short words. A search in
 // which each of a million characters meets all others would take hours.
 func TestLongRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long texts, one after the other")
+	}
 	const size = 1 << 20
 	long := map[string]string{
 		"a": strings.Repeat("a", size), "ab": strings.Repeat("ab", size/2), "the": strings.Repeat("the", size/3), "1": strings.Repeat("1", size),

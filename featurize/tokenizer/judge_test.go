@@ -210,6 +210,9 @@ func realFile(t testing.TB, name string) string {
 
 // Every text of FEVER, and pairs of claim and sentence.
 func TestJudgeFEVER(t *testing.T) {
+	if testing.Short() {
+		t.Skip("34,000 texts, one after the other")
+	}
 	texts := feverTexts(t)
 	if len(texts) < 34000 {
 		t.Fatalf("only %d texts", len(texts))
@@ -240,6 +243,9 @@ func TestJudgeGolden(t *testing.T) {
 
 // Random texts of what is hard: see randomText.
 func TestJudgeRandomTexts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("12,000 texts, one after the other")
+	}
 	for name := range files {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
