@@ -305,3 +305,12 @@ func TestPermissionHints(t *testing.T) {
 		}
 	}
 }
+
+// missing ends a test that needs what this machine lacks: by skipping it, and under CI by failing it.
+func missing(t *testing.T, what string, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("needs %s: %v", what, err)
+	}
+	t.Skipf("needs %s: %v", what, err)
+}

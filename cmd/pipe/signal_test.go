@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// program is the program in a process of its own, which a test sends signals to.
+// program is the program in a separate process, to which a test sends signals.
 type program struct {
 	*exec.Cmd
 	stderr bytes.Buffer
@@ -98,7 +98,7 @@ func TestSignalEndsBlockedReads(t *testing.T) {
 				t.Parallel()
 				waits := filepath.Join(t.TempDir(), "waits")
 				if err := syscall.Mkfifo(waits, 0o600); err != nil {
-					t.Skip("no named pipes: ", err)
+					missing(t, "named pipes", err)
 				}
 				if writer { // open for both, so that it does not wait for a reader
 					f, err := os.OpenFile(waits, os.O_RDWR, 0)
@@ -177,7 +177,7 @@ func TestSignalsLeaveNothing(t *testing.T) {
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	waits := filepath.Join(t.TempDir(), "costs.yaml")
 	if err := syscall.Mkfifo(waits, 0o600); err != nil {
-		t.Skip("no named pipes: ", err)
+		missing(t, "named pipes", err)
 	}
 	p := start(t, t.TempDir(), nil, "costs", "--config", waits, "--out", "out")
 	time.Sleep(time.Second) // until it waits
@@ -204,11 +204,11 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 func TestNohup(t *testing.T) {
 	nohup, err := exec.LookPath("nohup")
 	if err != nil {
-		t.Skip("needs nohup: ", err)
+		missing(t, "nohup", err)
 	}
 	waits := filepath.Join(t.TempDir(), "costs.yaml")
 	if err := syscall.Mkfifo(waits, 0o600); err != nil {
-		t.Skip("no named pipes: ", err)
+		missing(t, "named pipes", err)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -238,7 +238,7 @@ func TestLinesOfProgress(t *testing.T) {
 	folder := t.TempDir()
 	waits := filepath.Join(folder, "waits")
 	if err := syscall.Mkfifo(waits, 0o600); err != nil {
-		t.Skip("no named pipes: ", err)
+		missing(t, "named pipes", err)
 	}
 	loud, quiet := start(t, folder, nil, "import", "--config", "waits", "--out", "x"), start(t, folder, nil, "import", "--config", "waits", "--out", "x", "--quiet")
 	time.Sleep(14 * time.Second)

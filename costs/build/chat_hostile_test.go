@@ -171,7 +171,7 @@ func TestEndlessResponses(t *testing.T) {
 // quietLog is for servers whose clients hang up.
 var quietLog = log.New(io.Discard, "", 0)
 
-// tlsServer answers over TLS with a certificate of its own making.
+// tlsServer answers over TLS with a self-signed certificate.
 func tlsServer(t *testing.T, http2 bool) (server *httptest.Server, certificate string, protocol *string) {
 	t.Helper()
 	protocol = new(string)

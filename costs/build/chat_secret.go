@@ -69,7 +69,7 @@ func (k secret) hideIn(text string) string {
 // redactors are those that were made, by key and piece: to make one takes longer than to use it on a page.
 var redactors sync.Map
 
-// redactor is that of the key for pieces of so many bytes.
+// redactor returns the redactor of the key for pieces of at least the given number of bytes.
 func (k secret) redactor(piece int) *redactor {
 	type use struct {
 		key   secret

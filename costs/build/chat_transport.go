@@ -49,7 +49,7 @@ func readCertificates(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// certificateHint says what helps where a secure connection cannot be had, and ""
+// certificateHint is the advice for a secure connection that failed, and ""
 // for other errors. No attempt after such an error does better.
 func certificateHint(err error) string {
 	var (

@@ -78,7 +78,7 @@ func checkValue(value any, of reflect.Type, name string) error {
 	return nil
 }
 
-// sectionType is the struct of a section with keys of its own, nil for other types.
+// sectionType is the struct of a section that has keys, nil for other types.
 func sectionType(of reflect.Type) reflect.Type {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
