@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,11 +35,20 @@ func start(t *testing.T, folder string, before func(*exec.Cmd), args ...string) 
 	if before != nil {
 		before(p.Cmd)
 	}
-	if err := p.Start(); err != nil {
+	if err := startListening(p.Cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() { p.ended <- p.Wait() }()
 	return p
+}
+
+// startListening starts a program that does not ignore SIGHUP, though the tests themselves may run under nohup: a
+// program inherits which signals are ignored, and a signal that its parent handles is not.
+func startListening(c *exec.Cmd) error {
+	handled := make(chan os.Signal, 1)
+	signal.Notify(handled, syscall.SIGHUP)
+	defer signal.Stop(handled)
+	return c.Start()
 }
 
 // interrupted waits for the end and checks that the program says why.
