@@ -62,8 +62,17 @@ func (t *parquetTable) openNext() error {
 
 func (t *parquetTable) choose(columns []string) error {
 	t.chosen = columns
-	_, err := positions(t.path(), t.columns, columns)
-	return err
+	if _, err := positions(t.path(), t.columns, columns); err != nil {
+		return err
+	}
+	return guarded(t.path(), func() error {
+		for _, name := range columns {
+			if _, err := readableColumn(t.file, name); err != nil {
+				return &DataError{Column: name, Err: err}
+			}
+		}
+		return nil
+	})
 }
 
 func (t *parquetTable) next(cells []cell) (int, error) {
@@ -127,6 +136,19 @@ type valueStream struct {
 }
 
 func openStream(file *parquetfile.File, group int, name string) (*valueStream, error) {
+	c, err := readableColumn(file, name)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := file.Pages(group, c)
+	if err != nil {
+		return nil, err
+	}
+	return &valueStream{column: c, pages: pages}, nil
+}
+
+// readableColumn returns the leaf of a column, or why its type cannot be read.
+func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, error) {
 	c := file.Root.Child(name)
 	if c == nil {
 		return nil, errors.New("is missing from this part")
@@ -146,11 +168,7 @@ func openStream(file *parquetfile.File, group int, name string) (*valueStream, e
 	case parquetfile.Date, parquetfile.Time:
 		return nil, errors.New("holds dates or times, which are not read; cast the column to a string or to a number, or leave it out")
 	}
-	pages, err := file.Pages(group, c)
-	if err != nil {
-		return nil, err
-	}
-	return &valueStream{column: c, pages: pages}, nil
+	return c, nil
 }
 
 // more makes sure that the page has a value left and returns its levels, and

@@ -65,6 +65,9 @@ func TestIntegerIDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if err := table.Choose("id"); err != nil {
+			t.Fatal(err)
+		}
 		for _, id := range want {
 			cells, _, err := table.Next()
 			if err != nil || cells[0] != id {

@@ -8,37 +8,45 @@ import (
 	"strings"
 )
 
-// TableReader reads a foreign table row by row as text: CSV, TSV or JSON lines,
-// each also gzipped, a Parquet file or a folder of Parquet parts. It is not for
-// use by several goroutines at once.
+// TableReader reads chosen columns of a foreign table row by row as text: CSV, TSV
+// or JSON lines, each also gzipped, a Parquet file or a folder of Parquet parts.
+// Columns that are not chosen may be of any type. It is not for use by several
+// goroutines at once.
 type TableReader struct {
 	in    table
-	names []string
 	cells []cell
 }
 
-// OpenTable opens a table by its ending. Column names are unique; those of JSON
-// lines are the keys of the first line. The caller closes the reader.
+// OpenTable opens a table by its ending. No column is chosen yet. The caller
+// closes the reader.
 func OpenTable(path string) (*TableReader, error) {
 	in, err := openTable(path)
 	if err != nil {
 		return nil, fmt.Errorf("read table: %w", err)
 	}
-	r := &TableReader{in: in, names: in.names(), cells: make([]cell, len(in.names()))}
-	if err := in.choose(r.names); err != nil {
-		in.close()
-		return nil, fmt.Errorf("read table: %w", err)
-	}
-	return r, nil
+	return &TableReader{in: in}, nil
 }
 
-// Columns returns the names of the columns, in order.
-func (r *TableReader) Columns() []string { return r.names }
+// Columns returns the names of all columns, in order; those of JSON lines are the
+// keys of the first line.
+func (r *TableReader) Columns() []string { return r.in.names() }
 
-// Next returns the cells of the next row, for the caller to keep, and where the
-// row is: its line in a text file, its number in a Parquet file, from 1. A
-// missing value is "", a list is [1,2.5], a JSON object its text. After the last
-// row the error is io.EOF; bad data are a *DataError with file and row.
+// Choose fixes the columns that Next returns, and comes before the first Next. A
+// column that is not there, is there twice or is of a type that is not read is a
+// *DataError with file and column.
+func (r *TableReader) Choose(names ...string) error {
+	if err := r.in.choose(names); err != nil {
+		return fmt.Errorf("read table: %w", err)
+	}
+	r.cells = make([]cell, len(names))
+	return nil
+}
+
+// Next returns the chosen cells of the next row, in the order of Choose, for the
+// caller to keep, and where the row is: its line in a text file, its number in a
+// Parquet file, from 1. A missing value is "", a list is [1,2.5], a JSON object
+// its text. After the last row the error is io.EOF; bad data are a *DataError
+// with file and row.
 func (r *TableReader) Next() (cells []string, row int, err error) {
 	row, err = r.in.next(r.cells)
 	if errors.Is(err, io.EOF) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -46,34 +45,27 @@ func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed
 	if err := s.File(ctx, "claims", path); err != nil {
 		return nil, 0, err
 	}
-	r, err := costs.OpenTable(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer r.Close()
-	at, err := NewColumns(path, r.Columns()).Find(f.Claim, f.Label, f.Sentence)
-	if err != nil {
-		return nil, 0, err
-	}
-	for {
-		cells, line, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return list, dropped, ctx.Err()
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		if routed[normal(cells[at[0]])] {
+	err = eachRow(ctx, path, func(have *Columns) ([]string, error) {
+		names := []string{f.Claim, f.Label, f.Sentence}
+		_, err := have.find(names...)
+		return names, err
+	}, func(cells []string, line int) error {
+		if routed[normal(cells[0])] {
 			dropped++
-			continue
+			return nil
 		}
-		c, bad := f.parse(cells[at[0]], cells[at[1]], cells[at[2]], s.Labels, unsettled)
+		c, bad := f.parse(cells[0], cells[1], cells[2], s.Labels, unsettled)
 		if bad != nil {
 			bad.File, bad.Row = path, line
-			return nil, 0, bad
+			return bad
 		}
 		list = append(list, c)
+		return nil
+	})
+	if err != nil {
+		return nil, 0, err
 	}
+	return list, dropped, nil
 }
 
 // parse checks one row.

@@ -46,60 +46,54 @@ func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Exp
 	if err := s.File(ctx, "answers", file); err != nil {
 		return nil, err
 	}
-	t, err := readTable(ctx, file)
-	if err != nil {
-		return nil, err
-	}
 	e := &precomputed{advice: s.Advice, metered: cfg.Fee != ""}
 	if cfg.As == "" {
 		cfg.As = s.expert
 	}
-	if err := e.read(t, &cfg, s.Labels); err != nil {
+	if err := e.read(ctx, file, &cfg, s.Labels); err != nil {
 		return nil, err
 	}
 	return e, e.complete(file, s.Source.Entries(), s.unavailable)
 }
 
 // read keeps the rows of this expert.
-func (e *precomputed) read(t *table, cfg *precomputedSettings, labels []string) error {
-	column, err := optionalColumns(t.columns, cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
-	if err != nil {
-		return err
-	}
-	e.answers = make(map[answerKey]Prediction, len(t.cells))
+func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string) error {
+	e.answers = make(map[answerKey]Prediction)
 	found := make(map[string]bool)
-	for i, row := range t.cells {
-		cell := func(c int) string {
-			if column[c] < 0 {
-				return ""
-			}
-			return row[column[c]]
-		}
+	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
+		return have.named(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
+	}, func(cells []string, line int) error {
 		bad := func(name, format string, args ...any) error {
-			return &costs.DataError{File: t.columns.File, Row: t.lines[i], Column: name, Msg: fmt.Sprintf(format, args...)}
+			return &costs.DataError{File: file, Row: line, Column: name, Msg: fmt.Sprintf(format, args...)}
 		}
-		if cfg.Expert != "" && cell(1) != cfg.As {
-			continue
+		if cfg.Expert != "" && cells[1] != cfg.As {
+			return nil
 		}
-		key := answerKey{cell(0), e.advice[0]}
+		key := answerKey{cells[0], e.advice[0]}
 		if cfg.Advice != "" {
-			key.advice = cell(2)
+			key.advice = cells[2]
 		}
-		if !slices.Contains(e.advice, key.advice) {
+		level := slices.Index(e.advice, key.advice)
+		if level < 0 {
 			return bad(cfg.Advice, "unknown advice %q; known are %s", key.advice, strings.Join(e.advice, ", "))
 		}
+		key.advice = e.advice[level] // the text of the row is not kept
 		if _, ok := e.answers[key]; ok {
 			return bad(cfg.ID, "%q has a second answer under advice %q", key.id, key.advice)
 		}
-		p, err := cfg.prediction(cell(3), cell(4), cell(5), labels, bad)
+		p, err := cfg.prediction(cells[3], cells[4], cells[5], labels, bad)
 		if err != nil {
 			return err
 		}
 		e.answers[key] = p
 		found[key.advice] = true
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if len(e.answers) == 0 {
-		return &costs.DataError{File: t.columns.File, Column: cfg.Expert, Msg: fmt.Sprintf("no row of expert %q", cfg.As)}
+		return &costs.DataError{File: file, Column: cfg.Expert, Msg: fmt.Sprintf("no row of expert %q", cfg.As)}
 	}
 	for _, name := range e.advice {
 		if found[name] {
@@ -107,23 +101,6 @@ func (e *precomputed) read(t *table, cfg *precomputedSettings, labels []string) 
 		}
 	}
 	return nil
-}
-
-// optionalColumns finds the named columns; "" is -1.
-func optionalColumns(c *Columns, names ...string) ([]int, error) {
-	at := make([]int, len(names))
-	for i, name := range names {
-		at[i] = -1
-		if name == "" {
-			continue
-		}
-		found, err := c.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		at[i] = found[0]
-	}
-	return at, nil
 }
 
 // prediction checks one answer.

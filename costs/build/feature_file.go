@@ -38,71 +38,68 @@ func newFileFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 	if err := s.File(ctx, "file", file); err != nil {
 		return nil, err
 	}
-	t, err := readTable(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	f := &fileFeatures{name: filepath.Base(file), rows: make(map[string][]float32, len(t.cells))}
-	if err := f.read(t, &cfg); err != nil {
+	f := &fileFeatures{name: filepath.Base(file), rows: make(map[string][]float32)}
+	if err := f.read(ctx, file, &cfg); err != nil {
 		return nil, err
 	}
 	return f, f.complete(file, s.Source.Entries())
 }
 
-// columnsOf returns the positions of id and of the features.
-func (cfg *fileFeaturesSettings) columnsOf(c *Columns) (id int, at []int, err error) {
-	skip, err := c.Find(append([]string{cfg.ID}, cfg.Skip...)...)
-	if err != nil {
-		return 0, nil, err
+// columnsOf returns the names of id and features, in this order.
+func (cfg *fileFeaturesSettings) columnsOf(c *Columns) ([]string, error) {
+	others := append([]string{cfg.ID}, cfg.Skip...)
+	if _, err := c.find(append(others, cfg.Columns...)...); err != nil {
+		return nil, err
 	}
+	names := []string{cfg.ID}
 	if len(cfg.Columns) > 0 {
-		at, err = c.Find(cfg.Columns...)
-		return skip[0], at, err
+		return append(names, cfg.Columns...), nil
 	}
-	left := make([]bool, len(c.Names))
-	for _, i := range skip {
-		left[i] = true
+	left := make(map[string]bool, len(others))
+	for _, name := range others {
+		left[name] = true
 	}
-	for i := range c.Names {
-		if !left[i] {
-			at = append(at, i)
+	for _, name := range c.Names {
+		if !left[name] {
+			names = append(names, name)
 		}
 	}
-	if len(at) == 0 {
-		return 0, nil, &costs.DataError{File: c.File, Msg: "has no column of features"}
+	if len(names) == 1 {
+		return nil, &costs.DataError{File: c.File, Msg: "has no column of features"}
 	}
-	return skip[0], at, nil
+	return names, nil
 }
 
-func (f *fileFeatures) read(t *table, cfg *fileFeaturesSettings) error {
-	id, at, err := cfg.columnsOf(t.columns)
-	if err != nil {
-		return err
-	}
-	for i, row := range t.cells {
+func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings) error {
+	var names []string
+	return eachRow(ctx, file, func(have *Columns) (_ []string, err error) {
+		names, err = cfg.columnsOf(have)
+		return names, err
+	}, func(cells []string, line int) error {
 		bad := func(column, format string, args ...any) error {
-			return &costs.DataError{File: t.columns.File, Row: t.lines[i], Column: column, Msg: fmt.Sprintf(format, args...)}
+			return &costs.DataError{File: file, Row: line, Column: column, Msg: fmt.Sprintf(format, args...)}
 		}
-		if _, ok := f.rows[row[id]]; ok || row[id] == "" {
-			return bad(cfg.ID, "%q is empty or there already", row[id])
+		id := cells[0]
+		if _, ok := f.rows[id]; ok || id == "" {
+			return bad(cfg.ID, "%q is empty or there already", id)
 		}
-		var values []float32
-		for _, c := range at {
-			v, err := numbers(row[c])
+		values := make([]float32, 0, max(f.dim, len(cells)-1))
+		for i, cell := range cells[1:] {
+			v, err := numbers(cell)
 			if err != nil {
-				return bad(t.columns.Names[c], "%v", err)
+				return bad(names[i+1], "%v", err)
 			}
 			values = append(values, v...)
 		}
-		if i == 0 {
+		if len(f.rows) == 0 {
 			f.dim = len(values)
 		}
 		if len(values) != f.dim {
 			return bad("", "has %d features, the first row has %d", len(values), f.dim)
 		}
-		f.rows[row[id]] = values
-	}
-	return nil
+		f.rows[id] = values
+		return nil
+	})
 }
 
 // numbers parses a cell: one number or a JSON array of them.

@@ -80,20 +80,16 @@ func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundIma
 	if err := s.File(ctx, "list", file); err != nil {
 		return nil, err
 	}
-	t, err := readTable(ctx, file)
-	if err != nil {
-		return nil, err
-	}
 	label := cfg.Label
 	if cfg.LabelsFrom != labelsTable {
 		label = ""
 	}
-	listed, err := t.entries(entryColumns{cfg.ID, label, cfg.Split, cfg.Group})
+	t, err := readListing(ctx, file, entryColumns{id: cfg.ID, label: label, split: cfg.Split, group: cfg.Group})
 	if err != nil {
 		return nil, err
 	}
-	found, first := &foundImages{}, make(map[string]int, len(listed))
-	for i, e := range listed {
+	found, first := &foundImages{}, make(map[string]int, len(t.entries))
+	for i, e := range t.entries {
 		id := path.Clean(filepath.ToSlash(e.ID))
 		bad := &costs.DataError{File: file, Row: t.lines[i], Column: cfg.ID}
 		if !filepath.IsLocal(filepath.FromSlash(id)) || id == "." {
@@ -117,16 +113,12 @@ func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSet
 	if err := s.File(ctx, "labels", file); err != nil {
 		return err
 	}
-	t, err := readTable(ctx, file)
+	t, err := readListing(ctx, file, entryColumns{id: cfg.ID, label: cfg.Label, split: cfg.Split, group: cfg.Group})
 	if err != nil {
 		return err
 	}
-	listed, err := t.entries(entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group})
-	if err != nil {
-		return err
-	}
-	byID := make(map[string]Entry, len(listed))
-	for _, e := range listed {
+	byID := make(map[string]Entry, len(t.entries))
+	for _, e := range t.entries {
 		byID[e.ID] = e
 	}
 	for _, id := range ids {
@@ -141,7 +133,7 @@ func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSet
 	for _, bad := range f.bad { // said already
 		delete(byID, bad.ID)
 	}
-	for i, e := range listed {
+	for i, e := range t.entries {
 		if _, left := byID[e.ID]; left {
 			f.refuse(e.ID, "there is no such image, but row %d of %s names it", t.lines[i], filepath.Base(file))
 		}

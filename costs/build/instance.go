@@ -68,7 +68,6 @@ type Skipping interface {
 type Instance struct {
 	Entry
 	Image  *featurize.Image // nil unless the source has images
-	Cells  []string         // one per column of the table, nil unless it is one; "" is a missing value
 	Values []float32        // one per raw column of an encoded table (NaN: missing), nil unless it is one
 	Text   string           // "" unless the source has texts
 	Gold   []string         // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
@@ -95,11 +94,14 @@ func (in *Instance) needImage() error {
 	return nil
 }
 
-// Columns names the cells of the instances of one table.
+// Columns names the cells of the instances of one table. A column is read once a
+// part of the configuration has asked for it by Find.
 type Columns struct {
 	File  string
 	Names []string
 	index map[string]int
+	use   func(columns []int) error             // notes what Find was asked for; nil: nothing has to be noted
+	cell  func(in *Instance, column int) string // "" is a missing value
 }
 
 // NewColumns returns the columns of a file, whose names are unique.
@@ -111,12 +113,35 @@ func NewColumns(file string, names []string) *Columns {
 	return c
 }
 
-// Find returns the positions of the named columns. The error names the file and
-// the first column that is not there.
+// Find returns the positions of the named columns, whose cells instances will have
+// that are loaded from then on. The error names the file and the first column that
+// is not there, or is of a type that is not read.
 func (c *Columns) Find(names ...string) ([]int, error) {
 	if c == nil {
 		return nil, fmt.Errorf("columns %s are wanted, but the instances are not a table", strings.Join(names, ", "))
 	}
+	at, err := c.find(names...)
+	if err == nil && c.use != nil {
+		err = c.use(at)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return at, nil
+}
+
+// named returns the names if all columns are there; "" always is.
+func (c *Columns) named(names ...string) ([]string, error) {
+	for _, name := range names {
+		if _, err := c.find(name); name != "" && err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// find is Find for a caller that does not read cells of instances.
+func (c *Columns) find(names ...string) ([]int, error) {
 	at := make([]int, len(names))
 	for i, n := range names {
 		j, ok := c.index[n]
@@ -131,7 +156,7 @@ func (c *Columns) Find(names ...string) ([]int, error) {
 // Number parses one cell of an instance. A missing value is NaN; text, an
 // infinity or a written NaN is an error with row and column.
 func (c *Columns) Number(in *Instance, column int) (float32, error) {
-	cell := in.Cells[column]
+	cell := c.cell(in, column)
 	if cell == "" {
 		return float32(math.NaN()), nil
 	}

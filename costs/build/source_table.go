@@ -4,20 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
+	"sync"
 
 	"pipe/costs"
 )
 
-// table is a file with one row per instance. Its cells are kept as text and
-// read as numbers by whoever names a column.
+// table is a file with one row per instance. What the entries need is read when
+// the source is made. Of the other columns those are read that a part has asked
+// for, when instances are loaded; they are kept as text and read as numbers by
+// whoever names a column.
 type table struct {
-	columns *Columns
-	cells   [][]string
-	lines   []int // where each row is in the file
-	list    []Entry
-	text    int // column of the text; -1: there is none
+	*listing
+	settings tableSettings
+
+	mu     sync.Mutex
+	wanted []int      // columns that were asked for and are not read yet
+	cells  [][]string // by column of the file, then by row; nil: not read
 }
 
 type tableSettings struct {
@@ -41,132 +43,94 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err := s.File(ctx, "table", file); err != nil {
 		return nil, err
 	}
-	t, err := readTable(ctx, file)
+	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text})
 	if err != nil {
 		return nil, err
 	}
-	if t.list, err = t.entries(entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group}); err != nil {
-		return nil, err
-	}
-	at, err := optionalColumns(t.columns, cfg.Text)
-	if err != nil {
-		return nil, err
-	}
-	t.text = at[0]
-	for n, row := range t.cells {
-		if t.text >= 0 && strings.TrimSpace(row[t.text]) == "" {
-			return nil, &costs.DataError{File: file, Row: t.lines[n], Column: cfg.Text, Msg: "is empty"}
-		}
-	}
+	t := &table{listing: l, settings: cfg, cells: make([][]string, len(l.columns.Names))}
+	l.columns.use, l.columns.cell = t.use, t.cell
 	return t, nil
 }
 
-// readTable reads a whole file.
-func readTable(ctx context.Context, file string) (*table, error) {
-	r, err := costs.OpenTable(file)
+// use notes that columns of the file will be read, and returns an error if the
+// type of one cannot be.
+func (t *table) use(columns []int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r, err := costs.OpenTable(t.columns.File)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer r.Close()
-	t := &table{columns: NewColumns(file, r.Columns())}
-	for {
-		cells, line, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
+	for _, c := range columns {
+		if err := r.Choose(t.columns.Names[c]); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, err
-		}
-		if len(t.cells)%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		t.cells = append(t.cells, cells)
-		t.lines = append(t.lines, line)
-	}
-	if len(t.cells) == 0 {
-		return nil, &costs.DataError{File: file, Msg: "there are no rows"}
-	}
-	return t, nil
-}
-
-// entryColumns names the columns of what is known of an instance without loading
-// it; "" for all but the id means that there is no such column.
-type entryColumns struct {
-	id, label, split, group string
-}
-
-// entries reads what is known of every row.
-func (t *table) entries(c entryColumns) ([]Entry, error) {
-	at, err := t.columns.Find(c.id)
-	if err != nil {
-		return nil, err
-	}
-	pick := func(name string) (func(row []string) string, error) {
-		if name == "" {
-			return func([]string) string { return "" }, nil
-		}
-		at, err := t.columns.Find(name)
-		if err != nil {
-			return nil, err
-		}
-		return func(row []string) string { return row[at[0]] }, nil
-	}
-	var of [3]func(row []string) string
-	for i, name := range []string{c.label, c.split, c.group} {
-		if of[i], err = pick(name); err != nil {
-			return nil, err
-		}
-	}
-	list := make([]Entry, len(t.cells))
-	first := make(map[string]int, len(t.cells))
-	for n, row := range t.cells {
-		e := Entry{ID: row[at[0]], Label: of[0](row), Split: of[1](row), Group: of[2](row)}
-		if err := t.checkEntry(n, e, c, first); err != nil {
-			return nil, err
-		}
-		list[n] = e
-	}
-	return list, nil
-}
-
-func (t *table) checkEntry(n int, e Entry, c entryColumns, first map[string]int) error {
-	bad := func(column, format string, args ...any) error {
-		return &costs.DataError{File: t.columns.File, Row: t.lines[n], Column: column, Msg: fmt.Sprintf(format, args...)}
-	}
-	if e.ID == "" {
-		return bad(c.id, "is empty")
-	}
-	if line, ok := first[e.ID]; ok {
-		return bad(c.id, "%q is there already, in row %d", e.ID, line)
-	}
-	first[e.ID] = t.lines[n]
-	if c.label != "" && e.Label == "" {
-		return bad(c.label, "is empty")
-	}
-	if c.group != "" && e.Group == "" {
-		return bad(c.group, "is empty; an instance without a group needs one of its own, its id for instance")
-	}
-	if c.split != "" {
-		if _, err := costs.ParseSplit(e.Split); err != nil {
-			return bad(c.split, "%v", err)
+		if t.cells[c] == nil {
+			t.wanted = append(t.wanted, c)
 		}
 	}
 	return nil
 }
 
+// fetch reads the columns that were asked for since the last time.
+func (t *table) fetch(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.wanted) == 0 {
+		return nil
+	}
+	names := []string{t.settings.ID}
+	for _, c := range t.wanted {
+		names = append(names, t.columns.Names[c])
+	}
+	read := make([][]string, len(t.wanted))
+	rows := 0
+	changed := func(line int) error {
+		return &costs.DataError{File: t.columns.File, Row: line, Msg: "has changed while it was in use"}
+	}
+	err := eachRow(ctx, t.columns.File, func(*Columns) ([]string, error) { return names, nil }, func(cells []string, line int) error {
+		if rows == len(t.entries) || cells[0] != t.entries[rows].ID {
+			return changed(line)
+		}
+		for i, cell := range cells[1:] {
+			read[i] = append(read[i], cell)
+		}
+		rows++
+		return nil
+	})
+	if err == nil && rows < len(t.entries) {
+		err = changed(0)
+	}
+	if err != nil {
+		return fmt.Errorf("read columns: %w", err)
+	}
+	for i, c := range t.wanted {
+		t.cells[c] = read[i]
+	}
+	t.wanted = nil
+	return nil
+}
+
+// cell returns a cell of an instance that was loaded after use of the column.
+func (t *table) cell(in *Instance, column int) string { return t.cells[column][in.Row] }
+
 // Entries returns the rows in the order of the file.
-func (t *table) Entries() []Entry { return t.list }
+func (t *table) Entries() []Entry { return t.entries }
 
 // Columns returns the columns of the file.
 func (t *table) Columns() *Columns { return t.columns }
 
 // Load returns rows; nothing is copied.
-func (t *table) Load(_ context.Context, rows []int) ([]Instance, error) {
+func (t *table) Load(ctx context.Context, rows []int) ([]Instance, error) {
+	if err := t.fetch(ctx); err != nil {
+		return nil, err
+	}
 	out := make([]Instance, len(rows))
 	for n, i := range rows {
-		out[n] = Instance{Entry: t.list[i], Cells: t.cells[i], Line: t.lines[i], Row: i}
-		if t.text >= 0 {
-			out[n].Text = t.cells[i][t.text]
+		out[n] = Instance{Entry: t.entries[i], Line: t.lines[i], Row: i}
+		if t.texts != nil {
+			out[n].Text = t.texts[i]
 		}
 	}
 	return out, nil

@@ -111,7 +111,7 @@ func TestGroupErrors(t *testing.T) {
 		"empty": {func(w *world) {
 			w.edit(t, "instances.csv", "r7,dog,u2,", "r7,dog,,")
 			w.cfg.Instances.Settings["group"] = "user"
-		}, `instances.csv": row 9: column user: is empty; an instance without a group needs one of its own`},
+		}, `instances.csv": row 9: column user: is empty; give an instance without a group one to itself`},
 		"text as well": {func(w *world) {
 			w.cfg.Instances.Settings["group"], w.cfg.Instances.Settings["text"] = "user", "text"
 			w.cfg.Split.Settings = map[string]any{"group": "text"}
