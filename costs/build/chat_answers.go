@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,9 +104,11 @@ func (s *answerStore) question(request string) (q *question, first bool, err err
 	return q, !asked, nil
 }
 
-// settle asks, keeps the answer and wakes those who wait for it.
+// settle asks, keeps the answer and wakes those who wait for it. They get the text as the file has it: a file of JSON
+// holds UTF-8 alone.
 func (s *answerStore) settle(request string, q *question, ask func() (answer, error)) {
 	if q.answer, q.err = ask(); q.err == nil {
+		q.answer.Text = strings.ToValidUTF8(q.answer.Text, "\ufffd")
 		q.err = s.keep(q.answer)
 	}
 	s.mu.Lock()

@@ -97,30 +97,26 @@ func (s *answerStore) start() (err error) {
 // load reads the answers and returns where the last whole line ends. A line
 // without an end was being written when a process was killed: nobody has used it.
 func (s *answerStore) load() (whole int64, err error) {
-	b, err := io.ReadAll(s.file)
-	if err != nil {
-		return 0, err
-	}
 	s.kept = make(map[string]answer)
 	row := 0
-	for line := range bytes.Lines(b) {
-		if line[len(line)-1] != '\n' {
-			break
-		}
+	whole, err = wholeLines(s.file, func(line []byte) error {
 		if row++; row == 1 {
 			if string(line) != answersHead {
-				return 0, &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is no file of answers, or one of another version"}
+				return &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is no file of answers, or one of another version"}
 			}
-		} else {
-			a, err := readAnswer(line)
-			if err != nil {
-				return 0, &damagedError{costs.DataError{File: s.file.Name(), Row: row, Msg: "the answer is damaged", Err: err}}
-			}
-			s.kept[a.Request] = a
+			return nil
 		}
-		whole += int64(len(line))
+		a, err := readAnswer(line)
+		if err != nil {
+			return &damagedError{costs.DataError{File: s.file.Name(), Row: row, Msg: "the answer is damaged", Err: err}}
+		}
+		s.kept[a.Request] = a
+		return nil
+	})
+	if errors.Is(err, errLongLine) {
+		err = &damagedError{costs.DataError{File: s.file.Name(), Row: row + 1, Err: err}}
 	}
-	return whole, nil
+	return whole, err
 }
 
 // damagedError is about a line of the file of answers that somebody, or a disk,

@@ -56,6 +56,15 @@ func TestAnswersAreKept(t *testing.T) {
 	}
 }
 
+// A text that is not UTF-8 is the same in the run that asked for it and in the next.
+func TestAnswersAreUTF8(t *testing.T) {
+	folder := t.TempDir()
+	keepAnswers(t, folder, "cut \xe2\x82")
+	if got, err := reread(folder, 1); err != nil || got[0] != "cut \ufffd" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
 // A file that ends anywhere is a file of the answers that are whole; the others
 // are asked for again, and then the file is whole.
 func TestTornAnswersAreAskedForAgain(t *testing.T) {

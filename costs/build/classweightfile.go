@@ -76,10 +76,15 @@ func (f *classWeightFile) Read(dim int) ([]float32, error) {
 
 // Write keeps weights.
 func (f *classWeightFile) Write(weights []float32) error {
+	return atomicfile.WriteFile(f.path, f.bytes(weights))
+}
+
+// bytes is the file of weights.
+func (f *classWeightFile) bytes(weights []float32) []byte {
 	b := bytes.Clone(f.head)
 	for _, w := range weights {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(w))
 	}
 	sum := sha256.Sum256(b)
-	return atomicfile.WriteFile(f.path, append(b, sum[:]...))
+	return append(b, sum[:]...)
 }

@@ -72,6 +72,7 @@ func (cfg *fileFeaturesSettings) columnsOf(c *Columns) ([]string, error) {
 
 func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings) error {
 	var names []string
+	var widths []int // numbers per column, as the first row has them
 	return eachRow(ctx, file, func(have *Columns) (_ []string, err error) {
 		names, err = cfg.columnsOf(have)
 		return names, err
@@ -89,25 +90,28 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 			if err != nil {
 				return bad(names[i+1], "%v", err)
 			}
+			if len(f.rows) == 0 {
+				widths = append(widths, len(v))
+			}
+			if len(v) != widths[i] {
+				return bad(names[i+1], "has %d numbers, the first row has %d", len(v), widths[i])
+			}
 			values = append(values, v...)
 		}
-		if len(f.rows) == 0 {
-			f.dim = len(values)
-		}
-		if len(values) != f.dim {
-			return bad("", "has %d features, the first row has %d", len(values), f.dim)
-		}
-		f.rows[id] = values
+		f.dim, f.rows[id] = len(values), values
 		return nil
 	})
 }
 
-// numbers parses a cell: one number or a JSON array of them.
+// numbers parses a cell: one number or a JSON array of at least one.
 func numbers(cell string) ([]float32, error) {
 	if strings.HasPrefix(cell, "[") {
 		var list []json.RawMessage
 		if err := json.Unmarshal([]byte(cell), &list); err != nil {
 			return nil, errors.New("is not a list of numbers")
+		}
+		if len(list) == 0 {
+			return nil, errors.New("is an empty list")
 		}
 		values := make([]float32, len(list))
 		for i, text := range list {

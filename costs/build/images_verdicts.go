@@ -42,6 +42,9 @@ type usability struct {
 	reason string // why it cannot be used; "": it can
 }
 
+// possible reports whether an image can be so: it has pixels, or a reason why it cannot be used.
+func (u usability) possible() bool { return u.pixels >= 0 && (u.pixels == 0) == (u.reason != "") }
+
 // verdictFormat is the version of the file, and of what counts as an image.
 const verdictFormat = 2
 
@@ -98,8 +101,12 @@ func (v *verdicts) add(ctx context.Context, list []checkedImage) error {
 
 func verdictLine(c checkedImage) (string, error) {
 	reason, err := json.Marshal(c.reason)
-	text := fmt.Sprintf("%d %s", c.pixels, reason)
-	return fmt.Sprintf("%s %08x %s\n", c.sum, verdictSum(c.sum, text), text), err
+	return verdictRecord(c.sum, fmt.Sprintf("%d %s", c.pixels, reason)), err
+}
+
+// verdictRecord is the line of a digest with what is said of it.
+func verdictRecord(digest, text string) string {
+	return fmt.Sprintf("%s %08x %s\n", digest, verdictSum(digest, text), text)
 }
 
 func verdictSum(digest, text string) uint32 {
@@ -154,7 +161,7 @@ func (v *verdicts) keep(line string) {
 	var found usability
 	pixels, reason, _ := strings.Cut(text, " ")
 	n, err := strconv.Atoi(pixels)
-	if found.pixels = n; err == nil && json.Unmarshal([]byte(reason), &found.reason) == nil {
+	if found.pixels = n; err == nil && json.Unmarshal([]byte(reason), &found.reason) == nil && found.possible() {
 		v.known[sum] = found
 	}
 }

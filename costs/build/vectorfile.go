@@ -51,9 +51,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // openVectors reads the vectors of an encoder from a file that need not exist.
 // A file of another version or encoder is begun anew.
 func openVectors(ctx context.Context, path, encoder string, dim int) (*vectorFile, error) {
-	f := &vectorFile{path: path, dim: dim, vectors: make(map[textKey][]float32)}
-	f.head = fmt.Appendf(nil, "pipe vectors %d, %d numbers each, of encoder %s\n", vectorFormat, dim, encoder)
+	f := &vectorFile{path: path, head: vectorHead(encoder, dim), dim: dim, vectors: make(map[textKey][]float32)}
 	return f, f.locked(ctx, func(*os.File) error { return nil })
+}
+
+// vectorHead is the first line of a file.
+func vectorHead(encoder string, dim int) []byte {
+	return fmt.Appendf(nil, "pipe vectors %d, %d numbers each, of encoder %s\n", vectorFormat, dim, encoder)
 }
 
 // Get returns the vector of a text, nil if there is none. The caller does not

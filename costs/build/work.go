@@ -161,13 +161,17 @@ func (w *work) read() (*manifest, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	m := &manifest{}
+	switch {
+	case err != nil:
+		err = costs.TextError(err)
+	case json.Unmarshal(b, m) != nil || m.Format != manifestFormat:
+		err = &costs.DataError{File: w.file(manifestName), Msg: fmt.Sprintf("is damaged or of another version (format %d, this program writes %d); start over with --restart", m.Format, manifestFormat)}
+	case m.Done != nil:
+		err = faultOf(m.Done.Answers, w.file(manifestName))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("resume: %w", err)
-	}
-	m := &manifest{}
-	if err := json.Unmarshal(b, m); err != nil || m.Format != manifestFormat {
-		return nil, fmt.Errorf("resume %q: %s is damaged or of another version (format %d, this program writes %d); start over with --restart",
-			w.folder, manifestName, m.Format, manifestFormat)
 	}
 	return m, nil
 }

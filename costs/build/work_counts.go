@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
 
@@ -39,19 +41,48 @@ func (w *work) saveCounts(shard int, counts []AnswerCount) error {
 	return atomicfile.WriteFile(w.countsFile(shard), b)
 }
 
+// loadCounts reads what saveCounts wrote. Counts that cannot be those of the shard are a *costs.DataError.
 func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 	if len(p.asking.parts) == 0 {
 		return nil, nil
 	}
-	b, err := textfile.ReadFile(w.countsFile(shard), textfile.MaxConfig)
+	file := w.countsFile(shard)
+	b, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if err != nil {
-		return nil, err
+		return nil, costs.TextError(err)
 	}
 	var counts []AnswerCount
-	if err := json.Unmarshal(b, &counts); err != nil {
-		return nil, &costs.DataError{File: w.countsFile(shard), Err: err}
+	if err := strictjson.Unmarshal(b, &counts); err != nil {
+		return nil, &costs.DataError{File: file, Err: err}
 	}
-	return counts, nil
+	ofPart := func(c AnswerCount, part string) bool { return c.Part == part }
+	if !slices.EqualFunc(counts, p.asking.parts, ofPart) {
+		return nil, &costs.DataError{File: file, Msg: "does not count the answers of the parts that ask"}
+	}
+	return counts, faultOf(counts, file)
+}
+
+// faultOf is a *costs.DataError where counts in a file are not possible.
+func faultOf(counts []AnswerCount, file string) error {
+	for _, c := range counts {
+		if !c.possible() {
+			return &costs.DataError{File: file, Msg: fmt.Sprintf("the counts of %s are below 0, or larger than they can be", c.Part)}
+		}
+	}
+	return nil
+}
+
+// maxCount bounds a count that is read from a file, so that the sum over all shards is exact.
+const maxCount = 1 << 50
+
+// possible reports whether every number is from 0 to maxCount.
+func (c AnswerCount) possible() bool {
+	for _, n := range []int64{c.Asked, c.Cached, c.Strict, c.Lenient, c.Unparseable, c.Queries, c.Empty, c.PromptTokens, c.CompletionTokens, c.Estimated} {
+		if n < 0 || n > maxCount {
+			return false
+		}
+	}
+	return c.Spent >= 0 && c.Spent <= maxCount && c.Money >= 0 && c.Money <= maxCount
 }
 
 // counts returns what was counted of the answers of all shards.

@@ -1,0 +1,362 @@
+package build
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// FuzzAnswersFile: a file of kept answers is an error about the file with its row, or answers that are written as they were
+// read, up to the end of the last whole line. An answer that is written is read back.
+func FuzzAnswersFile(f *testing.F) {
+	one, err := answer{Request: "r", Text: "SUPPORTS", PromptTokens: 7, Time: time.Unix(1, 0).UTC()}.line()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add([]byte(answersHead+string(one)), "r1", "two\nlines", 3, 4, int64(5))
+	f.Add([]byte(answersHead+string(one[:20])), "", "\xff\u2028<", 0, 1, int64(-1))
+	f.Add([]byte(answersHead+strings.Replace(string(one), "SUPPORTS", "REFUTES", 1)), "r", "", math.MaxInt, -1, int64(math.MaxInt64))
+	f.Add([]byte("{}\n"), "r", "x", maxTokens, 0, int64(0))
+	file := newFuzzFile(f, answersName)
+	load := func(t *testing.T, b []byte) (kept map[string]answer, whole int64, err error) {
+		in, err := os.Open(file.write(t, b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		s := answerStore{file: in}
+		whole, err = s.load()
+		return s.kept, whole, err
+	}
+	f.Fuzz(func(t *testing.T, b []byte, request, text string, prompt, completion int, nanoseconds int64) {
+		kept, whole, err := load(t, b)
+		var bad *costs.DataError
+		switch {
+		case err != nil && (!errors.As(err, &bad) || bad.Row == 0):
+			t.Fatalf("%v is no error with a row", err)
+		case err != nil:
+			file.blames(t, err)
+		case whole > int64(len(b)) || whole > 0 && b[whole-1] != '\n' || bytes.IndexByte(b[whole:], '\n') >= 0:
+			t.Fatalf("%d of %d bytes are whole", whole, len(b))
+		}
+		if err != nil {
+			b, whole, kept = []byte(answersHead), int64(len(answersHead)), map[string]answer{}
+		} else if whole == 0 {
+			b, whole = []byte(answersHead), int64(len(answersHead))
+		}
+		valid := func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+		a := answer{Request: valid(request), Text: valid(text), PromptTokens: prompt, CompletionTokens: completion, Time: time.Unix(0, nanoseconds).UTC()}
+		line, err := a.line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := load(t, append(slices.Clone(b[:whole]), line...))
+		if min(prompt, completion) < 0 || max(prompt, completion) > maxTokens {
+			if err == nil {
+				t.Fatalf("%s is read", line)
+			}
+			return
+		}
+		back := again[a.Request]
+		back.Check = ""
+		sameAgain(t, back, a, err)
+		for name, was := range kept {
+			if is := again[name]; name != a.Request && is != was {
+				t.Fatalf("%+v is now %+v", was, is)
+			}
+		}
+	})
+}
+
+// FuzzVectorFile: whatever follows the first line, whole records of the right checksum are the vectors, and what is added is
+// there when the file is opened again.
+func FuzzVectorFile(f *testing.F) {
+	key, other := keyOf("a"), keyOf("b")
+	two := appendRecord(appendRecord(nil, key, []float32{1, -2}), other, []float32{0.5, float32(math.Inf(1))})
+	f.Add([]byte("a\x00\x00\x80\x3f"), two, true)
+	f.Add([]byte{}, two[:50], true)
+	f.Add([]byte("pipe vectors 1, 2 numbers each"), []byte("\n"), false)
+	path := string(newFuzzFile(f, "vectors"))
+	f.Fuzz(func(t *testing.T, sound, rest []byte, headed bool) {
+		const dim = 2
+		b := fuzzHead(headed, vectorHead("e", dim))
+		want := map[textKey][2]uint32{}
+		if headed {
+			for chunk := range slices.Chunk(sound, 2*4) {
+				if len(chunk) < 2*4 {
+					break
+				}
+				key := textKey(sha256.Sum256(chunk))
+				v := []float32{math.Float32frombits(uint32(chunk[0]) | uint32(chunk[1])<<24), float32(chunk[2])}
+				b, want[key] = appendRecord(b, key, v), [2]uint32{math.Float32bits(v[0]), math.Float32bits(v[1])}
+			}
+		}
+		fuzzFile(path).write(t, append(b, rest...))
+		for range 2 {
+			v, err := openVectors(t.Context(), path, "e", dim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, bits := range want {
+				if got := v.vectors[key]; len(got) != dim || math.Float32bits(got[0]) != bits[0] || math.Float32bits(got[1]) != bits[1] {
+					t.Fatalf("%v, want %v", got, bits)
+				}
+			}
+			for _, got := range v.vectors {
+				if len(got) != dim {
+					t.Fatalf("a vector of %d numbers", len(got))
+				}
+			}
+			if err := v.Add(t.Context(), []string{"new"}, []float32{3, 4}); err != nil || len(v.Get("new")) != dim {
+				t.Fatal(err)
+			}
+			want[keyOf("new")] = [2]uint32{math.Float32bits(3), math.Float32bits(4)}
+		}
+	})
+}
+
+// fuzzHead begins a file with its first line, or does not.
+func fuzzHead(headed bool, head []byte) []byte {
+	if headed {
+		return slices.Clone(head)
+	}
+	return nil
+}
+
+// FuzzClassWeightFile: a file of class weights that is not the whole of what was written counts as absent, and what is
+// written is read back.
+func FuzzClassWeightFile(f *testing.F) {
+	f.Add([]byte("pipe class weights"), []byte("abcdefgh"), uint8(2), uint8(1))
+	f.Add([]byte{}, []byte{}, uint8(0), uint8(3))
+	folder := f.TempDir()
+	f.Fuzz(func(t *testing.T, b, numbers []byte, classes, dim uint8) {
+		w := newClassWeightFile(folder, digest([]byte("basis")), int(classes%8))
+		file, n := fuzzFile(w.path), int(classes%8)*int(dim)
+		file.write(t, b)
+		if got, err := w.Read(int(dim)); err != nil || got != nil {
+			t.Fatalf("%q is read as %v (%v)", b, got, err)
+		}
+		weights := make([]float32, n)
+		for i := range min(n, len(numbers)) {
+			weights[i] = float32(numbers[i]) / 7
+		}
+		whole := w.bytes(weights)
+		file.write(t, whole)
+		got, err := w.Read(int(dim))
+		sameAgain(t, got, weights, err)
+		if len(b) > 0 {
+			whole[int(b[0])%len(whole)]++
+			file.write(t, whole)
+			if got, err := w.Read(int(dim)); err != nil || got != nil {
+				t.Fatalf("damaged, it is read as %v (%v)", got, err)
+			}
+		}
+	})
+}
+
+// FuzzVerdicts: whatever follows the first line of a file of checked images, what is known of an image is possible, and what is
+// added is there when the file is opened again.
+func FuzzVerdicts(f *testing.F) {
+	f.Add([]byte("sha256:00 1a2b3c4d 12 \"\"\n"), "sha256:01", "12 \"\"", 7, "", true)
+	f.Add([]byte("sha256:00 1a2b"), "sha256:01", "-3 \"\"", 0, "is no image\n", true)
+	f.Add([]byte{0, 0, '\n'}, "", "0 \"cut\"", 0, "\xff", false)
+	folder := f.TempDir()
+	first, err := openVerdicts(f.Context(), folder, "go", featurize.DefaultLimits())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, rest []byte, digest, text string, pixels int, reason string, headed bool) {
+		b := fuzzHead(headed, []byte(first.head))
+		b = append(b, verdictRecord(digest, text)...)
+		fuzzFile(first.path).write(t, append(b, rest...))
+		open := func() *verdicts {
+			v, err := openVerdicts(t.Context(), folder, "go", featurize.DefaultLimits())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for sum, u := range v.known {
+				if u.pixels < 0 || (u.pixels == 0) != (u.reason != "") {
+					t.Fatalf("%q is %+v", sum, u)
+				}
+			}
+			return v
+		}
+		v := open()
+		c := checkedImage{sum: "sha256:new", usability: usability{pixels: pixels, reason: strings.ToValidUTF8(reason, "")}}
+		if _, known := v.get(c.sum); known || pixels < 0 || (pixels == 0) != (c.reason != "") {
+			return
+		}
+		was := maps.Clone(v.known)
+		if err := v.add(t.Context(), []checkedImage{c}); err != nil {
+			t.Fatal(err)
+		}
+		was[c.sum] = c.usability
+		sameAgain(t, open().known, was, nil)
+	})
+}
+
+// FuzzManifest: the manifest of a build is an error about the file, or is written again as it was read.
+func FuzzManifest(f *testing.F) {
+	for _, m := range []*manifest{
+		{Inputs: inputs{"model of expert \"a\"": "sha256:00"}},
+		{Done: &done{File: "sha256:00", Actions: "sha256:01", Answers: []AnswerCount{{Part: "p", Asked: 3, Money: 0.5}}}, Latency: []PairLatency{{"a", "none", 0.1, 2}}},
+	} {
+		m.Format = manifestFormat
+		b, err := json.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Add([]byte(`{"format":2}`))
+	f.Add([]byte(`null`))
+	f.Add([]byte(`{"format":1,"inputs":{"a":"1","a":"2"}}`))
+	w := &work{folder: f.TempDir()}
+	file := fuzzFile(w.file(manifestName))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file.write(t, b)
+		m, err := w.read()
+		if err != nil {
+			file.blames(t, err)
+			return
+		}
+		if changes := difference(m.Inputs, m.Inputs); changes != nil {
+			t.Fatal(changes)
+		}
+		difference(m.Inputs, inputs{"a": "sha256:00", imagePrefix + "b": "1"})
+		if err := w.write(m); err != nil {
+			t.Fatal(err)
+		}
+		again, err := w.read()
+		text, _ := json.Marshal(m)
+		back, _ := json.Marshal(again)
+		sameAgain(t, string(back), string(text), err)
+	})
+}
+
+// FuzzCounts: what was counted of a shard's answers is an error about the file, or counts of the parts that ask, none of them
+// below 0; written again they are the same.
+func FuzzCounts(f *testing.F) {
+	b, err := json.Marshal([]AnswerCount{{Part: "a", Asked: 1, Cached: 2, PromptTokens: 30, Money: 0.25}, {Part: "b"}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	for _, text := range []string{"null", "[]", `[{"part":"c"}]`, `[{"part":"a","asked":-1}]`, `[{"part":"a","asked":9223372036854775807},{"part":"a","asked":1}]`} {
+		f.Add([]byte(text))
+	}
+	w := &work{folder: f.TempDir()}
+	p := &plan{asking: &asking{parts: []string{"a", "b"}}}
+	file := fuzzFile(w.countsFile(0))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		file.write(t, b)
+		counts, err := w.loadCounts(p, 0)
+		if err != nil {
+			file.blames(t, err)
+			return
+		}
+		var all tally
+		all.addAll(counts)
+		for _, c := range all.of(p.asking.parts) {
+			if !c.possible() {
+				t.Fatalf("%+v", c)
+			}
+		}
+		sameAgain(t, len(all.parts), len(counts), nil)
+		if err := w.saveCounts(0, counts); err != nil {
+			t.Fatal(err)
+		}
+		again, err := w.loadCounts(p, 0)
+		sameAgain(t, again, counts, err)
+	})
+}
+
+// FuzzLatency: a file of measured times is of something else, or holds times that are checked before they are used: those of
+// the pairs, in their order, that a clock can measure.
+func FuzzLatency(f *testing.F) {
+	const of = "sha256:00"
+	for _, text := range []string{
+		`{"format":1,"of":"sha256:00","pairs":[{"expert":"a","advice":"none","seconds":0.5}]}`, `{"format":1,"of":"sha256:00"}`, `null`, `{"format":2}`, `[`,
+		`{"format":1,"of":"sha256:00","pairs":[{"expert":"a","advice":"none","seconds":1e308,"fee":-1}]}`,
+	} {
+		f.Add([]byte(text))
+	}
+	file := newFuzzFile(f, "latency.json")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		pairs, err := readLatency(file.write(t, b), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &plan{
+			cfg:     &Config{Advice: []AdviceConfig{{Name: "none"}}, Latency: LatencyConfig{FeePerSecond: maxFeePerSecond}},
+			experts: []namedExpert{{&fixedExpert{}, "a", []bool{true}}},
+			actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}}, Digests: map[string]string{}},
+		}
+		if p.useLatency(pairs) != nil || pairs == nil {
+			return
+		}
+		if fee := p.latencyFee[0]; !(fee >= 0) || math.IsInf(float64(fee), 0) || len(p.latencyFee) != 1 {
+			t.Fatalf("fees %v", p.latencyFee)
+		}
+		if err := (&latencyRecord{Format: latencyFormat, Of: of, Pairs: pairs}).write(string(file)); err != nil {
+			t.Fatal(err)
+		}
+		again, err := readLatency(string(file), of)
+		sameAgain(t, again, pairs, err)
+	})
+}
+
+// fixedExpert takes no time.
+type fixedExpert struct{ Expert }
+
+// FuzzAuditPart: the audit of a shard is an error about the file, or is copied; one that is whole is copied whole.
+func FuzzAuditPart(f *testing.F) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	zip := func(b []byte) []byte {
+		zipped.Reset()
+		z.Reset(&zipped)
+		if _, err := z.Write(b); err != nil {
+			panic(err) // of a buffer
+		}
+		if err := z.Close(); err != nil {
+			panic(err)
+		}
+		return slices.Clone(zipped.Bytes())
+	}
+	line := []byte(`{"id":"a","advice":"search"}` + "\n")
+	f.Add(line, true)
+	f.Add(zip(line), false)
+	f.Add(zip(line)[:20], false)
+	f.Add(append(zip(line), "junk"...), false)
+	f.Add(append(zip(line), zip(line)...), false)
+	w := &work{folder: f.TempDir()}
+	file := fuzzFile(w.auditPart(0))
+	f.Fuzz(func(t *testing.T, b []byte, whole bool) {
+		if whole {
+			file.write(t, zip(b))
+		} else {
+			file.write(t, b)
+		}
+		var back bytes.Buffer
+		err := w.copyAudit(&back, 0)
+		switch {
+		case whole:
+			sameAgain(t, back.String(), string(b), err)
+		case err != nil:
+			file.blames(t, err)
+		}
+	})
+}
