@@ -93,7 +93,7 @@ func mainSnapshot(repository string) (string, error) {
 		return "", err
 	}
 	commit := strings.TrimSpace(string(ref))
-	if commit == "" || commit != filepath.Base(commit) || commit == ".." || commit == "." {
+	if !filepath.IsLocal(commit) || commit != filepath.Base(commit) || commit == "." {
 		return "", fmt.Errorf("%s names no revision: %q", filepath.Join(repository, "refs", "main"), commit)
 	}
 	snapshot := filepath.Join(repository, "snapshots", commit)
