@@ -152,20 +152,53 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// ReadReport reads what WriteJSON wrote and refuses a newer format.
+// ReadReport reads what WriteJSON wrote. A newer format and tables whose parts do not fit together are a *costs.DataError.
 func ReadReport(rd io.Reader) (*Report, error) {
 	var r Report
-	if err := json.NewDecoder(rd).Decode(&r); err != nil {
-		return nil, fmt.Errorf("read report: %w", err)
+	err := json.NewDecoder(rd).Decode(&r)
+	if err == nil && (r.Format < 1 || r.Format > ReportFormat) {
+		err = fmt.Errorf("format %d, this program knows 1 to %d", r.Format, ReportFormat)
 	}
-	if r.Format < 1 || r.Format > ReportFormat {
-		return nil, fmt.Errorf("read report: format %d, this program knows 1 to %d", r.Format, ReportFormat)
+	if err == nil {
+		err = r.checkShapes()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read report: %w", &costs.DataError{Err: err})
 	}
 	r.Deployable = nil // they are made of the rows
 	for i := range r.Rows {
 		r.Rows[i].Role = ""
 	}
 	return &r, nil
+}
+
+// checkShapes reports tables that lack a row, a column or a cell. The rows of one table have one setting.
+func (r *Report) checkShapes() error {
+	width := map[string]int{} // of the table of a setting
+	for i, b := range r.BestAdvice {
+		if width[b.Setting] == 0 {
+			width[b.Setting] = len(b.Experts)
+		}
+		if n := width[b.Setting]; len(b.Experts) != n || len(b.Advice) != n || len(b.Cost) != n {
+			return fmt.Errorf("best_advice[%d] has %d experts, %d advice and %d costs, not %d", i, len(b.Experts), len(b.Advice), len(b.Cost), n)
+		}
+	}
+	clear(width)
+	for i, d := range r.Distribution {
+		if width[d.Setting] == 0 {
+			width[d.Setting] = len(d.Advice)
+		}
+		if n := width[d.Setting]; len(d.Advice) != n || len(d.Share) != n {
+			return fmt.Errorf("advice_distribution[%d] has %d advice and %d shares, not %d", i, len(d.Advice), len(d.Share), n)
+		}
+	}
+	for i, c := range r.Cells {
+		wrong := func(row []*float64) bool { return len(row) != len(c.Advice) }
+		if len(c.TrueLoss) != len(c.Experts) || slices.ContainsFunc(c.TrueLoss, wrong) {
+			return fmt.Errorf("cells[%d] is not a table of %d experts by %d advice", i, len(c.Experts), len(c.Advice))
+		}
+	}
+	return nil
 }
 
 // Lambdas returns the cost regimes of the rows in ascending order.

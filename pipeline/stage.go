@@ -64,8 +64,8 @@ func (s stage) run(ctx context.Context, work func() (files []string, err error))
 	})
 }
 
-// done tells whether the record is there, of the same inputs, and the files are as it says. A record that cannot be read
-// counts as none.
+// done tells whether the record is there, of the same inputs, and the files are as it says. A record that cannot be read, or
+// that names no file below the folder, counts as none.
 func (s stage) done(ctx context.Context) (bool, error) {
 	var r stageRecord
 	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
@@ -73,6 +73,9 @@ func (s stage) done(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for _, f := range slices.Sorted(maps.Keys(r.Files)) {
+		if !filepath.IsLocal(f) {
+			return false, nil
+		}
 		sum, err := costs.FileDigest(ctx, filepath.Join(s.folder, f))
 		if ctx.Err() != nil {
 			return false, ctx.Err()
@@ -81,7 +84,7 @@ func (s stage) done(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, nil
+	return len(r.Files) > 0, nil
 }
 
 // files returns the files of a step that is done, by path below the folder, sorted.
