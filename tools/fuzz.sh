@@ -32,8 +32,13 @@ while read -r package name; do
 	start=$SECONDS
 	result=ok
 	go test -run '^$' -fuzz "^$name\$" -fuzztime "$time" -fuzzminimizetime 1s -parallel "${FUZZ_WORKERS:-1}" "$package" >"$log" 2>&1 </dev/null || {
-		result="FAILED, see $log"
-		failed=1
+		# A machine with too much to do may stop a worker late: go test then calls the end of the time a failure.
+		if grep -q '^    context deadline exceeded$' "$log" && ! grep -q 'Failing input written' "$log"; then
+			result="ok, stopped late"
+		else
+			result="FAILED, see $log"
+			failed=1
+		fi
 	}
 	last=$(grep 'execs:' "$log" | tail -1 || true)
 	printf '%-50s %8d %14s %8s  %s\n' "$package.$name" $((SECONDS - start)) \
