@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // ImportReport counts what an import read, kept and left out.
@@ -50,7 +52,12 @@ type Constants struct {
 // Import reads foreign tables into a cost tensor. Bad content gives a
 // *DataError; a missing outcome or feature never becomes a number.
 func Import(ctx context.Context, c ImportConfig) (*Tensor, ImportReport, error) {
-	m := &importer{ctx: ctx, config: &c}
+	return importWithin(ctx, c, textfile.NewHeld(textfile.MaxHeld))
+}
+
+// importWithin is Import with another bound on the memory that it takes.
+func importWithin(ctx context.Context, c ImportConfig, held *textfile.Held) (*Tensor, ImportReport, error) {
+	m := &importer{ctx: ctx, config: &c, held: held}
 	t, err := m.run()
 	if err != nil {
 		return nil, m.report, fmt.Errorf("import: %w", err)
@@ -62,6 +69,7 @@ type importer struct {
 	ctx    context.Context
 	config *ImportConfig
 	report ImportReport
+	held   *textfile.Held // memory of all that is read
 
 	outcomes *outcomes
 	features []*featureBlock
@@ -78,7 +86,7 @@ func (m *importer) run() (*Tensor, error) {
 	if m.outcomes, err = m.readOutcomes(); err != nil {
 		return nil, err
 	}
-	m.report.Instances = len(m.outcomes.ids.names)
+	m.report.Instances = m.outcomes.ids.Len()
 	if m.report.Instances == 0 {
 		return nil, &DataError{File: m.config.Outcomes.File, Msg: "has no rows"}
 	}
@@ -104,8 +112,12 @@ func (m *importer) run() (*Tensor, error) {
 // assemble builds the tensor of the kept instances.
 func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor, error) {
 	t := &Tensor{Actions: actions}
-	for _, n := range keep {
-		t.IDs = append(t.IDs, m.outcomes.ids.names[n])
+	if err := m.held.AddCells(len(keep), 1, bytesOfText); err != nil {
+		return nil, asData(m.config.Outcomes.File, err)
+	}
+	t.IDs = make([]string, len(keep))
+	for i, n := range keep {
+		t.IDs[i] = m.outcomes.ids.List()[n]
 	}
 	if m.labels != nil {
 		t.Labels = m.labels.pick(keep)
@@ -113,15 +125,19 @@ func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor,
 	if m.groups != nil {
 		t.Groups = m.groups.pick(keep)
 	}
-	m.outcomes.fill(t, order, keep)
+	if err := m.outcomes.fill(t, order, keep); err != nil {
+		return nil, asData(m.config.Outcomes.File, err)
+	}
 	m.outcomes = nil
-	t.Features, t.Dim, m.report.FeatureNames = joinFeatures(m.features, keep)
+	var err error
+	if t.Features, t.Dim, m.report.FeatureNames, err = joinFeatures(m.features, keep, m.held); err != nil {
+		return nil, asData(m.featureFile(m.config.Features[0]), err)
+	}
 	if t.Dim == 0 {
 		return nil, errors.New("the feature tables give no feature")
 	}
 	m.features = nil
 	actions.Features = FeatureSource{Name: m.featureName(), Dim: t.Dim}
-	var err error
 	if t.Splits, err = m.splitRows(t, keep); err != nil {
 		return nil, err
 	}
@@ -223,7 +239,7 @@ func (m *importer) walk(tab table, columns []string, row func(row int, cells []c
 			return nil
 		}
 		if err == nil {
-			err = row(n, cells)
+			err = inRow(n, row(n, cells))
 		}
 		if err != nil {
 			return inFile(tab.path(), err)
@@ -231,47 +247,49 @@ func (m *importer) walk(tab table, columns []string, row func(row int, cells []c
 	}
 }
 
-// names numbers strings in the order of their first appearance.
-type names struct {
-	names []string
-	index map[string]int
-}
-
-func newNames() *names { return &names{index: make(map[string]int)} }
-
-// add returns the number of a name. The name is copied when it is new: the
-// reader may have cut it out of a whole line.
-func (s *names) add(name string) int {
-	if i, ok := s.index[name]; ok {
-		return i
+// inRow makes an error about data of a fault in a row whose place is not said yet.
+func inRow(row int, err error) error {
+	if fault, ok := err.(*textfile.Fault); ok {
+		return &DataError{Row: row, Err: fault}
 	}
-	name = strings.Clone(name)
-	s.index[name] = len(s.names)
-	s.names = append(s.names, name)
-	return len(s.names) - 1
+	return err
 }
+
+// Bytes of a text in a slice of texts, and of a number or the number of a text.
+const (
+	bytesOfText  = 16
+	bytesOfValue = 4
+)
 
 // textColumn is one text per instance, -1 while it is not known.
 type textColumn struct {
 	name   string
-	values *names
+	values *textfile.Names
 	at     []int32
+	held   *textfile.Held
 }
 
-func newTextColumn(name string) *textColumn { return &textColumn{name: name, values: newNames()} }
+func newTextColumn(name string, held *textfile.Held) *textColumn {
+	return &textColumn{name: name, values: textfile.NewNames(held), held: held}
+}
 
 // set notes the text of an instance, which must be the same every time.
 func (c *textColumn) set(n int, text cell) error {
-	for len(c.at) <= n {
-		c.at = append(c.at, -1)
+	var err error
+	if c.at, err = grown(c.at, n, -1, c.held); err != nil {
+		return err
 	}
 	if text.kind == missingCell {
 		return &DataError{Column: c.name, Msg: "is missing"}
 	}
-	v := int32(c.values.add(text.str()))
+	number, err := c.values.Add(text.str())
+	if err != nil {
+		return err
+	}
+	v := int32(number)
 	if c.at[n] >= 0 && c.at[n] != v {
 		return &DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
-			quoted(c.values.names[v]), quoted(c.values.names[c.at[n]]))}
+			quoted(c.values.List()[v]), quoted(c.values.List()[c.at[n]]))}
 	}
 	c.at[n] = v
 	return nil
@@ -283,7 +301,7 @@ func (c *textColumn) has(n int) bool { return n < len(c.at) && c.at[n] >= 0 }
 func (c *textColumn) pick(rows []int) []string {
 	out := make([]string, len(rows))
 	for i, n := range rows {
-		out[i] = c.values.names[c.at[n]]
+		out[i] = c.values.List()[c.at[n]]
 	}
 	return out
 }

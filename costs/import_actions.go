@@ -39,7 +39,7 @@ func (m *importer) actions() (*Actions, []int, error) {
 	o := m.outcomes
 	experts := m.config.Experts
 	if len(experts) == 0 {
-		experts = o.experts.names
+		experts = o.experts.List()
 	}
 	advice, err := m.adviceOrder()
 	if err != nil {
@@ -86,14 +86,13 @@ func (m *importer) appearance(a *Actions) []int {
 	order := make([]int, a.Len())
 	for i := range order {
 		j, k := a.Pair(i)
-		expert, ok := o.experts.index[a.Experts[j].Name]
-		level, ok2 := o.advice.index[a.Advice[k].Name]
-		if k == 0 && !ok2 {
-			level, ok2 = o.advice.index[""]
+		expert, level := o.experts.Find(a.Experts[j].Name), o.advice.Find(a.Advice[k].Name)
+		if k == 0 && level < 0 {
+			level = o.advice.Find("")
 		}
 		order[i] = -1
-		if ok && ok2 {
-			order[i] = expert*len(o.advice.names) + level
+		if expert >= 0 && level >= 0 {
+			order[i] = expert*o.advice.Len() + level
 		}
 	}
 	return order
@@ -102,28 +101,29 @@ func (m *importer) appearance(a *Actions) []int {
 // adviceOrder puts the absence of advice first.
 func (m *importer) adviceOrder() ([]string, error) {
 	seen := m.outcomes.advice
-	_, unnamed := seen.index[""]
+	has := func(name string) bool { return seen.Find(name) >= 0 }
+	unnamed := has("")
 	none := m.config.None
 	if len(m.config.Advice) > 0 {
 		none = m.config.Advice[0]
 	}
-	switch _, named := seen.index[noAdvice]; {
-	case none == "" && (named || unnamed):
+	switch {
+	case none == "" && (has(noAdvice) || unnamed):
 		none = noAdvice
 	case none == "":
-		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", Listed(seen.names, 12), noAdvice)
+		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", Listed(seen.List(), 12), noAdvice)
 	}
-	if _, named := seen.index[none]; named && unnamed {
+	if has(none) && unnamed {
 		return nil, fmt.Errorf("outcomes without a name of advice and outcomes with advice %q are both there", none)
 	}
 	if len(m.config.Advice) > 0 {
 		return m.config.Advice, nil
 	}
-	if _, named := seen.index[none]; !named && !unnamed {
-		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, Listed(seen.names, 12))
+	if !has(none) && !unnamed {
+		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, Listed(seen.List(), 12))
 	}
 	order := []string{none}
-	for _, name := range seen.names {
+	for _, name := range seen.List() {
 		if name != none && name != "" {
 			order = append(order, name)
 		}

@@ -19,7 +19,7 @@ func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 	for i := range order {
 		columns[i] = m.outcomes.column(order[i])
 	}
-	for n, id := range m.outcomes.ids.names {
+	for n, id := range m.outcomes.ids.List() {
 		missing := 0
 		for i, c := range columns {
 			switch have := c.has(n); {

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // featureBlock holds the features that one table gives, by instance.
@@ -57,7 +59,10 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 	}
 	var set columnSet
 	row := featureRow{id: set.want(f.ID), list: set.want(f.List), listLength: -1}
-	b := &featureBlock{there: make([]bool, len(m.outcomes.ids.names))}
+	if err := m.held.AddCells(m.outcomes.ids.Len(), 2, 1); err != nil {
+		return nil, asData(tab.path(), err)
+	}
+	b := &featureBlock{there: make([]bool, m.outcomes.ids.Len())}
 	for _, name := range columns {
 		row.columns = append(row.columns, set.want(name))
 		b.numbers = append(b.numbers, name)
@@ -68,7 +73,7 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 	}
 	for _, name := range f.Categorical {
 		row.categories = append(row.categories, set.want(name))
-		b.categorical = append(b.categorical, newTextColumn(name))
+		b.categorical = append(b.categorical, newTextColumn(name, m.held))
 	}
 	texts := m.instanceTexts(&set, f.Label, f.Split, f.Group)
 	row.names = set.names
@@ -77,8 +82,8 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 		if cells[row.id].kind == missingCell {
 			return &DataError{Row: line, Column: f.ID, Msg: "is missing"}
 		}
-		n, ok := m.outcomes.ids.index[cells[row.id].str()]
-		if !ok {
+		n := m.outcomes.ids.Find(cells[row.id].str())
+		if n < 0 {
 			m.report.UnusedRows++
 			return nil
 		}
@@ -90,7 +95,7 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 			if row.list >= 0 && cells[row.list].kind == missingCell {
 				return nil // incomplete, and it does not tell the length
 			}
-			if err := row.fixWidth(b, f, cells, len(b.there)); err != nil {
+			if err := row.fixWidth(b, f, cells, m.held); err != nil {
 				return shiftedTo(err, line)
 			}
 		}
@@ -102,8 +107,11 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 	return b, err
 }
 
+// bytesOfName is about what the name of a value in a list takes.
+const bytesOfName = 64
+
 // fixWidth learns the length of the list column from the first row.
-func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []cell, instances int) error {
+func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []cell, held *textfile.Held) error {
 	r.listLength = 0
 	if r.list >= 0 {
 		list, err := cells[r.list].floats()
@@ -111,12 +119,18 @@ func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []cell, in
 			return &DataError{Column: f.List, Err: err}
 		}
 		r.listLength = len(list)
+		if err := held.AddCells(len(list), 1, bytesOfName); err != nil {
+			return err
+		}
 		for i := range list {
 			b.numbers = append(b.numbers, fmt.Sprintf("%s[%d]", f.List, i))
 		}
 	}
 	r.width = len(b.numbers)
-	b.values = make([]float32, instances*r.width)
+	if err := held.AddCells(len(b.there), r.width, bytesOfValue); err != nil {
+		return err
+	}
+	b.values = make([]float32, len(b.there)*r.width)
 	return nil
 }
 
@@ -240,22 +254,28 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 
 // joinFeatures puts the blocks side by side for the kept instances. A category
 // becomes a column only if a kept instance has it.
-func joinFeatures(blocks []*featureBlock, keep []int) (features []float32, dim int, names []string) {
+func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (features []float32, dim int, names []string, err error) {
 	columns := make([][][]int32, len(blocks)) // by block, category and number of the value: its column
 	widths := make([][]int, len(blocks))
 	for i, b := range blocks {
 		names = append(names, b.numbers...)
 		for _, c := range b.categorical {
 			sorted := c.sortedLevels(keep)
-			at := make([]int32, len(c.values.names))
+			at := make([]int32, c.values.Len())
 			for column, v := range sorted {
 				at[v] = int32(column)
-				names = append(names, c.name+"="+c.values.names[v])
+				names = append(names, c.name+"="+c.values.List()[v])
 			}
 			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(sorted))
 		}
 	}
 	dim = len(names)
+	if len(blocks) == 1 && len(blocks[0].categorical) == 0 && len(keep) == len(blocks[0].there) {
+		return blocks[0].values, dim, names, nil // all of it, in the same order
+	}
+	if err := held.AddCells(len(keep), dim, bytesOfValue); err != nil {
+		return nil, 0, nil, err
+	}
 	features = make([]float32, len(keep)*dim)
 	for row, n := range keep {
 		dst := features[row*dim : (row+1)*dim]
@@ -269,13 +289,13 @@ func joinFeatures(blocks []*featureBlock, keep []int) (features []float32, dim i
 			}
 		}
 	}
-	return features, dim, names
+	return features, dim, names, nil
 }
 
 // sortedLevels returns the numbers of the values that occur in the rows, in the
 // order of the values.
 func (c *textColumn) sortedLevels(rows []int) []int32 {
-	occurs := make([]bool, len(c.values.names))
+	occurs := make([]bool, c.values.Len())
 	for _, n := range rows {
 		occurs[c.at[n]] = true
 	}
@@ -285,6 +305,6 @@ func (c *textColumn) sortedLevels(rows []int) []int32 {
 			levels = append(levels, int32(v))
 		}
 	}
-	slices.SortFunc(levels, func(a, b int32) int { return strings.Compare(c.values.names[a], c.values.names[b]) })
+	slices.SortFunc(levels, func(a, b int32) int { return strings.Compare(c.values.List()[a], c.values.List()[b]) })
 	return levels
 }

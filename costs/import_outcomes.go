@@ -3,18 +3,21 @@ package costs
 import (
 	"fmt"
 	"math"
+
+	"pipe/internal/textfile"
 )
 
 // outcomes are the cells read so far, one column per pair seen. Instances are
 // numbered as they appear.
 type outcomes struct {
-	ids     *names
-	experts *names
-	advice  *names
+	ids     *textfile.Names
+	experts *textfile.Names
+	advice  *textfile.Names
 	pairs   map[Pair]*outcomeColumn // by number in experts and advice
-	texts   *names                  // predictions
+	texts   *textfile.Names         // predictions
 	fees    bool
 	texted  bool
+	held    *textfile.Held
 }
 
 // outcomeColumn holds one pair's cells by instance. A loss that has not come
@@ -25,44 +28,71 @@ type outcomeColumn struct {
 	text []int32
 }
 
-func newOutcomes(fees, texted bool) *outcomes {
+func newOutcomes(fees, texted bool, held *textfile.Held) *outcomes {
 	return &outcomes{
-		ids: newNames(), experts: newNames(), advice: newNames(), texts: newNames(),
-		pairs: make(map[Pair]*outcomeColumn), fees: fees, texted: texted,
+		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
+		pairs: make(map[Pair]*outcomeColumn), fees: fees, texted: texted, held: held,
 	}
 }
 
 // put stores a cell and reports whether the place was free.
-func (o *outcomes) put(n int, p Pair, loss, fee float64, text string) bool {
+func (o *outcomes) put(n int, p Pair, loss, fee float64, text string) (free bool, err error) {
 	c := o.pairs[p]
 	if c == nil {
+		const bytesOfPair = 120 // about, with its place in the map
+		if err := o.held.Add(bytesOfPair); err != nil {
+			return false, err
+		}
 		c = &outcomeColumn{}
 		o.pairs[p] = c
 	}
-	for len(c.loss) <= n {
-		c.loss = append(c.loss, float32(math.NaN()))
+	if c.loss, err = grown(c.loss, n, float32(math.NaN()), o.held); err != nil {
+		return false, err
 	}
 	if l := c.loss[n]; l == l {
-		return false
+		return false, nil
 	}
 	c.loss[n] = float32(loss)
 	if o.fees {
-		c.fee = grown(c.fee, n)
+		if c.fee, err = grown(c.fee, n, 0, o.held); err != nil {
+			return false, err
+		}
 		c.fee[n] = float32(fee)
 	}
 	if o.texted {
-		c.text = grown(c.text, n)
-		c.text[n] = int32(o.texts.add(text))
+		if c.text, err = grown(c.text, n, 0, o.held); err != nil {
+			return false, err
+		}
+		number, err := o.texts.Add(text)
+		if err != nil {
+			return false, err
+		}
+		c.text[n] = int32(number)
 	}
-	return true
+	return true, nil
 }
 
-func grown[T any](s []T, n int) []T {
-	for len(s) <= n {
-		var zero T
-		s = append(s, zero)
+// grown returns s with an element n, the new ones being gap.
+func grown[T int32 | float32](s []T, n int, gap T, held *textfile.Held) ([]T, error) {
+	if len(s) > n {
+		return s, nil
 	}
-	return s
+	if err := held.AddCells(n+1-len(s), 1, bytesOfValue); err != nil {
+		return nil, err
+	}
+	for len(s) <= n {
+		s = append(s, gap)
+	}
+	return s, nil
+}
+
+// pair returns the numbers of an expert and an advice.
+func (o *outcomes) pair(expert, advice string) (p Pair, err error) {
+	if p.Expert, err = o.experts.Add(expert); err != nil {
+		return p, err
+	}
+	p.Advice, err = o.advice.Add(advice)
+	return p, err
 }
 
 // has reports whether the cell of instance n is there.
@@ -73,8 +103,18 @@ func (c *outcomeColumn) has(n int) bool {
 // fill copies the cells of the kept instances into t. The pair of action i has
 // the number order[i] = expert*levels+advice in the order of appearance, or -1
 // if it never appeared.
-func (o *outcomes) fill(t *Tensor, order []int, keep []int) {
+func (o *outcomes) fill(t *Tensor, order []int, keep []int) error {
 	a := len(order)
+	bytes := bytesOfValue
+	if o.fees {
+		bytes += bytesOfValue
+	}
+	if o.texted {
+		bytes += bytesOfText
+	}
+	if err := o.held.AddCells(len(keep), a, bytes); err != nil {
+		return err
+	}
 	t.Loss = make([]float32, len(keep)*a)
 	if o.fees {
 		t.Fee = make([]float32, len(keep)*a)
@@ -94,17 +134,18 @@ func (o *outcomes) fill(t *Tensor, order []int, keep []int) {
 				t.Fee[row*a+i] = c.fee[n]
 			}
 			if o.texted {
-				t.Predictions[row*a+i] = o.texts.names[c.text[n]]
+				t.Predictions[row*a+i] = o.texts.List()[c.text[n]]
 			}
 		}
 	}
+	return nil
 }
 
 func (o *outcomes) column(number int) *outcomeColumn {
 	if number < 0 {
 		return nil
 	}
-	levels := len(o.advice.names)
+	levels := o.advice.Len()
 	return o.pairs[Pair{number / levels, number % levels}]
 }
 
@@ -145,7 +186,7 @@ func (s *columnSet) want(name string) int {
 
 func (m *importer) readLong(tab table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
-	o := newOutcomes(c.Fee != "", c.Prediction != "")
+	o := newOutcomes(c.Fee != "", c.Prediction != "", m.held)
 	var set columnSet
 	id, expert, advice := set.want(c.ID), set.want(c.Expert), set.want(c.Advice)
 	value, valueName := set.want(c.Loss+c.Correct+c.Score), c.Loss+c.Correct+c.Score
@@ -172,8 +213,14 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 		if cells[id].kind == missingCell {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
-		n := o.ids.add(cells[id].str())
-		p := Pair{o.experts.add(name), o.advice.add(level)}
+		n, err := o.ids.Add(cells[id].str())
+		if err != nil {
+			return err
+		}
+		p, err := o.pair(name, level)
+		if err != nil {
+			return err
+		}
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, row)
 		}
@@ -211,9 +258,13 @@ func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss fun
 	if at.prediction >= 0 {
 		text = at.cells[at.prediction].str()
 	}
-	if !o.put(n, p, loss, fee, text) {
+	free, err := o.put(n, p, loss, fee, text)
+	if err != nil {
+		return err
+	}
+	if !free {
 		return &DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is there already",
-			quoted(o.ids.names[n]), quoted(o.experts.names[p.Expert]), quoted(o.advice.names[p.Advice]))}
+			quoted(o.ids.List()[n]), quoted(o.experts.List()[p.Expert]), quoted(o.advice.List()[p.Advice]))}
 	}
 	return nil
 }
@@ -254,7 +305,7 @@ func (m *importer) instanceTexts(set *columnSet, label, split, group string) fun
 		into **textColumn
 	}{{label, &m.labels}, {split, &m.splits}, {group, &m.groups}} {
 		if c.name != "" {
-			*c.into = newTextColumn(c.name)
+			*c.into = newTextColumn(c.name, m.held)
 			columns, at = append(columns, *c.into), append(at, set.want(c.name))
 		}
 	}
@@ -282,7 +333,7 @@ func shiftedTo(err error, row int) error {
 
 func (m *importer) readWide(tab table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
-	o := newOutcomes(pairs[0].Fee != "", pairs[0].Prediction != "")
+	o := newOutcomes(pairs[0].Fee != "", pairs[0].Prediction != "", m.held)
 	var set columnSet
 	id := set.want(c.ID)
 	at := make([]outcomeCells, len(pairs))
@@ -296,7 +347,9 @@ func (m *importer) readWide(tab table) (*outcomes, error) {
 			who[i].Expert = -1
 			continue
 		}
-		who[i] = Pair{o.experts.add(p.Expert), o.advice.add(p.Advice)}
+		if who[i], err = o.pair(p.Expert, p.Advice); err != nil {
+			return nil, err
+		}
 		at[i] = outcomeCells{
 			value: set.want(p.Column), fee: set.want(p.Fee), prediction: set.want(p.Prediction),
 			valueName: p.Column, feeName: p.Fee,
@@ -309,7 +362,10 @@ func (m *importer) readWide(tab table) (*outcomes, error) {
 		if cells[id].kind == missingCell {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
-		n := o.ids.add(cells[id].str())
+		n, err := o.ids.Add(cells[id].str())
+		if err != nil {
+			return err
+		}
 		if n != m.report.OutcomeRows-1 {
 			return &DataError{Row: row, Column: c.ID, Msg: quoted(cells[id].str()) + " is there already"}
 		}

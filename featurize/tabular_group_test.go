@@ -68,7 +68,7 @@ func TestGroupsOfManyPieces(t *testing.T) {
 	s := groupSchema("n_2")
 	primary = fillGaps(primary, 5, "9")
 	whole := mustLoad(t, s, primary, "")
-	cut, _, err := loadFrame(context.Background(), s, TabularFiles{Primary: write(t, primary)}, 100, nil)
+	cut, _, err := loadFrame(context.Background(), s, TabularFiles{Primary: write(t, primary)}, 100, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // LoadFrame reads the CSV files of a table, types their columns by the schema
@@ -22,14 +24,14 @@ func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progre
 	if err := s.Validate(); err != nil {
 		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
 	}
-	return loadFrame(ctx, s, files, pieceBytes, progress)
+	return loadFrame(ctx, s, files, pieceBytes, textfile.NewHeld(textfile.MaxHeld), progress)
 }
 
 // pieceBytes is about how much of a file is parsed at a time.
 const pieceBytes = 4 << 20
 
-func loadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, bytesPerPiece int64, progress func(rows int)) (*Frame, LoadReport, error) {
-	l := loader{schema: s, piece: bytesPerPiece, progress: progress}
+func loadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*Frame, LoadReport, error) {
+	l := loader{schema: s, piece: bytesPerPiece, held: held, progress: progress}
 	l.columns, _ = s.columns()
 	err := l.open(files)
 	defer l.close()
@@ -47,6 +49,7 @@ type loader struct {
 	schema   *TabularSchema
 	columns  []schemaColumn
 	piece    int64 // bytes parsed at a time
+	held     *textfile.Held
 	progress func(rows int)
 	primary  *csvFile
 	joined   *csvFile // nil without one
@@ -107,7 +110,7 @@ func (l *loader) read(ctx context.Context, f *csvFile, rows int) (*csvRows, erro
 	if progress != nil {
 		progress = func(n int) { l.progress(rows + n) }
 	}
-	return readRows(ctx, f, l.schema, l.columns, l.roles(f), l.piece, progress)
+	return readRows(ctx, f, l.schema, l.columns, l.roles(f), l.piece, l.held, progress)
 }
 
 // byID finds the row of each id.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"pipe/internal/textfile"
 )
 
 func TestLoadJoins(t *testing.T) {
@@ -85,7 +87,7 @@ func TestLoadDoesNotDependOnPieces(t *testing.T) {
 		cores := runtime.GOMAXPROCS(1)
 		for _, bytes := range []int64{1, 30, 100, 1000, 1 << 20} {
 			runtime.GOMAXPROCS(int(bytes%3) + 1)
-			got, report, err := loadFrame(context.Background(), smallSchema(), files, bytes, nil)
+			got, report, err := loadFrame(context.Background(), smallSchema(), files, bytes, nil, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,7 +207,7 @@ func TestLoadReportsTheFirstError(t *testing.T) {
 	}
 	files := TabularFiles{Primary: write(t, strings.Join(lines, "\n")), Joined: write(t, smallJoined)}
 	for range 20 {
-		_, _, err := loadFrame(context.Background(), smallSchema(), files, 50, nil)
+		_, _, err := loadFrame(context.Background(), smallSchema(), files, 50, nil, nil)
 		if data := dataError(t, err); data.Line != 121 || data.Column != "n_2" {
 			t.Fatalf("error is %v", err)
 		}
@@ -254,7 +256,7 @@ func FuzzLoadFrame(f *testing.F) {
 		files := TabularFiles{Primary: write(t, string(text))}
 		s := smallSchema()
 		frame, report, err := LoadFrame(context.Background(), s, files, nil)
-		again, _, errAgain := loadFrame(context.Background(), s, files, 1+bytes&63, nil)
+		again, _, errAgain := loadFrame(context.Background(), s, files, 1+bytes&63, nil, nil)
 		if (err == nil) != (errAgain == nil) {
 			t.Fatalf("errors %v and %v", err, errAgain)
 		}
@@ -303,5 +305,17 @@ func TestWideHeaders(t *testing.T) {
 	}
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %v", took)
+	}
+}
+
+// TestLoadIsBounded: what the rows would take is compared with what is allowed before it is taken, for both files
+// together.
+func TestLoadIsBounded(t *testing.T) {
+	files := TabularFiles{Primary: write(t, smallPrimary+strings.Repeat("\n", 50_000)), Joined: write(t, smallJoined)}
+	var bad *DataError
+	var fault *textfile.Fault
+	_, _, err := loadFrame(t.Context(), smallSchema(), files, pieceBytes, textfile.NewHeld(100_000), nil)
+	if !errors.As(err, &bad) || !errors.As(err, &fault) || bad.File != files.Primary || fault.Hint() == "" {
+		t.Errorf("error is %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -58,7 +59,7 @@ type pieceRows struct {
 }
 
 // readRows parses the body of a file.
-func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schemaColumn, roles []role, bytesPerPiece int64, progress func(rows int)) (*csvRows, error) {
+func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schemaColumn, roles []role, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*csvRows, error) {
 	cuts, err := f.cut(bytesPerPiece)
 	if err != nil {
 		return nil, err
@@ -73,6 +74,9 @@ func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schema
 	for i, c := range cuts {
 		pieces[i] = &pieceRows{csvRows: rows, piece: c, base: capacity, tick: tick}
 		capacity += c.rows
+	}
+	if err := held.Add(rows.bytes(capacity, schema)); err != nil {
+		return nil, &DataError{File: f.path, Msg: fmt.Sprintf("has %d rows", capacity), Err: err}
 	}
 	rows.allocate(capacity, schema)
 	if err := inOrder(len(pieces), func(i int) error { return pieces[i].parse() }); err != nil {
@@ -100,6 +104,26 @@ func ticker(ctx context.Context, progress func(rows int)) func(rows int) error {
 		}
 		return ctx.Err()
 	}
+}
+
+// bytes is what n rows take: the columns that allocate makes, a text for the id and its place in byID.
+func (r *csvRows) bytes(n int, schema []schemaColumn) int64 {
+	const id, line = 16 + 16 + 40, 4
+	row := id + line
+	for _, x := range r.roles {
+		if x.group {
+			row += 16
+		}
+		switch x.kind {
+		case roleLabel:
+			row++
+		case roleTime, roleNumber, roleLevel:
+			if row += 4; schema[x.column].time {
+				row += 8
+			}
+		}
+	}
+	return int64(n) * int64(row)
 }
 
 func (r *csvRows) allocate(n int, schema []schemaColumn) {

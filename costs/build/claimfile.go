@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build/bm25"
+	"pipe/internal/textfile"
 )
 
 // claimFile is a table of claims to learn from, a row for each claim and
@@ -42,9 +43,10 @@ func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed
 		return nil, 0, errors.New("train: no file is named")
 	}
 	path := s.Path(f.File)
-	if err := s.File(ctx, "claims", path); err != nil {
+	if err = s.File(ctx, "claims", path); err != nil {
 		return nil, 0, err
 	}
+	texts := textfile.NewTexts(s.held)
 	err = eachRow(ctx, path, func(have *Columns) ([]string, error) {
 		names := []string{f.Claim, f.Label, f.Sentence}
 		_, err := have.find(names...)
@@ -58,6 +60,11 @@ func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed
 		if bad != nil {
 			bad.File, bad.Row = path, line
 			return bad
+		}
+		for _, text := range []*string{&c.Text, &c.Sentence} {
+			if *text, err = texts.Keep(*text); err != nil {
+				return err
+			}
 		}
 		list = append(list, c)
 		return nil

@@ -50,14 +50,15 @@ func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Exp
 	if cfg.As == "" {
 		cfg.As = s.expert
 	}
-	if err := e.read(ctx, file, &cfg, s.Labels); err != nil {
+	if err := e.read(ctx, file, &cfg, s.Labels, s.held); err != nil {
 		return nil, err
 	}
 	return e, e.complete(file, s.Source.Entries(), s.unavailable)
 }
 
 // read keeps the rows of this expert.
-func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string) error {
+func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string, held *textfile.Held) error {
+	ids, texts := textfile.NewNames(held), textfile.NewNames(held)
 	e.answers = make(map[answerKey]Prediction)
 	found := make(map[string]bool)
 	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
@@ -85,6 +86,18 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 		if err != nil {
 			return err
 		}
+		if err := held.Add(answerBytes); err != nil {
+			return err
+		}
+		id, err := ids.Add(key.id)
+		if err != nil {
+			return err
+		}
+		label, err := texts.Add(p.Label)
+		if err != nil {
+			return err
+		}
+		key.id, p.Label = ids.List()[id], texts.List()[label]
 		e.answers[key] = p
 		found[key.advice] = true
 		return nil
@@ -102,6 +115,9 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 	}
 	return nil
 }
+
+// answerBytes is about what an answer takes in the map, beside its texts.
+const answerBytes = 160
 
 // prediction checks one answer.
 func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []string, bad func(string, string, ...any) error) (Prediction, error) {

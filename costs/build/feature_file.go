@@ -39,7 +39,7 @@ func newFileFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 		return nil, err
 	}
 	f := &fileFeatures{name: filepath.Base(file), rows: make(map[string][]float32)}
-	if err := f.read(ctx, file, &cfg); err != nil {
+	if err := f.read(ctx, file, &cfg, s.held); err != nil {
 		return nil, err
 	}
 	return f, f.complete(file, s.Source.Entries())
@@ -70,7 +70,8 @@ func (cfg *fileFeaturesSettings) columnsOf(c *Columns) ([]string, error) {
 	return names, nil
 }
 
-func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings) error {
+func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings, held *textfile.Held) error {
+	texts := textfile.NewTexts(held)
 	var names []string
 	var widths []int // numbers per column, as the first row has them
 	return eachRow(ctx, file, func(have *Columns) (_ []string, err error) {
@@ -98,10 +99,17 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 			}
 			values = append(values, v...)
 		}
+		id, err := texts.Keep(id)
+		if err == nil {
+			err = held.Add(rowBytes + 4*int64(cap(values)))
+		}
 		f.dim, f.rows[id] = len(values), values
-		return nil
+		return err
 	})
 }
+
+// rowBytes is about what a row takes in the map, beside its id and its values.
+const rowBytes = 64
 
 // numbers parses a cell: one number or a JSON array of at least one.
 func numbers(cell string) ([]float32, error) {

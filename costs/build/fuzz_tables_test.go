@@ -94,7 +94,7 @@ func FuzzPrecomputed(f *testing.F) {
 		labels := []string{"cat", "dog"}
 		read := func(file string) (*precomputed, error) {
 			e := &precomputed{advice: []string{"none", "search"}}
-			return e, e.read(t.Context(), file, &cfg, labels)
+			return e, e.read(t.Context(), file, &cfg, labels, nil)
 		}
 		file := files(lines)
 		e, err := read(file.write(t, b))
@@ -134,7 +134,7 @@ func FuzzFeatureFile(f *testing.F) {
 		}
 		read := func(file string) (*fileFeatures, error) {
 			x := &fileFeatures{rows: make(map[string][]float32)}
-			return x, x.read(t.Context(), file, &cfg)
+			return x, x.read(t.Context(), file, &cfg, nil)
 		}
 		file := files(lines)
 		x, err := read(file.write(t, b))

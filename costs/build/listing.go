@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // entryColumns names the columns of what is known of an instance without loading
@@ -25,9 +26,9 @@ type listing struct {
 
 // readListing reads the instances of a table. Their ids are unique, and no column
 // that is named has an empty cell.
-func readListing(ctx context.Context, file string, c entryColumns) (*listing, error) {
+func readListing(ctx context.Context, file string, c entryColumns, held *textfile.Held) (*listing, error) {
 	l := &listing{}
-	first := make(map[string]int) // line by id
+	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
 	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
 		l.columns = have
 		if _, err := have.find(c.id); err != nil {
@@ -37,17 +38,37 @@ func readListing(ctx context.Context, file string, c entryColumns) (*listing, er
 	}, func(cells []string, line int) error {
 		e := Entry{ID: cells[0], Label: cells[1], Split: cells[2], Group: cells[3]}
 		bad := c.check(e, cells[4])
-		if there, twice := first[e.ID]; twice && bad == nil {
-			bad = &costs.DataError{Column: c.id, Msg: fmt.Sprintf("%q is there already, in row %d", e.ID, there)}
+		if there := ids.Find(e.ID); there >= 0 && bad == nil {
+			bad = &costs.DataError{Column: c.id, Msg: fmt.Sprintf("%q is there already, in row %d", e.ID, l.lines[there])}
 		}
 		if bad != nil {
 			bad.File, bad.Row = file, line
 			return bad
 		}
-		first[e.ID] = line
+		if err := held.Add(entryBytes); err != nil {
+			return err
+		}
+		number, err := ids.Add(e.ID)
+		if err != nil {
+			return err
+		}
+		e.ID = ids.List()[number]
+		for _, s := range []*string{&e.Label, &e.Split, &e.Group} {
+			if *s == "" {
+				continue
+			}
+			if number, err = shared.Add(*s); err != nil {
+				return err
+			}
+			*s = shared.List()[number]
+		}
 		l.entries, l.lines = append(l.entries, e), append(l.lines, line)
 		if c.text != "" {
-			l.texts = append(l.texts, cells[4])
+			text, err := texts.Keep(cells[4])
+			if err != nil {
+				return err
+			}
+			l.texts = append(l.texts, text)
 		}
 		return nil
 	})
@@ -56,6 +77,9 @@ func readListing(ctx context.Context, file string, c entryColumns) (*listing, er
 	}
 	return l, nil
 }
+
+// entryBytes is what an entry and its line take beside the texts.
+const entryBytes = 72
 
 // check returns what is wrong with one row, but for its place.
 func (c *entryColumns) check(e Entry, text string) *costs.DataError {

@@ -5,6 +5,7 @@ import (
 
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
+	"pipe/internal/textfile"
 	"pipe/onnx/ort"
 )
 
@@ -20,6 +21,8 @@ type Options struct {
 	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
 	Progress Progress                     // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
+
+	memory int64 // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
 }
 
 // Progress is told how far a build has come, and of waits before a retry by its Note. Add is called from several
@@ -47,6 +50,14 @@ func (o *Options) note(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress.Note(format, args...)
 	}
+}
+
+// held counts the memory of the tables that a build keeps.
+func (o *Options) held() *textfile.Held {
+	if o.memory > 0 {
+		return textfile.NewHeld(o.memory)
+	}
+	return textfile.NewHeld(textfile.MaxHeld)
 }
 
 // waits says that another build holds what this one needs.

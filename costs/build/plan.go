@@ -76,7 +76,7 @@ func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
 	s := &Setup{
 		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress, skipBad: o.SkipBad,
 		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
-		slots: make(chan struct{}, p.workers()),
+		slots: make(chan struct{}, p.workers()), held: o.held(),
 	}
 	s.Advice = p.adviceNames()
 	return p, s

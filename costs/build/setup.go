@@ -40,7 +40,8 @@ type Setup struct {
 	embedders  map[string]*embedder    // by encoder
 	retrievers map[string]*remembering // by settings
 	asking     *asking
-	slots      chan struct{} // of the calls of models, one per worker
+	held       *textfile.Held // memory of the tables that are read; nil: no limit
+	slots      chan struct{}  // of the calls of models, one per worker
 	usedEngine bool
 	usedSplit  bool // something depends on which rows train
 

@@ -18,6 +18,7 @@ import (
 type fever struct {
 	file    string
 	group   string // key of the groups; "": there are none
+	held    *textfile.Held
 	entries []Entry
 	claims  []feverClaim
 }
@@ -50,7 +51,7 @@ func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if cfg.File == "" || cfg.Rows < 0 {
 		return nil, fmt.Errorf("file is %q and rows is %d", string(cfg.File), cfg.Rows)
 	}
-	src := &fever{file: s.Path(cfg.File), group: cfg.Group}
+	src := &fever{file: s.Path(cfg.File), group: cfg.Group, held: s.held}
 	if err := s.File(ctx, "claims", src.file); err != nil {
 		return nil, err
 	}
@@ -130,11 +131,17 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	if err != nil {
 		return bad(f.group, "%v", err)
 	}
+	if err := f.held.Add(int64(len(line)) + claimBytes); err != nil {
+		return inRow(f.file, n, err)
+	}
 	first[id] = n
 	f.entries = append(f.entries, Entry{ID: id, Label: label, Group: group})
 	f.claims = append(f.claims, feverClaim{*raw.Claim, sets, distinct(slices.Concat(sets...)), n})
 	return nil
 }
+
+// claimBytes is about what a claim takes beside its texts, in the entries, the claims and the map of ids.
+const claimBytes = 300
 
 // groupOf reads the group of a line, a text or an integer.
 func (f *fever) groupOf(line []byte) (string, error) {

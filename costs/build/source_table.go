@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // table is a file with one row per instance. What the entries need is read when
@@ -16,6 +17,7 @@ import (
 type table struct {
 	*listing
 	settings tableSettings
+	held     *textfile.Held
 
 	mu     sync.Mutex
 	wanted []int      // columns that were asked for and are not read yet
@@ -43,11 +45,11 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err := s.File(ctx, "table", file); err != nil {
 		return nil, err
 	}
-	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text})
+	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text}, s.held)
 	if err != nil {
 		return nil, err
 	}
-	t := &table{listing: l, settings: cfg, cells: make([][]string, len(l.columns.Names))}
+	t := &table{listing: l, settings: cfg, held: s.held, cells: make([][]string, len(l.columns.Names))}
 	l.columns.use, l.columns.cell = t.use, t.cell
 	return t, nil
 }
@@ -84,7 +86,7 @@ func (t *table) fetch(ctx context.Context) error {
 	for _, c := range t.wanted {
 		names = append(names, t.columns.Names[c])
 	}
-	read := make([][]string, len(t.wanted))
+	read, texts := make([][]string, len(t.wanted)), textfile.NewTexts(t.held)
 	rows := 0
 	changed := func(line int) error {
 		return &costs.DataError{File: t.columns.File, Row: line, Msg: "has changed while it was in use"}
@@ -94,7 +96,11 @@ func (t *table) fetch(ctx context.Context) error {
 			return changed(line)
 		}
 		for i, cell := range cells[1:] {
-			read[i] = append(read[i], cell)
+			kept, err := texts.Keep(cell)
+			if err != nil {
+				return err
+			}
+			read[i] = append(read[i], kept)
 		}
 		rows++
 		return nil

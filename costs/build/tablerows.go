@@ -6,12 +6,14 @@ import (
 	"io"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // eachRow reads a table row by row. choose returns the columns that are wanted, in
 // any order, each as often as it likes and "" where it wants none; row gets their
-// cells in that order, "" for "", and the line or number of the row. The other
-// columns of the file may hold anything.
+// cells in that order, "" for "", and the line or number of the row. What it keeps
+// of them it copies, and counts; its error is about this row. The other columns of
+// the file may hold anything.
 func eachRow(ctx context.Context, file string, choose func(*Columns) ([]string, error), row func(cells []string, line int) error) error {
 	r, err := costs.OpenTable(file)
 	if err != nil {
@@ -47,9 +49,17 @@ func eachRow(ctx context.Context, file string, choose func(*Columns) ([]string, 
 			}
 		}
 		if err := row(cells, line); err != nil {
-			return err
+			return inRow(file, line, err)
 		}
 	}
+}
+
+// inRow makes an error about data of a fault whose place is not said yet.
+func inRow(file string, line int, err error) error {
+	if fault, ok := err.(*textfile.Fault); ok {
+		return &costs.DataError{File: file, Row: line, Err: fault}
+	}
+	return err
 }
 
 // withoutRepeats returns the names that are not empty once each, and where among

@@ -1,0 +1,63 @@
+package build
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/internal/textfile"
+)
+
+// TestTablesAreBounded: as the memory that is allowed grows, a build fails at one table after the other, each time with
+// file, row and advice, until all of them fit together.
+func TestTablesAreBounded(t *testing.T) {
+	const rows = 100
+	list := func(format string) string {
+		return strings.Join(listOf(rows, func(i int) string { return strings.ReplaceAll(format, "#", fmt.Sprint(i)) }), "")
+	}
+	w := newWorld(t, rows)
+	w.write(t, "f.csv", "id,a\n"+list("r#,1\n"))
+	w.cfg.Features = append(w.cfg.Features, Part{Kind: "file", Settings: map[string]any{"file": "f.csv"}})
+	refused := make(map[string]int)
+	for memory := int64(1000); ; memory += 1000 {
+		_, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true, memory: memory})
+		if err == nil {
+			break
+		}
+		bounded(t, err)
+		var bad *costs.DataError
+		errors.As(err, &bad)
+		name := filepath.Base(bad.File)
+		if strings.Contains(err.Error(), "read columns") {
+			name += ", columns"
+		}
+		refused[name]++
+	}
+	for _, name := range []string{"instances.csv", "instances.csv, columns", "answers.csv", "f.csv"} {
+		if refused[name] == 0 {
+			t.Errorf("%s was never refused: %v", name, refused)
+		}
+	}
+
+	s := &Setup{dir: w.dir, Labels: []string{"cat", "dog", "owl"}, inputs: inputs{}, held: textfile.NewHeld(1000)}
+	claims := claimFile{File: "instances.csv", Claim: "id", Label: "label", Sentence: "label"}
+	_, _, err := claims.read(t.Context(), s, "", nil)
+	bounded(t, err)
+	w.write(t, "claims.jsonl", list(`{"id":#,"label":"SUPPORTS","claim":"c","evidence":[]}`+"\n"))
+	s.held = textfile.NewHeld(1000)
+	_, err = newFever(t.Context(), s, map[string]any{"file": "claims.jsonl"})
+	bounded(t, err)
+}
+
+// bounded checks the error of a table that is too large.
+func bounded(t *testing.T, err error) {
+	t.Helper()
+	var fault *textfile.Fault
+	var bad *costs.DataError
+	if !errors.As(err, &bad) || !errors.As(err, &fault) || bad.File == "" || bad.Row < 2 || fault.Hint() == "" {
+		t.Fatalf("error is %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package textfile
+
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// MaxHeld is the most bytes of memory that a command keeps of the tables that it reads. A small compressed file can hold
+// billions of short rows; commands that stream their rows have no such limit.
+const MaxHeld = 8 << 30
+
+// Held counts about how much memory the content of tables takes where it is kept. It is safe for concurrent use.
+type Held struct {
+	limit int64
+	bytes atomic.Int64
+}
+
+// NewHeld returns a count that ends at limit, which is MaxHeld but in tests.
+func NewHeld(limit int64) *Held { return &Held{limit: limit} }
+
+// Add counts n bytes more. Beyond the limit it returns a *Fault, and the caller says in which line of which file. A nil
+// Held has no limit.
+func (h *Held) Add(n int64) error {
+	if h == nil {
+		return nil
+	}
+	if n >= 0 && n <= h.limit && h.bytes.Add(n) <= h.limit {
+		return nil
+	}
+	return &Fault{
+		fmt.Sprintf("what is kept of the tables takes more than %s of memory, the most that is allowed", size(h.limit)),
+		"leave out rows and columns that are not needed, or divide the table and make several results",
+	}
+}
+
+// AddCells counts rows x columns values of so many bytes each.
+func (h *Held) AddCells(rows, columns, bytes int) error {
+	if columns > 0 && int64(rows) > MaxHeld/int64(columns) {
+		return h.Add(MaxHeld + 1)
+	}
+	return h.Add(int64(rows) * int64(columns) * int64(bytes))
+}
+
+func size(bytes int64) string {
+	if bytes >= 1<<30 {
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}

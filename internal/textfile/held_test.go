@@ -1,0 +1,84 @@
+package textfile
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestNames: names are numbered as a map would do it, and read back as they were.
+func TestNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var list []string
+		index := make(map[string]int)
+		n := NewNames(NewHeld(MaxHeld))
+		for _, s := range rapid.SliceOf(rapid.OneOf(rapid.String(), rapid.StringMatching(`[ab]{0,3}`), rapid.Just(strings.Repeat("x", 5000)))).Draw(t, "names") {
+			want, known := index[s]
+			if got := n.Find(s); known != (got >= 0) || known && got != want {
+				t.Fatalf("%q is found at %d, want %d, %v", s, got, want, known)
+			}
+			if !known {
+				want = len(list)
+				index[s], list = want, append(list, s)
+			}
+			if got, err := n.Add(s); got != want || err != nil {
+				t.Fatalf("%q is %d, want %d, %v", s, got, want, err)
+			}
+		}
+		if n.Len() != len(list) || fmt.Sprintf("%q", n.List()) != fmt.Sprintf("%q", list) {
+			t.Fatalf("got %q, want %q", n.List(), list)
+		}
+	})
+}
+
+// TestHeldIsWhatIsTaken: what is counted is at most what the heap has, and no less than half of it.
+func TestHeldIsWhatIsTaken(t *testing.T) {
+	measure := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := measure()
+	held := NewHeld(MaxHeld)
+	n := NewNames(held)
+	for i := range 300_000 {
+		if _, err := n.Add(fmt.Sprint("row-", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken, counted := int64(measure()-before), held.bytes.Load()
+	runtime.KeepAlive(n)
+	t.Logf("%.1f MB are counted, %.1f taken", float64(counted)/1e6, float64(taken)/1e6)
+	if counted > taken*5/4 || counted < taken/2 {
+		t.Errorf("%d bytes are counted, %d taken", counted, taken)
+	}
+}
+
+func TestHeldEnds(t *testing.T) {
+	held := NewHeld(1000)
+	n := NewNames(held)
+	var err error
+	for i := 0; err == nil; i++ {
+		_, err = n.Add(fmt.Sprint(i))
+	}
+	var fault *Fault
+	if !errors.As(err, &fault) || n.Len() < 20 || n.Len() > 40 {
+		t.Errorf("after %d names: %v", n.Len(), err)
+	}
+	for _, c := range [][3]int{{1 << 31, 1 << 31, 4}, {1 << 62, 4, 1}, {1, 1001, 1}, {0, 0, -1}} {
+		if err := NewHeld(1000).AddCells(c[0], c[1], c[2]); (err == nil) != (c[0] == 0) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	if err := NewHeld(MaxHeld).AddCells(100_000_000, 10, 4); err != nil {
+		t.Error(err)
+	}
+	if err := (*Held)(nil).Add(1 << 60); err != nil {
+		t.Error(err)
+	}
+}

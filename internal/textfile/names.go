@@ -1,0 +1,106 @@
+package textfile
+
+import (
+	"hash/maphash"
+	"strings"
+)
+
+// Texts keeps short strings in few large pieces of memory.
+type Texts struct {
+	held  *Held
+	piece *strings.Builder
+}
+
+// NewTexts returns an empty keeper whose memory held counts.
+func NewTexts(held *Held) *Texts { return &Texts{held: held, piece: &strings.Builder{}} }
+
+// headBytes is what a string takes beside its text.
+const headBytes = 16
+
+// Keep returns a copy of s, so that the line that it was cut out of can go.
+func (t *Texts) Keep(s string) (string, error) {
+	if err := t.held.Add(int64(len(s)) + headBytes); err != nil {
+		return "", err
+	}
+	const most, whole = 1 << 16, 1 << 12 // bytes of a piece, and of a string that gets one to itself
+	if len(s) > whole {
+		return strings.Clone(s), nil
+	}
+	from := t.piece.Len()
+	if from+len(s) > t.piece.Cap() {
+		t.piece, from = &strings.Builder{}, 0
+		t.piece.Grow(most)
+	}
+	t.piece.WriteString(s) // within its capacity: the strings that were cut out of it stay valid
+	return t.piece.String()[from:], nil
+}
+
+// Names numbers distinct strings from 0, in the order of their first appearance. A name takes about 30 bytes beside its
+// text, a third of what a map and a slice take.
+type Names struct {
+	texts *Texts
+	list  []string
+	slots []int32 // hash table of numbers+1, 0 where free; its length is a power of two
+	seed  maphash.Seed
+}
+
+// NewNames returns an empty set whose memory held counts.
+func NewNames(held *Held) *Names {
+	return &Names{texts: NewTexts(held), slots: make([]int32, 8), seed: maphash.MakeSeed()}
+}
+
+// slotBytes is the share of a name in the hash table, which is between three eighths and three quarters full.
+const slotBytes = 12
+
+// Add returns the number of a name, which is copied when it is new.
+func (n *Names) Add(name string) (int, error) {
+	at, i := n.slot(name)
+	if i >= 0 {
+		return i, nil
+	}
+	if err := n.texts.held.Add(slotBytes); err != nil {
+		return 0, err
+	}
+	kept, err := n.texts.Keep(name)
+	if err != nil {
+		return 0, err
+	}
+	n.list = append(n.list, kept)
+	n.slots[at] = int32(len(n.list))
+	if len(n.list) > len(n.slots)/4*3 {
+		n.grow()
+	}
+	return len(n.list) - 1, nil
+}
+
+// Find returns the number of a name, -1 if it is not there.
+func (n *Names) Find(name string) int {
+	_, i := n.slot(name)
+	return i
+}
+
+// Len is how many names there are.
+func (n *Names) Len() int { return len(n.list) }
+
+// List returns the names by number. The caller does not change it.
+func (n *Names) List() []string { return n.list }
+
+// slot returns where a name is or would be, and its number or -1.
+func (n *Names) slot(name string) (at, number int) {
+	mask := len(n.slots) - 1
+	at = int(maphash.String(n.seed, name)) & mask
+	for ; n.slots[at] != 0; at = (at + 1) & mask {
+		if i := int(n.slots[at]) - 1; n.list[i] == name {
+			return at, i
+		}
+	}
+	return at, -1
+}
+
+func (n *Names) grow() {
+	n.slots = make([]int32, 2*len(n.slots))
+	for i, name := range n.list {
+		at, _ := n.slot(name)
+		n.slots[at] = int32(i + 1)
+	}
+}
