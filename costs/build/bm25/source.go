@@ -107,15 +107,20 @@ func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take fu
 		return false, err
 	}
 	defer f.Close()
+	return s.pieces(ctx, f, index, pieceLen, sum, take)
+}
+
+// pieces hands in, the content of a file, to take in runs of whole lines of about length bytes.
+func (s *source) pieces(ctx context.Context, in io.Reader, index, length int, sum io.Writer, take func(piece) bool) (bool, error) {
 	line := 1
 	var rest []byte // the beginning of a line
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		buffer := make([]byte, len(rest)+pieceLen)
+		buffer := make([]byte, len(rest)+length)
 		copy(buffer, rest)
-		n, err := io.ReadFull(f, buffer[len(rest):])
+		n, err := io.ReadFull(in, buffer[len(rest):])
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return false, fmt.Errorf("read %q: %w", s.files[index], err)
 		}
