@@ -125,7 +125,6 @@ func FuzzFeatureFile(f *testing.F) {
 	f.Add([]byte("id,v\na,\"[1, 2.5]\"\nb,\"[3,4]\"\n"), false, true)
 	f.Add([]byte("{\"id\":\"a\",\"v\":[1,2]}\n{\"id\":\"b\",\"v\":[3,null]}\n"), true, true)
 	f.Add([]byte("id,v\na,[]\n"), false, true)
-	f.Add([]byte("id,x,y\na,\"[1,2]\",\"[3]\"\nb,\"[1]\",\"[2,3]\"\n"), false, false)
 	files := tableFiles(f)
 	f.Fuzz(func(t *testing.T, b []byte, lines, named bool) {
 		cfg := fileFeaturesSettings{ID: "id"}
