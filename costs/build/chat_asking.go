@@ -3,7 +3,10 @@ package build
 import (
 	"context"
 	"math"
+	"net"
+	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -16,6 +19,7 @@ type asking struct {
 	parts    []string // whose answers are counted, in the order they were made
 	run      *tally   // of this run: asked, cached, spent
 	note     func(format string, args ...any)
+	open     sync.Map // services, by address, that get a key unencrypted, which was said
 }
 
 // payer tells accounts apart.
@@ -38,6 +42,24 @@ func (q *asking) account(cfg *endpointSettings) *account {
 	}
 	q.accounts[p].limit(cfg.RequestsPerSecond, cfg.TokensPerMinute)
 	return q.accounts[p]
+}
+
+// warnOpen says, once a run and service, that a key goes there unencrypted: over
+// http, and not to this machine.
+func (q *asking) warnOpen(service string) {
+	u, err := url.Parse(service)
+	if err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
+		return
+	}
+	if _, said := q.open.LoadOrStore(u.Host, true); !said {
+		q.note("service http://%s gets its key, or user and password, unencrypted: whoever passes it on can read them; an https:// URL keeps them secret", u.Host)
+	}
+}
+
+// isLoopback reports whether a host is this machine by its name or its address.
+func isLoopback(host string) bool {
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // counted makes the part in the making one whose answers are counted.

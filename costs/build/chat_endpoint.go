@@ -144,6 +144,9 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 	if err != nil {
 		return answer{}, err
 	}
+	if key != "" {
+		e.shared.warnOpen(e.url)
+	}
 	var a answer
 	err = e.account.insist(ctx, e.cfg.patience, func() (err error) {
 		a, err = e.attempt(ctx, key, c, body)

@@ -125,6 +125,9 @@ func openSearch(ctx context.Context, setup *Setup, cfg *searchService) (corpus, 
 	if err != nil {
 		return nil, fmt.Errorf("opensearch: %w", err)
 	}
+	if len(hidden) > 0 {
+		setup.asking.warnOpen(cfg.URL)
+	}
 	s := &searched{service: cfg, sign: sign, hidden: hidden, account: newAccount(setup.asking.note), client: client}
 	if err := s.ask(ctx, http.MethodGet, "_count", nil, s.readCount); err != nil {
 		return nil, errors.Join(err, s.Close())
