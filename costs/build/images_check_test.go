@@ -177,7 +177,7 @@ func TestCheckMemory(t *testing.T) {
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	w := newPictures(t, 3, 16)
 	if err := syscall.Mkfifo(filepath.Join(w.dir, "images", "n1", "pipe.jpg"), 0o666); err != nil {
-		t.Skip("no named pipes: ", err)
+		missing(t, "named pipes", err)
 	}
 	if _, err := w.source(t, false); err == nil || !strings.Contains(err.Error(), "n1/pipe.jpg: is no regular file") {
 		t.Errorf("got %v", err)
@@ -199,4 +199,13 @@ func TestCheckDecodesWithinTheGate(t *testing.T) {
 	if _, err := c.run(t.Context(), t.TempDir(), entries); err != nil || d.calls.Load() == 0 {
 		t.Errorf("%d decoded, %v", d.calls.Load(), err)
 	}
+}
+
+// missing ends a test that needs what this machine lacks: by skipping it, and under CI by failing it.
+func missing(t *testing.T, what string, err error) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("needs %s: %v", what, err)
+	}
+	t.Skipf("needs %s: %v", what, err)
 }
