@@ -81,7 +81,8 @@ func (a *Actions) Names() []string {
 	return names
 }
 
-// Available reports whether action i exists.
+// Available reports whether action i exists. It looks through Unavailable: a loop
+// over actions takes Mask.
 func (a *Actions) Available(i int) bool {
 	j, k := a.Pair(i)
 	return !slices.Contains(a.Unavailable, Pair{j, k})
@@ -141,8 +142,9 @@ func (a *Actions) SameSet(b *Actions) error {
 			return fmt.Errorf("advice %d is %q against %q", k, a.Advice[k].Name, b.Advice[k].Name)
 		}
 	}
+	other := b.Mask()
 	for i, available := range a.Mask() {
-		if available != b.Available(i) {
+		if available != other[i] {
 			return fmt.Errorf("action %q is unavailable in one of the two", a.Name(i))
 		}
 	}

@@ -116,9 +116,18 @@ func (in *actionsJSON) actions() (*Actions, error) {
 		}
 		a.Advice = append(a.Advice, Advice{v.Name, fee})
 	}
+	experts, advice := make(map[string]int), make(map[string]int)
+	for j, e := range a.Experts {
+		experts[e.Name] = j
+	}
+	for k, v := range a.Advice {
+		advice[v.Name] = k
+	}
 	for _, u := range in.Unavailable {
-		p := Pair{a.ExpertIndex(u.Expert), a.AdviceIndex(u.Advice)}
-		if p.Expert < 0 || p.Advice < 0 {
+		expert, known := experts[u.Expert]
+		level, known2 := advice[u.Advice]
+		p := Pair{expert, level}
+		if !known || !known2 {
 			return nil, fmt.Errorf("unavailable pair %q/%q names no known expert or advice", u.Expert, u.Advice)
 		}
 		a.Unavailable = append(a.Unavailable, p)

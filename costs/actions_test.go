@@ -147,3 +147,56 @@ func FuzzParseActions(f *testing.F) {
 		}
 	})
 }
+
+// manyActions are 5,000 actions of which every second one does not exist.
+func manyActions() *Actions {
+	a := &Actions{}
+	for j := range 100 {
+		a.Experts = append(a.Experts, Expert{Name: fmt.Sprint("expert-", j)})
+	}
+	for k := range 50 {
+		a.Advice = append(a.Advice, Advice{Name: fmt.Sprint("advice-", k)})
+	}
+	for i := 1; i < a.Len(); i += 2 {
+		j, k := a.Pair(i)
+		a.Unavailable = append(a.Unavailable, Pair{j, k})
+	}
+	return a
+}
+
+// TestMaskIsAvailable: both ways to ask agree, also after JSON.
+func TestMaskIsAvailable(t *testing.T) {
+	a := manyActions()
+	b, err := ParseActions(a.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, available := range b.Mask() {
+		if available != (i%2 == 0) || available != a.Available(i) {
+			t.Fatalf("action %d: %v, %v", i, available, a.Available(i))
+		}
+	}
+	if err := a.SameSet(b); err != nil {
+		t.Error(err)
+	}
+}
+
+// BenchmarkActions is what every reader of a tensor or a policy does.
+func BenchmarkActions(b *testing.B) {
+	x := manyActions()
+	text := x.JSON()
+	b.Run("parse/actions=5000", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := ParseActions(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("same/actions=5000", func(b *testing.B) {
+		for b.Loop() {
+			if err := x.SameSet(x); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

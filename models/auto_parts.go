@@ -12,6 +12,7 @@ import (
 type auto struct {
 	full     *costs.Tensor
 	train    *costs.Tensor // training rows only
+	mask     []bool        // actions that there are
 	std      Standardizer
 	clusters costs.Clusters // of the training rows
 	problem  *Problem
@@ -36,7 +37,7 @@ type block struct {
 }
 
 func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s AutoSettings, o Options) *auto {
-	a := &auto{full: t, train: t.Subset(rows), clusters: t.Clusters(rows), lambdas: lambdas, s: s, o: o}
+	a := &auto{full: t, mask: t.Actions.Mask(), train: t.Subset(rows), clusters: t.Clusters(rows), lambdas: lambdas, s: s, o: o}
 	n := len(rows)
 	if a.divide(n); a.parts == nil {
 		return a

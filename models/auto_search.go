@@ -158,8 +158,8 @@ func (r *searchRecorder) Record(ctx context.Context, s *Snapshot) (bool, error) 
 // argmaxColumn is the best available action of column at in scores [actions, n].
 func (a *auto) argmaxColumn(scores []float32, n, at int) int {
 	best, top := -1, float32(math.Inf(-1))
-	for i := range a.train.Actions.Len() {
-		if v := scores[i*n+at]; a.train.Actions.Available(i) && (best < 0 || v > top) {
+	for i := range a.mask {
+		if v := scores[i*n+at]; a.mask[i] && (best < 0 || v > top) {
 			best, top = i, v
 		}
 	}

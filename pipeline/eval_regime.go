@@ -284,12 +284,12 @@ func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64)
 // for each expert.
 func (e *evaluation) bestAdvice(lambda float64) BestAdvice {
 	a := e.t.Actions
-	sum := costs.Summarize(e.t, e.rows, lambda)
+	sum, mask := costs.Summarize(e.t, e.rows, lambda), a.Mask()
 	b := BestAdvice{Lambda: lambda}
 	for j, x := range a.Experts {
 		best := -1
 		for k := range a.Advice {
-			if i := a.Index(j, k); a.Available(i) && (best < 0 || sum.Cost[i] < sum.Cost[best]) {
+			if i := a.Index(j, k); mask[i] && (best < 0 || sum.Cost[i] < sum.Cost[best]) {
 				best = i
 			}
 		}

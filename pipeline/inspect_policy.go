@@ -48,8 +48,9 @@ func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanatio
 		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim, Names: info.Names,
 		Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Digests: a.Digests, Info: map[string]json.RawMessage{},
 	}
+	mask := a.Mask()
 	for i, fee := range a.Fees(info.Lambda) {
-		if a.Available(i) {
+		if mask[i] {
 			e.Fees[a.Name(i)] = fee
 		} else {
 			e.Unavailable = append(e.Unavailable, a.Name(i))

@@ -37,7 +37,7 @@ func disclosureOf(t *costs.Tensor, rows []int, seeds []Learned, lambda float64, 
 	out := make([]Disclosure, len(groups))
 	for g, group := range groups {
 		d := Disclosure{Method: seeds[0].Info.Method, Lambda: lambda, Group: group.Name}
-		w := worth{t: t, lambda: lambda, group: group, depth: depths(groups, len(t.Actions.Advice))}
+		w := worth{t: t, mask: t.Actions.Mask(), lambda: lambda, group: group, depth: depths(groups, len(t.Actions.Advice))}
 		var without []float64
 		for _, l := range seeds {
 			w.add(rows, l.Action)
@@ -74,6 +74,7 @@ func depths(groups []OpenedGroup, advice int) []int {
 // worth sums what opening one group brought.
 type worth struct {
 	t        *costs.Tensor
+	mask     []bool // actions that there are
 	lambda   float64
 	group    OpenedGroup
 	depth    []int // groups that each advice opens
@@ -107,7 +108,7 @@ func (w *worth) closest(expert int) int {
 	a, best := w.t.Actions, -1
 	for k, opens := range w.group.By {
 		i := a.Index(expert, k)
-		if opens || !a.Available(i) {
+		if opens || !w.mask[i] {
 			continue
 		}
 		if best < 0 || w.depth[k] > w.depth[best%len(a.Advice)] {
@@ -121,9 +122,9 @@ func (w *worth) closest(expert int) int {
 func (w *worth) closed(rows []int, l Learned) (float64, bool) {
 	a := w.t.Actions
 	mask := make([]bool, a.Len())
-	for i := range mask {
+	for i, available := range w.mask {
 		_, k := a.Pair(i)
-		mask[i] = a.Available(i) && !w.group.By[k]
+		mask[i] = available && !w.group.By[k]
 	}
 	actions := slices.Clone(l.Action)
 	for m := range rows {

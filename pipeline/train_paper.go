@@ -44,8 +44,9 @@ func (m paperMethod) fits(a *costs.Actions) error {
 }
 
 func anyWithoutAdvice(a *costs.Actions) bool {
+	mask := a.Mask()
 	for j := range a.Experts {
-		if a.Available(a.Index(j, 0)) {
+		if mask[a.Index(j, 0)] {
 			return true
 		}
 	}

@@ -101,8 +101,8 @@ func DiagnoseTensor(t *costs.Tensor, rows []int, labels []string) (*ExpertReport
 		labels = slices.Compact(slices.Sorted(slices.Values(slices.Concat(t.Labels, t.Predictions))))
 	}
 	r := &ExpertReport{Rows: len(rows), Labels: labels}
-	for a := range t.Actions.Len() {
-		if !t.Actions.Available(a) {
+	for a, available := range t.Actions.Mask() {
+		if !available {
 			continue
 		}
 		j := blankJudgement(len(rows))
@@ -149,8 +149,8 @@ type verdict struct {
 // judgeAll asks about the rows, batch by batch.
 func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*verdict, error) {
 	v := &verdict{make([]*judgement, p.actions.Len()), make([]*judgement, len(p.labels))}
-	for a := range v.actions {
-		if p.actions.Available(a) {
+	for a, available := range p.actions.Mask() {
+		if available {
 			v.actions[a] = newJudgement(p, rows)
 		}
 	}
