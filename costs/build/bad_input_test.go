@@ -26,14 +26,17 @@ func TestBadInput(t *testing.T) {
 		change change
 		want   []string
 	}{
-		"duplicate id":          {edit("instances.csv", "r4,", "r3,"), []string{"instances.csv", "row 6", "column id", `"r3" is there already, in row 5`}},
-		"empty id":              {edit("instances.csv", "r4,", ","), []string{"row 6", "column id", "is empty"}},
-		"empty label":           {edit("instances.csv", "r4,dog", "r4,"), []string{"row 6", "column label", "is empty"}},
-		"unknown split":         {edit("instances.csv", "r4,dog,train", "r4,dog,trian"), []string{"row 6", "column split", "trian"}},
-		"ragged row":            {edit("instances.csv", "r4,dog", "r4,dog,dog"), []string{"instances.csv", "row 6", "the row has 6 fields, the header 5"}},
-		"text for a number":     {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,four"), []string{"instances.csv", "row 6", "column x", `"four"`}},
-		"missing number":        {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,"), []string{"row 6", "column x", "is empty"}},
-		"repeated column":       {edit("instances.csv", "split,x,y", "split,x,x"), []string{"instances.csv", "column x", "more than once"}},
+		"duplicate id":      {edit("instances.csv", "r4,", "r3,"), []string{"instances.csv", "row 6", "column id", `"r3" is there already, in row 5`}},
+		"empty id":          {edit("instances.csv", "r4,", ","), []string{"row 6", "column id", "is empty"}},
+		"empty label":       {edit("instances.csv", "r4,dog", "r4,"), []string{"row 6", "column label", "is empty"}},
+		"unknown split":     {edit("instances.csv", "r4,dog,train", "r4,dog,trian"), []string{"row 6", "column split", "trian"}},
+		"ragged row":        {edit("instances.csv", "r4,dog", "r4,dog,dog"), []string{"instances.csv", "row 6", "the row has 6 fields, the header 5"}},
+		"text for a number": {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,four"), []string{"instances.csv", "row 6", "column x", `"four"`}},
+		"missing number":    {edit("instances.csv", "r4,dog,train,4", "r4,dog,train,"), []string{"row 6", "column x", "is empty"}},
+		"repeated column": {func(t *testing.T, w *world) {
+			w.edit(t, "instances.csv", "split,x,y", "split,x,x")
+			w.cfg.Features[0].Settings["columns"] = []string{"x"}
+		}, []string{"instances.csv", "column x", "more than once"}},
 		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "not there"}},
 		"missing answers":       {edit("answers.csv", "r2,plain,none", "r2,other,none"), []string{"answers.csv", "1 answers are missing", "r2 under none"}},
 		"second answer":         {edit("answers.csv", "r2,plain,none", "r1,plain,none"), []string{"answers.csv", "row 10", "second answer"}},
