@@ -2,13 +2,12 @@ package costs
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -27,14 +26,14 @@ func FileDigest(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	h := sha256.New()
+	h := digest.New()
 	for {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
 		switch _, err := io.CopyN(h, f, 16<<20); {
 		case errors.Is(err, io.EOF):
-			return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+			return digest.Sum(h), nil
 		case err != nil:
 			return "", fmt.Errorf("read %q: %w", path, err)
 		}

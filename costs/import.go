@@ -2,7 +2,6 @@ package costs
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -150,7 +150,7 @@ func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor,
 	if actions.Digests, err = m.digests(); err != nil {
 		return nil, err
 	}
-	actions.Digests[FeatureDigest] = fmt.Sprintf("sha256:%x", sha256.Sum256(names))
+	actions.Digests[FeatureDigest] = digest.Of(names)
 	return t, nil
 }
 

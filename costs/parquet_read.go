@@ -3,9 +3,8 @@ package costs
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
+
+	"pipe/internal/parallel"
 )
 
 // Read reads a cost tensor, a Parquet file or a folder of part files taken in
@@ -161,20 +160,7 @@ type task struct {
 // every time.
 func runTasks(tasks []task) error {
 	errs := make([]error, len(tasks))
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(tasks)) {
-		wg.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(tasks) {
-					return
-				}
-				errs[i] = guarded(tasks[i].path, tasks[i].run)
-			}
-		})
-	}
-	wg.Wait()
+	parallel.Do(len(tasks), func(i int) { errs[i] = guarded(tasks[i].path, tasks[i].run) })
 	var first error
 	var place [3]int
 	for i, err := range errs {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/internal/parallel"
 	"pipe/onnx"
 )
 
@@ -44,7 +45,7 @@ func (e *ImageEncoder) EncodePixels(ctx context.Context, dst []float32, n int, f
 	if len(dst) != n*e.dim {
 		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), n, n*e.dim)
 	}
-	err := workInOrder(e.workers, (n+e.batch-1)/e.batch, func(i int) error {
+	err := parallel.Each(ctx, e.workers, (n+e.batch-1)/e.batch, func(ctx context.Context, i int) error {
 		from, to := i*e.batch, min((i+1)*e.batch, n)
 		return e.encodeBatch(ctx, dst[from*e.dim:to*e.dim], from, to, fill)
 	})

@@ -1,13 +1,12 @@
 package featurize
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 
+	"pipe/internal/digest"
 	"pipe/internal/outside"
 	"pipe/onnx"
 	"pipe/onnx/hf"
@@ -153,8 +152,7 @@ func (m *ImageModel) Digest() string {
 		panic(err) // numbers, which Validate found finite, and strings
 	}
 	text := fmt.Sprintf("%s\n%s\noutput %q, float16 %t\n", m.Weights, settings, m.output, m.Float16)
-	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return digest.Of([]byte(text))
 }
 
 // Info describes the encoder.

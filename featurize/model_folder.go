@@ -2,12 +2,12 @@ package featurize
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
 	"path/filepath"
 
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/hf"
@@ -59,7 +59,7 @@ func (f *modelFolder) weights() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all := sha256.New()
+	all := digest.New()
 	for _, path := range files {
 		one, err := fileSum(path)
 		if err != nil {
@@ -67,7 +67,7 @@ func (f *modelFolder) weights() (string, error) {
 		}
 		all.Write(one)
 	}
-	return "sha256:" + hex.EncodeToString(all.Sum(nil)), nil
+	return digest.Sum(all), nil
 }
 
 func (f *modelFolder) files() ([]string, error) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pipe/internal/parallel"
 	"pipe/internal/textfile"
 )
 
@@ -220,7 +221,7 @@ type chunk struct {
 func (f *csvFile) cut(bytesPerPiece int64) ([]piece, error) {
 	n := int((f.size - f.body + bytesPerPiece - 1) / bytesPerPiece)
 	chunks := make([]chunk, n)
-	sideBySide(n, func(i int) { chunks[i] = f.scan(f.body+int64(i)*bytesPerPiece, bytesPerPiece) })
+	parallel.Do(n, func(i int) { chunks[i] = f.scan(f.body+int64(i)*bytesPerPiece, bytesPerPiece) })
 	quoted := false
 	for _, c := range chunks {
 		if c.err != nil {

@@ -1,13 +1,12 @@
 package featurize
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -174,8 +173,7 @@ func newEncoder(fitted encoderFile) (*TabularEncoder, error) {
 		return nil, err
 	}
 	text = append(text, '\n')
-	sum := sha256.Sum256(text)
-	e := &TabularEncoder{fitted: fitted, text: text, digest: "sha256:" + hex.EncodeToString(sum[:])}
+	e := &TabularEncoder{fitted: fitted, text: text, digest: digest.Of(text)}
 	e.lookUp()
 	e.layOut()
 	return e, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"pipe/internal/parallel"
 )
 
 // FitTabular learns an encoder from the training rows of a frame that was
@@ -32,7 +34,7 @@ func FitTabular(f *Frame, s *TabularSchema, train []int) (*TabularEncoder, error
 	}
 	e.Columns = make([]fittedColumn, len(f.Columns))
 	gaps := make([]string, len(f.Columns))
-	sideBySide(len(f.Columns), func(i int) {
+	parallel.Do(len(f.Columns), func(i int) {
 		c := &f.Columns[i]
 		e.Columns[i] = fitColumn(c, declared[c.Name], s, train)
 		gaps[i] = c.gaps(train)

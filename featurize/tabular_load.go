@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/parallel"
 	"pipe/internal/textfile"
 )
 
@@ -165,7 +166,7 @@ func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) e
 	if l.report.Matched == 0 {
 		l.report.Warnings = append(l.report.Warnings, fmt.Sprintf("no id of %q is in %q", l.joined.path, l.primary.path))
 	}
-	sideBySide(len(rows.columns), func(i int) {
+	parallel.Do(len(rows.columns), func(i int) {
 		if c := rows.columns[i]; c.Name != "" {
 			c.Numbers = gather(c.Numbers, source, nan32)
 			c.Codes = gather(c.Codes, source, -1)

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"pipe/internal/parallel"
 	"pipe/internal/textfile"
 )
 
@@ -79,7 +81,8 @@ func readRows(ctx context.Context, f *csvFile, s *TabularSchema, schema []schema
 		return nil, &DataError{File: f.path, Msg: fmt.Sprintf("has %d rows", capacity), Err: err}
 	}
 	rows.allocate(capacity, schema)
-	if err := inOrder(len(pieces), func(i int) error { return pieces[i].parse() }); err != nil {
+	parse := func(_ context.Context, i int) error { return pieces[i].parse() }
+	if err := parallel.Each(context.Background(), runtime.GOMAXPROCS(0), len(pieces), parse); err != nil {
 		return nil, err
 	}
 	rows.mergeLevels(pieces)
@@ -297,7 +300,7 @@ func (p *pieceRows) code(column int, text string) (int32, error) {
 // mergeLevels gives the levels of all pieces one numbering, in the order of
 // their first row: the one that a single piece would have given.
 func (r *csvRows) mergeLevels(pieces []*pieceRows) {
-	sideBySide(len(r.roles), func(i int) {
+	parallel.Do(len(r.roles), func(i int) {
 		if r.roles[i].kind != roleLevel {
 			return
 		}
@@ -329,7 +332,7 @@ func (r *csvRows) compact(pieces []*pieceRows) {
 	r.ids, r.lines = closeGaps(r.ids, pieces), closeGaps(r.lines, pieces)
 	r.groups = closeGaps(r.groups, pieces)
 	r.label, r.time = closeGaps(r.label, pieces), closeGaps(r.time, pieces)
-	sideBySide(len(r.columns), func(i int) {
+	parallel.Do(len(r.columns), func(i int) {
 		r.columns[i].Numbers = closeGaps(r.columns[i].Numbers, pieces)
 		r.columns[i].Codes = closeGaps(r.columns[i].Codes, pieces)
 	})

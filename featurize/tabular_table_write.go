@@ -2,15 +2,14 @@ package featurize
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/parallel"
 )
 
 // tableGroupRows is the size of a row group: what a reader has to decode for
@@ -142,14 +141,11 @@ func (w *tableWriter) batch(from, to int) error {
 		w.groups = append(w.groups, w.parquet.BeginRowGroup())
 	}
 	groups := w.groups[:count]
-	errs := make([]error, len(groups))
-	var wg sync.WaitGroup
-	for i, g := range groups {
+	err := parallel.Each(context.Background(), count, count, func(_ context.Context, i int) error {
 		first := from + i*tableGroupRows
-		wg.Go(func() { errs[i] = w.group(g, first, min(to, first+tableGroupRows)) })
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+		return w.group(groups[i], first, min(to, first+tableGroupRows))
+	})
+	if err != nil {
 		return err
 	}
 	for _, g := range groups {

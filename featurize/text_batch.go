@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"pipe/featurize/tokenizer"
+	"pipe/internal/parallel"
 	"pipe/onnx"
 )
 
@@ -40,13 +41,13 @@ func (e *TextEncoder) Encode(ctx context.Context, dst []float32, texts []string)
 // encode is Encode for token ids.
 func (e *TextEncoder) encode(ctx context.Context, dst []float32, texts []tokenizer.Encoding) error {
 	batches := equalLengths(texts)
-	return workInOrder(e.workers, len(batches), func(i int) error { return e.encodeBatch(ctx, dst, texts, batches[i]) })
+	return parallel.Each(ctx, e.workers, len(batches), func(ctx context.Context, i int) error { return e.encodeBatch(ctx, dst, texts, batches[i]) })
 }
 
 // tokenize makes the token ids of every text.
 func (e *TextEncoder) tokenize(ctx context.Context, texts []string) ([]tokenizer.Encoding, error) {
 	out := make([]tokenizer.Encoding, len(texts))
-	err := workInOrder(e.workers, (len(texts)+tokenized-1)/tokenized, func(i int) error {
+	err := parallel.Each(ctx, e.workers, (len(texts)+tokenized-1)/tokenized, func(ctx context.Context, i int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package featurize
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/featurize/tokenizer"
+	"pipe/internal/digest"
 	"pipe/internal/outside"
 	"pipe/onnx"
 	"pipe/onnx/hf"
@@ -120,8 +119,7 @@ func (m *TextModel) Dim() int { return widthOf(m.Graph, hf.SentenceEmbedding) }
 func (m *TextModel) Digest() string {
 	text := fmt.Sprintf("%s\n%s\npooling %s, normalize %t, %d tokens\n",
 		m.Weights, m.Tokenizer.Digest(), m.Head.Pooling, m.Head.Normalize, m.MaxLength)
-	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return digest.Of([]byte(text))
 }
 
 // check holds the parts against each other.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"pipe/internal/parallel"
 	"pipe/onnx/ort"
 )
 
@@ -31,15 +32,8 @@ func nearest(ctx context.Context, rt *ort.Runtime, train, query []float32, dim, 
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	s := search{graph: p, norms: halfNorms(train, dim), query: query, k: k, out: make([]int32, nq*k)}
-	errs := make(chan error)
 	workers := runtime.GOMAXPROCS(0)
-	for range workers {
-		go func() { errs <- s.work(ctx) }()
-	}
-	for range workers {
-		err = errors.Join(err, <-errs)
-	}
-	if err != nil {
+	if err := parallel.Each(ctx, workers, workers, func(ctx context.Context, _ int) error { return s.work(ctx) }); err != nil {
 		return nil, err
 	}
 	return s.out, nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
+	"pipe/internal/parallel"
 	"pipe/onnx/ort"
 )
 
@@ -87,7 +87,8 @@ func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options)
 	}
 	defer data.Close()
 	out := make([]Trained, len(specs))
-	err = eachGroup(ctx, groups, s.Workers, func(ctx context.Context, g *group) error {
+	err = parallel.Each(ctx, s.Workers, len(groups), func(ctx context.Context, i int) error {
+		g := groups[i]
 		trained, err := g.train(ctx, data, o)
 		for i, m := range g.members {
 			if err == nil {
@@ -97,34 +98,4 @@ func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options)
 		return err
 	})
 	return out, err
-}
-
-// eachGroup runs f over the groups with a number of workers; the first error
-// stops the others.
-func eachGroup(ctx context.Context, groups []*group, workers int, f func(context.Context, *group) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	next := make(chan *group)
-	var wg sync.WaitGroup
-	for range min(workers, len(groups)) {
-		wg.Go(func() {
-			for g := range next {
-				if err := f(ctx, g); err != nil {
-					cancel(err)
-					return
-				}
-			}
-		})
-	}
-feed:
-	for _, g := range groups {
-		select {
-		case next <- g:
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(next)
-	wg.Wait()
-	return context.Cause(ctx)
 }

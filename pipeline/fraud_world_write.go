@@ -2,13 +2,13 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"hash"
 	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
+
+	"pipe/internal/digest"
 )
 
 // fraudChunkRows is how many rows a worker makes at a time; about 2 MB of 394 columns.
@@ -128,7 +128,7 @@ func createFraudCSV(path string, header []string) (*fraudCSV, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &fraudCSV{pendingFile: f, sum: sha256.New()}
+	out := &fraudCSV{pendingFile: f, sum: digest.New()}
 	return out, out.add([]byte(strings.Join(header, ",") + "\n"))
 }
 
@@ -141,7 +141,7 @@ func (f *fraudCSV) add(b []byte) error {
 }
 
 func (f *fraudCSV) info(rows int) FraudFile {
-	return FraudFile{Path: f.path, Rows: rows, Bytes: f.bytes, Digest: "sha256:" + hex.EncodeToString(f.sum.Sum(nil))}
+	return FraudFile{Path: f.path, Rows: rows, Bytes: f.bytes, Digest: digest.Sum(f.sum)}
 }
 
 // writeFraud makes both files.

@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
+
+	"pipe/internal/parallel"
 )
 
 // PagesOptions says which pages GeneratePages makes.
@@ -95,25 +96,11 @@ func (o *PagesOptions) write(ctx context.Context, p Progress) (*PagesReport, err
 	r := &PagesReport{Format: 1, Folder: o.Out, Files: (o.Pages + pagesPerFile - 1) / pagesPerFile, Pages: o.Pages, Seed: o.Seed}
 	p.Start(int64(o.Pages), "generate")
 	defer p.Done()
-	var next, words, bytes atomic.Int64
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var workers sync.WaitGroup
-	for range min(o.Workers, r.Files) {
-		workers.Go(func() {
-			for {
-				file := int(next.Add(1)) - 1
-				if file >= r.Files || ctx.Err() != nil {
-					return
-				}
-				if err := o.writeFile(ctx, file, p, &words, &bytes); err != nil {
-					stop(err)
-				}
-			}
-		})
-	}
-	workers.Wait()
-	if err := context.Cause(ctx); err != nil {
+	var words, bytes atomic.Int64
+	err := parallel.Each(ctx, o.Workers, r.Files, func(ctx context.Context, file int) error {
+		return o.writeFile(ctx, file, p, &words, &bytes)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("generate pages: %w", err)
 	}
 	r.Words, r.Bytes = words.Load(), bytes.Load()

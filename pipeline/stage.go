@@ -2,8 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -102,8 +101,7 @@ func (s stage) files() ([]string, error) {
 
 // digestJSON is the SHA-256 of a value's JSON form.
 func digestJSON(v any) string {
-	sum := sha256.Sum256([]byte(compact(v)))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return digest.Of([]byte(compact(v)))
 }
 
 // below returns path as it is named from folder, with slashes.

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"pipe/costs"
+	"pipe/internal/parallel"
 	"pipe/models"
 	"pipe/onnx/ort"
 )
@@ -144,26 +144,13 @@ func (r *syntheticRun) trainAll(ctx context.Context, p Progress) error {
 		total += (s.n + r.c.Network.Batch - 1) / r.c.Network.Batch * r.c.Network.Epochs * r.c.Seeds
 	}
 	p.Start(int64(total), "train")
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan *syntheticResult, len(r.results))
-	for _, s := range r.results {
-		work <- s
-	}
-	close(work)
-	var wg sync.WaitGroup
-	for range r.c.Network.Workers {
-		wg.Go(func() {
-			for s := range work {
-				if err := r.trainOne(ctx, s, p); err != nil {
-					cancel(fmt.Errorf("%s at n = %d: %w", s.method, s.n, err))
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
+	return parallel.Each(ctx, r.c.Network.Workers, len(r.results), func(ctx context.Context, i int) error {
+		s := r.results[i]
+		if err := r.trainOne(ctx, s, p); err != nil {
+			return fmt.Errorf("%s at n = %d: %w", s.method, s.n, err)
+		}
+		return nil
+	})
 }
 
 func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p Progress) error {

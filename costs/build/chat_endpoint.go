@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"pipe/internal/digest"
+	"pipe/internal/parallel"
 )
 
 // endpoint is a chat model behind an HTTP service that speaks OpenAI's protocol
@@ -64,7 +67,7 @@ func (e *endpoint) Close() error {
 // Complete returns answers that are kept, and asks for the others.
 func (e *endpoint) Complete(ctx context.Context, batch []conversation) ([]completion, error) {
 	out := make([]completion, len(batch))
-	err := parallel(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
+	err := parallel.Each(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
 		var err error
 		if out[n], err = e.complete(ctx, batch[n]); err != nil {
 			return &conversationError{n, err}
@@ -128,7 +131,7 @@ func (e *endpoint) body(c conversation) ([]byte, error) {
 // requestKey identifies everything that an answer depends on. The key that pays
 // for it is not part of that.
 func requestKey(url string, body []byte) string {
-	return digest(fmt.Appendf(nil, "POST %s\n%s", url, body))
+	return digest.Of(fmt.Appendf(nil, "POST %s\n%s", url, body))
 }
 
 // ask sends a request until it is answered, refused for good, or tried often

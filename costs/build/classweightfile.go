@@ -9,9 +9,9 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
-	"strings"
 
 	"pipe/internal/atomicfile"
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -38,13 +38,13 @@ const (
 // classWeightBasis identifies class weights by all that decides them: the text
 // encoder with its tokenizer, the names, and the templates in their order.
 func classWeightBasis(encoder string, names, templates []string) string {
-	return digest(fmt.Appendf(nil, "format %d\nencoder %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, names, templates))
+	return digest.Of(fmt.Appendf(nil, "format %d\nencoder %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, names, templates))
 }
 
 // newClassWeightFile names the file of the weights of a basis in a folder.
 func newClassWeightFile(folder, basis string, classes int) *classWeightFile {
 	return &classWeightFile{
-		path:    filepath.Join(folder, classWeightPrefix+strings.TrimPrefix(basis, "sha256:")[:16]),
+		path:    filepath.Join(folder, classWeightPrefix+digest.Short(basis)),
 		head:    fmt.Appendf(nil, "pipe class weights %d, %d classes, of %s\n", classWeightFormat, classes, basis),
 		classes: classes,
 	}

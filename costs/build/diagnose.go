@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/parallel"
 )
 
 // ExpertReport tells how good the experts of a build are on its validation
@@ -160,7 +161,7 @@ func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*ve
 	progress.Start(int64(len(rows)), "validation rows")
 	defer progress.Done()
 	batches := p.cut(rows)
-	err := parallel(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
 		if err := p.judgeBatch(ctx, v, batches[i].at, batches[i].rows); err != nil {
 			return err
 		}

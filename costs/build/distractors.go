@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs/build/bm25"
 	"pipe/internal/atomicfile"
+	"pipe/internal/parallel"
 )
 
 // claimReader reads examples of claims. Every text is held once.
@@ -98,7 +99,7 @@ func (x *claimExamples) among(ctx context.Context, t *Training, from retriever) 
 	t.Progress.Start(int64(len(x.claims)), "claims to find passages for")
 	defer t.Progress.Done()
 	const some = 64
-	err := parallel(ctx, t.Workers, (len(x.claims)+some-1)/some, func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, t.Workers, (len(x.claims)+some-1)/some, func(ctx context.Context, i int) error {
 		part := x.claims[i*some : min((i+1)*some, len(x.claims))]
 		queries := make([]string, len(part))
 		for n, c := range part {

@@ -8,10 +8,11 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"pipe/featurize"
+	"pipe/internal/digest"
+	"pipe/internal/parallel"
 	"pipe/onnx/ort"
 )
 
@@ -78,7 +79,7 @@ func (s *Setup) embedder(name Path, levels ...int) (*embedder, error) {
 
 // open reads the vectors that are there.
 func (e *embedder) open(ctx context.Context, folder string) (err error) {
-	name := "embeddings-" + strings.TrimPrefix(e.Digest(), "sha256:")[:16]
+	name := "embeddings-" + digest.Short(e.Digest())
 	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.Digest(), e.Dim())
 	return err
 }
@@ -165,7 +166,7 @@ func (p *plan) texts(ctx context.Context, e *embedder, rows []int, progress Prog
 	progress.Start(int64(len(rows)), "instances' texts")
 	defer progress.Done()
 	batches := p.cut(rows)
-	err := parallel(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
 		list, err := p.textsOf(ctx, e, batches[i].rows)
 		mu.Lock()
 		defer mu.Unlock()

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"pipe/internal/digest"
 )
 
 // claimSettings say how examples are made of a file of claims.
@@ -160,7 +162,7 @@ func (x *claimExamples) describe(s *Setup, levels []int) {
 	for _, c := range x.claims {
 		fmt.Fprintf(&kept, "%q %d %q\n", c.Text, c.Class, c.Sentence)
 	}
-	fmt.Fprintf(&text, "claims kept: %s\n", digest([]byte(kept.String())))
+	fmt.Fprintf(&text, "claims kept: %s\n", digest.Of([]byte(kept.String())))
 	x.basis = text.String()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"pipe/featurize"
+	"pipe/internal/digest"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
 )
@@ -96,7 +97,7 @@ func (e *clip) describe(s *Setup) error {
 	for _, templates := range e.families {
 		e.bases = append(e.bases, classWeightBasis(text.Digest(), e.names, templates))
 	}
-	s.inputs["model class weights of "+s.part] = digest(fmt.Appendf(nil, "%q", e.bases))
+	s.inputs["model class weights of "+s.part] = digest.Of(fmt.Appendf(nil, "%q", e.bases))
 	return nil
 }
 

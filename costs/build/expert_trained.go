@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/digest"
 	"pipe/onnx/ort"
 )
 
@@ -136,9 +137,9 @@ func (e *trained) describe(s *Setup, kind string, learning any, extra []string) 
 // examples is the same with folds and without.
 func (e *trained) digest(model int) string {
 	if model == 0 {
-		return digest([]byte(e.basis))
+		return digest.Of([]byte(e.basis))
 	}
-	return digest([]byte(fmt.Sprintf("%sfold %d of %s\n", e.basis, model-1, e.lessons.identity())))
+	return digest.Of([]byte(fmt.Sprintf("%sfold %d of %s\n", e.basis, model-1, e.lessons.identity())))
 }
 
 // file is where a model lies.

@@ -6,6 +6,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/digest"
 )
 
 // encodedName is how features that are an encoder's vectors call themselves: what goes in, text or image, and the
@@ -35,7 +36,7 @@ func CheckEncoderFeatures(a *costs.Actions, e featurize.EncoderInfo) error {
 
 // EncoderFeatureDigest is the digest of features of a name that are an encoder's vectors alone.
 func EncoderFeatureDigest(name string, e featurize.EncoderInfo) string {
-	return digest([]byte(identityText(name, e.Dim, e.Digest)))
+	return digest.Of([]byte(identityText(name, e.Dim, e.Digest)))
 }
 
 // encoderInputs are what encoders read.

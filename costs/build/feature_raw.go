@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/digest"
 )
 
 // TableFeatures makes the features of a policy that was learnt from column groups of an encoded table, for rows that
@@ -27,7 +28,7 @@ func NewTableFeatures(e *featurize.TabularEncoder, a *costs.Actions) (*TableFeat
 	if err != nil {
 		return nil, err
 	}
-	if want := a.Digests[costs.FeatureDigest]; want != "" && want != digest([]byte(featureIdentity(block, e.Digest()))) {
+	if want := a.Digests[costs.FeatureDigest]; want != "" && want != digest.Of([]byte(featureIdentity(block, e.Digest()))) {
 		return nil, fmt.Errorf("the features of the policy were made by another encoder than %s", e.Digest())
 	}
 	return &TableFeatures{block}, nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pipe/featurize"
+	"pipe/internal/parallel"
 	"pipe/internal/progress"
 	"pipe/onnx/ort"
 )
@@ -30,7 +31,7 @@ func imagePlan(b *testing.B, cfg Config, decoder string) *plan {
 
 // buildShards makes some shards as a build does: side by side.
 func buildShards(b *testing.B, p *plan, shards int) {
-	err := parallel(context.Background(), p.workers(), shards, func(ctx context.Context, i int) error {
+	err := parallel.Each(context.Background(), p.workers(), shards, func(ctx context.Context, i int) error {
 		_, err := p.build(ctx, i, nil)
 		return err
 	})
@@ -149,7 +150,7 @@ func cpuTime() time.Duration {
 
 // forwards makes the calls of some shards' networks on an image of zeros.
 func forwards(b *testing.B, p *plan, shards int) {
-	err := parallel(context.Background(), p.workers(), shards, func(ctx context.Context, shard int) error {
+	err := parallel.Each(context.Background(), p.workers(), shards, func(ctx context.Context, shard int) error {
 		for _, e := range p.experts {
 			rows := len(p.rows(shard)) * len(tenViews)
 			if _, err := e.Expert.(*imageClassifier).model.stream(ctx, rows, func([]float32, int) error { return nil }); err != nil {

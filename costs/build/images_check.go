@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"pipe/featurize"
+	"pipe/internal/digest"
+	"pipe/internal/parallel"
 )
 
 // imageCheck decodes every image of a source once, several at a time. In memory
@@ -43,7 +45,7 @@ func (c *imageCheck) run(ctx context.Context, folder string, entries []Entry) ([
 	out := make([]checkedImage, len(entries))
 	for from := 0; from < len(entries); from += checkRows {
 		some := out[from:min(from+checkRows, len(entries))]
-		err := parallel(ctx, c.workers, len(some), func(_ context.Context, i int) (err error) {
+		err := parallel.Each(ctx, c.workers, len(some), func(_ context.Context, i int) (err error) {
 			some[i], err = c.look(entries[from+i].ID, v)
 			c.progress.Add(1)
 			return err
@@ -68,7 +70,7 @@ func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 	if err != nil {
 		return checkedImage{usability: usability{reason: cause(err)}}, nil
 	}
-	found := checkedImage{sum: digest(b)}
+	found := checkedImage{sum: digest.Of(b)}
 	var ok bool
 	if found.usability, ok = v.get(found.sum); ok {
 		return found, nil

@@ -9,10 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/digest"
 	"pipe/internal/filelock"
 	"pipe/internal/textfile"
 )
@@ -92,7 +92,7 @@ func (p *plan) useLatency(pairs []PairLatency) error {
 	if err != nil {
 		return err
 	}
-	p.actions.Digests[latencyPart], p.latencyFee = digest(b), make([]float32, p.actions.Len())
+	p.actions.Digests[latencyPart], p.latencyFee = digest.Of(b), make([]float32, p.actions.Len())
 	for i := range p.latency {
 		l := &p.latency[i]
 		l.Fee = p.cfg.Latency.FeePerSecond * l.Seconds
@@ -140,7 +140,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	}
 	defer func() { err = errors.Join(err, l.Release()) }()
 	record := latencyRecord{Format: latencyFormat, Of: p.latencyKey()}
-	file := filepath.Join(o.Experts, "latency-"+strings.TrimPrefix(record.Of, "sha256:")[:16]+".json")
+	file := filepath.Join(o.Experts, "latency-"+digest.Short(record.Of)+".json")
 	if record.Pairs, err = readLatency(file, record.Of); err != nil {
 		return err
 	}
@@ -207,5 +207,5 @@ func (p *plan) latencyKey() string {
 	for _, name := range append(p.inputs.of(parts), "runtime", costs.DecoderDigest, "images") {
 		text += name + " " + p.inputs[name] + "\n"
 	}
-	return digest([]byte(text))
+	return digest.Of([]byte(text))
 }

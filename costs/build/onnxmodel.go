@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"pipe/costs"
+	"pipe/internal/parallel"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -113,7 +114,7 @@ func (m *rowModel) stream(ctx context.Context, rows int, fill func(dst []float32
 		step = m.fixed
 	}
 	calls := (rows + step - 1) / step
-	err := parallel(ctx, max(1, cap(m.slots)), calls, func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, max(1, cap(m.slots)), calls, func(ctx context.Context, i int) error {
 		if m.slots != nil {
 			select {
 			case m.slots <- struct{}{}:

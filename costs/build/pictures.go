@@ -11,6 +11,7 @@ import (
 	"golang.org/x/image/draw"
 
 	"pipe/featurize"
+	"pipe/internal/parallel"
 )
 
 // Album holds small pictures of some instances.
@@ -47,7 +48,7 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 		return nil, err
 	}
 	files := make([][]byte, len(rows))
-	err = parallel(ctx, p.workers(), len(rows), func(ctx context.Context, i int) error {
+	err = parallel.Each(ctx, p.workers(), len(rows), func(ctx context.Context, i int) error {
 		loaded, err := p.source.Load(ctx, rows[i:i+1])
 		if err != nil {
 			return err

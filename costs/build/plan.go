@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/digest"
 )
 
 // plan is a configuration with every part made and checked.
@@ -127,7 +126,7 @@ func (p *plan) shape() any {
 func (p *plan) describe() {
 	p.options.Predictions = true
 	p.actions.Digests = make(map[string]string)
-	settings := sha256.New()
+	settings := digest.New()
 	for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
 		switch {
 		case strings.HasPrefix(name, imagePrefix):
@@ -137,7 +136,7 @@ func (p *plan) describe() {
 			p.actions.Digests[name] = p.inputs[name]
 		}
 	}
-	p.actions.Digests["settings"] = "sha256:" + hex.EncodeToString(settings.Sum(nil))
+	p.actions.Digests["settings"] = digest.Sum(settings)
 	p.actions.Digests[costs.FeatureDigest] = p.featureDigest()
 }
 
@@ -160,7 +159,7 @@ func (p *plan) featureDigest() string {
 		}
 		text.WriteString(featureIdentity(f, models...))
 	}
-	return digest([]byte(text.String()))
+	return digest.Of([]byte(text.String()))
 }
 
 // shards returns the number of shards.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"pipe/internal/parallel"
 )
 
 // RecallReport tells how well a level of advice finds the pages that settle an
@@ -144,7 +146,7 @@ func (m *recallMeter) run(ctx context.Context, progress Progress) error {
 		rows[n] = n
 	}
 	batches := slices.Collect(slices.Chunk(rows, m.plan.cfg.Batch))
-	err := parallel(ctx, m.plan.workers(), len(batches), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, m.plan.workers(), len(batches), func(ctx context.Context, i int) error {
 		defer progress.Add(int64(len(batches[i])))
 		return m.batch(ctx, batches[i])
 	})

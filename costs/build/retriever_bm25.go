@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs/build/bm25"
+	"pipe/internal/digest"
 )
 
 // pageIndex is an index file.
@@ -29,8 +30,8 @@ func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Setti
 	if err != nil {
 		return nil, err
 	}
-	name := digest(fmt.Appendf(nil, "%s %+v", source, settings))
-	path := filepath.Join(s.folder, "pages-"+name[len("sha256:"):][:16]+".bm25")
+	name := digest.Of(fmt.Appendf(nil, "%s %+v", source, settings))
+	path := filepath.Join(s.folder, "pages-"+digest.Short(name)+".bm25")
 	x, err := bm25.Open(path)
 	var damaged *bm25.IndexError
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &damaged) {

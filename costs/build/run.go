@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/digest"
+	"pipe/internal/parallel"
 )
 
 // Report is what a build did.
@@ -117,7 +119,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 // keep leaves an output that is there as it is, but for fees that changed.
 func (p *plan) keep(ctx context.Context, w *work, r *Report, d *done) error {
 	r.Resumed, r.Digest, r.Answers, r.Latency = r.Shards, d.File, d.Answers, p.latency
-	if d.Actions == digest(p.actions.JSON()) {
+	if d.Actions == digest.Of(p.actions.JSON()) {
 		return nil
 	}
 	return p.finish(ctx, w, r, d.Audit, fromFile(p, w.out))
@@ -195,7 +197,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	}
 	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
-	err = parallel(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
+	err = parallel.Each(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
 		counted := &tally{}
 		shown := p.newAudit()
 		t, err := p.build(withTally(ctx, counted), missing[i], shown)
@@ -279,7 +281,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, row
 	if err != nil {
 		return err
 	}
-	d := &done{File: sum, Actions: digest(p.actions.JSON()), Audit: shown, Answers: r.Answers}
+	d := &done{File: sum, Actions: digest.Of(p.actions.JSON()), Audit: shown, Answers: r.Answers}
 	if err := w.write(&manifest{Inputs: p.inputs, Done: d, Latency: p.latency}); err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,6 +11,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -108,7 +107,7 @@ func (s *Setup) readModel(ctx context.Context, path string) (*onnx.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	s.inputs["model of "+s.part] = digest(b)
+	s.inputs["model of "+s.part] = digest.Of(b)
 	m, err := onnx.Parse(b)
 	if err != nil {
 		return nil, &costs.DataError{File: path, Err: err}
@@ -155,7 +154,7 @@ func (m inputs) settings(part string, v any) error {
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	m[settingsPrefix+part] = digest(b)
+	m[settingsPrefix+part] = digest.Of(b)
 	return nil
 }
 
@@ -169,9 +168,4 @@ func (m inputs) of(parts []string) []string {
 		}
 	}
 	return names
-}
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

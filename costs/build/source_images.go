@@ -2,8 +2,6 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,6 +10,8 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/digest"
+	"pipe/internal/parallel"
 )
 
 // images is a folder of pictures. The id of an instance is the path below the
@@ -97,14 +97,14 @@ const imagePrefix = "image "
 // describe makes the decoder, every image and what is left out inputs.
 func (s *images) describe(in inputs) {
 	in[costs.DecoderDigest] = s.decoder.Name()
-	all := sha256.New()
+	all := digest.New()
 	for i, e := range s.entries {
 		in[imagePrefix+e.ID] = s.sums[i]
 		fmt.Fprintf(all, "%s  %s\n", s.sums[i], e.ID)
 	}
-	in["images"] = "sha256:" + hex.EncodeToString(all.Sum(nil))
+	in["images"] = digest.Sum(all)
 	if len(s.skipped) > 0 {
-		in["skipped"] = digest([]byte(badList(s.skipped)))
+		in["skipped"] = digest.Of([]byte(badList(s.skipped)))
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *images) Skipped() []BadImage { return s.skipped }
 // was checked is an error.
 func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
 	out := make([]Instance, len(rows))
-	err := parallel(ctx, s.workers, len(rows), func(_ context.Context, n int) (err error) {
+	err := parallel.Each(ctx, s.workers, len(rows), func(_ context.Context, n int) (err error) {
 		out[n], err = s.load(rows[n])
 		return err
 	})
@@ -160,7 +160,7 @@ func (s *images) load(i int) (Instance, error) {
 	if err != nil {
 		return Instance{}, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
 	}
-	if digest(b) != s.sums[i] {
+	if digest.Of(b) != s.sums[i] {
 		return Instance{}, &costs.DataError{File: file, Msg: "has changed since images were checked"}
 	}
 	img, err := s.decoder.Decode(b)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/internal/digest"
 	"pipe/onnx/ort"
 )
 
@@ -33,7 +34,7 @@ const wordsDim = 24
 
 func (e *wordsEncoder) Name() string   { return "words" }
 func (e *wordsEncoder) Dim() int       { return wordsDim }
-func (e *wordsEncoder) Digest() string { return digest([]byte("words " + e.name)) }
+func (e *wordsEncoder) Digest() string { return digest.Of([]byte("words " + e.name)) }
 func (e *wordsEncoder) Close() error   { return nil }
 
 func (e *wordsEncoder) Encode(_ context.Context, dst []float32, texts []string) error {

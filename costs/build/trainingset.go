@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"pipe/internal/parallel"
 	"pipe/onnx"
 )
 
@@ -78,7 +79,7 @@ func (e *trained) gather(ctx context.Context, t *Training) (*trainingSet, error)
 	t.Progress.Start(int64(set.Len()), "rows of "+e.name)
 	defer t.Progress.Done()
 	chunks := (set.Len() + gatherRows - 1) / gatherRows
-	err = parallel(ctx, t.Workers, chunks, func(ctx context.Context, i int) error {
+	err = parallel.Each(ctx, t.Workers, chunks, func(ctx context.Context, i int) error {
 		from := i * gatherRows
 		to := min(from+gatherRows, set.Len())
 		batch, shown, err := reader.Read(ctx, from, to)

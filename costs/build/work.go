@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/digest"
 	"pipe/internal/filelock"
 	"pipe/internal/textfile"
 )
@@ -271,7 +272,7 @@ func difference(was, is inputs) []string {
 		switch {
 		case !ok:
 			list = append(list, name+" is gone")
-		case now != was[name] && strings.HasPrefix(now, "sha256:"):
+		case now != was[name] && digest.Is(now):
 			list = append(list, name+" changed")
 		case now != was[name]:
 			list = append(list, fmt.Sprintf("%s was %s, is %s", name, was[name], now))

@@ -8,8 +8,6 @@
 package tokenizer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,6 +16,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"pipe/internal/digest"
 	"pipe/internal/outside"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
@@ -91,8 +90,7 @@ func parse(b []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(b)
-	t.digest = "sha256:" + hex.EncodeToString(sum[:])
+	t.digest = digest.Of(b)
 	t.scratch.New = func() any { return &scratch{} }
 	return t, nil
 }

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"pipe/internal/digest"
 )
 
 func TestBadPages(t *testing.T) {
@@ -239,7 +241,7 @@ func resummed(b []byte) []byte {
 		return b
 	}
 	copy(b[last.Offset:], sums)
-	h.Checksums = sumOf(sums)
+	h.Checksums = digest.Of(sums)
 	if head, err := h.encode(); err == nil {
 		copy(b, head)
 	}

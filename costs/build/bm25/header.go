@@ -2,15 +2,15 @@ package bm25
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"math"
+
+	"pipe/internal/digest"
 )
 
 const (
@@ -81,13 +81,7 @@ func readHeader(in io.ReaderAt, size int64) (*Header, string, error) {
 	if err := json.Unmarshal(b[jsonAt:jsonAt+n], h); err != nil {
 		return nil, "", fmt.Errorf("the header is damaged: %w", err)
 	}
-	return h, sumOf(b[:jsonAt+n]), h.check(size)
-}
-
-// sumOf is a digest as headers have it.
-func sumOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return h, digest.Of(b[:jsonAt+n]), h.check(size)
 }
 
 // check holds the header against itself and the size of the file.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"pipe/internal/digest"
 )
 
 // Index is an open index. It is safe for concurrent use.
@@ -73,7 +75,7 @@ func open(path string) (_ *Index, err error) {
 	}
 	m.good = make([]atomic.Bool, chunks)
 	x.file = m
-	if sumOf(m.section(checksumsSection)) != x.header.Checksums {
+	if digest.Of(m.section(checksumsSection)) != x.header.Checksums {
 		return nil, errors.Join(x.bad("its checksums are damaged"), x.Close())
 	}
 	return x, nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
 
@@ -79,17 +79,17 @@ func listPages(folder string) ([]string, error) {
 
 // read hands all files to take, in pieces and in order, and returns the digest of
 // their names and bytes. take owns the data of a piece; it returns false to stop.
-func (s *source) read(ctx context.Context, take func(piece) bool) (digest string, err error) {
-	all := sha256.New()
+func (s *source) read(ctx context.Context, take func(piece) bool) (all string, err error) {
+	h := digest.New()
 	for i, file := range s.files {
 		sum := sha256.New()
 		more, err := s.readFile(ctx, i, sum, take)
 		if err != nil || !more {
 			return "", err
 		}
-		fmt.Fprintf(all, "%x  %s\n", sum.Sum(nil), filepath.Base(file))
+		fmt.Fprintf(h, "%x  %s\n", sum.Sum(nil), filepath.Base(file))
 	}
-	return "sha256:" + hex.EncodeToString(all.Sum(nil)), nil
+	return digest.Sum(h), nil
 }
 
 // SourceDigest returns the digest that the header of an index of these pages has.

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"pipe/internal/digest"
 )
 
 // writer is the second half of a build: runs become one file.
@@ -268,7 +270,7 @@ func (w *writer) report(ctx context.Context, n int) error {
 
 // writeHeader writes the checksums and the header.
 func (w *writer) writeHeader() error {
-	w.header.Checksums = sumOf(w.sums)
+	w.header.Checksums = digest.Of(w.sums)
 	s := newSectionWriter(w.file, align(w.end))
 	if _, err := s.Write(w.sums); err != nil {
 		return err

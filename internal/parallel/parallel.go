@@ -1,0 +1,79 @@
+// Package parallel runs independent calls side by side.
+package parallel
+
+import (
+	"context"
+	"runtime"
+	"sync"
+)
+
+// Each calls do for 0 to n-1 from at most workers goroutines, started in that order, and returns when all calls that were
+// started have ended. An error keeps further calls from starting and cancels the contexts of the later ones that run:
+// earlier ones go on. Each therefore returns the error of the lowest number, however many workers there are. When ctx
+// ends, its cause is returned.
+func Each(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
+	r := run{running: make(map[int]context.CancelFunc), failed: n}
+	var calls sync.WaitGroup
+	for range min(max(workers, 1), n) {
+		calls.Go(func() {
+			for ctx.Err() == nil {
+				i, inner, ok := r.start(ctx)
+				if !ok {
+					return
+				}
+				r.end(i, do(inner, i))
+			}
+		})
+	}
+	calls.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return r.err
+}
+
+// run is what the workers of one Each share.
+type run struct {
+	lock    sync.Mutex
+	next    int
+	running map[int]context.CancelFunc
+	failed  int // lowest number of a call that failed; none: how many calls there are
+	err     error
+}
+
+// start returns the next number and the context of its call; ok is false when there is none, or a call has failed.
+func (r *run) start(ctx context.Context) (i int, inner context.Context, ok bool) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if r.next >= r.failed {
+		return 0, nil, false
+	}
+	i = r.next
+	r.next++
+	inner, r.running[i] = context.WithCancel(ctx)
+	return i, inner, true
+}
+
+func (r *run) end(i int, err error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.running[i]()
+	delete(r.running, i)
+	if err == nil || i > r.failed {
+		return
+	}
+	r.failed, r.err = i, err
+	for later, cancel := range r.running {
+		if later > i {
+			cancel()
+		}
+	}
+}
+
+// Do calls do for 0 to n-1 on all cores. Calls share nothing that they write, so the number of cores changes no result.
+func Do(n int, do func(i int)) {
+	_ = Each(context.Background(), runtime.GOMAXPROCS(0), n, func(_ context.Context, i int) error { // no call fails
+		do(i)
+		return nil
+	})
+}
