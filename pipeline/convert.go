@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/featurize"
+	"pipe/internal/atomicfile"
 	"pipe/onnx/hf"
 )
 
@@ -97,7 +98,7 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
 	}
 	r.Bytes = len(b)
-	return r, WriteFile(o.Out, func(w io.Writer) error {
+	return r, atomicfile.Write(o.Out, func(w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/models"
 )
 
@@ -31,7 +32,7 @@ func openSink(o DecideOptions, stdout io.Writer, a *costs.Actions) (decisionSink
 	}
 	var out output = streamOutput{stdout}
 	if o.Out != "-" {
-		file, err := createFile(o.Out)
+		file, err := atomicfile.CreateBuffered(o.Out)
 		if err != nil {
 			return nil, err
 		}

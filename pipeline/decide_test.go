@@ -20,6 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/models"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -109,7 +110,7 @@ func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
 		want[n] = int32(p.Decide(rows.Row(n)))
 	}
 	text := filepath.Join(t.TempDir(), "rows.csv")
-	if err := WriteFile(text, func(w io.Writer) error { return writeCSV(w, rows) }); err != nil {
+	if err := atomicfile.Write(text, func(w io.Writer) error { return writeCSV(w, rows) }); err != nil {
 		t.Fatal(err)
 	}
 	for _, from := range []string{in, text} {

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 )
@@ -199,7 +200,7 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 	if err := e.WriteFile(filepath.Join(out, encoderFile)); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(out, featurizeFile), t.describe(e, f, used).WriteJSON)
+	return atomicfile.Write(filepath.Join(out, featurizeFile), t.describe(e, f, used).WriteJSON)
 }
 
 // framePart returns the rows that have a split, with their splits.

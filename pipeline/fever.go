@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 )
 
@@ -107,7 +108,7 @@ func (r *feverRun) recall(ctx context.Context) (out []build.RecallReport, err er
 		if err != nil {
 			return nil, err
 		}
-		return []string{file}, WriteFile(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(found) })
+		return []string{file}, atomicfile.Write(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(found) })
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 )
 
 func writeText(text string) func(io.Writer) error {
@@ -26,7 +27,7 @@ func TestOutputsReplaceOnlyFiles(t *testing.T) {
 		t.Skip("needs named pipes: ", err)
 	}
 	_, costsErr := costs.NewWriter(path, randomPolicy(2, 2).Actions, costs.WriterOptions{Dim: 2})
-	for _, err := range []error{WriteFile(path, writeText("x")), costsErr} {
+	for _, err := range []error{atomicfile.Write(path, writeText("x")), costsErr} {
 		if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 			t.Errorf("error is %v", err)
 		}
@@ -45,7 +46,7 @@ func TestWriteFileFollowsLinks(t *testing.T) {
 	if err := os.Symlink("file", link); err != nil {
 		t.Skip("needs links: ", err)
 	}
-	if err := WriteFile(link, writeText("after")); err != nil {
+	if err := atomicfile.Write(link, writeText("after")); err != nil {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(file); err != nil || string(b) != "after" {

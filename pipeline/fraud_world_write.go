@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
 )
 
@@ -118,17 +119,17 @@ func (m *fraudMaker) run(ctx context.Context, workers int, take func(*fraudChunk
 
 // fraudCSV is one of the two outputs with what the report says about it.
 type fraudCSV struct {
-	*pendingFile
+	*atomicfile.Buffered
 	sum   hash.Hash
 	bytes int64
 }
 
 func createFraudCSV(path string, header []string) (*fraudCSV, error) {
-	f, err := createFile(path)
+	f, err := atomicfile.CreateBuffered(path)
 	if err != nil {
 		return nil, err
 	}
-	out := &fraudCSV{pendingFile: f, sum: digest.New()}
+	out := &fraudCSV{Buffered: f, sum: digest.New()}
 	return out, out.add([]byte(strings.Join(header, ",") + "\n"))
 }
 
@@ -141,7 +142,7 @@ func (f *fraudCSV) add(b []byte) error {
 }
 
 func (f *fraudCSV) info(rows int) FraudFile {
-	return FraudFile{Path: f.path, Rows: rows, Bytes: f.bytes, Digest: digest.Sum(f.sum)}
+	return FraudFile{Path: f.Path, Rows: rows, Bytes: f.bytes, Digest: digest.Sum(f.sum)}
 }
 
 // writeFraud makes both files.

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 )
 
@@ -155,7 +156,7 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album
 		if err != nil {
 			return nil, err
 		}
-		return []string{file}, WriteFile(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(made) })
+		return []string{file}, atomicfile.Write(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(made) })
 	})
 	if err != nil {
 		return nil, err

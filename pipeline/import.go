@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 )
 
@@ -81,7 +82,7 @@ func Import(ctx context.Context, config, out string) (*ImportResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := makeFolder(out); err != nil {
+	if err := atomicfile.MakeFolder(out); err != nil {
 		return nil, err
 	}
 	r := &ImportResult{Format: 1, File: out, Digest: t.Digest(), ImportReport: report}

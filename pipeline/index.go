@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build/bm25"
+	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 )
 
@@ -62,7 +63,7 @@ func IndexPages(ctx context.Context, o IndexOptions, p Progress) (*IndexReport, 
 	if err := keepInputs(o.files()); err != nil {
 		return nil, err
 	}
-	if err := makeFolder(o.Out); err != nil {
+	if err := atomicfile.MakeFolder(o.Out); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(o.Out); err == nil && info.IsDir() {

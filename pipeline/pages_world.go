@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
 )
 
@@ -126,7 +127,7 @@ func (o *PagesOptions) file(n int) string {
 
 // writeFile makes one of the files.
 func (o *PagesOptions) writeFile(ctx context.Context, file int, p Progress, words, bytes *atomic.Int64) error {
-	return WriteFile(o.file(file), func(w io.Writer) error {
+	return atomicfile.Write(o.file(file), func(w io.Writer) error {
 		var text []byte
 		from, to := file*pagesPerFile, min(o.Pages, (file+1)*pagesPerFile)
 		for n := from; n < to; n++ {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs/build"
+	"pipe/internal/atomicfile"
 )
 
 // splitReport is what one split of a benchmark with one setting could report: shift moves the losses of ours.
@@ -79,7 +80,7 @@ func TestSettingsGolden(t *testing.T) {
 	}
 	path := filepath.Join("testdata", "settings.txt")
 	if *update {
-		if err := WriteFile(path, bytesTo(got.Bytes())); err != nil {
+		if err := atomicfile.Write(path, bytesTo(got.Bytes())); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/atomicfile"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -87,7 +88,7 @@ func TestReportGoldens(t *testing.T) {
 		}
 		path := filepath.Join("testdata", name)
 		if *update {
-			if err := WriteFile(path, bytesTo(got.Bytes())); err != nil {
+			if err := atomicfile.Write(path, bytesTo(got.Bytes())); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -192,7 +193,7 @@ func TestWriteFileLeavesNothingBehindAFailure(t *testing.T) {
 	if err := os.WriteFile(path, []byte("before"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	err := WriteFile(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return io.ErrUnexpectedEOF })
+	err := atomicfile.Write(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return io.ErrUnexpectedEOF })
 	if err != io.ErrUnexpectedEOF {
 		t.Fatalf("error %v", err)
 	}

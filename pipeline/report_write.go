@@ -5,6 +5,8 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+
+	"pipe/internal/atomicfile"
 )
 
 // WriteReport leaves the report in dir in every form: report.json, report.md, report.csv, report.html and every figure
@@ -28,7 +30,7 @@ func WriteReport(dir string, r *Report) error {
 		forms = append(forms, form{f.Name + ".png", bytesTo(f.PNG)}, form{f.Name + ".svg", bytesTo(f.SVG)})
 	}
 	for _, f := range forms {
-		if err := WriteFile(filepath.Join(dir, f.name), f.write); err != nil {
+		if err := atomicfile.Write(filepath.Join(dir, f.name), f.write); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
@@ -56,7 +57,7 @@ func (s stage) run(ctx context.Context, work func() (files []string, err error))
 			return err
 		}
 	}
-	return WriteFile(s.record(), func(w io.Writer) error {
+	return atomicfile.Write(s.record(), func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
 		return e.Encode(r)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models"
@@ -245,7 +246,7 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		progress.Add(1)
 		r.Policies = append(r.Policies, line)
 	}
-	if err := WriteFile(filepath.Join(o.Out, trainReportFile), r.WriteJSON); err != nil {
+	if err := atomicfile.Write(filepath.Join(o.Out, trainReportFile), r.WriteJSON); err != nil {
 		return nil, err
 	}
 	return r, os.RemoveAll(checkpoints)

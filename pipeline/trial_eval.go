@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/atomicfile"
 )
 
 // evalFormat is raised when an evaluation of the same inputs says more, or something else.
@@ -33,7 +34,7 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 		if err != nil {
 			return nil, err
 		}
-		return []string{file}, WriteFile(filepath.Join(x.folder, file), r.WriteJSON)
+		return []string{file}, atomicfile.Write(filepath.Join(x.folder, file), r.WriteJSON)
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,66 @@
+package atomicfile
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Write creates path from what write produces, all or nothing: the bytes go to a temporary file in the same
+// folder, which is synced and renamed only when everything succeeded. A reader therefore never finds a part of it.
+func Write(path string, write func(io.Writer) error) error {
+	f, err := CreateBuffered(path)
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Abort()
+		return err
+	}
+	return f.Commit()
+}
+
+// Buffered is an output that does not exist under its own name until Commit.
+type Buffered struct {
+	*bufio.Writer
+	file *File
+	Path string // of the output
+}
+
+// CreateBuffered starts the output at path, making its folder if need be. The caller ends with Commit or Abort.
+func CreateBuffered(path string) (*Buffered, error) {
+	if err := MakeFolder(path); err != nil {
+		return nil, err
+	}
+	file, err := Create(path)
+	if err != nil {
+		return nil, fmt.Errorf("write %q: %w", path, err)
+	}
+	return &Buffered{Writer: bufio.NewWriterSize(file, 1<<18), file: file, Path: path}, nil
+}
+
+// MakeFolder creates the folder that the file at path is to be in.
+func MakeFolder(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return fmt.Errorf("write %q: %w", path, err)
+	}
+	return nil
+}
+
+// Commit makes the file appear under its name, complete and on disk.
+func (f *Buffered) Commit() error {
+	defer f.Abort()
+	err := f.Flush()
+	if err == nil {
+		err = f.file.CloseAtomicallyReplace()
+	}
+	if err != nil {
+		return fmt.Errorf("write %q: %w", f.Path, err)
+	}
+	return nil
+}
+
+// Abort removes what was written; after a Commit that succeeded it does nothing.
+func (f *Buffered) Abort() { _ = f.file.Cleanup() }
