@@ -16,6 +16,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/digest"
 )
 
 // FuzzAnswersFile: a file of kept answers is an error about the file with its row, or answers that are written as they were
@@ -142,7 +143,7 @@ func FuzzClassWeightFile(f *testing.F) {
 	f.Add([]byte{}, []byte{}, uint8(0), uint8(3))
 	folder := f.TempDir()
 	f.Fuzz(func(t *testing.T, b, numbers []byte, classes, dim uint8) {
-		w := newClassWeightFile(folder, digest([]byte("basis")), int(classes%8))
+		w := newClassWeightFile(folder, digest.Of([]byte("basis")), int(classes%8))
 		file, n := fuzzFile(w.path), int(classes%8)*int(dim)
 		file.write(t, b)
 		if got, err := w.Read(int(dim)); err != nil || got != nil {
