@@ -146,8 +146,8 @@ func TestSignalsLeaveNothing(t *testing.T) {
 	for args, signals := range map[string][]os.Signal{
 		"decide --policy policy.onnx --format csv --out out.csv":                         {hup, term, interrupt},
 		"train --in table.parquet --recipe paper --seeds 8 --config long.yaml --out out": {hup, term},
-		"generate pages --pages 50000000 --out out":                                       {hup, interrupt},
-		"generate fraud --rows 50000000 --out out":                                         {hup},
+		"generate pages --pages 50000000 --out out":                                      {hup, interrupt},
+		"generate fraud --rows 50000000 --out out":                                       {hup},
 	} {
 		for _, s := range signals {
 			t.Run(fmt.Sprintf("%s %v", strings.Fields(args)[0], s), func(t *testing.T) {
