@@ -287,7 +287,7 @@ func isOwnCheck(err error) bool {
 func TestDocumentedSettings(t *testing.T) {
 	known := make(map[string]bool)
 	pages := ""
-	for _, page := range []string{"costs-config.md", "endpoints.md", "retrieval.md"} {
+	for _, page := range []string{"costs-config.md", "experts.md", "resuming.md", "endpoints.md", "retrieval.md"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
 		if err != nil {
 			t.Fatal(err)
