@@ -85,6 +85,9 @@ func outputs(t *testing.T, folder string) map[string]string {
 // and a run that did not leave it says so.
 func TestTwoRunsAtOnce(t *testing.T) {
 	needRuntime(t)
+	if testing.Short() {
+		t.Skip("runs of separate processes, in which the race detector finds nothing new")
+	}
 	if known := slices.Sorted(maps.Keys(overwriting)); !slices.Equal(slices.Sorted(maps.Keys(twice)), known) {
 		t.Errorf("commands that leave files are %v, here are %v", known, slices.Sorted(maps.Keys(twice)))
 	}

@@ -351,6 +351,9 @@ func TestJudgeEveryCodePoint(t *testing.T) {
 	var texts []string
 	var b strings.Builder
 	for r := range rune(unicode.MaxRune + 1) {
+		if testing.Short() && r%16 != 0 { // a sample under the race detector
+			continue
+		}
 		if !utf8.ValidRune(r) || unicode.Is(large, r) && r%0x20 != 0 && r%0x20 != 0x1f {
 			continue
 		}
