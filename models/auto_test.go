@@ -114,6 +114,9 @@ func TestAutoFindsPlantedStructure(t *testing.T) {
 // TestAutoJudgesLargeTablesOnOneSplit takes the road of tables that are too
 // large for folds.
 func TestAutoJudgesLargeTablesOnOneSplit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches over 12,000 rows")
+	}
 	s := DefaultAuto()
 	s.CrossFit = 5000
 	policies, reports, err := TrainAuto(context.Background(), structured.tensor(12_000, costs.Train, 1, true), []float64{1}, s, Options{Runtime: testRuntime(t)})
@@ -127,7 +130,11 @@ func TestAutoJudgesLargeTablesOnOneSplit(t *testing.T) {
 }
 
 func TestAutoEndsOnTheConstantWithoutStructure(t *testing.T) {
-	p, r := trainAuto(t, flat, 20_000, 1)
+	rows := 20_000
+	if testing.Short() {
+		rows = 5_000
+	}
+	p, r := trainAuto(t, flat, rows, 1)
 	t.Logf("guard %+v", r.Guard)
 	if !r.Guard.Fallback || p.Decoder != DecoderFixed || p.Actions.Name(p.Fixed) != "a/none" {
 		t.Fatalf("a table without structure ended on %s %s (guard %+v)", p.Decoder, p.Actions.Name(p.Fixed), r.Guard)

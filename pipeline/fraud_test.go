@@ -95,7 +95,9 @@ func TestFraudEndToEnd(t *testing.T) {
 		}
 	})
 	t.Run("a policy of somebody else", func(t *testing.T) { evaluateBeside(t, o, r) })
-	t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
+	if !testing.Short() {
+		t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
+	}
 }
 
 // evaluateBeside leaves a policy in the folder that no step of the run has made, and evaluates again.

@@ -87,6 +87,9 @@ func (p *stopAt) Start(total int64, what string) {
 // TestImagenetPaperConfiguration runs configs/imagenet.yaml as it stands, but for models, images and epochs: refused for
 // an image that is none, stopped where costs are made, gone on with, and once more when all is done.
 func TestImagenetPaperConfiguration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a whole benchmark; the small one of fraud runs in the short form, too")
+	}
 	o := imagenetPaper(t)
 	var bad *build.BadImagesError
 	if _, err := Bench(t.Context(), "imagenet", o, Quiet); !errors.As(err, &bad) || len(bad.Images) != 1 || bad.Images[0].ID != badImage {

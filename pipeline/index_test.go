@@ -21,7 +21,10 @@ import (
 // pagesWanted is the size of a generated corpus: $PIPE_PAGES, else usual.
 func pagesWanted(t testing.TB, usual int) int {
 	text := os.Getenv("PIPE_PAGES")
-	if text == "" {
+	switch {
+	case text == "" && testing.Short():
+		return usual / 5
+	case text == "":
 		return usual
 	}
 	n, err := strconv.Atoi(text)

@@ -101,6 +101,9 @@ func TestTextWithoutAKeyStays(t *testing.T) {
 
 // A long answer and a long key take no long time.
 func TestHidingIsFast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures time, of which the race detector takes more")
+	}
 	draw := rand.New(rand.NewPCG(1, 2))
 	letters := func(n int) string {
 		b := make([]byte, n)

@@ -111,6 +111,9 @@ print(scale)
 // TestClipAgreesWithPython holds logits and class weights of all families,
 // classes and templates against a recomputation, from weights and from exports.
 func TestClipAgreesWithPython(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures; TestClipRoadsAgree runs the same code in the short form")
+	}
 	py := judge.Python(t, "numpy", "onnxruntime", "tokenizers")
 	const images = 12
 	want, wantWeights := []float32(nil), []float32(nil)
@@ -204,6 +207,9 @@ func TestClipRoadsAgree(t *testing.T) {
 
 // TestClipInFloat16 is close to float32, and another build.
 func TestClipInFloat16(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures; TestClipRoadsAgree runs the same code in the short form")
+	}
 	const images = 12
 	w, experts := newRealClipWorld(t, tinyCLIP(t), images), t.TempDir()
 	full := clipLogitsOf(t, w, experts, images)

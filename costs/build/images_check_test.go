@@ -134,6 +134,9 @@ func (*counter) Note(string, ...any)           {}
 // TestCheckMemory holds many images, whose pixels alone would be 225 MB, against
 // the memory that two at a time need.
 func TestCheckMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory, of which the race detector takes more")
+	}
 	w := newPictures(t, 0, 0)
 	base := pngOf(t, 500, 500)
 	const n = 300
