@@ -57,7 +57,7 @@ func TestExternalDataBounds(t *testing.T) {
 		}
 	}
 	if err := os.Symlink(filepath.Join(dir, "secret"), filepath.Join(inner, "link")); err != nil {
-		t.Skip("no symbolic links here: ", err)
+		t.Fatal(err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(inner, "pipe"), 0o666); err != nil {
 		t.Fatal(err)

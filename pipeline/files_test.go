@@ -24,7 +24,7 @@ func writeText(text string) func(io.Writer) error {
 func TestOutputsReplaceOnlyFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe.parquet")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Skip("needs named pipes: ", err)
+		t.Fatal(err)
 	}
 	_, costsErr := costs.NewWriter(path, randomPolicy(2, 2).Actions, costs.WriterOptions{Dim: 2})
 	for _, err := range []error{atomicfile.Write(path, writeText("x")), costsErr} {
@@ -44,7 +44,7 @@ func TestWriteFileFollowsLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("file", link); err != nil {
-		t.Skip("needs links: ", err)
+		t.Fatal(err)
 	}
 	if err := atomicfile.Write(link, writeText("after")); err != nil {
 		t.Fatal(err)
