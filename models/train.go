@@ -87,7 +87,7 @@ func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options)
 	}
 	defer data.Close()
 	out := make([]Trained, len(specs))
-	err = parallel.Each(ctx, s.Workers, len(groups), func(ctx context.Context, i int) error {
+	err = parallel.First(ctx, s.Workers, len(groups), func(ctx context.Context, i int) error {
 		g := groups[i]
 		trained, err := g.train(ctx, data, o)
 		for i, m := range g.members {

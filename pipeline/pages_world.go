@@ -98,7 +98,7 @@ func (o *PagesOptions) write(ctx context.Context, p Progress) (*PagesReport, err
 	p.Start(int64(o.Pages), "generate")
 	defer p.Done()
 	var words, bytes atomic.Int64
-	err := parallel.Each(ctx, o.Workers, r.Files, func(ctx context.Context, file int) error {
+	err := parallel.First(ctx, o.Workers, r.Files, func(ctx context.Context, file int) error {
 		return o.writeFile(ctx, file, p, &words, &bytes)
 	})
 	if err != nil {

@@ -144,7 +144,7 @@ func (r *syntheticRun) trainAll(ctx context.Context, p Progress) error {
 		total += (s.n + r.c.Network.Batch - 1) / r.c.Network.Batch * r.c.Network.Epochs * r.c.Seeds
 	}
 	p.Start(int64(total), "train")
-	return parallel.Each(ctx, r.c.Network.Workers, len(r.results), func(ctx context.Context, i int) error {
+	return parallel.First(ctx, r.c.Network.Workers, len(r.results), func(ctx context.Context, i int) error {
 		s := r.results[i]
 		if err := r.trainOne(ctx, s, p); err != nil {
 			return fmt.Errorf("%s at n = %d: %w", s.method, s.n, err)

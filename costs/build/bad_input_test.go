@@ -37,6 +37,7 @@ func TestBadInput(t *testing.T) {
 			w.edit(t, "instances.csv", "split,x,y", "split,x,x")
 			w.cfg.Features[0].Settings["columns"] = []string{"x"}
 		}, []string{"instances.csv", "column x", "more than once"}},
+		"nameless column":       {set(func(c *Config) { c.Features[0].Settings["columns"] = []string{""} }), []string{"instances.csv", "without a name"}},
 		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "not there"}},
 		"missing answers":       {edit("answers.csv", "r2,plain,none", "r2,other,none"), []string{"answers.csv", "1 answers are missing", "r2 under none"}},
 		"second answer":         {edit("answers.csv", "r2,plain,none", "r1,plain,none"), []string{"answers.csv", "row 10", "second answer"}},

@@ -67,7 +67,7 @@ func (e *endpoint) Close() error {
 // Complete returns answers that are kept, and asks for the others.
 func (e *endpoint) Complete(ctx context.Context, batch []conversation) ([]completion, error) {
 	out := make([]completion, len(batch))
-	err := parallel.Each(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
+	err := parallel.First(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
 		var err error
 		if out[n], err = e.complete(ctx, batch[n]); err != nil {
 			return &conversationError{n, err}

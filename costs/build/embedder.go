@@ -166,7 +166,7 @@ func (p *plan) texts(ctx context.Context, e *embedder, rows []int, progress Prog
 	progress.Start(int64(len(rows)), "instances' texts")
 	defer progress.Done()
 	batches := p.cut(rows)
-	err := parallel.Each(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
+	err := parallel.First(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
 		list, err := p.textsOf(ctx, e, batches[i].rows)
 		mu.Lock()
 		defer mu.Unlock()

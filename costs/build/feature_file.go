@@ -60,6 +60,9 @@ func (cfg *fileFeaturesSettings) columnsOf(c *Columns) ([]string, error) {
 		left[name] = true
 	}
 	for _, name := range c.Names {
+		if name == "" {
+			return nil, &costs.DataError{File: c.File, Msg: "has a column without a name; give it one, or list the columns to read under columns"}
+		}
 		if !left[name] {
 			names = append(names, name)
 		}

@@ -145,6 +145,9 @@ func (c *Columns) find(names ...string) ([]int, error) {
 	at := make([]int, len(names))
 	for i, n := range names {
 		j, ok := c.index[n]
+		if n == "" {
+			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is wanted; give it a name in the file"}
+		}
 		if !ok {
 			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", costs.Listed(c.Names, namesShown))}
 		}

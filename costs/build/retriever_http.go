@@ -165,7 +165,7 @@ func (s *searched) Close() error {
 // Find searches for several queries at a time.
 func (s *searched) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
 	out := make([][]Passage, len(queries))
-	err := parallel.Each(ctx, s.service.Concurrency, len(queries), func(ctx context.Context, n int) (err error) {
+	err := parallel.First(ctx, s.service.Concurrency, len(queries), func(ctx context.Context, n int) (err error) {
 		out[n], err = s.find(ctx, queries[n], top)
 		return err
 	})

@@ -197,7 +197,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	}
 	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
-	err = parallel.Each(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
+	err = parallel.First(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
 		counted := &tally{}
 		shown := p.newAudit()
 		t, err := p.build(withTally(ctx, counted), missing[i], shown)

@@ -19,9 +19,13 @@ type table struct {
 	settings tableSettings
 	held     *textfile.Held
 
+	digest string // of the file when it was read first
+
 	mu     sync.Mutex
+	asked  []bool     // by column of the file: it is read, or will be
 	wanted []int      // columns that were asked for and are not read yet
 	cells  [][]string // by column of the file, then by row; nil: not read
+	failed error      // of the last reading, which is not tried again
 }
 
 type tableSettings struct {
@@ -49,7 +53,11 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err != nil {
 		return nil, err
 	}
-	t := &table{listing: l, settings: cfg, held: s.held, cells: make([][]string, len(l.columns.Names))}
+	columns := len(l.columns.Names)
+	t := &table{
+		listing: l, settings: cfg, held: s.held, digest: s.inputs["table of "+s.part],
+		asked: make([]bool, columns), cells: make([][]string, columns),
+	}
 	l.columns.use, l.columns.cell = t.use, t.cell
 	return t, nil
 }
@@ -64,12 +72,17 @@ func (t *table) use(columns []int) error {
 		return err
 	}
 	defer r.Close()
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = t.columns.Names[c]
+	}
+	distinct, _ := withoutRepeats(names)
+	if err := r.Choose(distinct...); err != nil {
+		return err
+	}
 	for _, c := range columns {
-		if err := r.Choose(t.columns.Names[c]); err != nil {
-			return err
-		}
-		if t.cells[c] == nil {
-			t.wanted = append(t.wanted, c)
+		if !t.asked[c] {
+			t.asked[c], t.wanted = true, append(t.wanted, c)
 		}
 	}
 	return nil
@@ -79,8 +92,8 @@ func (t *table) use(columns []int) error {
 func (t *table) fetch(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.wanted) == 0 {
-		return nil
+	if len(t.wanted) == 0 || t.failed != nil {
+		return t.failed
 	}
 	names := []string{t.settings.ID}
 	for _, c := range t.wanted {
@@ -108,14 +121,31 @@ func (t *table) fetch(ctx context.Context) error {
 	if err == nil && rows < len(t.entries) {
 		err = changed(0)
 	}
+	if err == nil {
+		err = t.unchanged(ctx, changed(0))
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if err != nil {
-		return fmt.Errorf("read columns: %w", err)
+		t.failed = fmt.Errorf("read columns: %w", err)
+		return t.failed
 	}
 	for i, c := range t.wanted {
 		t.cells[c] = read[i]
 	}
 	t.wanted = nil
 	return nil
+}
+
+// unchanged compares the file with what it was when its digest became an input of
+// the build; otherwise is the error where they differ.
+func (t *table) unchanged(ctx context.Context, otherwise error) error {
+	now, err := costs.FileDigest(ctx, t.columns.File)
+	if err == nil && now != t.digest {
+		err = otherwise
+	}
+	return err
 }
 
 // cell returns a cell of an instance that was loaded after use of the column.

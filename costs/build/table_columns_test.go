@@ -85,7 +85,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 
 // TestColumnsAreReadAgain: a table that changed after its instances were listed is an error.
 func TestColumnsAreReadAgain(t *testing.T) {
-	for _, text := range []string{"id,x\na,1\n", "id,x\na,1\nc,2\n", "id,x\na,1\nb,2\nc,3\n"} {
+	for _, text := range []string{"id,x\na,1\nb,3\n", "id,x\na,1\n", "id,x\na,1\nc,2\n", "id,x\na,1\nb,2\nc,3\n"} {
 		w := newWorld(t, 1)
 		w.write(t, "t.csv", "id,x\na,1\nb,2\n")
 		src, err := newTable(t.Context(), &Setup{dir: w.dir, inputs: inputs{}}, map[string]any{"file": "t.csv", "label": ""})

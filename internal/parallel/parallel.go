@@ -12,7 +12,18 @@ import (
 // earlier ones go on. Each therefore returns the error of the lowest number, however many workers there are. When ctx
 // ends, its cause is returned.
 func Each(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
-	r := run{running: make(map[int]context.CancelFunc), failed: n}
+	return (&run{failed: n}).all(ctx, workers, n, do)
+}
+
+// First is Each for calls that take long or cost money: an error cancels all others, earlier ones too. It returns the
+// error that came first in time.
+func First(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
+	return (&run{failed: n, atOnce: true}).all(ctx, workers, n, do)
+}
+
+// all makes the calls of Each or First.
+func (r *run) all(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
+	r.running = make(map[int]context.CancelFunc)
 	var calls sync.WaitGroup
 	for range min(max(workers, 1), n) {
 		calls.Go(func() {
@@ -32,8 +43,9 @@ func Each(ctx context.Context, workers, n int, do func(ctx context.Context, i in
 	return r.err
 }
 
-// run is what the workers of one Each share.
+// run is what the workers of one Each or First share.
 type run struct {
+	atOnce  bool // an error cancels earlier calls too
 	lock    sync.Mutex
 	next    int
 	running map[int]context.CancelFunc
@@ -63,8 +75,11 @@ func (r *run) end(i int, err error) {
 		return
 	}
 	r.failed, r.err = i, err
-	for later, cancel := range r.running {
-		if later > i {
+	if r.atOnce {
+		r.failed = -1 // no other error counts, and no call starts
+	}
+	for other, cancel := range r.running {
+		if other > r.failed {
 			cancel()
 		}
 	}

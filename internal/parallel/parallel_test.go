@@ -79,6 +79,28 @@ func TestEachLaterCalls(t *testing.T) {
 	}
 }
 
+// With First an error ends earlier calls too, and theirs does not replace it.
+func TestFirst(t *testing.T) {
+	started := make(chan struct{})
+	var calls atomic.Int64
+	err := First(t.Context(), 2, 100, func(ctx context.Context, i int) error {
+		calls.Add(1)
+		if i == 1 {
+			<-started
+			return errors.New("first in time")
+		}
+		close(started)
+		<-ctx.Done()
+		return errors.New("ended early")
+	})
+	if err == nil || err.Error() != "first in time" || calls.Load() != 2 {
+		t.Errorf("error is %v after %d calls", err, calls.Load())
+	}
+	if err := First(t.Context(), 3, 10, func(context.Context, int) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
 // The end of the context is reported with its cause, even if no call looks at it.
 func TestEachContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())

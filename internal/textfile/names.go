@@ -9,6 +9,7 @@ import (
 type Texts struct {
 	held  *Held
 	piece *strings.Builder
+	next  int // bytes of the next piece
 }
 
 // NewTexts returns an empty keeper whose memory held counts.
@@ -27,9 +28,10 @@ func (t *Texts) Keep(s string) (string, error) {
 		return strings.Clone(s), nil
 	}
 	from := t.piece.Len()
-	if from+len(s) > t.piece.Cap() {
+	if from+len(s) > t.piece.Cap() { // the first piece is small: there may be a keeper for each of many columns
 		t.piece, from = &strings.Builder{}, 0
-		t.piece.Grow(most)
+		t.next = min(max(2*t.next, 256, len(s)), most)
+		t.piece.Grow(t.next)
 	}
 	t.piece.WriteString(s) // within its capacity: the strings that were cut out of it stay valid
 	return t.piece.String()[from:], nil
