@@ -234,7 +234,7 @@ func interrupt(t *testing.T, format, sent string) {
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip("needs /dev/full: ", err)
+		missing(t, "/dev/full", err)
 	}
 	defer full.Close()
 	dir := t.TempDir()

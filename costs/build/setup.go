@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -150,11 +149,11 @@ const settingsPrefix = "settings of "
 
 // settings adds the JSON form of v under the name of its part.
 func (m inputs) settings(part string, v any) error {
-	b, err := json.Marshal(v)
+	sum, err := digest.JSON(v)
 	if err != nil {
 		return fmt.Errorf("settings: %w", err)
 	}
-	m[settingsPrefix+part] = digest.Of(b)
+	m[settingsPrefix+part] = sum
 	return nil
 }
 

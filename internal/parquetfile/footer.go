@@ -44,7 +44,7 @@ type chunk struct {
 	dictionary int64  // and its dictionary page; 0 if it says nothing
 }
 
-// footerReader reads a footer of at most so many records: nodes of the schema,
+// footerReader reads a footer with a limit on its records: nodes of the schema,
 // row groups, their columns and entries of the metadata.
 type footerReader struct {
 	thriftReader

@@ -33,7 +33,7 @@ func (h *Held) Add(n int64) error {
 	}
 }
 
-// AddCells counts rows x columns values of so many bytes each.
+// AddCells counts rows x columns values, each of the given bytes. Its error is that of Add.
 func (h *Held) AddCells(rows, columns, bytes int) error {
 	if columns > 0 && int64(rows) > MaxHeld/int64(columns) {
 		return h.Add(MaxHeld + 1)

@@ -18,7 +18,7 @@ func NewTexts(held *Held) *Texts { return &Texts{held: held, piece: &strings.Bui
 // headBytes is what a string takes beside its text.
 const headBytes = 16
 
-// Keep returns a copy of s, so that the line that it was cut out of can go.
+// Keep returns a copy of s, so that the line that it was cut out of can go. Its error is that of Held.Add.
 func (t *Texts) Keep(s string) (string, error) {
 	if err := t.held.Add(int64(len(s)) + headBytes); err != nil {
 		return "", err
@@ -54,7 +54,7 @@ func NewNames(held *Held) *Names {
 // slotBytes is the share of a name in the hash table, which is between three eighths and three quarters full.
 const slotBytes = 12
 
-// Add returns the number of a name, which is copied when it is new.
+// Add returns the number of a name, which is copied when it is new. Its error is that of Held.Add.
 func (n *Names) Add(name string) (int, error) {
 	at, i := n.slot(name)
 	if i >= 0 {

@@ -1,0 +1,44 @@
+package costs
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Dates and times of a Parquet file are integers below. They are refused
+// wherever a column is read, and pass where it is not.
+func TestDatesOfParquet(t *testing.T) {
+	type row struct {
+		ID      string    `parquet:"id"`
+		Day     int32     `parquet:"day,date"`
+		Clock   int64     `parquet:"clock,time(microsecond)"`
+		Instant time.Time `parquet:"instant,timestamp(millisecond)"`
+		Days    []int32   `parquet:"days,list" parquet-element:",date"`
+		Plain   int64     `parquet:"plain"`
+	}
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	if err := parquet.WriteFile(path, []row{{"a", 19000, 5, time.Unix(1e9, 0), []int32{1}, 7}}); err != nil {
+		t.Fatal(err)
+	}
+	for column, refused := range map[string]bool{"id": false, "plain": false, "day": true, "clock": true, "instant": true, "days": true} {
+		table, err := openTable(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = table.choose([]string{column}); err == nil {
+			_, err = table.next(make([]cell, 1))
+		}
+		err = inFile(path, err)
+		table.close()
+		var data *DataError
+		told := errors.As(err, &data) && data.File == path && data.Column == column && strings.Contains(err.Error(), "holds dates or times, which are not read; cast")
+		if told != refused || !refused && err != nil {
+			t.Errorf("%s: error is %v", column, err)
+		}
+	}
+}
