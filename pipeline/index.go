@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"pipe/costs"
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 )

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 )
 
 // pagesWanted is the size of a generated corpus: $PIPE_PAGES, else usual.

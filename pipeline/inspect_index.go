@@ -5,7 +5,7 @@ import (
 	"io"
 	"path/filepath"
 
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 )
 
 // IndexExplanation tells what an index of pages holds.

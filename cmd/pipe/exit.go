@@ -13,7 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 	"pipe/featurize"
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
 )

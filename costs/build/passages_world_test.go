@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 )
 
 // showing is an expert that says REFUTES unless a passage tells the claim, and

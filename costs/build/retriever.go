@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync"
 
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 )
 
 // retrievalSettings say where passages are found: one of index, pages and

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 	"pipe/internal/digest"
 )
 

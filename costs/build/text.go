@@ -3,7 +3,7 @@ package build
 import (
 	"context"
 
-	"pipe/costs/build/bm25"
+	"pipe/costs/retrieval/bm25"
 )
 
 // Passage is a piece of text that was found for an instance.
