@@ -3,6 +3,8 @@ package featurize
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"pipe/internal/atomicfile"
@@ -119,6 +121,16 @@ func (e *TabularEncoder) Groups() []string {
 		out[i] = g.Name
 	}
 	return out
+}
+
+// Group returns the index in Groups of the group of a name; the error lists the known ones.
+func (e *TabularEncoder) Group(name string) (int, error) {
+	groups := e.Groups()
+	g := slices.Index(groups, name)
+	if g < 0 {
+		return 0, fmt.Errorf("unknown group %q; known are %s", name, strings.Join(groups, ", "))
+	}
+	return g, nil
 }
 
 // Labels returns the values of the label; the first one is the negative.

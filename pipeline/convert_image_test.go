@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/judge"
 	"pipe/models"
@@ -132,7 +132,7 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := m.Info()
-	seeing := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, build.EncoderFeatureDigest("image clip", info))
+	seeing := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, identity.Digest(identity.Block{Name: "image clip", Dim: info.Dim, Models: []string{info.Digest}}))
 	reading := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
 	narrow := featurize.CLIPPreprocess(32)
 	narrow.Resize = 40

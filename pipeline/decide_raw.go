@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/textfile"
 )
@@ -24,7 +24,7 @@ type rawSource struct {
 	in       io.Closer
 	csv      *textfile.CSV
 	encoder  *featurize.TabularEncoder
-	features *build.TableFeatures
+	features *identity.Groups
 	columns  map[string]int // by name, of those that the policy sees
 	id       int            // -1 if the file has none
 	values   []float32      // of one row
@@ -40,7 +40,7 @@ func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Act
 	if err != nil {
 		return nil, err
 	}
-	f, err := build.NewTableFeatures(e, a)
+	f, err := identity.GroupsOf(a, e)
 	if err != nil {
 		return nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
 	}

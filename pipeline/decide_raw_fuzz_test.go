@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/identity"
 	"pipe/featurize"
 )
 
@@ -20,7 +20,7 @@ func FuzzDecideRaw(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	x, err := build.NewTableFeatures(e, &costs.Actions{Features: costs.FeatureSource{Name: "groups base"}})
+	x, err := identity.GroupsOf(&costs.Actions{Features: costs.FeatureSource{Name: "groups base"}}, e)
 	if err != nil {
 		f.Fatal(err)
 	}

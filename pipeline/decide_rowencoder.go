@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx"
@@ -42,7 +42,7 @@ func (e *rowError) Unwrap() error { return e.err }
 // fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
 // features are.
 func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
-	if err := build.CheckEncoderFeatures(policy.Actions, e); err != nil {
+	if err := identity.CheckEncoder(policy.Actions, e); err != nil {
 		return err
 	}
 	if e.Dim != policy.Dim {

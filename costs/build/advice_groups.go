@@ -3,11 +3,6 @@ package build
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-
-	"pipe/costs"
-	"pipe/featurize"
 )
 
 // groups discloses the column groups of an encoded table, in their order up to
@@ -30,7 +25,7 @@ func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, er
 	if cfg.Through == "" {
 		return nil, errors.New("through: no group is named")
 	}
-	last, err := findGroup(e, cfg.Through)
+	last, err := e.Group(cfg.Through)
 	if err != nil {
 		return nil, err
 	}
@@ -39,14 +34,6 @@ func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, er
 		a.revealed[g] = true
 	}
 	return a, nil
-}
-
-func findGroup(e *featurize.TabularEncoder, name string) (int, error) {
-	g := slices.Index(e.Groups(), name)
-	if g < 0 {
-		return 0, fmt.Errorf("there is no group %q; known are %s", name, costs.Listed(e.Groups(), namesShown))
-	}
-	return g, nil
 }
 
 // Show returns the same groups for every instance.

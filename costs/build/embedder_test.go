@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/internal/digest"
+	"pipe/costs/identity"
 )
 
 // TestTextFeatures holds the features of a build against the encoder.
@@ -27,7 +27,7 @@ func TestTextFeatures(t *testing.T) {
 			t.Fatalf("instance %d has other features", n)
 		}
 	}
-	if got := tensor.Actions.Digests[costs.FeatureDigest]; got != digest.Of([]byte(identityText("text words", wordsDim, e.Digest()))) {
+	if got := tensor.Actions.Digests[costs.FeatureDigest]; got != identity.Digest(identity.Block{Name: "text words", Dim: wordsDim, Models: []string{e.Digest()}}) {
 		t.Errorf("feature digest %s", got)
 	}
 	(&wordsEncoder{name: "other"}).use(t)

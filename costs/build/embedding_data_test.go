@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/realdata"
 	"pipe/onnx/ort"
@@ -52,7 +53,7 @@ func TestFEVERBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := openMiniLM(t, rt, featurize.DefaultTextEncoderOptions())
-	if err := CheckEncoderFeatures(a, textInfo(e)); err != nil {
+	if err := identity.CheckEncoder(a, textInfo(e)); err != nil {
 		t.Fatal(err)
 	}
 	source, _ := w.cfg.Instances.Settings["file"].(string)
@@ -109,7 +110,7 @@ func refuse(t *testing.T, e *featurize.TextEncoder, a *costs.Actions) {
 	} {
 		other := *a
 		change(&other)
-		if err := CheckEncoderFeatures(&other, textInfo(e)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := identity.CheckEncoder(&other, textInfo(e)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 )
 
 // Feature is a block of what a policy sees. It is safe for concurrent use.
@@ -18,21 +17,6 @@ type Feature interface {
 // that part's name, whose models then identify the features too.
 type Derived interface {
 	From() string
-}
-
-// featureIdentity is the text by which a block of features is known: its name,
-// its width and the digests of the models that compute it. The feature digest of
-// a tensor is that of its blocks' texts, one after the other.
-func featureIdentity(f Feature, models ...string) string {
-	return identityText(f.Name(), f.Dim(), models...)
-}
-
-func identityText(name string, dim int, models ...string) string {
-	text := fmt.Sprintf("%s %d\n", name, dim)
-	for _, m := range models {
-		text += m + "\n"
-	}
-	return text
 }
 
 // Batch is a group of instances with the answers that were given for them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/costs/identity"
 	"pipe/featurize"
 )
 
@@ -97,8 +98,10 @@ func (s *Setup) checkImages(ctx context.Context) error {
 	return first[0].needImage()
 }
 
-// Name tells the encoder.
-func (f *imageFeatures) Name() string { return encodedName("image", f.encoder.Name()) }
+// Name is the encoder's.
+func (f *imageFeatures) Name() string {
+	return identity.EncoderName(featurize.InputImage, f.encoder.Name())
+}
 
 // Dim is that of the encoder.
 func (f *imageFeatures) Dim() int { return f.encoder.Dim() }

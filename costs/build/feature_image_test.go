@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/realdata"
 )
@@ -51,7 +52,7 @@ func TestImageFeatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := CheckEncoderFeatures(tensor.Actions, m.Info()); (err == nil) != fits {
+		if err := identity.CheckEncoder(tensor.Actions, m.Info()); (err == nil) != fits {
 			t.Errorf("resized to %d: %v", resize, err)
 		}
 	}

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"pipe/costs/identity"
 	"pipe/featurize"
 )
 
@@ -33,8 +34,10 @@ func (s *Setup) checkTexts(ctx context.Context) error {
 	return first[0].needText()
 }
 
-// Name tells the encoder.
-func (f *textFeatures) Name() string { return encodedName(featurize.InputText, f.embedder.Name()) }
+// Name is the encoder's.
+func (f *textFeatures) Name() string {
+	return identity.EncoderName(featurize.InputText, f.embedder.Name())
+}
 
 // Dim is that of the encoder.
 func (f *textFeatures) Dim() int { return f.embedder.Dim() }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/identity"
 	"pipe/internal/digest"
 )
 
@@ -143,7 +144,7 @@ func (p *plan) describe() {
 // featureDigest identifies how features are computed, wherever and over
 // whatever instances: the blocks and the bytes of the models behind them.
 func (p *plan) featureDigest() string {
-	var text strings.Builder
+	var blocks []identity.Block
 	for i, f := range p.features {
 		parts := []string{p.featurePart(i)}
 		if d, ok := f.(Derived); ok {
@@ -157,9 +158,9 @@ func (p *plan) featureDigest() string {
 				}
 			}
 		}
-		text.WriteString(featureIdentity(f, models...))
+		blocks = append(blocks, identity.Block{Name: f.Name(), Dim: f.Dim(), Models: models})
 	}
-	return digest.Of([]byte(text.String()))
+	return identity.Digest(blocks...)
 }
 
 // shards returns the number of shards.

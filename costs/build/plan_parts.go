@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"pipe/costs"
+	"pipe/costs/identity"
 )
 
 func (p *plan) makeSource(ctx context.Context, s *Setup) error {
@@ -138,7 +138,7 @@ func (p *plan) makeFeatures(ctx context.Context, s *Setup) error {
 		p.options.Dim += f.Dim()
 		names = append(names, f.Name())
 	}
-	p.actions.Features = costs.FeatureSource{Name: strings.Join(names, " + "), Dim: p.options.Dim}
+	p.actions.Features = costs.FeatureSource{Name: identity.Join(names), Dim: p.options.Dim}
 	return nil
 }
 
