@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/retrieval/bm25"
+	"pipe/costs/retrieval/pagename"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 )
@@ -132,6 +133,6 @@ func writeFound(b io.Writer, found []FoundPage) {
 		if len(text) > shownText {
 			text = append(text[:shownText], []rune(" ...")...)
 		}
-		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, safetext.Line(bm25.Title(f.Page)), safetext.Line(string(text)))
+		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, safetext.Line(pagename.Title(f.Page)), safetext.Line(string(text)))
 	}
 }

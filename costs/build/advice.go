@@ -24,6 +24,9 @@ type Shown struct {
 	Prompts  []string         // templates for the names of classes, each with one placeholder
 }
 
+// placeholder is where a template of Shown.Prompts takes the name of a class.
+const placeholder = "{}"
+
 // none shows nothing beyond the instance.
 type none struct{}
 

@@ -24,7 +24,7 @@ func (c *causal) generate(ctx context.Context, prompt []int32, most int) ([]int3
 		if err != nil {
 			return nil, err
 		}
-		token := int32(argmax(logits))
+		token := int32(slices.Index(logits, slices.Max(logits))) // the first of equals
 		if slices.Contains(c.end, token) {
 			break
 		}

@@ -1,6 +1,10 @@
 package build
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // chat answers conversations. It is safe for concurrent use.
 type chat interface {
@@ -19,13 +23,15 @@ type conversationError struct {
 func (e *conversationError) Error() string { return e.err.Error() }
 func (e *conversationError) Unwrap() error { return e.err }
 
-// conversation is what a chat model is told, in order; the answer follows.
-type conversation []message
-
-// message is one turn of a conversation.
-type message struct {
-	Role    string `json:"role"` // system, user or assistant
-	Content string `json:"content"`
+// nameInstance says which instance of a batch a conversation was about. Every
+// level that is asked about has the whole batch.
+func nameInstance(err error, batch []Instance) error {
+	var about *conversationError
+	var over *BudgetError
+	if errors.As(err, &about) && !errors.As(err, &over) {
+		return fmt.Errorf("instance %q: %w", batch[about.index%len(batch)].ID, err)
+	}
+	return err
 }
 
 // completion is an answer of a chat model.

@@ -45,7 +45,11 @@ func readAnswer(line []byte) (answer, error) {
 	return a, err
 }
 
-const answersName = "answers.jsonl"
+// The files of a folder of answers.
+const (
+	answersName = "answers.jsonl"
+	answersLock = "lock"
+)
 
 // answersHead is the first line of the file: what it is, and in which version.
 const answersHead = `{"format":"pipe answers 1"}` + "\n"
@@ -66,7 +70,7 @@ func (s *answerStore) start() (err error) {
 	if err := os.MkdirAll(s.folder, 0o777); err != nil {
 		return err
 	}
-	if s.lock, err = filelock.Take(filepath.Join(s.folder, lockName)); err != nil {
+	if s.lock, err = filelock.Take(filepath.Join(s.folder, answersLock)); err != nil {
 		var used *filelock.InUseError
 		if errors.As(err, &used) {
 			err = &inUseError{used}

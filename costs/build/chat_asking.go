@@ -5,7 +5,6 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 )
@@ -64,15 +63,6 @@ func isLoopback(host string) bool {
 
 // counted makes the part in the making one whose answers are counted.
 func (s *Setup) counted() { s.asking.parts = append(s.asking.parts, s.part) }
-
-// answers is the folder of answers: the one that is named, else "answers" beside
-// the output.
-func (o *Options) answers(out string) string {
-	if o.Answers != "" {
-		return o.Answers
-	}
-	return filepath.Join(filepath.Dir(out), "answers")
-}
 
 // AnswerCount tells of the answers of one part that asks a chat model: an expert,
 // or the reformulator of an advice. Asked, Cached and Spent are of this run; the

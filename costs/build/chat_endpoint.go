@@ -161,7 +161,7 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 
 // attempt sends a request once, as soon as limits and budget allow.
 func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body []byte) (answer, error) {
-	prompt := c.characters()/charactersPerToken + 1
+	prompt := characters(c)/charactersPerToken + 1
 	most := e.cfg.mostTokens()
 	if err := e.account.wait(ctx, prompt+most); err != nil {
 		return answer{}, err
@@ -171,7 +171,7 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 		return answer{}, err
 	}
 	defer release()
-	worst := e.cfg.Price.of(c.mostTokens()+int(e.hidden.Load()), most)
+	worst := e.cfg.Price.of(mostPromptTokens(c)+int(e.hidden.Load()), most)
 	if err := e.shared.money.reserve(ctx, worst); err != nil {
 		return answer{}, err
 	}
@@ -181,7 +181,7 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 	case err == nil:
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
 		e.account.owe(a.PromptTokens + a.CompletionTokens - prompt - most)
-		e.learn(int64(a.PromptTokens - c.mostTokens()))
+		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
 	case billed: // perhaps: the budget is never exceeded by what nobody counted
 		cost = worst
 		e.shared.run.add(e.part, AnswerCount{Spent: worst})

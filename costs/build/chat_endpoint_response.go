@@ -66,7 +66,7 @@ func (e *endpoint) read(key secret, c conversation, text []byte) (answer, error)
 		return a, nil
 	}
 	a.Estimated = true
-	a.PromptTokens = c.characters()/charactersPerToken + 1
+	a.PromptTokens = characters(c)/charactersPerToken + 1
 	a.CompletionTokens = len([]rune(a.Text))/charactersPerToken + 1
 	return a, nil
 }

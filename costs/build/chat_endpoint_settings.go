@@ -197,7 +197,8 @@ func (cfg *endpointSettings) mostTokens() int {
 // charactersPerToken is the estimate where a service does not count tokens.
 const charactersPerToken = 4
 
-func (c conversation) characters() int {
+// characters counts the characters of a prompt.
+func characters(c conversation) int {
 	n := 0
 	for _, m := range c {
 		n += len([]rune(m.Content))
@@ -205,9 +206,9 @@ func (c conversation) characters() int {
 	return n
 }
 
-// mostTokens bounds the tokens of a prompt: no token is shorter than a byte, and
+// mostPromptTokens bounds the tokens of a prompt: no token is shorter than a byte, and
 // a template puts a few around every message.
-func (c conversation) mostTokens() int {
+func mostPromptTokens(c conversation) int {
 	n := 0
 	for _, m := range c {
 		n += len(m.Content) + 16

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"pipe/internal/textfile"
 )
@@ -71,4 +72,13 @@ func certificateHint(err error) string {
 		return "the service does not use TLS: its URL begins with http://"
 	}
 	return ""
+}
+
+// withoutURL leaves the address out of an error, which names it already.
+func withoutURL(err error) error {
+	var named *url.Error
+	if errors.As(err, &named) {
+		return named.Err
+	}
+	return err
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/retrieval/bm25"
+	"pipe/costs/retrieval/pagename"
 	"pipe/internal/textfile"
 )
 
@@ -90,7 +90,7 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 	if class < 0 {
 		return bad(f.Label, "unknown label %q; known are %s", label, costs.Listed(labels, namesShown))
 	}
-	sentence = strings.TrimSpace(bm25.Unescape(sentence))
+	sentence = strings.TrimSpace(pagename.Unescape(sentence))
 	switch settles := labels[class] != unsettled; {
 	case settles && sentence == "":
 		return bad(f.Sentence, "is empty, but the label is %q", label)

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -91,17 +90,6 @@ func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Sh
 		}
 	}
 	return out, nil
-}
-
-// nameInstance says which instance of a batch a conversation was about. Every
-// level that is asked about has the whole batch.
-func nameInstance(err error, batch []Instance) error {
-	var about *conversationError
-	var over *BudgetError
-	if errors.As(err, &about) && !errors.As(err, &over) {
-		return fmt.Errorf("instance %q: %w", batch[about.index%len(batch)].ID, err)
-	}
-	return err
 }
 
 // judge reads an answer. One that is no label has a loss of its own.

@@ -109,8 +109,11 @@ func verdictRecord(digest, text string) string {
 	return fmt.Sprintf("%s %08x %s\n", digest, verdictSum(digest, text), text)
 }
 
+// verdictTable is that of CRC-32C.
+var verdictTable = crc32.MakeTable(crc32.Castagnoli)
+
 func verdictSum(digest, text string) uint32 {
-	return crc32.Checksum([]byte(digest+" "+text), castagnoli)
+	return crc32.Checksum([]byte(digest+" "+text), verdictTable)
 }
 
 // locked calls do with the file while nobody else changes it.

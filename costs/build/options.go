@@ -2,6 +2,7 @@ package build
 
 import (
 	"errors"
+	"path/filepath"
 
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
@@ -43,6 +44,15 @@ func (o *Options) complete(cfg *Config) (out string, err error) {
 	}
 	o.Answers, o.Experts = o.answers(out), o.experts(out)
 	return out, nil
+}
+
+// answers is the folder of answers: the one that is named, else "answers" beside
+// the output.
+func (o *Options) answers(out string) string {
+	if o.Answers != "" {
+		return o.Answers
+	}
+	return filepath.Join(filepath.Dir(out), "answers")
 }
 
 // note makes a remark to the user.

@@ -41,14 +41,6 @@ func evidence(passages []Passage) string {
 	return strings.Join(lines, "\n")
 }
 
-// queryConversation asks for a search query for an instance's text.
-func queryConversation(in *Instance) conversation {
-	return conversation{
-		{Role: "system", Content: "You turn claims into search queries for Wikipedia. Your whole reply is one short query."},
-		{Role: "user", Content: "CLAIM\n" + in.Text + "\n\nReply with a concise Wikipedia search query that would find the pages which settle this claim, and nothing else."},
-	}
-}
-
 // spelled is how prompts write a label: in one word.
 func spelled(label string) string { return strings.ReplaceAll(label, " ", "_") }
 

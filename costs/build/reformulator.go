@@ -77,6 +77,14 @@ func (r *reformulator) Queries(ctx context.Context, batch []Instance) ([]string,
 	return queries, nil
 }
 
+// queryConversation asks for a search query for an instance's text.
+func queryConversation(in *Instance) conversation {
+	return conversation{
+		{Role: "system", Content: "You turn claims into search queries for Wikipedia. Your whole reply is one short query."},
+		{Role: "user", Content: "CLAIM\n" + in.Text + "\n\nReply with a concise Wikipedia search query that would find the pages which settle this claim, and nothing else."},
+	}
+}
+
 // cleanQuery is the first line of an answer that says something, without the
 // marks that models put around it.
 func cleanQuery(answer string) string {

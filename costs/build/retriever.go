@@ -94,6 +94,13 @@ func (cfg retrievalSettings) open(ctx context.Context, s *Setup) (corpus, error)
 	return openSearch(ctx, s, cfg.OpenSearch)
 }
 
+// retriever finds passages. It is safe for concurrent use.
+type retriever interface {
+	// Find returns, for every query, up to top passages, best first; equally good
+	// ones in the order of their pages' names. No passage is found twice.
+	Find(ctx context.Context, queries []string, top int) ([][]Passage, error)
+}
+
 // corpus is a retriever that the build owns.
 type corpus interface {
 	retriever

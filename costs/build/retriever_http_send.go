@@ -99,15 +99,6 @@ func (s *searched) refused(fault *EndpointError, header http.Header) error {
 	return fault.advise("check fields and tie against the mapping of the index")
 }
 
-// withoutURL leaves the address out of an error, which names it already.
-func withoutURL(err error) error {
-	var named *url.Error
-	if errors.As(err, &named) {
-		return named.Err
-	}
-	return err
-}
-
 // excerpt returns the beginning of a response without secrets.
 func (s *searched) excerpt(text []byte) string {
 	const read = 4096

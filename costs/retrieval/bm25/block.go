@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"pipe/costs/retrieval/pagename"
 )
 
 // block is pages that were read and wait in memory to be written as a run.
@@ -51,7 +53,7 @@ func (b *block) add(p Page, at place) {
 		}
 	}
 	if times := b.analyzer.settings.Title; times > 0 {
-		b.analyzer.words([]byte(Title(p.ID)), count(times))
+		b.analyzer.words([]byte(pagename.Title(p.ID)), count(times))
 	}
 	b.analyzer.words(b.data[page.text:page.end], count(1))
 	page.list = len(b.list)

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/costs/retrieval/pagename"
 )
 
 // written writes pages as a folder of files of the official format.
@@ -82,7 +84,7 @@ func newReference(pages []Page, s Settings) *reference {
 	slices.SortFunc(f.pages, func(a, b Page) int { return cmp.Compare(a.ID, b.ID) })
 	total := 0
 	for _, p := range f.pages {
-		text := strings.Repeat(Title(p.ID)+" ", s.Title) + p.Text
+		text := strings.Repeat(pagename.Title(p.ID)+" ", s.Title) + p.Text
 		counts, length := map[string]int{}, 0
 		(&analyzer{settings: s}).words([]byte(text), func(w []byte) { counts[string(w)]++; length++ })
 		for w := range counts {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/retrieval/pagename"
 	"pipe/internal/strictjson"
 )
 
@@ -15,23 +16,6 @@ type Page struct {
 	ID   string // as the corpus spells it
 	Text string // with brackets and colons instead of their names
 }
-
-// brackets are the names under which FEVER's files write brackets and colons.
-var brackets = strings.NewReplacer(
-	"-LRB-", "(", "-RRB-", ")", "-LSB-", "[", "-RSB-", "]", "-LCB-", "{", "-RCB-", "}", "-COLON-", ":",
-)
-
-// Unescape puts brackets and colons for their names in FEVER's files.
-func Unescape(text string) string {
-	if !strings.Contains(text, "B-") && !strings.Contains(text, "-COLON-") {
-		return text
-	}
-	return brackets.Replace(text)
-}
-
-// Title returns the title of the page with an id: without escapes, with spaces
-// for underscores.
-func Title(id string) string { return strings.ReplaceAll(Unescape(id), "_", " ") }
 
 // parsePage reads one line of a wiki-pages file.
 func parsePage(line []byte) (Page, error) {
@@ -52,7 +36,7 @@ func parsePage(line []byte) (Page, error) {
 	if page.ID == "" && page.Text != "" {
 		return Page{}, errors.New("the page has a text and an empty id")
 	}
-	page.Text = Unescape(page.Text)
+	page.Text = pagename.Unescape(page.Text)
 	return page, nil
 }
 

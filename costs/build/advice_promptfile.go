@@ -16,9 +16,6 @@ import (
 	"pipe/internal/textfile"
 )
 
-// placeholder is where a template takes the name of a class.
-const placeholder = "{}"
-
 // template is a prompt with a placeholder for the name of a class, as a file of
 // templates has it.
 type template struct {
