@@ -50,6 +50,7 @@ var mayImport = map[string][]string{
 	"onnx/ort":                 {"internal/sharedlib", "internal/textfile", "onnx"},
 	"onnx/ort/orttest":         {"onnx/ort"},
 	"pipeline":                 {"costs", "costs/build", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/outside", "internal/parallel", "internal/progress", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/lightgbm", "onnx", "onnx/hf", "onnx/ort"},
+	"tools":                    {},
 	"tools/fetch":              {},
 	"tools/verify":             {"onnx", "onnx/ort", "costs", "models"},
 }
