@@ -42,7 +42,7 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err := cfg.validate(s.asking.money.limited()); err != nil {
 		return nil, err
 	}
-	if err := s.inputs.settings(s.part, cfg.identity()); err != nil {
+	if err := s.Identity(cfg.identity()); err != nil {
 		return nil, err
 	}
 	client, err := newClient(cfg.Concurrency, s.Path(cfg.CAFile))

@@ -46,8 +46,8 @@ func readClassNames(path string) ([]string, error) {
 	return list.Names, nil
 }
 
-// classes is readClasses for a file that is an input of the build.
-func (s *Setup) classes(ctx context.Context, role string, file Path) (*classList, error) {
+// openClasses is readClasses for a file that is an input of the build.
+func openClasses(ctx context.Context, s *Setup, role string, file Path) (*classList, error) {
 	path := s.Path(file)
 	if err := s.File(ctx, role, path); err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package build
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"slices"
 
@@ -167,17 +166,4 @@ func (c *Config) workers() int {
 		return c.Workers
 	}
 	return runtime.GOMAXPROCS(0)
-}
-
-// known renders the names of a registry for an error.
-func known[T any](kinds map[string]T) string {
-	names := slices.Sorted(maps.Keys(kinds))
-	var s string
-	for i, n := range names {
-		if i > 0 {
-			s += ", "
-		}
-		s += n
-	}
-	return s
 }

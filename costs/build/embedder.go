@@ -73,7 +73,7 @@ func (s *Setup) embedder(name Path, levels ...int) (*embedder, error) {
 	for _, k := range levels {
 		e.levels[k] = true
 	}
-	s.inputs["model of "+s.part] = e.Digest()
+	s.Input("model", e.Digest())
 	return e, nil
 }
 

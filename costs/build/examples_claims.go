@@ -106,7 +106,7 @@ func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, lev
 	if x.claims, dropped, err = cfg.claimFile.read(ctx, s, cfg.Unsettled, routed); err != nil {
 		return nil, err
 	}
-	s.inputs["claims left out of "+s.part] = fmt.Sprintf("%d that are routed on", dropped)
+	s.Input("claims left out", fmt.Sprintf("%d that are routed on", dropped))
 	x.draw(&cfg.claimSettings, s.Labels, s.passages(levels), cfg.Seed)
 	x.describe(s, levels)
 	return x, x.check()

@@ -97,7 +97,7 @@ func (e *clip) describe(s *Setup) error {
 	for _, templates := range e.families {
 		e.bases = append(e.bases, classWeightBasis(text.Digest(), e.names, templates))
 	}
-	s.inputs["model class weights of "+s.part] = digest.Of(fmt.Appendf(nil, "%q", e.bases))
+	s.Input("model class weights", digest.Of(fmt.Appendf(nil, "%q", e.bases)))
 	return nil
 }
 
@@ -116,8 +116,8 @@ func (e *clip) describeVision(s *Setup) (dim int, err error) {
 		return 0, err
 	}
 	e.preprocess = vision.Preprocess
-	s.inputs["model of "+s.part] = vision.Digest()
-	s.inputs["model logit scale of "+s.part] = fmt.Sprint(e.scale)
+	s.Input("model", vision.Digest())
+	s.Input("model logit scale", fmt.Sprint(e.scale))
 	return vision.Dim(), nil
 }
 

@@ -13,7 +13,7 @@ import (
 func (e *clip) listClasses(ctx context.Context, s *Setup) error {
 	e.labels, e.names = s.Labels, s.Labels
 	if e.Classes != "" {
-		list, err := s.classes(ctx, "classes", e.Classes)
+		list, err := openClasses(ctx, s, "classes", e.Classes)
 		if err != nil {
 			return fmt.Errorf("read classes: %w", err)
 		}

@@ -37,8 +37,8 @@ func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Ex
 	}
 	s.counted()
 	e := &chatExpert{chat: c, part: s.part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
-	s.inputs["unparseable_loss of "+s.part] = fmt.Sprint(cfg.UnparseableLoss)
-	return e, s.inputs.settings("prompt of "+s.part, wording(s.Labels))
+	s.Input("unparseable_loss", fmt.Sprint(cfg.UnparseableLoss))
+	return e, s.InputJSON("prompt", wording(s.Labels))
 }
 
 // checkLabels wants labels that an answer can name, each in words of its own.

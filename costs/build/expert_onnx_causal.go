@@ -49,7 +49,7 @@ func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Ex
 		e.next = append(e.next, ids)
 		e.spare = max(e.spare, len(ids))
 	}
-	return e, s.inputs.settings("prompt of "+s.part, wording(s.Labels))
+	return e, s.InputJSON("prompt", wording(s.Labels))
 }
 
 // Labels returns the labels in the order of the probabilities.

@@ -59,7 +59,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 		return nil, errors.Join(fmt.Errorf("model %q: %w", s.Path(cfg.Model), err), model.Close())
 	}
 	if cfg.Resize > 0 { // a graph that takes images as they are is known by its bytes
-		s.inputs["model preprocessing of "+s.part] = digest.Of(fmt.Appendf(nil, "%+v", e.preprocess))
+		s.Input("model preprocessing", digest.Of(fmt.Appendf(nil, "%+v", e.preprocess)))
 	}
 	return e, nil
 }

@@ -81,7 +81,7 @@ func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string
 		return nil, err
 	}
 	// The file says the same: what answers can be traced to what it learnt from.
-	s.inputs["model training of "+s.part] = e.digest(0)
+	s.Input("model training", e.digest(0))
 	return e, nil
 }
 

@@ -28,7 +28,7 @@ func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Fea
 	if err != nil {
 		return nil, fmt.Errorf("groups: %w", err)
 	}
-	s.inputs["model encoder of "+s.part] = e.Digest()
+	s.Input("model encoder", e.Digest())
 	return groupFeatures{f}, nil
 }
 

@@ -58,7 +58,7 @@ func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (F
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	s.inputs["model of "+s.part] = e.Digest()
+	s.Input("model", e.Digest())
 	return &imageFeatures{e}, nil
 }
 

@@ -39,7 +39,7 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 		return nil, fmt.Errorf("load model: %w", err)
 	}
 	if cfg.Precision == float16Precision {
-		s.inputs["model precision of "+s.part] = cfg.Precision
+		s.Input("model precision", cfg.Precision)
 	}
 	rt, err := s.Runtime()
 	if err != nil {
@@ -86,7 +86,7 @@ func (cfg *modelSettings) readLabels(ctx context.Context, s *Setup) error {
 	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
 		return errors.New("labels and labels_file are both there; one is enough")
 	case cfg.LabelsFile != "":
-		list, err := s.classes(ctx, "labels", cfg.LabelsFile)
+		list, err := openClasses(ctx, s, "labels", cfg.LabelsFile)
 		if err != nil {
 			return err
 		}

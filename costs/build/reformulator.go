@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 )
@@ -16,42 +15,22 @@ type reformulator struct {
 
 // newReformulator makes the reformulator of the part in the making from its own
 // settings: the kind of a chat model, and the settings of that kind.
-func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (_ *reformulator, err error) {
-	part := s.part
-	defer func() { s.part = part }()
-	s.part = "reformulator of " + part
-	kind, rest, err := splitKind(settings)
-	if err != nil {
-		return nil, fmt.Errorf("reformulator: %w", err)
-	}
-	create, err := lookup(chatKinds, kind)
-	if err != nil {
-		return nil, fmt.Errorf("reformulator: %w", err)
-	}
-	if err := s.inputs.settings("kind of "+s.part, kind); err != nil {
-		return nil, err
-	}
-	c, err := create(ctx, s, rest)
+func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (r *reformulator, err error) {
+	err = s.Subpart("reformulator", func() error {
+		r, err = openReformulator(ctx, s, settings)
+		return err
+	})
+	return r, err
+}
+
+// openReformulator makes the reformulator that is the part in the making.
+func openReformulator(ctx context.Context, s *Setup, settings map[string]any) (*reformulator, error) {
+	c, err := openChat(ctx, s, settings)
 	if err != nil {
 		return nil, fmt.Errorf("reformulator: %w", err)
 	}
 	s.counted()
-	return &reformulator{c, s.part}, s.inputs.settings("prompt of "+s.part, queryConversation(&Instance{}))
-}
-
-// splitKind parts the kind from the other settings.
-func splitKind(settings map[string]any) (kind string, rest map[string]any, err error) {
-	rest = make(map[string]any, len(settings))
-	for name, v := range settings {
-		if name != "kind" {
-			rest[name] = v
-		}
-	}
-	kind, ok := settings["kind"].(string)
-	if !ok {
-		return "", nil, errors.New("kind: none is named; known are " + known(chatKinds))
-	}
-	return kind, rest, nil
+	return &reformulator{c, s.Part()}, s.InputJSON("prompt", queryConversation(&Instance{}))
 }
 
 // Queries returns a query per instance: the model's, or the instance's text where

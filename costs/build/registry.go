@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"fmt"
 
 	"pipe/costs"
 )
@@ -58,17 +57,4 @@ var (
 		"image":   newImageFeatures,
 		"text":    newTextFeatures,
 	}
-	chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){
-		"endpoint":    newEndpointChat,
-		"onnx_causal": newCausalChat,
-	}
 )
-
-// lookup returns the constructor of a kind; the error lists the known ones.
-func lookup[T any](kinds map[string]T, kind string) (T, error) {
-	c, ok := kinds[kind]
-	if !ok {
-		return c, fmt.Errorf("unknown kind %q; known are %s", kind, known(kinds))
-	}
-	return c, nil
-}

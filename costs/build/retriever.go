@@ -65,7 +65,7 @@ func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int)
 		s.retrievers[key] = r
 	}
 	r.most = max(r.most, top)
-	s.inputs["pages of "+s.part] = r.identity()
+	s.Input("pages", r.identity())
 	return r, nil
 }
 

@@ -44,7 +44,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 	}
 	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits, workers: s.cfg.workers()}
 	if cfg.Classes != "" {
-		list, err := s.classes(ctx, "classes", cfg.Classes)
+		list, err := openClasses(ctx, s, "classes", cfg.Classes)
 		if err != nil {
 			return nil, fmt.Errorf("classes: %w", err)
 		}

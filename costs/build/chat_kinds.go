@@ -1,0 +1,45 @@
+package build
+
+import (
+	"context"
+	"errors"
+)
+
+// chatKinds are the kinds of chat models. A new one is a file with its settings
+// and its constructor, and one line here.
+var chatKinds = map[string]func(context.Context, *Setup, map[string]any) (chat, error){
+	"endpoint":    newEndpointChat,
+	"onnx_causal": newCausalChat,
+}
+
+// openChat makes the chat model of the part in the making: settings are its kind,
+// which becomes an input, and the settings of that kind.
+func openChat(ctx context.Context, s *Setup, settings map[string]any) (chat, error) {
+	kind, rest, err := splitKind(settings)
+	if err != nil {
+		return nil, err
+	}
+	create, err := lookup(chatKinds, kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.InputJSON("kind", kind); err != nil {
+		return nil, err
+	}
+	return create(ctx, s, rest)
+}
+
+// splitKind parts the kind from the other settings.
+func splitKind(settings map[string]any) (kind string, rest map[string]any, err error) {
+	rest = make(map[string]any, len(settings))
+	for name, v := range settings {
+		if name != "kind" {
+			rest[name] = v
+		}
+	}
+	kind, ok := settings["kind"].(string)
+	if !ok {
+		return "", nil, errors.New("kind: none is named; known are " + known(chatKinds))
+	}
+	return kind, rest, nil
+}
