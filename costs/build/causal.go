@@ -168,13 +168,25 @@ func (c *causal) open(s *Setup, graph *onnx.Model) error {
 // Close frees the model.
 func (c *causal) Close() error { return c.session.Close() }
 
+// File is the file of the graph, for errors.
+func (c *causal) File() string { return c.file }
+
+// Limit is how many tokens a prompt and its answer have together at most.
+func (c *causal) Limit() int { return c.limit }
+
+// Encode returns the tokens of a text as it stands in the middle of another:
+// none are added at its ends.
+func (c *causal) Encode(text string) []int32 {
+	return c.tokens.Encode(text, tokenizer.Options{}).IDs
+}
+
 // prompt returns the tokens of a conversation.
 func (c *causal) prompt(talk conversation) ([]int32, error) {
 	text, err := c.render(talk)
 	if err != nil {
 		return nil, err
 	}
-	ids := c.tokens.Encode(text, tokenizer.Options{}).IDs
+	ids := c.Encode(text)
 	if len(ids) == 0 {
 		return nil, errors.New("the prompt is empty")
 	}

@@ -8,6 +8,17 @@ import (
 	"pipe/onnx"
 )
 
+// answer returns the text that follows a conversation: the likeliest tokens, at
+// most so many.
+func (c *causal) answer(ctx context.Context, talk conversation, most int) (string, error) {
+	prompt, err := c.prompt(talk)
+	if err != nil {
+		return "", err
+	}
+	ids, err := c.generate(ctx, prompt, most)
+	return c.tokens.Decode(ids), err
+}
+
 // generate returns the likeliest next token again and again, up to a number of
 // tokens, the model's limit, or an end token, which is not part of the answer.
 // Rows are not batched: that way an answer depends on its prompt alone, bit for

@@ -9,12 +9,12 @@ import (
 	"pipe/onnx"
 )
 
-// continuation is a text and what may follow it.
-type continuation struct{ prompt, next []int32 }
+// continuation is the tokens of a text and of what may follow it; neither is empty.
+type continuation struct{ Prompt, Next []int32 }
 
 // input is what a model has to read: the last token asks for nothing.
 func (c *continuation) input() []int32 {
-	return slices.Concat(c.prompt, c.next[:len(c.next)-1])
+	return slices.Concat(c.Prompt, c.Next[:len(c.Next)-1])
 }
 
 // logitsKept bounds the logits of one call, in numbers: 256 MiB.
@@ -27,16 +27,16 @@ func (c *causal) logProbabilities(ctx context.Context, rows []continuation) ([]f
 	most := 1
 	for i := range rows {
 		r := &rows[i]
-		if len(r.prompt) == 0 || len(r.next) == 0 || len(r.prompt)+len(r.next) > c.limit {
-			return nil, fmt.Errorf("a prompt of %d tokens with an answer of %d; the limit is %d", len(r.prompt), len(r.next), c.limit)
+		if len(r.Prompt) == 0 || len(r.Next) == 0 || len(r.Prompt)+len(r.Next) > c.limit {
+			return nil, fmt.Errorf("a prompt of %d tokens with an answer of %d; the limit is %d", len(r.Prompt), len(r.Next), c.limit)
 		}
-		most = max(most, len(r.next))
+		most = max(most, len(r.Next))
 	}
 	out := make([]float64, len(rows))
 	if c.cached {
 		return out, c.scoreShared(ctx, rows, out)
 	}
-	length := func(i int) int { return len(rows[i].prompt) + len(rows[i].next) - 1 }
+	length := func(i int) int { return len(rows[i].Prompt) + len(rows[i].Next) - 1 }
 	together := max(1, logitsKept/(most*max(c.vocabulary, c.tokens.Size())))
 	for _, batch := range byLength(len(rows), length, c.batch, together) {
 		if err := c.score(ctx, rows, batch, out); err != nil {
@@ -53,9 +53,9 @@ func (c *causal) scoreShared(ctx context.Context, rows []continuation, out []flo
 	var past map[string]*onnx.Tensor
 	for i := range rows {
 		r := &rows[i]
-		if i == 0 || !slices.Equal(r.prompt, rows[i-1].prompt) {
+		if i == 0 || !slices.Equal(r.Prompt, rows[i-1].Prompt) {
 			var err error
-			first, past, err = c.run(ctx, &call{rows: [][]int32{r.prompt}, picks: [][2]int{{0, len(r.prompt) - 1}}})
+			first, past, err = c.run(ctx, &call{rows: [][]int32{r.Prompt}, picks: [][2]int{{0, len(r.Prompt) - 1}}})
 			if err != nil {
 				return err
 			}
@@ -64,18 +64,18 @@ func (c *causal) scoreShared(ctx context.Context, rows []continuation, out []flo
 		if err != nil {
 			return err
 		}
-		out[i] = logProbability(first, int(r.next[0])) + rest
+		out[i] = logProbability(first, int(r.Next[0])) + rest
 	}
 	return nil
 }
 
 // scoreRest scores all tokens but the first of what follows a prompt.
 func (c *causal) scoreRest(ctx context.Context, r *continuation, past map[string]*onnx.Tensor) (float64, error) {
-	unread := r.next[:len(r.next)-1]
+	unread := r.Next[:len(r.Next)-1]
 	if len(unread) == 0 {
 		return 0, nil
 	}
-	q := &call{rows: [][]int32{unread}, past: past, seen: len(r.prompt)}
+	q := &call{rows: [][]int32{unread}, past: past, seen: len(r.Prompt)}
 	for j := range unread {
 		q.picks = append(q.picks, [2]int{0, j})
 	}
@@ -84,7 +84,7 @@ func (c *causal) scoreRest(ctx context.Context, r *continuation, past map[string
 		return 0, err
 	}
 	sum, width := 0.0, len(logits)/len(q.picks)
-	for j, token := range r.next[1:] {
+	for j, token := range r.Next[1:] {
 		sum += logProbability(logits[j*width:(j+1)*width], int(token))
 	}
 	return sum, nil
@@ -96,8 +96,8 @@ func (c *causal) score(ctx context.Context, rows []continuation, batch []int, ou
 	for at, i := range batch {
 		r := &rows[i]
 		q.rows = append(q.rows, r.input())
-		for j := range r.next {
-			q.picks = append(q.picks, [2]int{at, len(r.prompt) - 1 + j})
+		for j := range r.Next {
+			q.picks = append(q.picks, [2]int{at, len(r.Prompt) - 1 + j})
 		}
 	}
 	logits, _, err := c.run(ctx, q)
@@ -107,7 +107,7 @@ func (c *causal) score(ctx context.Context, rows []continuation, batch []int, ou
 	width := len(logits) / len(q.picks)
 	for _, i := range batch {
 		out[i] = 0
-		for _, token := range rows[i].next {
+		for _, token := range rows[i].Next {
 			out[i] += logProbability(logits[:width], int(token))
 			logits = logits[width:]
 		}

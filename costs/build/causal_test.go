@@ -173,7 +173,7 @@ func TestFormsOfExportsAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := c.generate(context.Background(), rows[1].prompt, 20)
+		text, err := c.generate(context.Background(), rows[1].Prompt, 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestHalfPrecisionExports(t *testing.T) {
 		if scores[i], err = c.logProbabilities(context.Background(), rows); err != nil {
 			t.Fatal(err)
 		}
-		if answer, err := c.generate(context.Background(), rows[0].prompt, 5); err != nil || len(answer) != 5 {
+		if answer, err := c.generate(context.Background(), rows[0].Prompt, 5); err != nil || len(answer) != 5 {
 			t.Errorf("half %v: answer %v, %v", half, answer, err)
 		}
 	}

@@ -36,18 +36,9 @@ func (m *causalChat) Complete(ctx context.Context, batch []conversation) ([]comp
 	out := make([]completion, len(batch))
 	for n, talk := range batch {
 		var err error
-		if out[n].Text, err = m.answer(ctx, talk); err != nil {
+		if out[n].Text, err = m.answer(ctx, talk, m.most); err != nil {
 			return nil, &conversationError{n, err}
 		}
 	}
 	return out, nil
-}
-
-func (m *causalChat) answer(ctx context.Context, talk conversation) (string, error) {
-	prompt, err := m.prompt(talk)
-	if err != nil {
-		return "", err
-	}
-	ids, err := m.generate(ctx, prompt, m.most)
-	return m.tokens.Decode(ids), err
 }

@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"strings"
 )
 
 // chatExpert asks a chat model for one of the labels.
@@ -39,22 +38,6 @@ func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Ex
 	e := &chatExpert{chat: c, part: s.part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
 	s.Input("unparseable_loss", fmt.Sprint(cfg.UnparseableLoss))
 	return e, s.InputJSON("prompt", wording(s.Labels))
-}
-
-// checkLabels wants labels that an answer can name, each in words of its own.
-func checkLabels(labels []string) error {
-	if len(labels) < 2 {
-		return fmt.Errorf("there are %d labels to choose from; list them under labels", len(labels))
-	}
-	seen := make(map[string]string)
-	for _, l := range labels {
-		key := strings.Join(words(l), " ")
-		if other, ok := seen[key]; ok || key == "" {
-			return fmt.Errorf("label %q cannot be told from %q in an answer: labels need words of their own", l, other)
-		}
-		seen[key] = l
-	}
-	return nil
 }
 
 // Recorded is true: answers are kept.

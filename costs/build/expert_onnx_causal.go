@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"pipe/costs"
-	"pipe/featurize/tokenizer"
 )
 
 // causalExpert lets a causal language model choose a label: the one that is
@@ -42,9 +41,9 @@ func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Ex
 	}
 	e := &causalExpert{causal: model, labels: s.Labels, mean: cfg.Normalise == "mean"}
 	for _, l := range s.Labels {
-		ids := model.tokens.Encode(spelled(l), tokenizer.Options{}).IDs
+		ids := model.Encode(spelled(l))
 		if len(ids) == 0 {
-			return nil, errors.Join(fmt.Errorf("the tokenizer of %q has no token for label %q", model.file, l), model.Close())
+			return nil, errors.Join(fmt.Errorf("the tokenizer of %q has no token for label %q", model.File(), l), model.Close())
 		}
 		e.next = append(e.next, ids)
 		e.spare = max(e.spare, len(ids))
@@ -73,7 +72,7 @@ func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]
 				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
 			}
 			for _, next := range e.next {
-				rows = append(rows, continuation{prompt, next})
+				rows = append(rows, continuation{Prompt: prompt, Next: next})
 			}
 		}
 		scores, err := e.logProbabilities(ctx, rows)
@@ -95,7 +94,7 @@ func (e *causalExpert) fitting(in *Instance, shown Shown) ([]int32, error) {
 		cut := shown
 		cut.Passages = passages
 		ids, err := e.prompt(claimConversation(e.labels, in, cut))
-		return ids, err == nil && len(ids)+e.spare <= e.limit, err
+		return ids, err == nil && len(ids)+e.spare <= e.Limit(), err
 	}
 	ids, fits, err := prompt(shown.Passages)
 	if fits || err != nil {
@@ -106,7 +105,7 @@ func (e *causalExpert) fitting(in *Instance, shown Shown) ([]int32, error) {
 		return fits
 	})
 	if !ok {
-		return nil, fmt.Errorf("claim and instruction alone are more than the %d tokens of max_length", e.limit)
+		return nil, fmt.Errorf("claim and instruction alone are more than the %d tokens of max_length", e.Limit())
 	}
 	ids, _, err = prompt(cut)
 	return ids, err

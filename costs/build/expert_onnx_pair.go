@@ -36,7 +36,7 @@ var inference = map[string]string{
 }
 
 func newPairClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-	cfg := pairClassifierSettings{pairSettings: pairSettings{Output: logitsOutput, Tokens: 4096}, Titles: true}
+	cfg := pairClassifierSettings{pairSettings: defaultPairSettings(), Titles: true}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func newPairClassifier(ctx context.Context, s *Setup, settings map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	labels, err := classLabels(f.config.Labels, cfg.LabelNames, s.Labels)
+	labels, err := classLabels(f.Classes(), cfg.LabelNames, s.Labels)
 	if err != nil {
-		return nil, fmt.Errorf("model %q: %w", f.path, err)
+		return nil, fmt.Errorf("model %q: %w", f.Path(), err)
 	}
 	model, err := openPair(s, &cfg.pairSettings, f, len(labels))
 	if err != nil {
@@ -118,7 +118,7 @@ func (e *pairClassifier) Predict(ctx context.Context, batch []Instance, shown []
 		}
 		out[k] = make([]Prediction, len(batch))
 		for n := range batch {
-			row := scores[n*e.classes : (n+1)*e.classes]
+			row := scores[n*len(e.labels) : (n+1)*len(e.labels)]
 			softmax(row)
 			out[k][n] = Prediction{Label: e.labels[argmax(row)], Probabilities: row}
 		}

@@ -89,6 +89,13 @@ func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*
 	return f, nil
 }
 
+// Path is the folder.
+func (f *modelFolder) Path() string { return f.path }
+
+// Classes are the names of a classifier's classes in config.json, by their index
+// as text; nil if it names none.
+func (f *modelFolder) Classes() map[string]string { return f.config.Labels }
+
 // MissingFileError says that a model folder lacks a file.
 type MissingFileError struct {
 	Folder string

@@ -26,6 +26,7 @@ type pairModel struct {
 	batch   int // most tokens of a call
 }
 
+// pairSettings say which graph is opened, and how it is called.
 type pairSettings struct {
 	modelFolderSettings
 	Output    string `json:"output"`     // name of the scores
@@ -39,7 +40,10 @@ const typesInput = "token_type_ids"
 // longestPair is the default of max_length, on which pair classifiers are trained.
 const longestPair = 512
 
-// openPair loads a graph with a number of classes.
+// defaultPairSettings are those of most exports.
+func defaultPairSettings() pairSettings { return pairSettings{Output: logitsOutput, Tokens: 4096} }
+
+// openPair loads the graph of a folder with a number of classes.
 func openPair(s *Setup, cfg *pairSettings, f *modelFolder, classes int) (*pairModel, error) {
 	m := &pairModel{file: f.file, output: cfg.Output, tokens: f.tokens, classes: classes, batch: cfg.Tokens}
 	var err error

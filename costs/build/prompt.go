@@ -44,6 +44,22 @@ func evidence(passages []Passage) string {
 // spelled is how prompts write a label: in one word.
 func spelled(label string) string { return strings.ReplaceAll(label, " ", "_") }
 
+// checkLabels wants labels that an answer can name, each in words of its own.
+func checkLabels(labels []string) error {
+	if len(labels) < 2 {
+		return fmt.Errorf("there are %d labels to choose from; list them under labels", len(labels))
+	}
+	seen := make(map[string]string)
+	for _, l := range labels {
+		key := strings.Join(words(l), " ")
+		if other, ok := seen[key]; ok || key == "" {
+			return fmt.Errorf("label %q cannot be told from %q in an answer: labels need words of their own", l, other)
+		}
+		seen[key] = l
+	}
+	return nil
+}
+
 // parseLabel returns the label that an answer gives. An answer is strict if it is
 // a label and nothing else, in the spelling of the labels or of the prompts.
 // Otherwise a label counts, ok, if it is the only one whose words occur in the
