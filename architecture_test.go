@@ -19,15 +19,16 @@ import (
 var mayImport = map[string][]string{
 	".":                        {},
 	"cmd/pipe":                 {"costs", "costs/build", "costs/retrieval/bm25", "featurize", "featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline"},
-	"costs":                    {"internal/atomicfile", "internal/digest", "internal/outside", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
+	"costs":                    {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/build":              {"costs", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/tokenizer", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/outside", "internal/parallel", "internal/progress", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/lightgbm", "onnx", "onnx/hf", "onnx/ort"},
 	"costs/identity":           {"costs", "featurize", "internal/digest"},
 	"costs/retrieval/bm25":     {"costs", "costs/retrieval/pagename", "internal/atomicfile", "internal/digest", "internal/progress", "internal/strictjson", "internal/textfile"},
 	"costs/retrieval/pagename": {},
-	"featurize":                {"featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile", "internal/digest", "internal/outside", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile", "onnx", "onnx/hf", "onnx/ort"},
+	"featurize":                {"featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/outside", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile", "onnx", "onnx/hf", "onnx/ort"},
 	"featurize/jpegturbo":      {"internal/sharedlib"},
 	"featurize/tokenizer":      {"internal/digest", "internal/outside", "internal/strictjson", "internal/textfile"},
 	"internal/atomicfile":      {"internal/filelock"},
+	"internal/dataerror":       {"internal/outside"},
 	"internal/digest":          {},
 	"internal/filelock":        {},
 	"internal/judge":           {"internal/realdata"},
@@ -52,7 +53,6 @@ var mayImport = map[string][]string{
 	"pipeline":                 {"costs", "costs/build", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/outside", "internal/parallel", "internal/progress", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/lightgbm", "onnx", "onnx/hf", "onnx/ort"},
 	"tools":                    {},
 	"tools/fetch":              {},
-	"tools/verify":             {"onnx", "onnx/ort", "costs", "models"},
 }
 
 // testsMayImport adds what only _test.go files may import.

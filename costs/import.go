@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
@@ -242,7 +243,7 @@ func (m *importer) walk(tab table, columns []string, row func(row int, cells []c
 			err = inRow(n, row(n, cells))
 		}
 		if err != nil {
-			return inFile(tab.path(), err)
+			return dataerror.InFile(tab.path(), err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 )
 
@@ -202,7 +203,7 @@ func (f *FeatureTable) matchColumns(tab table) ([]string, error) {
 	for _, pattern := range f.Columns {
 		found, err := matchPattern(have, at, pattern, used)
 		if err != nil {
-			return nil, inFile(tab.path(), err)
+			return nil, dataerror.InFile(tab.path(), err)
 		}
 		for _, name := range found {
 			if taken[name] {

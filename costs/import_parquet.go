@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
 )
 
@@ -54,7 +55,7 @@ func (t *parquetTable) openNext() error {
 	path := t.files[t.opened]
 	t.opened++
 	t.row, t.group = 0, 0
-	return guarded(path, func() (err error) {
+	return dataerror.Guard(path, func() (err error) {
 		t.file, err = openParquet(path)
 		return err
 	})
@@ -65,7 +66,7 @@ func (t *parquetTable) choose(columns []string) error {
 	if _, err := positions(t.path(), t.columns, columns); err != nil {
 		return err
 	}
-	return guarded(t.path(), func() error {
+	return dataerror.Guard(t.path(), func() error {
 		for _, name := range columns {
 			if _, err := readableColumn(t.file, name); err != nil {
 				return &DataError{Column: name, Err: err}
@@ -81,7 +82,7 @@ func (t *parquetTable) next(cells []cell) (int, error) {
 			return 0, err
 		}
 	}
-	err := guarded(t.path(), func() error {
+	err := dataerror.Guard(t.path(), func() error {
 		for i, s := range t.streams {
 			var err error
 			if cells[i], err = s.next(); err != nil {
@@ -109,7 +110,7 @@ func (t *parquetTable) advance() error {
 			return err
 		}
 	}
-	return guarded(t.path(), func() error {
+	return dataerror.Guard(t.path(), func() error {
 		group := t.group
 		t.group++
 		t.left = t.file.GroupRows(group)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pipe/internal/dataerror"
+
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -33,7 +35,7 @@ func TestDatesOfParquet(t *testing.T) {
 		if err = table.choose([]string{column}); err == nil {
 			_, err = table.next(make([]cell, 1))
 		}
-		err = inFile(path, err)
+		err = dataerror.InFile(path, err)
 		table.close()
 		var data *DataError
 		told := errors.As(err, &data) && data.File == path && data.Column == column && strings.Contains(err.Error(), "holds dates or times, which are not read; cast")

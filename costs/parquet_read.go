@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/parallel"
 )
 
@@ -34,7 +35,7 @@ func read(path string, o ReadOptions) (*Tensor, error) {
 		if err := samePresence(s.parts[0], p); err != nil {
 			return nil, err
 		}
-		if err := guarded(p.path, func() error {
+		if err := dataerror.Guard(p.path, func() error {
 			tasks = append(tasks, s.partTasks(i, t)...)
 			return nil
 		}); err != nil {
@@ -160,7 +161,7 @@ type task struct {
 // every time.
 func runTasks(tasks []task) error {
 	errs := make([]error, len(tasks))
-	parallel.Do(len(tasks), func(i int) { errs[i] = guarded(tasks[i].path, tasks[i].run) })
+	parallel.Do(len(tasks), func(i int) { errs[i] = dataerror.Guard(tasks[i].path, tasks[i].run) })
 	var first error
 	var place [3]int
 	for i, err := range errs {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"pipe/internal/outside"
+	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
 	"pipe/internal/textfile"
 )
@@ -121,7 +121,7 @@ func partFiles(path string) (files []string, folder string, err error) {
 // *DataError.
 func openPart(path string, featuresOnly bool) (*part, error) {
 	p := &part{path: path}
-	err := guarded(path, func() (err error) {
+	err := dataerror.Guard(path, func() (err error) {
 		if p.file, err = openParquet(path); err != nil {
 			return err
 		}
@@ -150,17 +150,6 @@ func openParquet(path string) (*parquetfile.File, error) {
 		return nil, &DataError{Err: err}
 	}
 	return file, err
-}
-
-// inFile puts the name of the file into a *DataError.
-func inFile(path string, err error) error {
-	var data *DataError
-	if errors.As(err, &data) && data.File == "" {
-		named := *data
-		named.File = path
-		return &named
-	}
-	return err
 }
 
 // findActions takes the actions from the option, else from the metadata of the
@@ -229,7 +218,7 @@ func (s *source) findDim() error {
 	first := s.parts[0]
 	if s.actions != nil && s.actions.Features.Dim > 0 {
 		s.dim = s.actions.Features.Dim
-	} else if err := guarded(first.path, func() (err error) {
+	} else if err := dataerror.Guard(first.path, func() (err error) {
 		s.dim, err = firstLength(first)
 		return err
 	}); err != nil {
@@ -282,15 +271,4 @@ func firstLength(p *part) (int, error) {
 		return 0, &DataError{Column: colFeatures, Msg: "cannot be read, the file is damaged"}
 	}
 	return 0, &DataError{Msg: "has no rows"}
-}
-
-// guarded runs f on the content of a file. A panic, as a library for a codec may
-// have on damaged bytes, becomes an error about that file.
-func guarded(path string, f func() error) error {
-	err := outside.Check(f)
-	var caught *outside.PanicError
-	if errors.As(err, &caught) {
-		return &DataError{File: path, Msg: "cannot be read", Err: err}
-	}
-	return inFile(path, err)
 }

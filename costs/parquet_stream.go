@@ -3,6 +3,8 @@ package costs
 import (
 	"fmt"
 	"io"
+
+	"pipe/internal/dataerror"
 )
 
 // defaultBatchBytes is what the features of one batch take if the caller does
@@ -81,7 +83,7 @@ func (r *Reader) next() (*Tensor, error) {
 	}
 	rows := min(r.batch, r.current.rows-r.done)
 	t := r.source.blank(rows, r.current.part.cols)
-	err := guarded(r.current.part.path, func() error {
+	err := dataerror.Guard(r.current.part.path, func() error {
 		for _, c := range r.readers {
 			if err := c.read(t); err != nil {
 				return err
@@ -129,7 +131,7 @@ func (r *Reader) endGroup() error {
 	if r.current == nil {
 		return nil
 	}
-	err := guarded(r.current.part.path, func() error {
+	err := dataerror.Guard(r.current.part.path, func() error {
 		for _, c := range r.readers {
 			if err := c.cursor.finish(); err != nil {
 				return err

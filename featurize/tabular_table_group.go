@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
 )
 
@@ -78,7 +79,7 @@ func (g *tableGroup) decoded(t *TableReader, number int) ([]float32, error) {
 	}
 	width := len(t.leaves)
 	values := make([]float32, g.rows*width)
-	err := t.guarded(func() error {
+	err := dataerror.Guard(t.path, func() error {
 		for c, leaf := range t.leaves {
 			column := strided{dst: values, at: c, step: width, first: t.first[number]}
 			if err := eachPage(t.file, g.number, leaf, column.page); err != nil {

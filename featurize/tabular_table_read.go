@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"pipe/internal/outside"
+	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
 	"pipe/internal/textfile"
 )
@@ -41,30 +41,13 @@ var ErrNoTable = errors.New("it is no table of values")
 // Content that is no such table gives a *DataError.
 func OpenTable(path string) (*TableReader, error) {
 	t := &TableReader{path: path}
-	if err := t.guarded(t.open); err != nil {
+	if err := dataerror.Guard(t.path, t.open); err != nil {
 		if t.file != nil {
 			t.file.Close()
 		}
 		return nil, fmt.Errorf("open table: %w", err)
 	}
 	return t, nil
-}
-
-// guarded names the file in errors about its content, and makes errors of the
-// panics that a library for a codec may have on damaged bytes.
-func (t *TableReader) guarded(f func() error) error {
-	err := outside.Check(f)
-	var caught *outside.PanicError
-	if errors.As(err, &caught) {
-		return &DataError{File: t.path, Msg: "cannot be read", Err: err}
-	}
-	var data *DataError
-	if errors.As(err, &data) && data.File == "" {
-		named := *data
-		named.File = t.path
-		return &named
-	}
-	return err
 }
 
 // about makes a *DataError of an error about the content of the file.

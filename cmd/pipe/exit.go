@@ -14,7 +14,6 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/costs/retrieval/bm25"
-	"pipe/featurize"
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/outside"
@@ -84,7 +83,6 @@ var codes = []struct {
 	{exitNoRuntime, is[*jpegturbo.MissingLibraryError]},
 	{exitNoRuntime, is[*jpegturbo.LoadError]},
 	{exitBadData, is[*costs.DataError]},
-	{exitBadData, is[*featurize.DataError]},
 	{exitBadData, is[*outside.PanicError]},
 	{exitBadData, is[*textfile.Error]},
 	{exitBadData, is[*tokenizer.UnsupportedError]},

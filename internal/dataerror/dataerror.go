@@ -1,0 +1,64 @@
+// Package dataerror is the one type of error about input data: a file that a user can mend, and the place in it.
+// The packages that read data export it as DataError.
+package dataerror
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"pipe/internal/outside"
+)
+
+// Error is what is wrong with input data. It says where: the file, the line or row and the column, each left out where
+// it does not apply.
+type Error struct {
+	File   string // path as the caller gave it; "" for data that came from memory
+	Line   int    // line of a text file, counted from 1; 0 if no single line is meant
+	Row    int    // row of a table, counted from 1; 0 if no single row is meant or Line says it
+	Column string // such as "loss" or "loss[3]" (elements count from 0)
+	Msg    string
+	Err    error // underlying error, may be nil
+}
+
+// Error returns `"file": line 7: column loss[3]: msg`.
+func (e *Error) Error() string {
+	var parts []string
+	add := func(present bool, format string, value any) {
+		if present {
+			parts = append(parts, fmt.Sprintf(format, value))
+		}
+	}
+	add(e.File != "", "%q", e.File)
+	add(e.Line > 0, "line %d", e.Line)
+	add(e.Row > 0, "row %d", e.Row)
+	add(e.Column != "", "column %s", e.Column)
+	add(e.Msg != "", "%s", e.Msg)
+	add(e.Err != nil, "%v", e.Err)
+	return strings.Join(parts, ": ")
+}
+
+// Unwrap returns the underlying error.
+func (e *Error) Unwrap() error { return e.Err }
+
+// InFile puts the name of the file into an *Error that has none yet. The error that was passed stays as it is.
+func InFile(path string, err error) error {
+	var data *Error
+	if errors.As(err, &data) && data.File == "" {
+		named := *data
+		named.File = path
+		return &named
+	}
+	return err
+}
+
+// Guard calls read, which reads the content of a file, and names the file in its errors as InFile does. A panic, as the
+// library of a codec may have on damaged bytes, becomes an *Error about that file.
+func Guard(path string, read func() error) error {
+	err := outside.Check(read)
+	var caught *outside.PanicError
+	if errors.As(err, &caught) {
+		return &Error{File: path, Msg: "cannot be read", Err: err}
+	}
+	return InFile(path, err)
+}
