@@ -86,18 +86,6 @@ func ParseActions(b []byte) (*Actions, error) {
 	return a, nil
 }
 
-// PlainJSON is an error of the JSON package without the names of Go's types: it says which field has a value of the wrong type.
-func PlainJSON(err error) error {
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case !errors.As(err, &wrong):
-		return err
-	case wrong.Field == "":
-		return fmt.Errorf("a JSON object is expected, not a JSON %s", wrong.Value)
-	}
-	return fmt.Errorf("field %q cannot be a JSON %s", wrong.Field, wrong.Value)
-}
-
 func (in *actionsJSON) actions() (*Actions, error) {
 	a := &Actions{Digests: in.Digests}
 	for _, e := range in.Experts {

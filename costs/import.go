@@ -280,7 +280,7 @@ func (c *textColumn) set(n int, text cell) error {
 	if c.at, err = grown(c.at, n, -1, c.held); err != nil {
 		return err
 	}
-	if text.kind == missingCell {
+	if text.missing() {
 		return &DataError{Column: c.name, Msg: "is missing"}
 	}
 	number, err := c.values.Add(text.str())

@@ -80,7 +80,7 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 	row.names = set.names
 	seen := make([]bool, len(b.there))
 	err = m.walk(tab, set.names, func(line int, cells []cell) error {
-		if cells[row.id].kind == missingCell {
+		if cells[row.id].missing() {
 			return &DataError{Row: line, Column: f.ID, Msg: "is missing"}
 		}
 		n := m.outcomes.ids.Find(cells[row.id].str())
@@ -93,7 +93,7 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 		}
 		seen[n] = true
 		if row.listLength < 0 {
-			if row.list >= 0 && cells[row.list].kind == missingCell {
+			if row.list >= 0 && cells[row.list].missing() {
 				return nil // incomplete, and it does not tell the length
 			}
 			if err := row.fixWidth(b, f, cells, m.held); err != nil {
@@ -141,7 +141,7 @@ func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
 	dst := b.values[n*r.width : (n+1)*r.width]
 	complete := true
 	for _, at := range r.columns {
-		if cells[at].kind == missingCell {
+		if cells[at].missing() {
 			complete, dst = false, dst[1:]
 			continue
 		}
@@ -158,7 +158,7 @@ func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
-	if r.list >= 0 && cells[r.list].kind == missingCell {
+	if r.list >= 0 && cells[r.list].missing() {
 		complete = false
 	} else if r.list >= 0 {
 		list, err := cells[r.list].floats()
@@ -171,7 +171,7 @@ func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
 		copy(dst, list)
 	}
 	for i, at := range r.categories {
-		if cells[at].kind == missingCell {
+		if cells[at].missing() {
 			complete = false
 		} else if err := b.categorical[i].set(n, cells[at]); err != nil {
 			return err
@@ -179,14 +179,6 @@ func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
 	}
 	b.there[n] = complete
 	return nil
-}
-
-// flagOrFloat is float, and 0 or 1 for a truth value.
-func (c *cell) flagOrFloat() (float64, error) {
-	if c.kind == textCell && (c.text == "true" || c.text == "false") {
-		return c.flag()
-	}
-	return c.float()
 }
 
 // matchColumns expands names, globs and ranges.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -23,7 +24,7 @@ func newJSONTable(path string, r io.Reader) (table, error) {
 	t := &jsonTable{file: path, lines: textfile.NewLines(path, r)}
 	line, err := t.read()
 	if errors.Is(err, io.EOF) {
-		return nil, &DataError{File: path, Msg: "is empty"}
+		return nil, &dataerror.Error{File: path, Msg: "is empty"}
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (t *jsonTable) read() ([]byte, error) {
 
 // bad is an error about the line last read.
 func (t *jsonTable) bad(column, msg string, err error) error {
-	return &DataError{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
+	return &dataerror.Error{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
 
 func (t *jsonTable) names() []string { return t.keys }

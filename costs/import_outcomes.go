@@ -210,7 +210,7 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 			m.report.IgnoredRows++
 			return nil
 		}
-		if cells[id].kind == missingCell {
+		if cells[id].missing() {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
 		n, err := o.ids.Add(cells[id].str())
@@ -224,7 +224,7 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, row)
 		}
-		if cells[value].kind == missingCell {
+		if cells[value].missing() {
 			return nil // counted with the cells that are not there at all
 		}
 		return m.store(o, n, p, outcomeCells{row, cells, value, fee, prediction, valueName, c.Fee}, toLoss)
@@ -359,7 +359,7 @@ func (m *importer) readWide(tab table) (*outcomes, error) {
 	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
 	err := m.walk(tab, set.names, func(row int, cells []cell) error {
 		m.report.OutcomeRows++
-		if cells[id].kind == missingCell {
+		if cells[id].missing() {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
 		n, err := o.ids.Add(cells[id].str())
@@ -373,7 +373,7 @@ func (m *importer) readWide(tab table) (*outcomes, error) {
 			return shiftedTo(err, row)
 		}
 		for i, where := range at {
-			if who[i].Expert < 0 || cells[where.value].kind == missingCell {
+			if who[i].Expert < 0 || cells[where.value].missing() {
 				continue
 			}
 			where.row, where.cells = row, cells

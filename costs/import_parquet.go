@@ -56,8 +56,8 @@ func (t *parquetTable) openNext() error {
 	t.opened++
 	t.row, t.group = 0, 0
 	return dataerror.Guard(path, func() (err error) {
-		t.file, err = openParquet(path)
-		return err
+		t.file, err = parquetfile.Open(path)
+		return InColumn("", err)
 	})
 }
 
@@ -69,7 +69,7 @@ func (t *parquetTable) choose(columns []string) error {
 	return dataerror.Guard(t.path(), func() error {
 		for _, name := range columns {
 			if _, err := readableColumn(t.file, name); err != nil {
-				return &DataError{Column: name, Err: err}
+				return &dataerror.Error{Column: name, Err: err}
 			}
 		}
 		return nil
@@ -86,7 +86,7 @@ func (t *parquetTable) next(cells []cell) (int, error) {
 		for i, s := range t.streams {
 			var err error
 			if cells[i], err = s.next(); err != nil {
-				return &DataError{Row: t.row + 1, Column: t.chosen[i], Err: err}
+				return &dataerror.Error{Row: t.row + 1, Column: t.chosen[i], Err: err}
 			}
 		}
 		return nil
@@ -117,7 +117,7 @@ func (t *parquetTable) advance() error {
 		for _, name := range t.chosen {
 			s, err := openStream(t.file, group, name)
 			if err != nil {
-				return &DataError{Column: name, Err: err}
+				return &dataerror.Error{Column: name, Err: err}
 			}
 			t.streams = append(t.streams, s)
 		}
@@ -258,7 +258,7 @@ func (s *valueStream) cell(i int) (cell, error) {
 	}
 	text := strings.Clone(s.page.Text(i)) // a page is long
 	if s.column.Meaning == parquetfile.Text && !utf8.ValidString(text) {
-		return cell{}, errNotUTF8(text)
+		return cell{}, fmt.Errorf("%s is not valid UTF-8", quoted(text))
 	}
 	if text == "" {
 		return cell{}, nil

@@ -8,10 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 )
 
@@ -47,6 +49,9 @@ const (
 	numberCell
 	listCell
 )
+
+// missing reports whether there is no value: null, or an empty field.
+func (c *cell) missing() bool { return c.kind == missingCell }
 
 // str returns the cell as an identifier or a name; an integer has no point.
 func (c *cell) str() string {
@@ -100,12 +105,20 @@ func (c *cell) flag() (float64, error) {
 	return v, err
 }
 
+// flagOrFloat is float, and 0 or 1 for a truth value.
+func (c *cell) flagOrFloat() (float64, error) {
+	if c.kind == textCell && (c.text == "true" || c.text == "false") {
+		return c.flag()
+	}
+	return c.float()
+}
+
 // floats returns a list of finite numbers, which a text table may write as
 // [1, 2.5].
 func (c *cell) floats() ([]float32, error) {
 	switch c.kind {
 	case listCell:
-		if i := firstNonFinite(c.list); i >= 0 {
+		if i := slices.IndexFunc(c.list, func(v float32) bool { return v-v != 0 }); i >= 0 {
 			return nil, fmt.Errorf("element %d is %v", i, c.list[i])
 		}
 		return c.list, nil
@@ -142,11 +155,25 @@ func (c *cell) length() (float64, error) {
 	return float64(utf8.RuneCountInString(c.text)), nil
 }
 
-func quoted(s string) string {
-	if len(s) > 40 {
-		s = strings.ToValidUTF8(s[:40], "") + "..."
+// written returns the cell as text; a list as a JSON array.
+func (c *cell) written() string {
+	if c.kind != listCell {
+		return c.str()
 	}
-	return strconv.Quote(s)
+	var b strings.Builder
+	for i, v := range c.list {
+		sep := ","
+		if i == 0 {
+			sep = "["
+		}
+		b.WriteString(sep)
+		b.WriteString(strconv.FormatFloat(float64(v), 'g', -1, 32))
+	}
+	if len(c.list) == 0 {
+		b.WriteString("[")
+	}
+	b.WriteString("]")
+	return b.String()
 }
 
 // openTable opens a file by its ending, or a folder of Parquet parts.
@@ -168,7 +195,7 @@ func openTable(path string) (table, error) {
 	case ".jsonl", ".ndjson":
 		open = func(p string, r *bufio.Reader) (table, error) { return newJSONTable(p, r) }
 	default:
-		return nil, &DataError{File: path, Msg: "is of an unknown kind; known are .csv, .tsv, .jsonl, .ndjson, each also .gz, and .parquet"}
+		return nil, &dataerror.Error{File: path, Msg: "is of an unknown kind; known are .csv, .tsv, .jsonl, .ndjson, each also .gz, and .parquet"}
 	}
 	if err := textfile.CheckRegular(path); err != nil {
 		return nil, TextError(err)
@@ -213,20 +240,11 @@ func positions(path string, have, want []string) ([]int, error) {
 		p, ok := at[name]
 		switch {
 		case !ok:
-			return nil, &DataError{File: path, Column: name, Msg: "is missing; the table has " + Listed(have, 12)}
+			return nil, &dataerror.Error{File: path, Column: name, Msg: "is missing; the table has " + Listed(have, 12)}
 		case p < 0:
-			return nil, &DataError{File: path, Column: name, Msg: "is there more than once"}
+			return nil, &dataerror.Error{File: path, Column: name, Msg: "is there more than once"}
 		}
 		found[i] = p
 	}
 	return found, nil
-}
-
-// Listed joins names for an error or a note: the first limit of them, and how
-// many more there are.
-func Listed(names []string, limit int) string {
-	if len(names) > limit {
-		return strings.Join(names[:limit], ", ") + fmt.Sprintf(", and %d more", len(names)-limit)
-	}
-	return strings.Join(names, ", ")
 }

@@ -69,11 +69,7 @@ func (c *cursor) nextPage() (page *parquetfile.Page, err error) {
 	if err == nil {
 		page, err = c.pages.Next()
 	}
-	var content *parquetfile.Error
-	if errors.As(err, &content) {
-		return nil, &DataError{Column: c.leaf.name, Err: err}
-	}
-	return page, err
+	return page, InColumn(c.leaf.name, err)
 }
 
 // take moves past values that have been used.

@@ -6,10 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
@@ -91,39 +89,13 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 	return s, s.findDim()
 }
 
-// partFiles lists the files of a tensor, sorted by name, and the folder that
-// they are in. Names that start with a dot or an underscore are not parts.
-func partFiles(path string) (files []string, folder string, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, "", err
-	}
-	if !info.IsDir() {
-		return []string{path}, filepath.Dir(path), nil
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return nil, "", err
-	}
-	for _, e := range entries {
-		name := e.Name()
-		if strings.HasSuffix(name, ".parquet") && name[0] != '.' && name[0] != '_' && !e.IsDir() {
-			files = append(files, filepath.Join(path, name))
-		}
-	}
-	if len(files) == 0 {
-		return nil, "", &DataError{File: path, Msg: "the folder has no .parquet file"}
-	}
-	return files, path, nil
-}
-
 // openPart opens one file and finds its columns. Errors about its content are
 // *DataError.
 func openPart(path string, featuresOnly bool) (*part, error) {
 	p := &part{path: path}
 	err := dataerror.Guard(path, func() (err error) {
-		if p.file, err = openParquet(path); err != nil {
-			return err
+		if p.file, err = parquetfile.Open(path); err != nil {
+			return InColumn("", err)
 		}
 		if p.cols, err = findLeaves(p.file.Root, featuresOnly); err != nil {
 			return err
@@ -140,16 +112,6 @@ func openPart(path string, featuresOnly bool) (*part, error) {
 		p.file.Close()
 	}
 	return p, err
-}
-
-// openParquet opens a file. Errors about its content are *DataError.
-func openParquet(path string) (*parquetfile.File, error) {
-	file, err := parquetfile.Open(path)
-	var content *parquetfile.Error
-	if errors.As(err, &content) {
-		return nil, &DataError{Err: err}
-	}
-	return file, err
 }
 
 // findActions takes the actions from the option, else from the metadata of the

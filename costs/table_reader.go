@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 )
 
 // TableReader reads chosen columns of a foreign table row by row as text: CSV, TSV
@@ -45,7 +43,7 @@ func (r *TableReader) Choose(names ...string) error {
 // Next returns the chosen cells of the next row, in the order of Choose, for the
 // caller to keep, and where the row is: its line in a text file, its number in a
 // Parquet file, from 1. A missing value is "", a list is [1,2.5], a JSON object
-// its text. After the last row the error is io.EOF; bad data are a *DataError
+// its text. After the last row the error is io.EOF; bad data are a *dataerror.Error
 // with file and row.
 func (r *TableReader) Next() (cells []string, row int, err error) {
 	row, err = r.in.next(r.cells)
@@ -64,24 +62,3 @@ func (r *TableReader) Next() (cells []string, row int, err error) {
 
 // Close closes the files.
 func (r *TableReader) Close() { r.in.close() }
-
-// written returns the cell as text; a list as a JSON array.
-func (c *cell) written() string {
-	if c.kind != listCell {
-		return c.str()
-	}
-	var b strings.Builder
-	for i, v := range c.list {
-		sep := ","
-		if i == 0 {
-			sep = "["
-		}
-		b.WriteString(sep)
-		b.WriteString(strconv.FormatFloat(float64(v), 'g', -1, 32))
-	}
-	if len(c.list) == 0 {
-		b.WriteString("[")
-	}
-	b.WriteString("]")
-	return b.String()
-}

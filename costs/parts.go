@@ -1,0 +1,47 @@
+package costs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pipe/internal/dataerror"
+	"pipe/internal/parquetfile"
+)
+
+// partFiles lists the files of a tensor, sorted by name, and the folder that
+// they are in. Names that start with a dot or an underscore are not parts.
+func partFiles(path string) (files []string, folder string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if !info.IsDir() {
+		return []string{path}, filepath.Dir(path), nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasSuffix(name, ".parquet") && name[0] != '.' && name[0] != '_' && !e.IsDir() {
+			files = append(files, filepath.Join(path, name))
+		}
+	}
+	if len(files) == 0 {
+		return nil, "", &dataerror.Error{File: path, Msg: "the folder has no .parquet file"}
+	}
+	return files, path, nil
+}
+
+// InColumn makes a *dataerror.Error of an error about the content of a file; other errors stay what they are. column
+// may be "".
+func InColumn(column string, err error) error {
+	var content *parquetfile.Error
+	if errors.As(err, &content) {
+		return &dataerror.Error{Column: column, Err: err}
+	}
+	return err
+}

@@ -1,0 +1,24 @@
+package costs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// quoted is the beginning of a text in quotes, for a message.
+func quoted(s string) string {
+	if len(s) > 40 {
+		s = strings.ToValidUTF8(s[:40], "") + "..."
+	}
+	return strconv.Quote(s)
+}
+
+// Listed joins names for an error or a note: the first limit of them, and how
+// many more there are.
+func Listed(names []string, limit int) string {
+	if len(names) > limit {
+		return strings.Join(names[:limit], ", ") + fmt.Sprintf(", and %d more", len(names)-limit)
+	}
+	return strings.Join(names, ", ")
+}
