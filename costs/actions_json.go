@@ -56,7 +56,7 @@ func ParseActions(b []byte) (*Actions, error) {
 		Format *int `json:"format"`
 	}
 	if err := strictjson.Unmarshal(b, &version); err != nil {
-		return nil, fmt.Errorf("parse actions: %w", PlainJSON(err))
+		return nil, fmt.Errorf("parse actions: %w", strictjson.Plain(err))
 	}
 	switch {
 	case version.Format == nil:
@@ -71,7 +71,7 @@ func ParseActions(b []byte) (*Actions, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return nil, fmt.Errorf("parse actions: %w", PlainJSON(err))
+		return nil, fmt.Errorf("parse actions: %w", strictjson.Plain(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("parse actions: something follows the JSON object")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/textfile"
 )
@@ -16,7 +17,7 @@ import (
 // which cannot be read twice, are a *DataError; other errors are the system's.
 func FileDigest(ctx context.Context, path string) (string, error) {
 	if err := textfile.CheckRegular(path); err != nil {
-		return "", TextError(err)
+		return "", dataerror.FromText(err)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return "", &DataError{File: path, Msg: "is no regular file but a folder"}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/tablefile"
+
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -62,24 +64,24 @@ func FuzzRead(f *testing.F) {
 
 // openTableAndRead reads every column that a foreign table has.
 func openTableAndRead(t *testing.T, path string) {
-	tab, err := openTable(path)
+	tab, err := tablefile.Open(path)
 	if err != nil {
 		return
 	}
-	defer tab.close()
-	columns := tab.names()
-	if tab.choose(columns) != nil {
+	defer tab.Close()
+	columns := tab.Names()
+	if tab.Choose(columns) != nil {
 		return
 	}
-	cells := make([]cell, len(columns))
+	cells := make([]tablefile.Cell, len(columns))
 	for range 1000 {
-		if _, err := tab.next(cells); err != nil {
+		if _, err := tab.Next(cells); err != nil {
 			return
 		}
 		for i := range cells {
-			cells[i].str()
-			cells[i].float()
-			cells[i].floats()
+			_ = cells[i].String()
+			cells[i].Float()
+			cells[i].Floats()
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
+	"pipe/internal/parquetfile"
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -184,7 +186,7 @@ func (m *importer) digests() (map[string]string, error) {
 	}
 	digests := make(map[string]string)
 	for _, role := range slices.Sorted(maps.Keys(files)) {
-		parts, _, err := partFiles(files[role])
+		parts, _, err := parquetfile.Parts(files[role])
 		if err != nil {
 			return nil, err
 		}
@@ -224,18 +226,18 @@ func (m *importer) summarise(t *Tensor) {
 }
 
 // walk reads the chosen columns of a table row by row.
-func (m *importer) walk(tab table, columns []string, row func(row int, cells []cell) error) error {
-	if err := tab.choose(columns); err != nil {
+func (m *importer) walk(tab tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
+	if err := tab.Choose(columns); err != nil {
 		return err
 	}
-	cells := make([]cell, len(columns))
+	cells := make([]tablefile.Cell, len(columns))
 	for count := 0; ; count++ {
 		if count%1024 == 0 {
 			if err := m.ctx.Err(); err != nil {
 				return err
 			}
 		}
-		n, err := tab.next(cells)
+		n, err := tab.Next(cells)
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
@@ -243,7 +245,7 @@ func (m *importer) walk(tab table, columns []string, row func(row int, cells []c
 			err = inRow(n, row(n, cells))
 		}
 		if err != nil {
-			return dataerror.InFile(tab.path(), err)
+			return dataerror.InFile(tab.Path(), err)
 		}
 	}
 }
@@ -275,22 +277,22 @@ func newTextColumn(name string, held *textfile.Held) *textColumn {
 }
 
 // set notes the text of an instance, which must be the same every time.
-func (c *textColumn) set(n int, text cell) error {
+func (c *textColumn) set(n int, text tablefile.Cell) error {
 	var err error
 	if c.at, err = grown(c.at, n, -1, c.held); err != nil {
 		return err
 	}
-	if text.missing() {
+	if text.Missing() {
 		return &DataError{Column: c.name, Msg: "is missing"}
 	}
-	number, err := c.values.Add(text.str())
+	number, err := c.values.Add(text.String())
 	if err != nil {
 		return err
 	}
 	v := int32(number)
 	if c.at[n] >= 0 && c.at[n] != v {
 		return &DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
-			quoted(c.values.List()[v]), quoted(c.values.List()[c.at[n]]))}
+			textfile.Quoted(c.values.List()[v]), textfile.Quoted(c.values.List()[c.at[n]]))}
 	}
 	c.at[n] = v
 	return nil

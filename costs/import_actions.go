@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -23,9 +24,9 @@ func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
 	case expert == "":
 		return false, fmt.Errorf("the expert is missing")
 	case len(c.Experts) > 0 && !slices.Contains(c.Experts, expert):
-		missing = fmt.Sprintf("expert %s is not listed", quoted(expert))
+		missing = fmt.Sprintf("expert %s is not listed", textfile.Quoted(expert))
 	case hasAdvice && advice != "" && len(c.Advice) > 0 && !slices.Contains(c.Advice, advice):
-		missing = fmt.Sprintf("advice %s is not listed", quoted(advice))
+		missing = fmt.Sprintf("advice %s is not listed", textfile.Quoted(advice))
 	}
 	if missing != "" && !c.IgnoreUnlisted {
 		return false, fmt.Errorf("%s; experts are %v, advice %v", missing, c.Experts, c.Advice)
@@ -111,7 +112,7 @@ func (m *importer) adviceOrder() ([]string, error) {
 	case none == "" && (has(noAdvice) || unnamed):
 		none = noAdvice
 	case none == "":
-		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", Listed(seen.List(), 12), noAdvice)
+		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", textfile.Listed(seen.List(), 12), noAdvice)
 	}
 	if has(none) && unnamed {
 		return nil, fmt.Errorf("outcomes without a name of advice and outcomes with advice %q are both there", none)
@@ -120,7 +121,7 @@ func (m *importer) adviceOrder() ([]string, error) {
 		return m.config.Advice, nil
 	}
 	if !has(none) && !unnamed {
-		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, Listed(seen.List(), 12))
+		return nil, fmt.Errorf("advice %q does not appear; there are %s", none, textfile.Listed(seen.List(), 12))
 	}
 	order := []string{none}
 	for _, name := range seen.List() {
@@ -144,10 +145,10 @@ func (m *importer) setFees(a *Actions) error {
 	if f.File != "" {
 		b, err := textfile.ReadFile(f.File, textfile.MaxConfig)
 		if err != nil {
-			return TextError(err)
+			return dataerror.FromText(err)
 		}
 		if err := strictjson.Unmarshal(b, &file); err != nil {
-			return &DataError{File: f.File, Msg: "is no table of fees", Err: PlainJSON(err)}
+			return &DataError{File: f.File, Msg: "is no table of fees", Err: strictjson.Plain(err)}
 		}
 	}
 	for name := range f.Experts {

@@ -3,6 +3,8 @@ package costs
 import (
 	"fmt"
 	"strings"
+
+	"pipe/internal/textfile"
 )
 
 // shownMissing is how many ids or cells an error or a report lists.
@@ -26,12 +28,12 @@ func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 			case have && !mask[i]:
 				return nil, &DataError{
 					File: m.config.Outcomes.File,
-					Msg:  fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", quoted(id), a.Name(i)),
+					Msg:  fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", textfile.Quoted(id), a.Name(i)),
 				}
 			case !have && mask[i]:
 				missing++
 				if len(firstCells) < shownMissing {
-					firstCells = append(firstCells, fmt.Sprintf("%s %s", quoted(id), a.Name(i)))
+					firstCells = append(firstCells, fmt.Sprintf("%s %s", textfile.Quoted(id), a.Name(i)))
 				}
 			}
 		}
@@ -86,7 +88,7 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	}
 	var parts []string
 	for _, d := range m.report.Dropped {
-		part := fmt.Sprintf("%d of %d instances are %s (%s", d.Count, m.report.Instances, d.Reason, Listed(d.First, shownMissing))
+		part := fmt.Sprintf("%d of %d instances are %s (%s", d.Count, m.report.Instances, d.Reason, textfile.Listed(d.First, shownMissing))
 		if d.Count > len(d.First) {
 			part += ", ..."
 		}

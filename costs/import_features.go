@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -30,12 +31,12 @@ func (m *importer) hasFeatures(n int) bool {
 func (m *importer) readFeatures() error {
 	for i := range m.config.Features {
 		f := &m.config.Features[i]
-		tab, err := openTable(m.featureFile(*f))
+		tab, err := tablefile.Open(m.featureFile(*f))
 		if err != nil {
 			return err
 		}
 		block, err := m.readFeatureTable(tab, f)
-		tab.close()
+		tab.Close()
 		if err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ type featureRow struct {
 	width, listLength int      // listLength is -1 until the first row
 }
 
-func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, error) {
+func (m *importer) readFeatureTable(tab tablefile.Table, f *FeatureTable) (*featureBlock, error) {
 	columns, err := f.matchColumns(tab)
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 	var set columnSet
 	row := featureRow{id: set.want(f.ID), list: set.want(f.List), listLength: -1}
 	if err := m.held.AddCells(m.outcomes.ids.Len(), 2, 1); err != nil {
-		return nil, asData(tab.path(), err)
+		return nil, asData(tab.Path(), err)
 	}
 	b := &featureBlock{there: make([]bool, m.outcomes.ids.Len())}
 	for _, name := range columns {
@@ -79,21 +80,21 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 	texts := m.instanceTexts(&set, f.Label, f.Split, f.Group)
 	row.names = set.names
 	seen := make([]bool, len(b.there))
-	err = m.walk(tab, set.names, func(line int, cells []cell) error {
-		if cells[row.id].missing() {
+	err = m.walk(tab, set.names, func(line int, cells []tablefile.Cell) error {
+		if cells[row.id].Missing() {
 			return &DataError{Row: line, Column: f.ID, Msg: "is missing"}
 		}
-		n := m.outcomes.ids.Find(cells[row.id].str())
+		n := m.outcomes.ids.Find(cells[row.id].String())
 		if n < 0 {
 			m.report.UnusedRows++
 			return nil
 		}
 		if seen[n] {
-			return &DataError{Row: line, Column: f.ID, Msg: quoted(cells[row.id].str()) + " is there already"}
+			return &DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells[row.id].String()) + " is there already"}
 		}
 		seen[n] = true
 		if row.listLength < 0 {
-			if row.list >= 0 && cells[row.list].missing() {
+			if row.list >= 0 && cells[row.list].Missing() {
 				return nil // incomplete, and it does not tell the length
 			}
 			if err := row.fixWidth(b, f, cells, m.held); err != nil {
@@ -112,10 +113,10 @@ func (m *importer) readFeatureTable(tab table, f *FeatureTable) (*featureBlock, 
 const bytesOfName = 64
 
 // fixWidth learns the length of the list column from the first row.
-func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []cell, held *textfile.Held) error {
+func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []tablefile.Cell, held *textfile.Held) error {
 	r.listLength = 0
 	if r.list >= 0 {
-		list, err := cells[r.list].floats()
+		list, err := cells[r.list].Floats()
 		if err != nil {
 			return &DataError{Column: f.List, Err: err}
 		}
@@ -137,31 +138,31 @@ func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []cell, he
 
 // read takes one row. An instance with an empty field stays incomplete; a field
 // that is no number is an error.
-func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
+func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error {
 	dst := b.values[n*r.width : (n+1)*r.width]
 	complete := true
 	for _, at := range r.columns {
-		if cells[at].missing() {
+		if cells[at].Missing() {
 			complete, dst = false, dst[1:]
 			continue
 		}
-		v, err := cells[at].flagOrFloat()
+		v, err := cells[at].FlagOrFloat()
 		if err != nil {
 			return &DataError{Column: r.names[at], Err: err}
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
 	for _, at := range r.lengths {
-		v, err := cells[at].length()
+		v, err := cells[at].Length()
 		if err != nil {
 			return &DataError{Column: r.names[at], Err: err}
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
-	if r.list >= 0 && cells[r.list].missing() {
+	if r.list >= 0 && cells[r.list].Missing() {
 		complete = false
 	} else if r.list >= 0 {
-		list, err := cells[r.list].floats()
+		list, err := cells[r.list].Floats()
 		if err == nil && len(list) != r.listLength {
 			err = fmt.Errorf("list has %d values, expected %d", len(list), r.listLength)
 		}
@@ -171,7 +172,7 @@ func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
 		copy(dst, list)
 	}
 	for i, at := range r.categories {
-		if cells[at].missing() {
+		if cells[at].Missing() {
 			complete = false
 		} else if err := b.categorical[i].set(n, cells[at]); err != nil {
 			return err
@@ -182,8 +183,8 @@ func (r *featureRow) read(b *featureBlock, n int, cells []cell) error {
 }
 
 // matchColumns expands names, globs and ranges.
-func (f *FeatureTable) matchColumns(tab table) ([]string, error) {
-	have := tab.names()
+func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
+	have := tab.Names()
 	used := append([]string{f.ID, f.List, f.Label, f.Split, f.Group}, f.Length...)
 	used = append(used, f.Categorical...)
 	at := make(map[string]int, len(have))
@@ -195,11 +196,11 @@ func (f *FeatureTable) matchColumns(tab table) ([]string, error) {
 	for _, pattern := range f.Columns {
 		found, err := matchPattern(have, at, pattern, used)
 		if err != nil {
-			return nil, dataerror.InFile(tab.path(), err)
+			return nil, dataerror.InFile(tab.Path(), err)
 		}
 		for _, name := range found {
 			if taken[name] {
-				return nil, &DataError{File: tab.path(), Column: name, Msg: "is taken as a feature twice"}
+				return nil, &DataError{File: tab.Path(), Column: name, Msg: "is taken as a feature twice"}
 			}
 			taken[name] = true
 			columns = append(columns, name)
@@ -220,7 +221,7 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 		a, hasFrom := at[from]
 		b, hasTo := at[to]
 		if !hasFrom || !hasTo || b < a {
-			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + Listed(have, 12)}
+			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + textfile.Listed(have, 12)}
 		}
 		found = slices.Clone(have[a : b+1])
 	default:
@@ -240,7 +241,7 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 	}
 	found = slices.DeleteFunc(found, func(name string) bool { return other[name] })
 	if len(found) == 0 {
-		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + Listed(have, 12)}
+		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
 	}
 	return found, nil
 }

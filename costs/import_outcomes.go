@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -151,11 +152,11 @@ func (o *outcomes) column(number int) *outcomeColumn {
 
 // readOutcomes reads the outcome table in either form.
 func (m *importer) readOutcomes() (*outcomes, error) {
-	tab, err := openTable(m.config.Outcomes.File)
+	tab, err := tablefile.Open(m.config.Outcomes.File)
 	if err != nil {
 		return nil, err
 	}
-	defer tab.close()
+	defer tab.Close()
 	if len(m.config.Outcomes.Wide.Pairs) > 0 {
 		return m.readWide(tab)
 	}
@@ -184,7 +185,7 @@ func (s *columnSet) want(name string) int {
 	return len(s.names) - 1
 }
 
-func (m *importer) readLong(tab table) (*outcomes, error) {
+func (m *importer) readLong(tab tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
 	o := newOutcomes(c.Fee != "", c.Prediction != "", m.held)
 	var set columnSet
@@ -196,12 +197,12 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 		toLoss = m.lossOf("loss")
 	}
 	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
-	err := m.walk(tab, set.names, func(row int, cells []cell) error {
+	err := m.walk(tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
-		name := cells[expert].str()
+		name := cells[expert].String()
 		level := ""
 		if advice >= 0 {
-			level = cells[advice].str()
+			level = cells[advice].String()
 		}
 		switch keep, err := m.wanted(name, level, advice >= 0); {
 		case err != nil:
@@ -210,10 +211,10 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 			m.report.IgnoredRows++
 			return nil
 		}
-		if cells[id].missing() {
+		if cells[id].Missing() {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
-		n, err := o.ids.Add(cells[id].str())
+		n, err := o.ids.Add(cells[id].String())
 		if err != nil {
 			return err
 		}
@@ -224,7 +225,7 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, row)
 		}
-		if cells[value].missing() {
+		if cells[value].Missing() {
 			return nil // counted with the cells that are not there at all
 		}
 		return m.store(o, n, p, outcomeCells{row, cells, value, fee, prediction, valueName, c.Fee}, toLoss)
@@ -235,20 +236,20 @@ func (m *importer) readLong(tab table) (*outcomes, error) {
 // outcomeCells says where one outcome is in a row.
 type outcomeCells struct {
 	row                    int
-	cells                  []cell
+	cells                  []tablefile.Cell
 	value, fee, prediction int
 	valueName, feeName     string
 }
 
 // store checks one outcome and puts it into its place.
-func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss func(*cell) (float64, error)) error {
+func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss func(*tablefile.Cell) (float64, error)) error {
 	loss, err := toLoss(&at.cells[at.value])
 	if err != nil {
 		return &DataError{Row: at.row, Column: at.valueName, Err: err}
 	}
 	fee, text := 0.0, ""
 	if at.fee >= 0 {
-		if fee, err = at.cells[at.fee].float(); err == nil && fee < 0 {
+		if fee, err = at.cells[at.fee].Float(); err == nil && fee < 0 {
 			err = fmt.Errorf("is %v; a fee is not negative", fee)
 		}
 		if err != nil {
@@ -256,7 +257,7 @@ func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss fun
 		}
 	}
 	if at.prediction >= 0 {
-		text = at.cells[at.prediction].str()
+		text = at.cells[at.prediction].String()
 	}
 	free, err := o.put(n, p, loss, fee, text)
 	if err != nil {
@@ -264,19 +265,19 @@ func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss fun
 	}
 	if !free {
 		return &DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is there already",
-			quoted(o.ids.List()[n]), quoted(o.experts.List()[p.Expert]), quoted(o.advice.List()[p.Advice]))}
+			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
 	return nil
 }
 
 // lossOf returns the conversion of a kind of value to a loss.
-func (m *importer) lossOf(kind string) func(*cell) (float64, error) {
+func (m *importer) lossOf(kind string) func(*tablefile.Cell) (float64, error) {
 	switch kind {
 	case "loss":
-		return (*cell).float
+		return (*tablefile.Cell).Float
 	case "correct":
-		return func(c *cell) (float64, error) {
-			v, err := c.flag()
+		return func(c *tablefile.Cell) (float64, error) {
+			v, err := c.Flag()
 			return 1 - v, err
 		}
 	}
@@ -284,8 +285,8 @@ func (m *importer) lossOf(kind string) func(*cell) (float64, error) {
 	if r := m.config.Outcomes.ScoreRange; r != nil {
 		worst, best = r[0], r[1]
 	}
-	return func(c *cell) (float64, error) {
-		v, err := c.float()
+	return func(c *tablefile.Cell) (float64, error) {
+		v, err := c.Float()
 		loss := (best - v) / (best - worst)
 		if err == nil && !(loss >= 0 && loss <= 1) {
 			err = fmt.Errorf("is %v, outside %v to %v; a score_range can say otherwise", v, worst, best)
@@ -297,7 +298,7 @@ func (m *importer) lossOf(kind string) func(*cell) (float64, error) {
 // instanceTexts prepares the columns of a table with an instance's label, split
 // and group, "" where it has none. The function it returns notes them for
 // instance n.
-func (m *importer) instanceTexts(set *columnSet, label, split, group string) func(n int, cells []cell) error {
+func (m *importer) instanceTexts(set *columnSet, label, split, group string) func(n int, cells []tablefile.Cell) error {
 	var columns []*textColumn
 	var at []int
 	for _, c := range []struct {
@@ -310,7 +311,7 @@ func (m *importer) instanceTexts(set *columnSet, label, split, group string) fun
 		}
 	}
 	s := set.want(split)
-	return func(n int, cells []cell) error {
+	return func(n int, cells []tablefile.Cell) error {
 		for i, c := range columns {
 			if err := c.set(n, cells[at[i]]); err != nil {
 				return err
@@ -319,7 +320,7 @@ func (m *importer) instanceTexts(set *columnSet, label, split, group string) fun
 		if s < 0 {
 			return nil
 		}
-		_, err := m.splitOf(cells[s].str())
+		_, err := m.splitOf(cells[s].String())
 		return err
 	}
 }
@@ -331,7 +332,7 @@ func shiftedTo(err error, row int) error {
 	return err
 }
 
-func (m *importer) readWide(tab table) (*outcomes, error) {
+func (m *importer) readWide(tab tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
 	o := newOutcomes(pairs[0].Fee != "", pairs[0].Prediction != "", m.held)
 	var set columnSet
@@ -357,23 +358,23 @@ func (m *importer) readWide(tab table) (*outcomes, error) {
 	}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
 	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
-	err := m.walk(tab, set.names, func(row int, cells []cell) error {
+	err := m.walk(tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
-		if cells[id].missing() {
+		if cells[id].Missing() {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
-		n, err := o.ids.Add(cells[id].str())
+		n, err := o.ids.Add(cells[id].String())
 		if err != nil {
 			return err
 		}
 		if n != m.report.OutcomeRows-1 {
-			return &DataError{Row: row, Column: c.ID, Msg: quoted(cells[id].str()) + " is there already"}
+			return &DataError{Row: row, Column: c.ID, Msg: textfile.Quoted(cells[id].String()) + " is there already"}
 		}
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, row)
 		}
 		for i, where := range at {
-			if who[i].Expert < 0 || cells[where.value].missing() {
+			if who[i].Expert < 0 || cells[where.value].Missing() {
 				continue
 			}
 			where.row, where.cells = row, cells

@@ -69,7 +69,7 @@ func (c *cursor) nextPage() (page *parquetfile.Page, err error) {
 	if err == nil {
 		page, err = c.pages.Next()
 	}
-	return page, InColumn(c.leaf.name, err)
+	return page, parquetfile.InColumn(c.leaf.name, err)
 }
 
 // take moves past values that have been used.

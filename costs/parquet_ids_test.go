@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/internal/judge"
+	"pipe/internal/tablefile"
 )
 
 type keyedRow[T any] struct {
@@ -61,7 +62,7 @@ func TestIntegerIDs(t *testing.T) {
 		if err != nil || !slices.Equal(batch.IDs, want) {
 			t.Errorf("features only: %v, %v", batch, err)
 		}
-		table, err := OpenTable(path)
+		table, err := tablefile.OpenText(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,15 +97,15 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 	_, streamed := r.Next()
 	r.Close()
-	table, err2 := openTable(path)
+	table, err2 := tablefile.Open(path)
 	if err2 != nil {
 		t.Fatal(err2)
 	}
-	_ = table.choose([]string{"id"})
-	cells := make([]cell, 1)
-	_, first := table.next(cells)
-	_, second := table.next(cells)
-	table.close()
+	_ = table.Choose([]string{"id"})
+	cells := make([]tablefile.Cell, 1)
+	_, first := table.Next(cells)
+	_, second := table.Next(cells)
+	table.Close()
 	tensor := testTensor(1, 2, 2, testActions(2, 2))
 	tensor.IDs[1] = bad
 	for reader, err := range map[string]error{"Read": err, "Reader": streamed, "table": errors.Join(first, second), "Validate": tensor.Validate()} {

@@ -64,7 +64,7 @@ func (s *source) at(n int) (file string, row int) {
 }
 
 func openSource(path string, o ReadOptions) (s *source, err error) {
-	files, folder, err := partFiles(path)
+	files, folder, err := parquetfile.Parts(path)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func openPart(path string, featuresOnly bool) (*part, error) {
 	p := &part{path: path}
 	err := dataerror.Guard(path, func() (err error) {
 		if p.file, err = parquetfile.Open(path); err != nil {
-			return InColumn("", err)
+			return parquetfile.InColumn("", err)
 		}
 		if p.cols, err = findLeaves(p.file.Root, featuresOnly); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 		}
 		return &DataError{File: s.parts[0].path, Msg: fmt.Sprintf("metadata have no %q and there is no %s", ActionsKey, file)}
 	default:
-		return TextError(err)
+		return dataerror.FromText(err)
 	}
 	if s.actions, err = ParseActions(b); err != nil {
 		return &DataError{File: file, Err: err}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"pipe/internal/textfile"
 )
 
 // Split says what an instance is used for.
@@ -196,7 +198,7 @@ func badText(column string, values []string) error {
 }
 
 func errNotUTF8(text string) error {
-	return fmt.Errorf("%s is not valid UTF-8", quoted(text))
+	return fmt.Errorf("%s is not valid UTF-8", textfile.Quoted(text))
 }
 
 func (t *Tensor) checkValues() error {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/judge"
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -77,7 +79,7 @@ func TestTextTablesAreReadAsByOthers(t *testing.T) {
 		if err := os.WriteFile(c.File, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenTable(c.File)
+		r, err := tablefile.OpenText(c.File)
 		if err != nil {
 			refused++
 			continue
@@ -110,7 +112,7 @@ func TestTextTablesAreReadAsByOthers(t *testing.T) {
 }
 
 func dataErrorOf(err error) bool {
-	_, bad := TextError(err).(*DataError)
+	_, bad := dataerror.FromText(err).(*DataError)
 	return bad || strings.HasPrefix(err.Error(), "read table")
 }
 

@@ -137,7 +137,7 @@ func eachPage(file *parquetfile.File, group int, c *parquetfile.Column, use func
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return about(c.Name, err)
+	return parquetfile.InColumn(c.Name, err)
 }
 
 // appendText reads a text column, or one of integers as decimal text. Equal

@@ -50,18 +50,9 @@ func OpenTable(path string) (*TableReader, error) {
 	return t, nil
 }
 
-// about makes a *DataError of an error about the content of the file.
-func about(column string, err error) error {
-	var content *parquetfile.Error
-	if errors.As(err, &content) {
-		return &DataError{Column: column, Err: err}
-	}
-	return err
-}
-
 func (t *TableReader) open() (err error) {
 	if t.file, err = parquetfile.Open(t.path); err != nil {
-		return about("", err)
+		return parquetfile.InColumn("", err)
 	}
 	text, ok := t.file.Lookup(EncoderKey)
 	if !ok {

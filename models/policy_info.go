@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/strictjson"
 	"pipe/onnx"
 )
 
@@ -181,12 +182,12 @@ func parseInfo(meta map[string]string) (*PolicyInfo, error) {
 func (info *PolicyInfo) agrees(source string) error {
 	if guard, ok := info.Info[guardKey]; ok {
 		if err := json.Unmarshal([]byte(guard), &info.Guard); err != nil {
-			return fmt.Errorf("metadata %s%s: %w", keyPrefix, guardKey, costs.PlainJSON(err))
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, guardKey, strictjson.Plain(err))
 		}
 	}
 	if names, ok := info.Info[NamesKey]; ok {
 		if err := json.Unmarshal([]byte(names), &info.Names); err != nil {
-			return fmt.Errorf("metadata %s%s: %w", keyPrefix, NamesKey, costs.PlainJSON(err))
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, NamesKey, strictjson.Plain(err))
 		}
 		if len(info.Names) != info.Dim {
 			return fmt.Errorf("metadata %s%s has %d names, %sdim is %d", keyPrefix, NamesKey, len(info.Names), keyPrefix, info.Dim)

@@ -147,7 +147,7 @@ func csvField(file string, r *bufio.Reader, column string) (func() (encodedRow, 
 	header := rows.Header()
 	at, idAt := slices.Index(header, column), slices.Index(header, "id")
 	if at < 0 {
-		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is not there; the columns are " + costs.Listed(header, 12)})
+		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is not there; the columns are " + textfile.Listed(header, 12)})
 	}
 	return func() (row encodedRow, err error) {
 		record, err := rows.Read()

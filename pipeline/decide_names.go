@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // featurePlaces returns for every column of a header which feature it holds; id is the column of the ids, -1 if there is
@@ -29,7 +30,7 @@ func featurePlaces(file string, header []string, id int, names []string) ([]int,
 		i, ok := at[name]
 		if !ok {
 			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: fmt.Sprintf(
-				"is no feature of the policy; of its features the file lacks %s", costs.Listed(lacking(header, names), 12))})
+				"is no feature of the policy; of its features the file lacks %s", textfile.Listed(lacking(header, names), 12))})
 		}
 		places[c] = i
 	}

@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize"
+	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 )
 
@@ -66,7 +67,7 @@ func openRawText(ctx context.Context, path string, stdin io.Reader) (name string
 	}
 	if r, err = textfile.Decode(path, source, true); err != nil {
 		source.Close()
-		return "", nil, nil, fmt.Errorf("read rows: %w", costs.TextError(err))
+		return "", nil, nil, fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
 	return path, source, r, nil
 }
@@ -170,7 +171,7 @@ func (s *rawSource) bad(line int, column, msg string) error {
 func badText(what, file string, err error) error {
 	var text *textfile.Error
 	if errors.As(err, &text) {
-		return fmt.Errorf("read %s: %w", what, costs.TextError(err))
+		return fmt.Errorf("read %s: %w", what, dataerror.FromText(err))
 	}
 	return fmt.Errorf("read %s %q: %w", what, file, err)
 }

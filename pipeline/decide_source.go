@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 	"pipe/models"
 )
@@ -116,7 +117,7 @@ func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo
 	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
 	if err != nil {
 		in.Close()
-		return nil, fmt.Errorf("read features: %w", costs.TextError(err))
+		return nil, fmt.Errorf("read features: %w", dataerror.FromText(err))
 	}
 	if format == formatAuto {
 		format = sniff(r)

@@ -305,7 +305,7 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 		{"columns without a value", r.Load.Empty},
 	} {
 		if len(line.columns) > 0 {
-			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, safetext.Line(costs.Listed(line.columns, 12)))
+			fmt.Fprintf(&b, "%d %s: %s\n", len(line.columns), line.what, safetext.Line(textfile.Listed(line.columns, 12)))
 		}
 	}
 	for _, warning := range r.Load.Warnings {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // overallNotes are what a reader of the whole report should know.
@@ -16,7 +16,7 @@ func (r *fraudRun) overallNotes(whole *Report, table *FeaturizeReport) []string 
 		notes = append(notes, fmt.Sprintf("%d identity rows belong to no transaction.", table.Load.Unmatched))
 	}
 	if n := len(table.Load.Absent); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d columns of the configuration are in no file: %s.", n, costs.Listed(table.Load.Absent, 12)))
+		notes = append(notes, fmt.Sprintf("%d columns of the configuration are in no file: %s.", n, textfile.Listed(table.Load.Absent, 12)))
 	}
 	for _, s := range r.c.Settings {
 		notes = append(notes, r.settingNotes(whole.of(s.Name), s)...)

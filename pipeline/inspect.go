@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/retrieval/bm25"
+	"pipe/internal/dataerror"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 )
@@ -84,7 +85,7 @@ func Inspect(ctx context.Context, path string, o InspectOptions) (Explanation, e
 
 func readHead(path string) (head []byte, folder bool, err error) {
 	if err := textfile.CheckRegular(path); err != nil {
-		return nil, false, costs.TextError(err)
+		return nil, false, dataerror.FromText(err)
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/textfile"
 	"pipe/models"
 )
 
@@ -103,7 +104,7 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	field(b, "regime", "lambda %g, tau %g", e.Lambda, e.Tau)
 	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
 	if len(e.Names) > 0 {
-		field(b, "feature names", "%s", costs.Listed(e.Names, 12))
+		field(b, "feature names", "%s", textfile.Listed(e.Names, 12))
 	}
 	if e.Encoder != nil {
 		writeEncoder(b, "encoder inside", e.Encoder)

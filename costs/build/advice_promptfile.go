@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
+	"pipe/internal/dataerror"
 	"pipe/internal/outside"
 	"pipe/internal/textfile"
 )
@@ -29,7 +30,7 @@ type template struct {
 func readTemplates(path string) ([]string, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
-		return nil, fmt.Errorf("read templates: %w", costs.TextError(err))
+		return nil, fmt.Errorf("read templates: %w", dataerror.FromText(err))
 	}
 	read := templatesOfLines
 	switch strings.ToLower(filepath.Ext(path)) {

@@ -88,7 +88,7 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 		class = slices.Index(labels, feverLabels[label])
 	}
 	if class < 0 {
-		return bad(f.Label, "unknown label %q; known are %s", label, costs.Listed(labels, namesShown))
+		return bad(f.Label, "unknown label %q; known are %s", label, textfile.Listed(labels, namesShown))
 	}
 	sentence = strings.TrimSpace(pagename.Unescape(sentence))
 	switch settles := labels[class] != unsettled; {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs"
+	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 )
 
@@ -18,7 +19,7 @@ import (
 func parseClassFile(path string) (*classList, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
-		return nil, costs.TextError(err)
+		return nil, dataerror.FromText(err)
 	}
 	return parseClasses(b, path)
 }

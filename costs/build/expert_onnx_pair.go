@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/textfile"
 )
 
 // pairClassifier is a model of natural language inference: the premise is the
@@ -74,13 +75,13 @@ func classLabels(classes, names map[string]string, labels []string) ([]string, e
 			out[i], ok = names[strings.ToLower(class)]
 		}
 		if !ok {
-			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, costs.Listed(slices.Sorted(maps.Values(classes)), namesShown))
+			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, textfile.Listed(slices.Sorted(maps.Values(classes)), namesShown))
 		}
 		if slices.Contains(out[:i], out[i]) {
 			return nil, fmt.Errorf("label_names gives label %q to two classes", out[i])
 		}
 		if !slices.Contains(labels, out[i]) {
-			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, costs.Listed(labels, namesShown))
+			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, textfile.Listed(labels, namesShown))
 		}
 	}
 	for _, l := range labels {

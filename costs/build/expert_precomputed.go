@@ -126,7 +126,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 		p.Label = here
 	}
 	if cfg.Prediction != "" && cfg.Loss == "" && len(labels) > 0 && !slices.Contains(labels, p.Label) {
-		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, costs.Listed(labels, namesShown))
+		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, textfile.Listed(labels, namesShown))
 	}
 	for _, n := range []struct {
 		name, text string

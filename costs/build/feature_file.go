@@ -151,7 +151,7 @@ func (f *fileFeatures) complete(file string, entries []Entry) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d instances have no features: %s", len(missing), costs.Listed(missing, namesShown))}
+	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d instances have no features: %s", len(missing), textfile.Listed(missing, namesShown))}
 }
 
 func (f *fileFeatures) Name() string { return f.name }

@@ -149,7 +149,7 @@ func (c *Columns) find(names ...string) ([]int, error) {
 			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is wanted; give it a name in the file"}
 		}
 		if !ok {
-			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", costs.Listed(c.Names, namesShown))}
+			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", textfile.Listed(c.Names, namesShown))}
 		}
 		at[i] = j
 	}

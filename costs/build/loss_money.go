@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
 // money is what a wrong answer costs: one price for a missed positive, another
@@ -35,7 +36,7 @@ func newMoney(s *Setup, settings map[string]any) (TaskLoss, error) {
 		return nil, err
 	}
 	if !slices.Contains(s.Labels, cfg.Positive) {
-		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, costs.Listed(s.Labels, namesShown))
+		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, textfile.Listed(s.Labels, namesShown))
 	}
 	missed, err := newPrice(s, "false_negative", cfg.FalseNegative)
 	if err != nil {
@@ -127,5 +128,5 @@ func (s *Setup) number(column string) (func(in *Instance) (float32, error), erro
 			names = append(names, c.Name)
 		}
 	}
-	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, costs.Listed(names, namesShown))
+	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, textfile.Listed(names, namesShown))
 }

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/onnx"
@@ -158,10 +159,10 @@ func (f *modelFolder) readJSON(ctx context.Context, s *Setup, role, name string,
 		err = s.File(ctx, role, path)
 	}
 	if err != nil {
-		return fmt.Errorf("read model: %w", costs.TextError(err))
+		return fmt.Errorf("read model: %w", dataerror.FromText(err))
 	}
 	if err := strictjson.Unmarshal(b, dst); err != nil {
-		return &costs.DataError{File: path, Err: costs.PlainJSON(err)}
+		return &costs.DataError{File: path, Err: strictjson.Plain(err)}
 	}
 	return nil
 }

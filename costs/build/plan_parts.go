@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/identity"
+	"pipe/internal/textfile"
 )
 
 func (p *plan) makeSource(ctx context.Context, s *Setup) error {
@@ -56,7 +57,7 @@ func labelsOf(entries []Entry, listed []string) ([]string, error) {
 			continue
 		}
 		if len(listed) > 0 && !found[e.Label] && !slices.Contains(listed, e.Label) {
-			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, costs.Listed(listed, namesShown))
+			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, textfile.Listed(listed, namesShown))
 		}
 		found[e.Label] = true
 	}

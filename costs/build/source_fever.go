@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -68,12 +69,12 @@ func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 func (f *fever) read(ctx context.Context) error {
 	in, _, err := textfile.Open(f.file)
 	if err != nil {
-		return costs.TextError(err)
+		return dataerror.FromText(err)
 	}
 	defer in.Close()
 	text, err := textfile.Decode(f.file, in, false)
 	if err != nil {
-		return costs.TextError(err)
+		return dataerror.FromText(err)
 	}
 	lines := textfile.NewLines(f.file, text)
 	first := make(map[string]int)
@@ -86,7 +87,7 @@ func (f *fever) read(ctx context.Context) error {
 			err = ctx.Err()
 		}
 		if err != nil {
-			return costs.TextError(err)
+			return dataerror.FromText(err)
 		}
 		if err := f.add(line, lines.Number(), first); err != nil {
 			return err
@@ -106,7 +107,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		Evidence json.RawMessage `json:"evidence"`
 	}
 	if err := strictjson.Unmarshal(line, &raw); err != nil {
-		return bad("", "is not a claim: %v", costs.PlainJSON(err))
+		return bad("", "is not a claim: %v", strictjson.Plain(err))
 	}
 	id, err := feverID(raw.ID)
 	switch at, twice := first[id]; {
@@ -150,7 +151,7 @@ func (f *fever) groupOf(line []byte) (string, error) {
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(line, &keys); err != nil {
-		return "", costs.PlainJSON(err)
+		return "", strictjson.Plain(err)
 	}
 	return feverID(keys[f.group])
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"pipe/costs"
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -67,7 +68,7 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 func (t *table) use(columns []int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r, err := costs.OpenTable(t.columns.File)
+	r, err := tablefile.OpenText(t.columns.File)
 	if err != nil {
 		return err
 	}

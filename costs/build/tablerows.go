@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pipe/costs"
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -15,7 +16,7 @@ import (
 // of them it copies, and counts; its error is about this row. The other columns of
 // the file may hold anything.
 func eachRow(ctx context.Context, file string, choose func(*Columns) ([]string, error), row func(cells []string, line int) error) error {
-	r, err := costs.OpenTable(file)
+	r, err := tablefile.OpenText(file)
 	if err != nil {
 		return err
 	}

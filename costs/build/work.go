@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/filelock"
 	"pipe/internal/textfile"
@@ -165,7 +166,7 @@ func (w *work) read() (*manifest, error) {
 	m := &manifest{}
 	switch {
 	case err != nil:
-		err = costs.TextError(err)
+		err = dataerror.FromText(err)
 	case json.Unmarshal(b, m) != nil || m.Format != manifestFormat:
 		err = &costs.DataError{File: w.file(manifestName), Msg: fmt.Sprintf("is damaged or of another version (format %d, this program writes %d); start over with --restart", m.Format, manifestFormat)}
 	case m.Done != nil:

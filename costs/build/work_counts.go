@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
@@ -49,7 +50,7 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 	file := w.countsFile(shard)
 	b, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if err != nil {
-		return nil, costs.TextError(err)
+		return nil, dataerror.FromText(err)
 	}
 	var counts []AnswerCount
 	if err := strictjson.Unmarshal(b, &counts); err != nil {

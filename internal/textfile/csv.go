@@ -135,15 +135,6 @@ func delimiterName(comma rune) string {
 	return "commas"
 }
 
-// Short is the beginning of a text that is too long for a message.
-func Short(s string) string {
-	const longest = 40
-	if len(s) > longest {
-		return s[:longest] + "..."
-	}
-	return s
-}
-
 // Bounded passes CSV on and ends with an *Error at a row that is longer than MaxLine, with the line breaks within its
 // quotes, or has more than MaxColumns fields: a CSV reader keeps a whole row in memory. before is the number of lines
 // that precede in.

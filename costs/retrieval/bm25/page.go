@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"pipe/costs"
 	"pipe/costs/retrieval/pagename"
 	"pipe/internal/strictjson"
 )
@@ -24,7 +23,7 @@ func parsePage(line []byte) (Page, error) {
 		Text *string `json:"text"`
 	}
 	if err := strictjson.Unmarshal(line, &raw); err != nil {
-		return Page{}, fmt.Errorf("is not a page: %w", costs.PlainJSON(err))
+		return Page{}, fmt.Errorf("is not a page: %w", strictjson.Plain(err))
 	}
 	switch {
 	case raw.ID == nil:

@@ -1,4 +1,4 @@
-package costs
+package textfile
 
 import (
 	"fmt"
@@ -6,8 +6,17 @@ import (
 	"strings"
 )
 
-// quoted is the beginning of a text in quotes, for a message.
-func quoted(s string) string {
+// Short is the beginning of a text that is too long for a message.
+func Short(s string) string {
+	const longest = 40
+	if len(s) > longest {
+		return s[:longest] + "..."
+	}
+	return s
+}
+
+// Quoted is the beginning of a text in quotes, for a message.
+func Quoted(s string) string {
 	if len(s) > 40 {
 		s = strings.ToValidUTF8(s[:40], "") + "..."
 	}

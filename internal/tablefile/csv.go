@@ -1,9 +1,10 @@
-package costs
+package tablefile
 
 import (
 	"bufio"
 	"strings"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 )
 
@@ -15,10 +16,10 @@ type csvTable struct {
 	chosen []int
 }
 
-func newCSVTable(path string, r *bufio.Reader, comma rune) (table, error) {
+func newCSVTable(path string, r *bufio.Reader, comma rune) (*csvTable, error) {
 	c, err := textfile.NewCSV(path, r, comma)
 	if err != nil {
-		return nil, TextError(err)
+		return nil, dataerror.FromText(err)
 	}
 	names := make([]string, len(c.Header()))
 	for i, name := range c.Header() {
@@ -27,22 +28,22 @@ func newCSVTable(path string, r *bufio.Reader, comma rune) (table, error) {
 	return &csvTable{file: path, reader: c, header: names}, nil
 }
 
-func (t *csvTable) names() []string { return t.header }
-func (t *csvTable) path() string    { return t.file }
-func (t *csvTable) close()          {}
+func (t *csvTable) Names() []string { return t.header }
+func (t *csvTable) Path() string    { return t.file }
+func (t *csvTable) Close()          {}
 
-func (t *csvTable) choose(columns []string) (err error) {
+func (t *csvTable) Choose(columns []string) (err error) {
 	t.chosen, err = positions(t.file, t.header, columns)
 	return err
 }
 
-func (t *csvTable) next(cells []cell) (int, error) {
+func (t *csvTable) Next(cells []Cell) (int, error) {
 	record, err := t.reader.Read()
 	if err != nil {
-		return 0, TextError(err)
+		return 0, dataerror.FromText(err)
 	}
 	for i, p := range t.chosen {
-		cells[i] = cell{kind: textCell, text: record[p]}
+		cells[i] = Cell{kind: textCell, text: record[p]}
 		if record[p] == "" {
 			cells[i].kind = missingCell
 		}

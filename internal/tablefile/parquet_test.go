@@ -1,4 +1,4 @@
-package costs
+package tablefile
 
 import (
 	"errors"
@@ -28,16 +28,16 @@ func TestDatesOfParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for column, refused := range map[string]bool{"id": false, "plain": false, "day": true, "clock": true, "instant": true, "days": true} {
-		table, err := openTable(path)
+		table, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err = table.choose([]string{column}); err == nil {
-			_, err = table.next(make([]cell, 1))
+		if err = table.Choose([]string{column}); err == nil {
+			_, err = table.Next(make([]Cell, 1))
 		}
 		err = dataerror.InFile(path, err)
-		table.close()
-		var data *DataError
+		table.Close()
+		var data *dataerror.Error
 		told := errors.As(err, &data) && data.File == path && data.Column == column && strings.Contains(err.Error(), "holds dates or times, which are not read; cast")
 		if told != refused || !refused && err != nil {
 			t.Errorf("%s: error is %v", column, err)

@@ -1,4 +1,4 @@
-package costs
+package parquetfile
 
 import (
 	"errors"
@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"pipe/internal/dataerror"
-	"pipe/internal/parquetfile"
 )
 
-// partFiles lists the files of a tensor, sorted by name, and the folder that
+// Parts lists the files of a tensor, sorted by name, and the folder that
 // they are in. Names that start with a dot or an underscore are not parts.
-func partFiles(path string) (files []string, folder string, err error) {
+func Parts(path string) (files []string, folder string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, "", err
@@ -39,7 +38,7 @@ func partFiles(path string) (files []string, folder string, err error) {
 // InColumn makes a *dataerror.Error of an error about the content of a file; other errors stay what they are. column
 // may be "".
 func InColumn(column string, err error) error {
-	var content *parquetfile.Error
+	var content *Error
 	if errors.As(err, &content) {
 		return &dataerror.Error{Column: column, Err: err}
 	}

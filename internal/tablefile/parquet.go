@@ -1,4 +1,4 @@
-package costs
+package tablefile
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 
 	"pipe/internal/dataerror"
 	"pipe/internal/parquetfile"
+	"pipe/internal/textfile"
 )
 
 // parquetTable reads chosen columns of a Parquet file or a folder of parts.
@@ -16,7 +17,7 @@ type parquetTable struct {
 	files   []string
 	file    *parquetfile.File
 	opened  int // files opened so far
-	group   int // next row group of the open file
+	group   int // Next row group of the open file
 	columns []string
 	chosen  []string
 	streams []*valueStream
@@ -24,8 +25,8 @@ type parquetTable struct {
 	left    int // rows left in the open row group
 }
 
-func openParquetTable(path string) (table, error) {
-	files, _, err := partFiles(path)
+func openParquetTable(path string) (*parquetTable, error) {
+	files, _, err := parquetfile.Parts(path)
 	if err != nil {
 		return nil, err
 	}
@@ -39,10 +40,10 @@ func openParquetTable(path string) (table, error) {
 	return t, nil
 }
 
-func (t *parquetTable) names() []string { return t.columns }
-func (t *parquetTable) path() string    { return t.files[t.opened-1] }
+func (t *parquetTable) Names() []string { return t.columns }
+func (t *parquetTable) Path() string    { return t.files[t.opened-1] }
 
-func (t *parquetTable) close() {
+func (t *parquetTable) Close() {
 	t.streams = nil
 	if t.file != nil {
 		t.file.Close()
@@ -51,22 +52,22 @@ func (t *parquetTable) close() {
 }
 
 func (t *parquetTable) openNext() error {
-	t.close()
+	t.Close()
 	path := t.files[t.opened]
 	t.opened++
 	t.row, t.group = 0, 0
 	return dataerror.Guard(path, func() (err error) {
 		t.file, err = parquetfile.Open(path)
-		return InColumn("", err)
+		return parquetfile.InColumn("", err)
 	})
 }
 
-func (t *parquetTable) choose(columns []string) error {
+func (t *parquetTable) Choose(columns []string) error {
 	t.chosen = columns
-	if _, err := positions(t.path(), t.columns, columns); err != nil {
+	if _, err := positions(t.Path(), t.columns, columns); err != nil {
 		return err
 	}
-	return dataerror.Guard(t.path(), func() error {
+	return dataerror.Guard(t.Path(), func() error {
 		for _, name := range columns {
 			if _, err := readableColumn(t.file, name); err != nil {
 				return &dataerror.Error{Column: name, Err: err}
@@ -76,16 +77,16 @@ func (t *parquetTable) choose(columns []string) error {
 	})
 }
 
-func (t *parquetTable) next(cells []cell) (int, error) {
+func (t *parquetTable) Next(cells []Cell) (int, error) {
 	for t.left == 0 {
 		if err := t.advance(); err != nil {
 			return 0, err
 		}
 	}
-	err := dataerror.Guard(t.path(), func() error {
+	err := dataerror.Guard(t.Path(), func() error {
 		for i, s := range t.streams {
 			var err error
-			if cells[i], err = s.next(); err != nil {
+			if cells[i], err = s.Next(); err != nil {
 				return &dataerror.Error{Row: t.row + 1, Column: t.chosen[i], Err: err}
 			}
 		}
@@ -110,7 +111,7 @@ func (t *parquetTable) advance() error {
 			return err
 		}
 	}
-	return dataerror.Guard(t.path(), func() error {
+	return dataerror.Guard(t.Path(), func() error {
 		group := t.group
 		t.group++
 		t.left = t.file.GroupRows(group)
@@ -193,19 +194,19 @@ func (s *valueStream) more() (rep, def int, err error) {
 }
 
 // take passes the value that more found and returns its cell.
-func (s *valueStream) take(def int) (cell, error) {
+func (s *valueStream) take(def int) (Cell, error) {
 	s.at++
 	if def < s.column.MaxDef {
-		return cell{}, nil
+		return Cell{}, nil
 	}
 	s.value++
 	return s.cell(s.value - 1)
 }
 
-func (s *valueStream) next() (cell, error) {
+func (s *valueStream) Next() (Cell, error) {
 	_, def, err := s.more()
 	if err != nil {
-		return cell{}, unexpected(err)
+		return Cell{}, unexpected(err)
 	}
 	if s.column.MaxRep == 0 {
 		return s.take(def)
@@ -214,24 +215,24 @@ func (s *valueStream) next() (cell, error) {
 	for n := 0; ; n++ {
 		rep, def, err := s.more()
 		if errors.Is(err, io.EOF) || err == nil && n > 0 && rep == 0 {
-			return cell{kind: listCell, list: s.floats}, nil
+			return Cell{kind: listCell, list: s.floats}, nil
 		}
 		if err != nil {
-			return cell{}, err
+			return Cell{}, err
 		}
 		c, err := s.take(def)
 		if err != nil {
-			return cell{}, err
+			return Cell{}, err
 		}
 		if max := s.column.MaxDef; def < max {
 			if n == 0 && def < max-1 {
-				return cell{}, nil // the list itself is null
+				return Cell{}, nil // the list itself is null
 			}
-			return cell{}, fmt.Errorf("element %d is null", n)
+			return Cell{}, fmt.Errorf("element %d is null", n)
 		}
-		f, err := c.float()
+		f, err := c.Float()
 		if err != nil {
-			return cell{}, fmt.Errorf("element %d: %w", n, err)
+			return Cell{}, fmt.Errorf("element %d: %w", n, err)
 		}
 		s.floats = append(s.floats, float32(f))
 	}
@@ -244,24 +245,24 @@ func unexpected(err error) error {
 	return err
 }
 
-// cell returns value i of the page.
-func (s *valueStream) cell(i int) (cell, error) {
+// Cell returns value i of the page.
+func (s *valueStream) cell(i int) (Cell, error) {
 	switch s.column.Kind {
 	case parquetfile.Boolean:
-		return cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[s.page.Ints[i]]}, nil
+		return Cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[s.page.Ints[i]]}, nil
 	case parquetfile.Int32:
-		return cell{kind: numberCell, num: float64(s.page.Ints[i])}, nil
+		return Cell{kind: numberCell, num: float64(s.page.Ints[i])}, nil
 	case parquetfile.Float:
-		return cell{kind: numberCell, num: float64(s.page.Floats[i])}, nil
+		return Cell{kind: numberCell, num: float64(s.page.Floats[i])}, nil
 	case parquetfile.Double:
-		return cell{kind: numberCell, num: s.page.Doubles[i]}, nil
+		return Cell{kind: numberCell, num: s.page.Doubles[i]}, nil
 	}
 	text := strings.Clone(s.page.Text(i)) // a page is long
 	if s.column.Meaning == parquetfile.Text && !utf8.ValidString(text) {
-		return cell{}, fmt.Errorf("%s is not valid UTF-8", quoted(text))
+		return Cell{}, fmt.Errorf("%s is not valid UTF-8", textfile.Quoted(text))
 	}
 	if text == "" {
-		return cell{}, nil
+		return Cell{}, nil
 	}
-	return cell{kind: textCell, text: text}, nil
+	return Cell{kind: textCell, text: text}, nil
 }

@@ -1,4 +1,4 @@
-package costs
+package tablefile
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pipe/internal/dataerror"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -35,7 +37,7 @@ func FuzzTableReader(f *testing.F) {
 		if err := os.WriteFile(file, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenTable(file)
+		r, err := OpenText(file)
 		if err != nil {
 			return
 		}
@@ -47,7 +49,7 @@ func FuzzTableReader(f *testing.F) {
 				t.Fatalf("%d cells in %d columns", len(cells), len(r.Columns()))
 			}
 		}
-		var bad *DataError
+		var bad *dataerror.Error
 		if !errors.Is(err, io.EOF) && !errors.As(err, &bad) {
 			t.Fatalf("got %v, want a DataError", err)
 		}

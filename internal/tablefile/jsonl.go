@@ -1,4 +1,4 @@
-package costs
+package tablefile
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ type jsonTable struct {
 	chosen []string
 }
 
-func newJSONTable(path string, r io.Reader) (table, error) {
+func newJSONTable(path string, r io.Reader) (*jsonTable, error) {
 	t := &jsonTable{file: path, lines: textfile.NewLines(path, r)}
 	line, err := t.read()
 	if errors.Is(err, io.EOF) {
@@ -68,7 +68,7 @@ func (t *jsonTable) read() ([]byte, error) {
 	line, err := t.lines.Next()
 	var text *textfile.Error
 	if err == nil || errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &text) {
-		return line, TextError(err)
+		return line, dataerror.FromText(err)
 	}
 	return nil, t.bad("", "cannot be read", err)
 }
@@ -78,11 +78,11 @@ func (t *jsonTable) bad(column, msg string, err error) error {
 	return &dataerror.Error{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
 
-func (t *jsonTable) names() []string { return t.keys }
-func (t *jsonTable) path() string    { return t.file }
-func (t *jsonTable) close()          {}
+func (t *jsonTable) Names() []string { return t.keys }
+func (t *jsonTable) Path() string    { return t.file }
+func (t *jsonTable) Close()          {}
 
-func (t *jsonTable) choose(columns []string) error {
+func (t *jsonTable) Choose(columns []string) error {
 	if _, err := positions(t.file, t.keys, columns); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (t *jsonTable) choose(columns []string) error {
 	return nil
 }
 
-func (t *jsonTable) next(cells []cell) (int, error) {
+func (t *jsonTable) Next(cells []Cell) (int, error) {
 	line := t.first
 	if t.first = nil; line == nil {
 		var err error
@@ -100,12 +100,12 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 	}
 	object, err := strictjson.Object(line)
 	if err != nil {
-		return 0, t.bad("", "", PlainJSON(err))
+		return 0, t.bad("", "", strictjson.Plain(err))
 	}
 	for i, name := range t.chosen {
 		raw, ok := object[name]
 		if !ok {
-			cells[i] = cell{}
+			cells[i] = Cell{}
 			continue
 		}
 		if cells[i], err = jsonCell(raw); err != nil {
@@ -116,19 +116,19 @@ func (t *jsonTable) next(cells []cell) (int, error) {
 }
 
 // jsonCell keeps everything but strings as it is written.
-func jsonCell(raw json.RawMessage) (cell, error) {
+func jsonCell(raw json.RawMessage) (Cell, error) {
 	switch {
 	case string(raw) == "null":
-		return cell{}, nil
+		return Cell{}, nil
 	case raw[0] != '"':
-		return cell{kind: textCell, text: string(raw)}, nil
+		return Cell{kind: textCell, text: string(raw)}, nil
 	}
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return cell{}, err
+		return Cell{}, err
 	}
 	if s == "" {
-		return cell{}, nil
+		return Cell{}, nil
 	}
-	return cell{kind: textCell, text: s}, nil
+	return Cell{kind: textCell, text: s}, nil
 }

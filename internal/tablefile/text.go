@@ -1,4 +1,4 @@
-package costs
+package tablefile
 
 import (
 	"errors"
@@ -6,37 +6,37 @@ import (
 	"io"
 )
 
-// TableReader reads chosen columns of a foreign table row by row as text: CSV, TSV
+// TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV
 // or JSON lines, each also gzipped, a Parquet file or a folder of Parquet parts.
 // Columns that are not chosen may be of any type. It is not for use by several
 // goroutines at once.
-type TableReader struct {
-	in    table
-	cells []cell
+type TextReader struct {
+	in    Table
+	cells []Cell
 }
 
-// OpenTable opens a table by its ending. No column is chosen yet. The caller
+// OpenText opens a table by its ending. No column is chosen yet. The caller
 // closes the reader.
-func OpenTable(path string) (*TableReader, error) {
-	in, err := openTable(path)
+func OpenText(path string) (*TextReader, error) {
+	in, err := Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read table: %w", err)
 	}
-	return &TableReader{in: in}, nil
+	return &TextReader{in: in}, nil
 }
 
 // Columns returns the names of all columns, in order; those of JSON lines are the
 // keys of the first line.
-func (r *TableReader) Columns() []string { return r.in.names() }
+func (r *TextReader) Columns() []string { return r.in.Names() }
 
 // Choose fixes the columns that Next returns, and comes before the first Next. A
 // column that is not there, is there twice or is of a type that is not read is a
-// *DataError with file and column.
-func (r *TableReader) Choose(names ...string) error {
-	if err := r.in.choose(names); err != nil {
+// *dataerror.Error with file and column.
+func (r *TextReader) Choose(names ...string) error {
+	if err := r.in.Choose(names); err != nil {
 		return fmt.Errorf("read table: %w", err)
 	}
-	r.cells = make([]cell, len(names))
+	r.cells = make([]Cell, len(names))
 	return nil
 }
 
@@ -45,8 +45,8 @@ func (r *TableReader) Choose(names ...string) error {
 // Parquet file, from 1. A missing value is "", a list is [1,2.5], a JSON object
 // its text. After the last row the error is io.EOF; bad data are a *dataerror.Error
 // with file and row.
-func (r *TableReader) Next() (cells []string, row int, err error) {
-	row, err = r.in.next(r.cells)
+func (r *TextReader) Next() (cells []string, row int, err error) {
+	row, err = r.in.Next(r.cells)
 	if errors.Is(err, io.EOF) {
 		return nil, 0, io.EOF
 	}
@@ -61,4 +61,4 @@ func (r *TableReader) Next() (cells []string, row int, err error) {
 }
 
 // Close closes the files.
-func (r *TableReader) Close() { r.in.close() }
+func (r *TextReader) Close() { r.in.Close() }

@@ -1,4 +1,4 @@
-package costs
+package strictjson
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// PlainJSON is an error of the JSON package without the names of Go's types: it says which field has a value of the wrong type.
-func PlainJSON(err error) error {
+// Plain is an error of the JSON package without the names of Go's types: it says which field has a value of the wrong type.
+func Plain(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case !errors.As(err, &wrong):
