@@ -18,7 +18,7 @@ import (
 // arrow is a reviewed change of one line here.
 var mayImport = map[string][]string{
 	".":                        {},
-	"cmd/pipe":                 {"costs", "costs/build", "costs/retrieval/bm25", "featurize", "featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline"},
+	"cmd/pipe":                 {"costs", "costs/build", "costs/retrieval/bm25", "featurize", "featurize/jpegturbo", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/stage"},
 	"costs":                    {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/tablefile", "internal/textfile"},
 	"costs/build":              {"costs", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/tokenizer", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/outside", "internal/parallel", "internal/progress", "internal/safetext", "internal/strictjson", "internal/tablefile", "internal/textfile", "models", "models/lightgbm", "onnx", "onnx/hf", "onnx/ort"},
 	"costs/identity":           {"costs", "featurize", "internal/digest"},
@@ -28,6 +28,7 @@ var mayImport = map[string][]string{
 	"featurize/jpegturbo":      {"internal/sharedlib"},
 	"featurize/tokenizer":      {"internal/digest", "internal/outside", "internal/strictjson", "internal/textfile"},
 	"internal/atomicfile":      {"internal/filelock"},
+	"internal/config":          {"internal/outside"},
 	"internal/dataerror":       {"internal/outside", "internal/textfile"},
 	"internal/digest":          {},
 	"internal/filelock":        {},
@@ -51,7 +52,8 @@ var mayImport = map[string][]string{
 	"onnx/onnxpb":              {},
 	"onnx/ort":                 {"internal/sharedlib", "internal/textfile", "onnx"},
 	"onnx/ort/orttest":         {"onnx/ort"},
-	"pipeline":                 {"costs", "costs/build", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/outside", "internal/parallel", "internal/progress", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/lightgbm", "onnx", "onnx/hf", "onnx/ort"},
+	"pipeline":                 {"costs", "costs/build", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "internal/atomicfile", "internal/config", "internal/dataerror", "internal/digest", "internal/parallel", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/lightgbm", "onnx", "onnx/hf", "onnx/ort", "pipeline/stage"},
+	"pipeline/stage":           {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
 	"tools":                    {},
 	"tools/fetch":              {},
 }

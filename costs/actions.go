@@ -212,3 +212,14 @@ func (a *Actions) checkUnavailable(add func(string, ...any)) {
 		add("every pair is unavailable")
 	}
 }
+
+// AdviceRate is the share of actions that buy advice: any level but the first, which is none. It is 0 for no actions.
+func (a *Actions) AdviceRate(actions []int) float64 {
+	bought := 0
+	for _, i := range actions {
+		if _, k := a.Pair(i); k != 0 {
+			bought++
+		}
+	}
+	return float64(bought) / float64(max(1, len(actions)))
+}

@@ -3,10 +3,13 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"pipe/costs/build"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // Benchmark is a reproducible experiment that ends in a report.
@@ -15,7 +18,7 @@ type Benchmark struct {
 	About string // one line
 	// Run computes the report and leaves further files, if it has any, in o.Out unless that is empty. The report's own
 	// files are written by Bench.
-	Run func(ctx context.Context, o BenchOptions, p Progress) (*Report, error)
+	Run func(ctx context.Context, o BenchOptions, p stage.Progress) (*Report, error)
 }
 
 // BenchOptions fixes one run of a benchmark.
@@ -43,24 +46,24 @@ var benchmarks = []Benchmark{syntheticBenchmark, fraudBenchmark, feverBenchmark,
 func Benchmarks() []Benchmark { return benchmarks }
 
 // Bench runs the named benchmark and leaves its report in o.Out. An unknown name is an error that lists the known ones.
-func Bench(ctx context.Context, name string, o BenchOptions, p Progress) (*Report, error) {
+func Bench(ctx context.Context, name string, o BenchOptions, p stage.Progress) (*Report, error) {
 	var known []string
 	for _, b := range benchmarks {
 		if b.Name != name {
 			known = append(known, b.Name)
 			continue
 		}
-		if err := keepInputs(o.files()); err != nil {
+		if err := o.files().Check(); err != nil {
 			return nil, err
 		}
 		// The folder is made now: better than an error after the work.
-		return alone(o.Out, func() (*Report, error) { return b.into(ctx, o, p) })
+		return stage.Alone(o.Out, func() (*Report, error) { return b.into(ctx, o, p) })
 	}
-	return nil, &UnknownError{What: "benchmark", Name: name, Known: known}
+	return nil, &stage.UnknownError{What: "benchmark", Name: name, Known: known}
 }
 
 // into runs the benchmark and leaves its report.
-func (b *Benchmark) into(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+func (b *Benchmark) into(ctx context.Context, o BenchOptions, p stage.Progress) (*Report, error) {
 	r, err := b.Run(ctx, o, p)
 	p.Done()
 	if err != nil {
@@ -72,13 +75,22 @@ func (b *Benchmark) into(ctx context.Context, o BenchOptions, p Progress) (*Repo
 	return r, WriteReport(o.Out, r)
 }
 
-// UnknownError says that a name from a fixed list was not on it.
-type UnknownError struct {
-	What  string
-	Name  string
-	Known []string
-}
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("unknown %s %q; known are %s", e.What, e.Name, strings.Join(e.Known, ", "))
+// files of a benchmark lie in its folder and in those below it that hold records of finished steps.
+func (o BenchOptions) files() stage.Files {
+	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
+	if o.Out == "" {
+		return f
+	}
+	patterns := append([]string{"*.stage.json", "costs.parquet", tableFile, encoderFile, featurizeFile, trainReportFile, "*.onnx"}, reportPatterns...)
+	folders := map[string]bool{o.Out: true}
+	_ = filepath.WalkDir(o.Out, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.HasSuffix(path, ".stage.json") {
+			folders[filepath.Dir(path)] = true
+		}
+		return nil
+	})
+	for folder := range folders {
+		f.Writes = append(f.Writes, stage.Output{Path: folder, Patterns: patterns})
+	}
+	return f
 }

@@ -11,6 +11,7 @@ import (
 	"pipe/costs/build"
 	"pipe/internal/atomicfile"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // benchRun is one run of a benchmark that draws splits and runs every setting on each of them.
@@ -20,13 +21,13 @@ type benchRun struct {
 	o        BenchOptions
 	out      string // folder in which steps keep what they have done
 	rt       *ort.Runtime
-	progress Progress
+	progress stage.Progress
 	notes    []string
 }
 
 // startBench opens the runtime for a benchmark and runs it. Without a folder for its output there is one that is removed
 // at the end.
-func startBench(name string, o BenchOptions, p Progress, run func(b *benchRun) (*Report, error)) (_ *Report, err error) {
+func startBench(name string, o BenchOptions, p stage.Progress, run func(b *benchRun) (*Report, error)) (_ *Report, err error) {
 	b := &benchRun{name: name, o: o, out: o.Out, progress: p}
 	if b.out == "" {
 		var remove func() error

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/costs/build"
+	"pipe/internal/config"
 )
 
 // FuzzConfig checks that no configuration file is a panic, and that what is read
@@ -29,10 +30,10 @@ func FuzzConfig(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	env := environment(map[string]string{"A": "1", "B": "", "PIPE_DATA": "/data"})
+	env := variables("A=1", "B=", "PIPE_DATA=/data")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		cfg := CostsConfig{Costs: build.DefaultConfig()}
-		problems := decodeConfig(text, "/", env, &cfg)
+		problems := config.Decode(text, "/", env, &cfg)
 		for _, p := range problems {
 			if strings.Contains(p, "goroutine") || p == "" {
 				t.Errorf("a problem reads %q", p)
@@ -42,4 +43,16 @@ func FuzzConfig(f *testing.F) {
 			t.Errorf("read as %+v", cfg.Costs)
 		}
 	})
+}
+
+// variables are those of an environment, NAME=VALUE each.
+func variables(list ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, v := range list {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				return value, true
+			}
+		}
+		return "", false
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/config"
 )
 
 // configFiles are the configuration files of all commands, and the page that
@@ -131,8 +132,6 @@ func configSamples(t *testing.T, of reflect.Type) map[string]any {
 	return nil
 }
 
-func noVariables(string) (string, bool) { return "", false }
-
 // Every key of every configuration file arrives where it belongs, and takes
 // nothing but what it can hold.
 func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
@@ -145,9 +144,9 @@ func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 			}
 			for text, want := range configSamples(t, of) {
 				into := reflect.New(c.of)
-				problems := decodeConfig([]byte(k.yaml(text)), "/", noVariables, into.Interface())
+				problems := config.Decode([]byte(k.yaml(text)), "/", variables(), into.Interface())
 				if got := reflect.Indirect(k.in(into)).Interface(); !reflect.DeepEqual(got, want) && !strings.HasPrefix(k.name, "imagenet") {
-					if p, isPath := got.(Path); !isPath || p != "/"+want.(Path) {
+					if p, isPath := got.(config.Path); !isPath || p != "/"+want.(config.Path) {
 						t.Errorf("%s: %s: %s arrives as %#v (%q)", file, k.name, text, got, problems)
 					}
 				}
@@ -173,7 +172,7 @@ func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 			}
 			last := k.name[strings.LastIndex(k.name, ".")+1:]
 			for _, text := range wrong {
-				problems := strings.Join(decodeConfig([]byte(k.yaml(text)), "/", noVariables, reflect.New(c.of).Interface()), "\n")
+				problems := strings.Join(config.Decode([]byte(k.yaml(text)), "/", variables(), reflect.New(c.of).Interface()), "\n")
 				if !strings.Contains(problems, "line 1") || !strings.Contains(problems, last) && !strings.Contains(problems, "tag") && !strings.Contains(problems, "already defined") {
 					t.Errorf("%s: %s: %q: %q", file, k.name, text, problems)
 				}

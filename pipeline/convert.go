@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"pipe/featurize"
 	"pipe/internal/atomicfile"
+	"pipe/internal/safetext"
 	"pipe/onnx/hf"
+	"pipe/pipeline/stage"
 )
 
 // ConvertOptions says which model becomes which file.
@@ -66,12 +69,12 @@ type ConvertReport struct {
 // Convert makes one ONNX file of an encoder, with all that it needs to read texts or images in its metadata, or of an encoder and
 // a policy. It runs no graph. The file appears when it is complete.
 //
-// A policy that was trained on the features of another encoder is an *OptionError, as far as the policy tells.
+// A policy that was trained on the features of another encoder is an *stage.OptionError, as far as the policy tells.
 func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := keepInputs(o.files()); err != nil {
+	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
 	encoder, err := readEncoderModel(o)
@@ -106,13 +109,19 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 
 // WriteText writes the report for a terminal.
 func (r *ConvertReport) WriteText(w io.Writer) error {
-	b := titled(r.Out, r.Kind)
+	b := safetext.Titled(r.Out, r.Kind)
 	writeEncoder(b, "encoder", &r.Encoder)
-	field(b, "policy", "%s", r.Policy)
-	field(b, "inputs", "%s", list(r.Inputs, func(s string) string { return s }))
-	field(b, "outputs", "%s", list(r.Outputs, func(s string) string { return s }))
-	field(b, "digest", "%s", r.Encoder.Digest)
-	field(b, "size", "%.1f MB", float64(r.Bytes)/1e6)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.Add("policy", "%s", r.Policy)
+	b.Add("inputs", "%s", strings.Join(r.Inputs, ", "))
+	b.Add("outputs", "%s", strings.Join(r.Outputs, ", "))
+	b.Add("digest", "%s", r.Encoder.Digest)
+	b.Add("size", "%.1f MB", float64(r.Bytes)/1e6)
+	return b.WriteText(w)
+}
+
+func (o ConvertOptions) files() stage.Files {
+	return stage.Files{
+		Reads:  slices.Concat(stage.ModelFiles(o.Model), stage.ModelFiles(o.Tokenizer), stage.NamedFiles(o.Merge)),
+		Writes: []stage.Output{{Path: o.Out}},
+	}
 }

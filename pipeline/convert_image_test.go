@@ -18,6 +18,7 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
 )
 
 // readImages opens the encoder of images of a model and encodes pictures with it.
@@ -152,7 +153,7 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 	} {
 		c.o.Out = filepath.Join(t.TempDir(), "out.onnx")
 		_, err := Convert(t.Context(), c.o)
-		var option *OptionError
+		var option *stage.OptionError
 		switch {
 		case c.want == "" && err != nil:
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"pipe/featurize"
 	"pipe/onnx"
 	"pipe/onnx/hf"
+	"pipe/pipeline/stage"
 )
 
 // encoderModel is an encoder of texts or images as it was read.
@@ -16,14 +17,14 @@ type encoderModel interface {
 	Encoder() (*onnx.Model, error)
 }
 
-// readEncoderModel reads the encoder that the options name. Options for encoders of another kind are an *OptionError.
+// readEncoderModel reads the encoder that the options name. Options for encoders of another kind are an *stage.OptionError.
 func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 	input, err := o.input()
 	if err != nil {
 		return nil, err
 	}
 	if unused := o.unused(input); len(unused) > 0 {
-		return nil, &OptionError{fmt.Errorf("convert: %q reads %ss, for which %s cannot be set", o.Model, input, strings.Join(unused, ", "))}
+		return nil, &stage.OptionError{Err: fmt.Errorf("convert: %q reads %ss, for which %s cannot be set", o.Model, input, strings.Join(unused, ", "))}
 	}
 	if input == featurize.InputImage {
 		return featurize.ReadImageModel(o.Model, featurize.ImageModelOptions{Preprocess: o.Preprocess, Output: o.Output, Precision: o.Precision})
@@ -34,7 +35,7 @@ func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 // towerInputs are what the towers read.
 var towerInputs = map[hf.Tower]string{hf.TowerText: featurize.InputText, hf.TowerVision: featurize.InputImage}
 
-// input tells what the encoder reads: what the tower that was asked for does, or the model's own.
+// input tells what the encoder Reads: what the tower that was asked for does, or the model's own.
 func (o ConvertOptions) input() (string, error) {
 	inputs, err := featurize.EncoderInputs(o.Model)
 	switch {
@@ -45,7 +46,7 @@ func (o ConvertOptions) input() (string, error) {
 	}
 	asked := towerInputs[hf.Tower(o.Tower)]
 	if !slices.Contains(inputs, asked) {
-		return "", &OptionError{fmt.Errorf("convert: %q reads %ss: it has no tower of %ss", o.Model, strings.Join(inputs, "s and "), asked)}
+		return "", &stage.OptionError{Err: fmt.Errorf("convert: %q reads %ss: it has no tower of %ss", o.Model, strings.Join(inputs, "s and "), asked)}
 	}
 	return asked, nil
 }

@@ -20,6 +20,7 @@ import (
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
 )
 
 // encoderPolicy writes a policy of drawn weights over vectors of an encoder. features names them and digest tells what made them;
@@ -187,7 +188,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 		"takes 7 features, the encoder makes 16": encoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
 		"sees vectors of 7 numbers, the encoder": encoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
 	} {
-		var option *OptionError
+		var option *stage.OptionError
 		if err := convert(policy); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
@@ -255,7 +256,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Convert(context.Background(), o)
-		var option *OptionError
+		var option *stage.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), "name another --out") {
 			t.Errorf("%s: %v", o.Out, err)
 		}
@@ -281,7 +282,7 @@ func TestDecideTexts(t *testing.T) {
 	var outs []string
 	for _, in := range []string{csv.String(), jsonl.String()} {
 		var out bytes.Buffer
-		if _, err := Decide(context.Background(), rt, o, strings.NewReader(in), &out, Quiet); err != nil {
+		if _, err := Decide(context.Background(), rt, o, strings.NewReader(in), &out, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		outs = append(outs, out.String())
@@ -301,15 +302,15 @@ func TestDecideTexts(t *testing.T) {
 		"the row has 1 fields, the header 2":     "id,claim\n1\n",
 		"is Parquet; texts come as CSV or JSONL": "PAR1",
 	} {
-		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, Quiet)
+		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, stage.Quiet)
 		var data *costs.DataError
 		if !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
 	o.Policy = encoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
-	var option *OptionError
-	if _, err := Decide(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, Quiet); !errors.As(err, &option) {
+	var option *stage.OptionError
+	if _, err := Decide(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) {
 		t.Errorf("another encoder: %v", err)
 	}
 }

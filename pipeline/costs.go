@@ -11,8 +11,10 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // CostsConfig is the configuration file of pipe costs; docs/costs-config.md describes it.
@@ -49,12 +51,12 @@ type ActionLoss struct {
 
 // BuildCosts builds the cost tensor that a configuration describes; see build.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration is a graph.
-func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *CostsReport, err error) {
-	if err := keepInputs(o.files()); err != nil {
+func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_ *CostsReport, err error) {
+	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
 	cfg := CostsConfig{Costs: build.DefaultConfig()}
-	if err := LoadConfig(o.Config, &cfg); err != nil {
+	if err := config.Load(o.Config, &cfg); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(o.Config))
@@ -86,7 +88,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress Progress) (_ *Cost
 }
 
 // summarizeBuild streams through the finished tensor, so that its size does not matter.
-func summarizeBuild(r *build.Report, progress Progress) (_ *CostsReport, err error) {
+func summarizeBuild(r *build.Report, progress stage.Progress) (_ *CostsReport, err error) {
 	in, err := costs.OpenReader(r.File, costs.ReadOptions{})
 	if err != nil {
 		return nil, err
@@ -182,4 +184,12 @@ func writeAnswers(w io.Writer, counts []build.AnswerCount) error {
 		}
 	}
 	return nil
+}
+
+func (o CostsOptions) files() stage.Files {
+	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
+	for _, path := range build.OutputFiles(o.Out, o.Answers) {
+		f.Writes = append(f.Writes, stage.Output{Path: path})
+	}
+	return f
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pipe/costs/build"
+	"pipe/internal/config"
+	"pipe/pipeline/stage"
 )
 
 // TestConfigsOfCostsAreValid reads every configuration of the repository that
@@ -18,11 +20,11 @@ func TestConfigsOfCostsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, file := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
 		cfg := CostsConfig{Costs: build.DefaultConfig()}
-		if err := LoadConfig(filepath.Join("..", "configs", file), &cfg); err != nil {
+		if err := config.Load(filepath.Join("..", "configs", file), &cfg); err != nil {
 			t.Error(err)
 		}
 		bench := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
-		if err := LoadConfig(filepath.Join("..", "configs", file), &bench); err != nil {
+		if err := config.Load(filepath.Join("..", "configs", file), &bench); err != nil {
 			t.Error(err)
 		}
 		if len(cfg.Costs.Experts) == 0 || cfg.Costs.Experts[0].Settings["model"] == nil {
@@ -52,7 +54,7 @@ func TestBuildCostsFromAFile(t *testing.T) {
 		}
 	}
 	o := CostsOptions{Config: filepath.Join(dir, "costs.yaml"), Out: filepath.Join(dir, "out")}
-	r, err := BuildCosts(context.Background(), o, Quiet)
+	r, err := BuildCosts(context.Background(), o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +76,7 @@ func TestCostsConfigRefusesUnknownKeys(t *testing.T) {
 	if err := os.WriteFile(file, []byte("costs:\n  experst: []\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	_, err := BuildCosts(context.Background(), CostsOptions{Config: file, Out: "unused"}, Quiet)
+	_, err := BuildCosts(context.Background(), CostsOptions{Config: file, Out: "unused"}, stage.Quiet)
 	if err == nil || !strings.Contains(err.Error(), `line 2: unknown key "experst"`) {
 		t.Errorf("got %v", err)
 	}

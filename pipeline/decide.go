@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"pipe/featurize"
 	"pipe/models"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // DecideOptions says what to decide on and where the decisions go.
@@ -82,14 +84,6 @@ func (o DecideOptions) input() string {
 	return featurize.InputText
 }
 
-// OptionError says that an option does not fit the files that it is used with.
-type OptionError struct{ Err error }
-
-func (e *OptionError) Error() string { return e.Err.Error() }
-
-// Unwrap returns the underlying error.
-func (e *OptionError) Unwrap() error { return e.Err }
-
 // DecideSummary is what a run of Decide did.
 type DecideSummary struct {
 	Format  int              `json:"format"`
@@ -110,11 +104,11 @@ type DecideSummary struct {
 //
 // Errors about the input are *costs.DataError with file, row and column. rt should have been opened with one thread:
 // batches, not operators, run side by side.
-func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, stdout io.Writer, p Progress) (*DecideSummary, error) {
+func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Reader, stdout io.Writer, p stage.Progress) (*DecideSummary, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := keepInputs(o.files(stdin, stdout)); err != nil {
+	if err := o.files(stdin, stdout).Check(); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
@@ -135,7 +129,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	info := decider.Info()
 	mask, err := models.ParseWithout(info.Actions, o.Without)
 	if err != nil {
-		return nil, &OptionError{fmt.Errorf("decide: %w", err)}
+		return nil, &stage.OptionError{Err: fmt.Errorf("decide: %w", err)}
 	}
 	if len(o.Without) == 0 {
 		mask = nil // the policy's own decision stands
@@ -201,7 +195,7 @@ type stream struct {
 	decider  *models.Decider
 	mask     []bool
 	workers  int
-	progress Progress
+	progress stage.Progress
 	done     int64
 	counts   []int64
 }
@@ -334,4 +328,23 @@ func (s *stream) chosen(a *costs.Actions) map[string]int64 {
 		}
 	}
 	return names
+}
+
+func (o DecideOptions) files(stdin io.Reader, stdout io.Writer) stage.Files {
+	f := stage.Files{Reads: append(stage.NamedFiles(o.Policy), stage.ModelFiles(o.Encoder)...), Writes: []stage.Output{{Path: o.Out}}}
+	if o.In == "-" {
+		f.Reads = append(f.Reads, stage.Input{Path: standardInput, Info: stage.Standard(stdin)})
+	} else {
+		f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet"), Grow: true})
+	}
+	if o.Image != "" {
+		f.Reads = append(f.Reads, stage.Input{Path: filepath.Dir(o.In), Part: stage.Ending(stage.ImageEndings...), Big: true})
+	}
+	if o.Out == "-" {
+		f.Writes = nil
+		if info := stage.Standard(stdout); info != nil {
+			f.Writes = []stage.Output{{Path: "standard output", Info: info}}
+		}
+	}
+	return f
 }

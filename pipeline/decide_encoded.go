@@ -14,6 +14,7 @@ import (
 	"pipe/internal/textfile"
 	"pipe/models"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // encodedSource reads raw rows, CSV with a header or JSONL, and makes of one field of each what the policy was trained on.
@@ -47,7 +48,7 @@ func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io
 // open holds the policy against the encoder before the file is touched.
 func (s *encodedSource) open(o DecideOptions, stdin io.Reader, policy *models.PolicyInfo) error {
 	if err := fitsEncoder(policy, s.encoder.info()); err != nil {
-		return &OptionError{fmt.Errorf("policy %q: %w", o.Policy, err)}
+		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", o.Policy, err)}
 	}
 	var r *bufio.Reader
 	var err error

@@ -19,6 +19,7 @@ import (
 	"pipe/featurize"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
 )
 
 // pictures writes drawn PNG files of several sizes, and returns their names and their pixels.
@@ -79,7 +80,7 @@ func TestDecideImages(t *testing.T) {
 	}
 	decide := func(o DecideOptions, in string) (string, *DecideSummary) {
 		var out bytes.Buffer
-		done, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, Quiet)
+		done, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestDecideBadImages(t *testing.T) {
 		if bad == "" {
 			row = 2
 		}
-		_, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet)
+		_, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, stage.Quiet)
 		at := fmt.Sprintf("photos.csv\": row %d: column file: image %q: ", row, bad)
 		var data *costs.DataError
 		if !errors.As(err, &data) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), want) {
@@ -147,12 +148,12 @@ func TestDecideBadImages(t *testing.T) {
 		}
 	}
 	o.Encoder = hftest.Folder(t)
-	var option *OptionError
-	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet); !errors.As(err, &option) || !strings.Contains(err.Error(), "reads texts, the rows hold images") {
+	var option *stage.OptionError
+	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) || !strings.Contains(err.Error(), "reads texts, the rows hold images") {
 		t.Error("an encoder of texts sees images: ", err)
 	}
 	o.Image, o.Text, o.Encoder = "", "file", model
-	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, Quiet); err == nil || !strings.Contains(err.Error(), `the policy sees "image clip", made of images; the encoder clip reads texts`) {
+	if _, err := Decide(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, stage.Quiet); err == nil || !strings.Contains(err.Error(), `the policy sees "image clip", made of images; the encoder clip reads texts`) {
 		t.Error(err)
 	}
 }

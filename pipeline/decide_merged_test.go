@@ -17,6 +17,7 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
 )
 
 // decided is what Decide writes, scores included.
@@ -24,7 +25,7 @@ func decided(t *testing.T, rt *ort.Runtime, o DecideOptions) string {
 	t.Helper()
 	var out bytes.Buffer
 	o.Scores, o.OutFormat = true, formatCSV
-	if _, err := Decide(t.Context(), rt, o, nil, &out, Quiet); err != nil {
+	if _, err := Decide(t.Context(), rt, o, nil, &out, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -88,7 +89,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 	}
 }
 
-// What a merged file does not take is an *OptionError before a row is read; one whose halves contradict each other is bad data.
+// What a merged file does not take is an *stage.OptionError before a row is read; one whose halves contradict each other is bad data.
 func TestMergedFileRefusals(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	model, merged := hftest.Folder(t), filepath.Join(dir, "merged.onnx")
@@ -100,11 +101,11 @@ func TestMergedFileRefusals(t *testing.T) {
 		o := DefaultDecideOptions()
 		o.Policy = path
 		change(&o)
-		_, err := Decide(t.Context(), rt, o, strings.NewReader("{\"claim\": \"a\"}\n"), &bytes.Buffer{}, Quiet)
+		_, err := Decide(t.Context(), rt, o, strings.NewReader("{\"claim\": \"a\"}\n"), &bytes.Buffer{}, stage.Quiet)
 		return err
 	}
 	text := func(o *DecideOptions) { o.Text = "claim" }
-	var option *OptionError
+	var option *stage.OptionError
 	for want, change := range map[string]func(o *DecideOptions){
 		"has an encoder in front and reads texts: name the column or field that holds them (--text)": func(*DecideOptions) {},
 		"has an encoder of texts in front, the rows hold images":                                     func(o *DecideOptions) { o.Image = "claim" },
@@ -128,7 +129,7 @@ func TestMergedFileRefusals(t *testing.T) {
 	about := func(change func(e *featurize.EncoderInfo)) string {
 		e := info
 		change(&e)
-		return compact(e)
+		return stage.JSON(e)
 	}
 	for _, c := range []struct{ key, value, want string }{
 		{"pipe.dim", "17", "pipe.dim is 17, pipe.actions say 16"},

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // Columns in any order give the decisions of the columns in the order of training; a policy from a table that pipe import
@@ -24,7 +25,7 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 	if err := costs.Write(o.Tensor, tensor); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Train(t.Context(), o, Quiet); err != nil {
+	if _, err := Train(t.Context(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "ours-lambda1-seed0.onnx")
@@ -45,7 +46,7 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 		d := DefaultDecideOptions()
 		d.Policy, d.Scores, d.InFormat = path, true, formatCSV
 		var out bytes.Buffer
-		_, err := Decide(t.Context(), rt, d, strings.NewReader(in), &out, Quiet)
+		_, err := Decide(t.Context(), rt, d, strings.NewReader(in), &out, stage.Quiet)
 		return out.String(), err
 	}
 	want, err := run(straight.String())

@@ -15,6 +15,7 @@ import (
 	"pipe/featurize"
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
 )
 
 // rawSource reads raw rows, as they came before anything was featurized: CSV with a header in any order. An encoder makes
@@ -43,7 +44,7 @@ func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Act
 	}
 	f, err := identity.GroupsOf(a, e)
 	if err != nil {
-		return nil, &OptionError{fmt.Errorf("encoder %q: %w", o.Encoder, err)}
+		return nil, &stage.OptionError{Err: fmt.Errorf("encoder %q: %w", o.Encoder, err)}
 	}
 	s := &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns())), scores: a.Len()}
 	var r *bufio.Reader

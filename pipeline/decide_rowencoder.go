@@ -11,6 +11,7 @@ import (
 	"pipe/models"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // rowEncoder makes vectors of one field of raw rows: texts, or images that are named there.
@@ -52,7 +53,7 @@ func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
 }
 
 // openRowEncoder opens the encoder that the options name, or inside, the one in front of the policy, and notes in done
-// what else takes part. An encoder of something else than the rows hold is an *OptionError.
+// what else takes part. An encoder of something else than the rows hold is an *stage.OptionError.
 func openRowEncoder(rt *ort.Runtime, o DecideOptions, inside *onnx.Model, done *DecideSummary) (e rowEncoder, err error) {
 	if o.Image != "" {
 		e, err = openImageRows(rt, o, inside, done)
@@ -66,7 +67,7 @@ func openRowEncoder(rt *ort.Runtime, o DecideOptions, inside *onnx.Model, done *
 		return nil, &costs.DataError{Err: fmt.Errorf("policy %q: the encoder in front: %w", o.Policy, err)}
 	}
 	if reads, failed := featurize.EncoderInputs(o.Encoder); failed == nil && !slices.Contains(reads, o.input()) {
-		err = &OptionError{fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], o.input())}
+		err = &stage.OptionError{Err: fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], o.input())}
 	}
 	return nil, err
 }

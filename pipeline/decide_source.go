@@ -18,6 +18,7 @@ import (
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // The formats of rows that come and go.
@@ -97,7 +98,7 @@ func (p *passage) Close() error {
 
 // formatOf returns the format that a name has; auto where the name has none.
 func formatOf(path string) string {
-	if isFolder(path) {
+	if stage.IsFolder(path) {
 		return formatParquet
 	}
 	switch strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))) {

@@ -25,6 +25,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
 )
 
 // openRuntime returns a one-thread runtime.
@@ -118,7 +119,7 @@ func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out.parquet")
 			o := DefaultDecideOptions()
 			o.Policy, o.In, o.Out, o.Scores, o.Workers = policy, from, out, scores, 3
-			sum, err := Decide(t.Context(), rt, o, nil, nil, Quiet)
+			sum, err := Decide(t.Context(), rt, o, nil, nil, stage.Quiet)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +174,7 @@ func TestDecideTextOutputsParse(t *testing.T) {
 	o.Policy, o.Scores = exportPolicy(t, p), true
 	in := "id,x,y\n\"a \"\"b\"\", c\",1,2\n,3,4\n"
 	var out bytes.Buffer
-	if _, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, Quiet); err != nil {
+	if _, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	records, err := csv.NewReader(&out).ReadAll()
@@ -192,7 +193,7 @@ func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
 	in, rows := writeFeatures(t, p.Actions, 200, 3)
 	o := DefaultDecideOptions()
 	o.Policy, o.In, o.Out, o.Without = exportPolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []string{"expert=c", "advice=short"}
-	if _, err := Decide(t.Context(), rt, o, nil, nil, Quiet); err != nil {
+	if _, err := Decide(t.Context(), rt, o, nil, nil, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	got, err := parquet.ReadFile[decisionRow](o.Out)
@@ -228,7 +229,7 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 			dir := t.TempDir()
 			o := DefaultDecideOptions()
 			o.Policy, o.Out = policy, filepath.Join(dir, "out.csv")
-			_, err := Decide(t.Context(), rt, o, strings.NewReader(in), nil, Quiet)
+			_, err := Decide(t.Context(), rt, o, strings.NewReader(in), nil, stage.Quiet)
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != standardInput || bad.Row == 0 {
 				t.Errorf("error %v, want a *costs.DataError with file and row", err)
@@ -266,7 +267,7 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 			}
 			o := DefaultDecideOptions()
 			o.Policy, o.In = policy, from
-			_, err = Decide(t.Context(), rt, o, text, io.Discard, Quiet)
+			_, err = Decide(t.Context(), rt, o, text, io.Discard, stage.Quiet)
 			text.Close()
 			var bad *costs.DataError
 			switch {
@@ -286,7 +287,7 @@ func TestDecideNamesTheRow(t *testing.T) {
 	p.Method, p.Decoder = "l2d", models.DecoderL2D
 	o := DefaultDecideOptions()
 	o.Policy, o.InFormat, o.Without = exportPolicy(t, p), "csv", []string{"advice=none"}
-	_, err := Decide(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, Quiet)
+	_, err := Decide(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, stage.Quiet)
 	var data *costs.DataError
 	if !errors.As(err, &data) || !strings.Contains(err.Error(), `id "first": no action remains`) {
 		t.Errorf("error %v, want one that names the row", err)
@@ -326,7 +327,7 @@ func TestDecideStopsWhenTheOutputFails(t *testing.T) {
 	o := DefaultDecideOptions()
 	o.Policy = exportPolicy(t, randomPolicy(2, 3))
 	in := strings.NewReader("x,y\n" + strings.Repeat("1,2\n", 20*mostRows))
-	if _, err := Decide(t.Context(), rt, o, in, failingWriter{}, Quiet); !errors.Is(err, io.ErrShortWrite) {
+	if _, err := Decide(t.Context(), rt, o, in, failingWriter{}, stage.Quiet); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("error %v, want the writer's", err)
 	}
 }
@@ -371,7 +372,7 @@ func BenchmarkDecide(b *testing.B) {
 			o := DefaultDecideOptions()
 			o.Policy, o.In, o.Out = exportPolicy(b, p), in, filepath.Join(b.TempDir(), "out.parquet")
 			for b.Loop() {
-				if _, err := Decide(context.Background(), rt, o, nil, nil, Quiet); err != nil {
+				if _, err := Decide(context.Background(), rt, o, nil, nil, stage.Quiet); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/internal/safetext"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -167,7 +168,7 @@ func (c *Checkup) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("pipe", "%s (%s)", c.Version, c.Go)
-	line("machine", "%s/%s, %d cores%s", c.OS, c.Arch, c.Cores, prefixed(", ", c.CPU))
+	line("machine", "%s/%s, %d cores%s", c.OS, c.Arch, c.Cores, safetext.After(", ", c.CPU))
 	line("cache", "%s", c.Cache)
 	r := c.Runtime
 	for i, place := range r.Tried {
@@ -201,13 +202,6 @@ func (c *Checkup) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
 }
 
 // hintOf returns the advice that an error carries, or "".

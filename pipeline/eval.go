@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // EvalOptions fixes one evaluation.
@@ -47,8 +48,8 @@ func (o EvalOptions) Validate() error {
 		errs = append(errs, err)
 	}
 	for _, l := range o.Lambdas {
-		if !usableLambda(l) {
-			errs = append(errs, fmt.Errorf("lambda: %g is not a number from 0 to %g", l, maxLambda))
+		if !costs.UsableLambda(l) {
+			errs = append(errs, fmt.Errorf("lambda: %g is not a number from 0 to %g", l, costs.MaxLambda))
 		}
 	}
 	return errors.Join(errs...)
@@ -57,17 +58,17 @@ func (o EvalOptions) Validate() error {
 // Eval ranks policies and baselines by true loss on one split of a tensor. A
 // policy whose actions or features are not those of the tensor is refused. Two
 // runs at once into one folder are a *filelock.InUseError for the second.
-func Eval(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
+func Eval(ctx context.Context, o EvalOptions, progress stage.Progress) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := keepInputs(o.files()); err != nil {
+	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	return alone(o.Out, func() (*Report, error) { return evaluateInto(ctx, o, progress) })
+	return stage.Alone(o.Out, func() (*Report, error) { return evaluateInto(ctx, o, progress) })
 }
 
-func evaluateInto(ctx context.Context, o EvalOptions, progress Progress) (*Report, error) {
+func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (*Report, error) {
 	rt, err := ort.Open(o.Runtime)
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func policyFiles(paths []string) ([]string, error) {
 		}
 		if len(inside) == 0 {
 			inside = []string{p}
-			if isFolder(p) {
+			if stage.IsFolder(p) {
 				return nil, fmt.Errorf("policies %q: the folder holds no .onnx file: %w", p, fs.ErrNotExist)
 			}
 		}
@@ -268,13 +269,13 @@ func trainingOf(l Learned) string {
 	if json.Unmarshal([]byte(l.Info.Info["settings"]), &settings) == nil {
 		delete(settings, "seed")
 	}
-	return l.Info.Info["training_digest"] + compact(settings)
+	return l.Info.Info["training_digest"] + stage.JSON(settings)
 }
 
 // EvalTensor is Eval on a tensor and decisions in memory. Policies of one
 // method and lambda are seeds of each other; method l2d has no lambda of its
 // own and is reported at all of them.
-func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress Progress) (*Report, error) {
+func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*Report, error) {
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err
@@ -298,7 +299,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}
-	r.Notes = append(e.cautions(split, lambdas), repeatNotes(repeatsOf(t, slices.Compact([]costs.Split{costs.Train, split})...))...)
+	r.Notes = append(e.cautions(split, lambdas), costs.RepeatNotes(costs.RepeatsIn(t, slices.Compact([]costs.Split{costs.Train, split})...))...)
 	if e.together.Len() < 2 {
 		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))
 	}
@@ -329,4 +330,15 @@ func regimes(learned []Learned) []float64 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+func (o EvalOptions) files() stage.Files {
+	f := stage.Files{Reads: stage.TensorFiles(o.Tensor, o.Actions)}
+	for _, p := range o.Policies {
+		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
+	}
+	if o.Out != "" {
+		f.Writes = []stage.Output{{Path: o.Out, Patterns: reportPatterns}}
+	}
+	return f
 }

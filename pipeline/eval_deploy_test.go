@@ -14,6 +14,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/onnx/hf/hftest"
+	"pipe/pipeline/stage"
 )
 
 // Whatever the losses are, only a policy is marked, and the constant beside it is the one of the training rows.
@@ -111,7 +112,7 @@ func (f *evalFiles) eval(policies ...string) (*Report, error) {
 	if err := costs.Write(o.Tensor, f.tensor); err != nil {
 		f.t.Fatal(err)
 	}
-	return Eval(context.Background(), o, Quiet)
+	return Eval(context.Background(), o, stage.Quiet)
 }
 
 // row is the line of a method.
@@ -199,8 +200,8 @@ func TestEvalOfAMergedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if compact(plain.Rows) != compact(front.Rows) || !strings.Contains(strings.Join(front.Notes, " "), "has the encoder small in front, which did not run") {
-		t.Errorf("rows %v\n%v, notes %q", compact(plain.Rows), compact(front.Rows), front.Notes)
+	if stage.JSON(plain.Rows) != stage.JSON(front.Rows) || !strings.Contains(strings.Join(front.Notes, " "), "has the encoder small in front, which did not run") {
+		t.Errorf("rows %v\n%v, notes %q", stage.JSON(plain.Rows), stage.JSON(front.Rows), front.Notes)
 	}
 	both, err := f.eval(policy, merged)
 	if err != nil || f.row(both, "ours").Seeds != 1 {

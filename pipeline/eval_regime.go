@@ -156,7 +156,7 @@ func (e *evaluation) row(out outcome, lambda float64) Row {
 	var losses, rates []float64
 	for _, actions := range out.actions {
 		losses = append(losses, e.t.TrueLoss(e.rows, actions, lambda))
-		rates = append(rates, adviceRate(actions, len(e.t.Actions.Advice)))
+		rates = append(rates, e.t.Actions.AdviceRate(actions))
 	}
 	mean, std := models.MeanStd(losses)
 	rate, _ := models.MeanStd(rates)
@@ -211,16 +211,6 @@ func (l Learned) changedFees(t *costs.Tensor) []costs.FeeChange {
 		return nil
 	}
 	return l.Info.Actions.ChangedFees(t.Actions)
-}
-
-func adviceRate(actions []int, levels int) float64 {
-	bought := 0
-	for _, i := range actions {
-		if i%levels != 0 {
-			bought++
-		}
-	}
-	return float64(bought) / float64(max(1, len(actions)))
 }
 
 // meanCosts are the realised costs per reported row, averaged over seeds.

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // evalFixture is a synthetic tensor, with the decisions of the perfect policy and
@@ -56,7 +57,7 @@ func TestEvalSaysWhatItLeavesOut(t *testing.T) {
 func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
 	t.Helper()
 	tensor, learned := evalFixture(t, o.Split)
-	r, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, Quiet)
+	r, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestEvalKeepsTheOrderOfTheLaw(t *testing.T) {
 func TestEvalIsDeterministic(t *testing.T) {
 	a, _ := evalRows(t, DefaultEvalOptions())
 	b, _ := evalRows(t, DefaultEvalOptions())
-	if compact(a) != compact(b) {
+	if stage.JSON(a) != stage.JSON(b) {
 		t.Fatal("two evaluations differ")
 	}
 }
@@ -121,7 +122,7 @@ func TestEvalOfAnEmptySplitIsAnError(t *testing.T) {
 	tensor, learned := evalFixture(t, "val")
 	o := DefaultEvalOptions()
 	o.Split = "test"
-	if _, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, Quiet); err == nil {
+	if _, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, stage.Quiet); err == nil {
 		t.Fatal("no error")
 	}
 }
@@ -188,7 +189,7 @@ func TestEvalIntervalsCountUsers(t *testing.T) {
 	o.KNN = false
 	report := func(t *testing.T, tensor *costs.Tensor) (*Interval, string) {
 		t.Helper()
-		r, err := EvalTensor(context.Background(), openRuntime(t), tensor, nil, o, Quiet)
+		r, err := EvalTensor(context.Background(), openRuntime(t), tensor, nil, o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,8 +13,10 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/atomicfile"
+	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
 )
 
 // The files that Featurize leaves.
@@ -40,12 +42,12 @@ func DefaultFeaturizeOptions() FeaturizeOptions {
 
 // Validate reports every problem at once.
 func (o FeaturizeOptions) Validate() error {
-	var list problems
-	list.check(o.Primary != "", "no file with the rows is named")
-	list.check(o.Columns != "", "no file with the column groups is named")
-	list.check(o.Out != "", "no folder for the output is named")
-	o.Split.check(list.check)
-	return list.err()
+	var list config.Problems
+	list.Check(o.Primary != "", "no file with the rows is named")
+	list.Check(o.Columns != "", "no file with the column groups is named")
+	list.Check(o.Out != "", "no folder for the output is named")
+	o.Split.check(list.Check)
+	return list.Err()
 }
 
 // FeaturizeReport says what was read and what it became. It is the JSON object of pipe featurize and the content of
@@ -73,18 +75,18 @@ type FeaturizedGroup struct {
 // featurize.json in o.Out. A run that finds the files of the same inputs complete does nothing.
 //
 // What is wrong with the files is a *featurize.DataError with file, line and column, what is wrong with the column
-// groups a *ConfigError.
-func Featurize(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeReport, error) {
+// groups a *config.Error.
+func Featurize(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*FeaturizeReport, error) {
 	if err := o.Validate(); err != nil {
-		return nil, &OptionError{fmt.Errorf("featurize: %w", err)}
+		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
-	if err := keepInputs(o.files()); err != nil {
+	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	return alone(o.Out, func() (*FeaturizeReport, error) { return featurizeInto(ctx, o, p) })
+	return stage.Alone(o.Out, func() (*FeaturizeReport, error) { return featurizeInto(ctx, o, p) })
 }
 
-func featurizeInto(ctx context.Context, o FeaturizeOptions, p Progress) (*FeaturizeReport, error) {
+func featurizeInto(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*FeaturizeReport, error) {
 	p.Start(-1, "look at the files")
 	defer p.Done()
 	rows, err := newTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
@@ -106,20 +108,20 @@ type tableRows struct {
 	schema   *featurize.TabularSchema
 	files    featurize.TabularFiles
 	inputs   map[string]string // digests of files and schema
-	progress Progress
+	progress stage.Progress
 	frame    *featurize.Frame // nil until it is needed
 	report   featurize.LoadReport
 	labels   []string // per row
 }
 
-func newTableRows(ctx context.Context, primary, joined, columns string, p Progress) (*tableRows, error) {
+func newTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*tableRows, error) {
 	var c schemaConfig
-	if err := LoadConfig(columns, &c); err != nil {
+	if err := config.Load(columns, &c); err != nil {
 		return nil, err
 	}
 	t := &tableRows{
 		schema: &c.Columns, files: featurize.TabularFiles{Primary: primary, Joined: joined}, progress: p,
-		inputs: map[string]string{"columns": digestJSON(&c.Columns)},
+		inputs: map[string]string{"columns": stage.Digest(&c.Columns)},
 	}
 	for _, f := range []struct{ role, path string }{{"primary", primary}, {"joined", joined}} {
 		if f.path == "" {
@@ -157,11 +159,11 @@ func (t *tableRows) load(ctx context.Context) error {
 
 // featurize leaves the table, the encoder and the report of one draw of the split in a folder.
 func (t *tableRows) featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
-	s := stage{folder: out, name: "featurize", inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
+	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
 	for role, digest := range t.inputs {
-		s.inputs[role] = digest
+		s.Inputs[role] = digest
 	}
-	err := s.run(ctx, func() ([]string, error) {
+	err := s.Run(ctx, func() ([]string, error) {
 		if err := t.load(ctx); err != nil {
 			return nil, err
 		}
@@ -319,4 +321,11 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 		return err
 	}
 	return nil
+}
+
+func (o FeaturizeOptions) files() stage.Files {
+	return stage.Files{
+		Reads:  stage.NamedFiles(o.Columns, o.Primary, o.Joined),
+		Writes: []stage.Output{{Path: o.Out, Patterns: []string{tableFile, encoderFile, featurizeFile, "featurize.stage.json"}}},
+	}
 }

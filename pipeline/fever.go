@@ -11,7 +11,9 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/atomicfile"
+	"pipe/internal/config"
 	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
 )
 
 var feverBenchmark = Benchmark{
@@ -39,12 +41,12 @@ type feverRun struct {
 }
 
 // runFever is the benchmark.
-func runFever(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+func runFever(ctx context.Context, o BenchOptions, p stage.Progress) (*Report, error) {
 	file := feverConfigFile{Fever: DefaultFever()}
 	if o.Config == "" {
-		return nil, &OptionError{errors.New("fever needs --config: configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models")}
+		return nil, &stage.OptionError{Err: errors.New("fever needs --config: configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models")}
 	}
-	if err := LoadConfig(o.Config, &file); err != nil {
+	if err := config.Load(o.Config, &file); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(o.Config))
@@ -100,10 +102,10 @@ func (r *feverRun) recall(ctx context.Context) (out []build.RecallReport, err er
 		return nil, err
 	}
 	const file = "recall.json"
-	s := stage{folder: r.out, name: "recall", inputs: map[string]string{
-		"costs": tensor, "advice": digestJSON(x.costs.Advice), "at": digestJSON(recallAt), "format": "1",
+	s := stage.Step{Folder: r.out, Name: "recall", Inputs: map[string]string{
+		"costs": tensor, "advice": stage.Digest(x.costs.Advice), "at": stage.Digest(recallAt), "format": "1",
 	}}
-	err = s.run(ctx, func() ([]string, error) {
+	err = s.Run(ctx, func() ([]string, error) {
 		found, err := build.Recall(ctx, x.costs, x.options, recallAt)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/config"
 )
 
 // FeverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts start
@@ -74,35 +75,35 @@ func DefaultFever() FeverConfig {
 
 // Validate reports every problem that can be seen without opening a file.
 func (c *FeverConfig) Validate() error {
-	var list problems
-	list.check(len(c.Claims) > 0, "claims: no file is named")
-	list.check(c.Encoder != "", "encoder: none is named")
-	list.check(c.Split.Validation > 0 && c.Split.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", c.Split.Validation)
-	list.check(c.Split.Draws > 0, "split.draws: %d, at least 1 is needed", c.Split.Draws)
-	list.check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
-	list.check(len(c.Settings) > 0, "settings: none are listed")
+	var list config.Problems
+	list.Check(len(c.Claims) > 0, "claims: no file is named")
+	list.Check(c.Encoder != "", "encoder: none is named")
+	list.Check(c.Split.Validation > 0 && c.Split.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", c.Split.Validation)
+	list.Check(c.Split.Draws > 0, "split.draws: %d, at least 1 is needed", c.Split.Draws)
+	list.Check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
+	list.Check(len(c.Settings) > 0, "settings: none are listed")
 	for i, s := range c.Settings {
-		list.add(under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))
+		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))
 		given := slices.ContainsFunc(c.Settings[:i], func(o FeverSetting) bool { return o.Name == s.Name })
-		list.check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
 	b := c.costs(FeverSetting{}, 0)
-	list.add(b.Validate())
-	return list.err()
+	list.Add(b.Validate())
+	return list.Err()
 }
 
 // validate reports every problem of a setting.
 func (s FeverSetting) validate(experts []build.ExpertConfig) error {
-	var list problems
-	list.check(isFileName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	var list config.Problems
+	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
 	for i, name := range s.Experts {
 		known := slices.ContainsFunc(experts, func(e build.ExpertConfig) bool { return e.Name == name })
-		list.check(known, "experts[%d]: there is no expert %q", i, name)
-		list.check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
+		list.Check(known, "experts[%d]: there is no expert %q", i, name)
+		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
 	}
 	checkRecipes(s.Recipes, &list)
-	list.add(under("train", s.Train.Validate()))
-	return list.err()
+	list.Add(config.Under("train", s.Train.Validate()))
+	return list.Err()
 }
 
 // costs is how the costs of a setting are built on one draw of the split.

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/realdata"
+	"pipe/pipeline/stage"
 )
 
 // feverPaper runs the paper's configuration on a few official claims with tiny models in the place of the real ones, and
@@ -45,7 +46,7 @@ func TestFeverPaperConfiguration(t *testing.T) {
 		t.Skip("a whole benchmark; the small one of fraud runs in the short form, too")
 	}
 	o := feverPaper(t)
-	r, err := Bench(t.Context(), "fever", o, Quiet)
+	r, err := Bench(t.Context(), "fever", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestFeverPaperConfiguration(t *testing.T) {
 		t.Errorf("audit: true leaves no texts: %v", err)
 	}
 	before := treeOf(t, o.Out)
-	if _, err := Bench(t.Context(), "fever", o, Quiet); err != nil {
+	if _, err := Bench(t.Context(), "fever", o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, treeOf(t, o.Out)); diff != "" {

@@ -10,7 +10,9 @@ import (
 
 	"pipe/costs/build"
 	"pipe/featurize"
+	"pipe/internal/config"
 	"pipe/models/lightgbm"
+	"pipe/pipeline/stage"
 )
 
 // AlwaysLegitimate is the method that answers the negative label without asking an expert.
@@ -44,12 +46,12 @@ type fraudRun struct {
 }
 
 // runFraud is the benchmark.
-func runFraud(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+func runFraud(ctx context.Context, o BenchOptions, p stage.Progress) (*Report, error) {
 	file := fraudConfigFile{Fraud: DefaultFraud()}
 	if o.Config == "" {
-		return nil, &OptionError{errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
+		return nil, &stage.OptionError{Err: errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
 	}
-	if err := LoadConfig(o.Config, &file); err != nil {
+	if err := config.Load(o.Config, &file); err != nil {
 		return nil, err
 	}
 	return startBench("fraud", o, p, func(b *benchRun) (*Report, error) {
@@ -127,8 +129,8 @@ func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error)
 	}
 	o := made.options(filepath.Join(r.out, "data"))
 	paths := o.paths()
-	s := stage{folder: o.Out, name: "generate", inputs: map[string]string{"options": digestJSON(made), "format": "1"}}
-	err = s.run(ctx, func() ([]string, error) {
+	s := stage.Step{Folder: o.Out, Name: "generate", Inputs: map[string]string{"options": stage.Digest(made), "format": "1"}}
+	err = s.Run(ctx, func() ([]string, error) {
 		_, err := GenerateFraud(ctx, o, r.progress)
 		return []string{filepath.Base(paths[0]), filepath.Base(paths[1])}, err
 	})
@@ -138,20 +140,20 @@ func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error)
 // checkGroups holds the levels of advice against the column groups: each opens at least as many as the one before, and
 // the first opens the base view alone.
 func (r *fraudRun) checkGroups() error {
-	var list problems
+	var list config.Problems
 	last := 0
 	for i, a := range r.c.Advice {
 		at := groupIndex(r.rows.schema, a.Through)
-		list.check(at >= 0, "advice[%d]: there is no column group %q", i, a.Through)
+		list.Check(at >= 0, "advice[%d]: there is no column group %q", i, a.Through)
 		if at < 0 {
 			continue
 		}
-		list.check(i > 0 || at == 0, "advice[0]: opens %q; the first level is the base view, %q", a.Through, r.rows.schema.Groups[0].Name)
-		list.check(at >= last, "advice[%d]: opens less than the level before it", i)
+		list.Check(i > 0 || at == 0, "advice[0]: opens %q; the first level is the base view, %q", a.Through, r.rows.schema.Groups[0].Name)
+		list.Check(at >= last, "advice[%d]: opens less than the level before it", i)
 		last = at
 	}
-	if err := list.err(); err != nil {
-		return &ConfigError{File: r.o.Config, Problems: flattenErrors(err)}
+	if err := list.Err(); err != nil {
+		return &config.Error{File: r.o.Config, Problems: config.Lines(err)}
 	}
 	return nil
 }

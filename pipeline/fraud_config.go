@@ -8,12 +8,13 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/config"
 )
 
 // FraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
 type FraudConfig struct {
 	Data     FraudData            `yaml:"data"`
-	Columns  Path                 `yaml:"columns"` // the column groups
+	Columns  config.Path          `yaml:"columns"` // the column groups
 	Split    TableSplit           `yaml:"split"`
 	Advice   []FraudAdvice        `yaml:"advice"`  // nested levels, the first one is the base view and free
 	Experts  []build.ExpertConfig `yaml:"experts"` // parts of pipe costs
@@ -25,9 +26,9 @@ type FraudConfig struct {
 
 // FraudData names the files of the competition, or what to generate in their place.
 type FraudData struct {
-	Transactions Path       `yaml:"transactions"`
-	Identities   Path       `yaml:"identities"` // empty: none
-	Generate     *FraudMade `yaml:"generate"`
+	Transactions config.Path `yaml:"transactions"`
+	Identities   config.Path `yaml:"identities"` // empty: none
+	Generate     *FraudMade  `yaml:"generate"`
 }
 
 // FraudMade is data that is generated in the schema of the competition; see FraudOptions.
@@ -124,53 +125,53 @@ const boostedTrees = "boosted_trees"
 
 // Validate reports every problem that can be seen without opening a file.
 func (c *FraudConfig) Validate() error {
-	var list problems
+	var list config.Problems
 	c.checkData(&list)
-	c.Split.check(list.check)
+	c.Split.check(list.Check)
 	for i, a := range c.Advice {
-		list.check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
+		list.Check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
 	}
-	list.check(len(c.Settings) > 0, "settings: none are listed")
+	list.Check(len(c.Settings) > 0, "settings: none are listed")
 	for i, s := range c.Settings {
-		list.add(under(fmt.Sprintf("settings[%d]", i), s.validate()))
+		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate()))
 		given := slices.ContainsFunc(c.Settings[:i], func(o FraudSetting) bool { return o.Name == s.Name })
-		list.check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
-	list.check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
+	list.Check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
 	c.checkCosts(&list)
-	return list.err()
+	return list.Err()
 }
 
 // checkCosts adds what is wrong with the costs of any setting; what is wrong with all of them is said once.
-func (c *FraudConfig) checkCosts(list *problems) {
+func (c *FraudConfig) checkCosts(list *config.Problems) {
 	said := map[string]bool{}
 	for _, s := range c.Settings {
 		b := c.costs(s)
-		for _, line := range flattenErrors(b.Validate()) {
-			list.check(said[line], "%s", line)
+		for _, line := range config.Lines(b.Validate()) {
+			list.Check(said[line], "%s", line)
 			said[line] = true
 		}
 	}
 }
 
-func (c *FraudConfig) checkData(list *problems) {
+func (c *FraudConfig) checkData(list *config.Problems) {
 	files, made := c.Data.Transactions != "" || c.Data.Identities != "", c.Data.Generate != nil
-	list.check(files || made, "data: neither transactions nor generate is given")
-	list.check(!files || !made, "data: files and generate exclude each other")
-	list.check(!files || c.Data.Transactions != "", "data: identities are given without transactions")
-	list.check(c.Columns != "", "columns: no file with the column groups is named")
+	list.Check(files || made, "data: neither transactions nor generate is given")
+	list.Check(!files || !made, "data: files and generate exclude each other")
+	list.Check(!files || c.Data.Transactions != "", "data: identities are given without transactions")
+	list.Check(c.Columns != "", "columns: no file with the column groups is named")
 	if made {
 		o := c.Data.Generate.options("data")
-		list.add(under("data.generate", o.Validate()))
+		list.Add(config.Under("data.generate", o.Validate()))
 	}
 }
 
 // validate reports every problem of a setting.
 func (s FraudSetting) validate() error {
-	var list problems
-	list.check(isFileName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
-	list.add(under("train", s.Train.Validate()))
-	return list.err()
+	var list config.Problems
+	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	list.Add(config.Under("train", s.Train.Validate()))
+	return list.Err()
 }
 
 // costs is how the costs of a setting are built, whatever the table.

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"pipe/internal/config"
+	"pipe/pipeline/stage"
 )
 
 func TestFraudConfigProblems(t *testing.T) {
@@ -32,8 +35,8 @@ func TestFraudConfigProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := fraudConfigFile{Fraud: DefaultFraud()}
-			err := LoadConfig(writeFraudConfig(t, c.text), &file)
-			var bad *ConfigError
+			err := config.Load(writeFraudConfig(t, c.text), &file)
+			var bad *config.Error
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -57,7 +60,7 @@ func TestFraudRunProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(smallFraud, c.old, c.new, 1)
-			_, err := Bench(t.Context(), "fraud", BenchOptions{Config: writeFraudConfig(t, text), Runtime: cfg}, Quiet)
+			_, err := Bench(t.Context(), "fraud", BenchOptions{Config: writeFraudConfig(t, text), Runtime: cfg}, stage.Quiet)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}

@@ -8,12 +8,13 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // completion adds the constant answer, the disclosure report and, where there is one, the known optimum.
 func (x *fraudSetting) completion() completion {
 	return completion{
-		inputs: map[string]string{"groups": digestJSON(x.openedGroups()), "world": digestJSON(x.c.Data.Generate)},
+		inputs: map[string]string{"groups": stage.Digest(x.openedGroups()), "world": stage.Digest(x.c.Data.Generate)},
 		add: func(ctx context.Context, r *Report, j *judged) error {
 			r.Settings["training rows judged"] = x.judged()
 			x.addConstant(r, j.experts.Constants, len(j.t.Rows(costs.Train)))

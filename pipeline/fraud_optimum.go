@@ -39,7 +39,7 @@ func (x *fraudSetting) addOptimum(ctx context.Context, r *Report, t *costs.Tenso
 		}
 		r.Rows = append(r.Rows, Row{
 			Method: "bayes", Lambda: Num(lambda), N: len(t.Rows(costs.Train)), Seeds: 1, TrueLossMean: bayes, ExcessMean: Num(0),
-			AdviceRate: Num(adviceRate(best, len(t.Actions.Advice))), BayesMatch: Num(1),
+			AdviceRate: Num(t.Actions.AdviceRate(best)), BayesMatch: Num(1),
 		})
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"pipe/costs"
 	"pipe/models/lightgbm"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // smallFraud is a benchmark of seconds on a planted world: two experts, two splits, both settings.
@@ -70,7 +71,7 @@ func oneThread(t *testing.T) ort.Config {
 
 func TestFraudEndToEnd(t *testing.T) {
 	o := BenchOptions{Config: writeFraudConfig(t, smallFraud), Out: t.TempDir(), Runtime: oneThread(t)}
-	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	r, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestFraudEndToEnd(t *testing.T) {
 	t.Run("decide raw rows", func(t *testing.T) { decideRaw(t, o) })
 	t.Run("again", func(t *testing.T) {
 		before := treeOf(t, o.Out)
-		again, err := Bench(t.Context(), "fraud", o, Quiet)
+		again, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func evaluateBeside(t *testing.T, o BenchOptions, want *Report) {
 		t.Fatal(err)
 	}
 	defer os.Remove(stray)
-	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	r, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func decideRaw(t *testing.T, o BenchOptions) {
 		t.Helper()
 		d.Policy, d.Out = policy, filepath.Join(t.TempDir(), "out.csv")
 		d.InFormat, d.OutFormat, d.Workers = "auto", "auto", 2
-		if _, err := Decide(t.Context(), openRuntime(t), d, nil, nil, Quiet); err != nil {
+		if _, err := Decide(t.Context(), openRuntime(t), d, nil, nil, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(d.Out)
@@ -227,7 +228,7 @@ func decideRaw(t *testing.T, o BenchOptions) {
 	t.Run("bad rows", func(t *testing.T) { decideBadRows(t, policy, split) })
 	t.Run("another encoder", func(t *testing.T) {
 		_, err := decideText(t, policy, filepath.Join(o.Out, "split1", "encoder.json"), "")
-		var option *OptionError
+		var option *stage.OptionError
 		if !errors.As(err, &option) || !strings.Contains(err.Error(), "another encoder") {
 			t.Errorf("error %v", err)
 		}
@@ -238,7 +239,7 @@ func decideRaw(t *testing.T, o BenchOptions) {
 func decideText(t *testing.T, policy, encoder, rows string) (*DecideSummary, error) {
 	t.Helper()
 	d := DecideOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "csv", Workers: 1, Encoder: encoder}
-	return Decide(t.Context(), openRuntime(t), d, strings.NewReader(rows), &bytes.Buffer{}, Quiet)
+	return Decide(t.Context(), openRuntime(t), d, strings.NewReader(rows), &bytes.Buffer{}, stage.Quiet)
 }
 
 // decideBadRows: every fault is an error that says where; gaps, unknown categories and absent columns are none.
@@ -267,7 +268,7 @@ func decideBadRows(t *testing.T, policy, split string) {
 	}
 }
 
-// stopper is a Progress that ends a context after so many reports.
+// stopper is a stage.Progress that ends a context after so many reports.
 type stopper struct {
 	left   atomic.Int64
 	cancel context.CancelFunc
@@ -331,7 +332,7 @@ func TestFraudWithoutLightGBM(t *testing.T) {
 	text = text[:strings.Index(text, "    - name: own")]
 	var said []string
 	o := BenchOptions{Config: writeFraudConfig(t, text), Runtime: cfg, Say: func(s string) { said = append(said, s) }}
-	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	r, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func TestFraudWithoutLightGBM(t *testing.T) {
 	}
 	text = strings.Replace(text, "    - {name: linear, fee: 0.02, kind: logistic, epochs: 3}\n", "", 1)
 	o.Config = writeFraudConfig(t, text)
-	_, err = Bench(t.Context(), "fraud", o, Quiet)
+	_, err = Bench(t.Context(), "fraud", o, stage.Quiet)
 	var missing *lightgbm.MissingLibraryError
 	if !errors.As(err, &missing) {
 		t.Errorf("with trees alone: %v", err)

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"pipe/pipeline/stage"
 )
 
 // The generated worlds. In the planted one every cell of the base view has an expert and a disclosure of its own that
@@ -67,13 +69,13 @@ func (o *FraudOptions) Validate() error {
 // GenerateFraud writes train_transaction.csv and train_identity.csv into o.Out: the competition's header, types,
 // spellings and gaps over invented values, with a law that is known (see fraudLaw and docs/generate.md). The same
 // options give the same bytes on any number of cores. Each file appears whole or not at all; options that make no
-// sense are an *OptionError.
-func GenerateFraud(ctx context.Context, o FraudOptions, p Progress) (*FraudReport, error) {
+// sense are an *stage.OptionError.
+func GenerateFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
 	if err := o.Validate(); err != nil {
-		return nil, &OptionError{fmt.Errorf("generate fraud: %w", err)}
+		return nil, &stage.OptionError{Err: fmt.Errorf("generate fraud: %w", err)}
 	}
 	defer p.Done()
-	report, err := alone(o.Out, func() (*FraudReport, error) { return writeFraud(ctx, o, p) })
+	report, err := stage.Alone(o.Out, func() (*FraudReport, error) { return writeFraud(ctx, o, p) })
 	if err != nil {
 		return nil, fmt.Errorf("generate fraud: %w", err)
 	}

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"pipe/internal/realdata"
+	"pipe/pipeline/stage"
 )
 
 // runFraudConfig runs a configuration into a folder of the test.
 func runFraudConfig(t *testing.T, text string) *Report {
 	t.Helper()
 	o := BenchOptions{Config: writeFraudConfig(t, text), Out: t.TempDir(), Runtime: oneThread(t)}
-	r, err := Bench(t.Context(), "fraud", o, Quiet)
+	r, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"fmt"
 	"io"
+
+	"pipe/internal/safetext"
 )
 
 // FraudReport is what GenerateFraud made, and what is known about it. It is the JSON object of
@@ -84,17 +86,16 @@ func (r *FraudReport) count(c *fraudChunk) int {
 
 // WriteText writes the report for a terminal.
 func (r *FraudReport) WriteText(w io.Writer) error {
-	b := titled(r.World+" world", fmt.Sprintf("seed %d", r.Seed))
+	b := safetext.Titled(r.World+" world", fmt.Sprintf("seed %d", r.Seed))
 	for _, f := range r.Files {
-		field(b, "file", "%s: %d rows, %.1f MB, %s", f.Path, f.Rows, float64(f.Bytes)/1e6, f.Digest)
+		b.Add("file", "%s: %d rows, %.1f MB, %s", f.Path, f.Rows, float64(f.Bytes)/1e6, f.Digest)
 	}
-	field(b, "frauds", "%d of %d", r.Frauds, r.Rows)
+	b.Add("frauds", "%d of %d", r.Frauds, r.Rows)
 	for _, c := range r.Cells {
-		field(b, "cell "+c.Name, "%d rows, %d frauds; least loss %.4f, %.4f with %s", c.Rows, c.Frauds, c.Blind, c.Told, c.Level)
+		b.Add("cell "+c.Name, "%d rows, %d frauds; least loss %.4f, %.4f with %s", c.Rows, c.Frauds, c.Blind, c.Told, c.Level)
 	}
 	for _, l := range r.Law {
-		field(b, fmt.Sprintf("lambda %v", l.Lambda), "Bayes %.4f, without advice %.4f, best fixed pair %.4f (%s)", l.Bayes, l.L2D, l.BestFixed, l.Pair)
+		b.Add(fmt.Sprintf("lambda %v", l.Lambda), "Bayes %.4f, without advice %.4f, best fixed pair %.4f (%s)", l.Bayes, l.L2D, l.BestFixed, l.Pair)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }

@@ -16,7 +16,9 @@ import (
 	"testing"
 
 	"pipe/featurize"
+	"pipe/internal/config"
 	"pipe/internal/realdata"
+	"pipe/pipeline/stage"
 )
 
 // fraudTable is a CSV file in memory, by column.
@@ -68,7 +70,7 @@ func fraudOptions(t *testing.T, rows int) FraudOptions {
 // generated makes a world and reads both files back.
 func generated(t *testing.T, o FraudOptions) (transactions, identities *fraudTable, r *FraudReport) {
 	t.Helper()
-	r, err := GenerateFraud(t.Context(), o, Quiet)
+	r, err := GenerateFraud(t.Context(), o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +231,7 @@ func TestFraudBytes(t *testing.T) {
 	read := func(workers, columns int, seed uint64) (out [2][]byte, r *FraudReport) {
 		o := fraudOptions(t, 3*fraudChunkRows+17)
 		o.Workers, o.Columns, o.Seed = workers, columns, seed
-		r, err := GenerateFraud(t.Context(), o, Quiet)
+		r, err := GenerateFraud(t.Context(), o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,8 +268,8 @@ func TestFraudBytes(t *testing.T) {
 }
 
 func TestFraudOptionsAreChecked(t *testing.T) {
-	_, err := GenerateFraud(t.Context(), FraudOptions{World: "round", FraudRate: math.NaN()}, Quiet)
-	var wrong *OptionError
+	_, err := GenerateFraud(t.Context(), FraudOptions{World: "round", FraudRate: math.NaN()}, stage.Quiet)
+	var wrong *stage.OptionError
 	if !errors.As(err, &wrong) {
 		t.Fatalf("error is %v", err)
 	}
@@ -290,7 +292,7 @@ func TestFraudInterrupted(t *testing.T) {
 	}
 }
 
-// stopAfter is a Progress that cancels when the first rows are there.
+// stopAfter is a stage.Progress that cancels when the first rows are there.
 type stopAfter struct{ cancel func() }
 
 func (stopAfter) Start(int64, string) {}
@@ -300,16 +302,16 @@ func (stopAfter) Note(string, ...any) {}
 
 // TestFraudLoads: the loader takes the files with the shipped column groups, and every column is there.
 func TestFraudLoads(t *testing.T) {
-	var config struct {
+	var columns struct {
 		Columns featurize.TabularSchema `yaml:"columns"`
 	}
-	if err := LoadConfig(filepath.Join("..", "configs", "fraud-columns.yaml"), &config); err != nil {
+	if err := config.Load(filepath.Join("..", "configs", "fraud-columns.yaml"), &columns); err != nil {
 		t.Fatal(err)
 	}
 	o := fraudOptions(t, 1500)
 	_, identities, _ := generated(t, o)
 	paths := o.paths()
-	frame, _, err := featurize.LoadFrame(t.Context(), &config.Columns, featurize.TabularFiles{Primary: paths[0], Joined: paths[1]}, func(int) {})
+	frame, _, err := featurize.LoadFrame(t.Context(), &columns.Columns, featurize.TabularFiles{Primary: paths[0], Joined: paths[1]}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
+	"pipe/pipeline/stage"
 )
 
 // fraudChunkRows is how many rows a worker makes at a time; about 2 MB of 394 columns.
@@ -146,7 +147,7 @@ func (f *fraudCSV) info(rows int) FraudFile {
 }
 
 // writeFraud makes both files.
-func writeFraud(ctx context.Context, o FraudOptions, p Progress) (*FraudReport, error) {
+func writeFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
 	headers := [2][]string{fraudTransactionHeader(o.Columns), fraudIdentityHeader()}
 	var files [2]*fraudCSV
 	for i, path := range o.paths() {

@@ -13,7 +13,9 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/atomicfile"
+	"pipe/internal/config"
 	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
 )
 
 var imagenetBenchmark = Benchmark{
@@ -37,13 +39,13 @@ type imagenetRun struct {
 }
 
 // runImagenet is the benchmark.
-func runImagenet(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+func runImagenet(ctx context.Context, o BenchOptions, p stage.Progress) (*Report, error) {
 	file := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
 	if o.Config == "" {
-		return nil, &OptionError{errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
+		return nil, &stage.OptionError{Err: errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
 			"configs/cifar10-small.yaml run on small models")}
 	}
-	if err := LoadConfig(o.Config, &file); err != nil {
+	if err := config.Load(o.Config, &file); err != nil {
 		return nil, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(o.Config))
@@ -94,7 +96,7 @@ func (r *imagenetRun) options() build.Options {
 // completion adds which pictures go to which pair, and who decoded them.
 func (r *imagenetRun) completion() completion {
 	return completion{
-		inputs: map[string]string{"pictures": digestJSON(r.c.Pictures), "stand-in": r.c.StandIn},
+		inputs: map[string]string{"pictures": stage.Digest(r.c.Pictures), "stand-in": r.c.StandIn},
 		add: func(_ context.Context, report *Report, j *judged) error {
 			report.StandIn = r.c.StandIn
 			report.Pictures = routedPictures(j, r.c.Pictures, r.c.Train.Lambdas)
@@ -148,10 +150,10 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album
 		return nil, err
 	}
 	const file = "pictures.json"
-	s := stage{folder: r.out, name: "pictures", inputs: map[string]string{
-		"costs": tensor, "ids": digestJSON(ids), "pictures": digestJSON(r.c.Pictures), "format": "1",
+	s := stage.Step{Folder: r.out, Name: "pictures", Inputs: map[string]string{
+		"costs": tensor, "ids": stage.Digest(ids), "pictures": stage.Digest(r.c.Pictures), "format": "1",
 	}}
-	err = s.run(ctx, func() ([]string, error) {
+	err = s.Run(ctx, func() ([]string, error) {
 		made, err := build.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side)
 		if err != nil {
 			return nil, err

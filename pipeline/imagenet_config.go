@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs/build"
+	"pipe/internal/config"
 )
 
 // ImagenetConfig are the settings of pipe bench imagenet beside those of the costs, which are a section of their own;
@@ -57,34 +58,34 @@ type imagenetConfigFile struct {
 
 // Validate reports every problem that can be seen without opening a file.
 func (f *imagenetConfigFile) Validate() error {
-	var list problems
-	list.add(f.Costs.Validate())
-	list.add(under("imagenet", f.Imagenet.Validate()))
+	var list config.Problems
+	list.Add(f.Costs.Validate())
+	list.Add(config.Under("imagenet", f.Imagenet.Validate()))
 	if _, err := splitOfDraw(f.Costs.Split, f.Imagenet.Draws-1); err != nil {
-		list.add(fmt.Errorf("imagenet.draws: %w", err))
+		list.Add(fmt.Errorf("imagenet.draws: %w", err))
 	}
-	return list.err()
+	return list.Err()
 }
 
 // Validate reports every problem at once.
 func (c *ImagenetConfig) Validate() error {
-	var list problems
-	list.check(c.Draws > 0, "draws: %d, at least 1 is needed", c.Draws)
-	list.check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
+	var list config.Problems
+	list.Check(c.Draws > 0, "draws: %d, at least 1 is needed", c.Draws)
+	list.Check(c.Resample >= 2 && c.Resample <= mostResamples, "resamples: %d, not 2 to %d", c.Resample, mostResamples)
 	checkRecipes(c.Recipes, &list)
-	list.add(under("train", c.Train.Validate()))
-	list.add(under("pictures", c.Pictures.validate(c.Train.Lambdas)))
-	return list.err()
+	list.Add(config.Under("train", c.Train.Validate()))
+	list.Add(config.Under("pictures", c.Pictures.validate(c.Train.Lambdas)))
+	return list.Err()
 }
 
 func (c *PictureConfig) validate(trained []float64) error {
-	var list problems
-	list.check(c.PerPair >= 0, "per_pair: %d is negative", c.PerPair)
-	list.check(c.Side > 0 && c.Side <= mostSide, "side: %d pixels, not 1 to %d", c.Side, mostSide)
+	var list config.Problems
+	list.Check(c.PerPair >= 0, "per_pair: %d is negative", c.PerPair)
+	list.Check(c.Side > 0 && c.Side <= mostSide, "side: %d pixels, not 1 to %d", c.Side, mostSide)
 	for _, l := range c.Lambdas {
-		list.check(slices.Contains(trained, l), "lambdas: %g is not among those that are trained for", l)
+		list.Check(slices.Contains(trained, l), "lambdas: %g is not among those that are trained for", l)
 	}
-	return list.err()
+	return list.Err()
 }
 
 // lambdas are the regimes whose pictures are shown.

@@ -15,8 +15,10 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/config"
 	"pipe/internal/realdata"
 	"pipe/onnx/hf/hftest"
+	"pipe/pipeline/stage"
 )
 
 // paperImages is how many of the images the paper's configuration runs on in tests.
@@ -72,7 +74,7 @@ func someImages(t *testing.T, from string, n int) string {
 
 // stopAt cancels a run when a step of it begins.
 type stopAt struct {
-	Progress
+	stage.Progress
 	what string
 	stop context.CancelFunc
 }
@@ -92,16 +94,16 @@ func TestImagenetPaperConfiguration(t *testing.T) {
 	}
 	o := imagenetPaper(t)
 	var bad *build.BadImagesError
-	if _, err := Bench(t.Context(), "imagenet", o, Quiet); !errors.As(err, &bad) || len(bad.Images) != 1 || bad.Images[0].ID != badImage {
+	if _, err := Bench(t.Context(), "imagenet", o, stage.Quiet); !errors.As(err, &bad) || len(bad.Images) != 1 || bad.Images[0].ID != badImage {
 		t.Errorf("a bad image gives %v", err)
 	}
 	o.SkipBad = true
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	if _, err := Bench(ctx, "imagenet", o, &stopAt{Quiet, "instances", stop}); !errors.Is(err, context.Canceled) {
+	if _, err := Bench(ctx, "imagenet", o, &stopAt{stage.Quiet, "instances", stop}); !errors.Is(err, context.Canceled) {
 		t.Fatalf("stopped run: %v", err)
 	}
-	r, err := Bench(t.Context(), "imagenet", o, Quiet)
+	r, err := Bench(t.Context(), "imagenet", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +117,7 @@ func TestImagenetPaperConfiguration(t *testing.T) {
 	checkImagenetTensor(t, tensor)
 	checkImagenetReport(t, o.Out, r)
 	before := treeOf(t, o.Out)
-	if _, err := Bench(t.Context(), "imagenet", o, Quiet); err != nil {
+	if _, err := Bench(t.Context(), "imagenet", o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, treeOf(t, o.Out)); diff != "" {
@@ -237,7 +239,7 @@ func TestImagenetConfigProblems(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
-		err := LoadConfig(file, &read)
+		err := config.Load(file, &read)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.section, err, c.want)
 		}

@@ -10,7 +10,10 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/config"
+	"pipe/internal/safetext"
 	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
 )
 
 // ImportResult is what Import did. It is the JSON object of pipe import --json.
@@ -61,16 +64,16 @@ func moved(path string, t *costs.Tensor) *MovedRows {
 }
 
 // Import turns foreign outcome tables into a cost tensor at out, as the configuration file says; relative paths in it
-// start from its folder. Bad data is a *costs.DataError, a bad configuration a *ConfigError, and neither leaves a file.
-func Import(ctx context.Context, config, out string) (*ImportResult, error) {
-	if err := keepInputs(importFiles(config, out)); err != nil {
+// start from its folder. Bad data is a *costs.DataError, a bad configuration a *config.Error, and neither leaves a file.
+func Import(ctx context.Context, file, out string) (*ImportResult, error) {
+	if err := importFiles(file, out).Check(); err != nil {
 		return nil, err
 	}
 	cfg := costs.DefaultImportConfig()
-	if err := LoadConfig(config, &cfg); err != nil {
+	if err := config.Load(file, &cfg); err != nil {
 		return nil, err
 	}
-	dir, err := filepath.Abs(filepath.Dir(config))
+	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
 		return nil, err
 	}
@@ -111,26 +114,25 @@ func resolveImport(c *costs.ImportConfig, dir string) {
 
 // WriteText writes the result for a terminal.
 func (r *ImportResult) WriteText(w io.Writer) error {
-	b := titled(r.File, "cost tensor")
-	field(b, "outcomes", "%d rows%s", r.OutcomeRows, counted(", %d of them ignored", r.IgnoredRows))
-	field(b, "instances", "%d, %d kept", r.Instances, r.Kept)
-	field(b, "missing cells", "%s", counted("%d", r.MissingCells))
+	b := safetext.Titled(r.File, "cost tensor")
+	b.Add("outcomes", "%d rows%s", r.OutcomeRows, counted(", %d of them ignored", r.IgnoredRows))
+	b.Add("instances", "%d, %d kept", r.Instances, r.Kept)
+	b.Add("missing cells", "%s", counted("%d", r.MissingCells))
 	for _, d := range r.Dropped {
-		field(b, "dropped", "%d: %s (%s ...)", d.Count, d.Reason, strings.Join(d.First, ", "))
+		b.Add("dropped", "%d: %s (%s ...)", d.Count, d.Reason, strings.Join(d.First, ", "))
 	}
-	field(b, "unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
-	field(b, "groups", "%s", groupsLine(r.Groups, r.Divided))
+	b.Add("unused", "%s", counted("%d feature rows of ids without outcomes", r.UnusedRows))
+	b.Add("groups", "%s", groupsLine(r.Groups, r.Divided))
 	if m := r.Moved; m != nil {
-		field(b, "moved", "%d ids are in another split than in the file that was here; %d of them were held out and are trained on now; "+
+		b.Add("moved", "%d ids are in another split than in the file that was here; %d of them were held out and are trained on now; "+
 			"where splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
 	}
-	field(b, "features", "%d", len(r.FeatureNames))
+	b.Add("features", "%d", len(r.FeatureNames))
 	for _, c := range r.Constants {
-		field(b, c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
+		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
 	}
-	field(b, "digest", "%s", r.Digest)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.Add("digest", "%s", r.Digest)
+	return b.WriteText(w)
 }
 
 // groupsLine says how many groups of rows there are, "" for none, and that some are divided.
@@ -144,4 +146,8 @@ func counted(format string, n int) string {
 		return ""
 	}
 	return fmt.Sprintf(format, n)
+}
+
+func importFiles(file, out string) stage.Files {
+	return stage.Files{Reads: stage.ConfigFiles(file), Writes: []stage.Output{{Path: out}}}
 }

@@ -12,6 +12,7 @@ import (
 	"pipe/costs/retrieval/pagename"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/pipeline/stage"
 )
 
 // IndexOptions say what IndexPages makes.
@@ -57,11 +58,11 @@ type FoundPage struct {
 }
 
 // IndexPages makes an index of pages, and searches it for the queries, if any.
-func IndexPages(ctx context.Context, o IndexOptions, p Progress) (*IndexReport, error) {
+func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexReport, error) {
 	if err := o.Validate(); err != nil {
-		return nil, &OptionError{err}
+		return nil, &stage.OptionError{Err: err}
 	}
-	if err := keepInputs(o.files()); err != nil {
+	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
 	if err := atomicfile.MakeFolder(o.Out); err != nil {
@@ -109,14 +110,13 @@ func findPages(x *bm25.Index, queries []string, top int) ([]FoundPage, error) {
 // WriteText writes the report for a terminal.
 func (r *IndexReport) WriteText(w io.Writer) error {
 	h := &r.Header
-	b := titled(r.File, "index of pages, "+r.Digest)
-	field(b, "pages", "%d, and %d without text", h.Pages, h.Skipped)
-	field(b, "words", "%d, of which %d different", h.Words, h.Distinct)
-	field(b, "size", "%.1f MB", float64(r.Bytes)/1e6)
-	field(b, "time", "%.1f s, %.0f pages/s", r.Seconds, r.PagesPerSecond)
+	b := safetext.Titled(r.File, "index of pages, "+r.Digest)
+	b.Add("pages", "%d, and %d without text", h.Pages, h.Skipped)
+	b.Add("words", "%d, of which %d different", h.Words, h.Distinct)
+	b.Add("size", "%.1f MB", float64(r.Bytes)/1e6)
+	b.Add("time", "%.1f s, %.0f pages/s", r.Seconds, r.PagesPerSecond)
 	writeFound(b, r.Found)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }
 
 // shownText is how much of a page is shown.
@@ -135,4 +135,8 @@ func writeFound(b io.Writer, found []FoundPage) {
 		}
 		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, safetext.Line(pagename.Title(f.Page)), safetext.Line(string(text)))
 	}
+}
+
+func (o IndexOptions) files() stage.Files {
+	return stage.Files{Reads: []stage.Input{{Path: o.Pages, Part: stage.Ending(".jsonl"), Grow: true}}, Writes: []stage.Output{{Path: o.Out}}}
 }

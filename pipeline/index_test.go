@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pipe/costs/retrieval/bm25"
+	"pipe/pipeline/stage"
 )
 
 // pagesWanted is the size of a generated corpus: $PIPE_PAGES, else usual.
@@ -39,7 +40,7 @@ func generatedPages(t testing.TB, n int) string {
 	dir := t.TempDir()
 	o := DefaultPagesOptions()
 	o.Pages, o.Out, o.Seed = n, dir, 1
-	r, err := GeneratePages(context.Background(), o, Quiet)
+	r, err := GeneratePages(context.Background(), o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func indexed(t testing.TB, dir string, s bm25.Settings) *bm25.Index {
 	t.Helper()
 	o := DefaultIndexOptions()
 	o.Pages, o.Out, o.Settings = dir, filepath.Join(t.TempDir(), "pages.bm25"), s
-	if _, err := IndexPages(context.Background(), o, Quiet); err != nil {
+	if _, err := IndexPages(context.Background(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	x, err := bm25.Open(o.Out)
@@ -160,7 +161,7 @@ func TestFewerPagesLeaveNoOldFiles(t *testing.T) {
 	o.Out = t.TempDir()
 	for _, pages := range []int{pagesPerFile + 1, 10} {
 		o.Pages = pages
-		r, err := GeneratePages(t.Context(), o, Quiet)
+		r, err := GeneratePages(t.Context(), o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +176,7 @@ func TestGeneratedPagesDoNotDependOnWorkers(t *testing.T) {
 	var want map[string]string
 	for _, workers := range []int{1, 3} {
 		dir := t.TempDir()
-		if _, err := GeneratePages(context.Background(), PagesOptions{Pages: 120_000, Seed: 3, Out: dir, Workers: workers}, Quiet); err != nil {
+		if _, err := GeneratePages(context.Background(), PagesOptions{Pages: 120_000, Seed: 3, Out: dir, Workers: workers}, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
@@ -204,7 +205,7 @@ func BenchmarkIndexPages(b *testing.B) {
 		for b.Loop() {
 			o := DefaultIndexOptions()
 			o.Pages, o.Out = dir, filepath.Join(b.TempDir(), "x.bm25")
-			if _, err := IndexPages(context.Background(), o, Quiet); err != nil {
+			if _, err := IndexPages(context.Background(), o, stage.Quiet); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -12,7 +12,6 @@ import (
 	"pipe/costs"
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/dataerror"
-	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 )
 
@@ -31,8 +30,8 @@ func DefaultInspectOptions() InspectOptions { return InspectOptions{Lambdas: []f
 func (o InspectOptions) Validate() error {
 	var problems []error
 	for _, l := range o.Lambdas {
-		if !usableLambda(l) {
-			problems = append(problems, fmt.Errorf("lambda %v is not a number from 0 to %g", l, maxLambda))
+		if !costs.UsableLambda(l) {
+			problems = append(problems, fmt.Errorf("lambda %v is not a number from 0 to %g", l, costs.MaxLambda))
 		}
 	}
 	return errors.Join(problems...)
@@ -101,18 +100,4 @@ func readHead(path string) (head []byte, folder bool, err error) {
 	}
 	head, err = io.ReadAll(io.LimitReader(f, 8))
 	return head, false, err
-}
-
-// titled starts a text with a line that names the file and its kind.
-func titled(path, kind string) *strings.Builder {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "%s: %s\n", safetext.Line(path), safetext.Line(kind))
-	return b
-}
-
-// field adds one line of a name and a value; empty values are left out.
-func field(b *strings.Builder, name, format string, args ...any) {
-	if value := fmt.Sprintf(format, args...); value != "" {
-		fmt.Fprintf(b, "  %-16s %s\n", safetext.Line(name), safetext.Line(value))
-	}
 }

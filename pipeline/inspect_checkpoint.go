@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"pipe/costs"
+	"pipe/internal/safetext"
 	"pipe/models"
 )
 
@@ -49,18 +51,17 @@ func explainCheckpoint(_ context.Context, path string, _ InspectOptions) (Explan
 
 // WriteText writes the explanation for a terminal.
 func (e *CheckpointExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "training checkpoint")
-	field(b, "run", "%s, group %d", e.Key, e.Group)
-	field(b, "progress", "step %d of %d, %d epochs finished", e.Step, e.Steps, e.Epochs)
-	field(b, "models", "%d in lockstep", e.Models)
-	field(b, "loss", "%s", list(e.Loss, func(v float64) string { return plusMinus(&v, nil) }))
-	field(b, "parameters", "%s", list(e.Params, func(s string) string { return s }))
+	b := safetext.Titled(e.File, "training checkpoint")
+	b.Add("run", "%s, group %d", e.Key, e.Group)
+	b.Add("progress", "step %d of %d, %d epochs finished", e.Step, e.Steps, e.Epochs)
+	b.Add("models", "%d in lockstep", e.Models)
+	b.Add("loss", "%s", safetext.List(e.Loss, func(v float64) string { return plusMinus(&v, nil) }))
+	b.Add("parameters", "%s", strings.Join(e.Params, ", "))
 	flat := map[string]string{}
 	var settings any
 	if err := json.Unmarshal(e.Settings, &settings); err == nil {
 		flatten(flat, "settings", settings)
 	}
-	writePairs(b, "metadata", flat)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.AddPairs("metadata", flat)
+	return b.WriteText(w)
 }

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/safetext"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -34,24 +35,23 @@ func explainEncoderFile(path string, m *onnx.Model) (Explanation, error) {
 
 // WriteText writes the explanation for a terminal.
 func (e *EncoderFileExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "encoder")
+	b := safetext.Titled(e.File, "encoder")
 	writeEncoder(b, "model", &e.EncoderInfo)
-	field(b, "input", "%s", strings.Join(e.Inputs, ", "))
-	field(b, "output", "%s", strings.Join(e.Outputs, ", "))
-	field(b, "digest", "%s", e.Digest)
-	field(b, "weights", "%s", e.Weights)
-	field(b, "tokenizer", "%s", e.Tokenizer)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.Add("input", "%s", strings.Join(e.Inputs, ", "))
+	b.Add("output", "%s", strings.Join(e.Outputs, ", "))
+	b.Add("digest", "%s", e.Digest)
+	b.Add("weights", "%s", e.Weights)
+	b.Add("tokenizer", "%s", e.Tokenizer)
+	return b.WriteText(w)
 }
 
 // writeEncoder tells what an encoder is, what it reads and what it makes.
-func writeEncoder(b *strings.Builder, name string, e *featurize.EncoderInfo) {
-	field(b, name, "%s", describeEncoder(e))
-	field(b, "vector", "%d numbers%s", e.Dim, prefixed(", ", poolingWords(e)))
+func writeEncoder(b *safetext.Fields, name string, e *featurize.EncoderInfo) {
+	b.Add(name, "%s", describeEncoder(e))
+	b.Add("vector", "%d numbers%s", e.Dim, safetext.After(", ", poolingWords(e)))
 	if p := e.Preprocess; p != nil {
-		field(b, "pixels", "%s", pixelWords(p))
-		field(b, "scaling", "in the graph: (value/255 - mean)/std, mean %s, std %s", channelWords(p.Mean), channelWords(p.Std))
+		b.Add("pixels", "%s", pixelWords(p))
+		b.Add("scaling", "in the graph: (value/255 - mean)/std, mean %s, std %s", channelWords(p.Mean), channelWords(p.Std))
 	}
 }
 

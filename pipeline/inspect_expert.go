@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/safetext"
 	"pipe/onnx"
 )
 
@@ -66,23 +67,22 @@ func inWords(values []onnx.IO) []string {
 
 // WriteText writes the explanation for a terminal.
 func (e *ExpertExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "trained expert")
+	b := safetext.Titled(e.File, "trained expert")
 	learned := "all " + e.TrainingRows + " training rows"
 	if e.Fold != "" {
 		learned = fmt.Sprintf("%s training rows: all but fold %s", e.TrainingRows, e.Fold)
 	}
-	field(b, "kind", "%s", e.Expert)
-	field(b, "learned from", "%s", learned)
-	field(b, "labels", "%s", strings.Join(e.Labels, ", "))
-	field(b, "input", "%s", strings.Join(e.Inputs, ", "))
-	field(b, "output", "%s", strings.Join(e.Outputs, ", "))
-	field(b, "digest", "%s", e.Training)
+	b.Add("kind", "%s", e.Expert)
+	b.Add("learned from", "%s", learned)
+	b.Add("labels", "%s", strings.Join(e.Labels, ", "))
+	b.Add("input", "%s", strings.Join(e.Inputs, ", "))
+	b.Add("output", "%s", strings.Join(e.Outputs, ", "))
+	b.Add("digest", "%s", e.Training)
 	flat := map[string]string{}
 	var settings any
 	if err := json.Unmarshal(e.Settings, &settings); err == nil {
 		flatten(flat, "settings", settings)
 	}
-	writePairs(b, "metadata", flat)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.AddPairs("metadata", flat)
+	return b.WriteText(w)
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs/retrieval/bm25"
+	"pipe/internal/safetext"
 )
 
 // IndexExplanation tells what an index of pages holds.
@@ -37,18 +38,17 @@ func explainIndex(ctx context.Context, path string, o InspectOptions) (Explanati
 // WriteText writes the explanation for a terminal.
 func (e *IndexExplanation) WriteText(w io.Writer) error {
 	h, s := &e.Index, &e.Index.Settings
-	b := titled(filepath.Clean(e.File), "index of pages; every byte fits its checksum")
-	field(b, "digest", "%s", e.Digest)
-	field(b, "made of", "%s", h.Source)
-	field(b, "pages", "%d, and %d without text", h.Pages, h.Skipped)
-	field(b, "words", "%d, %.1f a page, %d different, %d pairs of word and page", h.Words, float64(h.Words)/float64(h.Pages), h.Distinct, h.Postings)
-	field(b, "ranking", "BM25, k1 = %v, b = %v", s.K1, s.B)
-	field(b, "analyzer", "version %d: words in lower case, stop words left out: %v, plurals taken for singulars: %v, words of the title count %d times",
+	b := safetext.Titled(filepath.Clean(e.File), "index of pages; every byte fits its checksum")
+	b.Add("digest", "%s", e.Digest)
+	b.Add("made of", "%s", h.Source)
+	b.Add("pages", "%d, and %d without text", h.Pages, h.Skipped)
+	b.Add("words", "%d, %.1f a page, %d different, %d pairs of word and page", h.Words, float64(h.Words)/float64(h.Pages), h.Distinct, h.Postings)
+	b.Add("ranking", "BM25, k1 = %v, b = %v", s.K1, s.B)
+	b.Add("analyzer", "version %d: words in lower case, stop words left out: %v, plurals taken for singulars: %v, words of the title count %d times",
 		h.Analyzer, s.StopWords, s.Stem, s.Title)
 	for _, part := range h.Sections {
-		field(b, "section "+part.Name, "%d bytes from byte %d on", part.Size, part.Offset)
+		b.Add("section "+part.Name, "%d bytes from byte %d on", part.Size, part.Offset)
 	}
 	writeFound(b, e.Found)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"pipe/pipeline/stage"
 )
 
 // Reading every byte of a large index takes long: it ends when nobody waits any more.
 func TestInspectIndexEnds(t *testing.T) {
 	o := DefaultIndexOptions()
 	o.Pages, o.Out = generatedPages(t, 50), filepath.Join(t.TempDir(), "pages.bm25")
-	if _, err := IndexPages(t.Context(), o, Quiet); err != nil {
+	if _, err := IndexPages(t.Context(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models"
 )
@@ -98,28 +99,27 @@ func (e *PolicyExplanation) verdict() string {
 
 // WriteText writes the explanation for a terminal.
 func (e *PolicyExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "policy")
-	field(b, "in words", "%s", e.Verdict)
-	field(b, "method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
-	field(b, "regime", "lambda %g, tau %g", e.Lambda, e.Tau)
-	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
+	b := safetext.Titled(e.File, "policy")
+	b.Add("in words", "%s", e.Verdict)
+	b.Add("method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
+	b.Add("regime", "lambda %g, tau %g", e.Lambda, e.Tau)
+	b.Add("features", "%d%s", e.Dim, safetext.After(" from ", e.Features))
 	if len(e.Names) > 0 {
-		field(b, "feature names", "%s", textfile.Listed(e.Names, 12))
+		b.Add("feature names", "%s", textfile.Listed(e.Names, 12))
 	}
 	if e.Encoder != nil {
 		writeEncoder(b, "encoder inside", e.Encoder)
 	}
-	field(b, "experts", "%s", list(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
-	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
-	field(b, "unavailable", "%s", strings.Join(e.Unavailable, ", "))
-	writePairs(b, "trained from", e.Digests)
+	b.Add("experts", "%s", safetext.List(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
+	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
+	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
+	b.AddPairs("trained from", e.Digests)
 	e.writeInfo(b)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }
 
 // writeInfo lists the rest of the metadata; nested JSON becomes lines of dotted names.
-func (e *PolicyExplanation) writeInfo(b *strings.Builder) {
+func (e *PolicyExplanation) writeInfo(b *safetext.Fields) {
 	flat := map[string]string{}
 	for key, raw := range e.Info {
 		var value any
@@ -127,7 +127,7 @@ func (e *PolicyExplanation) writeInfo(b *strings.Builder) {
 			flatten(flat, key, value)
 		}
 	}
-	writePairs(b, "metadata", flat)
+	b.AddPairs("metadata", flat)
 }
 
 func flatten(dst map[string]string, name string, value any) {

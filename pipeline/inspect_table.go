@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"pipe/featurize"
+	"pipe/internal/safetext"
+	"pipe/pipeline/stage"
 )
 
 // TableExplanation tells what a table of pipe featurize holds.
@@ -49,7 +51,7 @@ type EncodedGroup struct {
 
 // explainParquet explains a table of pipe featurize, or else a cost tensor.
 func explainParquet(ctx context.Context, path string, o InspectOptions) (Explanation, error) {
-	if isFolder(path) {
+	if stage.IsFolder(path) {
 		return explainTensor(ctx, path, o)
 	}
 	t, err := featurize.OpenTable(path)
@@ -111,38 +113,36 @@ func encoderExplanation(path string, e *featurize.TabularEncoder) EncoderExplana
 
 // WriteText writes the explanation for a terminal.
 func (e *TableExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "table of pipe featurize")
-	field(b, "rows", "%d", e.Rows)
+	b := safetext.Titled(e.File, "table of pipe featurize")
+	b.Add("rows", "%d", e.Rows)
 	for _, split := range slices.Sorted(maps.Keys(e.Splits)) {
 		var labels []string
 		for _, l := range slices.Sorted(maps.Keys(e.Labels[split])) {
 			labels = append(labels, fmt.Sprintf("%d of label %q", e.Labels[split][l], l))
 		}
-		field(b, split, "%d rows: %s", e.Splits[split], strings.Join(labels, ", "))
+		b.Add(split, "%d rows: %s", e.Splits[split], strings.Join(labels, ", "))
 	}
 	e.Encoder.write(b)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }
 
 // WriteText writes the explanation for a terminal.
 func (e *EncoderExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "encoder of raw rows")
+	b := safetext.Titled(e.File, "encoder of raw rows")
 	e.write(b)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }
 
-func (e *EncoderExplanation) write(b *strings.Builder) {
-	field(b, "encoder", "%s, fitted on %d training rows", e.Digest, e.Rows)
-	field(b, "id, labels", "%s, %s", e.ID, strings.Join(e.Labels, ", "))
-	field(b, "numbers per row", "%d for networks, %d for trees", e.Dense, e.Tree)
+func (e *EncoderExplanation) write(b *safetext.Fields) {
+	b.Add("encoder", "%s, fitted on %d training rows", e.Digest, e.Rows)
+	b.Add("id, labels", "%s, %s", e.ID, strings.Join(e.Labels, ", "))
+	b.Add("numbers per row", "%d for networks, %d for trees", e.Dense, e.Tree)
 	for _, g := range e.Groups {
 		empty := ""
 		if len(g.Empty) > 0 {
 			empty = ", without one value: " + strings.Join(g.Empty, ", ")
 		}
-		field(b, "group "+g.Name, "%d numeric and %d categorical columns, %d and %d numbers%s",
+		b.Add("group "+g.Name, "%d numeric and %d categorical columns, %d and %d numbers%s",
 			len(g.Numeric), len(g.Categories), g.Dense, g.Tree, empty)
 	}
 }

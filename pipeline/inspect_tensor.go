@@ -5,11 +5,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/safetext"
 )
 
 // TensorExplanation tells what a cost tensor holds.
@@ -31,7 +30,7 @@ type TensorExplanation struct {
 	Digest       string            `json:"digest"`
 	Digests      map[string]string `json:"digests,omitempty"` // of the inputs it was made from
 	Meta         map[string]string `json:"meta,omitempty"`
-	Repeats      []Repeats         `json:"repeats,omitempty"` // of the splits in which rows repeat, or are training rows
+	Repeats      []costs.Repeats   `json:"repeats,omitempty"` // of the splits in which rows repeat, or are training rows
 	Summaries    []TensorSummary   `json:"summaries"`
 }
 
@@ -62,7 +61,7 @@ func explainTensor(_ context.Context, path string, o InspectOptions) (Explanatio
 		Format: 1, Kind: "tensor", File: path, Rows: t.Len(), Splits: map[string]int{},
 		Features: a.Features.Name, Dim: t.Dim, Experts: a.Experts, Advice: a.Advice,
 		Groups: t.Groups != nil, MeasuredFees: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil,
-		Repeats: repeatsOf(t, costs.Train, costs.Val, costs.Test),
+		Repeats: costs.RepeatsIn(t, costs.Train, costs.Val, costs.Test),
 		Digest:  t.Digest(), Digests: a.Digests, Meta: t.Meta,
 	}
 	for _, p := range a.Unavailable {
@@ -105,32 +104,31 @@ func grid(a *costs.Actions, values []float64) [][]*float64 {
 
 // WriteText writes the explanation for a terminal.
 func (e *TensorExplanation) WriteText(w io.Writer) error {
-	b := titled(e.File, "cost tensor")
+	b := safetext.Titled(e.File, "cost tensor")
 	var splits []string
 	for _, name := range []string{"train", "val", "test"} {
 		if n := e.Splits[name]; n > 0 {
 			splits = append(splits, fmt.Sprintf("%s %d", name, n))
 		}
 	}
-	field(b, "rows", "%d (%s)", e.Rows, strings.Join(splits, ", "))
-	field(b, "features", "%d%s", e.Dim, prefixed(" from ", e.Features))
-	field(b, "experts", "%s", list(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
-	field(b, "advice", "%s", list(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (lambda x %g)", x.Name, x.Fee) }))
-	field(b, "unavailable", "%s", strings.Join(e.Unavailable, ", "))
-	field(b, "columns", "%s", e.columns())
+	b.Add("rows", "%d (%s)", e.Rows, strings.Join(splits, ", "))
+	b.Add("features", "%d%s", e.Dim, safetext.After(" from ", e.Features))
+	b.Add("experts", "%s", safetext.List(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
+	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (lambda x %g)", x.Name, x.Fee) }))
+	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
+	b.Add("columns", "%s", e.columns())
 	heading := "repeats"
-	for _, note := range repeatNotes(e.Repeats) {
-		field(b, heading, "%s", note)
+	for _, note := range costs.RepeatNotes(e.Repeats) {
+		b.Add(heading, "%s", note)
 		heading = ""
 	}
-	field(b, "digest", "%s", e.Digest)
-	writePairs(b, "made from", e.Digests)
-	writePairs(b, "metadata", e.Meta)
+	b.Add("digest", "%s", e.Digest)
+	b.AddPairs("made from", e.Digests)
+	b.AddPairs("metadata", e.Meta)
 	for _, s := range e.Summaries {
 		e.writeSummary(b, s)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.WriteText(w)
 }
 
 func (e *TensorExplanation) columns() string {
@@ -146,7 +144,7 @@ func (e *TensorExplanation) columns() string {
 	return strings.Join(names, ", ")
 }
 
-func (e *TensorExplanation) writeSummary(b *strings.Builder, s TensorSummary) {
+func (e *TensorExplanation) writeSummary(b *safetext.Fields, s TensorSummary) {
 	fmt.Fprintf(b, "\n  %s, lambda %g: mean cost of every pair over %d rows\n", s.Split, s.Lambda, s.Rows)
 	c := CellTable{TrueLoss: s.Cost}
 	for _, x := range e.Experts {
@@ -160,35 +158,12 @@ func (e *TensorExplanation) writeSummary(b *strings.Builder, s TensorSummary) {
 	for line := range strings.Lines(text.String()) {
 		b.WriteString("  " + line)
 	}
-	field(b, "  best fixed", "%s at %s", s.BestFixed, plusMinus(s.BestFixedCost, nil))
+	b.Add("  best fixed", "%s at %s", s.BestFixed, plusMinus(s.BestFixedCost, nil))
 	if s.BestNoAdvice != "" {
-		field(b, "  without advice", "%s at %s", s.BestNoAdvice, plusMinus(s.BestNoAdviceCost, nil))
-		field(b, "  oracle", "%s (without advice %s), buys advice on %.1f%% of rows", plusMinus(s.OracleCost, nil), plusMinus(s.OracleNoAdviceCost, nil), 100*s.OracleAdviceRate)
+		b.Add("  without advice", "%s at %s", s.BestNoAdvice, plusMinus(s.BestNoAdviceCost, nil))
+		b.Add("  oracle", "%s (without advice %s), buys advice on %.1f%% of rows", plusMinus(s.OracleCost, nil), plusMinus(s.OracleNoAdviceCost, nil), 100*s.OracleAdviceRate)
 	} else {
-		field(b, "  oracle", "%s, buys advice on %.1f%% of rows", plusMinus(s.OracleCost, nil), 100*s.OracleAdviceRate)
+		b.Add("  oracle", "%s, buys advice on %.1f%% of rows", plusMinus(s.OracleCost, nil), 100*s.OracleAdviceRate)
 	}
-	field(b, "  head-room", "%s is the most that a policy could gain over the best fixed pair", plusMinus(s.Headroom, nil))
-}
-
-func list[T any](items []T, show func(T) string) string {
-	var names []string
-	for _, item := range items {
-		names = append(names, show(item))
-	}
-	return strings.Join(names, ", ")
-}
-
-// widest is the number of characters of a metadata value that a terminal gets to see; --json has all of it.
-const widest = 120
-
-// writePairs adds named values in the order of their names, under one heading.
-func writePairs(b *strings.Builder, heading string, m map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		value := []rune(m[key])
-		if len(value) > widest {
-			value = append(value[:widest], []rune(fmt.Sprintf(" ... (%d characters)", len(m[key])))...)
-		}
-		field(b, heading, "%s = %s", key, string(value))
-		heading = ""
-	}
+	b.Add("  head-room", "%s is the most that a policy could gain over the best fixed pair", plusMinus(s.Headroom, nil))
 }

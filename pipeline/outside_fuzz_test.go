@@ -16,6 +16,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/featurize"
+	"pipe/internal/config"
 	"pipe/onnx"
 )
 
@@ -43,51 +44,14 @@ func FuzzConfigs(f *testing.F) {
 			&imported, &schemaConfig{}, &fraudConfigFile{DefaultFraud()}, &feverConfigFile{Fever: DefaultFever()},
 			&imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}, &syntheticFile{Synthetic: DefaultSynthetic()},
 		}[kind%6]
-		problems := decodeConfig(text, "/", environment(map[string]string{"A": "1", "PIPE_DATA": "/data"}), dst)
+		problems := config.Decode(text, "/", variables("A=1", "PIPE_DATA=/data"), dst)
 		for _, p := range problems {
 			if strings.TrimSpace(p) == "" || strings.Contains(p, "goroutine") {
 				t.Errorf("a problem reads %q", p)
 			}
 		}
-		if v, ok := dst.(Validator); ok && len(problems) == 0 && v.Validate() != nil {
+		if v, ok := dst.(config.Validator); ok && len(problems) == 0 && v.Validate() != nil {
 			t.Errorf("%+v has problems: %v", dst, v.Validate())
-		}
-	})
-}
-
-// FuzzStage: a record of a stage counts as none, or is of the same inputs and names files that are as it says.
-func FuzzStage(f *testing.F) {
-	s := stage{folder: f.TempDir(), name: "train", inputs: map[string]string{"costs": "sha256:00", "format": "1"}}
-	file := filepath.Join(s.folder, "a")
-	if err := os.WriteFile(file, []byte("x"), 0o666); err != nil {
-		f.Fatal(err)
-	}
-	sum, err := costs.FileDigest(f.Context(), file)
-	if err != nil {
-		f.Fatal(err)
-	}
-	whole, err := json.Marshal(stageRecord{stageFormat, s.inputs, map[string]string{"a": sum}})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole)
-	f.Add(bytes.Replace(whole, []byte(`"a"`), []byte(`"../a"`), 1))
-	f.Add(bytes.Replace(whole, []byte(`{"a":"`+sum+`"}`), []byte(`{}`), 1))
-	f.Add([]byte("null"))
-	f.Fuzz(func(t *testing.T, record []byte) {
-		if err := os.WriteFile(s.record(), record, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		done, err := s.done(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := s.files()
-		if done && (err != nil || !slices.Equal(files, []string{"a"})) {
-			t.Fatalf("it left %q (%v)", files, err)
-		}
-		if err != nil && !strings.Contains(err.Error(), s.record()) {
-			t.Fatal(err)
 		}
 	})
 }

@@ -16,6 +16,8 @@ import (
 
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
+	"pipe/internal/safetext"
+	"pipe/pipeline/stage"
 )
 
 // PagesOptions says which pages GeneratePages makes.
@@ -74,26 +76,25 @@ type PagesReport struct {
 
 // WriteText writes the report for a terminal.
 func (r *PagesReport) WriteText(w io.Writer) error {
-	b := titled(r.Folder, fmt.Sprintf("%d pages in %d files, seed %d", r.Pages, r.Files, r.Seed))
-	field(b, "words", "%d, %.1f a page", r.Words, float64(r.Words)/float64(r.Pages))
-	field(b, "bytes", "%.1f MB", float64(r.Bytes)/1e6)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b := safetext.Titled(r.Folder, fmt.Sprintf("%d pages in %d files, seed %d", r.Pages, r.Files, r.Seed))
+	b.Add("words", "%d, %.1f a page", r.Words, float64(r.Words)/float64(r.Pages))
+	b.Add("bytes", "%.1f MB", float64(r.Bytes)/1e6)
+	return b.WriteText(w)
 }
 
 // GeneratePages writes pages in the format of FEVER's wiki-pages into o.Out, files
 // of 50,000 pages of invented words whose frequencies follow Zipf's law. The same
 // options give the same bytes on any number of cores; each file appears whole or
-// not at all. Options that make no sense are an *OptionError.
-func GeneratePages(ctx context.Context, o PagesOptions, p Progress) (*PagesReport, error) {
+// not at all. Options that make no sense are an *stage.OptionError.
+func GeneratePages(ctx context.Context, o PagesOptions, p stage.Progress) (*PagesReport, error) {
 	if err := o.Validate(); err != nil {
-		return nil, &OptionError{fmt.Errorf("generate pages: %w", err)}
+		return nil, &stage.OptionError{Err: fmt.Errorf("generate pages: %w", err)}
 	}
-	return alone(o.Out, func() (*PagesReport, error) { return o.write(ctx, p) })
+	return stage.Alone(o.Out, func() (*PagesReport, error) { return o.write(ctx, p) })
 }
 
 // write makes the files.
-func (o *PagesOptions) write(ctx context.Context, p Progress) (*PagesReport, error) {
+func (o *PagesOptions) write(ctx context.Context, p stage.Progress) (*PagesReport, error) {
 	r := &PagesReport{Format: 1, Folder: o.Out, Files: (o.Pages + pagesPerFile - 1) / pagesPerFile, Pages: o.Pages, Seed: o.Seed}
 	p.Start(int64(o.Pages), "generate")
 	defer p.Done()
@@ -126,7 +127,7 @@ func (o *PagesOptions) file(n int) string {
 }
 
 // writeFile makes one of the files.
-func (o *PagesOptions) writeFile(ctx context.Context, file int, p Progress, words, bytes *atomic.Int64) error {
+func (o *PagesOptions) writeFile(ctx context.Context, file int, p stage.Progress, words, bytes *atomic.Int64) error {
 	return atomicfile.Write(o.file(file), func(w io.Writer) error {
 		var text []byte
 		from, to := file*pagesPerFile, min(o.Pages, (file+1)*pagesPerFile)

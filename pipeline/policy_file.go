@@ -12,6 +12,7 @@ import (
 	"pipe/models"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // policyFile is a policy as it was read, and the encoder that was merged in front of it, if there is one.
@@ -31,8 +32,8 @@ func readPolicy(path string) (*policyFile, error) {
 	switch {
 	case errors.As(err, &onDisk):
 		return nil, err
-	case err == nil && !usableLambda(info.Lambda):
-		err = fmt.Errorf("read policy %q: metadata pipe.lambda is %g, not a number from 0 to %g", path, info.Lambda, maxLambda)
+	case err == nil && !costs.UsableLambda(info.Lambda):
+		err = fmt.Errorf("read policy %q: metadata pipe.lambda is %g, not a number from 0 to %g", path, info.Lambda, costs.MaxLambda)
 	}
 	if err != nil {
 		return nil, &costs.DataError{Err: err}
@@ -99,7 +100,7 @@ func (f *policyFile) open(rt *ort.Runtime) (*models.Decider, error) {
 // checkRaw holds the options about raw rows against what the policy takes.
 func (f *policyFile) checkRaw(o DecideOptions) error {
 	bad := func(format string, args ...any) error {
-		return &OptionError{fmt.Errorf("policy %q: %w", f.path, fmt.Errorf(format, args...))}
+		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, fmt.Errorf(format, args...))}
 	}
 	switch {
 	case f.encoder == nil && o.encoded() && o.Encoder == "":

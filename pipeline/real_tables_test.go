@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/realdata"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // realTable imports one of the configured outcome tables, or skips where the
@@ -32,7 +33,7 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 	rt := openRuntime(t)
 	c := DefaultTrainConfig()
 	c.Seeds = 2
-	policies, _, err := TrainTensor(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, Quiet)
+	policies, _, err := TrainTensor(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 		}
 		learned = append(learned, l)
 	}
-	r, err := EvalTensor(context.Background(), rt, tensor, learned, DefaultEvalOptions(), Quiet)
+	r, err := EvalTensor(context.Background(), rt, tensor, learned, DefaultEvalOptions(), stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,3 +100,6 @@ func (r *Report) advised() []string {
 	}
 	return names
 }
+
+// reportPatterns are the files that WriteReport leaves.
+var reportPatterns = []string{"report.json", "report.md", "report.csv", "report.html", "disclosure.csv", "experts.csv", "*.png", "*.svg"}

@@ -13,6 +13,7 @@ import (
 	"pipe/models"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
 )
 
 // The shape of the paper's image benchmark.
@@ -47,7 +48,7 @@ func BenchmarkSweep(b *testing.B) {
 	p.report(epochs)
 }
 
-func sweep(b *testing.B, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, p Progress) error {
+func sweep(b *testing.B, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, p stage.Progress) error {
 	policies, _, err := TrainTensor(b.Context(), rt, t, c, models.CheckpointPolicy{}, p)
 	if want := (len(c.Lambdas) + 1) * c.Seeds; err == nil && len(policies) != want {
 		err = fmt.Errorf("%d policies, not %d", len(policies), want)

@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/config"
 	"pipe/internal/parallel"
 	"pipe/models"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // SyntheticConfig are the settings of pipe bench synthetic.
@@ -61,7 +63,7 @@ func (c *SyntheticConfig) Validate() error {
 	if !(c.Tau >= 0 && c.Tau <= 3) {
 		errs = append(errs, fmt.Errorf("tau: %g is outside [0, 3]", c.Tau))
 	}
-	return errors.Join(append(errs, under("network", c.Network.Validate()))...)
+	return errors.Join(append(errs, config.Under("network", c.Network.Validate()))...)
 }
 
 var syntheticBenchmark = Benchmark{
@@ -92,11 +94,11 @@ type syntheticResult struct {
 	maps     DecisionMap
 }
 
-func runSynthetic(ctx context.Context, o BenchOptions, p Progress) (*Report, error) {
+func runSynthetic(ctx context.Context, o BenchOptions, p stage.Progress) (*Report, error) {
 	c := DefaultSynthetic()
 	if o.Config != "" {
 		file := syntheticFile{Synthetic: c}
-		if err := LoadConfig(o.Config, &file); err != nil {
+		if err := config.Load(o.Config, &file); err != nil {
 			return nil, err
 		}
 		c = file.Synthetic
@@ -132,7 +134,7 @@ func runSynthetic(ctx context.Context, o BenchOptions, p Progress) (*Report, err
 
 // trainAll trains every method at every size; each training run is one group
 // of seeds in lockstep, and the runs share the workers.
-func (r *syntheticRun) trainAll(ctx context.Context, p Progress) error {
+func (r *syntheticRun) trainAll(ctx context.Context, p stage.Progress) error {
 	for _, n := range r.c.Sizes {
 		for _, m := range syntheticMethods {
 			r.results = append(r.results, &syntheticResult{method: m, n: n})
@@ -153,7 +155,7 @@ func (r *syntheticRun) trainAll(ctx context.Context, p Progress) error {
 	})
 }
 
-func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p Progress) error {
+func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p stage.Progress) error {
 	rows := make([]int, s.n)
 	for i := range rows {
 		rows[i] = i
@@ -166,7 +168,7 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p Progr
 	var err error
 	s.policies, err = trainPaper(ctx, r.train.Subset(rows), c, s.method, models.Options{
 		Runtime: r.rt, Progress: func(n int) { p.Add(int64(n)) },
-	}, Quiet)
+	}, stage.Quiet)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // report is the table at the largest size, excess risk against size, and maps.
@@ -13,7 +14,7 @@ func (r *syntheticRun) report() (*Report, error) {
 		Benchmark: "synthetic", Title: "Synthetic benchmark: composite policy against the separated surrogate and L2D",
 		Settings: map[string]string{
 			"seeds": fmt.Sprint(r.c.Seeds), "data seed": fmt.Sprint(r.c.DataSeed), "test instances": fmt.Sprint(r.c.Test),
-			"network": compact(r.c.Network), "learning rate": fmt.Sprint(r.c.LearningRate), "tau": fmt.Sprint(r.c.Tau),
+			"network": stage.JSON(r.c.Network), "learning rate": fmt.Sprint(r.c.LearningRate), "tau": fmt.Sprint(r.c.Tau),
 		},
 		Notes: []string{
 			"True loss is the expected loss under the known tables; training sees Bernoulli draws. Excess is above the Bayes risk of the same test instances (0.280 in the population; limits there: separated 0.340, L2D 0.340).",
@@ -61,7 +62,7 @@ func (r *syntheticRun) row(method string, n int, actions [][]int) Row {
 	}
 	for _, act := range actions {
 		loss = append(loss, r.test.TrueLoss(rows, act, syntheticLambda))
-		rate = append(rate, adviceRate(act, 2))
+		rate = append(rate, r.test.Actions.AdviceRate(act))
 		match = append(match, r.bayesMatch(rows, act))
 		for g, in := range members {
 			of := make([]int, len(in))

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/pipeline/stage"
 )
 
 // TestSyntheticReachesItsLimits runs the table's size of the synthetic
@@ -30,7 +31,7 @@ func TestSyntheticReachesItsLimits(t *testing.T) {
 		{"l2d", 0.338, 0.346, 0},
 	} {
 		s := &syntheticResult{method: want.method, n: 5000}
-		if err := r.trainOne(context.Background(), s, Quiet); err != nil {
+		if err := r.trainOne(context.Background(), s, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		var actions [][]int

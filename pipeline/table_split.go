@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/pipeline/stage"
 )
 
 // TableSplit says how the rows of a table become training and validation rows: as shares or as counts.
@@ -39,16 +40,16 @@ func (s TableSplit) check(bad check) {
 }
 
 // draw returns the split of every row for one draw, "" for rows that are left out; ids and labels have one entry per row, groups, too, or it is nil.
-// Counts that the rows cannot give are an *OptionError, shares that leave a part without a row a *costs.DataError.
+// Counts that the rows cannot give are an *stage.OptionError, shares that leave a part without a row a *costs.DataError.
 func (s TableSplit) draw(ids, labels, groups []string, draw int) ([]string, error) {
 	n := len(ids)
 	d := costs.SplitDraw{Kind: s.Kind, Validation: s.Validation, Seed: s.Seed + uint64(draw)}
 	if s.TrainRows > 0 {
 		if groups != nil {
-			return nil, &OptionError{errors.New("split: rows that belong together cannot be divided into exact counts; use a share, or columns without a group")}
+			return nil, &stage.OptionError{Err: errors.New("split: rows that belong together cannot be divided into exact counts; use a share, or columns without a group")}
 		}
 		if s.TrainRows+s.ValidationRows > n {
-			return nil, &OptionError{fmt.Errorf("split: %d training and %d validation rows are asked for, there are %d", s.TrainRows, s.ValidationRows, n)}
+			return nil, &stage.OptionError{Err: fmt.Errorf("split: %d training and %d validation rows are asked for, there are %d", s.TrainRows, s.ValidationRows, n)}
 		}
 		d.Validation, d.Test = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/pipeline/stage"
 )
 
 // TestTableRowsKeepTheirSplit when rows are appended and reordered, and groups are whole.
@@ -62,7 +63,7 @@ func first(list []string, n int) []string {
 
 // TestTableSplitsThatCannotBe say what to do.
 func TestTableSplitsThatCannotBe(t *testing.T) {
-	var option *OptionError
+	var option *stage.OptionError
 	var data *costs.DataError
 	counts := TableSplit{Kind: costs.SplitStratified, TrainRows: 1, ValidationRows: 1, Draws: 1}
 	if _, err := counts.draw([]string{"a", "b"}, []string{"0", "1"}, []string{"u", "u"}, 0); !errors.As(err, &option) || !strings.Contains(err.Error(), "cannot be divided into exact counts") {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,10 +18,12 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
+	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // TrainConfig are the choices of pipe train: the `train:` section of a
@@ -68,11 +69,11 @@ func (c TrainConfig) with(recipes []string) []TrainConfig {
 }
 
 // checkRecipes adds what is wrong with a list of recipes.
-func checkRecipes(names []string, list *problems) {
-	list.check(len(names) > 0, "recipes: none are listed; known are auto, paper")
+func checkRecipes(names []string, list *config.Problems) {
+	list.Check(len(names) > 0, "recipes: none are listed; known are auto, paper")
 	for i, name := range names {
-		list.check(name == "paper" || name == "auto", "recipes[%d]: %q, known are auto, paper", i, name)
-		list.check(!slices.Contains(names[:i], name), "recipes[%d]: %q is given twice", i, name)
+		list.Check(name == "paper" || name == "auto", "recipes[%d]: %q, known are auto, paper", i, name)
+		list.Check(!slices.Contains(names[:i], name), "recipes[%d]: %q is given twice", i, name)
 	}
 }
 
@@ -90,7 +91,7 @@ func (c TrainConfig) Validate() error {
 	bad(c.Recipe == "auto" || c.Recipe == "paper", "recipe: %q, known are auto, paper", c.Recipe)
 	bad(len(c.Lambdas) > 0, "lambdas: none given")
 	for i, l := range c.Lambdas {
-		bad(usableLambda(l), "lambdas: %g is not a number from 0 to %g", l, maxLambda)
+		bad(costs.UsableLambda(l), "lambdas: %g is not a number from 0 to %g", l, costs.MaxLambda)
 		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
 	}
 	for i, m := range c.Methods {
@@ -105,24 +106,7 @@ func (c TrainConfig) Validate() error {
 	bad(c.WeightDecay >= 0 && Num(c.WeightDecay) != nil, "weight_decay: %g is not a finite non-negative number", c.WeightDecay)
 	bad(c.Dropout >= 0 && c.Dropout < 1, "dropout: %g is outside [0, 1)", c.Dropout)
 	bad(c.Tau >= 0 && c.Tau <= 3, "tau: %g is outside [0, 3]", c.Tau)
-	return errors.Join(append(errs, under("network", c.Network.Validate()), under("auto", c.Auto.Validate()))...)
-}
-
-// maxLambda is far beyond any fee's worth, and low enough for sums of costs to stay finite.
-const maxLambda = 1e12
-
-func usableLambda(l float64) bool { return l >= 0 && l <= maxLambda && !math.Signbit(l) }
-
-// under puts the name of a section before every problem of its settings.
-func under(section string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var errs []error
-	for _, line := range flattenErrors(err) {
-		errs = append(errs, errors.New(section+"."+line))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, config.Under("network", c.Network.Validate()), config.Under("auto", c.Auto.Validate()))...)
 }
 
 // TrainOptions fixes one run of Train.
@@ -155,7 +139,7 @@ type TrainReport struct {
 	Format   int                 `json:"format"`
 	Tensor   string              `json:"tensor"`
 	Rows     int                 `json:"rows"`
-	Repeats  []Repeats           `json:"repeats,omitempty"` // of the training rows and of those that the losses are on
+	Repeats  []costs.Repeats     `json:"repeats,omitempty"` // of the training rows and of those that the losses are on
 	Policies []TrainedPolicy     `json:"policies"`
 	Auto     []models.AutoReport `json:"auto,omitempty"`
 	Seconds  float64             `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
@@ -176,17 +160,17 @@ type TrainedPolicy struct {
 // its checkpoints when it is started again; they are removed at the end. Policies
 // that an earlier training has left there, as its train.json lists them, go. Two
 // runs at once into one folder are a *filelock.InUseError for the second.
-func Train(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport, error) {
+func Train(ctx context.Context, o TrainOptions, progress stage.Progress) (*TrainReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if err := keepInputs(o.files()); err != nil {
+	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	return alone(o.Out, func() (*TrainReport, error) { return trainTensor(ctx, o, progress) })
+	return stage.Alone(o.Out, func() (*TrainReport, error) { return trainTensor(ctx, o, progress) })
 }
 
-func trainTensor(ctx context.Context, o TrainOptions, progress Progress) (*TrainReport, error) {
+func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (*TrainReport, error) {
 	start := time.Now()
 	progress.Start(-1, "read costs")
 	defer progress.Done()
@@ -209,7 +193,7 @@ func trainTensor(ctx context.Context, o TrainOptions, progress Progress) (*Train
 
 // trainInto trains on a tensor in memory, which the report calls o.Tensor, and leaves policies and train.json in o.Out.
 // The folder of checkpoints is removed when all is done.
-func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress Progress) (*TrainReport, error) {
+func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
 	for _, folder := range []string{o.Out, checkpoints} {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return nil, err
@@ -219,8 +203,8 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	if err != nil {
 		return nil, err
 	}
-	repeats := repeatsOf(t, slices.Compact([]costs.Split{costs.Train, split})...)
-	for _, note := range repeatNotes(repeats) {
+	repeats := costs.RepeatsIn(t, slices.Compact([]costs.Split{costs.Train, split})...)
+	for _, note := range costs.RepeatNotes(repeats) {
 		progress.Note("%s", note)
 	}
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
@@ -253,13 +237,13 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 }
 
 // TrainTensor trains everything that c asks for on a tensor in memory.
-func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress Progress) ([]*models.Policy, []models.AutoReport, error) {
+func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*models.Policy, []models.AutoReport, error) {
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
 	}
 	for _, m := range c.Methods {
 		if err := paperMethods[m].fits(t.Actions); err != nil {
-			return nil, nil, &OptionError{fmt.Errorf("method %s: %w", m, err)}
+			return nil, nil, &stage.OptionError{Err: fmt.Errorf("method %s: %w", m, err)}
 		}
 	}
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
@@ -300,7 +284,7 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 }
 
 // trainAuto runs the auto recipe and lets its policies tell how they came about.
-func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Options, progress Progress) ([]*models.Policy, []models.AutoReport, error) {
+func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Options, progress stage.Progress) ([]*models.Policy, []models.AutoReport, error) {
 	o.Stage = func(stage string, steps int) { progress.Start(int64(steps), "train auto: "+stage) }
 	s := c.Auto
 	s.Seed = c.Seed
@@ -310,7 +294,7 @@ func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Opt
 	}
 	for i, p := range policies {
 		p.Info["guard"] = reports[i].Guard.JSON()
-		p.Info["settings"] = compact(struct {
+		p.Info["settings"] = stage.JSON(struct {
 			models.Candidate
 			Epochs int    `json:"epochs"`
 			Folds  int    `json:"folds"`
@@ -326,14 +310,6 @@ func folder(p models.CheckpointPolicy, name string) models.CheckpointPolicy {
 		p.Dir = filepath.Join(p.Dir, name)
 	}
 	return p
-}
-
-func compact(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // settings are plain numbers and strings
-	}
-	return string(b)
 }
 
 // WriteJSON writes the report as one indented JSON object.
@@ -400,7 +376,7 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 			return line, err
 		}
 		line.TrueLoss = Num(t.TrueLoss(rows, l.Action, p.Lambda))
-		p.Info["validation"] = compact(map[string]any{"split": o.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
+		p.Info["validation"] = stage.JSON(map[string]any{"split": o.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
 	}
 	m, err := p.Export()
 	if err != nil {
@@ -456,4 +432,11 @@ func inSets(g models.Guard) string {
 		return ""
 	}
 	return fmt.Sprintf(" in %d sets that belong together", g.Clusters)
+}
+
+func (o TrainOptions) files() stage.Files {
+	return stage.Files{
+		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config)...),
+		Writes: []stage.Output{{Path: o.Out, Patterns: []string{trainReportFile, "*.onnx"}}},
+	}
 }

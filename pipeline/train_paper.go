@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // paperMethod is a learned method of the paper recipe: what it changes in the
@@ -56,7 +57,7 @@ func anyWithoutAdvice(a *costs.Actions) bool {
 // trainPaper trains one method with fixed settings: a policy per lambda and
 // seed, the last epoch's weights. L2D does not depend on lambda and is trained
 // once per seed.
-func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string, o models.Options, progress Progress) ([]*models.Policy, error) {
+func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string, o models.Options, progress stage.Progress) ([]*models.Policy, error) {
 	m := paperMethods[name]
 	rows := t.Rows(costs.Train)
 	std := models.FitStandardizer(t.Features, t.Dim, rows)
@@ -114,7 +115,7 @@ func paperInfo(s models.Settings, spec models.Spec) map[string]string {
 		models.Settings
 		models.Spec
 	}{s, spec}
-	return map[string]string{"seed": strconv.FormatUint(spec.Seed, 10), "settings": compact(settings)}
+	return map[string]string{"seed": strconv.FormatUint(spec.Seed, 10), "settings": stage.JSON(settings)}
 }
 
 // withoutAdvice allows the pairs (j, 0).

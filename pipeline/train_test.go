@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/pipeline/stage"
 )
 
 // TestTrainNeedsTrainingRows: rows of another split must not stand in for
@@ -19,7 +20,7 @@ func TestTrainNeedsTrainingRows(t *testing.T) {
 	for _, recipe := range []string{"auto", "paper"} {
 		c := DefaultTrainConfig()
 		c.Recipe = recipe
-		_, _, err := TrainTensor(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, Quiet)
+		_, _, err := TrainTensor(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, stage.Quiet)
 		var data *costs.DataError
 		if !errors.As(err, &data) || data.Column != "split" {
 			t.Errorf("recipe %s: error %v, want one about the column split", recipe, err)
@@ -100,7 +101,7 @@ func TestEvalWithoutFreeAdvice(t *testing.T) {
 			tensor.Loss[n*a.Len()+a.Index(j, 0)] = float32(math.NaN())
 		}
 	}
-	r, err := EvalTensor(t.Context(), rt, tensor, nil, DefaultEvalOptions(), Quiet)
+	r, err := EvalTensor(t.Context(), rt, tensor, nil, DefaultEvalOptions(), stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

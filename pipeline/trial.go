@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/pipeline/stage"
 )
 
 // trial makes the costs of one setting of a benchmark, learns from them and judges what was learnt. It keeps in its
@@ -94,18 +96,18 @@ func (x *trial) of(c TrainConfig, what string) string {
 // learn leaves the policies of a recipe and returns their files, below the folder. Checkpoints are kept by the digest of
 // what they belong to, so that a changed configuration finds none.
 func (x *trial) learn(ctx context.Context, c TrainConfig, tensor string) ([]string, error) {
-	s := stage{folder: x.folder, name: x.of(c, "train"), inputs: map[string]string{
-		"costs": tensor, "train": digestJSON(c), "runtime": x.engine(), "format": "2",
+	s := stage.Step{Folder: x.folder, Name: x.of(c, "train"), Inputs: map[string]string{
+		"costs": tensor, "train": stage.Digest(c), "runtime": x.engine(), "format": "2",
 	}}
-	policies, work := x.of(c, "policies"), filepath.Join(x.folder, s.name+".work")
-	err := s.run(ctx, func() ([]string, error) {
+	policies, work := x.of(c, "policies"), filepath.Join(x.folder, s.Name+".work")
+	err := s.Run(ctx, func() ([]string, error) {
 		t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
 		if err != nil {
 			return nil, err
 		}
 		o := DefaultTrainOptions()
 		o.TrainConfig, o.Tensor, o.Out = c, x.tensorFile(), filepath.Join(x.folder, policies)
-		report, err := trainInto(ctx, x.rt, t, o, filepath.Join(work, digestJSON(s.inputs)[7:23]), x.progress)
+		report, err := trainInto(ctx, x.rt, t, o, filepath.Join(work, stage.Digest(s.Inputs)[7:23]), x.progress)
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +120,7 @@ func (x *trial) learn(ctx context.Context, c TrainConfig, tensor string) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	return s.files()
+	return s.Files()
 }
 
 // dropPolicies removes policies that another configuration left.
@@ -133,4 +135,9 @@ func (x *trial) dropPolicies(folder string, keep []string) error {
 		}
 	}
 	return err
+}
+
+// below returns path as it is named from folder, with slashes.
+func below(folder, path string) string {
+	return filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, folder), string(filepath.Separator)))
 }

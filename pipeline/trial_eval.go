@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/atomicfile"
+	"pipe/pipeline/stage"
 )
 
 // evalFormat is raised when an evaluation of the same inputs says more, or something else.
@@ -18,7 +19,7 @@ const evalFormat = "3"
 // evaluate returns the report on the policies in some files, named from the folder: the tables of every evaluation, the
 // experts, and what the benchmark adds.
 func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []string) (*Report, error) {
-	inputs["options"] = digestJSON(x.evalOptions())
+	inputs["options"] = stage.Digest(x.evalOptions())
 	maps.Copy(inputs, x.complete.inputs)
 	for _, f := range left {
 		sum, err := costs.FileDigest(ctx, filepath.Join(x.folder, f))
@@ -28,8 +29,8 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 		inputs[f] = sum
 	}
 	file := x.named("eval") + ".json"
-	s := stage{folder: x.folder, name: x.named("eval"), inputs: inputs}
-	err := s.run(ctx, func() ([]string, error) {
+	s := stage.Step{Folder: x.folder, Name: x.named("eval"), Inputs: inputs}
+	err := s.Run(ctx, func() ([]string, error) {
 		r, err := x.judge(ctx, keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"pipe/internal/safetext"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
+	"pipe/pipeline/stage"
 )
 
 // app is what every command shares: the standard streams and the flags of the root.
@@ -101,9 +102,9 @@ func (a *app) runtime() ort.Config {
 }
 
 // progress shows how far the work has come, on standard error, unless --quiet.
-func (a *app) progress() pipeline.Progress {
+func (a *app) progress() stage.Progress {
 	if a.quiet {
-		return pipeline.Quiet
+		return stage.Quiet
 	}
 	return a.report
 }

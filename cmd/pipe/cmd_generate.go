@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/pipeline"
+	"pipe/pipeline/stage"
 )
 
 const generateText = `Generate writes synthetic data with a known distribution, for tests, demonstrations and measurements of speed. The bytes depend on the
@@ -21,7 +22,7 @@ func generateCommand(a *app) *cobra.Command {
 		Example: generateExamples,
 		Args:    oneArg("what to generate: fraud or pages"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return &pipeline.UnknownError{What: "data", Name: args[0], Known: []string{"fraud", "pages"}}
+			return &stage.UnknownError{What: "data", Name: args[0], Known: []string{"fraud", "pages"}}
 		},
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // those of data that are not known
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/internal/config"
 	"pipe/pipeline"
 )
 
@@ -78,9 +79,9 @@ func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) 
 }
 
 // mergeTrainFile takes the file's settings and sets the flags that were given once more on top of them.
-func mergeTrainFile(c *cobra.Command, into *pipeline.TrainConfig, config string) error {
+func mergeTrainFile(c *cobra.Command, into *pipeline.TrainConfig, path string) error {
 	file := trainFile{Train: pipeline.DefaultTrainConfig()}
-	if err := pipeline.LoadConfig(config, &file); err != nil {
+	if err := config.Load(path, &file); err != nil {
 		return err
 	}
 	var given pflag.FlagSet

@@ -16,13 +16,14 @@ import (
 	"pipe/costs/retrieval/bm25"
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/config"
 	"pipe/internal/outside"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models/lightgbm"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/stage"
 )
 
 // The exit codes.
@@ -68,8 +69,8 @@ var codes = []struct {
 	matches func(error) bool
 }{
 	{exitUsage, is[*usageError]},
-	{exitUsage, is[*pipeline.UnknownError]},
-	{exitUsage, is[*pipeline.OptionError]},
+	{exitUsage, is[*stage.UnknownError]},
+	{exitUsage, is[*stage.OptionError]},
 	{exitFailure, is[*build.BudgetError]}, // wherever in a build it happens
 	{exitFailure, is[*build.EndpointError]},
 	{exitFailure, isFull}, // whatever part of a build was writing
@@ -87,7 +88,7 @@ var codes = []struct {
 	{exitBadData, is[*textfile.Error]},
 	{exitBadData, is[*tokenizer.UnsupportedError]},
 	{exitBadData, is[*tokenizer.FormatError]},
-	{exitBadData, is[*pipeline.ConfigError]},
+	{exitBadData, is[*config.Error]},
 	{exitBadData, is[*build.BadImagesError]},
 	{exitBadData, is[*build.PartError]},
 	{exitBadData, is[*bm25.PageError]},

@@ -22,10 +22,11 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/config"
 	"pipe/models"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/stage"
 )
 
 func TestMain(m *testing.M) {
@@ -267,13 +268,13 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), nil, exitOK},
 		{t.Context(), errors.New("x"), exitFailure},
 		{t.Context(), fmt.Errorf("a: %w", &usageError{}), exitUsage},
-		{t.Context(), fmt.Errorf("a: %w", &pipeline.UnknownError{}), exitUsage},
-		{t.Context(), fmt.Errorf("a: %w", &pipeline.OptionError{Err: errors.New("x")}), exitUsage},
+		{t.Context(), fmt.Errorf("a: %w", &stage.UnknownError{}), exitUsage},
+		{t.Context(), fmt.Errorf("a: %w", &stage.OptionError{Err: errors.New("x")}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
 		{t.Context(), &build.PartError{Part: "a", Err: &build.BudgetError{}}, exitFailure},
 		{t.Context(), &build.PartError{Part: "a", Err: &build.EndpointError{}}, exitFailure},
 		{t.Context(), &build.PartError{Part: "a", Err: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}, exitFailure},
-		{t.Context(), errors.Join(errors.New("x"), &pipeline.ConfigError{Problems: []string{"y"}}), exitBadData},
+		{t.Context(), errors.Join(errors.New("x"), &config.Error{Problems: []string{"y"}}), exitBadData},
 		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
 		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},
 		{t.Context(), &fs.PathError{Op: "read", Path: "x", Err: syscall.EISDIR}, exitBadData},

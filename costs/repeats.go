@@ -1,13 +1,11 @@
-package pipeline
+package costs
 
 import (
 	"fmt"
-
-	"pipe/costs"
 )
 
 // Repeats says how many rows of one split repeat others. Rows belong together where their features are equal or their
-// group is the same (costs.Tensor.Clusters).
+// group is the same (Tensor.Clusters).
 type Repeats struct {
 	Split string `json:"split"`
 	Rows  int    `json:"rows"`
@@ -17,14 +15,14 @@ type Repeats struct {
 	TrainingGroup    int `json:"training_group"`
 }
 
-// repeatsOf returns what repeats in some splits, leaving out splits in which nothing does.
-func repeatsOf(t *costs.Tensor, splits ...costs.Split) []Repeats {
+// RepeatsIn returns what repeats in some splits, leaving out splits in which nothing does.
+func RepeatsIn(t *Tensor, splits ...Split) []Repeats {
 	var out []Repeats
-	train := t.Rows(costs.Train)
+	train := t.Rows(Train)
 	for _, split := range splits {
 		rows := t.Rows(split)
 		r := Repeats{Split: split.String(), Rows: len(rows), Sets: t.Clusters(rows).Len()}
-		if split != costs.Train {
+		if split != Train {
 			r.TrainingFeatures, r.TrainingGroup = t.Shared(rows, train)
 		}
 		if r.Sets < r.Rows || r.TrainingFeatures+r.TrainingGroup > 0 {
@@ -55,7 +53,8 @@ func (r Repeats) notes() []string {
 	return append(out, seen+": figures on them flatter what was learned by heart.")
 }
 
-func repeatNotes(repeats []Repeats) []string {
+// RepeatNotes are what a user should know about rows that repeat, a sentence each.
+func RepeatNotes(repeats []Repeats) []string {
 	var out []string
 	for _, r := range repeats {
 		out = append(out, r.notes()...)

@@ -1,4 +1,4 @@
-package pipeline
+package config
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// configChecker holds a YAML document against the type that it is read into, and finds what the YAML library lets pass
+// checker holds a YAML document against the type that it is read into, and finds what the YAML library lets pass
 // or changes: unknown keys, keys without a value, words such as "yes" for true, whole numbers that a leading 0 makes octal,
 // tags. Free sections (any) are checked as far as that goes without a type.
-type configChecker struct {
+type checker struct {
 	problems []string
 	seen     map[checked]bool // so that aliases of aliases do not multiply
 }
@@ -36,12 +36,12 @@ var (
 	oldBool      = regexp.MustCompile(`(?i)^(y|yes|on|n|no|off)$`)
 )
 
-func (c *configChecker) add(n *yaml.Node, format string, args ...any) {
+func (c *checker) add(n *yaml.Node, format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf("line %d: ", n.Line)+fmt.Sprintf(format, args...))
 }
 
 // about adds a problem of a value; name is "" for the whole document.
-func (c *configChecker) about(n *yaml.Node, name, format string, args ...any) {
+func (c *checker) about(n *yaml.Node, name, format string, args ...any) {
 	if name != "" {
 		name += ": "
 	}
@@ -49,7 +49,7 @@ func (c *configChecker) about(n *yaml.Node, name, format string, args ...any) {
 }
 
 // check checks a node that is read into a value of the type; name is what it is called in problems.
-func (c *configChecker) check(n *yaml.Node, as reflect.Type, name string) {
+func (c *checker) check(n *yaml.Node, as reflect.Type, name string) {
 	for as.Kind() == reflect.Pointer {
 		if isNull(n) {
 			return
@@ -81,7 +81,7 @@ func (c *configChecker) check(n *yaml.Node, as reflect.Type, name string) {
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 // hasKnownTag refuses tags that give a value another meaning. A date is not one of ours: it stays the text that it is.
-func (c *configChecker) hasKnownTag(n *yaml.Node) bool {
+func (c *checker) hasKnownTag(n *yaml.Node) bool {
 	switch tag := n.ShortTag(); tag {
 	case "!!timestamp":
 		n.Tag = "!!str"
@@ -93,7 +93,7 @@ func (c *configChecker) hasKnownTag(n *yaml.Node) bool {
 	return true
 }
 
-func (c *configChecker) checkList(n *yaml.Node, as reflect.Type, name string) {
+func (c *checker) checkList(n *yaml.Node, as reflect.Type, name string) {
 	element := anyType
 	switch {
 	case as.Kind() == reflect.Slice, as.Kind() == reflect.Array:
@@ -107,7 +107,7 @@ func (c *configChecker) checkList(n *yaml.Node, as reflect.Type, name string) {
 	}
 }
 
-func (c *configChecker) checkMapping(n *yaml.Node, as reflect.Type, name string) {
+func (c *checker) checkMapping(n *yaml.Node, as reflect.Type, name string) {
 	value, keys := anyType, map[string]reflect.Type(nil)
 	switch {
 	case as.Kind() == reflect.Map:
@@ -133,7 +133,7 @@ func (c *configChecker) checkMapping(n *yaml.Node, as reflect.Type, name string)
 }
 
 // checkMerged checks what "<<" merges into a section: another one, or a list of them.
-func (c *configChecker) checkMerged(n *yaml.Node, as reflect.Type, name string) {
+func (c *checker) checkMerged(n *yaml.Node, as reflect.Type, name string) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -147,7 +147,7 @@ func (c *configChecker) checkMerged(n *yaml.Node, as reflect.Type, name string) 
 }
 
 // checkKey checks one key of a section and its value. Keys of free sections are texts as they are written.
-func (c *configChecker) checkKey(section, key, value *yaml.Node, as reflect.Type, keys map[string]reflect.Type, free reflect.Type, name string) {
+func (c *checker) checkKey(section, key, value *yaml.Node, as reflect.Type, keys map[string]reflect.Type, free reflect.Type, name string) {
 	if key.Kind != yaml.ScalarNode {
 		if key.Kind != yaml.AliasNode {
 			c.add(key, "a key is a text")
@@ -170,7 +170,7 @@ func (c *configChecker) checkKey(section, key, value *yaml.Node, as reflect.Type
 }
 
 // explain adds what a section says about a key to the problem that its value is.
-func (c *configChecker) explain(before int, section *yaml.Node, as reflect.Type, key string) {
+func (c *checker) explain(before int, section *yaml.Node, as reflect.Type, key string) {
 	noter, ok := reflect.Zero(as).Interface().(keyNoter)
 	if !ok || len(c.problems) == before {
 		return
@@ -186,7 +186,7 @@ func (c *configChecker) explain(before int, section *yaml.Node, as reflect.Type,
 	}
 }
 
-func (c *configChecker) checkScalar(n *yaml.Node, as reflect.Type, name string) {
+func (c *checker) checkScalar(n *yaml.Node, as reflect.Type, name string) {
 	isText := as.Kind() == reflect.String
 	switch tag := n.ShortTag(); {
 	case !isText && tag == "!!int" && octalInteger.MatchString(n.Value):
@@ -204,7 +204,7 @@ var leadingLine = regexp.MustCompile(`^line \d+: `)
 
 // misfits are a library's error about one scalar, without the line.
 func misfits(err error) []string {
-	lines := configProblems(err)
+	lines := libraryProblems(err)
 	for i, line := range lines {
 		lines[i] = leadingLine.ReplaceAllString(line, "")
 	}

@@ -1,4 +1,4 @@
-package pipeline
+package stage
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
@@ -18,29 +17,29 @@ import (
 	"pipe/internal/textfile"
 )
 
-// stage is a step of a benchmark that leaves files and can be skipped when they are there. Its record, NAME.stage.json
+// Step is a step of a stage that leaves files and can be skipped when they are there. Its record, NAME.stage.json
 // in the folder, holds digests of everything that the files depend on and of the files: a step whose inputs are the same
 // and whose files are untouched is not done again.
-type stage struct {
-	folder string
-	name   string
-	inputs map[string]string // what the files depend on: digests, or short texts that stand for themselves
+type Step struct {
+	Folder string
+	Name   string
+	Inputs map[string]string // what the files depend on: digests, or short texts that stand for themselves
 }
 
-// stageRecord is the content of a record.
-type stageRecord struct {
+// stepRecord is the content of a record.
+type stepRecord struct {
 	Format int               `json:"format"`
 	Inputs map[string]string `json:"inputs"`
 	Files  map[string]string `json:"files"` // digest by path below the folder
 }
 
-const stageFormat = 1
+const stepFormat = 1
 
-func (s stage) record() string { return filepath.Join(s.folder, s.name+".stage.json") }
+func (s Step) record() string { return filepath.Join(s.Folder, s.Name+".stage.json") }
 
-// run does the work unless it is done. work returns the files that it left, below the folder. The record is written last,
+// Run does the work unless it is done. work returns the files that it left, below the folder. The record is written last,
 // so that a step that was stopped is done again.
-func (s stage) run(ctx context.Context, work func() (files []string, err error)) error {
+func (s Step) Run(ctx context.Context, work func() (files []string, err error)) error {
 	if done, err := s.done(ctx); done || err != nil {
 		return err
 	}
@@ -51,9 +50,9 @@ func (s stage) run(ctx context.Context, work func() (files []string, err error))
 	if err != nil {
 		return err
 	}
-	r := stageRecord{Format: stageFormat, Inputs: s.inputs, Files: map[string]string{}}
+	r := stepRecord{Format: stepFormat, Inputs: s.Inputs, Files: map[string]string{}}
 	for _, f := range files {
-		if r.Files[f], err = costs.FileDigest(ctx, filepath.Join(s.folder, f)); err != nil {
+		if r.Files[f], err = costs.FileDigest(ctx, filepath.Join(s.Folder, f)); err != nil {
 			return err
 		}
 	}
@@ -66,17 +65,17 @@ func (s stage) run(ctx context.Context, work func() (files []string, err error))
 
 // done tells whether the record is there, of the same inputs, and the files are as it says. A record that cannot be read, or
 // that names no file below the folder, counts as none.
-func (s stage) done(ctx context.Context) (bool, error) {
-	var r stageRecord
+func (s Step) done(ctx context.Context) (bool, error) {
+	var r stepRecord
 	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
-	if err != nil || json.Unmarshal(text, &r) != nil || r.Format != stageFormat || !maps.Equal(r.Inputs, s.inputs) {
+	if err != nil || json.Unmarshal(text, &r) != nil || r.Format != stepFormat || !maps.Equal(r.Inputs, s.Inputs) {
 		return false, nil
 	}
 	for _, f := range slices.Sorted(maps.Keys(r.Files)) {
 		if !filepath.IsLocal(f) {
 			return false, nil
 		}
-		sum, err := costs.FileDigest(ctx, filepath.Join(s.folder, f))
+		sum, err := costs.FileDigest(ctx, filepath.Join(s.Folder, f))
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
@@ -87,12 +86,12 @@ func (s stage) done(ctx context.Context) (bool, error) {
 	return len(r.Files) > 0, nil
 }
 
-// files returns the files of a step that is done, by path below the folder, sorted.
-func (s stage) files() ([]string, error) {
-	var r stageRecord
+// Files returns the files of a step that is done, by path below the folder, sorted.
+func (s Step) Files() ([]string, error) {
+	var r stepRecord
 	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
 	if err != nil {
-		return nil, fmt.Errorf("read record of %s: %w", s.name, err)
+		return nil, fmt.Errorf("read record of %s: %w", s.Name, err)
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("read record %q: %w", s.record(), err)
@@ -100,12 +99,15 @@ func (s stage) files() ([]string, error) {
 	return slices.Sorted(maps.Keys(r.Files)), nil
 }
 
-// digestJSON is the SHA-256 of a value's JSON form.
-func digestJSON(v any) string {
-	return digest.Of([]byte(compact(v)))
-}
+// Digest is the digest of a value's JSON form.
+func Digest(v any) string { return digest.Of([]byte(JSON(v))) }
 
-// below returns path as it is named from folder, with slashes.
-func below(folder, path string) string {
-	return filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, folder), string(filepath.Separator)))
+// JSON is the JSON form of settings, in one line. It panics at what has none: settings are numbers, strings, lists and
+// structures of them.
+func JSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
 }

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/outside"
+)
+
+// Validator is implemented by configurations that can check themselves. Validate returns every problem it finds
+// (errors.Join), not only the first.
+type Validator interface{ Validate() error }
+
+// Error lists everything that is wrong with one configuration file.
+type Error struct {
+	File     string   // the file as it was named
+	Problems []string // one line each; with a line number where the YAML has one
+}
+
+func (e *Error) Error() string {
+	if len(e.Problems) == 1 {
+		return fmt.Sprintf("read config %q: %s", e.File, e.Problems[0])
+	}
+	return fmt.Sprintf("read config %q: %d problems:\n  %s", e.File, len(e.Problems), strings.Join(e.Problems, "\n  "))
+}
+
+// Load reads the YAML file at path into dst, a pointer to a struct that already holds the defaults.
+//
+// ${VAR} and ${VAR:-default} in values are replaced from the environment, and $${ by ${; a variable that is not set and
+// has no default is a problem. Unknown and repeated keys, keys without a value and values of the wrong type are problems.
+// If dst is a Validator, it is asked last. All problems of a stage come back together in one *Error; a file that
+// cannot be read gives the operating system's error.
+func Load(path string, dst any) error {
+	text, err := readFile(path)
+	if err != nil {
+		return fmt.Errorf("read config: %w", err)
+	}
+	if len(text) > mostBytes {
+		return &Error{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", mostBytes>>20)}}
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("read config %q: %w", path, err)
+	}
+	problems, err := outside.Read(func() ([]string, error) { return Decode(text, dir, os.LookupEnv, dst), nil })
+	if err != nil {
+		problems = []string{err.Error()}
+	}
+	if len(problems) > 0 {
+		return &Error{File: path, Problems: problems}
+	}
+	return nil
+}
+
+// mostBytes bounds a configuration file, in bytes.
+const mostBytes = 16 << 20
+
+// readFile reads a file up to one byte beyond what it may have.
+func readFile(path string) (_ []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, mostBytes+1))
+}
+
+// Decode does the work of Load on bytes; dir is the folder that relative paths start from.
+func Decode(text []byte, dir string, env func(string) (string, bool), dst any) []string {
+	var root yaml.Node
+	if err := yaml.Load(text, &root); err != nil {
+		return libraryProblems(err)
+	}
+	if problems := expandNode(&root, env); len(problems) > 0 {
+		return problems
+	}
+	check := checker{seen: make(map[checked]bool)}
+	for _, n := range root.Content {
+		check.check(n, reflect.TypeOf(dst).Elem(), "")
+	}
+	if len(check.problems) > 0 {
+		return check.problems
+	}
+	if err := root.Load(dst, yaml.WithKnownFields()); err != nil {
+		return libraryProblems(err)
+	}
+	resolvePaths(reflect.ValueOf(dst), dir)
+	if v, ok := dst.(Validator); ok {
+		if err := v.Validate(); err != nil {
+			return Lines(err)
+		}
+	}
+	return nil
+}

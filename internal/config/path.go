@@ -1,0 +1,48 @@
+package config
+
+import (
+	"path/filepath"
+	"reflect"
+)
+
+// Path is a file or folder named in a configuration file. Load makes a relative one relative to the folder of
+// the file that names it, so that a configuration works from any working directory.
+type Path string
+
+// resolvePaths joins dir to every relative, non-empty Path below v.
+func resolvePaths(v reflect.Value, dir string) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			resolvePaths(v.Elem(), dir)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				resolvePaths(v.Field(i), dir)
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			resolvePaths(v.Index(i), dir)
+		}
+	case reflect.Map:
+		resolveMapPaths(v, dir)
+	case reflect.String:
+		if v.Type() == pathType && v.CanSet() && v.String() != "" && !filepath.IsAbs(v.String()) {
+			v.SetString(filepath.Join(dir, v.String()))
+		}
+	}
+}
+
+// resolveMapPaths copies each value out and back in, because map elements cannot be set in place.
+func resolveMapPaths(m reflect.Value, dir string) {
+	for _, key := range m.MapKeys() {
+		value := reflect.New(m.Type().Elem()).Elem()
+		value.Set(m.MapIndex(key))
+		resolvePaths(value, dir)
+		m.SetMapIndex(key, value)
+	}
+}
+
+var pathType = reflect.TypeFor[Path]()

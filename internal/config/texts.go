@@ -1,0 +1,42 @@
+package config
+
+import (
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/outside"
+)
+
+// Texts are the values of a configuration file; none of one that is wrong, which the stage says. A named pipe can be
+// read once only, and that is the stage's.
+func Texts(path string) []string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostBytes {
+		return nil
+	}
+	text, err := readFile(path)
+	if err != nil {
+		return nil
+	}
+	list, _ := outside.Read(func() ([]string, error) {
+		var root yaml.Node
+		if err := yaml.Load(text, &root); err != nil || len(expandNode(&root, os.LookupEnv)) > 0 {
+			return nil, err
+		}
+		return texts(&root, nil), nil
+	})
+	return list
+}
+
+// texts are the values of a configuration that could name files.
+func texts(n *yaml.Node, list []string) []string {
+	if n.Kind == yaml.ScalarNode && n.Value != "" && !strings.Contains(n.Value, "\n") {
+		list = append(list, n.Value)
+	}
+	for _, child := range n.Content {
+		list = texts(child, list)
+	}
+	return list
+}

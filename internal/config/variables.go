@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// variable matches a reference to a variable, an escaped "${", and what begins like a reference and is none.
+var variable = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}|\$\{`)
+
+// expandNode replaces variables in every value below n and returns what cannot be replaced. Expansion works on values
+// after parsing, so neither comments nor a value with YAML's special characters can change the file's structure.
+func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []string) {
+	if n.Kind == yaml.ScalarNode && variable.MatchString(n.Value) {
+		n.Value, problems = expand(n.Value, env)
+		for i, p := range problems {
+			problems[i] = fmt.Sprintf("line %d: %s", n.Line, p)
+		}
+		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0 {
+			n.Tag = plainTag(n.Value) // a plain scalar takes its type from the expanded text: lr: ${LR}
+		}
+	}
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 {
+			if strings.Contains(child.Value, "${") {
+				problems = append(problems, fmt.Sprintf("line %d: the key %q has a variable; only values may have one", child.Line, child.Value))
+			}
+			continue
+		}
+		problems = append(problems, expandNode(child, env)...)
+	}
+	return problems
+}
+
+// plainTag is the tag of a plain scalar that holds the text.
+func plainTag(text string) string {
+	var v any
+	n := yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if err := n.Load(&v); err != nil {
+		return "!!str"
+	}
+	switch v.(type) {
+	case nil:
+		return "!!null"
+	case bool:
+		return "!!bool"
+	case int, int64, uint64:
+		return "!!int"
+	case float64:
+		return "!!float"
+	}
+	return "!!str"
+}
+
+// expand replaces variables as a shell does: the default stands for a variable that is not set, or empty.
+func expand(text string, env func(string) (string, bool)) (expanded string, problems []string) {
+	expanded = variable.ReplaceAllStringFunc(text, func(ref string) string {
+		m := variable.FindStringSubmatch(ref)
+		value, set := env(m[1])
+		switch {
+		case ref == "$${":
+			return "${"
+		case ref == "${":
+			problems = append(problems, fmt.Sprintf("%q: ${VAR} and ${VAR:-default} are known, and no variable within a default; $${ stands for ${ itself", text))
+		case m[2] != "" && value == "":
+			return m[3]
+		case !set:
+			problems = append(problems, fmt.Sprintf("variable %s is not set", m[1]))
+		}
+		return value
+	})
+	return expanded, problems
+}

@@ -1,0 +1,64 @@
+package safetext
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Fields describe a file or a result on a terminal: a title, then lines of a name and a value, all made fit to be shown.
+type Fields struct{ strings.Builder }
+
+// Titled starts with a line that names a file and its kind.
+func Titled(path, kind string) *Fields {
+	f := &Fields{}
+	fmt.Fprintf(f, "%s: %s\n", Line(path), Line(kind))
+	return f
+}
+
+// Add adds a line; a value that is empty is left out.
+func (f *Fields) Add(name, format string, args ...any) {
+	if value := fmt.Sprintf(format, args...); value != "" {
+		fmt.Fprintf(f, "  %-16s %s\n", Line(name), Line(value))
+	}
+}
+
+// widest is the number of characters that are shown of a value of AddPairs.
+const widest = 120
+
+// AddPairs adds named values, sorted by name, under one heading. Long values are cut.
+func (f *Fields) AddPairs(heading string, values map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := []rune(values[key])
+		if len(value) > widest {
+			value = append(value[:widest], []rune(fmt.Sprintf(" ... (%d characters)", len(values[key])))...)
+		}
+		f.Add(heading, "%s = %s", key, string(value))
+		heading = ""
+	}
+}
+
+// WriteText writes all lines.
+func (f *Fields) WriteText(w io.Writer) error {
+	_, err := io.WriteString(w, f.String())
+	return err
+}
+
+// List joins what show makes of every item.
+func List[T any](items []T, show func(T) string) string {
+	var names []string
+	for _, item := range items {
+		names = append(names, show(item))
+	}
+	return strings.Join(names, ", ")
+}
+
+// After is text behind a prefix, or "" where there is no text.
+func After(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}

@@ -1,0 +1,25 @@
+package stage
+
+import (
+	"fmt"
+	"strings"
+)
+
+// OptionError says that an option does not fit the files that it is used with.
+type OptionError struct{ Err error }
+
+func (e *OptionError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the underlying error.
+func (e *OptionError) Unwrap() error { return e.Err }
+
+// UnknownError says that a name from a fixed list was not on it.
+type UnknownError struct {
+	What  string
+	Name  string
+	Known []string
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("unknown %s %q; known are %s", e.What, e.Name, strings.Join(e.Known, ", "))
+}

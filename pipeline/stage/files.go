@@ -1,0 +1,167 @@
+package stage
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Files are the files of one run of a stage. Every stage that leaves files states them and calls Check before it
+// does anything else.
+type Files struct {
+	Reads  []Input
+	Writes []Output
+}
+
+// Input is a file that a run reads, or a folder of them.
+type Input struct {
+	Path string
+	Info os.FileInfo            // of what has no path, such as standard input; nil: that of path
+	Part func(name string) bool // which files of a folder and of those below it are read, by base name; nil: all
+	Grow bool                   // a file that is added to the folder is read, too, if it is such a part
+	Big  bool                   // a folder that may hold too much to be listed: outputs are looked for in it by their names
+}
+
+// Output is a file that a run may write, or those in a folder whose names match patterns.
+type Output struct {
+	Path     string
+	Patterns []string
+	Info     os.FileInfo // of what is open already, such as standard output; nil: that of path
+}
+
+// Check is an *OptionError where an output would take the place of a file that the run reads. Files are compared by
+// what they are, not by how they are named: a link, another spelling or another letter case does not hide one.
+func (f Files) Check() error {
+	for _, in := range f.Reads {
+		for _, out := range f.Writes {
+			if in.takes(out) {
+				return &OptionError{fmt.Errorf("the output %q would be one of the files of %q, which this run reads: name another --out", out.Path, in.Path)}
+			}
+		}
+	}
+	there := f.there()
+	if len(there) == 0 {
+		return nil
+	}
+	for _, in := range f.Reads {
+		for path, info := range in.among(there) {
+			for _, out := range there {
+				if os.SameFile(info, out.Info) {
+					return &OptionError{fmt.Errorf("the output %q would replace %q, which this run reads: name another --out", out.Path, path)}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// takes reports whether a new output would lie in a folder that is read and be read with it the next time.
+func (r *Input) takes(out Output) bool {
+	if !r.Grow || out.Info != nil || out.Patterns != nil || !r.Part(filepath.Base(out.Path)) {
+		return false
+	}
+	if _, err := os.Stat(out.Path); err == nil {
+		return false // an existing file is compared with those of the folder
+	}
+	folder, err := os.Stat(r.Path)
+	if err != nil || !folder.IsDir() {
+		return false
+	}
+	parent, err := os.Stat(filepath.Dir(out.Path))
+	return err == nil && os.SameFile(folder, parent)
+}
+
+// there are the regular files that are in the place of outputs now.
+func (f Files) there() (found []Output) {
+	add := func(path string) {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			found = append(found, Output{Path: path, Info: info})
+		}
+	}
+	for _, w := range f.Writes {
+		switch {
+		case w.Info != nil:
+			found = append(found, w)
+		case w.Patterns == nil:
+			add(w.Path)
+		default:
+			entries, _ := os.ReadDir(w.Path) // a folder that is not there yet holds nothing
+			for _, e := range entries {
+				if matches(e.Name(), w.Patterns) {
+					add(filepath.Join(w.Path, e.Name()))
+				}
+			}
+		}
+	}
+	return found
+}
+
+func matches(name string, patterns []string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := filepath.Match(p, name)
+		return ok
+	})
+}
+
+// among are the file, or the files of the folder that could be one of the outputs. What is not there is no input: the
+// stage says so.
+func (r *Input) among(outputs []Output) iter.Seq2[string, os.FileInfo] {
+	return func(yield func(string, os.FileInfo) bool) {
+		info := r.Info
+		if info == nil {
+			var err error
+			if info, err = os.Stat(r.Path); err != nil {
+				return
+			}
+		}
+		switch {
+		case !info.IsDir():
+			yield(r.Path, info)
+		case r.Big:
+			r.inside(info, outputs, yield)
+		default:
+			r.listed(yield)
+		}
+	}
+}
+
+// listed yields all files of the folder.
+func (r *Input) listed(yield func(string, os.FileInfo) bool) {
+	root, err := filepath.EvalSymlinks(r.Path)
+	if err != nil {
+		return
+	}
+	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || r.Part != nil && !r.Part(e.Name()) {
+			return nil // what cannot be listed is not read either
+		}
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && !yield(path, info) {
+			return filepath.SkipAll
+		}
+		return nil
+	})
+}
+
+// inside yields the outputs that lie in the folder.
+func (r *Input) inside(folder os.FileInfo, outputs []Output, yield func(string, os.FileInfo) bool) {
+	for _, out := range outputs {
+		path, err := filepath.EvalSymlinks(out.Path)
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil || r.Part != nil && !r.Part(filepath.Base(path)) {
+			continue
+		}
+		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+			if info, err := os.Stat(dir); err == nil && os.SameFile(info, folder) && !yield(path, out.Info) {
+				return
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+}
