@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 
+	"pipe/internal/dataerror"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -12,7 +13,7 @@ import (
 // EncoderInputs tells what an encoder reads, InputText, InputImage or both, the
 // one first that is meant if nothing else is said. The name is as for
 // ReadTextModel and ReadImageModel. A file of pipe that holds no encoder alone is
-// a *DataError.
+// a *dataerror.Error.
 func EncoderInputs(name string) ([]string, error) {
 	path, err := hf.Resolve(name)
 	if err != nil {
@@ -39,7 +40,7 @@ func EncoderInputs(name string) ([]string, error) {
 			return []string{input}, nil
 		}
 	}
-	return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+	return nil, fmt.Errorf("read encoder: %w", &dataerror.Error{File: name, Err: err})
 }
 
 // graphInput is what a graph says, else what the names and axes of its inputs are.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/featurize"
+	"pipe/internal/dataerror"
 	"pipe/onnx"
 	"pipe/onnx/hf/hftest"
 )
@@ -72,7 +73,7 @@ func TestEncoderInputs(t *testing.T) {
 	}
 	served.SetMetadata(map[string]string{"pipe.kind": "policy"})
 	_, err = featurize.EncoderInputs(write("policy.onnx", served))
-	var data *featurize.DataError
+	var data *dataerror.Error
 	if !errors.As(err, &data) || !strings.Contains(err.Error(), "is a policy, not an encoder alone") {
 		t.Error(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/dataerror"
 	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
 )
@@ -45,7 +46,7 @@ func TestGraphsOfSomeImages(t *testing.T) {
 	sameValues(t, "five by three", imageVectors(t, e, images...), want, 1e-7)
 	for _, n := range []int64{0, 1 << 40} {
 		_, err := ReadImageModel(batched(t, onnx.Fix(n), (*onnx.Graph).Relu), onePixel)
-		var bad *DataError
+		var bad *dataerror.Error
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), "images at a time") {
 			t.Errorf("%d at a time: %v", n, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"pipe/internal/dataerror"
 	"pipe/onnx/ort"
 )
 
@@ -35,7 +36,7 @@ func OpenImageEncoder(rt *ort.Runtime, name string, o ImageModelOptions, workers
 	}
 	e, err := m.Open(rt, workers)
 	if err != nil {
-		return nil, fmt.Errorf("open encoder: %w", &DataError{File: name, Err: err})
+		return nil, fmt.Errorf("open encoder: %w", &dataerror.Error{File: name, Err: err})
 	}
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/outside"
 	"pipe/onnx"
@@ -101,7 +102,7 @@ func (e *MissingPreprocessError) Hint() string {
 // no other file.
 //
 // A model that is nowhere is an *hf.MissingModelError, one that cannot be used a
-// *DataError, which can hold a *MissingPreprocessError.
+// *dataerror.Error, which can hold a *MissingPreprocessError.
 func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 		err = m.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+		return nil, fmt.Errorf("read encoder: %w", &dataerror.Error{File: name, Err: err})
 	}
 	if m.Name == "" {
 		m.Name = modelName(name)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"pipe/featurize/tokenizer"
+	"pipe/internal/dataerror"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
@@ -57,7 +58,7 @@ func OpenTextEncoder(rt *ort.Runtime, name string, o TextEncoderOptions) (*TextE
 	}
 	e, err := m.Open(rt, o.Workers)
 	if err != nil {
-		return nil, fmt.Errorf("open encoder: %w", &DataError{File: name, Err: err})
+		return nil, fmt.Errorf("open encoder: %w", &dataerror.Error{File: name, Err: err})
 	}
 	return e, nil
 }

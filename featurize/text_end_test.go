@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/dataerror"
 	"pipe/internal/realdata"
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
@@ -25,7 +26,7 @@ func TestTextTowerNeedsItsTokenizer(t *testing.T) {
 		m := hftest.SpellingCLIP(1)
 		m.Vocab, m.End = c.vocab, c.end
 		_, err := ReadTextModel(hftest.CLIPFolder(t, m), DefaultTextModelOptions())
-		var data *DataError
+		var data *dataerror.Error
 		if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &data) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("end %d: got %v, want %q", c.end, err, c.want)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/featurize/tokenizer"
+	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/outside"
 	"pipe/onnx"
@@ -63,7 +64,7 @@ func (o TextModelOptions) Validate() error {
 // tokenizer.json. An encoder that TextModel.Encoder made needs no other file.
 //
 // A model that is nowhere is an *hf.MissingModelError, one that cannot be used a
-// *DataError.
+// *dataerror.Error.
 func ReadTextModel(name string, o TextModelOptions) (*TextModel, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func ReadTextModel(name string, o TextModelOptions) (*TextModel, error) {
 		err = m.check()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read encoder: %w", &DataError{File: name, Err: err})
+		return nil, fmt.Errorf("read encoder: %w", &dataerror.Error{File: name, Err: err})
 	}
 	if m.Name == "" {
 		m.Name = modelName(name)

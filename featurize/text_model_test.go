@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/dataerror"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
@@ -160,7 +161,7 @@ func editJSON(t *testing.T, folder, name string, edit func(map[string]any)) {
 	}
 }
 
-// What does not fit is a DataError that names it.
+// What does not fit is a dataerror.Error that names it.
 func TestBadTextModels(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	export := func(build func(g *onnx.Graph)) func(t *testing.T, folder string) {
@@ -221,7 +222,7 @@ func TestBadTextModels(t *testing.T) {
 			e.Close()
 			continue
 		}
-		var data *DataError
+		var data *dataerror.Error
 		if !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
