@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/internal/config"
 )
 
@@ -26,7 +26,7 @@ func configFiles() map[string]struct {
 	return map[string]file{
 		"costs":     {reflect.TypeFor[CostsConfig](), "costs-config.md"},
 		"import":    {reflect.TypeFor[costs.ImportConfig](), "import.md"},
-		"featurize": {reflect.TypeFor[featurize.TabularSchema](), "table.md"},
+		"featurize": {reflect.TypeFor[tabular.Schema](), "table.md"},
 		"train":     {reflect.TypeFor[TrainConfig](), "train.md"},
 		"synthetic": {reflect.TypeFor[SyntheticConfig](), "report.md"},
 		"fraud":     {reflect.TypeFor[FraudConfig](), "fraud.md"},

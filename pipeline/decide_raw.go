@@ -12,7 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/identity"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 	"pipe/pipeline/stage"
@@ -25,7 +25,7 @@ type rawSource struct {
 	file     string
 	in       io.Closer
 	csv      *textfile.CSV
-	encoder  *featurize.TabularEncoder
+	encoder  *tabular.Encoder
 	features *identity.Groups
 	columns  map[string]int // by name, of those that the policy sees
 	id       int            // -1 if the file has none
@@ -38,7 +38,7 @@ type rawSource struct {
 // openRaw opens raw rows for a policy with the given actions. done gets the columns that the policy sees and the file
 // lacks.
 func openRaw(ctx context.Context, o DecideOptions, stdin io.Reader, a *costs.Actions, done *DecideSummary) (featureSource, error) {
-	e, err := featurize.ReadTabularEncoder(o.Encoder)
+	e, err := tabular.ReadEncoder(o.Encoder)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s *rawSource) next() (*rowBatch, error) {
 
 func (s *rawSource) add(b *rowBatch, dim int) error {
 	if err := s.encoder.ParseRow(s.values, s.cell); err != nil {
-		var data *featurize.DataError
+		var data *tabular.DataError
 		if !errors.As(err, &data) {
 			return err
 		}

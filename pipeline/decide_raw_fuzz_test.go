@@ -8,13 +8,13 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/identity"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // FuzzDecideRaw feeds raw rows to the encoder of a table: rows of as many finite numbers as the policy takes, or an error about
 // data that names the file.
 func FuzzDecideRaw(f *testing.F) {
-	e, err := featurize.ParseTabularEncoder([]byte(`{"format": 1, "id": "key", "label": "bad", "labels": ["0", "1"], "rows": 4, "groups": [{"name": "base"}], "columns": [
+	e, err := tabular.ParseEncoder([]byte(`{"format": 1, "id": "key", "label": "bad", "labels": ["0", "1"], "rows": 4, "groups": [{"name": "base"}], "columns": [
 		{"name": "amount", "group": 0, "kind": "number", "mean": 2, "std": 3, "log": true}, {"name": "when", "group": 0, "kind": "time", "std": 1},
 		{"name": "n_1", "group": 0, "kind": "category", "levels": ["x", "7"]}]}`))
 	if err != nil {
@@ -39,7 +39,7 @@ func FuzzDecideRaw(f *testing.F) {
 				t.Fatalf("%d ids and %d features", len(b.ids), len(b.features))
 			}
 			for _, v := range b.features {
-				if !(v >= -featurize.ClipDeviations && v <= featurize.ClipDeviations) {
+				if !(v >= -tabular.ClipDeviations && v <= tabular.ClipDeviations) {
 					t.Fatalf("a feature is %v", v)
 				}
 			}

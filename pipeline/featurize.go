@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
@@ -53,14 +53,14 @@ func (o FeaturizeOptions) Validate() error {
 // FeaturizeReport says what was read and what it became. It is the JSON object of pipe featurize and the content of
 // featurize.json.
 type FeaturizeReport struct {
-	Format     int                  `json:"format"`
-	Load       featurize.LoadReport `json:"load"`
-	Train      int                  `json:"train"`    // rows
-	Validation int                  `json:"val"`      // rows
-	Left       int                  `json:"left_out"` // rows in neither
-	Positive   float64              `json:"positive"` // share of training rows whose label is not the first one
-	Groups     []FeaturizedGroup    `json:"groups"`
-	Encoder    string               `json:"encoder"` // its digest
+	Format     int                `json:"format"`
+	Load       tabular.LoadReport `json:"load"`
+	Train      int                `json:"train"`    // rows
+	Validation int                `json:"val"`      // rows
+	Left       int                `json:"left_out"` // rows in neither
+	Positive   float64            `json:"positive"` // share of training rows whose label is not the first one
+	Groups     []FeaturizedGroup  `json:"groups"`
+	Encoder    string             `json:"encoder"` // its digest
 }
 
 // FeaturizedGroup is one column group of the table.
@@ -98,19 +98,19 @@ func featurizeInto(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*
 
 // schemaConfig is a file with column groups.
 type schemaConfig struct {
-	Columns featurize.TabularSchema `yaml:"columns"`
+	Columns tabular.Schema `yaml:"columns"`
 }
 
 func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
 
 // tableRows are the rows of two files, read when they are first needed and then kept for further splits.
 type tableRows struct {
-	schema   *featurize.TabularSchema
-	files    featurize.TabularFiles
+	schema   *tabular.Schema
+	files    tabular.Files
 	inputs   map[string]string // digests of files and schema
 	progress stage.Progress
-	frame    *featurize.Frame // nil until it is needed
-	report   featurize.LoadReport
+	frame    *tabular.Frame // nil until it is needed
+	report   tabular.LoadReport
 	labels   []string // per row
 }
 
@@ -120,7 +120,7 @@ func newTableRows(ctx context.Context, primary, joined, columns string, p stage.
 		return nil, err
 	}
 	t := &tableRows{
-		schema: &c.Columns, files: featurize.TabularFiles{Primary: primary, Joined: joined}, progress: p,
+		schema: &c.Columns, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
 		inputs: map[string]string{"columns": stage.Digest(&c.Columns)},
 	}
 	for _, f := range []struct{ role, path string }{{"primary", primary}, {"joined", joined}} {
@@ -142,7 +142,7 @@ func (t *tableRows) load(ctx context.Context) error {
 	}
 	t.progress.Start(-1, "read rows")
 	defer t.progress.Done()
-	f, report, err := featurize.LoadFrame(ctx, t.schema, t.files, func(n int) { t.progress.Add(int64(n)) })
+	f, report, err := tabular.Load(ctx, t.schema, t.files, func(n int) { t.progress.Add(int64(n)) })
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 	}
 	f, used := framePart(t.frame, names)
 	train := rowsOf(used, costs.Train)
-	e, err := featurize.FitTabular(f, t.schema, train)
+	e, err := tabular.Fit(f, t.schema, train)
 	if err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 	t.progress.Start(int64(f.Len()), "write table")
 	defer t.progress.Done()
 	table := filepath.Join(out, tableFile)
-	if err := featurize.WriteTable(ctx, table, e, f, used, func(n int) { t.progress.Add(int64(n)) }); err != nil {
+	if err := tabular.WriteTable(ctx, table, e, f, used, func(n int) { t.progress.Add(int64(n)) }); err != nil {
 		return err
 	}
 	if err := e.WriteFile(filepath.Join(out, encoderFile)); err != nil {
@@ -206,7 +206,7 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 }
 
 // framePart returns the rows that have a split, with their splits.
-func framePart(f *featurize.Frame, names []string) (*featurize.Frame, []string) {
+func framePart(f *tabular.Frame, names []string) (*tabular.Frame, []string) {
 	var rows []int
 	for n, name := range names {
 		if name != "" {
@@ -216,7 +216,7 @@ func framePart(f *featurize.Frame, names []string) (*featurize.Frame, []string) 
 	if len(rows) == len(names) {
 		return f, names
 	}
-	part := &featurize.Frame{
+	part := &tabular.Frame{
 		File: f.File, Absent: f.Absent, IDs: pick(f.IDs, rows), Groups: pick(f.Groups, rows), Labels: pick(f.Labels, rows), Time: pick(f.Time, rows), Lines: pick(f.Lines, rows),
 	}
 	for _, c := range f.Columns {
@@ -244,7 +244,7 @@ func rowsOf(names []string, split costs.Split) []int {
 	return rows
 }
 
-func (t *tableRows) describe(e *featurize.TabularEncoder, f *featurize.Frame, names []string) *FeaturizeReport {
+func (t *tableRows) describe(e *tabular.Encoder, f *tabular.Frame, names []string) *FeaturizeReport {
 	train := rowsOf(names, costs.Train)
 	r := &FeaturizeReport{
 		Format: 1, Load: t.report, Train: len(train), Validation: len(rowsOf(names, costs.Val)), Encoder: e.Digest(),
@@ -256,7 +256,7 @@ func (t *tableRows) describe(e *featurize.TabularEncoder, f *featurize.Frame, na
 		}
 	}
 	columns, from := e.Columns(), 0
-	for g, end := range e.GroupEnds(featurize.LayoutDense) {
+	for g, end := range e.GroupEnds(tabular.LayoutDense) {
 		group := FeaturizedGroup{Name: e.Groups()[g], Dense: end - from}
 		for _, c := range columns {
 			if c.Group == g {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs/build"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/models/lightgbm"
 	"pipe/pipeline/stage"
@@ -158,8 +158,8 @@ func (r *fraudRun) checkGroups() error {
 	return nil
 }
 
-func groupIndex(s *featurize.TabularSchema, name string) int {
-	return slices.IndexFunc(s.Groups, func(g featurize.ColumnGroup) bool { return g.Name == name })
+func groupIndex(s *tabular.Schema, name string) int {
+	return slices.IndexFunc(s.Groups, func(g tabular.Group) bool { return g.Name == name })
 }
 
 // openedGroups are the sensitive groups, which are all but the first, and the advice that opens each.

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // addOptimum adds the policy that knows the law of the generated world: the pair that the law calls best in every cell of
@@ -94,7 +94,7 @@ func bayesMatch(learned []Learned, method string, lambda float64, best []int) *f
 
 // cells returns the cell of the planted world for some rows of the table.
 func (x *fraudSetting) cells(ctx context.Context, rows []int) (_ []int, err error) {
-	t, err := featurize.OpenTable(filepath.Join(x.folder, tableFile))
+	t, err := tabular.OpenTable(filepath.Join(x.folder, tableFile))
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +134,9 @@ type levelView struct {
 	levels []string
 }
 
-func newCellView(e *featurize.TabularEncoder) cellView {
+func newCellView(e *tabular.Encoder) cellView {
 	at := func(name string) int {
-		return slices.IndexFunc(e.Columns(), func(c featurize.TabularColumn) bool { return c.Name == name })
+		return slices.IndexFunc(e.Columns(), func(c tabular.Column) bool { return c.Name == name })
 	}
 	category := func(name string) levelView {
 		v := levelView{at: at(name)}
@@ -165,4 +165,4 @@ func (v levelView) of(values []float32) string {
 }
 
 // codeFirst is the code of a column's most frequent category in the values of a table; smaller ones are pools.
-const codeFirst = featurize.CodeRare + 1
+const codeFirst = tabular.CodeRare + 1

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
 	"pipe/pipeline/stage"
@@ -303,7 +303,7 @@ func (stopAfter) Note(string, ...any) {}
 // TestFraudLoads: the loader takes the files with the shipped column groups, and every column is there.
 func TestFraudLoads(t *testing.T) {
 	var columns struct {
-		Columns featurize.TabularSchema `yaml:"columns"`
+		Columns tabular.Schema `yaml:"columns"`
 	}
 	if err := config.Load(filepath.Join("..", "configs", "fraud-columns.yaml"), &columns); err != nil {
 		t.Fatal(err)
@@ -311,14 +311,14 @@ func TestFraudLoads(t *testing.T) {
 	o := fraudOptions(t, 1500)
 	_, identities, _ := generated(t, o)
 	paths := o.paths()
-	frame, _, err := featurize.LoadFrame(t.Context(), &columns.Columns, featurize.TabularFiles{Primary: paths[0], Joined: paths[1]}, func(int) {})
+	frame, _, err := tabular.Load(t.Context(), &columns.Columns, tabular.Files{Primary: paths[0], Joined: paths[1]}, func(int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(frame.IDs) != o.Rows || len(frame.Absent) > 0 {
 		t.Errorf("%d rows, absent %v", len(frame.IDs), frame.Absent)
 	}
-	i := slices.IndexFunc(frame.Columns, func(c featurize.FrameColumn) bool { return c.Name == "DeviceType" })
+	i := slices.IndexFunc(frame.Columns, func(c tabular.FrameColumn) bool { return c.Name == "DeviceType" })
 	have := 0
 	for _, code := range frame.Columns[i].Codes {
 		if code >= 0 {

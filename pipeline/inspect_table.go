@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/internal/safetext"
 	"pipe/pipeline/stage"
 )
@@ -54,8 +54,8 @@ func explainParquet(ctx context.Context, path string, o InspectOptions) (Explana
 	if stage.IsFolder(path) {
 		return explainTensor(ctx, path, o)
 	}
-	t, err := featurize.OpenTable(path)
-	if errors.Is(err, featurize.ErrNoTable) {
+	t, err := tabular.OpenTable(path)
+	if errors.Is(err, tabular.ErrNotTable) {
 		return explainTensor(ctx, path, o)
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func explainParquet(ctx context.Context, path string, o InspectOptions) (Explana
 }
 
 func explainEncoder(_ context.Context, path string, _ InspectOptions) (Explanation, error) {
-	e, err := featurize.ReadTabularEncoder(path)
+	e, err := tabular.ReadEncoder(path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,12 +84,12 @@ func explainEncoder(_ context.Context, path string, _ InspectOptions) (Explanati
 	return &x, nil
 }
 
-func encoderExplanation(path string, e *featurize.TabularEncoder) EncoderExplanation {
+func encoderExplanation(path string, e *tabular.Encoder) EncoderExplanation {
 	x := EncoderExplanation{
 		Format: 1, Kind: "encoder", File: path, Digest: e.Digest(), Rows: e.Rows(), ID: e.IDColumn(), Labels: e.Labels(),
-		Dense: e.Width(featurize.LayoutDense), Tree: e.Width(featurize.LayoutTree),
+		Dense: e.Width(tabular.LayoutDense), Tree: e.Width(tabular.LayoutTree),
 	}
-	dense, tree := e.GroupEnds(featurize.LayoutDense), e.GroupEnds(featurize.LayoutTree)
+	dense, tree := e.GroupEnds(tabular.LayoutDense), e.GroupEnds(tabular.LayoutTree)
 	for i, name := range e.Groups() {
 		g := EncodedGroup{Name: name, Numeric: []string{}, Categories: []string{}, Empty: []string{}, Dense: dense[i], Tree: tree[i]}
 		if i > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // TestInspectNamesEncryptedParquet: a file whose footer is encrypted begins and ends with another mark than others.
@@ -16,7 +16,7 @@ func TestInspectNamesEncryptedParquet(t *testing.T) {
 	if err := os.WriteFile(path, []byte("PARE"+strings.Repeat("x", 40)+"\x10\x00\x00\x00PARE"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var data *featurize.DataError
+	var data *tabular.DataError
 	if _, err := Inspect(t.Context(), path, DefaultInspectOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "is an encrypted Parquet file") {
 		t.Errorf("got %v", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/models"
 	"pipe/models/lightgbm"
 )
@@ -32,7 +32,7 @@ func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Ex
 		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed},
 		teacher:         &treeTeacher{library, cfg.Params},
 	}
-	return newTabularExpert(ctx, s, e, featurize.LayoutTree, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
+	return newTabularExpert(ctx, s, e, tabular.LayoutTree, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
 }
 
 // treeTeacher trains boosted trees with LightGBM.

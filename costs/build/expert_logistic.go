@@ -3,7 +3,7 @@ package build
 import (
 	"context"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // logisticSettings describe a logistic regression with balanced class weights.
@@ -28,5 +28,5 @@ func newLogistic(ctx context.Context, s *Setup, settings map[string]any) (Expert
 		trainedSettings: cfg.trainedSettings,
 		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, runtime: rt},
 	}
-	return newTabularExpert(ctx, s, e, featurize.LayoutDense, "logistic", cfg.networkSettings)
+	return newTabularExpert(ctx, s, e, tabular.LayoutDense, "logistic", cfg.networkSettings)
 }

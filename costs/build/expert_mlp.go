@@ -3,7 +3,7 @@ package build
 import (
 	"context"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // mlpSettings describe a network with ReLU layers, for which rows of the rarer
@@ -39,5 +39,5 @@ func newMLP(ctx context.Context, s *Setup, settings map[string]any) (Expert, err
 		trainedSettings: cfg.trainedSettings,
 		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byRepeat, runtime: rt},
 	}
-	return newTabularExpert(ctx, s, e, featurize.LayoutDense, "mlp", cfg.mlpLearning)
+	return newTabularExpert(ctx, s, e, tabular.LayoutDense, "mlp", cfg.mlpLearning)
 }

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/onnx"
 )
 
@@ -265,7 +265,7 @@ func TestTabularLoadReadsWhatIsAskedFor(t *testing.T) {
 		asked = append(asked, rows)
 	}
 	columns := p.source.(Encoded).Encoder().Columns()
-	at := slices.IndexFunc(columns, func(c featurize.TabularColumn) bool { return c.Name == "serial" })
+	at := slices.IndexFunc(columns, func(c tabular.Column) bool { return c.Name == "serial" })
 	for _, rows := range asked {
 		got, err := p.source.Load(t.Context(), rows)
 		if err != nil {

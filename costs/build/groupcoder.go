@@ -6,7 +6,7 @@ import (
 	"math"
 	"sync"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // groupCoder codes rows of an encoded table as far as their column groups are
@@ -14,8 +14,8 @@ import (
 // indicator (0 or 1) per group after the first, which says that it is shown.
 // Without the indicators a hidden group could not be told from one at its mean.
 type groupCoder struct {
-	encoder *featurize.TabularEncoder
-	layout  featurize.TabularLayout
+	encoder *tabular.Encoder
+	layout  tabular.Layout
 	ends    []int   // of the groups in the layout
 	hidden  float32 // stands for a hidden column
 	scratch sync.Pool
@@ -23,7 +23,7 @@ type groupCoder struct {
 
 // newTabularExpert finishes an expert that learns from the training rows of an
 // encoded table, as newTrained does.
-func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout featurize.TabularLayout, kind string, learning any, extra ...string) (*trained, error) {
+func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout tabular.Layout, kind string, learning any, extra ...string) (*trained, error) {
 	var err error
 	if e.coder, err = newGroupCoder(s, layout); err != nil {
 		return nil, err
@@ -39,13 +39,13 @@ func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout featuriz
 
 // newGroupCoder hides with 0, the mean, in the dense layout, and with NaN, a
 // missing value, in that for trees.
-func newGroupCoder(s *Setup, layout featurize.TabularLayout) (*groupCoder, error) {
+func newGroupCoder(s *Setup, layout tabular.Layout) (*groupCoder, error) {
 	e, err := s.encoder()
 	if err != nil {
 		return nil, err
 	}
 	c := &groupCoder{encoder: e, layout: layout, ends: e.GroupEnds(layout)}
-	if layout == featurize.LayoutTree {
+	if layout == tabular.LayoutTree {
 		c.hidden = float32(math.NaN())
 	}
 	c.scratch.New = func() any {

@@ -8,21 +8,21 @@ import (
 	"math"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // Encoded is a Source whose instances carry the values that a fitted encoder
 // describes. Setup offers it to the other parts.
 type Encoded interface {
 	Source
-	Encoder() *featurize.TabularEncoder
+	Encoder() *tabular.Encoder
 }
 
-// tabular is a table file of pipe featurize. Ids, labels and splits are kept in
+// tabularSource is a table file of pipe featurize. Ids, labels and splits are kept in
 // memory, values are read when they are asked for.
-type tabular struct {
+type tabularSource struct {
 	file   string
-	reader *featurize.TableReader
+	reader *tabular.TableReader
 	list   []Entry
 }
 
@@ -42,18 +42,18 @@ func newTabular(ctx context.Context, s *Setup, settings map[string]any) (Source,
 	if err := s.File(ctx, "table", file); err != nil {
 		return nil, err
 	}
-	reader, err := featurize.OpenTable(file)
+	reader, err := tabular.OpenTable(file)
 	if err != nil {
 		return nil, err
 	}
-	t := &tabular{file: file, reader: reader}
+	t := &tabularSource{file: file, reader: reader}
 	if t.list, err = t.entries(); err != nil {
 		return nil, errors.Join(err, reader.Close())
 	}
 	return t, nil
 }
 
-func (t *tabular) entries() ([]Entry, error) {
+func (t *tabularSource) entries() ([]Entry, error) {
 	ids, labels, splits, groups := t.reader.IDs(), t.reader.Labels(), t.reader.Splits(), t.reader.Groups()
 	list := make([]Entry, len(ids))
 	for n, id := range ids {
@@ -69,13 +69,13 @@ func (t *tabular) entries() ([]Entry, error) {
 }
 
 // Entries returns the rows in the order of the file.
-func (t *tabular) Entries() []Entry { return t.list }
+func (t *tabularSource) Entries() []Entry { return t.list }
 
 // Columns returns nil: there is no text to read.
-func (t *tabular) Columns() *Columns { return nil }
+func (t *tabularSource) Columns() *Columns { return nil }
 
 // Encoder returns what describes the values.
-func (t *tabular) Encoder() *featurize.TabularEncoder { return t.reader.Encoder() }
+func (t *tabularSource) Encoder() *tabular.Encoder { return t.reader.Encoder() }
 
 // Rows that lie close together are read in one go, with what lies between.
 const (
@@ -85,7 +85,7 @@ const (
 
 // Load reads the values of the given rows; memory is that of the rows and of a
 // span of the file around them.
-func (t *tabular) Load(ctx context.Context, rows []int) ([]Instance, error) {
+func (t *tabularSource) Load(ctx context.Context, rows []int) ([]Instance, error) {
 	width := len(t.reader.Encoder().Columns())
 	out := make([]Instance, len(rows))
 	values := make([]float32, len(rows)*width)
@@ -118,7 +118,7 @@ func (t *tabular) Load(ctx context.Context, rows []int) ([]Instance, error) {
 
 // Twins numbers the rows such that equal values, and gaps in the same places, have
 // equal numbers. It reads the whole file, a span at a time.
-func (t *tabular) Twins(ctx context.Context) ([]int, error) {
+func (t *tabularSource) Twins(ctx context.Context) ([]int, error) {
 	width := len(t.reader.Encoder().Columns())
 	sums := make([][sha256.Size]byte, len(t.list))
 	values, text := make([]float32, spanRows*width), make([]byte, 0, 4*width)
@@ -154,10 +154,10 @@ func spanEnd(rows []int, at int) int {
 }
 
 // Close closes the file.
-func (t *tabular) Close() error { return t.reader.Close() }
+func (t *tabularSource) Close() error { return t.reader.Close() }
 
 // encoder returns the encoder of the build's instances.
-func (s *Setup) encoder() (*featurize.TabularEncoder, error) {
+func (s *Setup) encoder() (*tabular.Encoder, error) {
 	if e, ok := s.Source.(Encoded); ok {
 		return e.Encoder(), nil
 	}

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // testGroups are the column groups of the test table, in the order of
 // disclosure. amount and city say little about the label, age more, device most.
-var testGroups = []featurize.ColumnGroup{
+var testGroups = []tabular.Group{
 	{Name: "base", Numeric: []string{"amount", "serial"}, Categorical: []string{"city"}},
 	{Name: "contact", Numeric: []string{"age"}},
 	{Name: "identity", Numeric: []string{"score"}, Categorical: []string{"device"}},
@@ -22,9 +22,9 @@ var testGroups = []featurize.ColumnGroup{
 
 // testFrame draws n rows: about one in six is positive, each column but serial
 // has gaps.
-func testFrame(n int, seed uint64) *featurize.Frame {
+func testFrame(n int, seed uint64) *tabular.Frame {
 	r := rand.New(rand.NewPCG(seed, 7))
-	f := &featurize.Frame{File: "test.csv"}
+	f := &tabular.Frame{File: "test.csv"}
 	amount, serial, age, score := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 	city, device := make([]int32, n), make([]int32, n)
 	for i := range n {
@@ -48,7 +48,7 @@ func testFrame(n int, seed uint64) *featurize.Frame {
 		}
 	}
 	levels := func(names ...string) []string { return names }
-	f.Columns = []featurize.FrameColumn{
+	f.Columns = []tabular.FrameColumn{
 		{Name: "amount", Numbers: amount},
 		{Name: "serial", Numbers: serial},
 		{Name: "city", Categorical: true, Codes: city, Levels: levels("ulm", "bonn", "kiel")},
@@ -60,9 +60,9 @@ func testFrame(n int, seed uint64) *featurize.Frame {
 }
 
 // writeTable writes a frame whose every fourth row is for validation.
-func writeTable(t testing.TB, path string, f *featurize.Frame, groups []featurize.ColumnGroup) {
+func writeTable(t testing.TB, path string, f *tabular.Frame, groups []tabular.Group) {
 	t.Helper()
-	s := &featurize.TabularSchema{ID: "id", Label: "fraud", Labels: []string{"no", "fraud"}, MaxLevels: 8, MinCount: 1, Groups: groups}
+	s := &tabular.Schema{ID: "id", Label: "fraud", Labels: []string{"no", "fraud"}, MaxLevels: 8, MinCount: 1, Groups: groups}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,11 +73,11 @@ func writeTable(t testing.TB, path string, f *featurize.Frame, groups []featuriz
 			splits[i], train = "train", append(train, i)
 		}
 	}
-	e, err := featurize.FitTabular(f, s, train)
+	e, err := tabular.Fit(f, s, train)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := featurize.WriteTable(context.Background(), path, e, f, splits, nil); err != nil {
+	if err := tabular.WriteTable(context.Background(), path, e, f, splits, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/models/lightgbm"
 )
 
@@ -37,10 +37,10 @@ func newWideWorld(b *testing.B, n, width int) *world {
 	w := &world{dir: b.TempDir(), cfg: DefaultConfig()}
 	f := testFrame(n, 1)
 	f.Columns = nil
-	var list []featurize.ColumnGroup
+	var list []tabular.Group
 	for g := range 5 {
 		name := fmt.Sprintf("g%d", g)
-		list = append(list, featurize.ColumnGroup{Name: name, Numeric: []string{fmt.Sprintf("%s_1-%s_%d", name, name, width)}})
+		list = append(list, tabular.Group{Name: name, Numeric: []string{fmt.Sprintf("%s_1-%s_%d", name, name, width)}})
 		for c := range width {
 			v := make([]float32, n)
 			for i := range v {
@@ -49,7 +49,7 @@ func newWideWorld(b *testing.B, n, width int) *world {
 					v[i] = float32(math.NaN())
 				}
 			}
-			f.Columns = append(f.Columns, featurize.FrameColumn{Name: fmt.Sprintf("%s_%d", name, c+1), Group: g, Numbers: v})
+			f.Columns = append(f.Columns, tabular.FrameColumn{Name: fmt.Sprintf("%s_%d", name, c+1), Group: g, Numbers: v})
 		}
 		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{Name: name, Fee: 0.01 * float64(g), Kind: "groups", Settings: map[string]any{"through": name}})
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 	"pipe/models/lightgbm"
 	"pipe/onnx"
 )
@@ -106,9 +106,9 @@ func TestGroupCoder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for layout, hidden := range map[featurize.TabularLayout]func(v float32) bool{
-		featurize.LayoutDense: func(v float32) bool { return v == 0 },
-		featurize.LayoutTree:  func(v float32) bool { return v != v },
+	for layout, hidden := range map[tabular.Layout]func(v float32) bool{
+		tabular.LayoutDense: func(v float32) bool { return v == 0 },
+		tabular.LayoutTree:  func(v float32) bool { return v != v },
 	} {
 		c, err := newGroupCoder(&Setup{Source: p.source}, layout)
 		if err != nil {

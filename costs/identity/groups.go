@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/tabular"
 )
 
 // Groups are features made of some column groups of an encoded table, in the dense layout. They are safe for concurrent
 // use.
 type Groups struct {
-	encoder *featurize.TabularEncoder
+	encoder *tabular.Encoder
 	names   []string
 	groups  []int // of the encoder
 	ends    []int // of the encoder's groups in the layout
@@ -26,11 +26,11 @@ type Groups struct {
 const groupsPrefix = "groups "
 
 // NewGroups finds groups by name. It is an error if none is named, one is named twice, or the encoder lacks one.
-func NewGroups(e *featurize.TabularEncoder, names []string) (*Groups, error) {
+func NewGroups(e *tabular.Encoder, names []string) (*Groups, error) {
 	if len(names) == 0 {
 		return nil, errors.New("none are listed")
 	}
-	f := &Groups{encoder: e, names: names, ends: e.GroupEnds(featurize.LayoutDense)}
+	f := &Groups{encoder: e, names: names, ends: e.GroupEnds(tabular.LayoutDense)}
 	for _, name := range names {
 		g, err := e.Group(name)
 		if err != nil {
@@ -44,7 +44,7 @@ func NewGroups(e *featurize.TabularEncoder, names []string) (*Groups, error) {
 		f.dim += to - from
 	}
 	f.scratch.New = func() any {
-		row := make([]float32, e.Width(featurize.LayoutDense))
+		row := make([]float32, e.Width(tabular.LayoutDense))
 		return &row
 	}
 	return f, nil
@@ -52,7 +52,7 @@ func NewGroups(e *featurize.TabularEncoder, names []string) (*Groups, error) {
 
 // GroupsOf returns the features that the actions of a policy name, computed by an encoder. It is an error if they are
 // of another kind, if the encoder lacks a group, or if they were made by another encoder.
-func GroupsOf(a *costs.Actions, e *featurize.TabularEncoder) (*Groups, error) {
+func GroupsOf(a *costs.Actions, e *tabular.Encoder) (*Groups, error) {
 	list, ok := strings.CutPrefix(a.Features.Name, groupsPrefix)
 	if !ok || !oneBlock(list) {
 		return nil, fmt.Errorf("the policy sees %q, which is not made of column groups alone", a.Features.Name)
@@ -75,14 +75,14 @@ func (f *Groups) Name() string { return groupsPrefix + strings.Join(f.names, ", 
 func (f *Groups) Dim() int { return f.dim }
 
 // Reads reports whether a column of the table has a part in the features.
-func (f *Groups) Reads(c featurize.TabularColumn) bool { return slices.Contains(f.groups, c.Group) }
+func (f *Groups) Reads(c tabular.Column) bool { return slices.Contains(f.groups, c.Group) }
 
 // Encode writes the features of one row, Dim numbers, into dst. values has one number per column of the encoder, NaN
 // for a missing one.
 func (f *Groups) Encode(dst, values []float32) {
 	whole := f.scratch.Get().(*[]float32)
 	defer f.scratch.Put(whole)
-	f.encoder.Encode(*whole, values, featurize.LayoutDense)
+	f.encoder.Encode(*whole, values, tabular.LayoutDense)
 	for _, g := range f.groups {
 		from, to := f.span(g)
 		dst = dst[copy(dst, (*whole)[from:to]):]

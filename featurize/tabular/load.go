@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// LoadFrame reads the CSV files of a table, types their columns by the schema
+// Load reads the CSV files of a table, types their columns by the schema
 // and joins them by id. A gap is an empty cell. A row of the joined file
 // without a row in the primary one is counted and left out; a column that no
 // group has is left out and reported, unless the schema is strict; a column
@@ -21,7 +21,7 @@ import (
 // progress, which may be nil, is called with the number of rows read so far,
 // from one goroutine at a time. Bad content gives one *DataError with file,
 // line and column, the first one of the file.
-func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progress func(rows int)) (*Frame, LoadReport, error) {
+func Load(ctx context.Context, s *Schema, files Files, progress func(rows int)) (*Frame, LoadReport, error) {
 	if err := s.Validate(); err != nil {
 		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
 	}
@@ -31,7 +31,7 @@ func LoadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, progre
 // pieceBytes is about how much of a file is parsed at a time.
 const pieceBytes = 4 << 20
 
-func loadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*Frame, LoadReport, error) {
+func loadFrame(ctx context.Context, s *Schema, files Files, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*Frame, LoadReport, error) {
 	l := loader{schema: s, piece: bytesPerPiece, held: held, progress: progress}
 	l.columns, _ = s.columns()
 	err := l.open(files)
@@ -45,9 +45,9 @@ func loadFrame(ctx context.Context, s *TabularSchema, files TabularFiles, bytesP
 	return l.frame, l.report, nil
 }
 
-// loader is one call of LoadFrame.
+// loader is one call of Load.
 type loader struct {
-	schema   *TabularSchema
+	schema   *Schema
 	columns  []schemaColumn
 	piece    int64 // bytes parsed at a time
 	held     *textfile.Held
@@ -58,7 +58,7 @@ type loader struct {
 	report   LoadReport
 }
 
-func (l *loader) open(files TabularFiles) (err error) {
+func (l *loader) open(files Files) (err error) {
 	if l.primary, err = openCSV(files.Primary); err != nil || files.Joined == "" {
 		return err
 	}

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // the last few stay. It is safe for concurrent use.
 type TableReader struct {
 	path    string
-	encoder *TabularEncoder
+	encoder *Encoder
 	ids     []string
 	splits  []string
 	labels  []string
@@ -33,8 +33,8 @@ type TableReader struct {
 	recent recentGroups
 }
 
-// ErrNoTable is in the errors of OpenTable about a file that says itself that it is something else.
-var ErrNoTable = errors.New("it is no table of values")
+// ErrNotTable is in the errors of OpenTable about a file that says itself that it is something else.
+var ErrNotTable = errors.New("it is no table of values")
 
 // OpenTable opens a file of WriteTable, or one that another program has made
 // of such a file: then columns may be of doubles or have nulls, which are gaps.
@@ -56,9 +56,9 @@ func (t *TableReader) open() (err error) {
 	}
 	text, ok := t.file.Lookup(EncoderKey)
 	if !ok {
-		return &DataError{Msg: fmt.Sprintf("metadata have no %q", EncoderKey), Err: ErrNoTable}
+		return &DataError{Msg: fmt.Sprintf("metadata have no %q", EncoderKey), Err: ErrNotTable}
 	}
-	if t.encoder, err = ParseTabularEncoder([]byte(text)); err != nil {
+	if t.encoder, err = ParseEncoder([]byte(text)); err != nil {
 		return &DataError{Msg: "metadata " + EncoderKey, Err: err}
 	}
 	if err := t.findColumns(); err != nil {
@@ -182,7 +182,7 @@ func (t *TableReader) checkIDs() error {
 }
 
 // Encoder returns the encoder that made the values.
-func (t *TableReader) Encoder() *TabularEncoder { return t.encoder }
+func (t *TableReader) Encoder() *Encoder { return t.encoder }
 
 // Len returns the number of rows.
 func (t *TableReader) Len() int { return len(t.ids) }

@@ -1,12 +1,12 @@
-package featurize
+package tabular
 
 import (
 	"fmt"
 	"math"
 )
 
-// TabularLayout is how values are laid out for a model.
-type TabularLayout int
+// Layout is how values are laid out for a model.
+type Layout int
 
 const (
 	// LayoutDense is for networks. A number has its gaps filled with the
@@ -17,14 +17,14 @@ const (
 	// and cosine of the hour of the day and of the day of the week; and every
 	// set of columns of a group that were missing in the same training rows has
 	// one indicator.
-	LayoutDense TabularLayout = iota
+	LayoutDense Layout = iota
 	// LayoutTree is for trees: the values, gaps as NaN, categories as their
 	// codes, the time as hour of the day and day of the week.
 	LayoutTree
 )
 
 // String returns "dense" or "tree".
-func (l TabularLayout) String() string {
+func (l Layout) String() string {
 	switch l {
 	case LayoutDense:
 		return "dense"
@@ -43,7 +43,7 @@ type layoutIndex struct {
 	rareAt []int // dense only: element of the pooled levels of a column, -1 without
 }
 
-func (e *TabularEncoder) layout(l TabularLayout) *layoutIndex {
+func (e *Encoder) layout(l Layout) *layoutIndex {
 	switch l {
 	case LayoutDense:
 		return &e.dense
@@ -54,16 +54,16 @@ func (e *TabularEncoder) layout(l TabularLayout) *layoutIndex {
 }
 
 // Width returns the number of elements of a row in a layout.
-func (e *TabularEncoder) Width(l TabularLayout) int { return e.layout(l).width }
+func (e *Encoder) Width(l Layout) int { return e.layout(l).width }
 
 // GroupEnds returns the exclusive end of each group in a layout; the columns
 // of a group lie side by side, and the last end is the width.
-func (e *TabularEncoder) GroupEnds(l TabularLayout) []int {
+func (e *Encoder) GroupEnds(l Layout) []int {
 	return append([]int(nil), e.layout(l).ends...)
 }
 
 // layOut computes the places of columns and indicators.
-func (e *TabularEncoder) layOut() {
+func (e *Encoder) layOut() {
 	columns, marks := e.fitted.Columns, e.fitted.Missing
 	c, m := 0, 0
 	for g := range e.fitted.Groups {
@@ -119,7 +119,7 @@ func (c *fittedColumn) treeWidth() int {
 // Encode lays out the values of one row. dst has Width(l) elements, values as
 // many as there are Columns; both are finite but for the NaN of gaps, which
 // LayoutTree keeps.
-func (e *TabularEncoder) Encode(dst, values []float32, l TabularLayout) {
+func (e *Encoder) Encode(dst, values []float32, l Layout) {
 	if len(values) != len(e.fitted.Columns) || len(dst) != e.Width(l) {
 		panic(fmt.Sprintf("featurize: %d values into %d elements; the encoder has %d columns, %d elements in layout %v",
 			len(values), len(dst), len(e.fitted.Columns), e.Width(l), l))
@@ -131,7 +131,7 @@ func (e *TabularEncoder) Encode(dst, values []float32, l TabularLayout) {
 	e.encodeDense(dst, values)
 }
 
-func (e *TabularEncoder) encodeTree(dst, values []float32) {
+func (e *Encoder) encodeTree(dst, values []float32) {
 	for i, v := range values {
 		at := e.tree.at[i]
 		if e.fitted.Columns[i].Kind != kindTime {
@@ -152,7 +152,7 @@ func splitHour(hourOfWeek float32) (hour, day float32) {
 	return float32(h % dayHours), float32(h / dayHours)
 }
 
-func (e *TabularEncoder) encodeDense(dst, values []float32) {
+func (e *Encoder) encodeDense(dst, values []float32) {
 	clear(dst)
 	for i, v := range values {
 		at := e.dense.at[i]
@@ -224,7 +224,7 @@ func timeWaves(hourOfWeek float32) []float32 {
 
 // Names returns what the elements of a layout are, such as "dist1",
 // "card4=visa", "card4 pooled" or "missing dist1 (and 2 more)".
-func (e *TabularEncoder) Names(l TabularLayout) []string {
+func (e *Encoder) Names(l Layout) []string {
 	index := e.layout(l)
 	names := make([]string, index.width)
 	for i := range e.fitted.Columns {
@@ -241,7 +241,7 @@ func (e *TabularEncoder) Names(l TabularLayout) []string {
 	return names
 }
 
-func (c *fittedColumn) names(l TabularLayout) []string {
+func (c *fittedColumn) names(l Layout) []string {
 	switch {
 	case c.Kind == kindTime && l == LayoutTree:
 		return []string{c.Name + " hour", c.Name + " weekday"}

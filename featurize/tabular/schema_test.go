@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"slices"
@@ -26,9 +26,9 @@ func TestSchemaExpandsRanges(t *testing.T) {
 }
 
 func TestSchemaReportsEveryProblem(t *testing.T) {
-	s := &TabularSchema{
+	s := &Schema{
 		ID: "key", Label: "key", Labels: []string{"0", "0.0"}, Time: "kind", MinCount: -1, Log: []string{"nowhere"},
-		Groups: []ColumnGroup{
+		Groups: []Group{
 			{Name: "base", Numeric: []string{"V1-V3", "V2"}, Categorical: []string{"kind", "split", "key"}},
 			{Name: "base", Numeric: []string{"V3-V5", "V9-V7", "V1-W2", "a1-a99999", ""}},
 			{},
@@ -117,7 +117,7 @@ func TestFraudColumnsAreAssignedOnce(t *testing.T) {
 
 // TestProblemsNameTheLine: where a configuration file is at fault, the error says on which lines.
 func TestProblemsNameTheLine(t *testing.T) {
-	var s TabularSchema
+	var s Schema
 	text := "id: key\nlabel: y\nlabels: [a, b]\nmax_levels: 2\nmin_count: 1\ngroups:\n" +
 		"  - name: base\n    numeric:\n      - n1-n3\n  - name: more\n    numeric: [m]\n    categorical:\n      - n2\n"
 	if err := yaml.Unmarshal([]byte(text), &s); err != nil {

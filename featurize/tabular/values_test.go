@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"math/rand/v2"
@@ -17,7 +17,7 @@ func TestParseRowEqualsValues(t *testing.T) {
 		rows := rapid.IntRange(8, 40).Draw(t, "rows")
 		primary, joined := randomTable(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2)), rows, false)
 		f := loadText(t, primary, joined)
-		e, err := FitTabular(f, s, upTo(rows/2))
+		e, err := Fit(f, s, upTo(rows/2))
 		if err != nil {
 			t.Fatal(err)
 		}

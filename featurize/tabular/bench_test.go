@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"bufio"
@@ -16,10 +16,10 @@ import (
 // competitionFiles are those in the folder $PIPE_BENCH_TABLE (that of pipe
 // generate fraud for the full size), else small ones with the columns of the
 // competition, its share of gaps and about its length of a cell.
-func competitionFiles(b *testing.B, rows int) TabularFiles {
+func competitionFiles(b *testing.B, rows int) Files {
 	b.Helper()
 	if dir := os.Getenv("PIPE_BENCH_TABLE"); dir != "" {
-		return TabularFiles{Primary: filepath.Join(dir, "train_transaction.csv"), Joined: filepath.Join(dir, "train_identity.csv")}
+		return Files{Primary: filepath.Join(dir, "train_transaction.csv"), Joined: filepath.Join(dir, "train_identity.csv")}
 	}
 	schema, _ := fraudSchema(b).columns()
 	var primary, joined []schemaColumn
@@ -32,7 +32,7 @@ func competitionFiles(b *testing.B, rows int) TabularFiles {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	dir := b.TempDir()
-	files := TabularFiles{Primary: filepath.Join(dir, "transactions.csv"), Joined: filepath.Join(dir, "identities.csv")}
+	files := Files{Primary: filepath.Join(dir, "transactions.csv"), Joined: filepath.Join(dir, "identities.csv")}
 	writeColumns(b, r, files.Primary, primary, rows, 1, true)
 	writeColumns(b, r, files.Joined, joined, rows/4, 4, false)
 	return files
@@ -105,7 +105,7 @@ func BenchmarkTabular(b *testing.B) {
 		b.ReportMetric(memory, "peak-GiB")
 	})
 	measure("load", func(b *testing.B) {
-		if _, _, err := LoadFrame(b.Context(), s, files, nil); err != nil {
+		if _, _, err := Load(b.Context(), s, files, nil); err != nil {
 			b.Fatal(err)
 		}
 	})
@@ -121,9 +121,9 @@ func BenchmarkTabular(b *testing.B) {
 	measure("table/read=256", func(b *testing.B) { readShards(b, path, 256) })
 }
 
-func loadAndFit(b *testing.B, s *TabularSchema, files TabularFiles) (*Frame, *TabularEncoder) {
+func loadAndFit(b *testing.B, s *Schema, files Files) (*Frame, *Encoder) {
 	b.Helper()
-	f, _, err := LoadFrame(b.Context(), s, files, nil)
+	f, _, err := Load(b.Context(), s, files, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func peakMemory(b *testing.B) float64 {
 }
 
 // encodeAll encodes every row on all cores.
-func encodeAll(e *TabularEncoder, f *Frame) {
+func encodeAll(e *Encoder, f *Frame) {
 	cores := runtime.GOMAXPROCS(0)
 	var wg sync.WaitGroup
 	for worker := range cores {

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"errors"

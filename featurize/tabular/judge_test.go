@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"math/rand/v2"
@@ -50,10 +50,10 @@ for who, read in readers.items():
 `
 
 // judged writes the table of the files and has it judged.
-func judged(t *testing.T, s *TabularSchema, files TabularFiles, want string) {
+func judged(t *testing.T, s *Schema, files Files, want string) {
 	t.Helper()
 	py := judge.Python(t, "duckdb", "numpy", "pandas", "polars", "pyarrow")
-	f, _, err := LoadFrame(t.Context(), s, files, nil)
+	f, _, err := Load(t.Context(), s, files, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func judged(t *testing.T, s *TabularSchema, files TabularFiles, want string) {
 
 func TestOthersReadOurTables(t *testing.T) {
 	primary, joined := randomTable(rand.New(rand.NewPCG(21, 22)), 2*tableGroupRows+10, true)
-	judged(t, smallSchema(), TabularFiles{Primary: write(t, primary), Joined: write(t, joined)}, "8202 8")
+	judged(t, smallSchema(), Files{Primary: write(t, primary), Joined: write(t, joined)}, "8202 8")
 }
 
 func TestOthersReadRealTables(t *testing.T) {
 	dir := realdata.Folder(t, "ieee-cis")
-	files := TabularFiles{
+	files := Files{
 		Primary: filepath.Join(dir, "train_transaction_394cols_1500rows.csv"), Joined: filepath.Join(dir, "train_identity.csv"),
 	}
 	judged(t, fraudSchema(t), files, "1500 432")

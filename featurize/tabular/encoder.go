@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"encoding/json"
@@ -23,12 +23,12 @@ const (
 // ClipDeviations bounds the standardised numbers of the dense layout.
 const ClipDeviations = 10
 
-// TabularEncoder turns rows of a table into numbers: first into values, one
+// Encoder turns rows of a table into numbers: first into values, one
 // float32 per column in the order of the groups (the number, the hour of the
 // week, or the code of the category; NaN where missing), and those into one of
 // the layouts. It is fitted on training rows, immutable and safe for concurrent
 // use.
-type TabularEncoder struct {
+type Encoder struct {
 	fitted  encoderFile
 	index   []encoderColumn // parallel to fitted.Columns
 	dense   layoutIndex
@@ -93,8 +93,8 @@ type missingMarker struct {
 	Columns []int `json:"columns"` // index into the encoder's columns
 }
 
-// TabularColumn describes one column of the values layout.
-type TabularColumn struct {
+// Column describes one column of the values layout.
+type Column struct {
 	Name        string `json:"name"`
 	Group       int    `json:"group"` // index into Groups
 	Categorical bool   `json:"categorical,omitempty"`
@@ -104,10 +104,10 @@ type TabularColumn struct {
 
 // Columns returns the columns of the values layout. A column that the training
 // table did not have is not among them.
-func (e *TabularEncoder) Columns() []TabularColumn {
-	out := make([]TabularColumn, len(e.fitted.Columns))
+func (e *Encoder) Columns() []Column {
+	out := make([]Column, len(e.fitted.Columns))
 	for i, c := range e.fitted.Columns {
-		out[i] = TabularColumn{
+		out[i] = Column{
 			Name: c.Name, Group: c.Group, Categorical: c.Kind == kindCategory, Time: c.Kind == kindTime, Empty: c.Empty,
 		}
 	}
@@ -115,7 +115,7 @@ func (e *TabularEncoder) Columns() []TabularColumn {
 }
 
 // Groups returns the names of the groups in the order of disclosure.
-func (e *TabularEncoder) Groups() []string {
+func (e *Encoder) Groups() []string {
 	out := make([]string, len(e.fitted.Groups))
 	for i, g := range e.fitted.Groups {
 		out[i] = g.Name
@@ -124,7 +124,7 @@ func (e *TabularEncoder) Groups() []string {
 }
 
 // Group returns the index in Groups of the group of a name; the error lists the known ones.
-func (e *TabularEncoder) Group(name string) (int, error) {
+func (e *Encoder) Group(name string) (int, error) {
 	groups := e.Groups()
 	g := slices.Index(groups, name)
 	if g < 0 {
@@ -134,44 +134,44 @@ func (e *TabularEncoder) Group(name string) (int, error) {
 }
 
 // Labels returns the values of the label; the first one is the negative.
-func (e *TabularEncoder) Labels() []string { return append([]string(nil), e.fitted.Labels...) }
+func (e *Encoder) Labels() []string { return append([]string(nil), e.fitted.Labels...) }
 
 // IDColumn returns the column that identifies a row in the raw files.
-func (e *TabularEncoder) IDColumn() string { return e.fitted.ID }
+func (e *Encoder) IDColumn() string { return e.fitted.ID }
 
 // Rows returns the number of training rows that it was fitted on.
-func (e *TabularEncoder) Rows() int { return e.fitted.Rows }
+func (e *Encoder) Rows() int { return e.fitted.Rows }
 
 // Levels returns the levels of a category that have a code of their own, the
 // one of code 2 first; nil for other columns. column is an index into Columns.
-func (e *TabularEncoder) Levels(column int) []string {
+func (e *Encoder) Levels(column int) []string {
 	return append([]string(nil), e.fitted.Columns[column].Levels...)
 }
 
 // Digest identifies everything that the encoder does: "sha256:" and the hash
 // of its JSON form.
-func (e *TabularEncoder) Digest() string { return e.digest }
+func (e *Encoder) Digest() string { return e.digest }
 
-// JSON returns the form that ReadTabularEncoder and ParseTabularEncoder read.
-func (e *TabularEncoder) JSON() []byte { return append([]byte(nil), e.text...) }
+// JSON returns the form that ReadEncoder and ParseEncoder read.
+func (e *Encoder) JSON() []byte { return append([]byte(nil), e.text...) }
 
 // WriteFile writes the JSON form. The file appears when it is complete and on
 // disk.
-func (e *TabularEncoder) WriteFile(path string) error {
+func (e *Encoder) WriteFile(path string) error {
 	if err := atomicfile.WriteFile(path, e.text); err != nil {
 		return fmt.Errorf("write encoder %q: %w", path, err)
 	}
 	return nil
 }
 
-// ReadTabularEncoder reads the JSON form from a file. Bad content gives a
+// ReadEncoder reads the JSON form from a file. Bad content gives a
 // *DataError.
-func ReadTabularEncoder(path string) (*TabularEncoder, error) {
+func ReadEncoder(path string) (*Encoder, error) {
 	text, err := textfile.ReadFile(path, textfile.MaxWhole)
 	if err != nil {
 		return nil, fmt.Errorf("read encoder: %w", textError(err))
 	}
-	e, err := ParseTabularEncoder(text)
+	e, err := ParseEncoder(text)
 	if err != nil {
 		return nil, fmt.Errorf("read encoder: %w", &DataError{File: path, Err: err})
 	}
@@ -179,13 +179,13 @@ func ReadTabularEncoder(path string) (*TabularEncoder, error) {
 }
 
 // newEncoder finishes an encoder of which everything fitted is known.
-func newEncoder(fitted encoderFile) (*TabularEncoder, error) {
+func newEncoder(fitted encoderFile) (*Encoder, error) {
 	text, err := json.MarshalIndent(fitted, "", " ")
 	if err != nil {
 		return nil, err
 	}
 	text = append(text, '\n')
-	e := &TabularEncoder{fitted: fitted, text: text, digest: digest.Of(text)}
+	e := &Encoder{fitted: fitted, text: text, digest: digest.Of(text)}
 	e.lookUp()
 	e.layOut()
 	return e, nil

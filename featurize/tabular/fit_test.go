@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func TestFitByHand(t *testing.T) {
 	s := smallSchema()
 	f := mustLoad(t, s, fitPrimary, fitJoined)
 	e := mustFit(t, f, s, []int{0, 1, 2, 3, 4}) // row f is not a training row
-	wantColumns := []TabularColumn{
+	wantColumns := []Column{
 		{Name: "when", Time: true},
 		{Name: "amount"},
 		{Name: "n_1"},
@@ -80,7 +80,7 @@ func TestFitByHand(t *testing.T) {
 	checkByHand(t, e, wantValues)
 }
 
-func checkByHand(t *testing.T, e *TabularEncoder, values [][]float32) {
+func checkByHand(t *testing.T, e *Encoder, values [][]float32) {
 	t.Helper()
 	// n_1 of the training rows with the gap filled: 1 2 3 2 4.
 	mean, std := 2.4, math.Sqrt((1.96+0.16+0.36+0.16+2.56)/5)
@@ -134,7 +134,7 @@ func TestFitRefuses(t *testing.T) {
 		"one class": {f, []int{0, 2, 4}, `all 3 training rows have label "0"`},
 		"no labels": {unlabelled, []int{0}, "is missing; an encoder is fitted on labelled rows"},
 	} {
-		_, err := FitTabular(c.frame, s, c.train)
+		_, err := Fit(c.frame, s, c.train)
 		if data := dataError(t, err); data.File == "" || !strings.Contains(data.Msg, c.says) {
 			t.Errorf("%s: error is %v", name, err)
 		}
@@ -162,7 +162,7 @@ func TestDenseLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := smallSchema()
 		f, train := drawFrame(t)
-		e, err := FitTabular(f, s, train)
+		e, err := Fit(f, s, train)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func checkStandard(t *rapid.T, c fittedColumn, dense []float32, at, width int, t
 	}
 }
 
-func checkOneHot(t *rapid.T, e *TabularEncoder, dense []float32) {
+func checkOneHot(t *rapid.T, e *Encoder, dense []float32) {
 	for first := 0; first < len(dense); first += e.Width(LayoutDense) {
 		for c, column := range e.fitted.Columns {
 			if column.Kind != kindCategory {
@@ -261,8 +261,8 @@ func loadText(t *rapid.T, primary, joined string) *Frame {
 }
 
 func loadTexts(primary, joined string) (*Frame, error) {
-	return withFiles(primary, joined, func(files TabularFiles) (*Frame, error) {
-		f, _, err := LoadFrame(context.Background(), smallSchema(), files, nil)
+	return withFiles(primary, joined, func(files Files) (*Frame, error) {
+		f, _, err := Load(context.Background(), smallSchema(), files, nil)
 		return f, err
 	})
 }

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -24,14 +24,14 @@ const tableGroupRows = 4096
 // arguments only.
 //
 // progress, which may be nil, is called with the number of rows written so far.
-func WriteTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, split []string, progress func(rows int)) error {
+func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if err := writeTable(ctx, path, e, f, split, progress); err != nil {
 		return fmt.Errorf("write table %q: %w", path, err)
 	}
 	return nil
 }
 
-func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, split []string, progress func(rows int)) error {
+func writeTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if len(split) != f.Len() || f.Len() == 0 {
 		return fmt.Errorf("%d splits for %d rows", len(split), f.Len())
 	}
@@ -55,7 +55,7 @@ func writeTable(ctx context.Context, path string, e *TabularEncoder, f *Frame, s
 
 // tableOptions are those of the Parquet writer. Bounds of the pages are left
 // out: readers disagree on what they mean where a column has NaN.
-func tableOptions(e *TabularEncoder, groups bool) []parquet.WriterOption {
+func tableOptions(e *Encoder, groups bool) []parquet.WriterOption {
 	text := parquet.String()
 	coded := parquet.Encoded(text, &parquet.RLEDictionary)
 	number := parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain)
@@ -109,7 +109,7 @@ func (g tableRoot) Fields() []parquet.Field {
 
 // tableWriter is one call of WriteTable.
 type tableWriter struct {
-	encoder *TabularEncoder
+	encoder *Encoder
 	frame   *Frame
 	split   []string
 	parquet *parquet.GenericWriter[any]

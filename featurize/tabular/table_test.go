@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 )
 
 // randomFrame has rows for several row groups.
-func randomFrame(t testing.TB, rows int) (*Frame, *TabularEncoder, []string) {
+func randomFrame(t testing.TB, rows int) (*Frame, *Encoder, []string) {
 	t.Helper()
 	s := smallSchema()
 	primary, joined := randomTable(rand.New(rand.NewPCG(11, 12)), rows, false)
@@ -31,7 +31,7 @@ func randomFrame(t testing.TB, rows int) (*Frame, *TabularEncoder, []string) {
 	return f, mustFit(t, f, s, upTo(rows/2)), split
 }
 
-func writeTo(t testing.TB, e *TabularEncoder, f *Frame, split []string) string {
+func writeTo(t testing.TB, e *Encoder, f *Frame, split []string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "table.parquet")
 	if err := WriteTable(context.Background(), path, e, f, split, nil); err != nil {
@@ -51,7 +51,7 @@ func mustOpen(t testing.TB, path string) *TableReader {
 }
 
 // valuesOf are the values of all rows of a frame.
-func valuesOf(e *TabularEncoder, f *Frame) []float32 {
+func valuesOf(e *Encoder, f *Frame) []float32 {
 	width := len(e.Columns())
 	all := make([]float32, f.Len()*width)
 	for row := range f.Len() {
@@ -60,7 +60,7 @@ func valuesOf(e *TabularEncoder, f *Frame) []float32 {
 	return all
 }
 
-func sameTable(t *testing.T, r *TableReader, e *TabularEncoder, f *Frame, split []string) {
+func sameTable(t *testing.T, r *TableReader, e *Encoder, f *Frame, split []string) {
 	t.Helper()
 	labels := make([]string, f.Len())
 	for i, l := range f.Labels {

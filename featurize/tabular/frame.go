@@ -1,10 +1,10 @@
-package featurize
+package tabular
 
 import "math"
 
-// TabularFiles names the CSV files of a table. Joined, which may be "", adds
+// Files names the CSV files of a table. Joined, which may be "", adds
 // columns to the rows of Primary that have the same id.
-type TabularFiles struct {
+type Files struct {
 	Primary string
 	Joined  string
 }
@@ -35,7 +35,7 @@ type FrameColumn struct {
 // Len returns the number of rows.
 func (f *Frame) Len() int { return len(f.IDs) }
 
-// LoadReport tells what LoadFrame found.
+// LoadReport tells what Load found.
 type LoadReport struct {
 	Rows      int            `json:"rows"`
 	Labels    map[string]int `json:"labels,omitempty"` // rows by label; nil if the file has no label column

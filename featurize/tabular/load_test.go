@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -76,8 +76,8 @@ func TestLoadDoesNotDependOnPieces(t *testing.T) {
 	for _, quotes := range []bool{false, true} {
 		primary, joined := randomTable(rand.New(rand.NewPCG(1, 2)), 400, quotes)
 		primary = strings.Replace(primary, "\nrow7,", "\n\n\nrow7,", 1) // empty lines are no rows
-		files := TabularFiles{Primary: write(t, primary), Joined: write(t, joined)}
-		want, wantReport, err := LoadFrame(context.Background(), smallSchema(), files, nil)
+		files := Files{Primary: write(t, primary), Joined: write(t, joined)}
+		want, wantReport, err := Load(context.Background(), smallSchema(), files, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestLoadReportsTheFirstError(t *testing.T) {
 	for i := 120; i < 300; i += 7 {
 		lines[i] = strings.Replace(lines[i], ",5,", ",five,", 1)
 	}
-	files := TabularFiles{Primary: write(t, strings.Join(lines, "\n")), Joined: write(t, smallJoined)}
+	files := Files{Primary: write(t, strings.Join(lines, "\n")), Joined: write(t, smallJoined)}
 	for range 20 {
 		_, _, err := loadFrame(context.Background(), smallSchema(), files, 50, nil, nil)
 		if data := dataError(t, err); data.Line != 121 || data.Column != "n_2" {
@@ -215,12 +215,12 @@ func TestLoadReportsTheFirstError(t *testing.T) {
 }
 
 func TestLoadMissingFile(t *testing.T) {
-	files := TabularFiles{Primary: filepath.Join(t.TempDir(), "none.csv")}
-	if _, _, err := LoadFrame(context.Background(), smallSchema(), files, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none.csv") {
+	files := Files{Primary: filepath.Join(t.TempDir(), "none.csv")}
+	if _, _, err := Load(context.Background(), smallSchema(), files, nil); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "none.csv") {
 		t.Errorf("error is %v", err)
 	}
 	files.Primary = t.TempDir()
-	_, _, err := LoadFrame(context.Background(), smallSchema(), files, nil)
+	_, _, err := Load(context.Background(), smallSchema(), files, nil)
 	if !strings.Contains(dataError(t, err).Msg, "but a folder") {
 		t.Errorf("error is %v", err)
 	}
@@ -228,9 +228,9 @@ func TestLoadMissingFile(t *testing.T) {
 
 func TestLoadCancelsAndReportsProgress(t *testing.T) {
 	primary, joined := randomTable(rand.New(rand.NewPCG(5, 6)), 5000, false)
-	files := TabularFiles{Primary: write(t, primary), Joined: write(t, joined)}
+	files := Files{Primary: write(t, primary), Joined: write(t, joined)}
 	last := 0
-	f, report, err := LoadFrame(context.Background(), smallSchema(), files, func(rows int) {
+	f, report, err := Load(context.Background(), smallSchema(), files, func(rows int) {
 		if rows < last {
 			t.Errorf("progress goes from %d to %d", last, rows)
 		}
@@ -240,22 +240,22 @@ func TestLoadCancelsAndReportsProgress(t *testing.T) {
 		t.Errorf("%d rows of progress for %d and %d: %v", last, f.Len(), report.Joined, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, _, err := LoadFrame(ctx, smallSchema(), files, func(int) { cancel() }); !errors.Is(err, context.Canceled) {
+	if _, _, err := Load(ctx, smallSchema(), files, func(int) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// FuzzLoadFrame: whatever the bytes, a frame that keeps its promises or a
+// FuzzLoad: whatever the bytes, a frame that keeps its promises or a
 // *DataError; the same with other pieces.
-func FuzzLoadFrame(f *testing.F) {
+func FuzzLoad(f *testing.F) {
 	f.Add([]byte(smallPrimary), int64(7))
 	f.Add([]byte("\ufeffkey,bad,when,far\r\n1,0,,\"2\"\r\n\r\n2,1.0,3,\n"), int64(1))
 	f.Add([]byte("key,far,kind\n\"a\n\",1,\"x\"\"\"\n"), int64(3))
 	f.Add([]byte("key,far,kind\n\n\n\n\na\"b"), int64(2))
 	f.Fuzz(func(t *testing.T, text []byte, bytes int64) {
-		files := TabularFiles{Primary: write(t, string(text))}
+		files := Files{Primary: write(t, string(text))}
 		s := smallSchema()
-		frame, report, err := LoadFrame(context.Background(), s, files, nil)
+		frame, report, err := Load(context.Background(), s, files, nil)
 		again, _, errAgain := loadFrame(context.Background(), s, files, 1+bytes&63, nil, nil)
 		if (err == nil) != (errAgain == nil) {
 			t.Fatalf("errors %v and %v", err, errAgain)
@@ -311,7 +311,7 @@ func TestWideHeaders(t *testing.T) {
 // TestLoadIsBounded: what the rows would take is compared with what is allowed before it is taken, for both files
 // together.
 func TestLoadIsBounded(t *testing.T) {
-	files := TabularFiles{Primary: write(t, smallPrimary+strings.Repeat("\n", 50_000)), Joined: write(t, smallJoined)}
+	files := Files{Primary: write(t, smallPrimary+strings.Repeat("\n", 50_000)), Joined: write(t, smallJoined)}
 	var bad *DataError
 	var fault *textfile.Fault
 	_, _, err := loadFrame(t.Context(), smallSchema(), files, pieceBytes, textfile.NewHeld(100_000), nil)

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func fittedByHand(t testing.TB) (*Frame, *TabularEncoder) {
+func fittedByHand(t testing.TB) (*Frame, *Encoder) {
 	t.Helper()
 	s := smallSchema()
 	f := mustLoad(t, s, fitPrimary, fitJoined)
@@ -26,7 +26,7 @@ func TestEncoderReadsBack(t *testing.T) {
 	if err := e.WriteFile(path); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadTabularEncoder(path)
+	got, err := ReadEncoder(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestEncoderReadsBack(t *testing.T) {
 	if err := json.Compact(&compact, e.JSON()); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := ParseTabularEncoder(compact.Bytes()); err != nil || again.Digest() != e.Digest() {
+	if again, err := ParseEncoder(compact.Bytes()); err != nil || again.Digest() != e.Digest() {
 		t.Errorf("compact form: %v", err)
 	}
 }
@@ -76,19 +76,19 @@ func TestEncoderRefuses(t *testing.T) {
 		if c.text == good {
 			t.Fatalf("%s: the text was not changed", name)
 		}
-		_, err := ReadTabularEncoder(path)
+		_, err := ReadEncoder(path)
 		if data := dataError(t, err); data.File != path || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: error is %v", name, err)
 		}
 	}
-	if _, err := ReadTabularEncoder(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadEncoder(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-// FuzzReadTabularEncoder: any bytes are refused with a *DataError or give an
+// FuzzReadEncoder: any bytes are refused with a *DataError or give an
 // encoder that encodes, and that reads back as itself.
-func FuzzReadTabularEncoder(f *testing.F) {
+func FuzzReadEncoder(f *testing.F) {
 	_, e := fittedByHand(f)
 	f.Add(e.JSON())
 	f.Add([]byte(`{"format":1,"labels":["0","1"],"rows":1,"groups":[{"name":"a"}],"columns":[{"name":"x","group":0,"kind":"number","std":1e-300}]}`))
@@ -97,12 +97,12 @@ func FuzzReadTabularEncoder(f *testing.F) {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		e, err := ReadTabularEncoder(path)
+		e, err := ReadEncoder(path)
 		if err != nil {
 			dataError(t, err)
 			return
 		}
-		again, err := ParseTabularEncoder(e.JSON())
+		again, err := ParseEncoder(e.JSON())
 		if err != nil || again.Digest() != e.Digest() {
 			t.Fatalf("%v: %s, then %s", err, e.Digest(), again.Digest())
 		}
@@ -110,7 +110,7 @@ func FuzzReadTabularEncoder(f *testing.F) {
 		for i := range values {
 			values[i] = []float32{nan32, 0, 1, 3, -1e38, 167}[i%6]
 		}
-		for _, l := range []TabularLayout{LayoutDense, LayoutTree} {
+		for _, l := range []Layout{LayoutDense, LayoutTree} {
 			row := make([]float32, e.Width(l))
 			e.Encode(row, values, l)
 			for i, v := range row {

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 )
 
 // moduleRoot is the module's root as the tests of this package see it.
-const moduleRoot = ".."
+const moduleRoot = "../.."
 
 // fraudSchema is the configuration that users get.
-func fraudSchema(t testing.TB) *TabularSchema {
+func fraudSchema(t testing.TB) *Schema {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(moduleRoot, "configs", "fraud-columns.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var config struct {
-		Columns TabularSchema `yaml:"columns"`
+		Columns Schema `yaml:"columns"`
 	}
 	if err := yaml.Load(text, &config, yaml.WithKnownFields()); err != nil {
 		t.Fatal(err)
@@ -33,11 +33,11 @@ func fraudSchema(t testing.TB) *TabularSchema {
 }
 
 // smallSchema has every kind of column, in two groups.
-func smallSchema() *TabularSchema {
-	return &TabularSchema{
+func smallSchema() *Schema {
+	return &Schema{
 		ID: "key", Label: "bad", Labels: []string{"0", "1"}, Time: "when", MaxLevels: 3, MinCount: 2,
 		Log: []string{"amount"},
-		Groups: []ColumnGroup{
+		Groups: []Group{
 			{Name: "base", Numeric: []string{"when", "amount", "n_1-n_2"}, Categorical: []string{"kind"}},
 			{Name: "more", Numeric: []string{"far"}, Categorical: []string{"place", "own"}},
 		},
@@ -68,16 +68,16 @@ func write(t testing.TB, text string) string {
 }
 
 // load reads files of the given content.
-func load(t testing.TB, s *TabularSchema, primary, joined string) (*Frame, LoadReport, error) {
+func load(t testing.TB, s *Schema, primary, joined string) (*Frame, LoadReport, error) {
 	t.Helper()
-	files := TabularFiles{Primary: write(t, primary)}
+	files := Files{Primary: write(t, primary)}
 	if joined != "" {
 		files.Joined = write(t, joined)
 	}
-	return LoadFrame(context.Background(), s, files, nil)
+	return Load(context.Background(), s, files, nil)
 }
 
-func mustLoad(t testing.TB, s *TabularSchema, primary, joined string) *Frame {
+func mustLoad(t testing.TB, s *Schema, primary, joined string) *Frame {
 	t.Helper()
 	f, _, err := load(t, s, primary, joined)
 	if err != nil {
@@ -86,9 +86,9 @@ func mustLoad(t testing.TB, s *TabularSchema, primary, joined string) *Frame {
 	return f
 }
 
-func mustFit(t testing.TB, f *Frame, s *TabularSchema, train []int) *TabularEncoder {
+func mustFit(t testing.TB, f *Frame, s *Schema, train []int) *Encoder {
 	t.Helper()
-	e, err := FitTabular(f, s, train)
+	e, err := Fit(f, s, train)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,13 +147,13 @@ func dataError(t testing.TB, err error) *DataError {
 
 // withFiles calls use with files of the given content, which are gone when it
 // returns.
-func withFiles(primary, joined string, use func(TabularFiles) (*Frame, error)) (*Frame, error) {
+func withFiles(primary, joined string, use func(Files) (*Frame, error)) (*Frame, error) {
 	dir, err := os.MkdirTemp("", "table")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	files := TabularFiles{Primary: filepath.Join(dir, "p.csv"), Joined: filepath.Join(dir, "j.csv")}
+	files := Files{Primary: filepath.Join(dir, "p.csv"), Joined: filepath.Join(dir, "j.csv")}
 	for path, text := range map[string]string{files.Primary: primary, files.Joined: joined} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 type encoderColumn struct{ codes map[string]int }
 
 // lookUp builds the tables from level to code.
-func (e *TabularEncoder) lookUp() {
+func (e *Encoder) lookUp() {
 	e.index = make([]encoderColumn, len(e.fitted.Columns))
 	for i, c := range e.fitted.Columns {
 		if c.Kind != kindCategory {
@@ -39,7 +39,7 @@ type binding struct {
 	values  [][]float32 // of a category: the encoder's code by the frame's
 }
 
-func (e *TabularEncoder) bind(f *Frame) *binding {
+func (e *Encoder) bind(f *Frame) *binding {
 	if b := e.binding.Load(); b != nil && b.frame == f {
 		return b
 	}
@@ -71,7 +71,7 @@ func (e *TabularEncoder) bind(f *Frame) *binding {
 // schema that the encoder was fitted with. dst has as many elements as there
 // are Columns; a column that the frame lacks is NaN. Safe for concurrent use
 // and fast as long as one frame is used at a time.
-func (e *TabularEncoder) Values(dst []float32, f *Frame, row int) {
+func (e *Encoder) Values(dst []float32, f *Frame, row int) {
 	if len(dst) != len(e.fitted.Columns) {
 		panic(fmt.Sprintf("featurize: values of %d columns into %d elements", len(e.fitted.Columns), len(dst)))
 	}
@@ -95,7 +95,7 @@ func (b *binding) value(i, row int) float32 {
 // Values has for that row in a file. cell returns the text of a column, false
 // if the row has none; "" is a gap as well. A column "id_01" is asked for as
 // "id-01" too. A number that is none is a *DataError with the column.
-func (e *TabularEncoder) ParseRow(dst []float32, cell func(column string) (string, bool)) error {
+func (e *Encoder) ParseRow(dst []float32, cell func(column string) (string, bool)) error {
 	if len(dst) != len(e.fitted.Columns) {
 		panic(fmt.Sprintf("featurize: values of %d columns into %d elements", len(e.fitted.Columns), len(dst)))
 	}
@@ -114,7 +114,7 @@ func (e *TabularEncoder) ParseRow(dst []float32, cell func(column string) (strin
 	return nil
 }
 
-func (e *TabularEncoder) parseCell(i int, text string) (float32, error) {
+func (e *Encoder) parseCell(i int, text string) (float32, error) {
 	switch kind := e.fitted.Columns[i].Kind; {
 	case text == "":
 		return nan32, nil

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 
 const encoderFormat = 1
 
-// ParseTabularEncoder reads the JSON form of an encoder. The digest of the
+// ParseEncoder reads the JSON form of an encoder. The digest of the
 // result is that of the canonical form, whatever the white space of the text.
-func ParseTabularEncoder(text []byte) (*TabularEncoder, error) {
+func ParseEncoder(text []byte) (*Encoder, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	var f encoderFile

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 	"pipe/internal/parallel"
 )
 
-// FitTabular learns an encoder from the training rows of a frame that was
+// Fit learns an encoder from the training rows of a frame that was
 // loaded with the same schema. train holds row numbers of the frame. It is an
 // error if a label of them is unknown, or if they have only one label.
-func FitTabular(f *Frame, s *TabularSchema, train []int) (*TabularEncoder, error) {
+func Fit(f *Frame, s *Schema, train []int) (*Encoder, error) {
 	if err := checkClasses(f, s, train); err != nil {
 		return nil, fmt.Errorf("fit encoder: %w", err)
 	}
@@ -46,7 +46,7 @@ func FitTabular(f *Frame, s *TabularSchema, train []int) (*TabularEncoder, error
 	return newEncoder(e)
 }
 
-func checkClasses(f *Frame, s *TabularSchema, train []int) error {
+func checkClasses(f *Frame, s *Schema, train []int) error {
 	if len(train) == 0 {
 		return &DataError{File: f.File, Msg: "there are no training rows"}
 	}
@@ -68,7 +68,7 @@ func checkClasses(f *Frame, s *TabularSchema, train []int) error {
 	return nil
 }
 
-func fitColumn(c *FrameColumn, declared schemaColumn, s *TabularSchema, train []int) fittedColumn {
+func fitColumn(c *FrameColumn, declared schemaColumn, s *Schema, train []int) fittedColumn {
 	out := fittedColumn{Name: c.Name, Group: c.Group, Kind: kindNumber, Log: declared.log}
 	switch {
 	case c.Categorical:
@@ -84,7 +84,7 @@ func fitColumn(c *FrameColumn, declared schemaColumn, s *TabularSchema, train []
 }
 
 // fitLevels counts the levels of the training rows and gives out the codes.
-func (c *fittedColumn) fitLevels(from *FrameColumn, s *TabularSchema, train []int) {
+func (c *fittedColumn) fitLevels(from *FrameColumn, s *Schema, train []int) {
 	counts := make([]int, len(from.Levels))
 	for _, row := range train {
 		if code := from.Codes[row]; code >= 0 {

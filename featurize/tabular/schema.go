@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"errors"
@@ -11,13 +11,13 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// TabularSchema is the column configuration: which column identifies a row,
+// Schema is the column configuration: which column identifies a row,
 // which one is the label, and which groups the others belong to. It is what a
 // user edits; configs/fraud-columns.yaml is one.
 //
 // A minus sign in the name of a column, here or in the header of a file, stands
 // for an underscore: "id-01" is "id_01".
-type TabularSchema struct {
+type Schema struct {
 	ID     string   `yaml:"id" json:"id"`       // column that identifies a row, in every file
 	Label  string   `yaml:"label" json:"label"` // column of the label, in the primary file; a file may lack it
 	Labels []string `yaml:"labels" json:"labels"`
@@ -47,13 +47,13 @@ type TabularSchema struct {
 	// columns are left out and reported.
 	Strict bool `yaml:"strict" json:"strict,omitempty"`
 
-	Groups []ColumnGroup `yaml:"groups" json:"groups"` // in the order of disclosure; the first is seen without paying
+	Groups []Group `yaml:"groups" json:"groups"` // in the order of disclosure; the first is seen without paying
 }
 
-// ColumnGroup is a set of columns that are disclosed together. A name may be a
+// Group is a set of columns that are disclosed together. A name may be a
 // range, "V1-V339" or "id_01-id_11": the same text with every number between,
 // written as wide as the first one.
-type ColumnGroup struct {
+type Group struct {
 	Name        string   `yaml:"name" json:"name"`
 	About       string   `yaml:"about" json:"about,omitempty"` // why these columns belong together
 	Numeric     []string `yaml:"numeric" json:"numeric,omitempty"`
@@ -63,8 +63,8 @@ type ColumnGroup struct {
 }
 
 // UnmarshalYAML reads a group and remembers the lines of its columns.
-func (g *ColumnGroup) UnmarshalYAML(n *yaml.Node) error {
-	type plain ColumnGroup // without this method
+func (g *Group) UnmarshalYAML(n *yaml.Node) error {
+	type plain Group // without this method
 	if err := n.Load((*plain)(g), yaml.WithKnownFields()); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (g *ColumnGroup) UnmarshalYAML(n *yaml.Node) error {
 }
 
 // place says in which group, and on which line if that is known, a name stands.
-func (g *ColumnGroup) place(name string) string {
+func (g *Group) place(name string) string {
 	if line, ok := g.lines[name]; ok {
 		return fmt.Sprintf("in group %q (line %d)", g.Name, line)
 	}
@@ -105,7 +105,7 @@ type schemaColumn struct {
 }
 
 // Validate reports every problem at once.
-func (s *TabularSchema) Validate() error {
+func (s *Schema) Validate() error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	s.checkLabels(add)
@@ -122,7 +122,7 @@ func (s *TabularSchema) Validate() error {
 		switch {
 		case g.Name == "":
 			add("group %d has no name", i+1)
-		case slices.ContainsFunc(s.Groups[:i], func(o ColumnGroup) bool { return o.Name == g.Name }):
+		case slices.ContainsFunc(s.Groups[:i], func(o Group) bool { return o.Name == g.Name }):
 			add("two groups are called %q", g.Name)
 		}
 		if len(g.Numeric)+len(g.Categorical) == 0 {
@@ -133,7 +133,7 @@ func (s *TabularSchema) Validate() error {
 	return errors.Join(append(problems, wrong...)...)
 }
 
-func (s *TabularSchema) checkLabels(add func(string, ...any)) {
+func (s *Schema) checkLabels(add func(string, ...any)) {
 	if s.ID == "" {
 		add("id: the column that identifies a row has no name")
 	}
@@ -158,7 +158,7 @@ func (s *TabularSchema) checkLabels(add func(string, ...any)) {
 
 // columns expands the ranges: group after group, numeric columns first. The
 // errors are those that the lists of columns have.
-func (s *TabularSchema) columns() ([]schemaColumn, []error) {
+func (s *Schema) columns() ([]schemaColumn, []error) {
 	c := columnCheck{schema: s, home: map[string]string{
 		columnName(s.ID): "the id", columnName(s.Label): "the label",
 	}}
@@ -183,7 +183,7 @@ func (s *TabularSchema) columns() ([]schemaColumn, []error) {
 
 // columnCheck collects the columns of all groups and what is wrong with them.
 type columnCheck struct {
-	schema   *TabularSchema
+	schema   *Schema
 	home     map[string]string // what a column is already
 	columns  []schemaColumn
 	problems []error

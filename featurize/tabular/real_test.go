@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"math"
@@ -13,7 +13,7 @@ import (
 func realFrame(t testing.TB, file string) (*Frame, LoadReport) {
 	t.Helper()
 	dir := realdata.Folder(t, "ieee-cis")
-	f, report, err := LoadFrame(t.Context(), fraudSchema(t), TabularFiles{
+	f, report, err := Load(t.Context(), fraudSchema(t), Files{
 		Primary: filepath.Join(dir, file), Joined: filepath.Join(dir, "train_identity.csv"),
 	}, nil)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestRealRowsWithoutV(t *testing.T) {
 }
 
 // checkRealLayouts looks at every row in both layouts.
-func checkRealLayouts(t *testing.T, f *Frame, e *TabularEncoder) {
+func checkRealLayouts(t *testing.T, f *Frame, e *Encoder) {
 	t.Helper()
 	values := make([]float32, len(e.Columns()))
 	dense, tree := make([]float32, e.Width(LayoutDense)), make([]float32, e.Width(LayoutTree))

@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 // The columns that a table file has besides those of the encoder.
 const (

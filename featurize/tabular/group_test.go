@@ -1,4 +1,4 @@
-package featurize
+package tabular
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // groupSchema is smallSchema with groups by a column, which may be one of the
 // table.
-func groupSchema(column string) *TabularSchema {
+func groupSchema(column string) *Schema {
 	s := smallSchema()
 	s.Group = column
 	return s
@@ -68,7 +68,7 @@ func TestGroupsOfManyPieces(t *testing.T) {
 	s := groupSchema("n_2")
 	primary = fillGaps(primary, 5, "9")
 	whole := mustLoad(t, s, primary, "")
-	cut, _, err := loadFrame(context.Background(), s, TabularFiles{Primary: write(t, primary)}, 100, nil, nil)
+	cut, _, err := loadFrame(context.Background(), s, Files{Primary: write(t, primary)}, 100, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
