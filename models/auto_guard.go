@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -84,7 +83,7 @@ type task struct {
 func (a *auto) fit(ctx context.Context, name string, tasks []task) ([][]MLP, error) {
 	total := 0
 	for _, t := range tasks {
-		total += a.s.Seeds * a.steps(len(a.rowsOf(t)), a.stops[t.choice.stop])
+		total += a.s.Seeds * a.steps(a.fitRows(t), a.stops[t.choice.stop])
 	}
 	a.announce(name, total)
 	out := make([][]MLP, len(tasks))
@@ -135,11 +134,12 @@ func (a *auto) lockstep(tasks []task) [][]int {
 
 func (a *auto) candidate(t task) Candidate { return a.s.Grid[t.choice.candidate] }
 
-func (a *auto) rowsOf(t task) []int32 {
+// fitRows is the number of rows that a task trains on.
+func (a *auto) fitRows(t task) int {
 	if t.rows == nil {
-		return allRows(a.train.Len())
+		return a.train.Len()
 	}
-	return t.rows
+	return len(t.rows)
 }
 
 // stopThere ends training at its first record.
@@ -279,13 +279,4 @@ func (a *auto) fixedPolicy(l int) *Policy {
 	p := FixedPolicy(a.full.Actions, sum.Cost, a.lambdas[l], a.full.Dim)
 	p.Method, p.Recipe, p.Info = "auto", "auto", map[string]string{}
 	return p
-}
-
-// JSON is the report for a policy's metadata.
-func (g Guard) JSON() string {
-	b, err := json.Marshal(g)
-	if err != nil {
-		panic(err) // plain numbers and strings
-	}
-	return string(b)
 }

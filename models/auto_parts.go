@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/seeded"
 )
 
 // auto is one run of the auto recipe. Rows are positions in the training
@@ -79,7 +80,7 @@ func (a *auto) divide(n int) {
 	for i := range order {
 		order[i] = i
 	}
-	rng := rand.New(pcg(a.s.Seed, "auto/divide", 0))
+	rng := rand.New(seeded.Source(a.s.Seed, "auto/divide", 0))
 	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	if n <= a.s.CrossFit || !a.divideOnce(order) {
 		a.divideFolds(order)

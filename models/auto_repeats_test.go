@@ -11,23 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
+	"pipe/onnx/ort/orttest"
 )
-
-// repeatRows returns a tensor with every row the given number of times under
-// other ids.
-func repeatRows(t *costs.Tensor, times int) *costs.Tensor {
-	var rows []int
-	for n := range t.Len() {
-		for range times {
-			rows = append(rows, n)
-		}
-	}
-	out := t.Subset(rows)
-	for n := range out.IDs {
-		out.IDs[n] = fmt.Sprint("copy ", n)
-	}
-	return out
-}
 
 // smallAuto is a search that takes a second and still learns by heart what it
 // can.
@@ -55,7 +41,7 @@ func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
 	for _, d := range draws {
 		t.Run(fmt.Sprintf("times=%d/jitter=%t", d.times, d.jitter), func(t *testing.T) {
 			rows := 600 / d.times
-			train := repeatRows(noise(rows, uint64(d.times)), d.times)
+			train := coststest.Repeat(noise(rows, uint64(d.times)), d.times)
 			if d.jitter {
 				r := rand.New(rand.NewPCG(1, 1))
 				for i := range train.Features {
@@ -65,7 +51,7 @@ func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
 					train.Groups = append(train.Groups, fmt.Sprint("user ", n/d.times))
 				}
 			}
-			policies, r, err := TrainAuto(context.Background(), train, []float64{0}, smallAuto(), Options{Runtime: testRuntime(t)})
+			policies, r, err := TrainAuto(context.Background(), train, []float64{0}, smallAuto(), Options{Runtime: orttest.Open(t, 0)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,12 +72,12 @@ func TestGroupsOfOneChangeNothing(t *testing.T) {
 	s := smallAuto()
 	s.Steps = 60
 	train := structured.tensor(300, costs.Train, 1, true)
-	plain, before, err := TrainAuto(context.Background(), train, []float64{1}, s, Options{Runtime: testRuntime(t)})
+	plain, before, err := TrainAuto(context.Background(), train, []float64{1}, s, Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	train.Groups = slices.Clone(train.IDs)
-	grouped, after, err := TrainAuto(context.Background(), train, []float64{1}, s, Options{Runtime: testRuntime(t)})
+	grouped, after, err := TrainAuto(context.Background(), train, []float64{1}, s, Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +118,7 @@ func TestAutoOnDegenerateTables(t *testing.T) {
 			for _, crossFit := range []int{40_000, 10} { // folds, and one inner split where there can be one
 				s := s
 				s.CrossFit = crossFit
-				policies, reports, err := TrainAuto(context.Background(), train, []float64{0, 1}, s, Options{Runtime: testRuntime(t)})
+				policies, reports, err := TrainAuto(context.Background(), train, []float64{0, 1}, s, Options{Runtime: orttest.Open(t, 0)})
 				var data *costs.DataError
 				if c.folds < 0 {
 					if !errors.As(err, &data) {
@@ -218,35 +204,4 @@ func TestDivisionsKeepRowsTogether(t *testing.T) {
 			t.Fatalf("%d blocks hold %d of %d rows", len(a.blocks), len(held), len(a.held))
 		}
 	})
-}
-
-// TestKNNKeepsRowsTogether: the rows that choose the number of neighbours have
-// no copies among the neighbours.
-func TestKNNKeepsRowsTogether(t *testing.T) {
-	tensor := repeatRows(noise(60, 2), 5)
-	rows := tensor.Rows(costs.Train)
-	drawn, rest := splitRows(rows, tensor.Clusters(rows), 0.2, 1)
-	if len(drawn) != 60 || len(drawn)+len(rest) != len(rows) {
-		t.Fatalf("%d of %d rows are drawn", len(drawn), len(rows))
-	}
-	if features, _ := tensor.Shared(drawn, rest); features != 0 {
-		t.Errorf("%d rows have copies on the other side", features)
-	}
-	// Copies make one neighbour look like an oracle; the choice must not be that.
-	k, err := FitKNN(context.Background(), testRuntime(t), tensor, rows, rows[:5], DefaultKNNSettings(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, neighbours := k.Decide(0); neighbours == 5 {
-		t.Errorf("%d neighbours are chosen on noise in five copies", neighbours)
-	}
-	for n := range tensor.Features {
-		tensor.Features[n] = 1
-	}
-	if k, err = FitKNN(context.Background(), testRuntime(t), tensor, rows, rows[:5], DefaultKNNSettings(1)); err != nil {
-		t.Fatal(err)
-	}
-	if _, neighbours := k.Decide(0); neighbours != 300 {
-		t.Errorf("without any difference between rows %d neighbours are chosen", neighbours)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/onnx/ort/orttest"
 )
 
 // plantedLaw is a table whose law is known: the mean task loss of every pair
@@ -72,7 +73,7 @@ func (l plantedLaw) tensor(n int, split costs.Split, seed uint64, realised bool)
 func trainAuto(t *testing.T, l plantedLaw, rows int, seed uint64) (*Policy, AutoReport) {
 	t.Helper()
 	train := l.tensor(rows, costs.Train, seed, true)
-	policies, reports, err := TrainAuto(context.Background(), train, []float64{1}, DefaultAuto(), Options{Runtime: testRuntime(t)})
+	policies, reports, err := TrainAuto(context.Background(), train, []float64{1}, DefaultAuto(), Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestAutoJudgesLargeTablesOnOneSplit(t *testing.T) {
 	}
 	s := DefaultAuto()
 	s.CrossFit = 5000
-	policies, reports, err := TrainAuto(context.Background(), structured.tensor(12_000, costs.Train, 1, true), []float64{1}, s, Options{Runtime: testRuntime(t)})
+	policies, reports, err := TrainAuto(context.Background(), structured.tensor(12_000, costs.Train, 1, true), []float64{1}, s, Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func TestGuardIsSeldomFooled(t *testing.T) {
 	fooled := 0
 	for seed := range uint64(12) {
 		train := flat.tensor(400, costs.Train, 100+seed, true)
-		_, r, err := TrainAuto(context.Background(), train, []float64{1}, s, Options{Runtime: testRuntime(t)})
+		_, r, err := TrainAuto(context.Background(), train, []float64{1}, s, Options{Runtime: orttest.Open(t, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,12 +171,12 @@ func TestAutoResumes(t *testing.T) {
 	s := DefaultAuto()
 	s.Steps, s.Evaluations, s.Seeds, s.Grid, s.Workers = 200, 4, 2, s.Grid[:2], 1
 	train := structured.tensor(600, costs.Train, 1, true)
-	whole, _, err := TrainAuto(context.Background(), train, []float64{0, 1}, s, Options{Runtime: testRuntime(t)})
+	whole, _, err := TrainAuto(context.Background(), train, []float64{0, 1}, s, Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	o := Options{Runtime: testRuntime(t), Save: CheckpointPolicy{Dir: dir}}
+	o := Options{Runtime: orttest.Open(t, 0), Save: CheckpointPolicy{Dir: dir}}
 	for cut := 60; ; cut *= 2 { // each attempt gets a little further, then is cancelled
 		ctx, cancel := context.WithCancel(context.Background())
 		steps := 0

@@ -2,6 +2,7 @@ package models
 
 import (
 	"errors"
+	"slices"
 
 	"pipe/costs"
 )
@@ -54,5 +55,4 @@ func cheapest(in BaselineInput, keep func(k int) bool) ([]int, error) {
 	return actions, nil
 }
 
-// ErrNoPair is wrapped where a baseline has no pair to choose, such as an expert without advice.
-var ErrNoPair = errors.New("no available pair fits")
+func constant(action, n int) []int { return slices.Repeat([]int{action}, n) }

@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 )
 
 // syntheticMeans is the benchmark of the paper as known means: rows alternate
 // between the two regions. Losses are means without fees.
 func syntheticMeans(rows int) *costs.Tensor {
-	t := tensorOf(actionsOf([]float64{0, 0}, []float64{0, 0.08}))
+	t := coststest.Tensor(coststest.Actions([]float64{0, 0}, []float64{0, 0.08}))
 	t.Fee = nil
 	for n := range rows {
 		t.IDs = append(t.IDs, string(rune(n)))
@@ -101,7 +102,7 @@ func TestEveryBaselineIsListedSeededAndAvailable(t *testing.T) {
 // Raising the cost of an action never makes it chosen.
 func TestDearerActionsAreNotChosen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		tensor := drawTensor(t, 4)
+		tensor := coststest.Draw(t, 4)
 		in := BaselineInput{Tensor: tensor, Rows: []int{0, 1, 2, 3}, Train: []int{0, 1}, Lambda: 1}
 		name := rapid.SampledFrom([]string{"oracle", "oracle_no_advice", "best_fixed", "best_fixed_train"}).Draw(t, "name")
 		before, err := RunBaseline(name, in)

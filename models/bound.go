@@ -113,22 +113,6 @@ func powerProbabilities(logp, w []float64, largest, power float64) {
 	}
 }
 
-// logNormalise turns scores into log-softmax in place.
-func logNormalise(s []float64) {
-	top := math.Inf(-1)
-	for _, v := range s {
-		top = math.Max(top, v)
-	}
-	var sum float64
-	for _, v := range s {
-		sum += math.Exp(v - top)
-	}
-	shift := top + math.Log(sum)
-	for i := range s {
-		s[i] -= shift
-	}
-}
-
 // ExpectedMaximum is E[max_i (fee_i + B_i)] for independent B_i that are 1 with
 // probability p_i and else 0: the mean largest cost of an instance whose task
 // losses are 0-1 and independent, as in the synthetic benchmark. It integrates

@@ -147,7 +147,7 @@ func (b *boundRow) add(r *BoundReport, tau float64) {
 	}
 	r.TrueLoss += b.costs[chosen]
 	r.TrueBest += b.costs[best]
-	logNormalise(b.logp)
+	LogSoftmax(b.logp)
 	r.SurrogateRisk += ConditionalRisk(tau, b.weights, b.logp)
 	b.best = append(b.best[:0], b.logp...)
 	r.SurrogateBest += OptimalProbabilities(b.best, tau, b.weights)

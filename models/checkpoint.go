@@ -4,17 +4,11 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
-	"unsafe"
 
-	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 )
 
@@ -102,126 +96,22 @@ func parseCheckpoint(b []byte) (c *Checkpoint, recorder, state []byte, err error
 	return c, rest[:c.Recorder], rest[c.Recorder:], nil
 }
 
-// path of a group's file.
-func (p CheckpointPolicy) path(g *group) string {
-	return filepath.Join(p.Dir, fmt.Sprintf("group-%d.ckpt", g.index))
-}
-
-// save writes the run's state if the policy asks for it by now, and always at
-// the end of a run.
-func (p CheckpointPolicy) save(r *run, rec Recorder) error {
-	steps := r.g.settings.Epochs * r.g.perEpoch
-	if p.Dir == "" || (!r.stopped && r.step < steps && time.Since(r.saved) < p.Every) {
-		return nil
-	}
-	c := Checkpoint{
-		Format: checkpointFormat, Key: r.key, Group: r.g.index, Step: r.step, Steps: steps, Stopped: r.stopped,
-		Settings: r.g.settings, Specs: r.g.plan.specs, Losses: r.losses, Partial: r.partial,
-	}
-	for _, q := range r.g.plan.net.params() {
-		c.Params = append(c.Params, fmt.Sprintf("%s %dx%d", q.name, q.rows, q.cols))
-	}
-	var extra []byte
-	if rec != nil {
-		var err error
-		if extra, err = rec.Save(r.g.members); err != nil {
-			return fmt.Errorf("save checkpoint: %w", err)
-		}
-	}
-	c.Recorder = len(extra)
-	for _, b := range r.state[r.front] {
-		c.Floats += len(b.Float32s())
+// marshal returns the whole file of a checkpoint: Recorder and Floats of the
+// head are set from what follows it.
+func (c Checkpoint) marshal(recorder []byte, state [][]byte) ([]byte, error) {
+	c.Format, c.Recorder, c.Floats = checkpointFormat, len(recorder), 0
+	for _, b := range state {
+		c.Floats += len(b) / 4
 	}
 	head, err := json.Marshal(c)
 	if err != nil {
-		return fmt.Errorf("save checkpoint: %w", err)
+		return nil, err
 	}
 	b := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
-	b = append(append(b, head...), extra...)
-	for _, buf := range r.state[r.front] {
-		b = append(b, buf.Bytes()...)
+	b = append(append(b, head...), recorder...)
+	for _, s := range state {
+		b = append(b, s...)
 	}
 	sum := sha256.Sum256(b)
-	if err := os.MkdirAll(p.Dir, 0o777); err != nil {
-		return fmt.Errorf("save checkpoint: %w", err)
-	}
-	if err := atomicfile.WriteFile(p.path(r.g), append(b, sum[:]...)); err != nil {
-		return fmt.Errorf("save checkpoint: %w", err)
-	}
-	r.saved = time.Now()
-	return nil
-}
-
-// load continues from the group's file, if there is one.
-func (p CheckpointPolicy) load(r *run, rec Recorder) error {
-	r.saved = time.Now()
-	if p.Dir == "" {
-		return nil
-	}
-	c, extra, state, err := readCheckpoint(p.path(r.g))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%w; without it its models start over", err)
-	}
-	if c.Key != r.key {
-		return fmt.Errorf("%q: %w", p.path(r.g), ErrOtherCheckpoint)
-	}
-	if err := r.restore(c, state); err != nil {
-		return fmt.Errorf("read checkpoint %q: %w", p.path(r.g), err)
-	}
-	if rec != nil {
-		return rec.Load(r.g.members, extra)
-	}
-	return nil
-}
-
-// restore takes over a checkpoint's state.
-func (r *run) restore(c *Checkpoint, state []byte) error {
-	want := 0
-	for _, buf := range r.state[r.front] {
-		want += len(buf.Bytes())
-	}
-	models := len(r.g.members)
-	if len(state) != want || len(c.Losses) != models || len(c.Partial) != models || c.Step < 0 || c.Step > c.Steps {
-		return errors.New("state does not fit the models")
-	}
-	for _, buf := range r.state[r.front] {
-		state = state[copy(buf.Bytes(), state):]
-	}
-	r.step, r.stopped, r.losses, r.partial = c.Step, c.Stopped, c.Losses, c.Partial
-	return nil
-}
-
-// runKey identifies what a group trains on: the same key means that a
-// checkpoint continues to the same bits.
-func runKey(g *group, graph []byte, dataDigest, runtime string) string {
-	h := sha256.New()
-	h.Write(graph)
-	fmt.Fprintln(h, checkpointFormat, dataDigest, runtime)
-	json.NewEncoder(h).Encode(g.settings)
-	json.NewEncoder(h).Encode(g.plan.specs)
-	for _, r := range g.rows {
-		fmt.Fprintln(h, len(r))
-		h.Write(rawBytes(r))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// digest identifies a problem's content.
-func (p *Problem) digest() string {
-	h := sha256.New()
-	fmt.Fprintln(h, p.Dim, p.Experts, p.Advice, p.Beta, p.Gamma, p.Mask)
-	h.Write(rawBytes(p.Features))
-	h.Write(rawBytes(p.Target))
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// rawBytes views numbers as the machine's bytes.
-func rawBytes[T float32 | int32](v []T) []byte {
-	if len(v) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
+	return append(b, sum[:]...), nil
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/onnx/ort/orttest"
 )
 
 // sealed makes a checkpoint file of any head, so that the fuzzer gets past the
@@ -41,7 +43,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 // TestUnusableCheckpointIsRefused: damaged, and of another shape under the right key.
 func TestUnusableCheckpointIsRefused(t *testing.T) {
 	p, s := smallProblem(50), smallSettings()
-	o := Options{Runtime: testRuntime(t), Save: CheckpointPolicy{Dir: t.TempDir()}}
+	o := Options{Runtime: orttest.Open(t, 0), Save: CheckpointPolicy{Dir: t.TempDir()}}
 	mustTrain(t, p, smallSpecs(1), s, o)
 	path := filepath.Join(o.Save.Dir, "group-0.ckpt")
 	whole, err := os.ReadFile(path)

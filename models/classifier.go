@@ -1,10 +1,8 @@
 package models
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"pipe/onnx"
 )
@@ -28,9 +26,9 @@ func (m MLP) ExportClassifier() (*onnx.Model, error) {
 	rows := g.Input(RowsInput, onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(int64(m.In()))})
 	var p *onnx.Value
 	if m.Out() == 2 {
-		p = g.Sigmoid(m.binary().graph(g, rows, ""))
+		p = g.Sigmoid(m.binary().Graph(g, rows, ""))
 	} else {
-		p = g.Softmax(m.graph(g, rows, ""), 1)
+		p = g.Softmax(m.Graph(g, rows, ""), 1)
 	}
 	g.Output(ProbabilityOutput, p)
 	model, err := g.Build(onnx.BuildOptions{})
@@ -41,12 +39,13 @@ func (m MLP) ExportClassifier() (*onnx.Model, error) {
 }
 
 func (m MLP) checkClassifier() error {
-	var problems []error
-	checkMember(func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }, 0, m, m.In())
-	if m.Out() < 2 {
-		problems = append(problems, fmt.Errorf("network has %d outputs, a classifier has one per class", m.Out()))
+	if err := m.Check(m.In()); err != nil {
+		return err
 	}
-	return errors.Join(problems...)
+	if m.Out() < 2 {
+		return fmt.Errorf("network has %d outputs, a classifier has one per class", m.Out())
+	}
+	return nil
 }
 
 // binary is the network whose one output is the difference of the two.
@@ -68,7 +67,7 @@ func (m MLP) Classify(row []float32) []float64 {
 	for i, v := range row {
 		x[i] = float64(v)
 	}
-	scores := m.forward(x)
+	scores := m.Forward(x)
 	top, sum := scores[0], 0.0
 	for _, s := range scores {
 		top = max(top, s)
@@ -81,18 +80,4 @@ func (m MLP) Classify(row []float32) []float64 {
 		scores[i] /= sum
 	}
 	return scores
-}
-
-// graph is the network over x, rows x In; names of its weights start with prefix.
-func (m MLP) graph(g *onnx.Graph, x *onnx.Value, prefix string) *onnx.Value {
-	for l, a := range m.Layers {
-		name := prefix + "layer" + strconv.Itoa(l) + "_"
-		w := g.NamedConst(name+"weight", onnx.Float32s([]int64{int64(a.Out), int64(a.In)}, a.W))
-		b := g.NamedConst(name+"bias", onnx.Float32s([]int64{int64(a.Out)}, a.B))
-		x = g.Gemm(x, w, b, 1, 1, false, true)
-		if l+1 < len(m.Layers) {
-			x = g.Relu(x)
-		}
-	}
-	return x
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"pipe/internal/finite"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -138,7 +139,7 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 	if n < 1 || len(features) != n*d.info.Dim {
 		return fmt.Errorf("decide: %d features for %d rows, the policy takes %d per row", len(features), n, d.info.Dim)
 	}
-	if i := firstNonFinite(features); i >= 0 {
+	if i := finite.First(features); i >= 0 {
 		return fmt.Errorf("decide: %w", &RowError{i / d.info.Dim, fmt.Errorf("feature %d is %v", i%d.info.Dim, features[i])})
 	}
 	b, err := d.take(n)
@@ -176,7 +177,7 @@ func (d *Decider) check(b *batchBuffers) error {
 	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
 	scores := b.out[d.order[3]].Float32s()
 	actions := d.info.Actions.Len()
-	if i := firstNonFinite(scores); i >= 0 {
+	if i := finite.First(scores); i >= 0 {
 		return &RowError{i / actions, fmt.Errorf("the policy's score of %s is %v: features out of range, or a damaged file",
 			d.info.Actions.Name(i%actions), scores[i])}
 	}

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/onnx"
+	"pipe/onnx/ort/orttest"
 )
 
 // echoPolicy is the file of a policy with J = K+1 = 2 whose answers are its features: four scores, then action, expert and advice.
@@ -72,7 +74,7 @@ func TestDeciderRefusesAnswersThatBreakTheContract(t *testing.T) {
 		{"another constant", func(p *Policy) { p.Decoder, p.Members, p.Fixed = DecoderFixed, nil, 2 }, good, "always plays B/a, and answers A/b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d, err := NewDecider(testRuntime(t), echoPolicy(t, c.change))
+			d, err := NewDecider(orttest.Open(t, 0), echoPolicy(t, c.change))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +96,7 @@ func TestDeciderRefusesAnswersThatBreakTheContract(t *testing.T) {
 
 // The second row of a batch is named as such.
 func TestDeciderNamesTheRowOfABadScore(t *testing.T) {
-	d, err := NewDecider(testRuntime(t), echoPolicy(t, func(*Policy) {}))
+	d, err := NewDecider(orttest.Open(t, 0), echoPolicy(t, func(*Policy) {}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +120,8 @@ func TestParsePolicyRefusesContradictions(t *testing.T) {
 		{"as it is", DecoderComposite, "recipe", "paper", ""},
 		{"wider", DecoderComposite, "dim", "3", "not float32 of width 3, which is pipe.dim"},
 		{"narrower", DecoderComposite, "dim", "1", "not float32 of width 1, which is pipe.dim"},
-		{"other actions of the same number", DecoderComposite, "actions", string(actionsOf(make([]float64, 4), []float64{0}).JSON()), ""},
-		{"fewer actions", DecoderComposite, "actions", string(actionsOf([]float64{0}, []float64{0, 0}).JSON()), "its actions are 2"},
+		{"other actions of the same number", DecoderComposite, "actions", string(coststest.Actions(make([]float64, 4), []float64{0}).JSON()), ""},
+		{"fewer actions", DecoderComposite, "actions", string(coststest.Actions([]float64{0}, []float64{0, 0}).JSON()), "its actions are 2"},
 		{"actions of other features", DecoderComposite, "actions", `{"format":1,"experts":[{"name":"A","fee":0},{"name":"B","fee":0}],"advice":[{"name":"a"},{"name":"b","fee":0}],"features":{"name":"x","dim":7}}`, "pipe.dim is 2, pipe.actions say 7"},
 		{"another source", DecoderComposite, "feature_source", "elsewhere", `pipe.feature_source is "elsewhere", pipe.actions say ""`},
 		{"negative fee", DecoderComposite, "actions", `{"format":1,"experts":[{"name":"A","fee":-1},{"name":"B","fee":0}],"advice":[{"name":"a"},{"name":"b","fee":0}]}`, "fees are finite and not negative"},

@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
 
 func mustDecider(t testing.TB, rt *ort.Runtime, p *Policy) *Decider {
@@ -37,7 +39,7 @@ func mustDecider(t testing.TB, rt *ort.Runtime, p *Policy) *Decider {
 }
 
 func TestDeciderReadsWhatExportWrote(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	rng := rand.New(rand.NewPCG(8, 8))
 	p := randomPolicy(rng, DecoderComposite, 3, true)
 	m, err := p.Export()
@@ -53,14 +55,14 @@ func TestDeciderReadsWhatExportWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	compareWithReference(t, p, d, randomFloats(rng, 50*p.FeatureDim()))
+	compareWithReference(t, p, d, coststest.Floats(rng, 50*p.FeatureDim()))
 	if d.Info().Method != "ours" {
 		t.Errorf("info %+v", d.Info())
 	}
 }
 
 func TestOpenDeciderRefusesOtherFiles(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	dir := t.TempDir()
 	g := onnx.NewGraph("other")
 	g.Output("y", g.Neg(g.Input("pixels", onnx.Float32, onnx.Dims(3))))
@@ -87,12 +89,12 @@ func TestOpenDeciderRefusesOtherFiles(t *testing.T) {
 }
 
 func TestDeciderIsConcurrentAndBatchFree(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	rng := rand.New(rand.NewPCG(9, 9))
 	p := randomPolicy(rng, DecoderComposite, 2, false)
 	d := mustDecider(t, rt, p)
 	dim := p.FeatureDim()
-	features := randomFloats(rng, 64*dim)
+	features := coststest.Floats(rng, 64*dim)
 	want, err := d.Decide(context.Background(), features, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +114,7 @@ func TestDeciderIsConcurrentAndBatchFree(t *testing.T) {
 }
 
 func TestDecideRefusesBadInput(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	d := mustDecider(t, rt, biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3))
 	ctx := context.Background()
 	if _, err := d.Decide(ctx, make([]float32, 3), 2); err == nil {
@@ -144,7 +146,7 @@ func TestDecideRefusesOverflow(t *testing.T) {
 	for i := range p.Members[0].Layers[0].W {
 		p.Members[0].Layers[0].W[i] = 1e30
 	}
-	d := mustDecider(t, testRuntime(t), p)
+	d := mustDecider(t, orttest.Open(t, 0), p)
 	if _, err := d.Decide(context.Background(), []float32{0, 0, 1e30, 1e30}, 2); err == nil || !strings.Contains(err.Error(), "row 1: ") {
 		t.Errorf("error %v", err)
 	}
@@ -152,7 +154,7 @@ func TestDecideRefusesOverflow(t *testing.T) {
 
 // A NaN that reaches the file by another road must not look like a decision.
 func TestFileMarksNaN(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	for _, decoder := range []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax} {
 		p := randomPolicy(rand.New(rand.NewPCG(1, 1)), decoder, 2, true)
 		s, err := rt.Session(exportBytes(t, p), rt.SessionOptions())
@@ -174,7 +176,7 @@ func TestFileMarksNaN(t *testing.T) {
 }
 
 func TestMasks(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	p := biasPolicy(DecoderComposite, 2, 3, 5, 1, 2, 4, 3, 2) // A/a A/b A/c B/a B/b B/c
 	d := mustDecider(t, rt, p)
 	for _, c := range []struct {
@@ -211,7 +213,7 @@ func TestMasks(t *testing.T) {
 }
 
 func TestMaskThatLeavesAnL2DPolicyNothing(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	p := biasPolicy(DecoderL2D, 2, 2, 1, 0)
 	mask, err := ParseWithout(p.Actions, []string{"advice=a"})
 	if err != nil {
@@ -227,11 +229,11 @@ func TestMaskThatLeavesAnL2DPolicyNothing(t *testing.T) {
 }
 
 func TestFixedPolicyOrdersTheOthers(t *testing.T) {
-	a := actionsOf([]float64{0, 0}, []float64{0, 0})
+	a := coststest.Actions([]float64{0, 0}, []float64{0, 0})
 	a.Unavailable = []costs.Pair{{Expert: 1, Advice: 1}}
 	p := FixedPolicy(a, []float64{0.5, 0.2, 0.3, math.Inf(1)}, 1, 2)
 	p.Method = "auto"
-	d := mustDecider(t, testRuntime(t), p)
+	d := mustDecider(t, orttest.Open(t, 0), p)
 	out, err := d.Decide(context.Background(), make([]float32, 6), 3)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +248,7 @@ func TestFixedPolicyOrdersTheOthers(t *testing.T) {
 
 // Costs that are equal but for the rounding of sums differ in float64 and not in the file.
 func TestFixedPolicyDecidesTiesInTheFilesPrecision(t *testing.T) {
-	p := FixedPolicy(actionsOf([]float64{0, 0}, []float64{0}), []float64{0.2 + 1e-16, 0.2 - 1e-16}, 1, 2)
+	p := FixedPolicy(coststest.Actions([]float64{0, 0}, []float64{0}), []float64{0.2 + 1e-16, 0.2 - 1e-16}, 1, 2)
 	if err := (decodeFixed{}).check(p); err != nil || p.Fixed != 0 {
 		t.Errorf("action %d, %v", p.Fixed, err)
 	}
@@ -255,12 +257,12 @@ func TestFixedPolicyDecidesTiesInTheFilesPrecision(t *testing.T) {
 func benchmarkPolicy(dim, hidden, members int) *Policy {
 	rng := rand.New(rand.NewPCG(1, 1))
 	p := biasPolicy(DecoderComposite, 3, 5, make([]float32, 15)...)
-	p.Standard = Standardizer{Mean: randomFloats(rng, dim), Scale: randomFloats(rng, dim)}
+	p.Standard = Standardizer{Mean: coststest.Floats(rng, dim), Scale: coststest.Floats(rng, dim)}
 	p.Members = nil
 	for range members {
 		p.Members = append(p.Members, MLP{Layers: []Affine{
-			{Out: hidden, In: dim, W: randomFloats(rng, hidden*dim), B: randomFloats(rng, hidden)},
-			{Out: 15, In: hidden, W: randomFloats(rng, 15*hidden), B: randomFloats(rng, 15)},
+			{Out: hidden, In: dim, W: coststest.Floats(rng, hidden*dim), B: coststest.Floats(rng, hidden)},
+			{Out: 15, In: hidden, W: coststest.Floats(rng, 15*hidden), B: coststest.Floats(rng, 15)},
 		}})
 	}
 	return p
@@ -269,7 +271,7 @@ func benchmarkPolicy(dim, hidden, members int) *Policy {
 func BenchmarkDecideOne(b *testing.B) {
 	for _, s := range []struct{ dim, hidden, members int }{{64, 64, 1}, {64, 64, 4}, {384, 128, 1}, {384, 128, 4}} {
 		b.Run(fmt.Sprintf("dim=%d/hidden=%d/members=%d", s.dim, s.hidden, s.members), func(b *testing.B) {
-			d := mustDecider(b, testRuntime(b), benchmarkPolicy(s.dim, s.hidden, s.members))
+			d := mustDecider(b, orttest.Open(b, 0), benchmarkPolicy(s.dim, s.hidden, s.members))
 			x := make([]float32, s.dim)
 			for b.Loop() {
 				if _, err := d.DecideOne(context.Background(), nil, x); err != nil {
@@ -284,8 +286,8 @@ func BenchmarkDecideBatch(b *testing.B) {
 	const rows = 4096
 	for _, members := range []int{1, 4} {
 		b.Run(fmt.Sprintf("rows=%d/dim=64/hidden=64/members=%d", rows, members), func(b *testing.B) {
-			d := mustDecider(b, testRuntime(b), benchmarkPolicy(64, 64, members))
-			x := randomFloats(rand.New(rand.NewPCG(2, 2)), rows*64)
+			d := mustDecider(b, orttest.Open(b, 0), benchmarkPolicy(64, 64, members))
+			x := coststest.Floats(rand.New(rand.NewPCG(2, 2)), rows*64)
 			for b.Loop() {
 				if _, err := d.Decide(context.Background(), x, rows); err != nil {
 					b.Fatal(err)

@@ -2,6 +2,8 @@ package models
 
 import (
 	"math/rand/v2"
+
+	"pipe/internal/seeded"
 )
 
 // feed writes what a chunk of steps needs besides data and state. Everything
@@ -28,7 +30,7 @@ func (f *feed) shuffle(epoch int) {
 	}
 	for i, rows := range f.g.rows {
 		copy(f.order[i], rows)
-		permute(f.order[i], pcg(f.g.plan.specs[i].Seed, "shuffle", uint64(epoch)))
+		permute(f.order[i], seeded.Source(f.g.plan.specs[i].Seed, "shuffle", uint64(epoch)))
 	}
 	f.epoch = epoch
 }
@@ -104,7 +106,7 @@ func (f *feed) dropout(c chunk, at, m, step int) {
 		return
 	}
 	spec := f.g.plan.specs[m]
-	r := pcg(spec.Seed, "dropout", uint64(step))
+	r := seeded.Source(spec.Seed, "dropout", uint64(step))
 	cut := uint64(spec.Dropout*256 + 0.5)
 	var table [256]float32
 	for i := range table {

@@ -1,9 +1,9 @@
 package models
 
 import (
-	"hash/fnv"
 	"math"
-	"math/rand/v2"
+
+	"pipe/internal/seeded"
 )
 
 // Initialisers are the known ways a network starts, by the name used in
@@ -40,21 +40,9 @@ func (p param) draw(init string, seed uint64) []float32 {
 		variance = 2 / float64(p.fanIn)
 	}
 	limit := math.Sqrt(3 * variance) // a uniform on (-l, l) has variance l*l/3
-	r := stream(seed, "init/"+p.name, 0)
+	r := seeded.Stream(seed, "init/"+p.name, 0)
 	for i := range v {
 		v[i] = float32((2*r.Float64() - 1) * limit)
 	}
 	return v
-}
-
-// stream is the random stream of one purpose and index (an epoch, a step) of a
-// model: a function of its arguments only.
-func stream(seed uint64, purpose string, index uint64) *rand.Rand {
-	return rand.New(pcg(seed, purpose, index))
-}
-
-func pcg(seed uint64, purpose string, index uint64) *rand.PCG {
-	h := fnv.New64a()
-	h.Write([]byte(purpose))
-	return rand.NewPCG(seed, h.Sum64()^(index*0x9e3779b97f4a7c15))
 }

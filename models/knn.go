@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/seeded"
 	"pipe/onnx/ort"
 )
 
@@ -76,7 +77,7 @@ func splitRows(rows []int, together costs.Clusters, share float64, seed uint64) 
 		return nil, rows
 	}
 	n := min(max(1, int(math.Round(share*float64(len(rows))))), len(rows)-1)
-	order := stream(seed, "knn/inner", 0).Perm(len(rows))
+	order := seeded.Stream(seed, "knn/inner", 0).Perm(len(rows))
 	take := make([]bool, len(rows))
 	for i, drawn := range together.Pick(order).Share(n, n) {
 		take[order[i]] = drawn

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/realdata"
+	"pipe/onnx/ort/orttest"
 )
 
 // realTensor imports one of the outcome tables that the project's own
@@ -38,7 +39,7 @@ func realTensor(t *testing.T, config string) *costs.Tensor {
 // On tables with structure neighbours beat the best constant clearly; where a
 // constant is right they stay near it.
 func TestKNNOnRealTables(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	for _, c := range []struct {
 		config string
 		atMost float64 // true loss on the validation rows at lambda 1

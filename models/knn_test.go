@@ -13,13 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
+	"pipe/onnx/ort/orttest"
 )
 
 func TestNearestEqualsBruteForce(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, s := range []struct{ train, query, dim, k int }{{1, 3, 2, 1}, {300, 130, 5, 17}, {4100, 7, 3, 4100}, {5000, 150, 8, 60}} {
-		train, query := randomFloats(rng, s.train*s.dim), randomFloats(rng, s.query*s.dim)
+		train, query := coststest.Floats(rng, s.train*s.dim), coststest.Floats(rng, s.query*s.dim)
 		got, err := nearest(context.Background(), rt, train, query, s.dim, s.k)
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +85,7 @@ func TestDistanceKeysOrderLikeDistances(t *testing.T) {
 }
 
 func TestNearestTiesTakeTheSmallerRow(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	train := make([]float32, 2*6000) // all the same point
 	got, err := nearest(context.Background(), rt, train, make([]float32, 4), 2, 3)
 	if err != nil || !slices.Equal(got, []int32{0, 1, 2, 0, 1, 2}) {
@@ -95,10 +97,10 @@ func TestNearestTiesTakeTheSmallerRow(t *testing.T) {
 // other half the second; advice costs and does nothing.
 func plantedTensor(rows, dim int) (t *costs.Tensor, train, query []int) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	t = tensorOf(actionsOf([]float64{0, 0}, []float64{0, 0.5}))
+	t = coststest.Tensor(coststest.Actions([]float64{0, 0}, []float64{0, 0.5}))
 	t.Dim = dim
 	for n := range rows {
-		x := randomFloats(rng, dim)
+		x := coststest.Floats(rng, dim)
 		right := 0
 		if x[0] > 0 {
 			right = 1
@@ -122,7 +124,7 @@ func plantedTensor(rows, dim int) (t *costs.Tensor, train, query []int) {
 }
 
 func TestKNNFindsPlantedStructure(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	tensor, train, query := plantedTensor(4000, 3)
 	k, err := FitKNN(context.Background(), rt, tensor, train, query, DefaultKNNSettings(1))
 	if err != nil {
@@ -146,7 +148,7 @@ func TestKNNFindsPlantedStructure(t *testing.T) {
 // Every row is its own nearest neighbour, so that one neighbour among the
 // training rows is the oracle on them, in every regime, fees included.
 func TestKNNWithOneNeighbourRepeatsTheTable(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	tensor, train, _ := plantedTensor(300, 4)
 	tensor.Fee = make([]float32, len(tensor.Loss))
 	for i := range tensor.Fee {
@@ -172,7 +174,7 @@ func TestKNNWithOneNeighbourRepeatsTheTable(t *testing.T) {
 }
 
 func TestFitKNNRefuses(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	tensor, train, query := plantedTensor(40, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	ok := DefaultKNNSettings(1)
@@ -196,23 +198,8 @@ func TestFitKNNRefuses(t *testing.T) {
 	}
 }
 
-func TestFitStandardizer(t *testing.T) {
-	features := []float32{1, 7, 100, 3, 7, -100, 99, 99, 99}
-	s := FitStandardizer(features, 3, []int{0, 1})
-	got := s.Apply(features[:6], 3)
-	if !slices.Equal(got, []float32{-1, 0, 1, 1, 0, -1}) {
-		t.Errorf("standardised %v", got)
-	}
-	if far := s.Apply([]float32{1, 1e30, 0}, 3); far[1] != 0 {
-		t.Errorf("a column that never varied becomes %v", far[1])
-	}
-	if same := (Standardizer{}).Apply(features, 3); !slices.Equal(same, features) {
-		t.Errorf("the empty standardizer changes %v to %v", features, same)
-	}
-}
-
 func BenchmarkFitKNN(b *testing.B) {
-	rt := testRuntime(b)
+	rt := orttest.Open(b, 0)
 	for _, s := range []struct{ rows, dim int }{{13333, 64}} {
 		tensor, train, query := plantedTensor(s.rows, s.dim)
 		b.Run(fmt.Sprintf("train=%d/query=%d/dim=%d", len(train), len(query), s.dim), func(b *testing.B) {
@@ -226,11 +213,11 @@ func BenchmarkFitKNN(b *testing.B) {
 }
 
 func BenchmarkNearest(b *testing.B) {
-	rt := testRuntime(b)
+	rt := orttest.Open(b, 0)
 	for _, s := range []struct{ train, query, dim int }{{10000, 10000, 64}, {10000, 2000, 512}} {
 		b.Run(fmt.Sprintf("train=%d/query=%d/dim=%d", s.train, s.query, s.dim), func(b *testing.B) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			train, query := randomFloats(rng, s.train*s.dim), randomFloats(rng, s.query*s.dim)
+			train, query := coststest.Floats(rng, s.train*s.dim), coststest.Floats(rng, s.query*s.dim)
 			for b.Loop() {
 				if _, err := nearest(context.Background(), rt, train, query, s.dim, 400); err != nil {
 					b.Fatal(err)
@@ -248,7 +235,7 @@ func TestKNNRefusesRowsBeyondDistances(t *testing.T) {
 		v    float32
 		want bool
 	}{{35, 1e18, false}, {35, 3e38, true}, {35, -3e38, true}, {3, 3e38, false}} {
-		tensor := &costs.Tensor{Actions: actionsOf([]float64{0, 0}, []float64{0}), Dim: 2}
+		tensor := &costs.Tensor{Actions: coststest.Actions([]float64{0, 0}, []float64{0}), Dim: 2}
 		var train, query []int
 		for n := range rows {
 			tensor.IDs = append(tensor.IDs, fmt.Sprintf("r%d", n))
@@ -261,7 +248,7 @@ func TestKNNRefusesRowsBeyondDistances(t *testing.T) {
 			}
 		}
 		tensor.Features[2*c.at] = c.v
-		k, err := FitKNN(context.Background(), testRuntime(t), tensor, train, query, DefaultKNNSettings(1))
+		k, err := FitKNN(context.Background(), orttest.Open(t, 0), tensor, train, query, DefaultKNNSettings(1))
 		var bad *costs.DataError
 		switch {
 		case c.want && (!errors.As(err, &bad) || bad.Row != c.at+1 || !strings.Contains(err.Error(), `"r35"`)):
@@ -273,5 +260,46 @@ func TestKNNRefusesRowsBeyondDistances(t *testing.T) {
 				t.Errorf("%d actions", len(actions))
 			}
 		}
+	}
+}
+
+// TestKNNKeepsRowsTogether: the rows that choose the number of neighbours have
+// no copies among the neighbours.
+func TestKNNKeepsRowsTogether(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 0))
+	tensor := coststest.Tensor(coststest.Actions([]float64{0, 0.02, 0.01}, []float64{0, 0.03, 0.06}))
+	tensor.Dim = 8
+	for n := range 60 { // losses that nothing foretells
+		tensor.IDs, tensor.Splits = append(tensor.IDs, fmt.Sprint(n)), append(tensor.Splits, costs.Train)
+		tensor.Features = append(tensor.Features, coststest.Floats(r, tensor.Dim)...)
+		for range tensor.Actions.Len() {
+			tensor.Loss = append(tensor.Loss, float32(r.IntN(2)))
+		}
+	}
+	tensor = coststest.Repeat(tensor, 5)
+	rows := tensor.Rows(costs.Train)
+	drawn, rest := splitRows(rows, tensor.Clusters(rows), 0.2, 1)
+	if len(drawn) != 60 || len(drawn)+len(rest) != len(rows) {
+		t.Fatalf("%d of %d rows are drawn", len(drawn), len(rows))
+	}
+	if features, _ := tensor.Shared(drawn, rest); features != 0 {
+		t.Errorf("%d rows have copies on the other side", features)
+	}
+	// Copies make one neighbour look like an oracle; the choice must not be that.
+	k, err := FitKNN(context.Background(), orttest.Open(t, 0), tensor, rows, rows[:5], DefaultKNNSettings(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, neighbours := k.Decide(0); neighbours == 5 {
+		t.Errorf("%d neighbours are chosen on noise in five copies", neighbours)
+	}
+	for n := range tensor.Features {
+		tensor.Features[n] = 1
+	}
+	if k, err = FitKNN(context.Background(), orttest.Open(t, 0), tensor, rows, rows[:5], DefaultKNNSettings(1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, neighbours := k.Decide(0); neighbours != 300 {
+		t.Errorf("without any difference between rows %d neighbours are chosen", neighbours)
 	}
 }

@@ -1,7 +1,9 @@
 package models
 
 import (
-	"math"
+	"fmt"
+	"slices"
+	"strings"
 
 	"pipe/onnx"
 )
@@ -35,36 +37,6 @@ var decoders = map[Decoder]decoder{
 	DecoderFixed:            decodeFixed{},
 }
 
-// Scores writes the score of every action for the raw features x (FeatureDim
-// values) to dst, J(K+1) values, higher is better. It is the reference for the
-// exported graph, in float64; the policy must be valid.
-func (p *Policy) Scores(dst []float64, x []float32) {
-	d, err := p.decoder()
-	if err != nil {
-		panic("models: " + err.Error())
-	}
-	in := make([]float64, len(x))
-	for c, v := range x {
-		in[c] = float64(v)
-		if p.Standard.Mean != nil {
-			in[c] = (in[c] - float64(p.Standard.Mean[c])) * float64(p.Standard.Scale[c])
-		}
-	}
-	outputs := make([][]float64, len(p.Members))
-	for i, m := range p.Members {
-		outputs[i] = m.forward(in)
-	}
-	d.scores(dst, p, outputs)
-}
-
-// Decide returns the action for the raw features x: the largest of Scores, the
-// smallest index on ties.
-func (p *Policy) Decide(x []float32) int {
-	scores := make([]float64, p.Actions.Len())
-	p.Scores(scores, x)
-	return argmaxFirst(scores)
-}
-
 // argmaxFirst returns the smallest index of the largest value.
 func argmaxFirst(v []float64) int {
 	best := 0
@@ -74,38 +46,6 @@ func argmaxFirst(v []float64) int {
 		}
 	}
 	return best
-}
-
-func (m MLP) forward(x []float64) []float64 {
-	for l, a := range m.Layers {
-		y := make([]float64, a.Out)
-		for o := range y {
-			sum := float64(a.B[o]) + dot(a.W[o*a.In:(o+1)*a.In], x)
-			if l+1 < len(m.Layers) {
-				sum = math.Max(sum, 0)
-			}
-			y[o] = sum
-		}
-		x = y
-	}
-	return x
-}
-
-// dot sums in four lanes: one chain of additions waits for each to finish.
-func dot(w []float32, x []float64) float64 {
-	x = x[:len(w)]
-	var s0, s1, s2, s3 float64
-	i := 0
-	for ; i+4 <= len(w); i += 4 {
-		s0 += float64(w[i]) * x[i]
-		s1 += float64(w[i+1]) * x[i+1]
-		s2 += float64(w[i+2]) * x[i+2]
-		s3 += float64(w[i+3]) * x[i+3]
-	}
-	for ; i < len(w); i++ {
-		s0 += float64(w[i]) * x[i]
-	}
-	return s0 + s1 + (s2 + s3)
 }
 
 // meanOutputs averages the members' outputs element by element.
@@ -148,4 +88,29 @@ func exclude(scores []float64, allowed []bool) {
 			scores[i] = ExcludedScore
 		}
 	}
+}
+
+// checkWidths refuses members whose last layer has none of the given widths.
+func (p *Policy) checkWidths(widths ...int) error {
+	if len(p.Members) == 0 {
+		return fmt.Errorf("a %s policy needs at least one member", p.Decoder)
+	}
+	for i, m := range p.Members {
+		if !slices.Contains(widths, m.Out()) {
+			return fmt.Errorf("member %d has %d outputs, a %s policy needs %v", i, m.Out(), p.Decoder, widths)
+		}
+	}
+	return nil
+}
+
+func (p *Policy) decoder() (decoder, error) {
+	if d, ok := decoders[p.Decoder]; ok {
+		return d, nil
+	}
+	known := make([]string, 0, len(decoders))
+	for name := range decoders {
+		known = append(known, string(name))
+	}
+	slices.Sort(known)
+	return nil, fmt.Errorf("unknown decoder %q; known are %s", p.Decoder, strings.Join(known, ", "))
 }

@@ -6,15 +6,6 @@ import (
 	"pipe/onnx"
 )
 
-// Names of a policy file's input and outputs.
-const (
-	FeaturesInput = "features" // float32, batch x dim, not standardised
-	ActionOutput  = "action"   // int64, batch
-	ExpertOutput  = "expert"   // int64, batch: action / (K+1)
-	AdviceOutput  = "advice"   // int64, batch: action mod (K+1)
-	ScoresOutput  = "scores"   // float32, batch x J(K+1), higher is better
-)
-
 // Export builds the policy file: one graph of standard operators from raw
 // features to scores and decisions, with everything about the policy in its
 // metadata. The same policy gives the same bytes.
@@ -63,7 +54,7 @@ func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value
 	}
 	outputs := make([]*onnx.Value, len(p.Members))
 	for i, m := range p.Members {
-		outputs[i] = m.graph(g, x, fmt.Sprintf("member%d_", i))
+		outputs[i] = m.Graph(g, x, fmt.Sprintf("member%d_", i))
 	}
 	return outputs
 }

@@ -19,6 +19,15 @@ import (
 // the newest that it reads.
 const PolicyFormat = 1
 
+// Names of a policy file's input and outputs.
+const (
+	FeaturesInput = "features" // float32, batch x dim, not standardised
+	ActionOutput  = "action"   // int64, batch
+	ExpertOutput  = "expert"   // int64, batch: action / (K+1)
+	AdviceOutput  = "advice"   // int64, batch: action mod (K+1)
+	ScoresOutput  = "scores"   // float32, batch x J(K+1), higher is better
+)
+
 const (
 	keyPrefix  = "pipe."
 	policyKind = "policy"
@@ -251,7 +260,7 @@ func (r *metaReader) number(key string) float64 {
 		return 0
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !finite(v) || v < 0 || math.Signbit(v) {
+	if err != nil || !isFinite(v) || v < 0 || math.Signbit(v) {
 		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, s)
 	}
 	return v

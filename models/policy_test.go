@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/coststest"
 	"pipe/onnx"
+	"pipe/onnx/ort/orttest"
 )
 
 // randomPolicy has members of random shapes over random actions, some of which
@@ -20,7 +22,7 @@ func randomPolicy(rng *rand.Rand, decoder Decoder, members int, gaps bool) *Poli
 	if decoder == DecoderSeparated {
 		j, levels = 2, 2
 	}
-	a := actionsOf(make([]float64, j), make([]float64, levels))
+	a := coststest.Actions(make([]float64, j), make([]float64, levels))
 	a.Features = costs.FeatureSource{Name: "random", Dim: dim}
 	for i := range a.Len() {
 		if _, k := a.Pair(i); gaps && k > 0 && rng.IntN(3) == 0 {
@@ -29,7 +31,7 @@ func randomPolicy(rng *rand.Rand, decoder Decoder, members int, gaps bool) *Poli
 		}
 	}
 	p := &Policy{Actions: a, Method: "ours", Recipe: "paper", Lambda: 0.5, Tau: 1, Decoder: decoder}
-	p.Standard = Standardizer{Mean: randomFloats(rng, dim), Scale: randomFloats(rng, dim)}
+	p.Standard = Standardizer{Mean: coststest.Floats(rng, dim), Scale: coststest.Floats(rng, dim)}
 	width := map[Decoder]int{
 		DecoderComposite: j * levels, DecoderL2D: j, DecoderSeparated: 3, DecoderSeparatedSoftmax: j + j*levels,
 	}[decoder]
@@ -51,26 +53,18 @@ func randomMember(rng *rand.Rand, dim, width int) MLP {
 	var m MLP
 	for range rng.IntN(3) {
 		h := 1 + rng.IntN(12)
-		m.Layers = append(m.Layers, Affine{Out: h, In: dim, W: randomFloats(rng, h*dim), B: randomFloats(rng, h)})
+		m.Layers = append(m.Layers, Affine{Out: h, In: dim, W: coststest.Floats(rng, h*dim), B: coststest.Floats(rng, h)})
 		dim = h
 	}
-	m.Layers = append(m.Layers, Affine{Out: width, In: dim, W: randomFloats(rng, width*dim), B: randomFloats(rng, width)})
+	m.Layers = append(m.Layers, Affine{Out: width, In: dim, W: coststest.Floats(rng, width*dim), B: coststest.Floats(rng, width)})
 	return m
-}
-
-func randomFloats(rng *rand.Rand, n int) []float32 {
-	v := make([]float32, n)
-	for i := range v {
-		v[i] = float32(rng.NormFloat64())
-	}
-	return v
 }
 
 var everyDecoder = []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax, DecoderFixed}
 
 // The conformance test of decoders: the exported graph equals the reference.
 func TestExportedGraphEqualsReference(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	for _, decoder := range everyDecoder {
 		for seed := range uint64(12) {
 			t.Run(fmt.Sprintf("%s/%d", decoder, seed), func(t *testing.T) {
@@ -85,7 +79,7 @@ func TestExportedGraphEqualsReference(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer d.Close()
-				compareWithReference(t, p, d, randomFloats(rng, 33*p.FeatureDim()))
+				compareWithReference(t, p, d, coststest.Floats(rng, 33*p.FeatureDim()))
 			})
 		}
 	}
@@ -126,13 +120,13 @@ func compareWithReference(t *testing.T, p *Policy, d *Decider, features []float3
 // biasPolicy has constant outputs.
 func biasPolicy(decoder Decoder, j, levels int, bias ...float32) *Policy {
 	return &Policy{
-		Actions: actionsOf(make([]float64, j), make([]float64, levels)), Method: "ours", Recipe: "paper", Tau: 1, Decoder: decoder,
+		Actions: coststest.Actions(make([]float64, j), make([]float64, levels)), Method: "ours", Recipe: "paper", Tau: 1, Decoder: decoder,
 		Members: []MLP{{Layers: []Affine{{Out: len(bias), In: 2, W: make([]float32, 2*len(bias)), B: bias}}}},
 	}
 }
 
 func TestTiesInReferenceAndFile(t *testing.T) {
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	for _, c := range []struct {
 		name string
 		p    *Policy
@@ -182,7 +176,7 @@ func TestPermutingExpertsPermutesDecisions(t *testing.T) {
 	}
 	q.Members[0].Layers[len(q.Members[0].Layers)-1] = turned
 	for range 200 {
-		x := randomFloats(rng, 4)
+		x := coststest.Floats(rng, 4)
 		if got, want := q.Decide(x), (p.Decide(x)+4)%6; got != want {
 			t.Fatalf("permuted policy takes %d, want %d", got, want)
 		}
@@ -241,7 +235,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 		{"no format", func(m map[string]string) { delete(m, "pipe.format") }, "pipe.format"},
 		{"actions", func(m map[string]string) { m["pipe.actions"] = "{}" }, "pipe.actions"},
 		{"other actions", func(m map[string]string) {
-			m["pipe.actions"] = string(actionsOf([]float64{0}, []float64{0}).JSON())
+			m["pipe.actions"] = string(coststest.Actions([]float64{0}, []float64{0}).JSON())
 		}, "wide"},
 		{"lambda", func(m map[string]string) { m["pipe.lambda"] = "NaN" }, "pipe.lambda"},
 		{"dim", func(m map[string]string) { m["pipe.dim"] = "0" }, "pipe.dim"},
@@ -303,7 +297,7 @@ func TestValidateRefuses(t *testing.T) {
 }
 
 func TestMatches(t *testing.T) {
-	tensor := tensorOf(actionsOf([]float64{0, 1}, []float64{0, 1}), make([]float32, 4))
+	tensor := coststest.Tensor(coststest.Actions([]float64{0, 1}, []float64{0, 1}), make([]float32, 4))
 	tensor.Dim = 2
 	tensor.Actions.Features.Name = "encoder"
 	tensor.Actions.Digests = map[string]string{costs.FeatureDigest: "d1", "rows": "r1"}
@@ -325,7 +319,7 @@ func TestMatches(t *testing.T) {
 		"digest":    {func(p *Policy) { p.Actions.Digests[costs.FeatureDigest] = "d2" }, "d2"},
 	} {
 		p := biasPolicy(DecoderComposite, 2, 2, 0, 0, 0, 0)
-		p.Actions = actionsOf([]float64{0, 1}, []float64{0, 1})
+		p.Actions = coststest.Actions([]float64{0, 1}, []float64{0, 1})
 		p.Actions.Features.Name = "encoder"
 		p.Actions.Digests = map[string]string{costs.FeatureDigest: "d1", "rows": "r1"}
 		c.change(p)

@@ -1,11 +1,15 @@
 package models
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
+	"unsafe"
 
 	"pipe/costs"
+	"pipe/internal/finite"
 )
 
 // Problem is what is learned from: N rows of features and targets.
@@ -41,10 +45,10 @@ func (p *Problem) Validate() error {
 	case p.Mask != nil && len(p.Mask) != a:
 		return fmt.Errorf("mask has %d entries, there are %d actions", len(p.Mask), a)
 	}
-	if i := firstNonFinite(p.Features); i >= 0 {
+	if i := finite.First(p.Features); i >= 0 {
 		return fmt.Errorf("feature %d of row %d is not finite", i%p.Dim, i/p.Dim)
 	}
-	if i := firstNonFinite(p.Target); i >= 0 {
+	if i := finite.First(p.Target); i >= 0 {
 		return fmt.Errorf("target %d of row %d is not finite", i%a, i/a)
 	}
 	return nil
@@ -52,15 +56,6 @@ func (p *Problem) Validate() error {
 
 // embeds says whether the arrays fit into a model file, whose limit is 2 GB.
 func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)) < 1<<30 }
-
-func firstNonFinite(v []float32) int {
-	for i, x := range v {
-		if x-x != 0 {
-			return i
-		}
-	}
-	return -1
-}
 
 // CostProblem turns the rows of a tensor into a problem over composite
 // actions. Features are standardised with std; measured fees join the task
@@ -128,4 +123,21 @@ func BalancedWeights(labels []int, classes int) []float64 {
 		w[n] = float64(len(labels)) / (float64(classes) * count[y])
 	}
 	return w
+}
+
+// digest identifies a problem's content.
+func (p *Problem) digest() string {
+	h := sha256.New()
+	fmt.Fprintln(h, p.Dim, p.Experts, p.Advice, p.Beta, p.Gamma, p.Mask)
+	h.Write(rawBytes(p.Features))
+	h.Write(rawBytes(p.Target))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// rawBytes views numbers as the machine's bytes.
+func rawBytes[T float32 | int32](v []T) []byte {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), len(v)*int(unsafe.Sizeof(v[0])))
 }

@@ -54,7 +54,7 @@ func (g *group) train(ctx context.Context, data *trainingData, o Options) (out [
 		return nil, err
 	}
 	defer r.close()
-	if err := o.Save.load(r, o.Record); err != nil {
+	if err := r.load(o.Save, o.Record); err != nil {
 		return nil, err
 	}
 	total := g.settings.Epochs * g.perEpoch
@@ -68,11 +68,11 @@ func (g *group) train(ctx context.Context, data *trainingData, o Options) (out [
 			o.Progress(n * len(g.members))
 		}
 		if r.step == epochEnd && o.Record != nil {
-			if r.stopped, err = o.Record.Record(ctx, &Snapshot{run: r}); err != nil {
+			if r.stopped, err = o.Record.Record(ctx, r.snapshot()); err != nil {
 				return nil, err
 			}
 		}
-		if err := o.Save.save(r, o.Record); err != nil {
+		if err := r.save(o.Save, o.Record); err != nil {
 			return nil, err
 		}
 	}

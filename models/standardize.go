@@ -1,14 +1,32 @@
 package models
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
+
+	"pipe/internal/finite"
 )
 
 // Standardizer maps raw features to what the members were trained on:
 // x' = (x - Mean) * Scale per column. Nil slices mean the identity.
 type Standardizer struct {
 	Mean, Scale []float32
+}
+
+// Check reports what about the standardizer does not suit rows of dim features.
+func (s Standardizer) Check(dim int) error {
+	if s.Mean == nil && s.Scale == nil {
+		return nil
+	}
+	if len(s.Mean) != dim || len(s.Scale) != dim {
+		return fmt.Errorf("standardizer has %d means and %d scales for %d features", len(s.Mean), len(s.Scale), dim)
+	}
+	if finite.First(s.Mean) >= 0 || finite.First(s.Scale) >= 0 {
+		return errors.New("standardizer has a value that is not finite")
+	}
+	return nil
 }
 
 // Apply returns the standardised copy of features, n x dim.

@@ -9,6 +9,7 @@ import (
 
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
 
 // surrogateProbe is a session over one surrogate: scores and targets in, the
@@ -51,7 +52,7 @@ func newProbe(t *testing.T, name string, dt onnx.DType, tau []float64, experts, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := open(testRuntime(t), graph)
+	session, err := open(orttest.Open(t, 0), graph)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"pipe/onnx/ort/orttest"
 )
 
 // torchSteps is models/testdata/torch_steps.json: three AdamW steps computed
@@ -90,7 +92,7 @@ func TestStepsEqualPyTorch(t *testing.T) {
 	if len(golden.Cases) < 20 {
 		t.Fatalf("golden has only %d cases", len(golden.Cases))
 	}
-	rt := testRuntime(t)
+	rt := orttest.Open(t, 0)
 	for _, c := range golden.Cases {
 		t.Run(strings.ReplaceAll(c.Name, "/", "_"), func(t *testing.T) {
 			d := golden.Data[c.Data]

@@ -9,61 +9,6 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Options are what a training run touches outside the mathematics.
-type Options struct {
-	Runtime  *ort.Runtime
-	Every    int             // epochs between calls of Record; 0: only after the last epoch
-	Record   Recorder        // may be nil
-	Progress func(steps int) // model-steps done since the last call; may be nil
-	// Stage announces a stage of a recipe and its model-steps; may be nil. Train
-	// itself has one stage and announces nothing.
-	Stage func(name string, steps int)
-	Save  CheckpointPolicy // zero: no checkpoints
-}
-
-// Recorder watches groups of models in training. Calls for different groups
-// can overlap.
-type Recorder interface {
-	// Record is called at the end of an epoch, before a checkpoint is saved.
-	// Returning stop ends the group's training.
-	Record(ctx context.Context, s *Snapshot) (stop bool, err error)
-	// Save returns what the recorder knows of a group (indices into the specs),
-	// and Load takes it back when a run is continued.
-	Save(models []int) ([]byte, error)
-	Load(models []int, saved []byte) error
-}
-
-// Trained is one trained model.
-type Trained struct {
-	Spec    Spec
-	Network MLP
-	Decoder Decoder
-	Epochs  int       // epochs taken
-	Loss    []float64 // mean surrogate loss of each epoch
-}
-
-// NonFiniteError says where training left the numbers.
-type NonFiniteError struct {
-	Step  int // from 0
-	Epoch int // from 0
-	Spec  Spec
-	Loss  float32
-}
-
-func (e *NonFiniteError) Error() string {
-	name := e.Spec.Name
-	if name == "" {
-		name = "a network"
-	}
-	return fmt.Sprintf("surrogate loss is %g at step %d (epoch %d) of %s (seed %d, lambda %g)",
-		e.Loss, e.Step, e.Epoch, name, e.Spec.Seed, e.Spec.Lambda)
-}
-
-// Hint suggests what usually helps.
-func (e *NonFiniteError) Hint() string {
-	return "lower the learning rate, or raise tau towards 1"
-}
-
 // Train trains one model per spec on a problem and returns them in order.
 // Models advance in lockstep in groups that fit the cache, one single-threaded
 // session per worker. The same problem, specs, settings, runtime and device

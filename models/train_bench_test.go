@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"pipe/onnx/ort/orttest"
 )
 
 // benchShape is a training shape of the three benchmarks.
@@ -48,7 +50,7 @@ func (b benchShape) settings(head string) Settings {
 // BenchmarkTrain reports microseconds per optimiser step and model. The models
 // are spread over one single-threaded session per core.
 func BenchmarkTrain(b *testing.B) {
-	rt := testRuntime(b)
+	rt := orttest.Open(b, 0)
 	for _, shape := range benchShapes {
 		for _, models := range []int{1, 2, 8, 20} {
 			if shape.name == "clip" && models > 4 {

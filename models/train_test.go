@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"pipe/onnx/ort/orttest"
 )
 
 // smallProblem has structure in its first feature.
@@ -49,7 +51,7 @@ func smallSpecs(n int) []Spec {
 
 func mustTrain(t *testing.T, p *Problem, specs []Spec, s Settings, o Options) []Trained {
 	t.Helper()
-	o.Runtime = testRuntime(t)
+	o.Runtime = orttest.Open(t, 0)
 	out, err := Train(context.Background(), p, specs, s, o)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +137,7 @@ func TestCheckpointResumesToTheSameBits(t *testing.T) {
 	whole := mustTrain(t, p, specs, s, Options{})
 	dir := t.TempDir()
 	o := Options{Every: 1, Save: CheckpointPolicy{Dir: dir}}
-	o.Runtime, o.Record = testRuntime(t), &interrupted{at: 4}
+	o.Runtime, o.Record = orttest.Open(t, 0), &interrupted{at: 4}
 	if _, err := Train(context.Background(), p, specs, s, o); !errors.Is(err, errInterrupted) {
 		t.Fatalf("error is %v", err)
 	}
@@ -166,9 +168,16 @@ func TestCheckpointResumesToTheSameBits(t *testing.T) {
 
 // TestStoppedRunStaysStopped: a group that its recorder ended is not trained
 // further when the run that it belongs to is continued.
+// stopFirst ends training at its first record.
+type stopFirst struct{}
+
+func (stopFirst) Record(context.Context, *Snapshot) (bool, error) { return true, nil }
+func (stopFirst) Save([]int) ([]byte, error)                      { return nil, nil }
+func (stopFirst) Load([]int, []byte) error                        { return nil }
+
 func TestStoppedRunStaysStopped(t *testing.T) {
 	p, s := smallProblem(100), smallSettings()
-	o := Options{Every: 2, Record: stopThere{}, Save: CheckpointPolicy{Dir: t.TempDir()}}
+	o := Options{Every: 2, Record: stopFirst{}, Save: CheckpointPolicy{Dir: t.TempDir()}}
 	first := mustTrain(t, p, smallSpecs(2), s, o)
 	if first[0].Epochs != 2 {
 		t.Fatalf("training took %d epochs, its recorder ended it at 2", first[0].Epochs)
@@ -212,7 +221,7 @@ func TestDamagedCheckpointIsRefused(t *testing.T) {
 func TestNonFiniteLossNamesStepSeedAndRegime(t *testing.T) {
 	p, s := smallProblem(64), smallSettings()
 	spec := Spec{Name: "wild", Seed: 5, Lambda: 2, LearningRate: 1e38, Tau: 1}
-	_, err := Train(context.Background(), p, []Spec{spec}, s, Options{Runtime: testRuntime(t)})
+	_, err := Train(context.Background(), p, []Spec{spec}, s, Options{Runtime: orttest.Open(t, 0)})
 	var bad *NonFiniteError
 	if !errors.As(err, &bad) || bad.Spec.Seed != 5 || bad.Spec.Lambda != 2 {
 		t.Fatalf("error is %v", err)
@@ -222,7 +231,7 @@ func TestNonFiniteLossNamesStepSeedAndRegime(t *testing.T) {
 func TestCancelledTrainingStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := Train(ctx, smallProblem(64), smallSpecs(2), smallSettings(), Options{Runtime: testRuntime(t)})
+	_, err := Train(ctx, smallProblem(64), smallSpecs(2), smallSettings(), Options{Runtime: orttest.Open(t, 0)})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error is %v", err)
 	}

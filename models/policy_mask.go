@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipe/costs"
@@ -23,7 +24,7 @@ func ParseWithout(a *costs.Actions, without []string) (available []bool, err err
 			}
 		}
 	}
-	if !anyTrue(available) {
+	if !slices.Contains(available, true) {
 		return nil, fmt.Errorf("no action remains without %s", strings.Join(without, ", "))
 	}
 	return available, nil

@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"slices"
 
 	"pipe/onnx"
 )
@@ -16,7 +17,7 @@ func (c decodeComposite) check(p *Policy) error {
 	if c.advice {
 		return p.checkWidths(p.Actions.Len())
 	}
-	if !anyTrue(c.allowed(p)) {
+	if !slices.Contains(c.allowed(p), true) {
 		return errNoPlainAction
 	}
 	return p.checkWidths(len(p.Actions.Experts), p.Actions.Len())
@@ -49,7 +50,7 @@ func (c decodeComposite) scores(dst []float64, p *Policy, outputs [][]float64) {
 				row[i] = o[i/levels]
 			}
 		}
-		logNormalise(row)
+		LogSoftmax(row)
 		for i, v := range row {
 			dst[i] += v / float64(len(outputs))
 		}
@@ -82,13 +83,4 @@ func (c decodeComposite) widen(g *onnx.Graph, p *Policy, width int, o *onnx.Valu
 		from[i] = int64(j)
 	}
 	return g.Gather(o, g.Const(onnx.Int64s([]int64{int64(a)}, from)), 1)
-}
-
-func anyTrue(mask []bool) bool {
-	for _, ok := range mask {
-		if ok {
-			return true
-		}
-	}
-	return false
 }
