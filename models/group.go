@@ -35,7 +35,7 @@ type kind struct {
 // planGroups cuts the specs into groups, a function of its arguments only:
 // resumption finds the same groups.
 func planGroups(p *Problem, specs []Spec, s Settings, embed bool) ([]*group, error) {
-	net, sur, err := newNetwork(p, s)
+	net, sur, err := newScorer(p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func newGroup(plan stepPlan, members []int, specs []Spec, s Settings) *group {
 }
 
 // groupSize spreads n models over the workers within what the cache holds.
-func groupSize(n int, net network, s Settings) int {
+func groupSize(n int, net scorer, s Settings) int {
 	if s.Group > 0 {
 		return s.Group
 	}

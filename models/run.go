@@ -274,7 +274,7 @@ func (r *run) inputsFor(n int) (*callBuffers, error) {
 	return in, nil
 }
 
-// params are copies of model m's parameters, in the order of network.params.
+// params are copies of model m's parameters, in the order of scorer.params.
 func (r *run) params(m int) [][]float32 {
 	var out [][]float32
 	for i, p := range r.g.plan.net.params() {

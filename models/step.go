@@ -8,7 +8,7 @@ import (
 
 // stepPlan is what the training graph of one group of models depends on.
 type stepPlan struct {
-	net       network
+	net       scorer
 	surrogate Surrogate
 	problem   *Problem
 	specs     []Spec

@@ -49,7 +49,7 @@ type torchWeights struct {
 	}
 }
 
-// flat lists the weights in the order of network.params. pick[o] is the row of
+// flat lists the weights in the order of scorer.params. pick[o] is the row of
 // a linear head that output o takes, -1 for zeros; nil takes all in order.
 func (w torchWeights) flat(pick []int) [][]float32 {
 	join := func(rows [][]float32) (out []float32) {

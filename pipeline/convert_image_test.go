@@ -78,12 +78,12 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	py, rt, model, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
 	_, images := pictures(t, dir, 60)
 	info, pixels, features := readImages(t, rt, model, images)
-	policy := encoderPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
+	trained := encoderPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
 	merged, raw := filepath.Join(dir, "merged.onnx"), filepath.Join(dir, "pixels")
-	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: policy, Out: merged}); err != nil {
+	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := models.OpenDecider(rt, policy)
+	d, err := models.OpenDecider(rt, trained)
 	if err != nil {
 		t.Fatal(err)
 	}

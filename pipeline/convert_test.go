@@ -105,12 +105,12 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 	for i, v := range features {
 		centre[i%e.Dim()] += v / float32(len(texts))
 	}
-	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
+	trained := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
 	merged := filepath.Join(dir, "merged.onnx")
-	if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: policy, Out: merged}); err != nil {
+	if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := models.OpenDecider(rt, policy)
+	d, err := models.OpenDecider(rt, trained)
 	if err != nil {
 		t.Fatal(err)
 	}

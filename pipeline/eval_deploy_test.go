@@ -175,8 +175,8 @@ func TestEqualPoliciesAreCountedOnce(t *testing.T) {
 func TestEvalOfAMergedFile(t *testing.T) {
 	openRuntime(t)
 	dir := t.TempDir()
-	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
-	_, info, err := models.ReadPolicy(policy)
+	trained := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	_, info, err := models.ReadPolicy(trained)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,10 +189,10 @@ func TestEvalOfAMergedFile(t *testing.T) {
 		f.tensor.Loss = append(f.tensor.Loss, float32(n%3), float32(n%5), 1, float32(n%2))
 	}
 	merged := filepath.Join(dir, "merged.onnx")
-	if _, err := Convert(t.Context(), ConvertOptions{Model: hftest.Folder(t), Merge: policy, Out: merged}); err != nil {
+	if _, err := Convert(t.Context(), ConvertOptions{Model: hftest.Folder(t), Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	plain, err := f.eval(policy)
+	plain, err := f.eval(trained)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestEvalOfAMergedFile(t *testing.T) {
 	if stage.JSON(plain.Rows) != stage.JSON(front.Rows) || !strings.Contains(strings.Join(front.Notes, " "), "has the encoder small in front, which did not run") {
 		t.Errorf("rows %v\n%v, notes %q", stage.JSON(plain.Rows), stage.JSON(front.Rows), front.Notes)
 	}
-	both, err := f.eval(policy, merged)
+	both, err := f.eval(trained, merged)
 	if err != nil || f.row(both, "ours").Seeds != 1 {
 		t.Errorf("%v: %d seeds", err, f.row(both, "ours").Seeds)
 	}
@@ -263,11 +263,11 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 	if row := f.row(before, "ours"); row.ChangedFees != nil || strings.Contains(strings.Join(before.Notes, " "), "trained") {
 		t.Errorf("%+v, %q", row, before.Notes)
 	}
-	policy := f.policy("after.onnx", func(p *models.Policy) {
+	trained := f.policy("after.onnx", func(p *models.Policy) {
 		p.Actions.Experts[1].Fee += 0.5
 		p.Actions.Advice[1].Fee += 0.25
 	})
-	r, err := f.eval(policy)
+	r, err := f.eval(trained)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,9 +51,9 @@ func readPolicy(path string) (*policyFile, error) {
 const encoderPrefix, policyPrefix = "encoder/", "policy/"
 
 // mergeEncoder puts an encoder before a policy.
-func mergeEncoder(encoder, policy *onnx.Model) (*onnx.Model, error) {
+func mergeEncoder(encoder, decider *onnx.Model) (*onnx.Model, error) {
 	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
-	return onnx.Merge(encoder, policy, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
+	return onnx.Merge(encoder, decider, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
 }
 
 // split takes encoder and policy of a merged file apart, and holds one against the other.

@@ -6,24 +6,24 @@ import (
 	"pipe/onnx"
 )
 
-// network is the scorer: hidden ReLU layers and a head. It knows its
+// scorer is what is trained: hidden ReLU layers and a head. It knows its
 // parameters, its graph and its host form.
-type network struct {
+type scorer struct {
 	dim    int
 	hidden []int
 	head   head
 }
 
-func newNetwork(p *Problem, s Settings) (network, Surrogate, error) {
+func newScorer(p *Problem, s Settings) (scorer, Surrogate, error) {
 	sur, err := newSurrogate(s.Surrogate)
 	if err != nil {
-		return network{}, nil, err
+		return scorer{}, nil, err
 	}
 	outputs, err := sur.Outputs(p.Experts, p.Advice)
 	if err != nil {
-		return network{}, nil, err
+		return scorer{}, nil, err
 	}
-	n := network{dim: p.Dim, hidden: s.Hidden}
+	n := scorer{dim: p.Dim, hidden: s.Hidden}
 	width := p.Dim
 	if len(s.Hidden) > 0 {
 		width = s.Hidden[len(s.Hidden)-1]
@@ -32,7 +32,7 @@ func newNetwork(p *Problem, s Settings) (network, Surrogate, error) {
 	return n, sur, err
 }
 
-func (n network) params() []param {
+func (n scorer) params() []param {
 	var ps []param
 	in := n.dim
 	for i, h := range n.hidden {
@@ -45,7 +45,7 @@ func (n network) params() []param {
 }
 
 // size is the number of weights of one model.
-func (n network) size() int {
+func (n scorer) size() int {
 	total := 0
 	for _, p := range n.params() {
 		total += p.size()
@@ -55,7 +55,7 @@ func (n network) size() int {
 
 // forward maps x [S, dim, B] to scores [S, outputs, B]. drop[i] multiplies
 // hidden layer i ([S, width, B]); an empty drop means no dropout.
-func (n network) forward(g *onnx.Graph, x *onnx.Value, p, drop []*onnx.Value) *onnx.Value {
+func (n scorer) forward(g *onnx.Graph, x *onnx.Value, p, drop []*onnx.Value) *onnx.Value {
 	z := x
 	for i := range n.hidden {
 		z = g.Relu(g.Add(g.MatMul(p[2*i], z), p[2*i+1]))
@@ -68,7 +68,7 @@ func (n network) forward(g *onnx.Graph, x *onnx.Value, p, drop []*onnx.Value) *o
 }
 
 // mlp is the host form of one model's parameters, in the order of params.
-func (n network) mlp(p [][]float32) MLP {
+func (n scorer) mlp(p [][]float32) MLP {
 	var m MLP
 	in := n.dim
 	for i, h := range n.hidden {
