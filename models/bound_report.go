@@ -3,6 +3,8 @@ package models
 import (
 	"fmt"
 	"math"
+
+	"pipe/models/network"
 )
 
 // BoundKind says which infimum a BoundReport subtracts from the surrogate risk.
@@ -147,7 +149,7 @@ func (b *boundRow) add(r *BoundReport, tau float64) {
 	}
 	r.TrueLoss += b.costs[chosen]
 	r.TrueBest += b.costs[best]
-	LogSoftmax(b.logp)
+	network.LogSoftmax(b.logp)
 	r.SurrogateRisk += ConditionalRisk(tau, b.weights, b.logp)
 	b.best = append(b.best[:0], b.logp...)
 	r.SurrogateBest += OptimalProbabilities(b.best, tau, b.weights)

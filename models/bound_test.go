@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"pipe/models/network"
+
 	"pgregory.net/rapid"
 )
 
@@ -67,7 +69,7 @@ func TestOptimalProbabilitiesAreNotBeaten(t *testing.T) {
 		logp := make([]float64, len(w))
 		best := OptimalProbabilities(logp, tau, w)
 		other := rapid.SliceOfN(rapid.Float64Range(-12, 12), len(w), len(w)).Draw(t, "s")
-		LogSoftmax(other)
+		network.LogSoftmax(other)
 		if risk := ConditionalRisk(tau, w, other); risk < best-1e-9*(1+best) {
 			t.Fatalf("tau %v: risk %v of %v is below the stated optimum %v of %v", tau, risk, other, best, logp)
 		}
@@ -98,7 +100,7 @@ func descend(tau float64, w []float64, steps int) float64 {
 	s, logp := make([]float64, len(w)), make([]float64, len(w))
 	for range steps {
 		copy(logp, s)
-		LogSoftmax(logp)
+		network.LogSoftmax(logp)
 		var total float64 // sum_i w_i p_i^(tau-1): dPhi/dlogp_i = -p_i^(tau-1)
 		for i := range w {
 			total += w[i] * math.Exp((tau-1)*logp[i])
@@ -108,7 +110,7 @@ func descend(tau float64, w []float64, steps int) float64 {
 		}
 	}
 	copy(logp, s)
-	LogSoftmax(logp)
+	network.LogSoftmax(logp)
 	return ConditionalRisk(tau, w, logp)
 }
 

@@ -1,4 +1,4 @@
-// Package models trains policies and small networks, and turns them into files.
+// Package models trains networks and measures what they are worth.
 //
 // A training step is one ONNX graph: gather a minibatch, forward, surrogate,
 // gradients, clipping by global norm, AdamW. S models with their own seed,
@@ -10,6 +10,7 @@
 // and row-wise reductions then touch long contiguous runs, which is where small
 // networks spend their time.
 //
-// A trained policy ([Policy]) is exported as one self-describing ONNX file and
-// read back by a [Decider].
+// Around it stand packages with one noun each: network (weights), policy (the
+// file and what decides by it), baseline, auto (the recipe that chooses its own
+// settings) and lightgbm.
 package models

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pipe/models/network"
 	"pipe/onnx"
 )
 
@@ -24,7 +25,7 @@ type head interface {
 	// affine returns weight [S, outputs, width] and bias [S, outputs, 1].
 	affine(g *onnx.Graph, p []*onnx.Value) (w, b *onnx.Value)
 	// collapse is affine for one model on the host.
-	collapse(p [][]float32) Affine
+	collapse(p [][]float32) network.Affine
 }
 
 func newHead(name string, s headShape) (head, error) {
@@ -52,8 +53,8 @@ func (h linearHead) params() []param {
 
 func (h linearHead) affine(_ *onnx.Graph, p []*onnx.Value) (w, b *onnx.Value) { return p[0], p[1] }
 
-func (h linearHead) collapse(p [][]float32) Affine {
-	return Affine{Out: h.outputs, In: h.width, W: p[0], B: p[1]}
+func (h linearHead) collapse(p [][]float32) network.Affine {
+	return network.Affine{Out: h.outputs, In: h.width, W: p[0], B: p[1]}
 }
 
 // lowRankHead is the paper's scorer: rho_j + <a_j, z> + delta_k +
@@ -80,9 +81,9 @@ func (h lowRankHead) affine(g *onnx.Graph, p []*onnx.Value) (w, b *onnx.Value) {
 	return g.Reshape(w, s, j*k, d), g.Reshape(g.Add(rho, delta), s, j*k, 1)
 }
 
-func (h lowRankHead) collapse(p [][]float32) Affine {
+func (h lowRankHead) collapse(p [][]float32) network.Affine {
 	rho, a, delta, m, gate := p[0], p[1], p[2], p[3], p[4]
-	out := Affine{Out: h.outputs, In: h.width, W: make([]float32, h.outputs*h.width), B: make([]float32, h.outputs)}
+	out := network.Affine{Out: h.outputs, In: h.width, W: make([]float32, h.outputs*h.width), B: make([]float32, h.outputs)}
 	for j := range h.experts {
 		for k := range h.advice {
 			i := j*h.advice + k

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"pipe/models/network"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 )
 
@@ -34,8 +36,8 @@ type Recorder interface {
 // Trained is one trained model.
 type Trained struct {
 	Spec    Spec
-	Network MLP
-	Decoder Decoder
+	Network network.MLP
+	Decoder policy.Decoder
 	Epochs  int       // epochs taken
 	Loss    []float64 // mean surrogate loss of each epoch
 }

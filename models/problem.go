@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/finite"
+	"pipe/models/network"
 )
 
 // Problem is what is learned from: N rows of features and targets.
@@ -60,7 +61,7 @@ func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)) < 1<<
 // CostProblem turns the rows of a tensor into a problem over composite
 // actions. Features are standardised with std; measured fees join the task
 // losses; cells of unavailable pairs become 0 and are masked. rows nil means all.
-func CostProblem(t *costs.Tensor, rows []int, std Standardizer) *Problem {
+func CostProblem(t *costs.Tensor, rows []int, std network.Standardizer) *Problem {
 	if rows != nil {
 		t = t.Subset(rows)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"pipe/models/network"
 	"pipe/onnx/ort"
 )
 
@@ -11,7 +12,7 @@ import (
 func (r *run) snapshot() *Snapshot {
 	return &Snapshot{
 		epoch: r.step / r.g.perEpoch, models: r.g.members, losses: r.losses,
-		network: func(m int) MLP { return r.g.plan.net.mlp(r.params(m)) }, scores: r.scores,
+		network: func(m int) network.MLP { return r.g.plan.net.mlp(r.params(m)) }, scores: r.scores,
 	}
 }
 

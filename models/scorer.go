@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 
+	"pipe/models/network"
 	"pipe/onnx"
 )
 
@@ -68,11 +69,11 @@ func (n scorer) forward(g *onnx.Graph, x *onnx.Value, p, drop []*onnx.Value) *on
 }
 
 // mlp is the host form of one model's parameters, in the order of params.
-func (n scorer) mlp(p [][]float32) MLP {
-	var m MLP
+func (n scorer) mlp(p [][]float32) network.MLP {
+	var m network.MLP
 	in := n.dim
 	for i, h := range n.hidden {
-		m.Layers = append(m.Layers, Affine{Out: h, In: in, W: p[2*i], B: p[2*i+1]})
+		m.Layers = append(m.Layers, network.Affine{Out: h, In: in, W: p[2*i], B: p[2*i+1]})
 		in = h
 	}
 	m.Layers = append(m.Layers, n.head.collapse(p[2*len(n.hidden):]))

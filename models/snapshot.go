@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 
+	"pipe/models/network"
 	"pipe/onnx/ort"
 )
 
@@ -12,7 +13,7 @@ type Snapshot struct {
 	epoch   int
 	models  []int
 	losses  [][]float64 // per member, of each finished epoch
-	network func(m int) MLP
+	network func(m int) network.MLP
 	scores  func(ctx context.Context, features *ort.Buffer) ([]float32, error)
 }
 
@@ -29,7 +30,7 @@ func (s *Snapshot) Loss(m int) float64 {
 }
 
 // Network is a copy of member m.
-func (s *Snapshot) Network(m int) MLP { return s.network(m) }
+func (s *Snapshot) Network(m int) network.MLP { return s.network(m) }
 
 // Scores runs every member over features ([N, dim], standardised) and returns
 // [members, outputs, N]. Dropout is off.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -28,7 +29,7 @@ type Surrogate interface {
 	// Masks says whether pairs can be left out.
 	Masks() bool
 	// Decoder says how a trained network's outputs become an action.
-	Decoder() Decoder
+	Decoder() policy.Decoder
 	// Loss returns the per-instance losses as summands [S, *, B] with the
 	// instance weights b.Coef already applied: their sum over the last two axes
 	// is each model's minibatch loss.

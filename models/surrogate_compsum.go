@@ -1,6 +1,7 @@
 package models
 
 import (
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -27,7 +28,7 @@ type compSum struct{}
 
 func (compSum) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
 func (compSum) Masks() bool                              { return true }
-func (compSum) Decoder() Decoder                         { return DecoderComposite }
+func (compSum) Decoder() policy.Decoder                  { return policy.DecoderComposite }
 
 func (compSum) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	c := b.Costs(g)
@@ -46,7 +47,7 @@ type weighted struct{}
 
 func (weighted) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
 func (weighted) Masks() bool                              { return true }
-func (weighted) Decoder() Decoder                         { return DecoderComposite }
+func (weighted) Decoder() policy.Decoder                  { return policy.DecoderComposite }
 
 func (weighted) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	return weightedPhi(g, b, g.Mul(b.Target, b.Coef))

@@ -3,6 +3,7 @@ package models
 import (
 	"fmt"
 
+	"pipe/models/policy"
 	"pipe/onnx"
 )
 
@@ -15,8 +16,8 @@ import (
 // is the point of having it.
 type separated struct{}
 
-func (separated) Masks() bool      { return false }
-func (separated) Decoder() Decoder { return DecoderSeparated }
+func (separated) Masks() bool             { return false }
+func (separated) Decoder() policy.Decoder { return policy.DecoderSeparated }
 
 func (separated) Outputs(experts, advice int) (int, error) {
 	if experts != 2 || advice != 2 {
@@ -47,8 +48,8 @@ func (separated) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 // q_j = q_j1 - q_j0.
 type separatedSoftmax struct{}
 
-func (separatedSoftmax) Masks() bool      { return false }
-func (separatedSoftmax) Decoder() Decoder { return DecoderSeparatedSoftmax }
+func (separatedSoftmax) Masks() bool             { return false }
+func (separatedSoftmax) Decoder() policy.Decoder { return policy.DecoderSeparatedSoftmax }
 
 func (separatedSoftmax) Outputs(experts, advice int) (int, error) {
 	if experts < 2 || advice < 2 {

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"testing"
 
+	"pipe/models/network"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -59,7 +60,7 @@ func mustTrain(t *testing.T, p *Problem, specs []Spec, s Settings, o Options) []
 	return out
 }
 
-func largestDifference(a, b MLP) float64 {
+func largestDifference(a, b network.MLP) float64 {
 	worst := 0.0
 	for l := range a.Layers {
 		for i := range a.Layers[l].W {
@@ -264,7 +265,7 @@ func TestTauWarmup(t *testing.T) {
 		}
 	}
 	p := smallProblem(200)
-	train := func(tau, share float64, steps int) MLP {
+	train := func(tau, share float64, steps int) network.MLP {
 		s.TauWarmup, s.Batch, s.Epochs = share, p.Len(), steps
 		return mustTrain(t, p, []Spec{{Seed: 1, LearningRate: 0.01, Tau: tau}}, s, Options{})[0].Network
 	}

@@ -14,7 +14,7 @@ import (
 	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/judge"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -83,7 +83,7 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := models.OpenDecider(rt, trained)
+	d, err := policy.Open(rt, trained)
 	if err != nil {
 		t.Fatal(err)
 	}

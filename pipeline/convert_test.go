@@ -16,7 +16,8 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/judge"
-	"pipe/models"
+	"pipe/models/network"
+	"pipe/models/policy"
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
@@ -36,7 +37,7 @@ func encoderPolicy(t *testing.T, dir string, dim int, features costs.FeatureSour
 	if digest != "" {
 		actions.Digests[costs.FeatureDigest] = digest
 	}
-	r, layer := rand.New(rand.NewPCG(5, 5)), models.Affine{Out: 4, In: dim, B: make([]float32, 4)}
+	r, layer := rand.New(rand.NewPCG(5, 5)), network.Affine{Out: 4, In: dim, B: make([]float32, 4)}
 	for range 4 * dim {
 		layer.W = append(layer.W, float32(r.NormFloat64()))
 	}
@@ -45,9 +46,9 @@ func encoderPolicy(t *testing.T, dir string, dim int, features costs.FeatureSour
 			layer.B[k] -= layer.W[k*dim+i] * c
 		}
 	}
-	p := &models.Policy{
-		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
-		Members: []models.MLP{{Layers: []models.Affine{layer}}}, Info: map[string]string{"note": "kept"},
+	p := &policy.Policy{
+		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{layer}}}, Info: map[string]string{"note": "kept"},
 	}
 	m, err := p.Export()
 	if err == nil {
@@ -110,7 +111,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 	if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	d, err := models.OpenDecider(rt, trained)
+	d, err := policy.Open(rt, trained)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -127,7 +127,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	}
 	defer decider.Close()
 	info := decider.Info()
-	mask, err := models.ParseWithout(info.Actions, o.Without)
+	mask, err := policy.ParseWithout(info.Actions, o.Without)
 	if err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("decide: %w", err)}
 	}
@@ -185,14 +185,14 @@ type featureSource interface {
 
 // decisionSink takes decisions in order. commit makes the output complete, abort drops it.
 type decisionSink interface {
-	write(ids []string, d *models.Decisions) error
+	write(ids []string, d *policy.Decisions) error
 	commit() error
 	abort()
 }
 
 // stream carries batches from a source over several workers to a sink.
 type stream struct {
-	decider  *models.Decider
+	decider  *policy.Decider
 	mask     []bool
 	workers  int
 	progress stage.Progress
@@ -203,7 +203,7 @@ type stream struct {
 // job is one batch on its way; ready is closed when decisions or err are set.
 type job struct {
 	batch     *rowBatch
-	decisions *models.Decisions
+	decisions *policy.Decisions
 	err       error
 	ready     chan struct{}
 }
@@ -294,7 +294,7 @@ func (s *stream) decide(ctx context.Context, j *job) {
 	if j.err == nil && s.mask != nil {
 		j.err = j.decisions.Masked(s.mask)
 	}
-	var row *models.RowError
+	var row *policy.RowError
 	if errors.As(j.err, &row) {
 		j.err = &costs.DataError{Msg: fmt.Sprintf("decide: id %q", j.batch.ids[row.Row]), Err: row.Err}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/textfile"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -46,7 +46,7 @@ func openEncoded(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io
 }
 
 // open holds the policy against the encoder before the file is touched.
-func (s *encodedSource) open(o DecideOptions, stdin io.Reader, policy *models.PolicyInfo) error {
+func (s *encodedSource) open(o DecideOptions, stdin io.Reader, policy *policy.Info) error {
 	if err := fitsEncoder(policy, s.encoder.info()); err != nil {
 		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", o.Policy, err)}
 	}

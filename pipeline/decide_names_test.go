@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
 
@@ -29,7 +29,7 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "ours-lambda1-seed0.onnx")
-	_, info, err := models.ReadPolicy(path)
+	_, info, err := policy.Read(path)
 	if err != nil || fmt.Sprint(info.Names) != "[first second]" {
 		t.Fatalf("%v: names %v", err, info.Names)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // decisionRow is one row of a Parquet file of decisions.
@@ -27,7 +27,7 @@ type scoredRow struct {
 
 // parquetRows is a parquetSink's writer for either kind of row.
 type parquetRows interface {
-	write(ids []string, d *models.Decisions) error
+	write(ids []string, d *policy.Decisions) error
 	close() error
 }
 
@@ -46,18 +46,18 @@ func newParquetSink(out output, a *costs.Actions, scores bool) *parquetSink {
 		}
 	}
 	if scores {
-		return &parquetSink{out, newRowWriter(out, a, func(dst *scoredRow, id string, d *models.Decisions, n int) {
+		return &parquetSink{out, newRowWriter(out, a, func(dst *scoredRow, id string, d *policy.Decisions, n int) {
 			dst.decisionRow = templates[d.Action[n]]
 			dst.ID, dst.Scores = id, d.Scores[n*d.Actions:(n+1)*d.Actions]
 		})}
 	}
-	return &parquetSink{out, newRowWriter(out, a, func(dst *decisionRow, id string, d *models.Decisions, n int) {
+	return &parquetSink{out, newRowWriter(out, a, func(dst *decisionRow, id string, d *policy.Decisions, n int) {
 		*dst = templates[d.Action[n]]
 		dst.ID = id
 	})}
 }
 
-func (s *parquetSink) write(ids []string, d *models.Decisions) error {
+func (s *parquetSink) write(ids []string, d *policy.Decisions) error {
 	if err := s.rows.write(ids, d); err != nil {
 		return fmt.Errorf("write decisions: %w", err)
 	}
@@ -79,17 +79,17 @@ const decisionGroup = 1 << 17
 
 type rowWriter[R any] struct {
 	w    *parquet.GenericWriter[R]
-	fill func(dst *R, id string, d *models.Decisions, n int)
+	fill func(dst *R, id string, d *policy.Decisions, n int)
 	rows []R
 }
 
-func newRowWriter[R any](out output, a *costs.Actions, fill func(*R, string, *models.Decisions, int)) *rowWriter[R] {
+func newRowWriter[R any](out output, a *costs.Actions, fill func(*R, string, *policy.Decisions, int)) *rowWriter[R] {
 	w := parquet.NewGenericWriter[R](out, parquet.CreatedBy("pipe", "1", "0"), parquet.MaxRowsPerRowGroup(decisionGroup),
 		parquet.DataPageStatistics(false), parquet.KeyValueMetadata(costs.ActionsKey, string(a.JSON())))
 	return &rowWriter[R]{w: w, fill: fill}
 }
 
-func (r *rowWriter[R]) write(ids []string, d *models.Decisions) error {
+func (r *rowWriter[R]) write(ids []string, d *policy.Decisions) error {
 	if cap(r.rows) < len(ids) {
 		r.rows = make([]R, len(ids))
 	}

@@ -8,7 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -42,7 +42,7 @@ func (e *rowError) Unwrap() error { return e.err }
 
 // fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
 // features are.
-func fitsEncoder(policy *models.PolicyInfo, e featurize.EncoderInfo) error {
+func fitsEncoder(policy *policy.Info, e featurize.EncoderInfo) error {
 	if err := identity.CheckEncoder(policy.Actions, e); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // output is where a sink's bytes go: a file that appears when complete, or a stream that we do not close.
@@ -51,7 +51,7 @@ func openSink(o DecideOptions, stdout io.Writer, a *costs.Actions) (decisionSink
 // rowFormat appends rows to a buffer: a head once, then one row at a time.
 type rowFormat struct {
 	head string
-	row  func(dst []byte, id string, d *models.Decisions, n int) []byte
+	row  func(dst []byte, id string, d *policy.Decisions, n int) []byte
 }
 
 // textSink writes rows of text.
@@ -65,7 +65,7 @@ func newTextSink(out output, f rowFormat) *textSink {
 	return &textSink{out: out, format: f, buf: []byte(f.head)}
 }
 
-func (s *textSink) write(ids []string, d *models.Decisions) error {
+func (s *textSink) write(ids []string, d *policy.Decisions) error {
 	for n, id := range ids {
 		s.buf = s.format.row(s.buf, id, d, n)
 	}
@@ -103,7 +103,7 @@ func csvRows(a *costs.Actions, scores bool) rowFormat {
 			head += "," + quoteCSV("score "+a.Name(i))
 		}
 	}
-	return rowFormat{head + "\n", func(dst []byte, id string, d *models.Decisions, n int) []byte {
+	return rowFormat{head + "\n", func(dst []byte, id string, d *policy.Decisions, n int) []byte {
 		dst = append(append(dst, quoteCSV(id)...), middle[d.Action[n]]...)
 		if scores {
 			for _, v := range d.Scores[n*d.Actions : (n+1)*d.Actions] {
@@ -129,7 +129,7 @@ func jsonlRows(a *costs.Actions, scores bool) rowFormat {
 		middle[i] = fmt.Sprintf(`,"action":%d,"expert":%s,"advice":%s,"expert_index":%d,"advice_index":%d`,
 			i, quoteJSON(a.Experts[j].Name), quoteJSON(a.Advice[k].Name), j, k)
 	}
-	return rowFormat{"", func(dst []byte, id string, d *models.Decisions, n int) []byte {
+	return rowFormat{"", func(dst []byte, id string, d *policy.Decisions, n int) []byte {
 		dst = append(append(append(dst, `{"id":`...), quoteJSON(id)...), middle[d.Action[n]]...)
 		if scores {
 			dst = append(dst, `,"scores":[`...)

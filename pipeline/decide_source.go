@@ -17,7 +17,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
 
@@ -44,7 +44,7 @@ const standardInput = "standard input"
 // openFeatures opens the input and checks that its rows are what the policy takes: as many features, and where the file
 // has actions, those of the policy. Format auto goes by the extension, then by the first bytes. When ctx ends, reads of
 // standard input end too.
-func openFeatures(ctx context.Context, path, format string, stdin io.Reader, policy *models.PolicyInfo) (featureSource, error) {
+func openFeatures(ctx context.Context, path, format string, stdin io.Reader, policy *policy.Info) (featureSource, error) {
 	if path == "-" {
 		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(stdin)), policy)
 	}
@@ -114,7 +114,7 @@ func formatOf(path string) string {
 
 // openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
 // a file.
-func openStream(name, format string, in io.ReadCloser, policy *models.PolicyInfo) (featureSource, error) {
+func openStream(name, format string, in io.ReadCloser, policy *policy.Info) (featureSource, error) {
 	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
 	if err != nil {
 		in.Close()
@@ -153,7 +153,7 @@ func sniff(r *bufio.Reader) string {
 }
 
 // changedFees are those of the input that are not the policy's; none where the input has no actions.
-func changedFees(src featureSource, policy *models.PolicyInfo) []costs.FeeChange {
+func changedFees(src featureSource, policy *policy.Info) []costs.FeeChange {
 	switch s := src.(type) {
 	case *spooled:
 		return changedFees(s.featureSource, policy)
@@ -173,7 +173,7 @@ func wrongDim(file string, row, have, want int) error {
 func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
 
 // spoolParquet copies a Parquet stream to a temporary file and opens that.
-func spoolParquet(name string, r io.Reader, policy *models.PolicyInfo) (featureSource, error) {
+func spoolParquet(name string, r io.Reader, policy *policy.Info) (featureSource, error) {
 	folder, remove, err := atomicfile.TempFolder("", "pipe-*")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -234,7 +234,7 @@ type parquetSource struct {
 	seen   int
 }
 
-func openParquet(path string, policy *models.PolicyInfo) (featureSource, error) {
+func openParquet(path string, policy *policy.Info) (featureSource, error) {
 	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(policy.Dim, policy.Actions.Len())})
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func openParquet(path string, policy *models.PolicyInfo) (featureSource, error) 
 }
 
 // checkParquet holds the width and, where the file has them, the actions and what made the features against the policy.
-func checkParquet(path string, r *costs.Reader, policy *models.PolicyInfo) error {
+func checkParquet(path string, r *costs.Reader, policy *policy.Info) error {
 	if r.Dim() != policy.Dim {
 		return wrongDim(path, 0, r.Dim(), policy.Dim)
 	}

@@ -21,7 +21,8 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
-	"pipe/models"
+	"pipe/models/network"
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
@@ -35,26 +36,26 @@ func openRuntime(t testing.TB) *ort.Runtime {
 }
 
 // randomPolicy has three experts, two pieces of advice beside none, and one hidden layer.
-func randomPolicy(dim, hidden int) *models.Policy {
+func randomPolicy(dim, hidden int) *policy.Policy {
 	rng := rand.New(rand.NewPCG(1, 2))
-	layer := func(out, in int) models.Affine {
-		a := models.Affine{Out: out, In: in, W: make([]float32, out*in), B: make([]float32, out)}
+	layer := func(out, in int) network.Affine {
+		a := network.Affine{Out: out, In: in, W: make([]float32, out*in), B: make([]float32, out)}
 		for i := range a.W {
 			a.W[i] = float32(rng.NormFloat64()) / 4
 		}
 		return a
 	}
-	return &models.Policy{
+	return &policy.Policy{
 		Actions: &costs.Actions{
 			Experts: []costs.Expert{{Name: "a, or b"}, {Name: `"quoted"`}, {Name: "c"}},
 			Advice:  []costs.Advice{{Name: "none"}, {Name: "short", Fee: 0.1}, {Name: "long", Fee: 0.2}},
 		},
-		Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
-		Members: []models.MLP{{Layers: []models.Affine{layer(hidden, dim), layer(9, hidden)}}},
+		Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{layer(hidden, dim), layer(9, hidden)}}},
 	}
 }
 
-func exportPolicy(t testing.TB, p *models.Policy) string {
+func exportPolicy(t testing.TB, p *policy.Policy) string {
 	t.Helper()
 	m, err := p.Export()
 	if err != nil {
@@ -135,7 +136,7 @@ func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
 	}
 }
 
-func checkDecisions(t *testing.T, p *models.Policy, rows *costs.Tensor, want []int32, got []scoredRow, scores bool) {
+func checkDecisions(t *testing.T, p *policy.Policy, rows *costs.Tensor, want []int32, got []scoredRow, scores bool) {
 	t.Helper()
 	if len(got) != len(want) {
 		t.Fatalf("%d rows written, want %d", len(got), len(want))
@@ -284,7 +285,7 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 func TestDecideNamesTheRow(t *testing.T) {
 	rt := openRuntime(t)
 	p := randomPolicy(2, 3)
-	p.Method, p.Decoder = "l2d", models.DecoderL2D
+	p.Method, p.Decoder = "l2d", policy.DecoderL2D
 	o := DefaultDecideOptions()
 	o.Policy, o.InFormat, o.Without = exportPolicy(t, p), "csv", []string{"advice=none"}
 	_, err := Decide(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, stage.Quiet)
@@ -343,7 +344,7 @@ func FuzzDecideText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, format := range []string{formatCSV, formatJSONL} {
-			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), &models.PolicyInfo{Dim: 2, Actions: &costs.Actions{}})
+			src, err := openStream("fuzz", format, io.NopCloser(bytes.NewReader(data)), &policy.Info{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				continue
 			}
@@ -403,7 +404,7 @@ func TestDecideReadsGzippedRows(t *testing.T) {
 			if err := os.WriteFile(path, b.Bytes()[:b.Len()-cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			src, err := openFeatures(context.Background(), path, formatAuto, nil, &models.PolicyInfo{Dim: 2, Actions: &costs.Actions{}})
+			src, err := openFeatures(context.Background(), path, formatAuto, nil, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 const (
@@ -43,7 +43,7 @@ type csvSource struct {
 	seen   int
 }
 
-func newCSVSource(file string, in io.Closer, r io.Reader, policy *models.PolicyInfo) (*csvSource, error) {
+func newCSVSource(file string, in io.Closer, r io.Reader, policy *policy.Info) (*csvSource, error) {
 	text, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
 		return nil, badText("features", file, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // The header of a wide table is checked in a time that grows with its columns, not with their square: that would take
@@ -31,7 +31,7 @@ func TestWideHeader(t *testing.T) {
 	}
 	start := time.Now()
 	in := io.NopCloser(strings.NewReader(header.String() + "\n" + row.String() + "\n"))
-	src, err := openStream("wide", formatCSV, in, &models.PolicyInfo{Dim: columns, Actions: &costs.Actions{}})
+	src, err := openStream("wide", formatCSV, in, &policy.Info{Dim: columns, Actions: &costs.Actions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestBatchesOfManyActions(t *testing.T) {
 		formatJSONL:   strings.Repeat("{\"features\": [1]}\n", 3*want),
 		formatParquet: string(parquetText),
 	} {
-		src, err := openStream(format, format, io.NopCloser(strings.NewReader(text)), &models.PolicyInfo{Dim: 1, Actions: a})
+		src, err := openStream(format, format, io.NopCloser(strings.NewReader(text)), &policy.Info{Dim: 1, Actions: a})
 		if err != nil {
 			t.Fatal(err)
 		}

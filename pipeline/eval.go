@@ -11,7 +11,8 @@ import (
 	"sort"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/baseline"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -136,7 +137,7 @@ func policyFiles(paths []string) ([]string, error) {
 
 // Learned is what a policy decides on the reported rows, in their order.
 type Learned struct {
-	Info   *models.PolicyInfo
+	Info   *policy.Info
 	Action []int     // per row
 	Scores []float32 // rows x actions
 
@@ -173,7 +174,7 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	if f.about != nil {
 		l.Encoder = f.about.Name
 	}
-	l.Digest, err = models.Digest(f.policy, f.info)
+	l.Digest, err = policy.Digest(f.policy, f.info)
 	return l, err
 }
 
@@ -193,7 +194,7 @@ func once(learned []Learned) (kept []Learned, notes []string) {
 }
 
 // decideRows runs a policy over rows of a tensor in batches. A row that cannot be decided on is a *costs.DataError.
-func decideRows(ctx context.Context, d *models.Decider, t *costs.Tensor, rows []int) (Learned, error) {
+func decideRows(ctx context.Context, d *policy.Decider, t *costs.Tensor, rows []int) (Learned, error) {
 	l := Learned{Info: d.Info()}
 	const batch = 8192
 	var features []float32
@@ -203,7 +204,7 @@ func decideRows(ctx context.Context, d *models.Decider, t *costs.Tensor, rows []
 			features = append(features, t.Row(n)...)
 		}
 		out, err := d.Decide(ctx, features, len(part))
-		var bad *models.RowError
+		var bad *policy.RowError
 		if errors.As(err, &bad) {
 			n := part[bad.Row]
 			err = &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q", t.IDs[n]), Err: bad.Err}
@@ -221,12 +222,12 @@ func decideRows(ctx context.Context, d *models.Decider, t *costs.Tensor, rows []
 
 // DecideRows exports a policy, opens the exported file and decides the given
 // rows of t: figures are those of the file that is served.
-func DecideRows(ctx context.Context, rt *ort.Runtime, p *models.Policy, t *costs.Tensor, rows []int) (Learned, error) {
+func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.Tensor, rows []int) (Learned, error) {
 	m, err := p.Export()
 	if err != nil {
 		return Learned{}, err
 	}
-	d, err := models.NewDecider(rt, m)
+	d, err := policy.NewDecider(rt, m)
 	if err != nil {
 		return Learned{}, err
 	}
@@ -291,7 +292,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	if o.KNN && len(e.train) >= 2 {
 		progress.Start(-1, "nearest neighbours")
-		if e.knn, err = models.FitKNN(ctx, rt, t, e.train, e.rows, models.DefaultKNNSettings(o.Seed)); err != nil {
+		if e.knn, err = baseline.FitKNN(ctx, rt, t, e.train, e.rows, baseline.DefaultKNNSettings(o.Seed)); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/network"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/pipeline/stage"
 )
@@ -81,13 +82,13 @@ func newEvalFiles(t *testing.T) *evalFiles {
 	return &evalFiles{t, t.TempDir(), tensor}
 }
 
-func (f *evalFiles) policy(name string, change func(p *models.Policy)) string {
+func (f *evalFiles) policy(name string, change func(p *policy.Policy)) string {
 	f.t.Helper()
 	a := *f.tensor.Actions
 	a.Experts, a.Advice = slices.Clone(a.Experts), slices.Clone(a.Advice)
-	p := &models.Policy{
-		Actions: &a, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
-		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: 2, W: []float32{-1, -1, -1, 1, 1, -1, 1, 1}, B: make([]float32, 4)}}}},
+	p := &policy.Policy{
+		Actions: &a, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{{Out: 4, In: 2, W: []float32{-1, -1, -1, 1, 1, -1, 1, 1}, B: make([]float32, 4)}}}},
 		Info:    map[string]string{"training_digest": f.tensor.Digest(), "settings": `{"epochs":5}`},
 	}
 	change(p)
@@ -127,16 +128,16 @@ func (f *evalFiles) row(r *Report, method string) Row {
 	return Row{}
 }
 
-func fixed(action int, guard string) func(p *models.Policy) {
-	return func(p *models.Policy) {
-		p.Method, p.Recipe, p.Decoder, p.Members, p.Dim, p.Fixed = "auto", "auto", models.DecoderFixed, nil, 2, action
+func fixed(action int, guard string) func(p *policy.Policy) {
+	return func(p *policy.Policy) {
+		p.Method, p.Recipe, p.Decoder, p.Members, p.Dim, p.Fixed = "auto", "auto", policy.DecoderFixed, nil, 2, action
 		if guard != "" {
 			p.Info["guard"] = guard
 		}
 	}
 }
 
-func keepPolicy(*models.Policy) {}
+func keepPolicy(*policy.Policy) {}
 
 // The same policy under other names, with another remark on the rows it was reported on, or other files behind its
 // tensor, is one seed; other weights or another seed are two.
@@ -144,7 +145,7 @@ func TestEqualPoliciesAreCountedOnce(t *testing.T) {
 	openRuntime(t)
 	f := newEvalFiles(t)
 	one := f.policy("a/ours.onnx", keepPolicy)
-	seed := func(n string) func(p *models.Policy) { return func(p *models.Policy) { p.Info["seed"] = n } }
+	seed := func(n string) func(p *policy.Policy) { return func(p *policy.Policy) { p.Info["seed"] = n } }
 	for _, c := range []struct {
 		name  string
 		other string
@@ -153,9 +154,9 @@ func TestEqualPoliciesAreCountedOnce(t *testing.T) {
 		{"itself", one, 1},
 		{"its folder", filepath.Dir(one), 1},
 		{"a copy", f.policy("b/ours.onnx", keepPolicy), 1},
-		{"reported on other rows", f.policy("c/ours.onnx", func(p *models.Policy) { p.Info["validation"] = `{"rows":3}` }), 1},
-		{"other files behind", f.policy("d/ours.onnx", func(p *models.Policy) { p.Actions.Digests = map[string]string{"rows /elsewhere/x.csv": "sha256:1"} }), 1},
-		{"other weights", f.policy("e/ours.onnx", func(p *models.Policy) { p.Members[0].Layers[0].W[0] = -2 }), 2},
+		{"reported on other rows", f.policy("c/ours.onnx", func(p *policy.Policy) { p.Info["validation"] = `{"rows":3}` }), 1},
+		{"other files behind", f.policy("d/ours.onnx", func(p *policy.Policy) { p.Actions.Digests = map[string]string{"rows /elsewhere/x.csv": "sha256:1"} }), 1},
+		{"other weights", f.policy("e/ours.onnx", func(p *policy.Policy) { p.Members[0].Layers[0].W[0] = -2 }), 2},
 		{"another seed", f.policy("f/ours.onnx", seed("7")), 2},
 	} {
 		r, err := f.eval(one, c.other)
@@ -176,7 +177,7 @@ func TestEvalOfAMergedFile(t *testing.T) {
 	openRuntime(t)
 	dir := t.TempDir()
 	trained := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
-	_, info, err := models.ReadPolicy(trained)
+	_, info, err := policy.Read(trained)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	// One of two seeds is the constant: the method does not always play one pair.
-	other := f.policy("learned.onnx", func(p *models.Policy) { p.Method, p.Recipe = "auto", "auto" })
+	other := f.policy("learned.onnx", func(p *policy.Policy) { p.Method, p.Recipe = "auto", "auto" })
 	if r, err = f.eval(fell, other); err != nil {
 		t.Fatal(err)
 	}
@@ -237,9 +238,9 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 		t.Errorf("row %+v, remark %q", row, row.remark())
 	}
 	// A learned policy that happens to play one pair, and a constant without a guard.
-	same := f.policy("same.onnx", func(p *models.Policy) {
+	same := f.policy("same.onnx", func(p *policy.Policy) {
 		p.Method = "separated_softmax"
-		p.Members[0].Layers[0] = models.Affine{Out: 4, In: 2, W: make([]float32, 8), B: []float32{0, 3, 0, 0}}
+		p.Members[0].Layers[0] = network.Affine{Out: 4, In: 2, W: make([]float32, 8), B: []float32{0, 3, 0, 0}}
 	})
 	if r, err = f.eval(same, f.policy("plain.onnx", fixed(1, ""))); err != nil {
 		t.Fatal(err)
@@ -263,7 +264,7 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 	if row := f.row(before, "ours"); row.ChangedFees != nil || strings.Contains(strings.Join(before.Notes, " "), "trained") {
 		t.Errorf("%+v, %q", row, before.Notes)
 	}
-	trained := f.policy("after.onnx", func(p *models.Policy) {
+	trained := f.policy("after.onnx", func(p *policy.Policy) {
 		p.Actions.Experts[1].Fee += 0.5
 		p.Actions.Advice[1].Fee += 0.25
 	})
@@ -281,7 +282,7 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 		t.Error("the true loss does not count the fees of the tensor")
 	}
 	// Trained on another table: its rows may be among these.
-	r, err = f.eval(f.policy("elsewhere.onnx", func(p *models.Policy) { p.Info["training_digest"] = "0" }))
+	r, err = f.eval(f.policy("elsewhere.onnx", func(p *policy.Policy) { p.Info["training_digest"] = "0" }))
 	if err != nil || !strings.Contains(strings.Join(r.Notes, " "), "was trained on another table than this one") {
 		t.Errorf("%v, %q", err, r.Notes)
 	}
@@ -295,13 +296,13 @@ func TestEvalRefusesPoliciesWithTheNameOfABaseline(t *testing.T) {
 		if m.role == rolePolicy {
 			continue
 		}
-		_, err := f.eval(f.policy("p.onnx", func(p *models.Policy) { p.Method = m.name }))
+		_, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = m.name }))
 		var bad *costs.DataError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), `its method is "`+m.name+`"`) {
 			t.Errorf("%s: %v", m.name, err)
 		}
 	}
-	if r, err := f.eval(f.policy("p.onnx", func(p *models.Policy) { p.Method = "mine" })); err != nil || !isBest(f.row(r, "mine"), r.Rows) {
+	if r, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = "mine" })); err != nil || !isBest(f.row(r, "mine"), r.Rows) {
 		t.Errorf("a method of another name: %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/baseline"
 )
 
 // evaluation is one run of EvalTensor.
@@ -15,7 +16,7 @@ type evaluation struct {
 	learned     []Learned
 	rows, train []int
 	together    costs.Clusters // of rows
-	knn         *models.KNN
+	knn         *baseline.KNN
 }
 
 // outcome is a method at one lambda: its actions on the reported rows, one
@@ -90,10 +91,10 @@ func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error
 	if i := slices.IndexFunc(outs, func(o outcome) bool { return o.method == "l2d" }); i >= 0 {
 		l2d = outs[i].actions
 	}
-	for _, b := range models.Baselines() {
+	for _, b := range baseline.All() {
 		out := outcome{method: b.Name}
 		for s := range e.draws(b, len(chosen), len(l2d)) {
-			in := models.BaselineInput{Tensor: e.t, Rows: e.rows, Train: e.train, Lambda: lambda, Seed: e.o.Seed + uint64(s)}
+			in := baseline.Input{Tensor: e.t, Rows: e.rows, Train: e.train, Lambda: lambda, Seed: e.o.Seed + uint64(s)}
 			if b.NeedsChosen {
 				in.Chosen, in.Scores = chosen[s], scores[s]
 			}
@@ -101,7 +102,7 @@ func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error
 				in.L2D = l2d[s]
 			}
 			actions, err := b.Run(in)
-			if errors.Is(err, models.ErrNoPair) {
+			if errors.Is(err, baseline.ErrNoPair) {
 				break // say, an expert without advice where all of them need some
 			}
 			if err != nil {
@@ -121,7 +122,7 @@ func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error
 }
 
 // draws is how often a baseline is run: 0 where its inputs are missing.
-func (e *evaluation) draws(b models.Baseline, chosen, l2d int) int {
+func (e *evaluation) draws(b baseline.Rule, chosen, l2d int) int {
 	switch {
 	case b.Extra || (b.NeedsTrain && len(e.train) == 0):
 		return 0

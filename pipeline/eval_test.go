@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
 
@@ -27,8 +27,8 @@ func evalFixture(t *testing.T, name string) (*costs.Tensor, []Learned) {
 	val := syntheticTensor(300, costs.Val, 1, true)
 	tensor.IDs, tensor.Splits = append(tensor.IDs, val.IDs...), append(tensor.Splits, val.Splits...)
 	tensor.Features, tensor.Loss = append(tensor.Features, val.Features...), append(tensor.Loss, val.Loss...)
-	perfect := Learned{Info: &models.PolicyInfo{Method: "ours", Lambda: 1, Fixed: -1}}
-	l2d := Learned{Info: &models.PolicyInfo{Method: "l2d", Fixed: -1}}
+	perfect := Learned{Info: &policy.Info{Method: "ours", Lambda: 1, Fixed: -1}}
+	l2d := Learned{Info: &policy.Info{Method: "l2d", Fixed: -1}}
 	for _, n := range tensor.Rows(split) {
 		best := syntheticBest[region(tensor.Row(n))]
 		perfect.Action = append(perfect.Action, best)
@@ -129,7 +129,7 @@ func TestEvalOfAnEmptySplitIsAnError(t *testing.T) {
 
 func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
 	info := func(digest, settings, recipe string) Learned {
-		return Learned{File: "a.onnx", Info: &models.PolicyInfo{Method: "ours", Recipe: recipe, Lambda: 1, Info: map[string]string{"training_digest": digest, "settings": settings}}}
+		return Learned{File: "a.onnx", Info: &policy.Info{Method: "ours", Recipe: recipe, Lambda: 1, Info: map[string]string{"training_digest": digest, "settings": settings}}}
 	}
 	same := []Learned{info("d", `{"epochs":5,"seed":0}`, "paper"), info("d", `{"seed":1,"epochs":5}`, "paper")}
 	if err := sameTraining(same); err != nil {

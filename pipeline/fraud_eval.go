@@ -7,7 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
 
@@ -61,7 +61,7 @@ func (x *fraudSetting) addDisclosure(r *Report, t *costs.Tensor, rows []int, lea
 // bestFixedTrain is the deployable constant as if a policy had decided it: scores are minus the mean training cost.
 func bestFixedTrain(t *costs.Tensor, n int, lambda float64) Learned {
 	s := costs.Summarize(t, t.Rows(costs.Train), lambda)
-	l := Learned{Info: &models.PolicyInfo{Method: "best_fixed_train", Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
+	l := Learned{Info: &policy.Info{Method: "best_fixed_train", Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
 	scores := make([]float32, len(s.Cost))
 	for i, c := range s.Cost {
 		scores[i] = float32(-c)

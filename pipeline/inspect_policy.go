@@ -11,7 +11,7 @@ import (
 	"pipe/featurize"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // PolicyExplanation tells what a policy file says about itself.
@@ -60,7 +60,7 @@ func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanatio
 	}
 	e.Encoder = f.about
 	for key, value := range info.Info {
-		if key != models.NamesKey {
+		if key != policy.NamesKey {
 			e.Info[key] = asJSON(value)
 		}
 	}
@@ -85,7 +85,7 @@ func (e *PolicyExplanation) verdict() string {
 	if e.Fixed != "" {
 		chooses = fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
 	}
-	var g models.Guard
+	var g policy.Guard
 	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil || g.Rows == 0 {
 		return chooses
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/auto"
 )
 
 // permutationsVariable asks for more permutations than the few of a normal run: PIPE_PERMUTATIONS=100.
@@ -44,7 +45,7 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 		}
 	}
 	rt := openRuntime(t)
-	s := models.DefaultAuto()
+	s := auto.DefaultSettings()
 	s.Grid = append(s.Grid[:1:1], s.Grid[3], s.Grid[9])
 	s.Steps, s.Evaluations, s.Seeds = 200, 4, 2
 	configs := []string{"import-cifar10.yaml", "import-frugalml-ferplus.yaml", "import-frugalml-yelp.yaml"}
@@ -54,7 +55,7 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 		for p := c; p < permutations; p += len(configs) {
 			s.Seed = uint64(p)
 			tensor := permuteLosses(table, uint64(p))
-			policies, reports, err := models.TrainAuto(context.Background(), tensor, []float64{1}, s, models.Options{Runtime: rt})
+			policies, reports, err := auto.Train(context.Background(), tensor, []float64{1}, s, models.Options{Runtime: rt})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
-	"pipe/models"
+	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -18,7 +18,7 @@ import (
 // policyFile is a policy as it was read, and the encoder that was merged in front of it, if there is one.
 type policyFile struct {
 	path    string
-	info    *models.PolicyInfo
+	info    *policy.Info
 	policy  *onnx.Model            // features to decisions
 	encoder *onnx.Model            // texts or images to features; nil: none is in front
 	about   *featurize.EncoderInfo // of the encoder
@@ -27,7 +27,7 @@ type policyFile struct {
 // readPolicy reads a policy file for whoever needs one. A file that is there but is no policy, or says of itself what is
 // not so, is a *costs.DataError, since to the user it is an input like any other.
 func readPolicy(path string) (*policyFile, error) {
-	m, info, err := models.ReadPolicy(path)
+	m, info, err := policy.Read(path)
 	var onDisk *fs.PathError
 	switch {
 	case errors.As(err, &onDisk):
@@ -53,7 +53,7 @@ const encoderPrefix, policyPrefix = "encoder/", "policy/"
 // mergeEncoder puts an encoder before a policy.
 func mergeEncoder(encoder, decider *onnx.Model) (*onnx.Model, error) {
 	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
-	return onnx.Merge(encoder, decider, map[string]string{encoder.Outputs()[0].Name: models.FeaturesInput}, o)
+	return onnx.Merge(encoder, decider, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
 }
 
 // split takes encoder and policy of a merged file apart, and holds one against the other.
@@ -65,7 +65,7 @@ func (f *policyFile) split() error {
 	merged, vector := f.policy, about.Vector()
 	f.encoder, f.policy, err = onnx.Split(merged, onnx.SplitOptions{
 		At: encoderPrefix + vector, Output: vector,
-		Input:       onnx.IO{Name: models.FeaturesInput, DType: onnx.Float32, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(f.info.Dim))}},
+		Input:       onnx.IO{Name: policy.FeaturesInput, DType: onnx.Float32, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(f.info.Dim))}},
 		FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix,
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (f *policyFile) split() error {
 	own := merged.Metadata()
 	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, "pipe."+encoderKeys) })
 	f.policy.SetMetadata(own)
-	if f.info, err = models.ParsePolicy(f.policy); err != nil {
+	if f.info, err = policy.Parse(f.policy); err != nil {
 		return err
 	}
 	if about.Dim == 0 {
@@ -89,8 +89,8 @@ func (f *policyFile) split() error {
 
 // open opens the policy for decisions on features. A graph that the runtime refuses is bad data, like a file that cannot
 // be read.
-func (f *policyFile) open(rt *ort.Runtime) (*models.Decider, error) {
-	d, err := models.NewDecider(rt, f.policy)
+func (f *policyFile) open(rt *ort.Runtime) (*policy.Decider, error) {
+	d, err := policy.NewDecider(rt, f.policy)
 	if err != nil {
 		return nil, &costs.DataError{Err: fmt.Errorf("open policy %q: %w", f.path, err)}
 	}

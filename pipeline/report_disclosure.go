@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // Disclosure tells, for one method in one regime, how often a sensitive group of columns was opened and what that was
@@ -131,7 +131,7 @@ func (w *worth) closed(rows []int, l Learned) (float64, bool) {
 		if mask[actions[m]] {
 			continue // its decision stands
 		}
-		d := &models.Decisions{
+		d := &policy.Decisions{
 			Actions: a.Len(), Levels: len(a.Advice), Action: []int64{0}, Expert: []int64{0}, Advice: []int64{0},
 			Scores: l.Scores[m*a.Len() : (m+1)*a.Len()],
 		}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // nestedTensor has two experts and three levels of advice, the last two of which open a first and then also a second
@@ -38,7 +38,7 @@ func TestDisclosureByHand(t *testing.T) {
 		1, 0, 1, 1, 1, 1,
 		1, 1, 1, 1, 1, 0,
 	}
-	l := Learned{Info: &models.PolicyInfo{Method: "ours"}, Action: []int{0, 1, 5}, Scores: []float32{
+	l := Learned{Info: &policy.Info{Method: "ours"}, Action: []int{0, 1, 5}, Scores: []float32{
 		9, 0, 0, 0, 0, 0,
 		0, 9, 0, 0, 0, 0,
 		0, 0, 0, 0, 3, 9, // without device: b/contact
@@ -69,7 +69,7 @@ func TestDisclosureLaws(t *testing.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
 		lambda := rapid.Float64Range(0, 5).Draw(t, "lambda")
 		tensor, groups := nestedTensor(r, rapid.IntRange(1, 30).Draw(t, "rows"))
-		l := Learned{Info: &models.PolicyInfo{Method: "ours"}}
+		l := Learned{Info: &policy.Info{Method: "ours"}}
 		var rows []int
 		for n := range tensor.Len() {
 			rows = append(rows, n)

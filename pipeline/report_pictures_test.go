@@ -11,7 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // TestRoutedPictures: the first policy of a method and lambda decides; every pair that it plays has its share and at most so
@@ -29,7 +29,7 @@ func TestRoutedPictures(t *testing.T) {
 		}
 	}
 	policy := func(method string, lambda float64, actions ...int) Learned {
-		return Learned{Info: &models.PolicyInfo{Method: method, Lambda: lambda}, Action: actions}
+		return Learned{Info: &policy.Info{Method: method, Lambda: lambda}, Action: actions}
 	}
 	j.learned = []Learned{
 		policy("ours", 0, 1, 1, 1, 1, 1, 1, 2, 2),

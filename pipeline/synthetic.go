@@ -12,6 +12,7 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/parallel"
 	"pipe/models"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -89,7 +90,7 @@ type syntheticRun struct {
 type syntheticResult struct {
 	method   string
 	n        int
-	policies []*models.Policy
+	policies []*policy.Policy
 	learned  []Learned
 	maps     DecisionMap
 }
@@ -183,7 +184,7 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p stage
 	return nil
 }
 
-func (r *syntheticRun) decisionMap(method string, p *models.Policy) DecisionMap {
+func (r *syntheticRun) decisionMap(method string, p *policy.Policy) DecisionMap {
 	m := DecisionMap{Title: method, Size: r.c.Map}
 	for row := range m.Size {
 		for col := range m.Size {

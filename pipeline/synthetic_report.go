@@ -5,6 +5,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/baseline"
 	"pipe/pipeline/stage"
 )
 
@@ -106,14 +107,14 @@ func average(v []float64) float64 {
 // the Bayes policy.
 func (r *syntheticRun) baselineRows(rep *Report, n int) error {
 	rows := r.test.Rows(costs.Test)
-	for _, b := range models.Baselines() {
+	for _, b := range baseline.All() {
 		if b.NeedsTrain || !(b.Random || b.Constant()) {
 			continue // nothing is chosen on training rows, and on expected losses the oracle is the Bayes policy
 		}
 		var actions [][]int
 		for seed := range r.c.Seeds {
 			ours := r.find("ours", n).learned[seed]
-			act, err := b.Run(models.BaselineInput{
+			act, err := b.Run(baseline.Input{
 				Tensor: r.test, Rows: rows, Lambda: syntheticLambda, Seed: uint64(seed),
 				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action,
 			})

@@ -22,6 +22,8 @@ import (
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/models"
+	"pipe/models/auto"
+	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -29,18 +31,18 @@ import (
 // TrainConfig are the choices of pipe train: the `train:` section of a
 // configuration file, or flags.
 type TrainConfig struct {
-	Recipe       string              `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
-	Lambdas      []float64           `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
-	Methods      []string            `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
-	Seeds        int                 `yaml:"seeds" json:"seeds"`     // recipe paper and the other methods
-	Seed         uint64              `yaml:"seed" json:"seed"`       // the first
-	Tau          float64             `yaml:"tau" json:"tau"`
-	LearningRate float64             `yaml:"learning_rate" json:"learning_rate"`
-	L2DRate      float64             `yaml:"l2d_learning_rate" json:"l2d_learning_rate"`
-	WeightDecay  float64             `yaml:"weight_decay" json:"weight_decay"`
-	Dropout      float64             `yaml:"dropout" json:"dropout"`
-	Network      models.Settings     `yaml:"network" json:"network"` // recipe paper and the other methods
-	Auto         models.AutoSettings `yaml:"auto" json:"auto"`
+	Recipe       string          `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
+	Lambdas      []float64       `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
+	Methods      []string        `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	Seeds        int             `yaml:"seeds" json:"seeds"`     // recipe paper and the other methods
+	Seed         uint64          `yaml:"seed" json:"seed"`       // the first
+	Tau          float64         `yaml:"tau" json:"tau"`
+	LearningRate float64         `yaml:"learning_rate" json:"learning_rate"`
+	L2DRate      float64         `yaml:"l2d_learning_rate" json:"l2d_learning_rate"`
+	WeightDecay  float64         `yaml:"weight_decay" json:"weight_decay"`
+	Dropout      float64         `yaml:"dropout" json:"dropout"`
+	Network      models.Settings `yaml:"network" json:"network"` // recipe paper and the other methods
+	Auto         auto.Settings   `yaml:"auto" json:"auto"`
 }
 
 // DefaultTrainConfig is the auto recipe at lambda 1, with L2D beside it.
@@ -49,7 +51,7 @@ func DefaultTrainConfig() TrainConfig {
 	n.Hidden, n.Epochs, n.Schedule = []int{64}, 50, "cosine"
 	return TrainConfig{
 		Recipe: "auto", Lambdas: []float64{1}, Methods: []string{"l2d"}, Seeds: 4, Tau: 1,
-		LearningRate: 1e-3, L2DRate: 1e-3, WeightDecay: 1e-4, Network: n, Auto: models.DefaultAuto(),
+		LearningRate: 1e-3, L2DRate: 1e-3, WeightDecay: 1e-4, Network: n, Auto: auto.DefaultSettings(),
 	}
 }
 
@@ -136,13 +138,13 @@ func (o TrainOptions) Validate() error {
 
 // TrainReport says what was trained. It is the JSON object of pipe train.
 type TrainReport struct {
-	Format   int                 `json:"format"`
-	Tensor   string              `json:"tensor"`
-	Rows     int                 `json:"rows"`
-	Repeats  []costs.Repeats     `json:"repeats,omitempty"` // of the training rows and of those that the losses are on
-	Policies []TrainedPolicy     `json:"policies"`
-	Auto     []models.AutoReport `json:"auto,omitempty"`
-	Seconds  float64             `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
+	Format   int             `json:"format"`
+	Tensor   string          `json:"tensor"`
+	Rows     int             `json:"rows"`
+	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of those that the losses are on
+	Policies []TrainedPolicy `json:"policies"`
+	Auto     []auto.Report   `json:"auto,omitempty"`
+	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
 }
 
 // TrainedPolicy is one policy file.
@@ -237,7 +239,7 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 }
 
 // TrainTensor trains everything that c asks for on a tensor in memory.
-func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*models.Policy, []models.AutoReport, error) {
+func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
 	}
@@ -249,7 +251,7 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
 	// The other methods come first: that the actions rule one out should not be
 	// found out after the long search.
-	var others []*models.Policy
+	var others []*policy.Policy
 	for _, m := range c.Methods {
 		o.Save = folder(save, m)
 		more, err := trainPaper(ctx, t, c, m, o, progress)
@@ -258,8 +260,8 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 		}
 		others = append(others, more...)
 	}
-	var policies []*models.Policy
-	var reports []models.AutoReport
+	var policies []*policy.Policy
+	var reports []auto.Report
 	var err error
 	if c.Recipe == "auto" {
 		o.Save = folder(save, "auto")
@@ -277,25 +279,25 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	for _, p := range policies {
 		p.Info["training_digest"] = digest
 		if names, ok := t.Meta[costs.NamesKey]; ok {
-			p.Info[models.NamesKey] = names
+			p.Info[policy.NamesKey] = names
 		}
 	}
 	return policies, reports, nil
 }
 
 // trainAuto runs the auto recipe and lets its policies tell how they came about.
-func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Options, progress stage.Progress) ([]*models.Policy, []models.AutoReport, error) {
+func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Options, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	o.Stage = func(stage string, steps int) { progress.Start(int64(steps), "train auto: "+stage) }
 	s := c.Auto
 	s.Seed = c.Seed
-	policies, reports, err := models.TrainAuto(ctx, t, c.Lambdas, s, o)
+	policies, reports, err := auto.Train(ctx, t, c.Lambdas, s, o)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i, p := range policies {
 		p.Info["guard"] = reports[i].Guard.JSON()
 		p.Info["settings"] = stage.JSON(struct {
-			models.Candidate
+			auto.Candidate
 			Epochs int    `json:"epochs"`
 			Folds  int    `json:"folds"`
 			Seeds  int    `json:"seeds"`
@@ -322,7 +324,7 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 
 // dropOthers removes the policies that train.json of an earlier training lists and this one does not replace, so that a
 // folder does not hold the policies of two trainings.
-func dropOthers(folder string, policies []*models.Policy) error {
+func dropOthers(folder string, policies []*policy.Policy) error {
 	path := filepath.Join(folder, trainReportFile)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -348,7 +350,7 @@ func dropOthers(folder string, policies []*models.Policy) error {
 }
 
 // trainedPolicy names a policy and its file.
-func trainedPolicy(p *models.Policy) TrainedPolicy {
+func trainedPolicy(p *policy.Policy) TrainedPolicy {
 	line := TrainedPolicy{Method: p.Method}
 	if p.Method != "l2d" {
 		line.Lambda = Num(p.Lambda)
@@ -356,7 +358,7 @@ func trainedPolicy(p *models.Policy) TrainedPolicy {
 	if s, err := strconv.ParseUint(p.Info["seed"], 10, 64); err == nil {
 		line.Seed = &s
 	}
-	if p.Decoder == models.DecoderFixed {
+	if p.Decoder == policy.DecoderFixed {
 		line.Fallback = p.Actions.Name(p.Fixed)
 	}
 	line.File = policyName(line)
@@ -364,7 +366,7 @@ func trainedPolicy(p *models.Policy) TrainedPolicy {
 }
 
 // writePolicy exports a policy with its validation figure and writes its file.
-func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *models.Policy) (TrainedPolicy, error) {
+func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *policy.Policy) (TrainedPolicy, error) {
 	line := trainedPolicy(p)
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
@@ -427,7 +429,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 }
 
 // inSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not have the number.
-func inSets(g models.Guard) string {
+func inSets(g policy.Guard) string {
 	if g.Clusters == 0 || g.Clusters == g.Rows {
 		return ""
 	}

@@ -9,6 +9,8 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/network"
+	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
 
@@ -57,10 +59,10 @@ func anyWithoutAdvice(a *costs.Actions) bool {
 // trainPaper trains one method with fixed settings: a policy per lambda and
 // seed, the last epoch's weights. L2D does not depend on lambda and is trained
 // once per seed.
-func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string, o models.Options, progress stage.Progress) ([]*models.Policy, error) {
+func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string, o models.Options, progress stage.Progress) ([]*policy.Policy, error) {
 	m := paperMethods[name]
 	rows := t.Rows(costs.Train)
-	std := models.FitStandardizer(t.Features, t.Dim, rows)
+	std := network.FitStandardizer(t.Features, t.Dim, rows)
 	s := c.Network
 	s.Surrogate = m.surrogate
 	if m.head != "" {
@@ -73,14 +75,14 @@ func trainPaper(ctx context.Context, t *costs.Tensor, c TrainConfig, name string
 	if err != nil {
 		return nil, err
 	}
-	var out []*models.Policy
+	var out []*policy.Policy
 	for _, tr := range trained {
-		p := &models.Policy{
+		p := &policy.Policy{
 			Actions: t.Actions, Method: name, Recipe: "paper", Lambda: tr.Spec.Lambda, Tau: tr.Spec.Tau, Decoder: tr.Decoder,
-			Dim: t.Dim, Standard: std, Members: []models.MLP{tr.Network}, Info: paperInfo(s, tr.Spec),
+			Dim: t.Dim, Standard: std, Members: []network.MLP{tr.Network}, Info: paperInfo(s, tr.Spec),
 		}
 		if !m.advice {
-			p.Decoder = models.DecoderL2D
+			p.Decoder = policy.DecoderL2D
 		}
 		out = append(out, p)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/auto"
 	"pipe/pipeline/stage"
 )
 
@@ -48,7 +49,7 @@ func TestTrainProblemsNameTheirField(t *testing.T) {
 	c.Lambdas = []float64{math.Copysign(0, -1)}
 	c.LearningRate, c.WeightDecay = math.Inf(1), math.NaN()
 	c.Network.Epochs, c.Auto.Seeds, c.Seeds = 0, 0, 100_000_000
-	c.Auto.Grid = []models.Candidate{{Hidden: []int{0}, Dropout: 2, WeightDecay: math.Inf(1)}}
+	c.Auto.Grid = []auto.Candidate{{Hidden: []int{0}, Dropout: 2, WeightDecay: math.Inf(1)}}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("no error")

@@ -17,7 +17,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs"
-	"pipe/models"
+	"pipe/models/policy"
 )
 
 // The names in the files of TestHostileNames. Each does what it must not in one place or another: a terminal, a line, a
@@ -63,8 +63,8 @@ func TestHostileNames(t *testing.T) {
 	if err := costs.Write(hostileFile, hostileTensor(400)); err != nil {
 		t.Fatal(err)
 	}
-	fixed := &models.Policy{
-		Actions: hostileTensor(4).Actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: models.DecoderFixed, Dim: 2, Fixed: 1,
+	fixed := &policy.Policy{
+		Actions: hostileTensor(4).Actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: policy.DecoderFixed, Dim: 2, Fixed: 1,
 		Info: map[string]string{"remark": "\x1b[31m\n", "guard": `{"fixed":"\u001b[31m","fallback":true}`},
 	}
 	m, err := fixed.Export()

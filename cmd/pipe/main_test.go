@@ -23,7 +23,8 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/config"
-	"pipe/models"
+	"pipe/models/network"
+	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -92,18 +93,18 @@ func writeSamples(dir string) error {
 		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
 		Features: costs.FeatureSource{Name: "two numbers", Dim: 2},
 	}
-	learned := &models.Policy{
-		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
-		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: 2, W: []float32{-1, -1, -1, 1, 1, -1, 1, 1}, B: make([]float32, 4)}}}},
+	learned := &policy.Policy{
+		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{{Out: 4, In: 2, W: []float32{-1, -1, -1, 1, 1, -1, 1, 1}, B: make([]float32, 4)}}}},
 	}
-	fixed := &models.Policy{
-		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: models.DecoderFixed, Dim: 2, Fixed: 1,
+	fixed := &policy.Policy{
+		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: policy.DecoderFixed, Dim: 2, Fixed: 1,
 		Info: map[string]string{"guard": `{"fixed":"small/search","gain":0.002,"lower_bound":-0.01,"confidence":0.95,"rows":40,"fallback":true}`},
 	}
 	if err := writeEncoders(dir); err != nil {
 		return err
 	}
-	for name, p := range map[string]*models.Policy{
+	for name, p := range map[string]*policy.Policy{
 		"policy.onnx": learned, "fixed.onnx": fixed,
 		"texts.onnx": encodedPolicy(actions, "text small", hftest.Hidden), "images.onnx": encodedPolicy(actions, "image clip", 12),
 	} {
@@ -133,15 +134,15 @@ func writeSamples(dir string) error {
 }
 
 // encodedPolicy decides by vectors of a length that an encoder makes.
-func encodedPolicy(actions *costs.Actions, features string, dim int) *models.Policy {
+func encodedPolicy(actions *costs.Actions, features string, dim int) *policy.Policy {
 	a, w := *actions, make([]float32, 4*dim)
 	a.Features = costs.FeatureSource{Name: features, Dim: dim}
 	for i := range w {
 		w[i] = float32(i%7) - 3
 	}
-	return &models.Policy{
-		Actions: &a, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: models.DecoderComposite,
-		Members: []models.MLP{{Layers: []models.Affine{{Out: 4, In: dim, W: w, B: make([]float32, 4)}}}},
+	return &policy.Policy{
+		Actions: &a, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{{Out: 4, In: dim, W: w, B: make([]float32, 4)}}}},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pipe/models"
+	"pipe/models/network"
 	"pipe/onnx/ort"
 )
 
@@ -122,7 +123,7 @@ func (n *networkTeacher) train(ctx context.Context, p *models.Problem, specs []m
 }
 
 // finish hands a network over as a file.
-func (n *networkTeacher) finish(m models.MLP, l lesson, t *teaching) error {
+func (n *networkTeacher) finish(m network.MLP, l lesson, t *teaching) error {
 	file, err := m.ExportClassifier()
 	if err != nil {
 		return err

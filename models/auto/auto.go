@@ -1,0 +1,93 @@
+package auto
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/models/policy"
+)
+
+// Report says what the auto recipe found for one lambda.
+type Report struct {
+	Lambda    float64      `json:"lambda"`
+	Rows      int          `json:"rows"`     // training rows
+	Clusters  int          `json:"clusters"` // sets of them that belong together; rows where none repeat
+	Folds     int          `json:"folds"`    // 1: one inner split; 0: nothing could be left out, and there is no choice
+	Chosen    Candidate    `json:"chosen"`
+	Epochs    int          `json:"epochs"` // at which the chosen candidate stops
+	InnerLoss float64      `json:"inner_loss"`
+	Guard     policy.Guard `json:"guard"`
+}
+
+// Train learns one policy per lambda on the tensor's training rows, on any
+// file and without choices by the user:
+//
+//   - a small grid is trained in lockstep on parts of the training rows and its
+//     true loss followed on the rows left out (folds when rows are few, else one
+//     inner split);
+//   - the best candidate and stopping epoch are refitted on all training rows
+//     with several seeds, averaged in log-probability;
+//   - the guard estimates the gain of that procedure over the best fixed pair:
+//     for each block of left-out rows the choice is made on the other blocks,
+//     and the averaged policy decides the block. If the one-sided lower bound
+//     of the gain is not positive, the policy is the fixed pair.
+//
+// Rows that belong together ([costs.Tensor.Clusters]) are on one side of every
+// division, and one draw for the bound. Where there are fewer clusters than
+// folds there are as many folds as clusters; where all rows are one cluster
+// nothing can be judged, and the policies are the fixed pairs.
+func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
+	if err := s.Validate(); err != nil {
+		return nil, nil, err
+	}
+	rows := t.Rows(costs.Train)
+	if len(rows) < 2*s.Folds {
+		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("%d rows are train, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
+	}
+	a := newAuto(t, rows, lambdas, s, o)
+	if a.parts == nil {
+		policies, reports := a.constants()
+		return policies, reports, nil
+	}
+	found, err := a.search(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: search: %w", err)
+	}
+	chosen := a.choose(found)
+	guards, err := a.guard(ctx, found)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: guard: %w", err)
+	}
+	policies, err := a.refit(ctx, chosen)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: refit: %w", err)
+	}
+	reports := make([]Report, len(lambdas))
+	for l, lambda := range lambdas {
+		c := chosen[l]
+		reports[l] = Report{
+			Lambda: lambda, Rows: len(rows), Clusters: a.clusters.Len(), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
+			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l],
+		}
+		policies[l].Tau = reports[l].Chosen.Tau
+		if guards[l].Fallback {
+			policies[l] = a.fixedPolicy(l)
+		}
+	}
+	return policies, reports, nil
+}
+
+// constants are the fixed pairs, where no row can be left out.
+func (a *auto) constants() (policies []*policy.Policy, reports []Report) {
+	for l, lambda := range a.lambdas {
+		p := a.fixedPolicy(l)
+		policies = append(policies, p)
+		reports = append(reports, Report{
+			Lambda: lambda, Rows: a.train.Len(), Clusters: a.clusters.Len(),
+			Guard: policy.Guard{Fixed: a.full.Actions.Name(p.Fixed), Confidence: a.s.Confidence, Fallback: true},
+		})
+	}
+	return policies, reports
+}

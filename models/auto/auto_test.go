@@ -1,0 +1,224 @@
+package auto
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/models/policy"
+	"pipe/onnx/ort/orttest"
+)
+
+// plantedLaw is a table whose law is known: the mean task loss of every pair
+// as a function of the features.
+type plantedLaw struct {
+	actions *costs.Actions
+	dim     int
+	mean    func(x []float32) []float64
+}
+
+// structured has advice worth buying for expert b on part of the inputs, and
+// for nobody else: expert a is good left, c is mediocre everywhere, and b is
+// good on the right only with the second advice, where a + b's feature agree.
+var structured = plantedLaw{
+	actions: &costs.Actions{
+		Experts:  []costs.Expert{{Name: "a"}, {Name: "b", Fee: 0.02}, {Name: "c", Fee: 0.01}},
+		Advice:   []costs.Advice{{Name: "none"}, {Name: "short", Fee: 0.03}, {Name: "long", Fee: 0.06}},
+		Features: costs.FeatureSource{Name: "planted", Dim: 8},
+	},
+	dim: 8,
+	mean: func(x []float32) []float64 {
+		m := []float64{0.45, 0.45, 0.45, 0.5, 0.48, 0.5, 0.4, 0.4, 0.4}
+		if x[0] < 0 {
+			m[0], m[1], m[2] = 0.15, 0.15, 0.15
+		} else if x[0]+x[1] > 0.5 {
+			m[5] = 0.1 // b with the long advice
+		}
+		return m
+	},
+}
+
+// flat has the same pairs and no structure: features say nothing.
+var flat = plantedLaw{
+	actions: structured.actions, dim: 8,
+	mean: func([]float32) []float64 { return []float64{0.3, 0.3, 0.3, 0.34, 0.31, 0.3, 0.36, 0.35, 0.34} },
+}
+
+func (l plantedLaw) tensor(n int, split costs.Split, seed uint64, realised bool) *costs.Tensor {
+	t := &costs.Tensor{Actions: l.actions, Dim: l.dim}
+	r := rand.New(rand.NewPCG(seed, uint64(split)))
+	for i := range n {
+		x := make([]float32, l.dim)
+		for c := range x {
+			x[c] = float32(2*r.Float64() - 1)
+		}
+		t.IDs, t.Splits = append(t.IDs, fmt.Sprint(split, i)), append(t.Splits, split)
+		t.Features = append(t.Features, x...)
+		for _, m := range l.mean(x) {
+			u := r.Float64()
+			if !realised {
+				t.Loss = append(t.Loss, float32(m))
+			} else if u < m {
+				t.Loss = append(t.Loss, 1)
+			} else {
+				t.Loss = append(t.Loss, 0)
+			}
+		}
+	}
+	return t
+}
+
+func trainAuto(t *testing.T, l plantedLaw, rows int, seed uint64) (*policy.Policy, Report) {
+	t.Helper()
+	train := l.tensor(rows, costs.Train, seed, true)
+	policies, reports, err := Train(context.Background(), train, []float64{1}, DefaultSettings(), models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policies[0], reports[0]
+}
+
+// risk is a policy's expected cost on fresh inputs, and the Bayes risk there.
+func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
+	t.Helper()
+	test := l.tensor(20_000, costs.Test, 2, false)
+	var c []float64
+	for n := range test.Len() {
+		c = test.Costs(c, n, 1)
+		own += c[p.Decide(test.Row(n))] / float64(test.Len())
+		best := math.Inf(1)
+		for _, v := range c {
+			best = min(best, v)
+		}
+		bayes += best / float64(test.Len())
+	}
+	return own, bayes
+}
+
+func TestAutoFindsPlantedStructure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches over 20,000 rows")
+	}
+	draws := []uint64{15, 1, 14, 201} // 14 and 15 were the worst of all that were tried
+	for _, seed := range draws {
+		p, r := trainAuto(t, structured, 20_000, seed)
+		own, bayes := structured.risk(t, p)
+		t.Logf("draw %d, %d rows: expected cost %.4f, Bayes %.4f, guard %+v", seed, r.Rows, own, bayes, r.Guard)
+		if r.Guard.Fallback || own > bayes+0.01 {
+			t.Errorf("draw %d: expected cost %.4f is not within 0.01 of Bayes %.4f (guard %+v)", seed, own, bayes, r.Guard)
+		}
+	}
+}
+
+// TestAutoJudgesLargeTablesOnOneSplit takes the road of tables that are too
+// large for folds.
+func TestAutoJudgesLargeTablesOnOneSplit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches over 12,000 rows")
+	}
+	s := DefaultSettings()
+	s.CrossFit = 5000
+	policies, reports, err := Train(context.Background(), structured.tensor(12_000, costs.Train, 1, true), []float64{1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, bayes := structured.risk(t, policies[0])
+	if r := reports[0]; r.Folds != 1 || r.Guard.Rows != 3000 || r.Guard.Fallback || own > bayes+0.02 {
+		t.Fatalf("expected cost %.4f, Bayes %.4f, report %+v", own, bayes, r)
+	}
+}
+
+func TestAutoEndsOnTheConstantWithoutStructure(t *testing.T) {
+	rows := 20_000
+	if testing.Short() {
+		rows = 5_000
+	}
+	p, r := trainAuto(t, flat, rows, 1)
+	t.Logf("guard %+v", r.Guard)
+	if !r.Guard.Fallback || p.Decoder != policy.DecoderFixed || p.Actions.Name(p.Fixed) != "a/none" {
+		t.Fatalf("a table without structure ended on %s %s (guard %+v)", p.Decoder, p.Actions.Name(p.Fixed), r.Guard)
+	}
+}
+
+// TestGuardIsSeldomFooled counts how often small tables without structure get
+// past the guard: its level is 5%, so 3 of 12 would already be suspicious.
+func TestGuardIsSeldomFooled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("12 searches")
+	}
+	s := DefaultSettings()
+	s.Steps, s.Evaluations, s.Seeds = 400, 8, 2
+	fooled := 0
+	for seed := range uint64(12) {
+		train := flat.tensor(400, costs.Train, 100+seed, true)
+		_, r, err := Train(context.Background(), train, []float64{1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r[0].Guard.Fallback {
+			fooled++
+		}
+	}
+	if fooled > 2 {
+		t.Fatalf("the guard let %d of 12 tables without structure through", fooled)
+	}
+}
+
+// TestAutoResumes interrupts a search and continues it to the same policy.
+func TestAutoResumes(t *testing.T) {
+	s := DefaultSettings()
+	s.Steps, s.Evaluations, s.Seeds, s.Grid, s.Workers = 200, 4, 2, s.Grid[:2], 1
+	train := structured.tensor(600, costs.Train, 1, true)
+	whole, _, err := Train(context.Background(), train, []float64{0, 1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	o := models.Options{Runtime: orttest.Open(t, 0), Save: models.CheckpointPolicy{Dir: dir}}
+	for cut := 60; ; cut *= 2 { // each attempt gets a little further, then is cancelled
+		ctx, cancel := context.WithCancel(context.Background())
+		steps := 0
+		o.Progress = func(n int) {
+			if steps += n; steps >= cut {
+				cancel()
+			}
+		}
+		got, _, err := Train(ctx, train, []float64{0, 1}, s, o)
+		cancel()
+		if err != nil {
+			if ctx.Err() == nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		// Once more, from the checkpoints of stages that have all ended.
+		o.Progress = nil
+		again, _, err := Train(context.Background(), train, []float64{0, 1}, s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range whole {
+			if exported(t, whole[i]) != exported(t, got[i]) || exported(t, whole[i]) != exported(t, again[i]) {
+				t.Fatalf("policy %d of the resumed run differs", i)
+			}
+		}
+		return
+	}
+}
+
+func exported(t *testing.T, p *policy.Policy) string {
+	t.Helper()
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,209 @@
+package auto
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pipe/costs"
+	"pipe/costs/coststest"
+	"pipe/models"
+	"pipe/models/policy"
+	"pipe/onnx/ort/orttest"
+)
+
+// smallAuto is a search that takes a second and still learns by heart what it
+// can.
+func smallAuto() Settings {
+	s := DefaultSettings()
+	s.Grid = []Candidate{{Hidden: []int{128}, WeightDecay: 1e-3, LearningRate: 4e-3, Tau: 2}}
+	s.Steps, s.Evaluations, s.Seeds = 400, 4, 1
+	return s
+}
+
+// noise has losses that nothing foretells.
+func noise(rows int, seed uint64) *costs.Tensor { return flat.tensor(rows, costs.Train, seed, true) }
+
+// TestRepeatedNoiseIsNoEvidence: a model that has seen copies of the rows that
+// judge it looks good on noise. Copies are known by their features, and
+// near-duplicates by their group.
+func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
+	draws := []struct {
+		times  int
+		jitter bool
+	}{{6, false}, {6, true}, {2, false}, {3, true}, {10, false}, {10, true}}
+	if testing.Short() {
+		draws = draws[:2]
+	}
+	for _, d := range draws {
+		t.Run(fmt.Sprintf("times=%d/jitter=%t", d.times, d.jitter), func(t *testing.T) {
+			rows := 600 / d.times
+			train := coststest.Repeat(noise(rows, uint64(d.times)), d.times)
+			if d.jitter {
+				r := rand.New(rand.NewPCG(1, 1))
+				for i := range train.Features {
+					train.Features[i] += float32(r.NormFloat64()) * 1e-4
+				}
+				for n := range train.IDs {
+					train.Groups = append(train.Groups, fmt.Sprint("user ", n/d.times))
+				}
+			}
+			policies, r, err := Train(context.Background(), train, []float64{0}, smallAuto(), models.Options{Runtime: orttest.Open(t, 0)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := r[0].Guard
+			t.Logf("gain %.3f, lower bound %.3f", g.Gain, g.LowerBound)
+			if !g.Fallback || policies[0].Decoder != policy.DecoderFixed || g.Gain > 0.05 {
+				t.Errorf("noise passes: gain %.3f, lower bound %.3f", g.Gain, g.LowerBound)
+			}
+			if g.Clusters != rows || r[0].Clusters != rows || g.Rows != train.Len() {
+				t.Errorf("%d rows are %d clusters, and %d for the guard; want %d", g.Rows, r[0].Clusters, g.Clusters, rows)
+			}
+		})
+	}
+}
+
+// TestGroupsOfOneChangeNothing: a group per row says what no groups say.
+func TestGroupsOfOneChangeNothing(t *testing.T) {
+	s := smallAuto()
+	s.Steps = 60
+	train := structured.tensor(300, costs.Train, 1, true)
+	plain, before, err := Train(context.Background(), train, []float64{1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	train.Groups = slices.Clone(train.IDs)
+	grouped, after, err := Train(context.Background(), train, []float64{1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exported(t, plain[0]) != exported(t, grouped[0]) || before[0].Guard != after[0].Guard {
+		t.Errorf("guards %+v and %+v", before[0].Guard, after[0].Guard)
+	}
+}
+
+// TestAutoOnDegenerateTables: tables with almost nothing to judge by end on the
+// constant, or in an error about the data.
+func TestAutoOnDegenerateTables(t *testing.T) {
+	s := smallAuto()
+	s.Steps, s.Evaluations = 40, 2
+	constant := func(t *costs.Tensor, columns ...int) {
+		for n := range t.Len() {
+			for _, c := range columns {
+				t.Row(n)[c] = 0.5
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		rows   int
+		change func(*costs.Tensor)
+		folds  int // of the report; -1: an error about the data
+	}{
+		"two rows":                {2, func(*costs.Tensor) {}, -1},
+		"a constant feature":      {80, func(t *costs.Tensor) { constant(t, 3) }, 5},
+		"constant features":       {80, func(t *costs.Tensor) { constant(t, 0, 1, 2, 3, 4, 5, 6, 7) }, 0},
+		"one group":               {80, func(t *costs.Tensor) { t.Groups = slices.Repeat([]string{"all"}, 80) }, 0},
+		"two groups":              {80, func(t *costs.Tensor) { t.Groups = slices.Repeat([]string{"a", "b"}, 40) }, 2},
+		"three groups, a giant":   {80, func(t *costs.Tensor) { t.Groups = append([]string{"b", "c"}, slices.Repeat([]string{"a"}, 78)...) }, 3},
+		"one label per row":       {80, func(t *costs.Tensor) { t.Labels = slices.Clone(t.IDs) }, 5},
+		"one label and one group": {80, func(t *costs.Tensor) { t.Labels, t.Groups = slices.Repeat([]string{"x"}, 80), slices.Clone(t.IDs) }, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			train := noise(c.rows, 3)
+			c.change(train)
+			for _, crossFit := range []int{40_000, 10} { // folds, and one inner split where there can be one
+				s := s
+				s.CrossFit = crossFit
+				policies, reports, err := Train(context.Background(), train, []float64{0, 1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+				var data *costs.DataError
+				if c.folds < 0 {
+					if !errors.As(err, &data) {
+						t.Fatalf("got %v, want an error about the data", err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := c.folds
+				if crossFit == 10 && want == 5 {
+					want = 1
+				}
+				for l, r := range reports {
+					if r.Folds != want || !r.Guard.Fallback || policies[l].Decoder != policy.DecoderFixed || (r.Guard.Rows == 0) != (want == 0) {
+						t.Errorf("lambda %g: %d folds, want %d, guard %+v", r.Lambda, r.Folds, want, r.Guard)
+					}
+					if r.Guard.JSON() == "" || r.Guard.Fixed == "" {
+						t.Error("the guard says nothing")
+					}
+				}
+				if _, err := policies[0].Export(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestDivisionsKeepRowsTogether: on either road no row that learns belongs to a
+// row that judges, and blocks are whole clusters that hold every judging row
+// once.
+func TestDivisionsKeepRowsTogether(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(10, 150).Draw(t, "rows")
+		kinds := rapid.IntRange(1, n).Draw(t, "kinds")
+		keys := make([]int, n)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 9))
+		for i := range keys {
+			keys[i] = r.IntN(kinds)
+		}
+		s := Settings{
+			CrossFit: rapid.SampledFrom([]int{0, 1000}).Draw(t, "cross fit"),
+			Folds:    rapid.IntRange(2, 6).Draw(t, "folds"), Inner: rapid.Float64Range(0.1, 0.6).Draw(t, "inner"),
+		}
+		a := &auto{clusters: costs.NewClusters(n, keys), s: s}
+		a.divide(n)
+		if a.clusters.Len() < 2 {
+			if a.parts != nil {
+				t.Fatal("one cluster is divided")
+			}
+			return
+		}
+		for _, p := range a.parts {
+			if len(p.fit) == 0 || len(p.held) == 0 {
+				t.Fatalf("%d rows learn, %d judge", len(p.fit), len(p.held))
+			}
+			learns := map[int]bool{}
+			for _, row := range p.fit {
+				learns[keys[row]] = true
+			}
+			for _, row := range p.held {
+				if learns[keys[row]] {
+					t.Fatalf("cluster %d learns and judges", keys[row])
+				}
+			}
+		}
+		blockOf, held := map[int]int{}, []int32{}
+		for b, blk := range a.blocks {
+			held = append(held, blk.rows...)
+			for _, row := range blk.rows {
+				if other, seen := blockOf[keys[row]]; seen && other != b {
+					t.Fatalf("cluster %d is in blocks %d and %d", keys[row], other, b)
+				}
+				blockOf[keys[row]] = b
+				if !slices.Contains(a.parts[blk.part].held, row) {
+					t.Fatalf("block %d has row %d, which its part does not hold", b, row)
+				}
+			}
+		}
+		if len(a.blocks) < 2 || !slices.Equal(slices.Sorted(slices.Values(held)), slices.Sorted(slices.Values(a.held))) {
+			t.Fatalf("%d blocks hold %d of %d rows", len(a.blocks), len(held), len(a.held))
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package baseline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/seeded"
+	"pipe/models/network"
+	"pipe/onnx/ort"
+)
+
+// KNNSettings governs cost regression by nearest neighbours.
+type KNNSettings struct {
+	Grid       []int   // numbers of neighbours to choose from; each is capped at what there is
+	InnerShare float64 // share of the training rows that choose among them, in (0, 1)
+	Seed       uint64  // of the inner split
+}
+
+// DefaultKNNSettings tries 5 to 400 neighbours on a fifth of the training rows.
+func DefaultKNNSettings(seed uint64) KNNSettings {
+	return KNNSettings{Grid: []int{5, 10, 20, 50, 100, 200, 400}, InnerShare: 0.2, Seed: seed}
+}
+
+func (s KNNSettings) validate() error {
+	if len(s.Grid) == 0 || slices.Min(s.Grid) < 1 {
+		return fmt.Errorf("grid %v must list positive numbers of neighbours", s.Grid)
+	}
+	if !(s.InnerShare > 0 && s.InnerShare < 1) {
+		return fmt.Errorf("inner share %v is outside (0, 1)", s.InnerShare)
+	}
+	return nil
+}
+
+// KNN predicts the cost of every pair as its mean over the nearest training
+// rows (Euclidean distance on standardised features) and takes the cheapest:
+// the baseline `knn`. Neighbours do not depend on lambda, and neither do mean
+// task losses and measured fees, so one fit serves every regime.
+type KNN struct {
+	tensor *costs.Tensor
+	grid   []int
+	inner  *neighbourMeans // inner rows from the other training rows: chooses k; empty where all rows belong together
+	query  *neighbourMeans // query rows from all training rows
+	rows   []int           // the inner rows
+}
+
+// FitKNN finds the neighbours of the query rows among the training rows of t.
+// It needs two training rows. The error is the context's if it is cancelled, and a
+// *costs.DataError for a row so far from the others that distances overflow.
+func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query []int, s KNNSettings) (*KNN, error) {
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("fit knn: %w", err)
+	}
+	if len(train) < 2 {
+		return nil, fmt.Errorf("fit knn: %d training rows, need at least 2", len(train))
+	}
+	inner, rest := splitRows(train, t.Clusters(train), s.InnerShare, s.Seed)
+	k := &KNN{tensor: t, grid: capGrid(s.Grid, len(rest)), rows: inner}
+	var err error
+	if len(inner) == 0 { // nothing to choose by
+		k.grid, k.inner = k.grid[len(k.grid)-1:], &neighbourMeans{}
+	} else if k.inner, err = k.means(ctx, rt, rest, inner); err != nil {
+		return nil, fmt.Errorf("fit knn: %w", err)
+	}
+	if k.query, err = k.means(ctx, rt, train, query); err != nil {
+		return nil, fmt.Errorf("fit knn: %w", err)
+	}
+	return k, nil
+}
+
+// splitRows draws a share of rows, at least one on either side, order kept.
+// Rows that belong together stay together; none are drawn where all do.
+func splitRows(rows []int, together costs.Clusters, share float64, seed uint64) (drawn, rest []int) {
+	if together.Len() < 2 {
+		return nil, rows
+	}
+	n := min(max(1, int(math.Round(share*float64(len(rows))))), len(rows)-1)
+	order := seeded.Stream(seed, "knn/inner", 0).Perm(len(rows))
+	take := make([]bool, len(rows))
+	for i, drawn := range together.Pick(order).Share(n, n) {
+		take[order[i]] = drawn
+	}
+	for m, row := range rows {
+		if take[m] {
+			drawn = append(drawn, row)
+		} else {
+			rest = append(rest, row)
+		}
+	}
+	return drawn, rest
+}
+
+// capGrid sorts the grid and caps it at n rows.
+func capGrid(grid []int, n int) []int {
+	out := slices.Clone(grid)
+	for i := range out {
+		out[i] = min(out[i], n)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Decide returns the action of every query row in the regime lambda, and the
+// number of neighbours that had the smallest true loss on the inner rows (the
+// larger number on ties: it varies less).
+func (k *KNN) Decide(lambda float64) (actions []int, neighbours int) {
+	best, at := math.Inf(1), 0
+	for g := range k.grid {
+		loss := k.tensor.TrueLoss(k.rows, k.actions(k.inner, g, lambda), lambda)
+		if loss <= best {
+			best, at = loss, g
+		}
+	}
+	return k.actions(k.query, at, lambda), k.grid[at]
+}
+
+func (k *KNN) actions(m *neighbourMeans, g int, lambda float64) []int {
+	fees := k.tensor.Actions.Fees(lambda)
+	mask := k.tensor.Actions.Mask()
+	actions := make([]int, m.rows)
+	for n := range actions {
+		best := math.Inf(1)
+		for i, loss := range m.row(g, n) {
+			if c := float64(loss) + fees[i]; mask[i] && c < best {
+				best, actions[n] = c, i
+			}
+		}
+	}
+	return actions
+}
+
+// neighbourMeans holds, for every entry of the grid, the mean task loss plus
+// measured fee of each row's nearest training rows.
+type neighbourMeans struct {
+	rows, width int
+	mean        []float32 // grid x rows x width
+}
+
+func (m *neighbourMeans) row(g, n int) []float32 {
+	start := (g*m.rows + n) * m.width
+	return m.mean[start : start+m.width]
+}
+
+func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*neighbourMeans, error) {
+	t, width := k.tensor, k.tensor.Actions.Len()
+	std := network.FitStandardizer(t.Features, t.Dim, train)
+	from, to := std.Apply(pickRows(t.Features, t.Dim, train), t.Dim), std.Apply(pickRows(t.Features, t.Dim, query), t.Dim)
+	if err := errors.Join(k.near(from, train), k.near(to, query)); err != nil {
+		return nil, err
+	}
+	near, err := nearest(ctx, rt, from, to, t.Dim, slices.Max(k.grid))
+	if err != nil {
+		return nil, err
+	}
+	m := &neighbourMeans{rows: len(query), width: width, mean: make([]float32, len(k.grid)*len(query)*width)}
+	sum := make([]float64, width)
+	per := slices.Max(k.grid)
+	for n := range query {
+		clear(sum)
+		g := 0
+		for rank, at := range near[n*per : (n+1)*per] {
+			addRow(sum, t, train[at])
+			if rank+1 == k.grid[g] {
+				dst := m.row(g, n)
+				for i, v := range sum {
+					dst[i] = float32(v / float64(rank+1))
+				}
+				g++
+			}
+		}
+	}
+	return m, nil
+}
+
+// near reports the first of some rows, standardised, whose squared length is not
+// within float32: its distances would be no numbers, and no order of them right.
+func (k *KNN) near(standardised []float32, rows []int) error {
+	for i, half := range halfNorms(standardised, k.tensor.Dim) {
+		if n := rows[i]; !(half < math.MaxFloat32/4) {
+			return &costs.DataError{Row: n + 1, Column: "features", Msg: fmt.Sprintf("id %q is too far from the training rows for distances in float32", k.tensor.IDs[n])}
+		}
+	}
+	return nil
+}
+
+func addRow(sum []float64, t *costs.Tensor, n int) {
+	for i, v := range t.Losses(n) {
+		sum[i] += float64(v)
+	}
+	if t.Fee != nil {
+		for i, v := range t.Fee[n*len(sum) : (n+1)*len(sum)] {
+			sum[i] += float64(v)
+		}
+	}
+}
+
+func pickRows(features []float32, dim int, rows []int) []float32 {
+	out := make([]float32, 0, len(rows)*dim)
+	for _, n := range rows {
+		out = append(out, features[n*dim:(n+1)*dim]...)
+	}
+	return out
+}
+
+var errNoNeighbours = errors.New("more neighbours than training rows")

@@ -1,0 +1,81 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"pipe/internal/finite"
+)
+
+// Standardizer maps raw features to what the members were trained on:
+// x' = (x - Mean) * Scale per column. Nil slices mean the identity.
+type Standardizer struct {
+	Mean, Scale []float32
+}
+
+// Check reports what about the standardizer does not suit rows of dim features.
+func (s Standardizer) Check(dim int) error {
+	if s.Mean == nil && s.Scale == nil {
+		return nil
+	}
+	if len(s.Mean) != dim || len(s.Scale) != dim {
+		return fmt.Errorf("standardizer has %d means and %d scales for %d features", len(s.Mean), len(s.Scale), dim)
+	}
+	if finite.First(s.Mean) >= 0 || finite.First(s.Scale) >= 0 {
+		return errors.New("standardizer has a value that is not finite")
+	}
+	return nil
+}
+
+// Apply returns the standardised copy of features, n x dim.
+func (s Standardizer) Apply(features []float32, dim int) []float32 {
+	out := slices.Clone(features)
+	if s.Mean == nil {
+		return out
+	}
+	for start := 0; start < len(out); start += dim {
+		for c, v := range out[start : start+dim] {
+			out[start+c] = (v - s.Mean[c]) * s.Scale[c]
+		}
+	}
+	return out
+}
+
+// FitStandardizer returns the standardizer that gives every column of the
+// given rows of features (n x dim) mean 0 and population standard deviation 1;
+// rows nil means all. A column that is constant there gets scale 0: what never
+// varied in training carries nothing, and must not explode where it varies later.
+func FitStandardizer(features []float32, dim int, rows []int) Standardizer {
+	s := Standardizer{Mean: make([]float32, dim), Scale: make([]float32, dim)}
+	count := len(rows)
+	if rows == nil {
+		count = len(features) / max(1, dim)
+	}
+	at := func(m int) []float32 {
+		if rows != nil {
+			m = rows[m]
+		}
+		return features[m*dim : (m+1)*dim]
+	}
+	mean, square := make([]float64, dim), make([]float64, dim)
+	for m := range count {
+		for c, v := range at(m) {
+			mean[c] += float64(v) / float64(count)
+		}
+	}
+	for m := range count {
+		for c, v := range at(m) {
+			square[c] += (float64(v) - mean[c]) * (float64(v) - mean[c]) / float64(count)
+		}
+	}
+	for c := range dim {
+		s.Mean[c] = float32(mean[c])
+		// Rounding leaves a constant column a spread of float64 noise.
+		if std := math.Sqrt(square[c]); std > 1e-7*math.Abs(mean[c]) && std > 1e-30 {
+			s.Scale[c] = float32(1 / std)
+		}
+	}
+	return s
+}

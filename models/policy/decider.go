@@ -1,0 +1,310 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"pipe/internal/finite"
+	"pipe/onnx"
+	"pipe/onnx/ort"
+)
+
+// Decider runs a policy file. It is safe for concurrent use; Close waits for
+// running calls, and later ones fail with ort.ErrClosed.
+type Decider struct {
+	info    *Info
+	session *ort.Session
+	runtime *ort.Runtime
+	order   [4]int // position of action, expert, advice and scores among the outputs
+
+	available []bool // per action
+
+	mu     sync.Mutex
+	idle   []*batchBuffers
+	closed bool
+}
+
+// A decider keeps at most keptBuffers idle batches for reuse, none of more than
+// keptRows rows: one huge call must not hold its memory for ever.
+const (
+	keptBuffers = 16
+	keptRows    = 1 << 16
+)
+
+// Open opens the policy file at path on rt, which must outlive the
+// decider. The errors are those of ReadPolicy, and one for a policy that does
+// not take features (an encoder was merged in front).
+func Open(rt *ort.Runtime, path string) (*Decider, error) {
+	m, _, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	d, err := NewDecider(rt, m)
+	if err != nil {
+		return nil, fmt.Errorf("open policy %q: %w", path, err)
+	}
+	return d, nil
+}
+
+// NewDecider is OpenDecider for a model in memory, such as Policy.Export returns.
+func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
+	info, err := Parse(m)
+	if err != nil {
+		return nil, err
+	}
+	if info.Encoded {
+		return nil, fmt.Errorf("policy takes inputs %s, not %q alone: it has an encoder in front", ioNames(m.Inputs()), FeaturesInput)
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	s, err := rt.Session(b, rt.SessionOptions())
+	if err != nil {
+		return nil, err
+	}
+	d := &Decider{info: info, session: s, runtime: rt, available: info.Actions.Mask()}
+	for i, io := range s.Outputs() {
+		for at, name := range []string{ActionOutput, ExpertOutput, AdviceOutput, ScoresOutput} {
+			if io.Name == name {
+				d.order[at] = i
+			}
+		}
+	}
+	if n := len(s.Outputs()); n != len(d.order) {
+		return nil, errors.Join(fmt.Errorf("policy has %d outputs, not %d", n, len(d.order)), s.Close())
+	}
+	return d, nil
+}
+
+// Info is what the policy file says about itself; do not change it.
+func (d *Decider) Info() *Info { return d.info }
+
+// Close frees the session and the idle buffers. It is idempotent.
+func (d *Decider) Close() error {
+	d.mu.Lock()
+	d.closed = true
+	idle := d.idle
+	d.idle = nil
+	d.mu.Unlock()
+	var errs []error
+	for _, b := range idle {
+		errs = append(errs, b.close())
+	}
+	return errors.Join(append(errs, d.session.Close())...)
+}
+
+// Decisions are the decisions on a batch of rows, in Go memory.
+type Decisions struct {
+	Actions                int // J(K+1), the width of Scores
+	Levels                 int // K+1
+	Action, Expert, Advice []int64
+	Scores                 []float32 // rows x Actions, higher is better
+}
+
+// Decide decides on n rows of raw features, n x Dim. A feature that is NaN or
+// infinite, and an answer of the graph that breaks the contract of the file, are
+// a *RowError; rows and columns count from 0.
+func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decisions, error) {
+	out := &Decisions{Actions: d.info.Actions.Len(), Levels: len(d.info.Actions.Advice)}
+	if n == 0 && len(features) == 0 {
+		return out, nil
+	}
+	err := d.run(ctx, features, n, func(b *batchBuffers) {
+		out.Action = append(out.Action, b.ints(d.order[0])...)
+		out.Expert = append(out.Expert, b.ints(d.order[1])...)
+		out.Advice = append(out.Advice, b.ints(d.order[2])...)
+		out.Scores = append(out.Scores, b.out[d.order[3]].Float32s()...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// DecideOne returns the action for one row of raw features without allocating
+// results; if scores is not nil it receives the J(K+1) scores.
+func (d *Decider) DecideOne(ctx context.Context, scores, features []float32) (action int, err error) {
+	err = d.run(ctx, features, 1, func(b *batchBuffers) {
+		action = int(b.ints(d.order[0])[0])
+		copy(scores, b.out[d.order[3]].Float32s())
+	})
+	return action, err
+}
+
+func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*batchBuffers)) error {
+	if n < 1 || len(features) != n*d.info.Dim {
+		return fmt.Errorf("decide: %d features for %d rows, the policy takes %d per row", len(features), n, d.info.Dim)
+	}
+	if i := finite.First(features); i >= 0 {
+		return fmt.Errorf("decide: %w", &RowError{i / d.info.Dim, fmt.Errorf("feature %d is %v", i%d.info.Dim, features[i])})
+	}
+	b, err := d.take(n)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	defer d.put(b)
+	copy(b.in[0].Float32s(), features)
+	if err := d.session.RunBuffers(ctx, b.in[:], b.out[:]); err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	if err := d.check(b); err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	use(b)
+	return nil
+}
+
+// RowError says which of the rows of one call cannot be decided on.
+type RowError struct {
+	Row int // from 0
+	Err error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Err) }
+
+// Unwrap returns the underlying error.
+func (e *RowError) Unwrap() error { return e.Err }
+
+// check holds what the graph answers against the contract of the file: finite
+// scores, an action that exists, is the smallest index among the largest scores
+// and is made of the expert and the advice beside it. Features so large that the
+// scores overflow break it, and so does a file that is damaged or made elsewhere.
+func (d *Decider) check(b *batchBuffers) error {
+	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
+	scores := b.out[d.order[3]].Float32s()
+	actions := d.info.Actions.Len()
+	if i := finite.First(scores); i >= 0 {
+		return &RowError{i / actions, fmt.Errorf("the policy's score of %s is %v: features out of range, or a damaged file",
+			d.info.Actions.Name(i%actions), scores[i])}
+	}
+	for n, i := range b.ints(d.order[0]) {
+		if err := d.checkAction(i, expert[n], advice[n], scores[n*actions:(n+1)*actions]); err != nil {
+			return &RowError{n, err}
+		}
+	}
+	return nil
+}
+
+// checkAction is check for one row of finite scores.
+func (d *Decider) checkAction(action, expert, advice int64, scores []float32) error {
+	a, levels := d.info.Actions, int64(len(d.info.Actions.Advice))
+	if action < 0 || action >= int64(len(scores)) || expert != action/levels || advice != action%levels {
+		return fmt.Errorf("the policy answers action %d (expert %d, advice %d), which its %d actions do not have: a damaged file",
+			action, expert, advice, len(scores))
+	}
+	best := 0
+	for i, s := range scores {
+		if s > scores[best] {
+			best = i
+		}
+	}
+	i := int(action)
+	switch {
+	case i != best:
+		return fmt.Errorf("the policy answers %s, but its scores prefer %s: a damaged file", a.Name(i), a.Name(best))
+	case !d.available[i] || scores[i] <= ExcludedBelow:
+		return fmt.Errorf("the policy answers %s, which it must never choose: features out of range, or a damaged file", a.Name(i))
+	case d.info.Fixed >= 0 && i != d.info.Fixed:
+		return fmt.Errorf("the policy says that it always plays %s, and answers %s: a damaged file", a.Name(d.info.Fixed), a.Name(i))
+	}
+	return nil
+}
+
+// batchBuffers are the runtime's tensors for one call with a given batch size.
+type batchBuffers struct {
+	rows int
+	in   [1]*ort.Buffer
+	out  [4]*ort.Buffer // in the order of the session's outputs
+}
+
+func (b *batchBuffers) ints(i int) []int64 { return b.out[i].Int64s() }
+
+func (b *batchBuffers) close() error {
+	var errs []error
+	for _, buf := range append(b.out[:], b.in[0]) {
+		if buf != nil {
+			errs = append(errs, buf.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// take returns buffers for n rows that nobody else uses.
+func (d *Decider) take(n int) (*batchBuffers, error) {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return nil, ort.ErrClosed
+	}
+	for i := len(d.idle) - 1; i >= 0; i-- {
+		if b := d.idle[i]; b.rows == n {
+			d.idle = append(d.idle[:i], d.idle[i+1:]...)
+			d.mu.Unlock()
+			return b, nil
+		}
+	}
+	d.mu.Unlock()
+	return d.newBuffers(n)
+}
+
+func (d *Decider) newBuffers(n int) (*batchBuffers, error) {
+	b := &batchBuffers{rows: n}
+	rows := int64(n)
+	var errs [5]error
+	b.in[0], errs[0] = d.runtime.NewBuffer(onnx.Float32, rows, int64(d.info.Dim))
+	for at := range 3 {
+		b.out[d.order[at]], errs[1+at] = d.runtime.NewBuffer(onnx.Int64, rows)
+	}
+	b.out[d.order[3]], errs[4] = d.runtime.NewBuffer(onnx.Float32, rows, int64(d.info.Actions.Len()))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
+}
+
+// put keeps b for the next call, in place of the one that waited longest.
+func (d *Decider) put(b *batchBuffers) {
+	d.mu.Lock()
+	drop := b
+	if !d.closed && b.rows <= keptRows {
+		d.idle, drop = append(d.idle, b), nil
+		if len(d.idle) > keptBuffers {
+			drop, d.idle = d.idle[0], d.idle[1:]
+		}
+	}
+	d.mu.Unlock()
+	if drop != nil {
+		_ = drop.close() // freeing memory reports nothing a caller could act on
+	}
+}
+
+// Masked decides again on the same scores over the actions that available
+// lists (see ParseWithout): the best remaining pair, the smallest index on
+// ties. The error says in which row nothing remains that the policy may choose
+// (an l2d policy without its no-advice actions, say); d is then unchanged.
+func (d *Decisions) Masked(available []bool) error {
+	if len(available) != d.Actions {
+		return fmt.Errorf("mask has %d entries for %d actions", len(available), d.Actions)
+	}
+	chosen := make([]int64, len(d.Action))
+	for n := range chosen {
+		best, at := float32(math.Inf(-1)), -1
+		for i, s := range d.Scores[n*d.Actions : (n+1)*d.Actions] {
+			if available[i] && s > ExcludedBelow && s > best {
+				best, at = s, i
+			}
+		}
+		if at < 0 {
+			return &RowError{n, errors.New("no action remains that the policy may choose")}
+		}
+		chosen[n] = int64(at)
+	}
+	for n, i := range chosen {
+		d.Action[n], d.Expert[n], d.Advice[n] = i, i/int64(d.Levels), i%int64(d.Levels)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pipe/onnx"
+)
+
+// ExcludedScore is the score of an action that a policy must never choose: a
+// pair that does not exist, or one with advice under l2d. It is finite so that
+// the scores of a policy file survive any arithmetic, and so far below every
+// log-probability that ExcludedBelow separates the two.
+const (
+	ExcludedScore = -1e30
+	ExcludedBelow = -1e29
+)
+
+// decoder turns the outputs of members into scores of actions, once in Go and
+// once as a graph. The two agree up to float32 rounding; a test holds them to it.
+type decoder interface {
+	// check reports what about the policy does not suit the decoder.
+	check(p *Policy) error
+	// scores writes J(K+1) scores to dst; outputs has one slice per member.
+	scores(dst []float64, p *Policy, outputs [][]float64)
+	// graph returns the scores, batch x J(K+1); features is batch x dim and
+	// outputs are batch x width, one per member.
+	graph(g *onnx.Graph, p *Policy, features *onnx.Value, outputs []*onnx.Value) *onnx.Value
+}
+
+var decoders = map[Decoder]decoder{
+	DecoderComposite:        decodeComposite{advice: true},
+	DecoderL2D:              decodeComposite{advice: false},
+	DecoderSeparated:        decodeSeparated{},
+	DecoderSeparatedSoftmax: decodeSeparatedSoftmax{},
+	DecoderFixed:            decodeFixed{},
+}
+
+// argmaxFirst returns the smallest index of the largest value.
+func argmaxFirst(v []float64) int {
+	best := 0
+	for i := range v {
+		if v[i] > v[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// meanOutputs averages the members' outputs element by element.
+func meanOutputs(outputs [][]float64) []float64 {
+	mean := make([]float64, len(outputs[0]))
+	for _, o := range outputs {
+		for i, v := range o {
+			mean[i] += v / float64(len(outputs))
+		}
+	}
+	return mean
+}
+
+// meanValues is meanOutputs as a graph.
+func meanValues(g *onnx.Graph, outputs []*onnx.Value) *onnx.Value {
+	sum := outputs[0]
+	for _, o := range outputs[1:] {
+		sum = g.Add(sum, o)
+	}
+	if len(outputs) == 1 {
+		return sum
+	}
+	return g.Mul(sum, g.Scalar(onnx.Float32, 1/float64(len(outputs))))
+}
+
+// excludeGraph replaces the scores of actions that allowed does not list.
+func excludeGraph(g *onnx.Graph, scores *onnx.Value, allowed []bool) *onnx.Value {
+	for _, ok := range allowed {
+		if !ok {
+			mask := g.Const(onnx.Bools([]int64{1, int64(len(allowed))}, allowed))
+			return g.Where(mask, scores, g.Scalar(onnx.Float32, ExcludedScore))
+		}
+	}
+	return scores
+}
+
+func exclude(scores []float64, allowed []bool) {
+	for i, ok := range allowed {
+		if !ok {
+			scores[i] = ExcludedScore
+		}
+	}
+}
+
+// checkWidths refuses members whose last layer has none of the given widths.
+func (p *Policy) checkWidths(widths ...int) error {
+	if len(p.Members) == 0 {
+		return fmt.Errorf("a %s policy needs at least one member", p.Decoder)
+	}
+	for i, m := range p.Members {
+		if !slices.Contains(widths, m.Out()) {
+			return fmt.Errorf("member %d has %d outputs, a %s policy needs %v", i, m.Out(), p.Decoder, widths)
+		}
+	}
+	return nil
+}
+
+func (p *Policy) decoder() (decoder, error) {
+	if d, ok := decoders[p.Decoder]; ok {
+		return d, nil
+	}
+	known := make([]string, 0, len(decoders))
+	for name := range decoders {
+		known = append(known, string(name))
+	}
+	slices.Sort(known)
+	return nil, fmt.Errorf("unknown decoder %q; known are %s", p.Decoder, strings.Join(known, ", "))
+}

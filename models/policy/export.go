@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"fmt"
+
+	"pipe/onnx"
+)
+
+// Export builds the policy file: one graph of standard operators from raw
+// features to scores and decisions, with everything about the policy in its
+// metadata. The same policy gives the same bytes.
+//
+// The action is the smallest index among the largest scores on every runtime,
+// because it is computed as such and not by ArgMax, whose ties are a matter of
+// the kernel. If a feature is NaN no score equals the largest, and the action
+// is J(K+1), one past the last: wrong input stays visible. A fixed policy does
+// not look at the features.
+func (p *Policy) Export() (*onnx.Model, error) {
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("export policy: %w", err)
+	}
+	d, err := p.decoder()
+	if err != nil {
+		return nil, fmt.Errorf("export policy: %w", err)
+	}
+	g := onnx.NewGraph("policy")
+	features := g.Input(FeaturesInput, onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(p.FeatureDim()))})
+	scores := d.graph(g, p, features, p.memberGraphs(g, features))
+	action := p.actionGraph(g, scores)
+	levels := g.Scalar(onnx.Int64, float64(len(p.Actions.Advice)))
+	expert := g.Div(action, levels)
+	g.Output(ActionOutput, action)
+	g.Output(ExpertOutput, expert)
+	g.Output(AdviceOutput, g.Sub(action, g.Mul(expert, levels)))
+	g.Output(ScoresOutput, scores)
+	m, err := g.Build(onnx.BuildOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("export policy: %w", err)
+	}
+	m.SetMetadata(p.metadata())
+	return m, nil
+}
+
+// memberGraphs returns the outputs of every member, batch x width.
+func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value {
+	if len(p.Members) == 0 {
+		return nil
+	}
+	x := features
+	if s := p.Standard; s.Mean != nil {
+		row := []int64{1, int64(p.FeatureDim())}
+		x = g.Mul(g.Sub(x, g.NamedConst("feature_mean", onnx.Float32s(row, s.Mean))),
+			g.NamedConst("feature_scale", onnx.Float32s(row, s.Scale)))
+	}
+	outputs := make([]*onnx.Value, len(p.Members))
+	for i, m := range p.Members {
+		outputs[i] = m.Graph(g, x, fmt.Sprintf("member%d_", i))
+	}
+	return outputs
+}
+
+// actionGraph returns the smallest index of the largest score, int64, batch.
+// Indices pass through float32, which every provider can reduce and which
+// holds them exactly: costs.Actions allows 2^20 actions, float32 2^24.
+func (p *Policy) actionGraph(g *onnx.Graph, scores *onnx.Value) *onnx.Value {
+	n := p.Actions.Len()
+	index := make([]float32, n)
+	for i := range index {
+		index[i] = float32(i)
+	}
+	best := g.Equal(scores, g.ReduceMax(scores, true, 1))
+	candidates := g.Where(best, g.Const(onnx.Float32s([]int64{1, int64(n)}, index)), g.Scalar(onnx.Float32, float64(n)))
+	return g.Cast(g.ReduceMin(candidates, false, 1), onnx.Int64)
+}

@@ -1,0 +1,324 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/strictjson"
+	"pipe/onnx"
+)
+
+// Format is the version of the policy file that this package writes and
+// the newest that it reads.
+const Format = 1
+
+// Names of a policy file's input and outputs.
+const (
+	FeaturesInput = "features" // float32, batch x dim, not standardised
+	ActionOutput  = "action"   // int64, batch
+	ExpertOutput  = "expert"   // int64, batch: action / (K+1)
+	AdviceOutput  = "advice"   // int64, batch: action mod (K+1)
+	ScoresOutput  = "scores"   // float32, batch x J(K+1), higher is better
+)
+
+const (
+	keyPrefix  = "pipe."
+	policyKind = "policy"
+)
+
+// reservedKeys are the metadata keys, without prefix, that Export writes itself.
+var reservedKeys = map[string]bool{
+	"format": true, "kind": true, "actions": true, "lambda": true, "tau": true, "method": true, "recipe": true,
+	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true,
+}
+
+// Info is what a policy file says about itself.
+type Info struct {
+	Format  int
+	Actions *costs.Actions
+	Method  string
+	Recipe  string
+	Lambda  float64
+	Tau     float64
+	Decoder Decoder
+	Dim     int               // width of the features
+	Members int               // networks averaged
+	Fixed   int               // the action of a fixed policy, else -1
+	Guard   *Guard            // what the guard of recipe auto found; nil if the file does not say
+	Names   []string          // of the features, one each; nil if the file does not say
+	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
+	Info    map[string]string // everything else, as Policy.Info
+}
+
+// NamesKey is the key in Policy.Info of the names of the features, a JSON list.
+const NamesKey = "feature_names"
+
+// guardKey is the key of Guard in Policy.Info; encoderKey is there if an encoder
+// was merged in front.
+const (
+	guardKey   = "guard"
+	encoderKey = "encoder.format"
+)
+
+// metadata returns the key-value pairs of the policy file.
+func (p *Policy) metadata() map[string]string {
+	m := make(map[string]string, len(p.Info)+len(reservedKeys))
+	for key, value := range p.Info {
+		m[keyPrefix+key] = value
+	}
+	set := func(key, value string) { m[keyPrefix+key] = value }
+	set("format", strconv.Itoa(Format))
+	set("kind", policyKind)
+	set("actions", string(p.Actions.JSON()))
+	set("lambda", formatFloat(p.Lambda))
+	set("tau", formatFloat(p.Tau))
+	set("method", p.Method)
+	set("recipe", p.Recipe)
+	set("decoder", string(p.Decoder))
+	set("dim", strconv.Itoa(p.FeatureDim()))
+	set("feature_source", p.Actions.Features.Name)
+	set("members", strconv.Itoa(len(p.Members)))
+	if p.Decoder == DecoderFixed {
+		set("fixed", strconv.Itoa(p.Fixed))
+	}
+	return m
+}
+
+func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// ErrNotPolicy is wrapped by the errors for ONNX models that are not policies.
+var ErrNotPolicy = errors.New("not a policy")
+
+// Read reads a policy file and what it says about itself. The error names
+// the first thing that makes the file unusable as a policy: not ONNX, another
+// model, a newer format, actions that do not parse, inputs or outputs other than
+// the metadata say.
+func Read(path string) (*onnx.Model, *Info, error) {
+	m, err := onnx.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)
+	}
+	info, err := Parse(m)
+	if err == nil {
+		err = m.Check()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read policy %q: %w", path, err)
+	}
+	return m, info, nil
+}
+
+// Parse is ReadPolicy for a model in memory. Metadata that contradict the
+// graph or each other are an error: whoever reads a policy learns of it here.
+func Parse(m *onnx.Model) (*Info, error) {
+	meta := m.Metadata()
+	if kind := meta[keyPrefix+"kind"]; kind != policyKind {
+		return nil, notPolicy(m, kind)
+	}
+	info, err := parseInfo(meta)
+	if err != nil {
+		return nil, err
+	}
+	if err := info.checkOutputs(m); err != nil {
+		return nil, err
+	}
+	return info, info.checkInputs(m)
+}
+
+func notPolicy(m *onnx.Model, kind string) error {
+	if kind != "" {
+		return fmt.Errorf("%w: the file says that it is a %q", ErrNotPolicy, kind)
+	}
+	return fmt.Errorf("%w: an ONNX model without %skind in its metadata (inputs %s; outputs %s)",
+		ErrNotPolicy, keyPrefix, ioNames(m.Inputs()), ioNames(m.Outputs()))
+}
+
+func ioNames(ios []onnx.IO) string {
+	const shown = 8
+	names := make([]string, 0, shown+1)
+	for i, io := range ios {
+		if i == shown {
+			names = append(names, fmt.Sprintf("and %d more", len(ios)-shown))
+			break
+		}
+		names = append(names, strconv.Quote(io.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// parseInfo reads the metadata; the first field that is wrong ends it.
+func parseInfo(meta map[string]string) (*Info, error) {
+	r := metaReader{meta: meta}
+	info := &Info{Format: r.integer("format", 1, math.MaxInt32)}
+	if r.err == nil && info.Format > Format {
+		return nil, fmt.Errorf("policy format %d is newer than %d, the newest this version reads", info.Format, Format)
+	}
+	info.Method, info.Recipe = r.text("method"), r.text("recipe")
+	info.Decoder = r.decoder()
+	info.Lambda, info.Tau = r.number("lambda"), r.number("tau")
+	info.Dim = r.integer("dim", 1, math.MaxInt32)
+	info.Members = r.integer("members", 0, math.MaxInt32)
+	info.Actions = r.actions()
+	info.Fixed = -1
+	if r.err == nil && info.Decoder == DecoderFixed {
+		info.Fixed = r.integer("fixed", 0, info.Actions.Len()-1)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	info.Info = make(map[string]string)
+	for key, value := range meta {
+		if k, ours := strings.CutPrefix(key, keyPrefix); ours && !reservedKeys[k] {
+			info.Info[k] = value
+		}
+	}
+	_, info.Encoded = info.Info[encoderKey]
+	source, ok := meta[keyPrefix+"feature_source"]
+	if !ok {
+		source = info.Actions.Features.Name
+	}
+	return info, info.agrees(source)
+}
+
+// agrees reports metadata that contradict each other.
+func (info *Info) agrees(source string) error {
+	if guard, ok := info.Info[guardKey]; ok {
+		if err := json.Unmarshal([]byte(guard), &info.Guard); err != nil {
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, guardKey, strictjson.Plain(err))
+		}
+	}
+	if names, ok := info.Info[NamesKey]; ok {
+		if err := json.Unmarshal([]byte(names), &info.Names); err != nil {
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, NamesKey, strictjson.Plain(err))
+		}
+		if len(info.Names) != info.Dim {
+			return fmt.Errorf("metadata %s%s has %d names, %sdim is %d", keyPrefix, NamesKey, len(info.Names), keyPrefix, info.Dim)
+		}
+	}
+	features := info.Actions.Features
+	switch fixed := info.Decoder == DecoderFixed; {
+	case info.Method == "":
+		return fmt.Errorf("metadata %smethod is empty", keyPrefix)
+	case features.Dim != 0 && features.Dim != info.Dim:
+		return fmt.Errorf("metadata %sdim is %d, %sactions say %d features", keyPrefix, info.Dim, keyPrefix, features.Dim)
+	case source != features.Name:
+		return fmt.Errorf("metadata %sfeature_source is %q, %sactions say %q", keyPrefix, source, keyPrefix, features.Name)
+	case fixed != (info.Members == 0):
+		return fmt.Errorf("metadata %smembers is %d under the decoder %s", keyPrefix, info.Members, info.Decoder)
+	case fixed && !info.Actions.Available(info.Fixed):
+		return fmt.Errorf("metadata %sfixed is %s, which is unavailable", keyPrefix, info.Actions.Name(info.Fixed))
+	case info.Guard != nil && info.Guard.Fallback && !fixed:
+		return fmt.Errorf("metadata %s%s say that the guard fell back to a fixed pair, the decoder is %s", keyPrefix, guardKey, info.Decoder)
+	}
+	return nil
+}
+
+// metaReader keeps the first error.
+type metaReader struct {
+	meta map[string]string
+	err  error
+}
+
+func (r *metaReader) text(key string) string {
+	v, ok := r.meta[keyPrefix+key]
+	if !ok && r.err == nil {
+		r.err = fmt.Errorf("metadata has no %s%s", keyPrefix, key)
+	}
+	return v
+}
+
+func (r *metaReader) decoder() Decoder {
+	d := Decoder(r.text("decoder"))
+	if _, known := decoders[d]; !known && r.err == nil {
+		r.err = fmt.Errorf("metadata %sdecoder is %q, known are %s", keyPrefix, d, quoted(slices.Sorted(maps.Keys(decoders)), func(d Decoder) string { return string(d) }))
+	}
+	return d
+}
+
+func (r *metaReader) integer(key string, low, high int) int {
+	s := r.text(key)
+	if r.err != nil {
+		return 0
+	}
+	v, err := strconv.Atoi(s)
+	if err != nil || v < low || v > high {
+		r.err = fmt.Errorf("metadata %s%s is %q, not a number from %d to %d", keyPrefix, key, s, low, high)
+	}
+	return v
+}
+
+func (r *metaReader) number(key string) float64 {
+	s := r.text(key)
+	if r.err != nil {
+		return 0
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || !isFinite(v) || v < 0 || math.Signbit(v) {
+		r.err = fmt.Errorf("metadata %s%s is %q, not a finite number of at least 0", keyPrefix, key, s)
+	}
+	return v
+}
+
+func (r *metaReader) actions() *costs.Actions {
+	s := r.text("actions")
+	if r.err != nil {
+		return nil
+	}
+	a, err := costs.ParseActions([]byte(s))
+	if err != nil {
+		r.err = fmt.Errorf("metadata %sactions: %w", keyPrefix, err)
+	}
+	return a
+}
+
+// checkInputs compares the model's inputs with the contract. Those of an encoder
+// in front are the encoder's matter.
+func (info *Info) checkInputs(m *onnx.Model) error {
+	in := m.Inputs()
+	if info.Encoded {
+		if slices.ContainsFunc(in, func(v onnx.IO) bool { return v.Name == FeaturesInput }) {
+			return fmt.Errorf("policy takes %q, and its metadata say that an encoder is in front", FeaturesInput)
+		}
+		return nil
+	}
+	if len(in) != 1 || in[0].Name != FeaturesInput {
+		return fmt.Errorf("policy takes inputs %s, not %q alone, and its metadata name no encoder in front", ioNames(in), FeaturesInput)
+	}
+	f := in[0]
+	if f.DType != onnx.Float32 || len(f.Shape) != 2 || f.Shape[1].Name != "" || f.Shape[1].Size != int64(info.Dim) {
+		return fmt.Errorf("policy input %q is %v %v, not float32 of width %d, which is %sdim", f.Name, f.DType, f.Shape, info.Dim, keyPrefix)
+	}
+	return nil
+}
+
+// checkOutputs compares the model's outputs with the contract.
+func (info *Info) checkOutputs(m *onnx.Model) error {
+	outputs := make(map[string]onnx.IO)
+	for _, o := range m.Outputs() {
+		outputs[o.Name] = o
+	}
+	for _, want := range []struct {
+		name  string
+		dtype onnx.DType
+		rank  int
+	}{{ActionOutput, onnx.Int64, 1}, {ExpertOutput, onnx.Int64, 1}, {AdviceOutput, onnx.Int64, 1}, {ScoresOutput, onnx.Float32, 2}} {
+		o, ok := outputs[want.name]
+		if !ok {
+			return fmt.Errorf("policy has no output %q (outputs %s)", want.name, ioNames(m.Outputs()))
+		}
+		if o.DType != want.dtype || len(o.Shape) != want.rank {
+			return fmt.Errorf("policy output %q is %v %v, not %v of rank %d", want.name, o.DType, o.Shape, want.dtype, want.rank)
+		}
+	}
+	if d := outputs[ScoresOutput].Shape[1]; d.Name != "" || d.Size != int64(info.Actions.Len()) {
+		return fmt.Errorf("policy output %q is %v wide, its actions are %d", ScoresOutput, d, info.Actions.Len())
+	}
+	return nil
+}

@@ -1,0 +1,356 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/costs/coststest"
+	"pipe/models/network"
+	"pipe/onnx"
+	"pipe/onnx/ort/orttest"
+)
+
+// randomPolicy has members of random shapes over random actions, some of which
+// are unavailable if gaps is set.
+func randomPolicy(rng *rand.Rand, decoder Decoder, members int, gaps bool) *Policy {
+	j, levels, dim := 1+rng.IntN(4), 1+rng.IntN(4), 1+rng.IntN(9)
+	if decoder == DecoderSeparated {
+		j, levels = 2, 2
+	}
+	a := coststest.Actions(make([]float64, j), make([]float64, levels))
+	a.Features = costs.FeatureSource{Name: "random", Dim: dim}
+	for i := range a.Len() {
+		if _, k := a.Pair(i); gaps && k > 0 && rng.IntN(3) == 0 {
+			j, _ := a.Pair(i)
+			a.Unavailable = append(a.Unavailable, costs.Pair{Expert: j, Advice: k})
+		}
+	}
+	p := &Policy{Actions: a, Method: "ours", Recipe: "paper", Lambda: 0.5, Tau: 1, Decoder: decoder}
+	p.Standard = network.Standardizer{Mean: coststest.Floats(rng, dim), Scale: coststest.Floats(rng, dim)}
+	width := map[Decoder]int{
+		DecoderComposite: j * levels, DecoderL2D: j, DecoderSeparated: 3, DecoderSeparatedSoftmax: j + j*levels,
+	}[decoder]
+	for range members {
+		p.Members = append(p.Members, randomMember(rng, dim, width))
+	}
+	if decoder == DecoderFixed {
+		mean := make([]float64, a.Len())
+		for i := range mean {
+			mean[i] = rng.Float64()
+		}
+		f := NewFixed(a, mean, 0.5, dim)
+		p.Members, p.Dim, p.Fixed, p.FixedScores = nil, dim, f.Fixed, f.FixedScores
+	}
+	return p
+}
+
+func randomMember(rng *rand.Rand, dim, width int) network.MLP {
+	var m network.MLP
+	for range rng.IntN(3) {
+		h := 1 + rng.IntN(12)
+		m.Layers = append(m.Layers, network.Affine{Out: h, In: dim, W: coststest.Floats(rng, h*dim), B: coststest.Floats(rng, h)})
+		dim = h
+	}
+	m.Layers = append(m.Layers, network.Affine{Out: width, In: dim, W: coststest.Floats(rng, width*dim), B: coststest.Floats(rng, width)})
+	return m
+}
+
+var everyDecoder = []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax, DecoderFixed}
+
+// The conformance test of decoders: the exported graph equals the reference.
+func TestExportedGraphEqualsReference(t *testing.T) {
+	rt := orttest.Open(t, 0)
+	for _, decoder := range everyDecoder {
+		for seed := range uint64(12) {
+			t.Run(fmt.Sprintf("%s/%d", decoder, seed), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 5))
+				p := randomPolicy(rng, decoder, 1+int(seed%3), seed%2 == 1)
+				m, err := p.Export()
+				if err != nil {
+					t.Fatal(err)
+				}
+				d, err := NewDecider(rt, m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer d.Close()
+				compareWithReference(t, p, d, coststest.Floats(rng, 33*p.FeatureDim()))
+			})
+		}
+	}
+}
+
+// compareWithReference allows another action only where the two scores are
+// within float32 rounding of each other.
+func compareWithReference(t *testing.T, p *Policy, d *Decider, features []float32) {
+	t.Helper()
+	dim, a := p.FeatureDim(), p.Actions.Len()
+	got, err := d.Decide(context.Background(), features, len(features)/dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]float64, a)
+	for n := range got.Action {
+		x := features[n*dim : (n+1)*dim]
+		p.Scores(want, x)
+		action := p.Decide(x)
+		for i, s := range got.Scores[n*a : (n+1)*a] {
+			if math.Abs(float64(s)-want[i]) > 1e-4*(1+math.Abs(want[i])) {
+				t.Fatalf("row %d: score of %s is %v, reference %v", n, p.Actions.Name(i), s, want[i])
+			}
+		}
+		if g := int(got.Action[n]); g != action && want[action]-want[g] > 1e-4 {
+			t.Fatalf("row %d: action %d, reference %d, scores %v", n, g, action, want)
+		}
+		j, k := p.Actions.Pair(int(got.Action[n]))
+		if int(got.Expert[n]) != j || int(got.Advice[n]) != k {
+			t.Fatalf("row %d: action %d says pair (%d, %d)", n, got.Action[n], got.Expert[n], got.Advice[n])
+		}
+		if !p.Actions.Available(int(got.Action[n])) || p.Decoder == DecoderL2D && k != 0 {
+			t.Fatalf("row %d: action %d must never be chosen", n, got.Action[n])
+		}
+	}
+}
+
+// biasPolicy has constant outputs.
+func biasPolicy(decoder Decoder, j, levels int, bias ...float32) *Policy {
+	return &Policy{
+		Actions: coststest.Actions(make([]float64, j), make([]float64, levels)), Method: "ours", Recipe: "paper", Tau: 1, Decoder: decoder,
+		Members: []network.MLP{{Layers: []network.Affine{{Out: len(bias), In: 2, W: make([]float32, 2*len(bias)), B: bias}}}},
+	}
+}
+
+func TestTiesInReferenceAndFile(t *testing.T) {
+	rt := orttest.Open(t, 0)
+	for _, c := range []struct {
+		name string
+		p    *Policy
+		want int
+	}{
+		{"composite all equal", biasPolicy(DecoderComposite, 2, 3, 0, 0, 0, 0, 0, 0), 0},
+		{"composite two best", biasPolicy(DecoderComposite, 2, 3, -1, 2, 0, 2, 2, 0), 1},
+		{"l2d two best", biasPolicy(DecoderL2D, 3, 2, 1, 4, 4), 2},
+		{"l2d wide ignores advice", biasPolicy(DecoderL2D, 2, 2, 1, 9, 1, 9), 0},
+		{"separated zero takes the larger", biasPolicy(DecoderSeparated, 2, 2, 0, 5, 0), 3},
+		{"separated negative router", biasPolicy(DecoderSeparated, 2, 2, -1, 0, 5), 1},
+		{"separated no advice", biasPolicy(DecoderSeparated, 2, 2, 1, 5, -1e-6), 2},
+		{"softmax ties take the smaller", biasPolicy(DecoderSeparatedSoftmax, 2, 2, 1, 1, 3, 3, 9, 0), 0},
+		{"softmax decides on the expert first", biasPolicy(DecoderSeparatedSoftmax, 2, 2, 0, 1, 99, 98, -5, -4), 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.p.Decide([]float32{1, 2}); got != c.want {
+				t.Fatalf("reference takes %d, want %d", got, c.want)
+			}
+			d := mustDecider(t, rt, c.p)
+			got, err := d.Decide(context.Background(), make([]float32, 6), 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, action := range got.Action {
+				if int(action) != c.want {
+					t.Fatalf("row %d of the file takes %d, want %d; scores %v", n, action, c.want, got.Scores)
+				}
+			}
+		})
+	}
+}
+
+// Permuting the experts permutes the decisions.
+func TestPermutingExpertsPermutesDecisions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	p := biasPolicy(DecoderComposite, 3, 2, 0, 0, 0, 0, 0, 0)
+	p.Members[0] = randomMember(rng, 4, 6)
+	last := &p.Members[0].Layers[len(p.Members[0].Layers)-1]
+	q := *p
+	q.Members = []network.MLP{{Layers: append([]network.Affine(nil), p.Members[0].Layers...)}}
+	turned := network.Affine{Out: 6, In: last.In}
+	for i := range 6 { // expert j of q is expert j+1 of p
+		from := (i + 2) % 6
+		turned.W = append(turned.W, last.W[from*last.In:(from+1)*last.In]...)
+		turned.B = append(turned.B, last.B[from])
+	}
+	q.Members[0].Layers[len(q.Members[0].Layers)-1] = turned
+	for range 200 {
+		x := coststest.Floats(rng, 4)
+		if got, want := q.Decide(x), (p.Decide(x)+4)%6; got != want {
+			t.Fatalf("permuted policy takes %d, want %d", got, want)
+		}
+	}
+}
+
+func TestExportIsDeterministicAndExplainsItself(t *testing.T) {
+	p := randomPolicy(rand.New(rand.NewPCG(1, 1)), DecoderComposite, 2, true)
+	p.Info = map[string]string{"guard": `{"on":false}`, "training_digest": "abc"}
+	first, second := exportBytes(t, p), exportBytes(t, p)
+	if !bytes.Equal(first, second) {
+		t.Fatal("two exports differ")
+	}
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := Parse(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Method != "ours" || info.Lambda != 0.5 || info.Decoder != DecoderComposite || info.Dim != p.FeatureDim() ||
+		info.Members != 2 || info.Fixed != -1 || info.Info["training_digest"] != "abc" || len(info.Info) != 2 {
+		t.Errorf("info %+v", info)
+	}
+	if err := info.Actions.SameSet(p.Actions); err != nil {
+		t.Error(err)
+	}
+	if got := m.Metadata()["pipe.guard"]; got != `{"on":false}` {
+		t.Errorf("pipe.guard is %q", got)
+	}
+}
+
+func exportBytes(t *testing.T, p *Policy) []byte {
+	t.Helper()
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestParsePolicyRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(meta map[string]string)
+		want   string
+	}{
+		{"another model", func(m map[string]string) { delete(m, "pipe.kind") }, "not a policy"},
+		{"another kind", func(m map[string]string) { m["pipe.kind"] = "expert" }, `"expert"`},
+		{"newer", func(m map[string]string) { m["pipe.format"] = "2" }, "newer"},
+		{"no format", func(m map[string]string) { delete(m, "pipe.format") }, "pipe.format"},
+		{"actions", func(m map[string]string) { m["pipe.actions"] = "{}" }, "pipe.actions"},
+		{"other actions", func(m map[string]string) {
+			m["pipe.actions"] = string(coststest.Actions([]float64{0}, []float64{0}).JSON())
+		}, "wide"},
+		{"lambda", func(m map[string]string) { m["pipe.lambda"] = "NaN" }, "pipe.lambda"},
+		{"dim", func(m map[string]string) { m["pipe.dim"] = "0" }, "pipe.dim"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3).Export()
+			if err != nil {
+				t.Fatal(err)
+			}
+			meta := m.Metadata()
+			c.change(meta)
+			m.SetMetadata(meta)
+			if _, err := Parse(m); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("error %v, want one about %q", err, c.want)
+			}
+		})
+	}
+	t.Run("no outputs", func(t *testing.T) {
+		g := onnx.NewGraph("other")
+		g.Output("y", g.Neg(g.Input("x", onnx.Float32, onnx.Dims(3))))
+		m, err := g.Build(onnx.BuildOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.SetMetadata(biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3).metadata())
+		if _, err := Parse(m); err == nil || !strings.Contains(err.Error(), `no output "action"`) {
+			t.Fatalf("error %v", err)
+		}
+	})
+}
+
+func TestValidateRefuses(t *testing.T) {
+	for name, change := range map[string]func(p *Policy){
+		"decoder":     func(p *Policy) { p.Decoder = "best" },
+		"width":       func(p *Policy) { p.Members[0].Layers[0].Out = 3 },
+		"no member":   func(p *Policy) { p.Members = nil },
+		"no layers":   func(p *Policy) { p.Members[0].Layers = nil },
+		"nan weight":  func(p *Policy) { p.Members[0].Layers[0].W[0] = float32(math.NaN()) },
+		"lambda":      func(p *Policy) { p.Lambda = -1 },
+		"info":        func(p *Policy) { p.Info = map[string]string{"format": "9"} },
+		"dim":         func(p *Policy) { p.Dim = 5 },
+		"actions dim": func(p *Policy) { p.Actions.Features.Dim = 7 },
+		"scale":       func(p *Policy) { p.Standard.Mean = []float32{0, 0} },
+		"separated":   func(p *Policy) { p.Decoder = DecoderSeparated },
+		"no actions":  func(p *Policy) { p.Actions = nil },
+	} {
+		p := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3)
+		if err := p.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		change(p)
+		if err := p.Validate(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if _, err := p.Export(); err == nil {
+			t.Errorf("%s: exported", name)
+		}
+	}
+}
+
+func TestMatches(t *testing.T) {
+	tensor := coststest.Tensor(coststest.Actions([]float64{0, 1}, []float64{0, 1}), make([]float32, 4))
+	tensor.Dim = 2
+	tensor.Actions.Features.Name = "encoder"
+	tensor.Actions.Digests = map[string]string{costs.FeatureDigest: "d1", "rows": "r1"}
+	for name, c := range map[string]struct {
+		change func(p *Policy)
+		want   string
+	}{
+		"equal":      {func(*Policy) {}, ""},
+		"fees":       {func(p *Policy) { p.Actions.Experts[1].Fee = 3 }, ""},
+		"unrecorded": {func(p *Policy) { p.Actions.Features.Name, p.Actions.Digests = "", nil }, ""},
+		"provenance": {func(p *Policy) { p.Actions.Digests["rows"] = "r2" }, ""},
+		"names":      {func(p *Policy) { p.Actions.Experts[1].Name = "other" }, `"other"`},
+		"order": {func(p *Policy) {
+			e := p.Actions.Experts
+			e[0], e[1] = e[1], e[0]
+		}, "expert 0"},
+		"dimension": {func(p *Policy) { p.Dim = 3 }, "3 features"},
+		"source":    {func(p *Policy) { p.Actions.Features.Name = "table" }, `"table"`},
+		"digest":    {func(p *Policy) { p.Actions.Digests[costs.FeatureDigest] = "d2" }, "d2"},
+	} {
+		p := biasPolicy(DecoderComposite, 2, 2, 0, 0, 0, 0)
+		p.Actions = coststest.Actions([]float64{0, 1}, []float64{0, 1})
+		p.Actions.Features.Name = "encoder"
+		p.Actions.Digests = map[string]string{costs.FeatureDigest: "d1", "rows": "r1"}
+		c.change(p)
+		switch err := p.Matches(tensor); {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: error %v, want one about %q", name, err, c.want)
+		}
+	}
+}
+
+func BenchmarkReferenceDecide(b *testing.B) {
+	p := benchmarkPolicy(384, 128, 1)
+	x := make([]float32, 384)
+	for b.Loop() {
+		p.Decide(x)
+	}
+}
+
+func TestUnknownDecoderIsRefused(t *testing.T) {
+	p := randomPolicy(rand.New(rand.NewPCG(1, 1)), DecoderComposite, 1, false)
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := m.Metadata()
+	meta["pipe.decoder"] = "oracle"
+	m.SetMetadata(meta)
+	if _, err := Parse(m); err == nil || !strings.Contains(err.Error(), `"separated_softmax"`) {
+		t.Fatalf("error is %v", err)
+	}
+}
