@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"pipe/featurize/pixel"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -39,9 +40,9 @@ type EncoderInfo struct {
 	Tokenizer string `json:"tokenizer,omitempty"` // digest of tokenizer.json
 
 	// Of images.
-	Preprocess *Preprocess `json:"preprocess,omitempty"` // the scaling is inside of the graph, resizing and cropping before it
-	Output     string      `json:"output,omitempty"`     // of the model that it was made of
-	Float16    bool        `json:"float16,omitempty"`
+	Preprocess *pixel.Preprocess `json:"preprocess,omitempty"` // the scaling is inside of the graph, resizing and cropping before it
+	Output     string            `json:"output,omitempty"`     // of the model that it was made of
+	Float16    bool              `json:"float16,omitempty"`
 
 	Digest  string `json:"digest"`  // of all that decides a vector
 	Weights string `json:"weights"` // digest of the files that it was made of

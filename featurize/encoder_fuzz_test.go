@@ -3,11 +3,13 @@ package featurize
 import (
 	"encoding/json"
 	"testing"
+
+	"pipe/featurize/pixel"
 )
 
 // The metadata of a file is an encoder's, an error, or not there.
 func FuzzParseEncoderInfo(f *testing.F) {
-	p := CLIPPreprocess(32)
+	p := pixel.CLIPPreprocess(32)
 	for _, info := range []EncoderInfo{{Input: InputText, MaxLength: 7}, {Input: InputImage, Preprocess: &p}} {
 		text, err := json.Marshal(info)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 	"pipe/onnx"
 )
@@ -27,13 +28,13 @@ func (e *ImageError) Unwrap() error { return e.Err }
 
 // Encode writes the vector of the central view of every image into dst,
 // len(images) x Dim. An image that cannot be encoded is an *ImageError.
-func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*Image) error {
+func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*pixel.Image) error {
 	return e.EncodePixels(ctx, dst, len(images), func(dst []uint8, i int) error {
-		prepared, err := e.preprocess.Prepare(images[i], []View{Centre()})
+		prepared, err := e.preprocess.Prepare(images[i], []pixel.View{pixel.Centre()})
 		if err != nil {
 			return err
 		}
-		return prepared.Pixels(dst, Centre())
+		return prepared.Pixels(dst, pixel.Centre())
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/featurize/pixel"
 	"pipe/internal/dataerror"
 	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
@@ -31,16 +32,16 @@ func batched(t *testing.T, n onnx.Dim, vector func(g *onnx.Graph, x *onnx.Value)
 }
 
 // onePixel is what happens to images for the graphs of batched.
-var onePixel = ImageModelOptions{Preprocess: &Preprocess{Width: 1, Height: 1, Layout: NCHW, Std: [3]float32{1, 1, 1}}}
+var onePixel = ImageModelOptions{Preprocess: &pixel.Preprocess{Width: 1, Height: 1, Layout: pixel.NCHW, Std: [3]float32{1, 1, 1}}}
 
 // A graph that takes so many images at a time gets as many, and no number that
 // makes no sense.
 func TestGraphsOfSomeImages(t *testing.T) {
 	e := openImages(t, orttest.Open(t, 0), batched(t, onnx.Fix(3), (*onnx.Graph).Relu), onePixel)
-	var images []*Image
+	var images []*pixel.Image
 	var want []float32
 	for i := range uint8(5) {
-		images = append(images, &Image{Width: 1, Height: 1, Pix: []uint8{i, 2 * i, 255}})
+		images = append(images, &pixel.Image{Width: 1, Height: 1, Pix: []uint8{i, 2 * i, 255}})
 		want = append(want, float32(i)/255, float32(2*i)/255, 1)
 	}
 	sameValues(t, "five by three", imageVectors(t, e, images...), want, 1e-7)
@@ -71,7 +72,7 @@ func TestGraphsOfOpenBatches(t *testing.T) {
 			t.Errorf("the file takes pixels of shape %s", s)
 		}
 		e := openImages(t, rt, path, onePixel)
-		img := &Image{Width: 1, Height: 1, Pix: []uint8{51, 102, 255}}
+		img := &pixel.Image{Width: 1, Height: 1, Pix: []uint8{51, 102, 255}}
 		sameValues(t, "three", imageVectors(t, e, img, img, img), []float32{.2, .4, 1, .2, .4, 1, .2, .4, 1}, 1e-7)
 	}
 }
@@ -81,12 +82,12 @@ func TestGraphsOfOpenBatches(t *testing.T) {
 func TestImagesThatCannotBeEncoded(t *testing.T) {
 	ratios := func(g *onnx.Graph, x *onnx.Value) *onnx.Value { return g.Div(x, x) }
 	e := openImages(t, orttest.Open(t, 0), batched(t, onnx.Sym("n"), ratios), onePixel)
-	images := make([]*Image, 40)
+	images := make([]*pixel.Image, 40)
 	for i := range images {
-		images[i] = &Image{Width: 1, Height: 1, Pix: []uint8{1, 2, 3}}
+		images[i] = &pixel.Image{Width: 1, Height: 1, Pix: []uint8{1, 2, 3}}
 	}
 	out := make([]float32, 3*len(images))
-	for want, spoiled := range map[string]*Image{
+	for want, spoiled := range map[string]*pixel.Image{
 		"its vector is not finite": {Width: 1, Height: 1, Pix: []uint8{1, 0, 3}},
 		"2 x 1 pixels":             {Width: 2, Height: 1, Pix: make([]uint8, 6)},
 	} {

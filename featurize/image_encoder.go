@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"pipe/featurize/pixel"
 	"pipe/internal/dataerror"
 	"pipe/onnx/ort"
 )
@@ -15,7 +16,7 @@ type ImageEncoder struct {
 	name       string
 	digest     string
 	dim        int
-	preprocess Preprocess
+	preprocess pixel.Preprocess
 	session    *ort.Session
 	batch      int
 	fixed      bool // the graph takes batches of this size only
@@ -97,7 +98,7 @@ func (e *ImageEncoder) Dim() int { return e.dim }
 func (e *ImageEncoder) Digest() string { return e.digest }
 
 // Preprocess is what happens to images.
-func (e *ImageEncoder) Preprocess() Preprocess { return e.preprocess }
+func (e *ImageEncoder) Preprocess() pixel.Preprocess { return e.preprocess }
 
 // Close frees the model; it waits for calls that run.
 func (e *ImageEncoder) Close() error { return e.session.Close() }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/featurize/pixel"
 	"pipe/internal/judge"
 	"pipe/internal/realdata"
 	"pipe/onnx"
@@ -32,7 +33,7 @@ func openImages(t *testing.T, rt *ort.Runtime, name string, o ImageModelOptions)
 	return e
 }
 
-func imageVectors(t *testing.T, e *ImageEncoder, images ...*Image) []float32 {
+func imageVectors(t *testing.T, e *ImageEncoder, images ...*pixel.Image) []float32 {
 	t.Helper()
 	out := make([]float32, len(images)*e.Dim())
 	if err := e.Encode(context.Background(), out, images); err != nil {
@@ -42,10 +43,10 @@ func imageVectors(t *testing.T, e *ImageEncoder, images ...*Image) []float32 {
 }
 
 // pictures draws images of some sizes.
-func pictures(r *rand.Rand, n int) []*Image {
-	images := make([]*Image, n)
+func pictures(r *rand.Rand, n int) []*pixel.Image {
+	images := make([]*pixel.Image, n)
 	for i := range images {
-		m := &Image{Width: 10 + r.IntN(40), Height: 10 + r.IntN(40)}
+		m := &pixel.Image{Width: 10 + r.IntN(40), Height: 10 + r.IntN(40)}
 		m.Pix = make([]uint8, 3*m.Width*m.Height)
 		for k := range m.Pix {
 			m.Pix[k] = uint8(r.IntN(256))
@@ -56,7 +57,7 @@ func pictures(r *rand.Rand, n int) []*Image {
 }
 
 // towerVectors runs the bare tower of images on what Fill makes of them.
-func towerVectors(t *testing.T, rt *ort.Runtime, folder string, p Preprocess, images []*Image) []float32 {
+func towerVectors(t *testing.T, rt *ort.Runtime, folder string, p pixel.Preprocess, images []*pixel.Image) []float32 {
 	t.Helper()
 	m, err := hf.Model(folder, hf.Options{Tower: hf.TowerVision})
 	if err != nil {
@@ -73,9 +74,9 @@ func towerVectors(t *testing.T, rt *ort.Runtime, folder string, p Preprocess, im
 	defer s.Close()
 	values := make([]float32, len(images)*p.Len())
 	for i, img := range images {
-		prepared, err := p.Prepare(img, []View{Centre()})
+		prepared, err := p.Prepare(img, []pixel.View{pixel.Centre()})
 		if err == nil {
-			err = prepared.Fill(values[i*p.Len():(i+1)*p.Len()], Centre())
+			err = prepared.Fill(values[i*p.Len():(i+1)*p.Len()], pixel.Centre())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +110,7 @@ func sameValues(t *testing.T, what string, got, want []float32, within float64) 
 func TestImageRoadsAgree(t *testing.T) {
 	rt, folder := orttest.Open(t, 0), hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
 	images := pictures(rand.New(rand.NewPCG(2, 2)), 35)
-	p := CLIPPreprocess(32)
+	p := pixel.CLIPPreprocess(32)
 	want := towerVectors(t, rt, folder, p, images)
 	first := openImages(t, rt, folder, DefaultImageModelOptions())
 	roads := map[string]*ImageEncoder{"weights": first}
@@ -157,7 +158,7 @@ func TestImageRoadsAgree(t *testing.T) {
 
 // Exports of a tower need no config.json, nor an architecture that is known.
 func TestExportsAlone(t *testing.T) {
-	folder, p := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), CLIPPreprocess(32)
+	folder, p := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), pixel.CLIPPreprocess(32)
 	writeExport(t, folder, filepath.Join(folder, "onnx", "vision_model.onnx"), hf.Options{Tower: hf.TowerVision})
 	if err := os.Remove(filepath.Join(folder, "model.safetensors")); err != nil {
 		t.Fatal(err)
@@ -192,7 +193,7 @@ func TestPreprocessOfImageModels(t *testing.T) {
 		return m
 	}
 	plain := read(DefaultImageModelOptions())
-	if plain.Preprocess != CLIPPreprocess(32) || plain.Dim() != 12 {
+	if plain.Preprocess != pixel.CLIPPreprocess(32) || plain.Dim() != 12 {
 		t.Errorf("a CLIP without a file has %+v, dimension %d", plain.Preprocess, plain.Dim())
 	}
 	if err := hftest.WriteJSON(folder, "preprocessor_config.json", map[string]any{
@@ -201,10 +202,10 @@ func TestPreprocessOfImageModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := read(DefaultImageModelOptions())
-	if told.Preprocess.Resize != 40 || told.Preprocess.Interpolation != Bilinear || told.Digest() == plain.Digest() {
+	if told.Preprocess.Resize != 40 || told.Preprocess.Interpolation != pixel.Bilinear || told.Digest() == plain.Digest() {
 		t.Errorf("the file is not followed: %+v", told.Preprocess)
 	}
-	asked := CLIPPreprocess(32)
+	asked := pixel.CLIPPreprocess(32)
 	if m := read(ImageModelOptions{Preprocess: &asked}); m.Digest() != plain.Digest() {
 		t.Error("what is asked for is not what is done")
 	}
@@ -213,9 +214,9 @@ func TestPreprocessOfImageModels(t *testing.T) {
 // What cannot be an encoder of images is an error that says why.
 func TestBadImageModels(t *testing.T) {
 	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
-	channels := CLIPPreprocess(32)
-	channels.Layout = NHWC
-	larger, broken := CLIPPreprocess(64), CLIPPreprocess(0)
+	channels := pixel.CLIPPreprocess(32)
+	channels.Layout = pixel.NHWC
+	larger, broken := pixel.CLIPPreprocess(64), pixel.CLIPPreprocess(0)
 	bare := filepath.Join(t.TempDir(), "bare.onnx")
 	writeExport(t, folder, bare, hf.Options{Tower: hf.TowerVision})
 	huge, c := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), hftest.SpellingCLIP(1).Config()
@@ -311,15 +312,15 @@ func TestMobileNetEqualsPython(t *testing.T) {
 	for i := range want {
 		want[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
 	}
-	p := Preprocess{Width: 224, Height: 224, Layout: NCHW, Mean: [3]float32{0.5, 0.5, 0.5}, Std: [3]float32{0.5, 0.5, 0.5}}
+	p := pixel.Preprocess{Width: 224, Height: 224, Layout: pixel.NCHW, Mean: [3]float32{0.5, 0.5, 0.5}, Std: [3]float32{0.5, 0.5, 0.5}}
 	e := openImages(t, rt, path, ImageModelOptions{Preprocess: &p})
-	var images []*Image
+	var images []*pixel.Image
 	for _, file := range files {
 		pixels, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		images = append(images, &Image{Width: 224, Height: 224, Pix: pixels})
+		images = append(images, &pixel.Image{Width: 224, Height: 224, Pix: pixels})
 	}
 	got := imageVectors(t, e, images...)
 	if e.Dim() != 1024 || len(got) != len(want) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/featurize/pixel"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -51,16 +52,16 @@ func (f *imageFolder) images() (*onnx.Model, error) {
 }
 
 // preprocess is what is asked for, else what the folder says, else CLIP's.
-func (f *imageFolder) preprocess(asked *Preprocess) (Preprocess, error) {
+func (f *imageFolder) preprocess(asked *pixel.Preprocess) (pixel.Preprocess, error) {
 	if asked != nil {
 		return *asked, nil
 	}
-	p, found, err := ReadPreprocess(f.path)
+	p, found, err := pixel.ReadPreprocess(f.path)
 	switch {
 	case err != nil || found:
 		return p, err
 	case f.tower != "" && f.config.ImageSize > 0:
-		p = CLIPPreprocess(int(f.config.ImageSize))
+		p = pixel.CLIPPreprocess(int(f.config.ImageSize))
 		return p, p.Validate()
 	}
 	return p, &MissingPreprocessError{Folder: f.path}

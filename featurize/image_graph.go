@@ -3,19 +3,20 @@ package featurize
 import (
 	"fmt"
 
+	"pipe/featurize/pixel"
 	"pipe/onnx"
 )
 
 // pixelGraph puts a model of float32 images between what makes them of pixels
 // and what makes flat vectors of an output.
-func pixelGraph(m *onnx.Model, output string, p *Preprocess) (*onnx.Model, error) {
+func pixelGraph(m *onnx.Model, output string, p *pixel.Preprocess) (*onnx.Model, error) {
 	inputs := m.Inputs()
 	if len(inputs) != 1 || inputs[0].DType != onnx.Float32 {
 		return nil, fmt.Errorf("the graph has inputs %s; that of an image encoder is one of float32", listed(inputs))
 	}
 	in := inputs[0]
 	sizes := []int{3, p.Height, p.Width}
-	if p.Layout == NHWC {
+	if p.Layout == pixel.NHWC {
 		sizes = []int{p.Height, p.Width, 3}
 	}
 	if in.Shape != nil && !fits(in.Shape, sizes...) {
@@ -47,13 +48,13 @@ func pixelGraph(m *onnx.Model, output string, p *Preprocess) (*onnx.Model, error
 
 // scalingGraph makes float32 images in the model's layout of pixels, with the
 // operations of Preprocess.table in its order.
-func scalingGraph(p *Preprocess, batch onnx.Dim) (*onnx.Model, error) {
+func scalingGraph(p *pixel.Preprocess, batch onnx.Dim) (*onnx.Model, error) {
 	g := onnx.NewGraph("pixels")
 	x := g.Input(PixelsInput, onnx.Uint8, onnx.Shape{batch, onnx.Fix(int64(p.Height)), onnx.Fix(int64(p.Width)), onnx.Fix(3)})
 	channels := func(v [3]float32) *onnx.Value { return g.Const(onnx.Float32s([]int64{3}, v[:])) }
 	x = g.Div(g.Cast(x, onnx.Float32), g.Scalar(onnx.Float32, 255))
 	x = g.Div(g.Sub(x, channels(p.Mean)), channels(p.Std))
-	if p.Layout == NCHW {
+	if p.Layout == pixel.NCHW {
 		x = g.Transpose(x, 0, 3, 1, 2)
 	}
 	g.Output("images", x)
@@ -102,7 +103,7 @@ func (m *ImageModel) check() error {
 }
 
 // checkPixels holds the graph of an encoder's file against what it says.
-func checkPixels(graph *onnx.Model, p *Preprocess) error {
+func checkPixels(graph *onnx.Model, p *pixel.Preprocess) error {
 	in, out := graph.Inputs(), graph.Outputs()
 	if len(in) != 1 || in[0].Name != PixelsInput || in[0].DType != onnx.Uint8 || !fits(in[0].Shape, p.Height, p.Width, 3) {
 		return fmt.Errorf("the graph has inputs %s; that of %d x %d pixels is %s, uint8 [batch %d %d 3]", listed(in), p.Width, p.Height, PixelsInput, p.Height, p.Width)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"pipe/featurize/pixel"
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/outside"
@@ -26,7 +27,7 @@ type ImageModel struct {
 	Name         string      // what it is called wherever it lies, such as clip-vit-base-patch32
 	Architecture string      // model_type of config.json; "" if a graph came without
 	Graph        *onnx.Model // PixelsInput to ImageEmbedding
-	Preprocess   Preprocess
+	Preprocess   pixel.Preprocess
 	Weights      string // digest of the files of the model, "sha256:" and hexadecimal digits
 	Float16      bool   // weights and arithmetic
 
@@ -54,9 +55,9 @@ func (p Precision) Validate() error {
 
 // ImageModelOptions say what is not taken as the model's folder says.
 type ImageModelOptions struct {
-	Preprocess *Preprocess // nil: as the model's folder says; an .onnx file without a folder needs it
-	Output     string      // the output that is the vector; "": image_embeds, or the only one
-	Precision  Precision   // of weights and arithmetic
+	Preprocess *pixel.Preprocess // nil: as the model's folder says; an .onnx file without a folder needs it
+	Output     string            // the output that is the vector; "": image_embeds, or the only one
+	Precision  Precision         // of weights and arithmetic
 }
 
 // DefaultImageModelOptions is what the model says.

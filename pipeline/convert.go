@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/onnx/hf"
@@ -17,15 +18,15 @@ import (
 
 // ConvertOptions says which model becomes which file.
 type ConvertOptions struct {
-	Model      string                // a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache
-	Out        string                // the ONNX file
-	Merge      string                // a policy to put behind the encoder; empty: the encoder alone
-	Tower      string                // of a model with encoders of texts and of images, text or vision; empty: vision
-	MaxLength  int                   // of texts: most tokens; 0: as the model says
-	Tokenizer  string                // of texts: tokenizer.json or the folder that holds it; empty: the model's own
-	Preprocess *featurize.Preprocess // of images; nil: as the model says
-	Output     string                // of images: the output that is the vector; empty: the one there is
-	Precision  featurize.Precision   // of images; empty: as an encoder's file has it, else float32
+	Model      string              // a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache
+	Out        string              // the ONNX file
+	Merge      string              // a policy to put behind the encoder; empty: the encoder alone
+	Tower      string              // of a model with encoders of texts and of images, text or vision; empty: vision
+	MaxLength  int                 // of texts: most tokens; 0: as the model says
+	Tokenizer  string              // of texts: tokenizer.json or the folder that holds it; empty: the model's own
+	Preprocess *pixel.Preprocess   // of images; nil: as the model says
+	Output     string              // of images: the output that is the vector; empty: the one there is
+	Precision  featurize.Precision // of images; empty: as an encoder's file has it, else float32
 }
 
 // DefaultConvertOptions takes the model as it is.

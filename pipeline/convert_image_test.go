@@ -13,6 +13,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/judge"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
@@ -22,7 +23,7 @@ import (
 )
 
 // readImages opens the encoder of images of a model and encodes pictures with it.
-func readImages(t *testing.T, rt *ort.Runtime, model string, images []*featurize.Image) (info featurize.EncoderInfo, pixels []uint8, features []float32) {
+func readImages(t *testing.T, rt *ort.Runtime, model string, images []*pixel.Image) (info featurize.EncoderInfo, pixels []uint8, features []float32) {
 	t.Helper()
 	m, err := featurize.ReadImageModel(model, featurize.DefaultImageModelOptions())
 	if err != nil {
@@ -40,9 +41,9 @@ func readImages(t *testing.T, rt *ort.Runtime, model string, images []*featurize
 	p := e.Preprocess()
 	pixels = make([]uint8, len(images)*p.Len())
 	for i, img := range images {
-		prepared, err := p.Prepare(img, []featurize.View{featurize.Centre()})
+		prepared, err := p.Prepare(img, []pixel.View{pixel.Centre()})
 		if err == nil {
-			err = prepared.Pixels(pixels[i*p.Len():(i+1)*p.Len()], featurize.Centre())
+			err = prepared.Pixels(pixels[i*p.Len():(i+1)*p.Len()], pixel.Centre())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -119,7 +120,7 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := x.(*PolicyExplanation).Encoder; e == nil || e.Input != featurize.InputImage || *e.Preprocess != featurize.CLIPPreprocess(32) {
+	if e := x.(*PolicyExplanation).Encoder; e == nil || e.Input != featurize.InputImage || *e.Preprocess != pixel.CLIPPreprocess(32) {
 		t.Errorf("encoder inside: %+v", e)
 	}
 }
@@ -135,7 +136,7 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 	info := m.Info()
 	seeing := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, identity.Digest(identity.Block{Name: "image clip", Dim: info.Dim, Models: []string{info.Digest}}))
 	reading := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
-	narrow := featurize.CLIPPreprocess(32)
+	narrow := pixel.CLIPPreprocess(32)
 	narrow.Resize = 40
 	for _, c := range []struct {
 		want string

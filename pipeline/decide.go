@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -67,8 +68,8 @@ func (o DecideOptions) checkRaw() (problems []error) {
 	switch {
 	case o.Decoder != "" && o.Image == "":
 		problems = append(problems, errors.New("decide: a decoder is for images"))
-	case o.Decoder != "" && !slices.Contains(featurize.DecoderNames, o.Decoder):
-		problems = append(problems, fmt.Errorf("decide: unknown decoder %q; known are %s", o.Decoder, strings.Join(featurize.DecoderNames, ", ")))
+	case o.Decoder != "" && !slices.Contains(pixel.DecoderNames, o.Decoder):
+		problems = append(problems, fmt.Errorf("decide: unknown decoder %q; known are %s", o.Decoder, strings.Join(pixel.DecoderNames, ", ")))
 	}
 	return problems
 }

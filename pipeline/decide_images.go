@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -20,13 +21,13 @@ type imageRows struct {
 	encoder *featurize.ImageEncoder
 	column  string
 	folder  string // of relative paths
-	decoder featurize.Decoder
-	limits  featurize.Limits
-	gate    *featurize.PixelGate // images that are decoded, until the encoder's pixels are made of them
+	decoder pixel.Decoder
+	limits  pixel.Limits
+	gate    *pixel.Gate // images that are decoded, until the encoder's pixels are made of them
 }
 
 func openImageRows(rt *ort.Runtime, o DecideOptions, inside *onnx.Model, done *DecideSummary) (rowEncoder, error) {
-	decoder, err := featurize.OpenDecoder(o.Decoder)
+	decoder, err := pixel.OpenDecoder(o.Decoder)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func openImageRows(rt *ort.Runtime, o DecideOptions, inside *onnx.Model, done *D
 		return nil, err
 	}
 	done.Decoder = decoder.Name()
-	m := &imageRows{encoder: e, column: o.Image, decoder: decoder, limits: featurize.DefaultLimits(), gate: featurize.NewPixelGate(featurize.PixelsAtATime)}
+	m := &imageRows{encoder: e, column: o.Image, decoder: decoder, limits: pixel.DefaultLimits(), gate: pixel.NewGate(pixel.MostAtOnce)}
 	if o.In != "-" {
 		m.folder = filepath.Dir(o.In)
 	}
@@ -82,7 +83,7 @@ func (m *imageRows) pixels(dst []uint8, path string) error {
 	if err := m.limits.Check(b); err != nil {
 		return err
 	}
-	width, height, err := featurize.ImageSize(b)
+	width, height, err := pixel.Size(b)
 	if err != nil {
 		return err
 	}
@@ -92,11 +93,11 @@ func (m *imageRows) pixels(dst []uint8, path string) error {
 	if err != nil {
 		return err
 	}
-	prepared, err := m.encoder.Preprocess().Prepare(img, []featurize.View{featurize.Centre()})
+	prepared, err := m.encoder.Preprocess().Prepare(img, []pixel.View{pixel.Centre()})
 	if err != nil {
 		return err
 	}
-	return prepared.Pixels(dst, featurize.Centre())
+	return prepared.Pixels(dst, pixel.Centre())
 }
 
 // read returns the file of an image.

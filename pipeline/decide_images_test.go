@@ -16,14 +16,14 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
 // pictures writes drawn PNG files of several sizes, and returns their names and their pixels.
-func pictures(t *testing.T, dir string, n int) (names []string, images []*featurize.Image) {
+func pictures(t *testing.T, dir string, n int) (names []string, images []*pixel.Image) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(4, 4))
 	for i := range n {
@@ -39,7 +39,7 @@ func pictures(t *testing.T, dir string, n int) (names []string, images []*featur
 		if err := png.Encode(&b, img); err != nil {
 			t.Fatal(err)
 		}
-		decoded, err := featurize.DecodeImage(b.Bytes())
+		decoded, err := pixel.Decode(b.Bytes())
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o666)
 		}
@@ -93,7 +93,7 @@ func TestDecideImages(t *testing.T) {
 	if got != want || strings.Count(got, "\n") != 21 {
 		t.Errorf("decisions differ:\n%s\n%s", got, want)
 	}
-	if done.Decoder != featurize.StandardDecoder().Name() || done.Trained != "another" {
+	if done.Decoder != pixel.StandardDecoder().Name() || done.Trained != "another" {
 		t.Errorf("decoder %q, the policy's %q", done.Decoder, done.Trained)
 	}
 	o.In = "-"
@@ -160,11 +160,11 @@ func TestDecideBadImages(t *testing.T) {
 
 // countingDecoder notes how many images it decodes at a time.
 type countingDecoder struct {
-	featurize.Decoder
+	pixel.Decoder
 	inside, most atomic.Int64
 }
 
-func (d *countingDecoder) Decode(b []byte) (*featurize.Image, error) {
+func (d *countingDecoder) Decode(b []byte) (*pixel.Image, error) {
 	now := d.inside.Add(1)
 	defer d.inside.Add(-1)
 	for most := d.most.Load(); now > most && !d.most.CompareAndSwap(most, now); most = d.most.Load() {
@@ -188,8 +188,8 @@ func TestDecideDecodesWithinTheGate(t *testing.T) {
 	for i, name := range names {
 		rows[i].value = name
 	}
-	for most, gate := range map[int64]*featurize.PixelGate{1: featurize.NewPixelGate(1), 4: m.gate} {
-		d := &countingDecoder{Decoder: featurize.StandardDecoder()}
+	for most, gate := range map[int64]*pixel.Gate{1: pixel.NewGate(1), 4: m.gate} {
+		d := &countingDecoder{Decoder: pixel.StandardDecoder()}
 		m.decoder, m.gate = d, gate
 		if err := m.encode(t.Context(), make([]float32, 12*len(rows)), rows); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/safetext"
 	"pipe/onnx"
 	"pipe/onnx/hf"
@@ -87,7 +88,7 @@ func poolingWords(e *featurize.EncoderInfo) string {
 }
 
 // pixelWords tells what is done to an image before its pixels go into the graph.
-func pixelWords(p *featurize.Preprocess) string {
+func pixelWords(p *pixel.Preprocess) string {
 	if p.Resize == 0 {
 		return fmt.Sprintf("uint8 RGB, images of %d x %d as they are", p.Width, p.Height)
 	}

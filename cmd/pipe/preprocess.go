@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/pipeline"
 )
 
@@ -27,8 +28,8 @@ func (i *imageFlags) add(c *cobra.Command) {
 	f.StringVar(&i.precision, "precision", "", "of images: weights and arithmetic in float32, or in float16 for GPUs; else as the file has them, or float32")
 	f.IntVar(&i.size, "size", 0, "of images: pixels of a side of what the model sees; with it, the model's own preprocessing does not count")
 	f.IntVar(&i.resize, "resize", 0, "pixels of the shorter side before a square of --size is cropped; 0 is --size")
-	f.StringVar(&i.interpolation, "interpolation", string(featurize.Bicubic), "of resizing: bicubic or bilinear")
-	f.StringVar(&i.layout, "layout", string(featurize.NCHW), "of the model's input: nchw or nhwc")
+	f.StringVar(&i.interpolation, "interpolation", string(pixel.Bicubic), "of resizing: bicubic or bilinear")
+	f.StringVar(&i.layout, "layout", string(pixel.NCHW), "of the model's input: nchw or nhwc")
 	f.Float32SliceVar(&i.mean, "mean", []float32{0}, "of values 0 to 1, one or three: (value - mean)/std goes into the model")
 	f.Float32SliceVar(&i.std, "std", []float32{1}, "likewise")
 }
@@ -52,10 +53,10 @@ func (i *imageFlags) set(c *cobra.Command, o *pipeline.ConvertOptions) (err erro
 	return nil
 }
 
-func (i *imageFlags) preprocess() (*featurize.Preprocess, error) {
-	p := &featurize.Preprocess{
+func (i *imageFlags) preprocess() (*pixel.Preprocess, error) {
+	p := &pixel.Preprocess{
 		Resize: i.resize, Width: i.size, Height: i.size,
-		Interpolation: featurize.Interpolation(i.interpolation), Layout: featurize.Layout(i.layout),
+		Interpolation: pixel.Interpolation(i.interpolation), Layout: pixel.Layout(i.layout),
 	}
 	if p.Resize == 0 {
 		p.Resize = i.size

@@ -3,7 +3,7 @@ package build
 import (
 	"context"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 // Advice turns instances into what an expert is shown. It is safe for
@@ -16,12 +16,12 @@ type Advice interface {
 // Shown is what an expert sees of an instance besides the instance itself. A
 // source fills what it is about; an expert reads what it understands.
 type Shown struct {
-	Views    []featurize.View // ways to look at the image; none: the image as it is
-	Revealed []bool           // per column of the table; nil: all are revealed
-	Groups   []bool           // per column group of an encoded table; nil: the first group alone
-	Passages []Passage        // found for the instance, best first
-	Query    string           // by which they were found, if it is not the instance's text
-	Prompts  []string         // templates for the names of classes, each with one placeholder
+	Views    []pixel.View // ways to look at the image; none: the image as it is
+	Revealed []bool       // per column of the table; nil: all are revealed
+	Groups   []bool       // per column group of an encoded table; nil: the first group alone
+	Passages []Passage    // found for the instance, best first
+	Query    string       // by which they were found, if it is not the instance's text
+	Prompts  []string     // templates for the names of classes, each with one placeholder
 }
 
 // placeholder is where a template of Shown.Prompts takes the name of a class.

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 // views shows an image in several ways; image experts average what they say of
 // each. Levels that share views share the work.
-type views struct{ list []featurize.View }
+type views struct{ list []pixel.View }
 
 type viewsSettings struct {
 	Views   []string `json:"views"`             // as featurize.ParseView knows them
@@ -34,7 +34,7 @@ func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, err
 	if err := a.add(&cfg); err != nil {
 		return nil, err
 	}
-	if isCorner := func(v featurize.View) bool { return v.Corner != "" }; cfg.Corners > 0 && !slices.ContainsFunc(a.list, isCorner) {
+	if isCorner := func(v pixel.View) bool { return v.Corner != "" }; cfg.Corners > 0 && !slices.ContainsFunc(a.list, isCorner) {
 		return nil, errors.New("corners is there, but no view of a corner is listed")
 	}
 	return a, nil
@@ -43,7 +43,7 @@ func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, err
 // add parses the views, each of which would count twice if it were there twice.
 func (a *views) add(cfg *viewsSettings) error {
 	for i, name := range cfg.Views {
-		v, err := featurize.ParseView(name, cfg.Pixels)
+		v, err := pixel.ParseView(name, cfg.Pixels)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/onnx/hf"
 	"pipe/onnx/ort"
@@ -28,7 +29,7 @@ type clip struct {
 	dim        int // length of the vectors of both towers
 	scale      float64
 	runtime    *ort.Runtime
-	preprocess featurize.Preprocess
+	preprocess pixel.Preprocess
 	session    *ort.Session // nil until Train
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/onnx"
 )
 
@@ -84,7 +85,7 @@ func (e *clip) pixels(batch []Instance) (*onnx.Tensor, error) {
 	for n := range batch {
 		prepared, err := batch[n].sizes.of(e.preprocess)
 		if err == nil {
-			err = prepared.Pixels(raw[n*size:(n+1)*size], featurize.Centre())
+			err = prepared.Pixels(raw[n*size:(n+1)*size], pixel.Centre())
 		}
 		if err != nil {
 			return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}

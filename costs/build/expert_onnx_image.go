@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 )
 
@@ -17,7 +17,7 @@ import (
 // forward pass.
 type imageClassifier struct {
 	model      *rowModel
-	preprocess featurize.Preprocess
+	preprocess pixel.Preprocess
 	labels     []string
 }
 
@@ -28,8 +28,8 @@ type imageClassifierSettings struct {
 	Std    perChannel `json:"std"`
 	Size   int        `json:"size"` // side in pixels, for a graph that leaves it open
 
-	Resize        int                     `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
-	Interpolation featurize.Interpolation `json:"interpolation,omitempty"` // of the resizing; "": bicubic
+	Resize        int                 `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
+	Interpolation pixel.Interpolation `json:"interpolation,omitempty"` // of the resizing; "": bicubic
 }
 
 func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
@@ -40,7 +40,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 	if len(cfg.Mean) != 3 || len(cfg.Std) != 3 {
 		return nil, fmt.Errorf("mean has %d values and std %d; both need one per channel, 3", len(cfg.Mean), len(cfg.Std))
 	}
-	if cfg.Layout != string(featurize.NCHW) && cfg.Layout != string(featurize.NHWC) {
+	if cfg.Layout != string(pixel.NCHW) && cfg.Layout != string(pixel.NHWC) {
 		return nil, fmt.Errorf("layout is %q; known are nchw, nhwc", cfg.Layout)
 	}
 	if err := s.checkImages(ctx); err != nil {
@@ -66,7 +66,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 
 // checkViews reports a view that the expert in the making will be shown, and
 // whose crop its model cannot have.
-func (s *Setup) checkViews(p featurize.Preprocess) error {
+func (s *Setup) checkViews(p pixel.Preprocess) error {
 	for _, name := range s.Advice {
 		shown, ok := s.advice[name].(*views)
 		if !ok || slices.Contains(s.unavailable, name) {
@@ -83,10 +83,10 @@ func (s *Setup) checkViews(p featurize.Preprocess) error {
 
 // preprocessOf reads the size of the image from the graph's input, or takes the
 // configured one where the graph leaves it open.
-func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (featurize.Preprocess, error) {
-	in := featurize.Preprocess{
-		Resize: cfg.Resize, Interpolation: cmp.Or(cfg.Interpolation, featurize.Bicubic),
-		Layout: featurize.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std),
+func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (pixel.Preprocess, error) {
+	in := pixel.Preprocess{
+		Resize: cfg.Resize, Interpolation: cmp.Or(cfg.Interpolation, pixel.Bicubic),
+		Layout: pixel.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std),
 	}
 	if len(m.shape) != 3 {
 		return in, fmt.Errorf("input %q has %d axes beside the batch, an image has 3", m.input, len(m.shape))
@@ -114,7 +114,7 @@ func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (featurize.Preproce
 }
 
 // channelAxis is where the channels are in a row of each layout.
-var channelAxis = map[featurize.Layout]int{featurize.NCHW: 0, featurize.NHWC: 2}
+var channelAxis = map[pixel.Layout]int{pixel.NCHW: 0, pixel.NHWC: 2}
 
 // Labels returns the labels in the order of the probabilities.
 func (e *imageClassifier) Labels() []string { return e.labels }
@@ -156,7 +156,7 @@ func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [
 // viewJob is one view of one instance of a batch.
 type viewJob struct {
 	instance int
-	view     featurize.View
+	view     pixel.View
 }
 
 // viewJobs lists the distinct views that the levels ask for, instance by instance, and where each is in the list.
@@ -181,15 +181,15 @@ func viewJobs(batch []Instance, shown [][]Shown) ([]viewJob, map[viewJob]int) {
 }
 
 // viewsOf returns the views of a showing: the plain one if there are none.
-func viewsOf(s Shown) []featurize.View {
+func viewsOf(s Shown) []pixel.View {
 	if len(s.Views) == 0 {
-		return []featurize.View{featurize.Centre()}
+		return []pixel.View{pixel.Centre()}
 	}
 	return s.Views
 }
 
 // average returns the mean distribution over the views of an instance.
-func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, views []featurize.View) Prediction {
+func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, views []pixel.View) Prediction {
 	classes := e.model.classes
 	sum := make([]float64, classes)
 	for _, v := range views {

@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 // imageFeatures are the vectors of the instances' images, seen in the plain view.
@@ -23,16 +24,16 @@ type imageFeaturesSettings struct {
 
 // preprocessSettings are the preprocessing that the folder of a model would tell.
 type preprocessSettings struct {
-	Resize        int                     `json:"resize,omitempty"` // 0: size
-	Size          int                     `json:"size,omitempty"`   // 0: as the folder of the model says
-	Interpolation featurize.Interpolation `json:"interpolation"`
-	Layout        featurize.Layout        `json:"layout"`
-	Mean          perChannel              `json:"mean,omitempty"` // pixels in 0..1; none: 0
-	Std           perChannel              `json:"std,omitempty"`  // none: 1
+	Resize        int                 `json:"resize,omitempty"` // 0: size
+	Size          int                 `json:"size,omitempty"`   // 0: as the folder of the model says
+	Interpolation pixel.Interpolation `json:"interpolation"`
+	Layout        pixel.Layout        `json:"layout"`
+	Mean          perChannel          `json:"mean,omitempty"` // pixels in 0..1; none: 0
+	Std           perChannel          `json:"std,omitempty"`  // none: 1
 }
 
 func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
-	cfg := imageFeaturesSettings{preprocessSettings: preprocessSettings{Interpolation: featurize.Bicubic, Layout: featurize.NCHW}}
+	cfg := imageFeaturesSettings{preprocessSettings: preprocessSettings{Interpolation: pixel.Bicubic, Layout: pixel.NCHW}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -63,14 +64,14 @@ func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (F
 }
 
 // preprocess returns what the settings say, nil if that is left to the model's folder.
-func (c *preprocessSettings) preprocess() (*featurize.Preprocess, error) {
+func (c *preprocessSettings) preprocess() (*pixel.Preprocess, error) {
 	if c.Size == 0 {
-		if c.Resize != 0 || len(c.Mean) > 0 || len(c.Std) > 0 || c.Interpolation != featurize.Bicubic || c.Layout != featurize.NCHW {
+		if c.Resize != 0 || len(c.Mean) > 0 || len(c.Std) > 0 || c.Interpolation != pixel.Bicubic || c.Layout != pixel.NCHW {
 			return nil, errors.New("size: is needed beside resize, mean, std, layout and interpolation")
 		}
 		return nil, nil
 	}
-	p := &featurize.Preprocess{
+	p := &pixel.Preprocess{
 		Resize: c.Resize, Width: c.Size, Height: c.Size, Interpolation: c.Interpolation, Layout: c.Layout, Std: [3]float32{1, 1, 1},
 	}
 	if p.Resize == 0 {
@@ -117,7 +118,7 @@ func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *Batch) err
 		if err != nil {
 			return err
 		}
-		return prepared.Pixels(dst, featurize.Centre())
+		return prepared.Pixels(dst, pixel.Centre())
 	})
 	var bad *featurize.ImageError
 	if errors.As(err, &bad) {

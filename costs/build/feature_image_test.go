@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/realdata"
 )
 
@@ -20,8 +21,8 @@ func TestImageFeatures(t *testing.T) {
 	w.cfg.Features = []Part{{Kind: "image", Settings: map[string]any{
 		"encoder": "small.onnx", "size": 12, "resize": 14, "mean": []float64{0.5, 0.25, 0}, "std": []float64{0.5, 1, 2},
 	}}}
-	p := featurize.Preprocess{
-		Resize: 14, Width: 12, Height: 12, Interpolation: featurize.Bicubic, Layout: featurize.NCHW,
+	p := pixel.Preprocess{
+		Resize: 14, Width: 12, Height: 12, Interpolation: pixel.Bicubic, Layout: pixel.NCHW,
 		Mean: [3]float32{0.5, 0.25, 0}, Std: [3]float32{0.5, 1, 2},
 	}
 	batch, err := w.plan(t).source.Load(context.Background(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
@@ -31,9 +32,9 @@ func TestImageFeatures(t *testing.T) {
 	_, tensor := w.mustRunImages(t)
 	values := make([]float32, p.Len())
 	for n := range batch {
-		prepared, err := p.Prepare(batch[n].Image, []featurize.View{featurize.Centre()})
+		prepared, err := p.Prepare(batch[n].Image, []pixel.View{pixel.Centre()})
 		if err == nil {
-			err = prepared.Fill(values, featurize.Centre())
+			err = prepared.Fill(values, pixel.Centre())
 		}
 		if err != nil {
 			t.Fatal(err)

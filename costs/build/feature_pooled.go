@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 // pooled is the mean colour of the cells of a grid over the image.
@@ -38,7 +38,7 @@ func (f pooled) Encode(_ context.Context, dst []float32, b *Batch) error {
 		if in.Image == nil {
 			return &costs.DataError{Msg: fmt.Sprintf("instance %q has no image to pool", in.ID)}
 		}
-		if err := featurize.PoolRGB(dst[n*f.Dim():], in.Image, f.grid); err != nil {
+		if err := pixel.Pool(dst[n*f.Dim():], in.Image, f.grid); err != nil {
 			return &costs.DataError{Msg: fmt.Sprintf("instance %q", in.ID), Err: err}
 		}
 	}

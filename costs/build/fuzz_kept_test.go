@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 )
 
@@ -174,7 +174,7 @@ func FuzzVerdicts(f *testing.F) {
 	f.Add([]byte("sha256:00 1a2b"), "sha256:01", "-3 \"\"", 0, "is no image\n", true)
 	f.Add([]byte{0, 0, '\n'}, "", "0 \"cut\"", 0, "\xff", false)
 	folder := f.TempDir()
-	first, err := openVerdicts(f.Context(), folder, "go", featurize.DefaultLimits())
+	first, err := openVerdicts(f.Context(), folder, "go", pixel.DefaultLimits())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func FuzzVerdicts(f *testing.F) {
 		b = append(b, verdictRecord(digest, text)...)
 		fuzzFile(first.path).write(t, append(b, rest...))
 		open := func() *verdicts {
-			v, err := openVerdicts(t.Context(), folder, "go", featurize.DefaultLimits())
+			v, err := openVerdicts(t.Context(), folder, "go", pixel.DefaultLimits())
 			if err != nil {
 				t.Fatal(err)
 			}

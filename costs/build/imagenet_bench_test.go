@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
 	"pipe/onnx/ort"
@@ -17,7 +17,7 @@ import (
 // imagePlan makes the parts of a configuration whose images are decoded by a decoder that may be missing.
 func imagePlan(b *testing.B, cfg Config, decoder string) *plan {
 	b.Helper()
-	if _, err := featurize.OpenDecoder(decoder); err != nil {
+	if _, err := pixel.OpenDecoder(decoder); err != nil {
 		b.Skip(err)
 	}
 	cfg.Instances.Settings["decoder"] = decoder
@@ -77,7 +77,7 @@ func reportSteps(b *testing.B, p *plan) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		prepared, err := e.preprocess.Prepare(img, []featurize.View{featurize.Centre()})
+		prepared, err := e.preprocess.Prepare(img, []pixel.View{pixel.Centre()})
 		resized := time.Now()
 		if err != nil {
 			b.Fatal(err)
@@ -90,7 +90,7 @@ func reportSteps(b *testing.B, p *plan) {
 			}
 		}
 		taken := time.Now()
-		if err := prepared.Fill(in.Float32s()[at*width:(at+1)*width], featurize.Centre()); err != nil {
+		if err := prepared.Fill(in.Float32s()[at*width:(at+1)*width], pixel.Centre()); err != nil {
 			b.Fatal(err)
 		}
 		filled := time.Now()

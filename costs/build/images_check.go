@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
 )
@@ -16,11 +16,11 @@ import (
 // are one file per worker, and the pixels that the gate lets in.
 type imageCheck struct {
 	folder   string
-	decoder  featurize.Decoder
-	limits   featurize.Limits
+	decoder  pixel.Decoder
+	limits   pixel.Limits
 	workers  int
 	progress Progress
-	gate     *featurize.PixelGate
+	gate     *pixel.Gate
 }
 
 // checkedImage is what is found out about an image.
@@ -86,7 +86,7 @@ func (c *imageCheck) decode(b []byte) (pixels int, err error) {
 	if err := c.limits.Check(b); err != nil {
 		return 0, err
 	}
-	width, height, err := featurize.ImageSize(b)
+	width, height, err := pixel.Size(b)
 	if err != nil {
 		return 0, err
 	}

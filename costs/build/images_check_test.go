@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/progress"
 )
 
 // countedDecoder counts what it decodes.
 type countedDecoder struct {
-	featurize.Decoder
+	pixel.Decoder
 	name  string
 	calls atomic.Int64
 	do    func() // at every call; nil: nothing
@@ -29,7 +29,7 @@ type countedDecoder struct {
 
 func (d *countedDecoder) Name() string { return d.name }
 
-func (d *countedDecoder) Decode(b []byte) (*featurize.Image, error) {
+func (d *countedDecoder) Decode(b []byte) (*pixel.Image, error) {
 	d.calls.Add(1)
 	if d.do != nil {
 		d.do()
@@ -39,8 +39,8 @@ func (d *countedDecoder) Decode(b []byte) (*featurize.Image, error) {
 
 // checkWorld is a check of a world's images with a decoder that counts.
 func checkWorld(w *world) (*imageCheck, *countedDecoder, []Entry) {
-	d := &countedDecoder{Decoder: featurize.StandardDecoder(), name: "counting 1"}
-	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: featurize.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: featurize.NewPixelGate(featurize.PixelsAtATime)}
+	d := &countedDecoder{Decoder: pixel.StandardDecoder(), name: "counting 1"}
+	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: pixel.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: pixel.NewGate(pixel.MostAtOnce)}
 	ids, _, _ := listImages(context.Background(), c.folder)
 	entries := make([]Entry, len(ids))
 	for i, id := range ids {
@@ -198,7 +198,7 @@ func TestCheckDecodesWithinTheGate(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		inside.Add(-1)
 	}
-	c.workers, c.gate = 8, featurize.NewPixelGate(16*16)
+	c.workers, c.gate = 8, pixel.NewGate(16*16)
 	if _, err := c.run(t.Context(), t.TempDir(), entries); err != nil || d.calls.Load() == 0 {
 		t.Errorf("%d decoded, %v", d.calls.Load(), err)
 	}

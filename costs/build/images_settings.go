@@ -4,22 +4,22 @@ import (
 	"errors"
 	"fmt"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 type imagesSettings struct {
-	Folder     Path             `json:"folder"`
-	List       Path             `json:"list"`            // table of the instances: id is a path below folder, label, split; "": all images of the folder
-	Labels     Path             `json:"labels"`          // table with id and label (and split) of all images of the folder
-	LabelsFrom string           `json:"labels_from"`     // folder, name or table; "": table if one is named, else folder
-	Classes    Path             `json:"classes"`         // class list: labels are its ids; "": any label
-	ID         string           `json:"id"`              // columns of the table; "": path in a list, else id
-	Label      string           `json:"label"`           //
-	Split      string           `json:"split"`           // "": none
-	Group      string           `json:"group,omitempty"` // "": none
-	PerLabel   int              `json:"per_label"`       // at most so many instances per label, the first in their order; 0: all
-	Decoder    string           `json:"decoder"`         // see featurize.OpenDecoder
-	Limits     featurize.Limits `json:"limits"`
+	Folder     Path         `json:"folder"`
+	List       Path         `json:"list"`            // table of the instances: id is a path below folder, label, split; "": all images of the folder
+	Labels     Path         `json:"labels"`          // table with id and label (and split) of all images of the folder
+	LabelsFrom string       `json:"labels_from"`     // folder, name or table; "": table if one is named, else folder
+	Classes    Path         `json:"classes"`         // class list: labels are its ids; "": any label
+	ID         string       `json:"id"`              // columns of the table; "": path in a list, else id
+	Label      string       `json:"label"`           //
+	Split      string       `json:"split"`           // "": none
+	Group      string       `json:"group,omitempty"` // "": none
+	PerLabel   int          `json:"per_label"`       // at most so many instances per label, the first in their order; 0: all
+	Decoder    string       `json:"decoder"`         // see featurize.OpenDecoder
+	Limits     pixel.Limits `json:"limits"`
 }
 
 // complete fills in what was left open and reports every problem.

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/filelock"
 )
 
@@ -49,7 +49,7 @@ func (u usability) possible() bool { return u.pixels >= 0 && (u.pixels == 0) == 
 const verdictFormat = 2
 
 // openVerdicts reads what is known, in a folder that is made if need be.
-func openVerdicts(ctx context.Context, folder, decoder string, limits featurize.Limits) (*verdicts, error) {
+func openVerdicts(ctx context.Context, folder, decoder string, limits pixel.Limits) (*verdicts, error) {
 	l, err := json.Marshal(limits)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 // imageWalk collects the images below a folder. Links are followed, but those
@@ -43,7 +43,7 @@ func listImages(ctx context.Context, folder string) (ids []string, bad []BadImag
 		return nil, nil, err
 	}
 	if len(w.ids)+len(w.bad) == 0 {
-		return nil, nil, fmt.Errorf("list images: %q holds none (%s)", folder, strings.Join(featurize.Extensions, " "))
+		return nil, nil, fmt.Errorf("list images: %q holds none (%s)", folder, strings.Join(pixel.Extensions, " "))
 	}
 	slices.Sort(w.ids)
 	return w.ids, w.bad, nil
@@ -123,7 +123,7 @@ func within(folder, path string) bool {
 }
 
 func isImageName(id string) bool {
-	return slices.Contains(featurize.Extensions, strings.ToLower(path.Ext(id)))
+	return slices.Contains(pixel.Extensions, strings.ToLower(path.Ext(id)))
 }
 
 // cause is what an error of the system says without the path.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/textfile"
 )
 
@@ -67,12 +67,12 @@ type Skipping interface {
 // Instance is one loaded example. What it holds is shared and read only.
 type Instance struct {
 	Entry
-	Image  *featurize.Image // nil unless the source has images
-	Values []float32        // one per raw column of an encoded table (NaN: missing), nil unless it is one
-	Text   string           // "" unless the source has texts
-	Gold   []string         // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
-	Line   int              // line or row of the file, for errors
-	Row    int              // index in the source's Entries
+	Image  *pixel.Image // nil unless the source has images
+	Values []float32    // one per raw column of an encoded table (NaN: missing), nil unless it is one
+	Text   string       // "" unless the source has texts
+	Gold   []string     // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
+	Line   int          // line or row of the file, for errors
+	Row    int          // index in the source's Entries
 
 	sizes *sizes // of the image, shared by all who look at the instance; nil: nobody shares
 }

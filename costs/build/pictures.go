@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/image/draw"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 )
 
@@ -93,7 +93,7 @@ func (p *plan) rowsOf(ids []string) ([]int, error) {
 const thumbnailQuality = 80
 
 // thumbnail is an image as JPEG, made smaller where its longer side exceeds side.
-func thumbnail(img *featurize.Image, side int) ([]byte, error) {
+func thumbnail(img *pixel.Image, side int) ([]byte, error) {
 	src := image.NewRGBA(image.Rect(0, 0, img.Width, img.Height))
 	for i := range img.Width * img.Height {
 		copy(src.Pix[4*i:4*i+3], img.Pix[3*i:])

@@ -4,32 +4,32 @@ import (
 	"slices"
 	"sync"
 
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 )
 
 // sizes are an image in the sizes that models take. Each is made once, when it is first asked for, for all models of the
 // same geometry. It is safe for concurrent use.
 type sizes struct {
-	image *featurize.Image
-	views []featurize.View // that anybody may ask for
+	image *pixel.Image
+	views []pixel.View // that anybody may ask for
 
 	mu   sync.Mutex
-	made map[featurize.Geometry]func() (*featurize.Prepared, error)
+	made map[pixel.Geometry]func() (*pixel.Prepared, error)
 }
 
-func newSizes(image *featurize.Image, views []featurize.View) *sizes {
-	return &sizes{image: image, views: views, made: make(map[featurize.Geometry]func() (*featurize.Prepared, error))}
+func newSizes(image *pixel.Image, views []pixel.View) *sizes {
+	return &sizes{image: image, views: views, made: make(map[pixel.Geometry]func() (*pixel.Prepared, error))}
 }
 
 // prepareImage resizes one image.
-var prepareImage = featurize.Preprocess.Prepare
+var prepareImage = pixel.Preprocess.Prepare
 
 // of returns the image as a model wants it.
-func (s *sizes) of(p featurize.Preprocess) (*featurize.Prepared, error) {
+func (s *sizes) of(p pixel.Preprocess) (*pixel.Prepared, error) {
 	s.mu.Lock()
 	prepare, ok := s.made[p.Geometry()]
 	if !ok {
-		prepare = sync.OnceValues(func() (*featurize.Prepared, error) { return prepareImage(p, s.image, s.shownBy(p)) })
+		prepare = sync.OnceValues(func() (*pixel.Prepared, error) { return prepareImage(p, s.image, s.shownBy(p)) })
 		s.made[p.Geometry()] = prepare
 	}
 	s.mu.Unlock()
@@ -41,8 +41,8 @@ func (s *sizes) of(p featurize.Preprocess) (*featurize.Prepared, error) {
 }
 
 // shownBy returns the views that a model can be shown. Others belong to models of another geometry.
-func (s *sizes) shownBy(p featurize.Preprocess) []featurize.View {
-	var list []featurize.View
+func (s *sizes) shownBy(p pixel.Preprocess) []pixel.View {
+	var list []pixel.View
 	for _, v := range s.views {
 		if p.CheckView(v) == nil {
 			list = append(list, v)
@@ -61,9 +61,9 @@ func shareSizes(batch []Instance, shown [][]Shown) {
 }
 
 // viewsShown returns the distinct views of an instance that some levels show, the plain one first.
-func viewsShown(n int, shown [][]Shown) []featurize.View {
-	list := []featurize.View{featurize.Centre()}
-	seen := map[featurize.View]bool{list[0]: true}
+func viewsShown(n int, shown [][]Shown) []pixel.View {
+	list := []pixel.View{pixel.Centre()}
+	seen := map[pixel.View]bool{list[0]: true}
 	for _, level := range shown {
 		if level == nil {
 			continue

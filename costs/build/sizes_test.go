@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -77,7 +77,7 @@ func TestImagesAreWorkedOnOnce(t *testing.T) {
 	w := sizesWorld(t)
 	count := &workCount{resized: make(map[string]int), forwards: make(map[string]int)}
 	inner := prepareImage
-	prepareImage = func(p featurize.Preprocess, img *featurize.Image, views []featurize.View) (*featurize.Prepared, error) {
+	prepareImage = func(p pixel.Preprocess, img *pixel.Image, views []pixel.View) (*pixel.Prepared, error) {
 		count.mu.Lock()
 		defer count.mu.Unlock()
 		count.resized[fmt.Sprint(img.Width, img.Height, p.Geometry())]++

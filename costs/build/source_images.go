@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/featurize"
+	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
 )
@@ -19,8 +19,8 @@ import (
 // source was made.
 type images struct {
 	folder  string
-	decoder featurize.Decoder
-	limits  featurize.Limits
+	decoder pixel.Decoder
+	limits  pixel.Limits
 	workers int      // that decode at a time
 	classes []string // nil: no list of them was given
 	names   []string // of the classes, for people
@@ -31,14 +31,14 @@ type images struct {
 }
 
 func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
-	cfg := imagesSettings{Label: "label", Limits: featurize.DefaultLimits()}
+	cfg := imagesSettings{Label: "label", Limits: pixel.DefaultLimits()}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	decoder, err := featurize.OpenDecoder(cfg.Decoder)
+	decoder, err := pixel.OpenDecoder(cfg.Decoder)
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
@@ -68,7 +68,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
 	c := &imageCheck{
 		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
-		progress: setup.progress, gate: featurize.NewPixelGate(featurize.PixelsAtATime),
+		progress: setup.progress, gate: pixel.NewGate(pixel.MostAtOnce),
 	}
 	checked, err := c.run(ctx, setup.folder, found.entries)
 	if err != nil {

@@ -1,0 +1,95 @@
+package pixel
+
+import (
+	"errors"
+	"fmt"
+
+	"pipe/internal/outside"
+)
+
+// What bounds every image, whatever the limits are.
+const (
+	maxPixels = 100_000_000 // width x height
+	maxBytes  = 1 << 30     // of the file; pixels without compression need no more
+)
+
+// Limits are the images that are decoded at all. A few bytes of a crafted file
+// could otherwise ask for gigabytes, and an image of one pixel is a mistake.
+type Limits struct {
+	MinSide   int `json:"min_side"`   // pixels of the shorter side
+	MaxSide   int `json:"max_side"`   // pixels of the longer side
+	MaxPixels int `json:"max_pixels"` // width x height
+	MaxBytes  int `json:"max_bytes"`  // of the file
+}
+
+// DefaultLimits returns 8 to 16,384 pixels a side, 100 million pixels in all,
+// and files of 64 MiB.
+func DefaultLimits() Limits {
+	return Limits{MinSide: 8, MaxSide: 16384, MaxPixels: maxPixels, MaxBytes: 64 << 20}
+}
+
+// Validate reports limits that no image can keep, and those beyond 100 million
+// pixels or 1 GiB.
+func (l Limits) Validate() error {
+	var errs []error
+	add := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("limits of images: "+format, args...))
+	}
+	if l.MinSide < 1 {
+		add("min_side is %d, at least 1 is needed", l.MinSide)
+	}
+	if l.MaxSide < max(1, l.MinSide) {
+		add("max_side is %d, less than min_side, %d", l.MaxSide, l.MinSide)
+	}
+	if l.MaxPixels < 1 || l.MaxPixels > maxPixels {
+		add("max_pixels is %d, 1 to %d are possible", l.MaxPixels, maxPixels)
+	}
+	if l.MaxBytes < 1 || l.MaxBytes > maxBytes {
+		add("max_bytes is %d, 1 to %d are possible", l.MaxBytes, maxBytes)
+	}
+	return errors.Join(errs...)
+}
+
+// Check reads the header of a file, and no more, and reports the limit that it
+// breaks, or that it is no image.
+func (l Limits) Check(b []byte) error {
+	if len(b) > l.MaxBytes {
+		return fmt.Errorf("decode image: %w", l.tooLong(int64(len(b))))
+	}
+	w, h, err := Size(b)
+	switch {
+	case err != nil:
+		return err
+	case min(w, h) < l.MinSide:
+		return fmt.Errorf("decode image: %d x %d pixels, the limit min_side is %d", w, h, l.MinSide)
+	case max(w, h) > l.MaxSide:
+		return fmt.Errorf("decode image: %d x %d pixels, the limit max_side is %d", w, h, l.MaxSide)
+	case w > l.MaxPixels/h:
+		return fmt.Errorf("decode image: %d x %d pixels, the limit max_pixels is %d", w, h, l.MaxPixels)
+	}
+	return nil
+}
+
+// Size reads width and height in pixels from the header of a file.
+func Size(b []byte) (width, height int, err error) {
+	err = outside.Check(func() (err error) {
+		width, height, err = sizeOf(b)
+		return err
+	})
+	return width, height, decodeError(b, err)
+}
+
+func sizeOf(b []byte) (width, height int, err error) {
+	f, err := formatOf(b)
+	if err != nil {
+		return 0, 0, err
+	}
+	cfg, err := f.config(b)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case cfg.Width <= 0 || cfg.Height <= 0:
+		return 0, 0, errors.New("it has no pixels")
+	}
+	return cfg.Width, cfg.Height, nil
+}
