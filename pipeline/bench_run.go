@@ -96,7 +96,7 @@ func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make
 		if err != nil {
 			return nil, err
 		}
-		whole.join(name, part)
+		whole.Join(name, part)
 		whole.StandIn = cmp.Or(whole.StandIn, part.StandIn)
 		whole.Latency, whole.Skipped = part.Latency, part.Skipped
 		for key, value := range part.Settings {
@@ -122,20 +122,20 @@ func ofSetting(name string) string {
 
 // fallbackNotes say, per setting, in how many splits the guard of auto exported the constant.
 func fallbackNotes(splits []*Report) []string {
-	counts := map[rowKey]int{}
+	counts := map[RowKey]int{}
 	for _, r := range splits {
 		for _, row := range r.Rows {
 			if len(row.Fallback) > 0 {
-				counts[row.key()]++
+				counts[row.Key()]++
 			}
 		}
 	}
 	var notes []string
-	for _, name := range splits[0].settings() {
+	for _, name := range splits[0].SettingNames() {
 		var parts []string
 		for _, row := range splits[0].Rows {
 			if row.Method == "auto" && row.Setting == name {
-				parts = append(parts, fmt.Sprintf("%d at lambda %s", counts[row.key()], number(row.Lambda)))
+				parts = append(parts, fmt.Sprintf("%d at lambda %s", counts[row.Key()], number(row.Lambda)))
 			}
 		}
 		if len(parts) > 0 {

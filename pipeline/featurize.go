@@ -14,6 +14,7 @@ import (
 	"pipe/featurize/tabular"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
+	"pipe/internal/lists"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
 	"pipe/pipeline/stage"
@@ -217,21 +218,13 @@ func framePart(f *tabular.Frame, names []string) (*tabular.Frame, []string) {
 		return f, names
 	}
 	part := &tabular.Frame{
-		File: f.File, Absent: f.Absent, IDs: pick(f.IDs, rows), Groups: pick(f.Groups, rows), Labels: pick(f.Labels, rows), Time: pick(f.Time, rows), Lines: pick(f.Lines, rows),
+		File: f.File, Absent: f.Absent, IDs: lists.Pick(f.IDs, rows), Groups: lists.Pick(f.Groups, rows), Labels: lists.Pick(f.Labels, rows), Time: lists.Pick(f.Time, rows), Lines: lists.Pick(f.Lines, rows),
 	}
 	for _, c := range f.Columns {
-		c.Numbers, c.Codes = pick(c.Numbers, rows), pick(c.Codes, rows)
+		c.Numbers, c.Codes = lists.Pick(c.Numbers, rows), lists.Pick(c.Codes, rows)
 		part.Columns = append(part.Columns, c)
 	}
-	return part, pick(names, rows)
-}
-
-// pick returns some of the values; nil stays nil.
-func pick[T any](values []T, rows []int) []T {
-	if values == nil {
-		return nil
-	}
-	return each(rows, func(n int) T { return values[n] })
+	return part, lists.Pick(names, rows)
 }
 
 func rowsOf(names []string, split costs.Split) []int {

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/internal/lists"
 	"pipe/models/policy"
 	"pipe/pipeline/stage"
 )
@@ -49,7 +50,7 @@ func (x *fraudSetting) addDisclosure(r *Report, t *costs.Tensor, rows []int, lea
 	groups := x.openedGroups()
 	for _, lambda := range x.s.Train.Lambdas {
 		for _, method := range compositeMethods {
-			seeds := keep(learned, func(l Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
+			seeds := lists.Keep(learned, func(l Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
 			if len(seeds) > 0 {
 				r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, seeds, lambda, groups)...)
 			}

@@ -19,19 +19,19 @@ func (r *fraudRun) overallNotes(whole *Report, table *FeaturizeReport) []string 
 		notes = append(notes, fmt.Sprintf("%d columns of the configuration are in no file: %s.", n, textfile.Listed(table.Load.Absent, 12)))
 	}
 	for _, s := range r.c.Settings {
-		notes = append(notes, r.settingNotes(whole.of(s.Name), s)...)
+		notes = append(notes, r.settingNotes(whole.Of(s.Name), s)...)
 	}
 	return notes
 }
 
 // settingNotes sum up one setting: the constant answer, the distance to L2D and to the known optimum.
 func (r *fraudRun) settingNotes(part *Report, s FraudSetting) []string {
-	loss := map[rowKey]Row{}
+	loss := map[RowKey]Row{}
 	for _, row := range part.Rows {
-		loss[row.key()] = row
+		loss[row.Key()] = row
 	}
 	at := func(method string, lambda float64) (Row, bool) {
-		row, ok := loss[rowKey{s.Name, method, lambda}]
+		row, ok := loss[RowKey{s.Name, method, lambda}]
 		return row, ok
 	}
 	var gaps, distances []string

@@ -75,7 +75,7 @@ func TestFraudEndToEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := r.settings(); !cmp.Equal(got, []string{"paper", "own"}) {
+	if got := r.SettingNames(); !cmp.Equal(got, []string{"paper", "own"}) {
 		t.Fatalf("settings %v", got)
 	}
 	checkFraudRows(t, r)
@@ -139,9 +139,9 @@ func TestLawIsThatOfItsLevels(t *testing.T) {
 // checkFraudRows holds the rows of the report against what must be true of them.
 func checkFraudRows(t *testing.T, r *Report) {
 	t.Helper()
-	rows := map[rowKey]Row{}
+	rows := map[RowKey]Row{}
 	for _, row := range r.Rows {
-		rows[row.key()] = row
+		rows[row.Key()] = row
 		if row.Splits != 2 || row.TrueLossSE == nil || row.N != 600 {
 			t.Errorf("row %+v", row)
 		}
@@ -149,15 +149,15 @@ func checkFraudRows(t *testing.T, r *Report) {
 	for setting, learned := range map[string]string{"paper": "ours", "own": "auto"} {
 		for _, lambda := range []float64{0, 5} {
 			for _, method := range []string{learned, "l2d", "knn", "best_fixed", "best_fixed_train", AlwaysLegitimate, "random_pair", "oracle", "bayes"} {
-				row, ok := rows[rowKey{setting, method, lambda}]
+				row, ok := rows[RowKey{setting, method, lambda}]
 				if !ok {
 					t.Errorf("%s has no row of %s at lambda %g", setting, method, lambda)
 				}
-				if oracle := rows[rowKey{setting, "oracle", lambda}]; method != AlwaysLegitimate && row.TrueLossMean < oracle.TrueLossMean-1e-9 {
+				if oracle := rows[RowKey{setting, "oracle", lambda}]; method != AlwaysLegitimate && row.TrueLossMean < oracle.TrueLossMean-1e-9 {
 					t.Errorf("%s %s at lambda %g: %v is below the oracle's %v", setting, method, lambda, row.TrueLossMean, oracle.TrueLossMean)
 				}
 			}
-			legitimate := rows[rowKey{setting, AlwaysLegitimate, lambda}]
+			legitimate := rows[RowKey{setting, AlwaysLegitimate, lambda}]
 			if math.Abs(legitimate.TrueLossMean-0.5) > 0.05 { // the world is balanced
 				t.Errorf("%s: always legitimate costs %v", setting, legitimate.TrueLossMean)
 			}

@@ -118,11 +118,11 @@ fraud:
     - {name: tree, fee: 0.06, kind: boosted_trees}
   settings: [{name: paper, cross_fit: 0, train: {recipe: paper, seeds: 2}}]
 `)
-	rows := map[rowKey]Row{}
+	rows := map[RowKey]Row{}
 	for _, row := range r.Rows {
-		rows[row.key()] = row
+		rows[row.Key()] = row
 	}
-	at := func(method string, lambda float64) float64 { return rows[rowKey{"paper", method, lambda}].TrueLossMean }
+	at := func(method string, lambda float64) float64 { return rows[RowKey{"paper", method, lambda}].TrueLossMean }
 	if l := at(AlwaysLegitimate, 0); l < 0.03 || l > 0.037 {
 		t.Errorf("always legitimate costs %v; 403 of 12,000 rows are frauds", l)
 	}

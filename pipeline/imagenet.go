@@ -68,7 +68,7 @@ func (r *imagenetRun) run(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole.Album, err = r.album(ctx, whole.pictureIDs())
+	whole.Album, err = r.album(ctx, whole.PictureIDs())
 	return whole, err
 }
 

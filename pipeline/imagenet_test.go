@@ -165,8 +165,8 @@ func checkImagenetReport(t *testing.T, folder string, r *Report) {
 	if len(r.Skipped) != 1 || r.Skipped[0].ID != badImage {
 		t.Errorf("left out: %v", r.Skipped)
 	}
-	if !strings.HasPrefix(r.Settings["decoder"], "standard") || len(r.pictureIDs()) == 0 {
-		t.Errorf("decoder %q, pictures of %v", r.Settings["decoder"], r.pictureIDs())
+	if !strings.HasPrefix(r.Settings["decoder"], "standard") || len(r.PictureIDs()) == 0 {
+		t.Errorf("decoder %q, pictures of %v", r.Settings["decoder"], r.PictureIDs())
 	}
 	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "decoded by standard") }) {
 		t.Errorf("notes %q", r.Notes)
@@ -175,7 +175,7 @@ func checkImagenetReport(t *testing.T, folder string, r *Report) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range r.pictureIDs() {
+	for _, id := range r.PictureIDs() {
 		if !bytes.Contains(page, []byte(id)) {
 			t.Errorf("the page has no picture of %s", id)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/retrieval/bm25"
-	"pipe/costs/retrieval/pagename"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/pipeline/stage"
@@ -50,13 +49,6 @@ type IndexReport struct {
 	Found          []FoundPage `json:"found,omitempty"`
 }
 
-// FoundPage is a page that a query found.
-type FoundPage struct {
-	Query string `json:"query"`
-	bm25.Hit
-	Text string `json:"text"`
-}
-
 // IndexPages makes an index of pages, and searches it for the queries, if any.
 func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexReport, error) {
 	if err := o.Validate(); err != nil {
@@ -89,24 +81,6 @@ func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexRe
 	return r, err
 }
 
-func findPages(x *bm25.Index, queries []string, top int) ([]FoundPage, error) {
-	var found []FoundPage
-	for _, q := range queries {
-		hits, err := x.Search(q, top)
-		if err != nil {
-			return nil, err
-		}
-		for _, h := range hits {
-			page, err := x.Page(h.Number)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, FoundPage{q, h, page.Text})
-		}
-	}
-	return found, nil
-}
-
 // WriteText writes the report for a terminal.
 func (r *IndexReport) WriteText(w io.Writer) error {
 	h := &r.Header
@@ -117,24 +91,6 @@ func (r *IndexReport) WriteText(w io.Writer) error {
 	b.Add("time", "%.1f s, %.0f pages/s", r.Seconds, r.PagesPerSecond)
 	writeFound(b, r.Found)
 	return b.WriteText(w)
-}
-
-// shownText is how much of a page is shown.
-const shownText = 160
-
-func writeFound(b io.Writer, found []FoundPage) {
-	query := ""
-	for _, f := range found {
-		if f.Query != query {
-			query = f.Query
-			fmt.Fprintf(b, "query %q\n", query)
-		}
-		text := []rune(f.Text)
-		if len(text) > shownText {
-			text = append(text[:shownText], []rune(" ...")...)
-		}
-		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, safetext.Line(pagename.Title(f.Page)), safetext.Line(string(text)))
-	}
 }
 
 func (o IndexOptions) files() stage.Files {

@@ -2,10 +2,12 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 
 	"pipe/costs/retrieval/bm25"
+	"pipe/costs/retrieval/pagename"
 	"pipe/internal/safetext"
 )
 
@@ -52,3 +54,46 @@ func (e *IndexExplanation) WriteText(w io.Writer) error {
 	writeFound(b, e.Found)
 	return b.WriteText(w)
 }
+
+// FoundPage is a page that a query found.
+type FoundPage struct {
+	Query string `json:"query"`
+	bm25.Hit
+	Text string `json:"text"`
+}
+
+func findPages(x *bm25.Index, queries []string, top int) ([]FoundPage, error) {
+	var found []FoundPage
+	for _, q := range queries {
+		hits, err := x.Search(q, top)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hits {
+			page, err := x.Page(h.Number)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, FoundPage{q, h, page.Text})
+		}
+	}
+	return found, nil
+}
+
+func writeFound(b io.Writer, found []FoundPage) {
+	query := ""
+	for _, f := range found {
+		if f.Query != query {
+			query = f.Query
+			fmt.Fprintf(b, "query %q\n", query)
+		}
+		text := []rune(f.Text)
+		if len(text) > shownText {
+			text = append(text[:shownText], []rune(" ...")...)
+		}
+		fmt.Fprintf(b, "  %8.4f  %s: %s\n", f.Score, safetext.Line(pagename.Title(f.Page)), safetext.Line(string(text)))
+	}
+}
+
+// shownText is how much of a page is shown.
+const shownText = 160

@@ -3,8 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"strconv"
-
-	"pipe/costs/build"
 )
 
 // AnswerQuality tells how the answers of one part that asks a chat model could be read, and what they cost: those that
@@ -22,14 +20,6 @@ type AnswerQuality struct {
 	CompletionTokens int64   `json:"completion_tokens"`
 	Estimated        int64   `json:"estimated,omitempty"` // answers whose tokens the service did not count
 	Money            float64 `json:"money"`               // at the prices of the configuration
-}
-
-func answerQuality(c build.AnswerCount) AnswerQuality {
-	return AnswerQuality{
-		Part: c.Part, Answers: c.Strict + c.Lenient + c.Unparseable + c.Queries + c.Empty,
-		Strict: c.Strict, Lenient: c.Lenient, Unparseable: c.Unparseable, Queries: c.Queries, Empty: c.Empty,
-		PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, Estimated: c.Estimated, Money: c.Money,
-	}
 }
 
 // answerTable has one line per part that asks a chat model.

@@ -28,7 +28,7 @@ func (r *Report) WriteExpertCSV(w io.Writer) error {
 	})
 	for _, q := range r.Experts {
 		record := []string{q.Setting, q.Expert, q.Advice, exact(&q.Loss)}
-		for _, v := range q.figures() {
+		for _, v := range q.Figures() {
 			record = append(record, exact(*v))
 		}
 		_ = c.Write(append(record, exact(&q.Rate)))

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"maps"
+	"pipe/internal/lists"
 	"slices"
 	"strings"
 )
@@ -23,13 +24,13 @@ type Deployable struct {
 // neither.
 func (r *Report) deployable() []Deployable {
 	var out []Deployable
-	for _, setting := range r.settings() {
-		rows := r.of(setting).headline()
+	for _, setting := range r.SettingNames() {
+		rows := r.Of(setting).headline()
 		for i, row := range rows {
 			if i > 0 && compareLambda(row.Lambda, rows[i-1].Lambda) == 0 {
 				continue
 			}
-			same := keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 })
+			same := lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 })
 			d := Deployable{Setting: setting, Lambda: row.Lambda}
 			if p := lowestOf(same, rolePolicy); p != nil {
 				d.Policy, d.PolicyLoss = p.Method, Num(p.TrueLossMean)
@@ -61,7 +62,7 @@ const lossTie = 1e-12
 
 // isBest reports whether row is a policy, and none of its regime in rows has a lower true loss.
 func isBest(row Row, rows []Row) bool {
-	best := lowestOf(keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), rolePolicy)
+	best := lowestOf(lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), rolePolicy)
 	return best != nil && describeMethod(row.Method).role == rolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie
 }
 

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"slices"
-
 	"pipe/costs/build"
 )
 
@@ -13,8 +11,8 @@ type ExpertQuality struct {
 	build.ExpertFigures
 }
 
-// figures lists what an ExpertQuality measures, in the order of the table.
-func (q *ExpertQuality) figures() []**float64 {
+// Figures lists what an ExpertQuality measures, in the order of the table.
+func (q *ExpertQuality) Figures() []**float64 {
 	return []**float64{
 		&q.Threshold, &q.Accuracy, &q.BalancedAccuracy, &q.AUC, &q.Recall, &q.Precision, &q.Brier, &q.CalibrationError, &q.MeanProbability,
 	}
@@ -32,7 +30,7 @@ func (r *Report) expertTable() table {
 	}
 	for _, q := range r.Experts {
 		cells := []string{q.Expert, q.Advice, plusMinus(&q.Loss, nil)}
-		for _, v := range q.figures() {
+		for _, v := range q.Figures() {
 			cells = append(cells, plusMinus(*v, nil))
 		}
 		rate := ""
@@ -48,43 +46,3 @@ func (r *Report) expertTable() table {
 const probabilityCaption = "On the reported rows. Balanced is the mean recall of both labels; recall and precision are those of the positive label, which " +
 	"is answered from the threshold on; the calibration error is over ten bins. Training with balanced classes lifts the mean " +
 	"probability above the positive rate."
-
-// averageExperts averages the figures of the same expert and advice over splits; a figure that one split lacks is
-// averaged over the others.
-func averageExperts(splits [][]ExpertQuality) []ExpertQuality {
-	type pair struct{ setting, expert, advice string }
-	var order []pair
-	all := map[pair][]ExpertQuality{}
-	for _, lines := range splits {
-		for _, q := range lines {
-			at := pair{q.Setting, q.Expert, q.Advice}
-			if all[at] == nil {
-				order = append(order, at)
-			}
-			all[at] = append(all[at], q)
-		}
-	}
-	var out []ExpertQuality
-	for _, at := range order {
-		out = append(out, averageExpert(all[at]))
-	}
-	return slices.Clip(out)
-}
-
-func averageExpert(of []ExpertQuality) ExpertQuality {
-	mean := of[0]
-	mean.Loss = average(each(of, func(q ExpertQuality) float64 { return q.Loss }))
-	mean.Rate = average(each(of, func(q ExpertQuality) float64 { return q.Rate }))
-	for i, v := range mean.figures() {
-		var there []float64
-		for n := range of {
-			if w := *of[n].figures()[i]; w != nil {
-				there = append(there, *w)
-			}
-		}
-		if *v = nil; len(there) > 0 {
-			*v = Num(average(there))
-		}
-	}
-	return mean
-}

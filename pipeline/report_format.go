@@ -3,6 +3,7 @@ package pipeline
 import (
 	"cmp"
 	"fmt"
+	"pipe/models/policy"
 	"strconv"
 )
 
@@ -83,4 +84,12 @@ func compareLambda(a, b *float64) int {
 		return 1
 	}
 	return cmp.Compare(*a, *b)
+}
+
+// inSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not have the number.
+func inSets(g policy.Guard) string {
+	if g.Clusters == 0 || g.Clusters == g.Rows {
+		return ""
+	}
+	return fmt.Sprintf(" in %d sets that belong together", g.Clusters)
 }

@@ -29,63 +29,8 @@ type Picture struct {
 	Loss   float64 `json:"loss"` // task loss
 }
 
-// routedPictures picks instances, evenly over the reported rows, for every pair that a composite method chooses: its first
-// policy of a lambda decides.
-func routedPictures(j *judged, c PictureConfig, trained []float64) []PairPictures {
-	if c.PerPair == 0 {
-		return nil
-	}
-	var out []PairPictures
-	for _, lambda := range c.lambdas(trained) {
-		for _, method := range compositeMethods {
-			at := slices.IndexFunc(j.learned, func(l Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
-			if at >= 0 {
-				out = append(out, j.pictures(&j.learned[at], c.PerPair)...)
-			}
-		}
-	}
-	return out
-}
-
-// pictures are those of one policy.
-func (j *judged) pictures(l *Learned, most int) []PairPictures {
-	byAction := make([][]int, j.t.Actions.Len())
-	for i, action := range l.Action {
-		byAction[action] = append(byAction[action], j.rows[i])
-	}
-	var out []PairPictures
-	for action, rows := range byAction {
-		if len(rows) == 0 {
-			continue
-		}
-		expert, advice := j.t.Actions.Pair(action)
-		p := PairPictures{
-			Method: l.Info.Method, Lambda: l.Info.Lambda, Expert: j.t.Actions.Experts[expert].Name, Advice: j.t.Actions.Advice[advice].Name,
-			Routed: float64(len(rows)) / float64(len(j.rows)),
-		}
-		n := min(most, len(rows))
-		for i := range n {
-			p.Shown = append(p.Shown, j.picture(rows[i*len(rows)/n], action))
-		}
-		out = append(out, p)
-	}
-	return out
-}
-
-func (j *judged) picture(row, action int) Picture {
-	cell := row*j.t.Actions.Len() + action
-	p := Picture{ID: j.t.IDs[row], Loss: float64(j.t.Loss[cell])}
-	if j.t.Labels != nil {
-		p.Label = j.t.Labels[row]
-	}
-	if j.t.Predictions != nil {
-		p.Answer = j.t.Predictions[cell]
-	}
-	return p
-}
-
-// pictureIDs are the instances whose pictures the report wants, sorted.
-func (r *Report) pictureIDs() []string {
+// PictureIDs are the instances whose pictures the report wants, sorted.
+func (r *Report) PictureIDs() []string {
 	var ids []string
 	for _, p := range r.Pictures {
 		for _, s := range p.Shown {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
+	"pipe/internal/lists"
 	"pipe/internal/safetext"
 )
 
@@ -70,9 +71,9 @@ func (t table) plain() string {
 // text aligns the cells in columns; a row with a bold cell gets a star, because plain text has no bold.
 func (t table) text(b *bytes.Buffer) {
 	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "  %s\n", strings.Join(each(t.head, safetext.Line), "\t"))
+	fmt.Fprintf(tw, "  %s\n", strings.Join(lists.Each(t.head, safetext.Line), "\t"))
 	for i, row := range t.rows {
-		cells := each(row, safetext.Line)
+		cells := lists.Each(row, safetext.Line)
 		for c := range cells {
 			if slices.Contains(t.bold(i), c) && c >= t.left {
 				cells[c] += " *"

@@ -1,9 +1,12 @@
 package pipeline
 
-import "slices"
+import (
+	"pipe/internal/lists"
+	"slices"
+)
 
-// settings returns the settings of the rows in the order in which they come; one empty name where there are none.
-func (r *Report) settings() []string {
+// SettingNames returns the settings of the rows in the order in which they come; one empty name where there are none.
+func (r *Report) SettingNames() []string {
 	names := []string{}
 	for _, row := range r.Rows {
 		if !slices.Contains(names, row.Setting) {
@@ -16,24 +19,24 @@ func (r *Report) settings() []string {
 	return names
 }
 
-// of returns the part of the report that is about one setting. Notes, settings and figures are about all of them and
+// Of returns the part of the report that is about one setting. Notes, settings and figures are about all of them and
 // stay with the whole.
-func (r *Report) of(setting string) *Report {
+func (r *Report) Of(setting string) *Report {
 	return &Report{
 		Benchmark:    r.Benchmark,
-		Rows:         keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
-		Disclosure:   keep(r.Disclosure, func(v Disclosure) bool { return v.Setting == setting }),
-		Experts:      keep(r.Experts, func(v ExpertQuality) bool { return v.Setting == setting }),
-		Answers:      keep(r.Answers, func(v AnswerQuality) bool { return v.Setting == setting }),
-		BestAdvice:   keep(r.BestAdvice, func(v BestAdvice) bool { return v.Setting == setting }),
-		Distribution: keep(r.Distribution, func(v AdviceShares) bool { return v.Setting == setting }),
-		Cells:        keep(r.Cells, func(v CellTable) bool { return v.Setting == setting }),
-		Pictures:     keep(r.Pictures, func(v PairPictures) bool { return v.Setting == setting }),
+		Rows:         lists.Keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
+		Disclosure:   lists.Keep(r.Disclosure, func(v Disclosure) bool { return v.Setting == setting }),
+		Experts:      lists.Keep(r.Experts, func(v ExpertQuality) bool { return v.Setting == setting }),
+		Answers:      lists.Keep(r.Answers, func(v AnswerQuality) bool { return v.Setting == setting }),
+		BestAdvice:   lists.Keep(r.BestAdvice, func(v BestAdvice) bool { return v.Setting == setting }),
+		Distribution: lists.Keep(r.Distribution, func(v AdviceShares) bool { return v.Setting == setting }),
+		Cells:        lists.Keep(r.Cells, func(v CellTable) bool { return v.Setting == setting }),
+		Pictures:     lists.Keep(r.Pictures, func(v PairPictures) bool { return v.Setting == setting }),
 	}
 }
 
-// join appends the part that is about one setting, and names it so.
-func (r *Report) join(setting string, part *Report) {
+// Join appends the part that is about one setting, and names it so.
+func (r *Report) Join(setting string, part *Report) {
 	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
 	r.Disclosure = appendAs(setting, r.Disclosure, part.Disclosure, func(v *Disclosure) *string { return &v.Setting })
 	r.Experts = appendAs(setting, r.Experts, part.Experts, func(v *ExpertQuality) *string { return &v.Setting })
@@ -60,15 +63,4 @@ func (r *Report) splits() int {
 		most = max(most, row.Splits)
 	}
 	return most
-}
-
-// keep returns the values that wanted accepts, in their order.
-func keep[T any](values []T, wanted func(T) bool) []T {
-	var out []T
-	for _, v := range values {
-		if wanted(v) {
-			out = append(out, v)
-		}
-	}
-	return out
 }

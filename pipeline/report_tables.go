@@ -57,8 +57,8 @@ func (r *Report) tables() []table {
 // layOut is one setting after the other, then what is about all of them.
 func (r *Report) layOut() []table {
 	var ts []table
-	for _, name := range r.settings() {
-		for _, t := range r.of(name).settingTables() {
+	for _, name := range r.SettingNames() {
+		for _, t := range r.Of(name).settingTables() {
 			if name != "" {
 				t.title = fmt.Sprintf("%s (%s)", t.title, name)
 			}

@@ -51,8 +51,8 @@ func bytesTo(b []byte) func(io.Writer) error {
 func (r *Report) illustrated() (*Report, error) {
 	full := *r
 	full.Figures = slices.Clone(r.Figures)
-	for _, setting := range r.settings() {
-		if err := full.illustrate(r.of(setting), setting); err != nil {
+	for _, setting := range r.SettingNames() {
+		if err := full.illustrate(r.Of(setting), setting); err != nil {
 			return nil, err
 		}
 	}

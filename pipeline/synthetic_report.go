@@ -98,11 +98,6 @@ func (r *syntheticRun) bayesMatch(rows, actions []int) float64 {
 	return float64(hits) / float64(max(1, len(rows)))
 }
 
-func average(v []float64) float64 {
-	mean, _ := models.MeanStd(v)
-	return mean
-}
-
 // baselineRows adds the random and constant baselines at the largest size, and
 // the Bayes policy.
 func (r *syntheticRun) baselineRows(rep *Report, n int) error {

@@ -428,14 +428,6 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	return err
 }
 
-// inSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not have the number.
-func inSets(g policy.Guard) string {
-	if g.Clusters == 0 || g.Clusters == g.Rows {
-		return ""
-	}
-	return fmt.Sprintf(" in %d sets that belong together", g.Clusters)
-}
-
 func (o TrainOptions) files() stage.Files {
 	return stage.Files{
 		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config)...),

@@ -69,7 +69,7 @@ func (x *trial) run(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	for _, a := range built.Answers {
-		r.Answers = append(r.Answers, answerQuality(a))
+		r.Answers = append(r.Answers, answersOf(a))
 	}
 	r.Latency, r.Skipped = built.Latency, built.Skipped
 	return r, nil
@@ -140,4 +140,13 @@ func (x *trial) dropPolicies(folder string, keep []string) error {
 // below returns path as it is named from folder, with slashes.
 func below(folder, path string) string {
 	return filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, folder), string(filepath.Separator)))
+}
+
+// answersOf is what a report says of the answers of one part.
+func answersOf(c build.AnswerCount) AnswerQuality {
+	return AnswerQuality{
+		Part: c.Part, Answers: c.Strict + c.Lenient + c.Unparseable + c.Queries + c.Empty,
+		Strict: c.Strict, Lenient: c.Lenient, Unparseable: c.Unparseable, Queries: c.Queries, Empty: c.Empty,
+		PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, Estimated: c.Estimated, Money: c.Money,
+	}
 }

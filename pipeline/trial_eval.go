@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/atomicfile"
+	"pipe/internal/lists"
 	"pipe/pipeline/stage"
 )
 
@@ -31,7 +32,7 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 	file := x.named("eval") + ".json"
 	s := stage.Step{Folder: x.folder, Name: x.named("eval"), Inputs: inputs}
 	err := s.Run(ctx, func() ([]string, error) {
-		r, err := x.judge(ctx, keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
+		r, err := x.judge(ctx, lists.Keep(left, func(f string) bool { return filepath.Ext(f) == ".onnx" }))
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func splitReport(shift float64) *Report {
 		}}},
 	}
 	whole := &Report{Format: 1, Benchmark: "sample"}
-	whole.join("own", part)
+	whole.Join("own", part)
 	return whole
 }
 
@@ -95,14 +95,14 @@ func TestSettingsGolden(t *testing.T) {
 
 // TestJoinIsUndoneByOf: joining settings and taking one out again gives what went in.
 func TestJoinIsUndoneByOf(t *testing.T) {
-	one, two := splitReport(0).of("own"), splitReport(0.1).of("own")
+	one, two := splitReport(0).Of("own"), splitReport(0.1).Of("own")
 	whole := &Report{Benchmark: "sample"}
-	whole.join("own", one)
-	whole.join("other", two)
-	if diff := cmp.Diff(one, whole.of("own")); diff != "" {
+	whole.Join("own", one)
+	whole.Join("other", two)
+	if diff := cmp.Diff(one, whole.Of("own")); diff != "" {
 		t.Errorf("of(own) (-want +got):\n%s", diff)
 	}
-	if got := whole.settings(); !cmp.Equal(got, []string{"own", "other"}) {
+	if got := whole.SettingNames(); !cmp.Equal(got, []string{"own", "other"}) {
 		t.Errorf("settings %v", got)
 	}
 	full, err := whole.illustrated()

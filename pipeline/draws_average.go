@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/internal/lists"
 	"pipe/models"
 )
 
@@ -21,35 +22,21 @@ func averageReports(splits []*Report) *Report {
 	for _, c := range mean.Cells {
 		mean.BestAdvice = append(mean.BestAdvice, c.bestAdvice())
 	}
-	mean.Disclosure = averageDisclosures(each(splits, func(r *Report) []Disclosure { return r.Disclosure }))
-	mean.Experts = averageExperts(each(splits, func(r *Report) []ExpertQuality { return r.Experts }))
+	mean.Disclosure = averageDisclosures(lists.Each(splits, func(r *Report) []Disclosure { return r.Disclosure }))
+	mean.Experts = averageExperts(lists.Each(splits, func(r *Report) []ExpertQuality { return r.Experts }))
 	return &mean
-}
-
-// rowKey is what the rows of one line of the table share.
-type rowKey struct {
-	setting, method string
-	lambda          float64
-}
-
-func (r Row) key() rowKey {
-	k := rowKey{setting: r.Setting, method: r.Method, lambda: -1} // no regime
-	if r.Lambda != nil {
-		k.lambda = *r.Lambda
-	}
-	return k
 }
 
 // averageRows averages every row that all splits have.
 func averageRows(splits []*Report) []Row {
-	byKey := make([]map[rowKey]Row, len(splits))
+	byKey := make([]map[RowKey]Row, len(splits))
 	for s, r := range splits {
-		byKey[s] = map[rowKey]Row{}
+		byKey[s] = map[RowKey]Row{}
 		for _, row := range r.Rows {
-			byKey[s][row.key()] = row
+			byKey[s][row.Key()] = row
 		}
 	}
-	of := func(k rowKey) []Row {
+	of := func(k RowKey) []Row {
 		var rows []Row
 		for _, m := range byKey {
 			if row, ok := m[k]; ok {
@@ -63,13 +50,13 @@ func averageRows(splits []*Report) []Row {
 	}
 	var out []Row
 	for _, first := range splits[0].Rows {
-		rows := of(first.key())
+		rows := of(first.Key())
 		if rows == nil {
 			continue
 		}
 		row := averageRow(rows)
-		row.PairedL2D = pairedDifference(rows, of(rowKey{first.Setting, "l2d", first.key().lambda}))
-		row.PairedFixedTrain = pairedDifference(rows, of(rowKey{first.Setting, "best_fixed_train", first.key().lambda}))
+		row.PairedL2D = pairedDifference(rows, of(RowKey{first.Setting, "l2d", first.Key().Lambda}))
+		row.PairedFixedTrain = pairedDifference(rows, of(RowKey{first.Setting, "best_fixed_train", first.Key().Lambda}))
 		out = append(out, row)
 	}
 	return out
@@ -95,14 +82,14 @@ func averageRow(rows []Row) Row {
 			mean.Pair = "" // a constant that depends on the split
 		}
 	}
-	loss, se := standardError(each(rows, func(r Row) float64 { return r.TrueLossMean }))
+	loss, se := standardError(lists.Each(rows, func(r Row) float64 { return r.TrueLossMean }))
 	mean.TrueLossMean, mean.TrueLossSE = loss, Num(se)
 	for _, f := range []func(*Row) **float64{
 		func(r *Row) **float64 { return &r.AdviceRate },
 		func(r *Row) **float64 { return &r.BayesMatch },
 		func(r *Row) **float64 { return &r.ExcessMean },
 	} {
-		*f(&mean) = averageOf(each(rows, func(r Row) *float64 { return *f(&r) }))
+		*f(&mean) = averageOf(lists.Each(rows, func(r Row) *float64 { return *f(&r) }))
 	}
 	return mean
 }
@@ -136,7 +123,7 @@ func averageCells(splits []*Report) []CellTable {
 		for j := range first.Experts {
 			var line []*float64
 			for k := range first.Advice {
-				line = append(line, averageOf(each(splits, func(r *Report) *float64 { return r.Cells[c].TrueLoss[j][k] })))
+				line = append(line, averageOf(lists.Each(splits, func(r *Report) *float64 { return r.Cells[c].TrueLoss[j][k] })))
 			}
 			mean.TrueLoss = append(mean.TrueLoss, line)
 		}
@@ -211,11 +198,96 @@ func averageOf(values []*float64) *float64 {
 	return Num(sum / float64(len(values)))
 }
 
-// each applies f to every value.
-func each[T, U any](values []T, f func(T) U) []U {
-	out := make([]U, len(values))
-	for i, v := range values {
-		out[i] = f(v)
+// averageDisclosures averages over splits: shares and losses over splits, worths over the rows that were opened.
+func averageDisclosures(splits [][]Disclosure) []Disclosure {
+	type line struct {
+		setting, method, group string
+		lambda                 float64
+	}
+	var order []line
+	all := map[line][]Disclosure{}
+	for _, lines := range splits {
+		for _, d := range lines {
+			at := line{d.Setting, d.Method, d.Group, d.Lambda}
+			if all[at] == nil {
+				order = append(order, at)
+			}
+			all[at] = append(all[at], d)
+		}
+	}
+	var out []Disclosure
+	for _, at := range order {
+		out = append(out, averageDisclosure(all[at]))
 	}
 	return out
+}
+
+func averageDisclosure(of []Disclosure) Disclosure {
+	mean := of[0]
+	mean.Opened, mean.TrueLoss, mean.Gross, mean.Net, mean.Without = 0, 0, nil, nil, nil
+	n := float64(len(of))
+	var weight, gross, net float64
+	var without []float64
+	for _, d := range of {
+		mean.Opened += d.Opened / n
+		mean.TrueLoss += d.TrueLoss / n
+		if d.Gross != nil && d.Net != nil {
+			weight, gross, net = weight+d.Opened, gross+d.Opened**d.Gross, net+d.Opened**d.Net
+		}
+		if d.Without != nil {
+			without = append(without, *d.Without)
+		}
+	}
+	if weight > 0 {
+		mean.Gross, mean.Net = Num(gross/weight), Num(net/weight)
+	}
+	if len(without) == len(of) {
+		mean.Without = Num(average(without))
+	}
+	return mean
+}
+
+// averageExperts averages the figures of the same expert and advice over splits; a figure that one split lacks is
+// averaged over the others.
+func averageExperts(splits [][]ExpertQuality) []ExpertQuality {
+	type pair struct{ setting, expert, advice string }
+	var order []pair
+	all := map[pair][]ExpertQuality{}
+	for _, lines := range splits {
+		for _, q := range lines {
+			at := pair{q.Setting, q.Expert, q.Advice}
+			if all[at] == nil {
+				order = append(order, at)
+			}
+			all[at] = append(all[at], q)
+		}
+	}
+	var out []ExpertQuality
+	for _, at := range order {
+		out = append(out, averageExpert(all[at]))
+	}
+	return slices.Clip(out)
+}
+
+func averageExpert(of []ExpertQuality) ExpertQuality {
+	mean := of[0]
+	mean.Loss = average(lists.Each(of, func(q ExpertQuality) float64 { return q.Loss }))
+	mean.Rate = average(lists.Each(of, func(q ExpertQuality) float64 { return q.Rate }))
+	for i, v := range mean.Figures() {
+		var there []float64
+		for n := range of {
+			if w := *of[n].Figures()[i]; w != nil {
+				there = append(there, *w)
+			}
+		}
+		if *v = nil; len(there) > 0 {
+			*v = Num(average(there))
+		}
+	}
+	return mean
+}
+
+func average(v []float64) float64 {
+	mean, _ := models.MeanStd(v)
+	return mean
 }
