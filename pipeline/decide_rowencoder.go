@@ -6,9 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/identity"
 	"pipe/featurize"
-	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -39,18 +37,6 @@ type rowError struct {
 
 func (e *rowError) Error() string { return e.err.Error() }
 func (e *rowError) Unwrap() error { return e.err }
-
-// fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
-// features are.
-func fitsEncoder(policy *policy.Info, e featurize.EncoderInfo) error {
-	if err := identity.CheckEncoder(policy.Actions, e); err != nil {
-		return err
-	}
-	if e.Dim != policy.Dim {
-		return fmt.Errorf("takes %d features, the encoder makes %d", policy.Dim, e.Dim)
-	}
-	return nil
-}
 
 // openRowEncoder opens the encoder that the options name, or inside, the one in front of the policy, and notes in done
 // what else takes part. An encoder of something else than the rows hold is an *stage.OptionError.

@@ -306,14 +306,12 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 	for _, warning := range r.Load.Warnings {
 		fmt.Fprintf(&b, "note: %s\n", safetext.Line(warning))
 	}
-	t := table{left: 1, head: []string{"group", "columns", "dense", "empty"}}
+	rows := [][]string{{"group", "columns", "dense", "empty"}}
 	for _, g := range r.Groups {
-		t.rows = append(t.rows, []string{safetext.Line(g.Name), fmt.Sprint(g.Columns), fmt.Sprint(g.Dense), fmt.Sprint(g.Empty)})
+		rows = append(rows, []string{g.Name, fmt.Sprint(g.Columns), fmt.Sprint(g.Dense), fmt.Sprint(g.Empty)})
 	}
-	if _, err := io.WriteString(w, b.String()+"\n"+t.plain()); err != nil {
-		return err
-	}
-	return nil
+	_, err := io.WriteString(w, b.String()+"\n"+safetext.Table(rows))
+	return err
 }
 
 func (o FeaturizeOptions) files() stage.Files {

@@ -102,6 +102,3 @@ func channelWords(v [3]float32) string {
 	}
 	return strings.Trim(fmt.Sprint(v), "[]")
 }
-
-// encoderKeys begin the metadata of an encoder, the common prefix left out.
-const encoderKeys = "encoder."

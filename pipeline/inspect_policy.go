@@ -76,7 +76,8 @@ func asJSON(value string) json.RawMessage {
 	if json.Valid([]byte(value)) {
 		return json.RawMessage(value)
 	}
-	return quoteJSON(value)
+	quoted, _ := json.Marshal(value) // a string always has a JSON form
+	return quoted
 }
 
 // verdict says what the policy does, in plain words.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -153,9 +152,7 @@ func (e *TensorExplanation) writeSummary(b *safetext.Fields, s TensorSummary) {
 	for _, x := range e.Advice {
 		c.Advice = append(c.Advice, x.Name)
 	}
-	var text bytes.Buffer
-	c.table().text(&text)
-	for line := range strings.Lines(text.String()) {
+	for line := range strings.Lines(c.Text()) {
 		b.WriteString("  " + line)
 	}
 	b.Add("  best fixed", "%s at %s", s.BestFixed, plusMinus(s.BestFixedCost, nil))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/models/policy"
 	"pipe/onnx"
@@ -55,6 +56,9 @@ func mergeEncoder(encoder, decider *onnx.Model) (*onnx.Model, error) {
 	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
 	return onnx.Merge(encoder, decider, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
 }
+
+// encoderKeys begin the metadata of an encoder, the common prefix left out.
+const encoderKeys = "encoder."
 
 // split takes encoder and policy of a merged file apart, and holds one against the other.
 func (f *policyFile) split() error {
@@ -113,6 +117,18 @@ func (f *policyFile) checkRaw(o DecideOptions) error {
 		return bad("has an encoder in front and reads %ss: name the column or field that holds them (--%s)", f.about.Input, f.about.Input)
 	case f.about.Input != o.input():
 		return bad("has an encoder of %ss in front, the rows hold %ss", f.about.Input, o.input())
+	}
+	return nil
+}
+
+// fitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
+// features are.
+func fitsEncoder(policy *policy.Info, e featurize.EncoderInfo) error {
+	if err := identity.CheckEncoder(policy.Actions, e); err != nil {
+		return err
+	}
+	if e.Dim != policy.Dim {
+		return fmt.Errorf("takes %d features, the encoder makes %d", policy.Dim, e.Dim)
 	}
 	return nil
 }

@@ -7,10 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
-	"pipe/internal/lists"
 	"pipe/internal/safetext"
 )
 
@@ -25,7 +23,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	for _, t := range r.tables() {
 		fmt.Fprintln(&b, t.title)
-		t.text(&b)
+		b.WriteString(t.text())
 		if t.caption != "" {
 			fmt.Fprintf(&b, "%s\n", wrap(t.caption, textWidth))
 		}
@@ -61,27 +59,19 @@ func wrap(s string, width int) string {
 	return b.String()
 }
 
-// plain is the table as text.
-func (t table) plain() string {
-	var b bytes.Buffer
-	t.text(&b)
-	return b.String()
-}
-
-// text aligns the cells in columns; a row with a bold cell gets a star, because plain text has no bold.
-func (t table) text(b *bytes.Buffer) {
-	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "  %s\n", strings.Join(lists.Each(t.head, safetext.Line), "\t"))
+// text aligns the cells in columns; a bold cell gets a star, because plain text has no bold.
+func (t table) text() string {
+	rows := [][]string{t.head}
 	for i, row := range t.rows {
-		cells := lists.Each(row, safetext.Line)
+		cells := slices.Clone(row)
 		for c := range cells {
 			if slices.Contains(t.bold(i), c) && c >= t.left {
 				cells[c] += " *"
 			}
 		}
-		fmt.Fprintf(tw, "  %s\n", strings.Join(cells, "\t"))
+		rows = append(rows, cells)
 	}
-	tw.Flush()
+	return safetext.Table(rows)
 }
 
 func (t table) bold(row int) []int {

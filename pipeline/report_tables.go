@@ -296,6 +296,9 @@ func (c CellTable) table() table {
 	return t
 }
 
+// Text lays the table out for a terminal, without its title and caption.
+func (c CellTable) Text() string { return c.table().text() }
+
 func (c CellTable) cheapest() (low *float64) {
 	for _, row := range c.TrueLoss {
 		for _, v := range row {

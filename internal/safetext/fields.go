@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"text/tabwriter"
 )
 
 // Fields describe a file or a result on a terminal: a title, then lines of a name and a value, all made fit to be shown.
@@ -61,4 +62,19 @@ func After(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
+}
+
+// Table lays rows of cells out in aligned columns, two spaces in.
+func Table(rows [][]string) string {
+	var b strings.Builder
+	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		cells := make([]string, len(row))
+		for c, cell := range row {
+			cells[c] = Line(cell)
+		}
+		fmt.Fprintf(tab, "  %s\n", strings.Join(cells, "\t"))
+	}
+	tab.Flush() // a strings.Builder takes everything
+	return b.String()
 }
