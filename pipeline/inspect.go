@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,33 +13,6 @@ import (
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
 )
-
-// InspectOptions says in which regimes a tensor is summarised, where its actions are if not in the file, and what an index is
-// searched for.
-type InspectOptions struct {
-	Lambdas []float64
-	Actions string
-	Queries []string // for which an index is searched
-}
-
-// DefaultInspectOptions is the regime lambda = 1.
-func DefaultInspectOptions() InspectOptions { return InspectOptions{Lambdas: []float64{1}} }
-
-// Validate reports every problem at once.
-func (o InspectOptions) Validate() error {
-	var problems []error
-	for _, l := range o.Lambdas {
-		if !costs.UsableLambda(l) {
-			problems = append(problems, fmt.Errorf("lambda %v is not a number from 0 to %g", l, costs.MaxLambda))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// Explanation is what Inspect says about one file: its exported fields are the JSON object of pipe inspect --json.
-type Explanation interface {
-	WriteText(w io.Writer) error
-}
 
 // explainer knows one kind of file. recognises is given the first bytes; a folder has none.
 type explainer struct {

@@ -102,3 +102,12 @@ func channelWords(v [3]float32) string {
 	}
 	return strings.Trim(fmt.Sprint(v), "[]")
 }
+
+// inWords gives name, type and shape of every value.
+func inWords(values []onnx.IO) []string {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = fmt.Sprintf("%s %v %v", v.Name, v.DType, v.Shape)
+	}
+	return words
+}

@@ -1,14 +1,12 @@
 package pipeline
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"pipe/costs"
-	"pipe/featurize"
 	"pipe/internal/safetext"
 	"pipe/onnx"
 )
@@ -28,22 +26,6 @@ type ExpertExplanation struct {
 	Outputs      []string        `json:"outputs"`
 }
 
-// explainModel explains an ONNX file: a trained expert, an encoder, or else a policy.
-func explainModel(ctx context.Context, path string, o InspectOptions) (Explanation, error) {
-	m, err := onnx.ReadFile(path)
-	if err != nil {
-		return explainPolicy(ctx, path, o)
-	}
-	about := m.Metadata()
-	switch about["pipe.kind"] {
-	case featurize.EncoderKind:
-		return explainEncoderFile(path, m)
-	case "expert":
-		return explainExpert(path, m, about)
-	}
-	return explainPolicy(ctx, path, o)
-}
-
 func explainExpert(path string, m *onnx.Model, about map[string]string) (Explanation, error) {
 	e := &ExpertExplanation{
 		Format: 1, Kind: "expert", File: path, Expert: about["pipe.expert"], Settings: asJSON(about["pipe.settings"]),
@@ -54,15 +36,6 @@ func explainExpert(path string, m *onnx.Model, about map[string]string) (Explana
 	}
 	e.Inputs, e.Outputs = inWords(m.Inputs()), inWords(m.Outputs())
 	return e, nil
-}
-
-// inWords gives name, type and shape of every value.
-func inWords(values []onnx.IO) []string {
-	words := make([]string, len(values))
-	for i, v := range values {
-		words[i] = fmt.Sprintf("%s %v %v", v.Name, v.DType, v.Shape)
-	}
-	return words
 }
 
 // WriteText writes the explanation for a terminal.

@@ -71,15 +71,6 @@ func explainPolicy(_ context.Context, path string, _ InspectOptions) (Explanatio
 	return e, nil
 }
 
-// asJSON keeps a value that is JSON and quotes one that is text.
-func asJSON(value string) json.RawMessage {
-	if json.Valid([]byte(value)) {
-		return json.RawMessage(value)
-	}
-	quoted, _ := json.Marshal(value) // a string always has a JSON form
-	return quoted
-}
-
 // verdict says what the policy does, in plain words.
 func (e *PolicyExplanation) verdict() string {
 	chooses := fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
@@ -129,21 +120,4 @@ func (e *PolicyExplanation) writeInfo(b *safetext.Fields) {
 		}
 	}
 	b.AddPairs("metadata", flat)
-}
-
-func flatten(dst map[string]string, name string, value any) {
-	if m, ok := value.(map[string]any); ok {
-		for key, v := range m {
-			flatten(dst, name+"."+key, v)
-		}
-		return
-	}
-	if s, ok := value.(string); ok {
-		dst[name] = s
-		return
-	}
-	text, err := json.Marshal(value)
-	if err == nil { // value came from JSON, so it goes back
-		dst[name] = string(text)
-	}
 }
