@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+
 	"pipe/featurize"
 	"pipe/onnx"
 )

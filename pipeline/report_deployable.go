@@ -3,9 +3,10 @@ package pipeline
 import (
 	"fmt"
 	"maps"
-	"pipe/internal/lists"
 	"slices"
 	"strings"
+
+	"pipe/internal/lists"
 )
 
 // Deployable is what a user could deploy in one regime: the policy file with the lowest true loss, and beside it the

@@ -3,8 +3,9 @@ package pipeline
 import (
 	"cmp"
 	"fmt"
-	"pipe/models/policy"
 	"strconv"
+
+	"pipe/models/policy"
 )
 
 // The functions of this file print one cell; a figure that does not apply is an empty cell.

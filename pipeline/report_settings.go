@@ -1,8 +1,9 @@
 package pipeline
 
 import (
-	"pipe/internal/lists"
 	"slices"
+
+	"pipe/internal/lists"
 )
 
 // SettingNames returns the settings of the rows in the order in which they come; one empty name where there are none.
