@@ -27,6 +27,10 @@ func (a answer) line() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
+// maxTokens bounds what a service may count for one request: no model reads or
+// writes as much, and sums of such counts stay exact.
+const maxTokens = 1_000_000_000
+
 // readAnswer reads a line back.
 func readAnswer(line []byte) (answer, error) {
 	var a answer

@@ -3,9 +3,6 @@ package build
 import (
 	"context"
 	"math"
-	"net"
-	"net/url"
-	"strings"
 	"sync"
 )
 
@@ -14,15 +11,10 @@ import (
 type asking struct {
 	store    *answerStore
 	money    *Budget
-	accounts map[payer]*account
+	accounts *serviceAccounts
 	parts    []string // whose answers are counted, in the order they were made
 	run      *tally   // of this run: asked, cached, spent
-	note     func(format string, args ...any)
-	open     sync.Map // services, by address, that get a key unencrypted, which was said
 }
-
-// payer tells accounts apart.
-type payer struct{ url, key string }
 
 // newAsking has any money where there is no budget. note tells the user what is
 // waited for.
@@ -30,35 +22,7 @@ func newAsking(folder string, money *Budget, note func(format string, args ...an
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	return &asking{store: newAnswerStore(folder), money: money, accounts: make(map[payer]*account), run: &tally{}, note: note}
-}
-
-// account returns the account that a model is paid from, held to its limits.
-func (q *asking) account(cfg *endpointSettings) *account {
-	p := payer{cfg.url(), cfg.Key}
-	if q.accounts[p] == nil {
-		q.accounts[p] = newAccount(q.note)
-	}
-	q.accounts[p].limit(cfg.RequestsPerSecond, cfg.TokensPerMinute)
-	return q.accounts[p]
-}
-
-// warnOpen says, once a run and service, that a key goes there unencrypted: over
-// http, and not to this machine.
-func (q *asking) warnOpen(service string) {
-	u, err := url.Parse(service)
-	if err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
-		return
-	}
-	if _, said := q.open.LoadOrStore(u.Host, true); !said {
-		q.note("service http://%s gets its key, or user and password, unencrypted: whoever passes it on can read them; an https:// URL keeps them secret", u.Host)
-	}
-}
-
-// isLoopback reports whether a host is this machine by its name or its address.
-func isLoopback(host string) bool {
-	name := strings.TrimSuffix(strings.ToLower(host), ".")
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(host).IsLoopback()
+	return &asking{store: newAnswerStore(folder), money: money, accounts: newServiceAccounts(note), run: &tally{}}
 }
 
 // counted makes the part in the making one whose answers are counted.

@@ -51,7 +51,7 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	}
 	return &endpoint{
 		cfg: *cfg, part: s.part, url: cfg.url(), shared: s.asking,
-		account: s.asking.account(cfg),
+		account: s.asking.accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
 		client:  client,
 		slots:   make(chan struct{}, cfg.Concurrency),
 		scout:   make(chan struct{}, 1),
@@ -148,10 +148,10 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 		return answer{}, err
 	}
 	if key != "" {
-		e.shared.warnOpen(e.url)
+		e.shared.accounts.WarnOpen(e.url)
 	}
 	var a answer
-	err = e.account.insist(ctx, e.cfg.patience, func() (err error) {
+	err = e.account.insist(ctx, e.cfg.retrySettings, func() (err error) {
 		a, err = e.attempt(ctx, key, c, body)
 		return err
 	})

@@ -1,9 +1,7 @@
 package build
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"math"
 	"strconv"
 )
@@ -17,10 +15,6 @@ type chatResponse struct {
 	} `json:"choices"`
 	Usage json.RawMessage `json:"usage"`
 }
-
-// maxTokens bounds what a service may count for one request: no model reads or
-// writes as much, and sums of such counts stay exact.
-const maxTokens = 1_000_000_000
 
 // countedTokens reads what a service counted. ok is false where a count is not
 // there, or can be none: negative, no whole number, or beyond maxTokens.
@@ -69,11 +63,4 @@ func (e *endpoint) read(key secret, c conversation, text []byte) (answer, error)
 	a.PromptTokens = characters(c)/charactersPerToken + 1
 	a.CompletionTokens = len([]rune(a.Text))/charactersPerToken + 1
 	return a, nil
-}
-
-// isTruncated tells JSON that breaks off from text that is no JSON.
-func isTruncated(text []byte, err error) bool {
-	var syntax *json.SyntaxError
-	begins := bytes.TrimSpace(text)
-	return len(begins) == 0 || begins[0] == '{' && errors.As(err, &syntax) && syntax.Offset >= int64(len(text))
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,7 +30,7 @@ type endpointSettings struct {
 	RequestsPerSecond float64 `json:"requests_per_second"` // 0: as many as there are
 	TokensPerMinute   float64 `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
 	CAFile            Path    `json:"ca_file,omitempty"`   // PEM file of certificates that are trusted beside those of the system
-	patience
+	retrySettings
 }
 
 // tokenPrice is what a million tokens cost.
@@ -52,14 +51,14 @@ func defaultEndpoint() endpointSettings {
 	greedy, short := 0.0, 64
 	return endpointSettings{
 		Temperature: &greedy, MaxTokens: &short, FeeScale: 1,
-		Timeout: 120, Concurrency: 4, patience: patience{Retries: 6, Backoff: 1},
+		Timeout: 120, Concurrency: 4, retrySettings: retrySettings{Retries: 6, Backoff: 1},
 	}
 }
 
 // identity is what the answers and their fees depend on.
 func (cfg *endpointSettings) identity() any {
 	c := *cfg
-	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.patience = "", 0, 0, 0, 0, patience{}
+	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.retrySettings = "", 0, 0, 0, 0, retrySettings{}
 	c.BaseURL, c.CAFile = cfg.url(), ""
 	return c
 }
@@ -100,15 +99,10 @@ func (cfg *endpointSettings) validate(budget bool) error {
 	return errors.Join(problems...)
 }
 
-// What bounds settings, so that waits, counts and fees stay far from what their
-// types hold.
+// What bounds fees and counts, so that sums stay far from what their types hold.
 const (
-	longestTimeout = 24 * 3600 // seconds
-	longestBackoff = 3600      // seconds
-	mostRetries    = 1000
-	mostAtATime    = 1000 // requests
-	mostMoney      = 1e12 // of a million tokens; and the largest fee_scale
-	mostPerMinute  = 1e12 // tokens
+	mostMoney     = 1e12 // of a million tokens; and the largest fee_scale
+	mostPerMinute = 1e12 // tokens
 )
 
 func (cfg *endpointSettings) checkNumbers(add func(string, ...any)) {
@@ -159,16 +153,6 @@ func checkURL(text string) error {
 		return errors.New("has more than scheme, host and path: a key belongs into an environment variable, which the setting key names")
 	}
 	return nil
-}
-
-var variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
-
-// isVariable tells names of environment variables from keys: capitals, and no
-// long run of letters and digits.
-func isVariable(name string) bool {
-	const longest = 24
-	long := func(word string) bool { return len(word) > longest }
-	return variable.MatchString(name) && !slices.ContainsFunc(strings.Split(name, "_"), long)
 }
 
 // key returns the key of the environment.

@@ -2,7 +2,6 @@ package build
 
 import (
 	"compress/gzip"
-	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -218,21 +217,6 @@ func TestSelfSignedCertificates(t *testing.T) {
 		if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "made for another name") {
 			t.Errorf("another name: %v", err)
 		}
-		search := func(ca string) error {
-			r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
-				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, patience: patience{Backoff: 0.001}, CAFile: Path(ca),
-			})
-			if err == nil {
-				err = r.Close()
-			}
-			return err
-		}
-		if err := search(""); !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "ca_file") {
-			t.Errorf("search: %v", err)
-		}
-		if err := search(certificate); err != nil {
-			t.Errorf("search with ca_file: %v", err)
-		}
 	}
 	plain := newChatServer(t)
 	_, err := newChat(t, chatSetup(t, 0), plain.settings(map[string]any{"base_url": strings.Replace(plain.base(), "http:", "https:", 1)})).Complete(t.Context(), many(1))
@@ -303,22 +287,13 @@ func TestWaitsAreSaid(t *testing.T) {
 	}
 	var said notes
 	s := chatSetup(t, 0)
-	s.asking.note = said.note
+	s.asking.accounts = newServiceAccounts(said.note)
 	c := newChat(t, s, server.settings(map[string]any{"concurrency": 20, "retries": 5}))
 	if _, err := c.Complete(t.Context(), many(30)); err != nil {
 		t.Fatal(err)
 	}
 	if want := "service " + server.base() + "/chat/completions: HTTP 429, waiting 1 s (attempt 2 of 6)"; len(said.lines) != 1 || said.lines[0] != want {
 		t.Errorf("said %q, want %q alone", said.lines, want)
-	}
-	a := newAccount(said.note)
-	for range 3 {
-		a.say(&EndpointError{URL: "u", Reason: "no answer within 5 s: x"}, 1500*time.Millisecond, 1, 3)
-	}
-	a.noted = a.noted.Add(-noteEvery)
-	a.say(&EndpointError{URL: "u", Status: 503}, 90*time.Second, 2, 3)
-	if got, want := strings.Join(said.lines[1:], "\n"), "service u: no answer within 5 s, waiting 1.5 s (attempt 2 of 3)\nservice u: HTTP 503, waiting 90 s (attempt 3 of 3); 2 other waits since the last such line"; got != want {
-		t.Errorf("said %q, want %q", got, want)
 	}
 }
 
@@ -338,21 +313,6 @@ func TestClocksThatJump(t *testing.T) {
 	if got, err := reread(folder, 3); err != nil || strings.Join(got, " ") != "kept kept kept" {
 		t.Errorf("%q, %v", got, err)
 	}
-	a := newAccount(t.Logf)
-	go func() { _ = a.rest(t.Context(), 0, time.Hour) }()
-	for range 100 {
-		time.Sleep(time.Millisecond)
-		a.mu.Lock()
-		resume := a.resume
-		a.mu.Unlock()
-		if !resume.IsZero() {
-			if !strings.Contains(resume.String(), "m=") {
-				t.Error("the end of a silence goes by the wall clock")
-			}
-			return
-		}
-	}
-	t.Error("no silence")
 }
 
 // Kept counts that no service can have are damage.
@@ -365,63 +325,5 @@ func TestKeptTokensThatCannotBe(t *testing.T) {
 		if _, err := readAnswer(line); err == nil {
 			t.Errorf("%d tokens are read", tokens)
 		}
-	}
-}
-
-// A search service that gives credentials back does not get them into passages.
-func TestCredentialsAreInNoPassage(t *testing.T) {
-	t.Setenv("PIPE_TEST_SEARCH_USER", "searcher")
-	t.Setenv("PIPE_TEST_SEARCH_PASSWORD", testKey)
-	both := base64.StdEncoding.EncodeToString([]byte("searcher:" + testKey))
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "_count") {
-			io.WriteString(w, `{"count":3}`)
-			return
-		}
-		fmt.Fprintf(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"p","text":"text %s and %s"}}]}}`, both, strings.ToUpper(testKey))
-	}))
-	defer server.Close()
-	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
-		URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, patience: patience{Backoff: 0.001},
-		User: "PIPE_TEST_SEARCH_USER", Password: "PIPE_TEST_SEARCH_PASSWORD",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	found, err := r.Find(t.Context(), []string{"q"}, 1)
-	if text := found[0][0].Text; err != nil || !strings.HasSuffix(text, "and [key]") || strings.Contains(text, both[16:40]) {
-		t.Errorf("got %+v, %v", found, err)
-	}
-}
-
-// A search service that returns a million pages where one was asked for takes no
-// time that grows with their square.
-func TestManyMorePagesThanAskedFor(t *testing.T) {
-	hits := make([]string, 300_000)
-	for i := range hits {
-		hits[i] = fmt.Sprintf(`{"_score":%d,"_source":{"id":"p%d","text":"t"}}`, i, i)
-	}
-	page := `{"hits":{"hits":[` + strings.Join(hits, ",") + `]}}`
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "_count") {
-			io.WriteString(w, `{"count":3}`)
-			return
-		}
-		io.WriteString(w, page)
-	}))
-	defer server.Close()
-	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, patience: patience{Backoff: 0.001}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	begin := time.Now()
-	found, err := r.Find(t.Context(), []string{"q"}, 2)
-	if err != nil || len(found[0]) != 2 || found[0][0].Page != "p299999" {
-		t.Errorf("got %d passages, %v", len(found[0]), err)
-	}
-	if took := time.Since(begin); took > 30*time.Second {
-		t.Errorf("took %v", took)
 	}
 }

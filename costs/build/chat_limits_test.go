@@ -40,7 +40,7 @@ func TestLimitsAreShared(t *testing.T) {
 	if took := time.Since(begin); took < 19*25*time.Millisecond {
 		t.Errorf("20 requests at 40 per second took %v", took)
 	}
-	if n := len(s.asking.accounts); n != 1 {
+	if n := len(s.asking.accounts.accounts); n != 1 {
 		t.Errorf("%d accounts", n)
 	}
 }

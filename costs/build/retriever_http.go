@@ -29,14 +29,14 @@ type searchService struct {
 	Password string   `json:"password"`          // and a password
 	Timeout  float64  `json:"timeout"`           // seconds
 	CAFile   Path     `json:"ca_file,omitempty"` // PEM file of certificates that are trusted beside those of the system
-	patience
+	retrySettings
 	Concurrency int `json:"concurrency"` // requests in flight per batch
 }
 
 // UnmarshalJSON starts from the defaults.
 func (s *searchService) UnmarshalJSON(b []byte) error {
 	type plain searchService
-	p := plain{Page: "id", Text: "text", Timeout: 30, patience: patience{Retries: 6, Backoff: 0.5}, Concurrency: 4}
+	p := plain{Page: "id", Text: "text", Timeout: 30, retrySettings: retrySettings{Retries: 6, Backoff: 0.5}, Concurrency: 4}
 	var given map[string]any
 	if err := json.Unmarshal(b, &given); err != nil {
 		return err
@@ -128,9 +128,9 @@ func openSearch(ctx context.Context, setup *Setup, cfg *searchService) (corpus, 
 		return nil, fmt.Errorf("opensearch: %w", err)
 	}
 	if len(hidden) > 0 {
-		setup.asking.warnOpen(cfg.URL)
+		setup.asking.accounts.WarnOpen(cfg.URL)
 	}
-	s := &searched{service: cfg, sign: sign, hidden: hidden, account: newAccount(setup.asking.note), client: client}
+	s := &searched{service: cfg, sign: sign, hidden: hidden, account: setup.asking.accounts.Unshared(), client: client}
 	if err := s.ask(ctx, http.MethodGet, "_count", nil, s.readCount); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

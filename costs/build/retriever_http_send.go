@@ -18,7 +18,7 @@ const maxFound = 16 << 20
 // enough. read takes an answer in.
 func (s *searched) ask(ctx context.Context, method, what string, body []byte, read func(text []byte) error) error {
 	address := strings.TrimRight(s.service.URL, "/") + "/" + url.PathEscape(s.service.Index) + "/" + what
-	return s.account.insist(ctx, s.service.patience, func() error {
+	return s.account.insist(ctx, s.service.retrySettings, func() error {
 		if err := s.account.wait(ctx, 0); err != nil {
 			return err
 		}

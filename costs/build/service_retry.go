@@ -13,16 +13,25 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// patience is how often a request is tried again, and after how long.
-type patience struct {
+// retrySettings say how often a request is tried again, and after how long.
+type retrySettings struct {
 	Retries int     `json:"retries"` // attempts after the first one
 	Backoff float64 `json:"backoff"` // seconds before the second attempt; doubled for every further one
 }
 
+// What bounds the settings of requests, so that waits and counts stay far from what
+// their types hold.
+const (
+	longestTimeout = 24 * 3600 // seconds
+	longestBackoff = 3600      // seconds
+	mostRetries    = 1000
+	mostAtATime    = 1000 // requests
+)
+
 // maxBackoff bounds the time between two attempts, unless the service asks for more.
 const maxBackoff = 60 * time.Second
 
-func (p patience) waits() backoff.BackOff {
+func (p retrySettings) waits() backoff.BackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.Multiplier, b.MaxInterval = seconds(p.Backoff), 2, maxBackoff
 	b.Reset()
@@ -32,7 +41,7 @@ func (p patience) waits() backoff.BackOff {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // insist makes attempts until one succeeds, fails for good, or was the last.
-func (a *account) insist(ctx context.Context, p patience, attempt func() error) error {
+func (a *account) insist(ctx context.Context, p retrySettings, attempt func() error) error {
 	waits := p.waits()
 	for tries := 1; ; tries++ {
 		err := attempt()

@@ -1,8 +1,10 @@
 package build
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -81,4 +83,11 @@ func withoutURL(err error) error {
 		return named.Err
 	}
 	return err
+}
+
+// isTruncated tells JSON that breaks off from text that is no JSON.
+func isTruncated(text []byte, err error) bool {
+	var syntax *json.SyntaxError
+	begins := bytes.TrimSpace(text)
+	return len(begins) == 0 || begins[0] == '{' && errors.As(err, &syntax) && syntax.Offset >= int64(len(text))
 }

@@ -3,6 +3,8 @@ package build
 import (
 	"fmt"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -22,6 +24,16 @@ func readSecret(name string) (secret, error) {
 		return "", fmt.Errorf("the environment variable %s holds several lines, or control characters", name)
 	}
 	return secret(value), nil
+}
+
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
+
+// isVariable tells names of environment variables from keys: capitals, and no
+// long run of letters and digits.
+func isVariable(name string) bool {
+	const longest = 24
+	long := func(word string) bool { return len(word) > longest }
+	return variable.MatchString(name) && !slices.ContainsFunc(strings.Split(name, "_"), long)
 }
 
 // String keeps a key out of whatever is printed.

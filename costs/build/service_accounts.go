@@ -1,0 +1,57 @@
+package build
+
+import (
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// serviceAccounts are the accounts that the parts of a build share: one for each
+// service and key. Account is for constructors, which run one after the other;
+// WarnOpen is safe for concurrent use.
+type serviceAccounts struct {
+	note     func(format string, args ...any)
+	accounts map[payer]*account
+	open     sync.Map // services, by address, that get a key unencrypted, which was said
+}
+
+// payer tells accounts apart.
+type payer struct{ url, key string }
+
+// newServiceAccounts tells the user by note what is waited for.
+func newServiceAccounts(note func(format string, args ...any)) *serviceAccounts {
+	return &serviceAccounts{note: note, accounts: make(map[payer]*account)}
+}
+
+// Account returns the account at a service for a key, which is known by the name of its
+// variable, and holds it to limits; 0 is none.
+func (a *serviceAccounts) Account(url, key string, requestsPerSecond, tokensPerMinute float64) *account {
+	p := payer{url, key}
+	if a.accounts[p] == nil {
+		a.accounts[p] = newAccount(a.note)
+	}
+	a.accounts[p].limit(requestsPerSecond, tokensPerMinute)
+	return a.accounts[p]
+}
+
+// Unshared returns an account of one part alone, without limits.
+func (a *serviceAccounts) Unshared() *account { return newAccount(a.note) }
+
+// WarnOpen says, once a run and service, that a key goes there unencrypted: over
+// http, and not to this machine.
+func (a *serviceAccounts) WarnOpen(service string) {
+	u, err := url.Parse(service)
+	if err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
+		return
+	}
+	if _, said := a.open.LoadOrStore(u.Host, true); !said {
+		a.note("service http://%s gets its key, or user and password, unencrypted: whoever passes it on can read them; an https:// URL keeps them secret", u.Host)
+	}
+}
+
+// isLoopback reports whether a host is this machine by its name or its address.
+func isLoopback(host string) bool {
+	name := strings.TrimSuffix(strings.ToLower(host), ".")
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || net.ParseIP(host).IsLoopback()
+}
