@@ -13,48 +13,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"pipe/costs/service/servicetest"
 )
-
-const (
-	keyVariable = "PIPE_TEST_CHAT_KEY"
-	testKey     = "sk-test-8Jf0qLw2TzYv6RmXcN4b"
-)
-
-// once lets a fault happen to the first request only.
-func once(fault func(w http.ResponseWriter, r *http.Request)) func(int, http.ResponseWriter, *http.Request) bool {
-	return func(n int, w http.ResponseWriter, r *http.Request) bool {
-		if n == 0 {
-			fault(w, r)
-		}
-		return n == 0
-	}
-}
-
-func status(code int, header ...string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, r *http.Request) {
-		for i := 0; i < len(header); i += 2 {
-			w.Header().Set(header[i], header[i+1])
-		}
-		w.WriteHeader(code)
-		fmt.Fprintf(w, `{"error":{"message":"no: %s"}}`, r.Header.Get("Authorization"))
-	}
-}
-
-// cut sends text and breaks the connection off.
-func cut(text string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		c, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		io.WriteString(c, text)
-		c.Close()
-	}
-}
-
-func body(text string) func(http.ResponseWriter, *http.Request) {
-	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
-}
 
 const half = `{"id":"x","choices":[{"index":0,"message":{"role":"assis`
 
@@ -65,25 +26,25 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 		fault func(http.ResponseWriter, *http.Request)
 		least time.Duration
 	}{
-		"429":                       {status(429), 0},
-		"429 with seconds":          {status(429, "Retry-After", "1"), time.Second},
-		"503 with a date":           {status(503, "Retry-After", time.Now().Add(3*time.Second).UTC().Format(http.TimeFormat)), 500 * time.Millisecond},
-		"429 with nonsense":         {status(429, "Retry-After", "soon"), 0},
-		"500":                       {status(500), 0},
+		"429":                       {servicetest.Status(429), 0},
+		"429 with seconds":          {servicetest.Status(429, "Retry-After", "1"), time.Second},
+		"503 with a date":           {servicetest.Status(503, "Retry-After", time.Now().Add(3*time.Second).UTC().Format(http.TimeFormat)), 500 * time.Millisecond},
+		"429 with nonsense":         {servicetest.Status(429, "Retry-After", "soon"), 0},
+		"500":                       {servicetest.Status(500), 0},
 		"502 with a page":           {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502); io.WriteString(w, "<html>") }, 0},
-		"408":                       {status(408), 0},
-		"409":                       {status(409), 0},
-		"closed without a word":     {cut(""), 0},
-		"closed within the headers": {cut("HTTP/1.1 200 OK\r\nConte"), 0},
-		"closed within the answer":  {cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + half), 0},
-		"truncated JSON":            {body(half), 0},
-		"nothing":                   {body(""), 0},
+		"408":                       {servicetest.Status(408), 0},
+		"409":                       {servicetest.Status(409), 0},
+		"closed without a word":     {servicetest.Cut(""), 0},
+		"closed within the headers": {servicetest.Cut("HTTP/1.1 200 OK\r\nConte"), 0},
+		"closed within the answer":  {servicetest.Cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + half), 0},
+		"truncated JSON":            {servicetest.Body(half), 0},
+		"nothing":                   {servicetest.Body(""), 0},
 		"hangs":                     {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newChatServer(t)
-			server.fault = once(c.fault)
+			server.fault = servicetest.Once(c.fault)
 			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": 0.5}))
 			begin := time.Now()
 			got, err := chat.Complete(t.Context(), []conversation{say("Oil is not dry.")})
@@ -103,31 +64,31 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 // What does not pass by is an error at once, which says what to do and does not
 // give the key away.
 func TestLastingFaultsStopAtOnce(t *testing.T) {
-	t.Setenv(keyVariable, testKey)
+	t.Setenv(servicetest.KeyVariable, servicetest.Key)
 	for name, c := range map[string]struct {
 		fault      func(http.ResponseWriter, *http.Request)
 		want, hint string
 	}{
-		"400":            {status(400), "HTTP 400 Bad Request", "max_tokens"},
-		"401":            {status(401), "HTTP 401 Unauthorized", keyVariable},
-		"403":            {status(403), "HTTP 403 Forbidden", keyVariable},
-		"404":            {status(404), "HTTP 404 Not Found", "base_url"},
-		"422":            {status(422), "HTTP 422", "model"},
-		"long wait":      {status(429, "Retry-After", "7200"), "HTTP 429", "2h0m0s"},
-		"a page":         {body("<!doctype html><title>Sign in</title>"), "not that of a chat completion: <!doctype html><title>Sign in", "base_url"},
-		"another schema": {body(`{"completion":"SUPPORTS","stop":"x"}`), `not that of a chat completion: {"completion":"SUPPORTS"`, "base_url"},
-		"an old schema":  {body(`{"choices":[{"text":"SUPPORTS"}]}`), "not that of a chat completion", "base_url"},
-		"wrong types":    {body(`{"choices":"SUPPORTS"}`), "not that of a chat completion", "base_url"},
-		"no choices":     {body(`{"choices":[]}`), "not that of a chat completion", "base_url"},
-		"an error":       {body(`{"error":{"message":"overloaded"}}`), "overloaded", "base_url"},
-		"an echo":        {body("<p>Bearer " + testKey + "</p>"), "Bearer [key]", "base_url"},
-		"half an echo":   {body("<p>" + testKey[:14] + "</p>"), "<p>[key]</p>", "base_url"},
-		"control codes":  {body("<p>\x1b[2J\x00\xff</p>"), "<p> [2J </p>", "base_url"},
+		"400":            {servicetest.Status(400), "HTTP 400 Bad Request", "max_tokens"},
+		"401":            {servicetest.Status(401), "HTTP 401 Unauthorized", servicetest.KeyVariable},
+		"403":            {servicetest.Status(403), "HTTP 403 Forbidden", servicetest.KeyVariable},
+		"404":            {servicetest.Status(404), "HTTP 404 Not Found", "base_url"},
+		"422":            {servicetest.Status(422), "HTTP 422", "model"},
+		"long wait":      {servicetest.Status(429, "Retry-After", "7200"), "HTTP 429", "2h0m0s"},
+		"a page":         {servicetest.Body("<!doctype html><title>Sign in</title>"), "not that of a chat completion: <!doctype html><title>Sign in", "base_url"},
+		"another schema": {servicetest.Body(`{"completion":"SUPPORTS","stop":"x"}`), `not that of a chat completion: {"completion":"SUPPORTS"`, "base_url"},
+		"an old schema":  {servicetest.Body(`{"choices":[{"text":"SUPPORTS"}]}`), "not that of a chat completion", "base_url"},
+		"wrong types":    {servicetest.Body(`{"choices":"SUPPORTS"}`), "not that of a chat completion", "base_url"},
+		"no choices":     {servicetest.Body(`{"choices":[]}`), "not that of a chat completion", "base_url"},
+		"an error":       {servicetest.Body(`{"error":{"message":"overloaded"}}`), "overloaded", "base_url"},
+		"an echo":        {servicetest.Body("<p>Bearer " + servicetest.Key + "</p>"), "Bearer [key]", "base_url"},
+		"half an echo":   {servicetest.Body("<p>" + servicetest.Key[:14] + "</p>"), "<p>[key]</p>", "base_url"},
+		"control codes":  {servicetest.Body("<p>\x1b[2J\x00\xff</p>"), "<p> [2J </p>", "base_url"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newChatServer(t)
 			server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
-			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": keyVariable}))
+			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": servicetest.KeyVariable}))
 			_, err := chat.Complete(t.Context(), []conversation{say("x")})
 			var fault *EndpointError
 			if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) || !strings.Contains(fault.Hint(), c.hint) {
@@ -136,7 +97,7 @@ func TestLastingFaultsStopAtOnce(t *testing.T) {
 			if n := server.requests(); n != 1 {
 				t.Errorf("%d requests, want 1", n)
 			}
-			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, fault, fault), testKey) {
+			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, fault, fault), servicetest.Key) {
 				t.Error("the error holds the key")
 			}
 		})
@@ -145,7 +106,7 @@ func TestLastingFaultsStopAtOnce(t *testing.T) {
 
 func TestFaultsThatLastEndInAnError(t *testing.T) {
 	server := newChatServer(t)
-	server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { status(500)(w, r); return true }
+	server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { servicetest.Status(500)(w, r); return true }
 	chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"retries": 3}))
 	_, err := chat.Complete(t.Context(), []conversation{say("x")})
 	if err == nil || !strings.Contains(err.Error(), "(after 4 attempts)") || server.requests() != 4 {
@@ -160,7 +121,7 @@ func TestFaultsThatLastEndInAnError(t *testing.T) {
 
 // A redirect is not followed: another host gets neither key nor conversation.
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	t.Setenv(keyVariable, testKey)
+	t.Setenv(servicetest.KeyVariable, servicetest.Key)
 	visits := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits++ }))
 	defer other.Close()
@@ -170,7 +131,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			http.Redirect(w, r, other.URL, code)
 			return true
 		}
-		_, err := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": keyVariable})).Complete(t.Context(), []conversation{say("x")})
+		_, err := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": servicetest.KeyVariable})).Complete(t.Context(), []conversation{say("x")})
 		var fault *EndpointError
 		if !errors.As(err, &fault) || fault.Status != code || !strings.Contains(fault.Hint(), "base_url") {
 			t.Errorf("%d: %v", code, err)
@@ -186,7 +147,7 @@ func TestCancelledAtOnce(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	for name, fault := range map[string]func(http.ResponseWriter, *http.Request){
 		"in a request": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-		"in a wait":    status(429, "Retry-After", "600"),
+		"in a wait":    servicetest.Status(429, "Retry-After", "600"),
 	} {
 		server := newChatServer(t)
 		server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { fault(w, r); return true }
@@ -204,17 +165,17 @@ func TestCancelledAtOnce(t *testing.T) {
 }
 
 func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
-	t.Setenv(keyVariable, testKey+"\n")
+	t.Setenv(servicetest.KeyVariable, servicetest.Key+"\n")
 	server := newChatServer(t)
 	var got, auth, path string
 	server.fault = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 		auth, path = r.Header.Get("Authorization"), r.URL.Path
 		return false
 	}
-	server.answer = func(user string) string { return "echo " + testKey + " of " + user }
+	server.answer = func(user string) string { return "echo " + servicetest.Key + " of " + user }
 	s := chatSetup(t, 0)
 	c := newChat(t, s, server.settings(map[string]any{
-		"base_url": server.base() + "/", "key": keyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
+		"base_url": server.base() + "/", "key": servicetest.KeyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
 	}))
 	b, err := c.(*endpoint).body(say("hi <you>"))
 	if err != nil {
@@ -225,7 +186,7 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	answers, err := c.Complete(t.Context(), []conversation{say("hi")})
-	if err != nil || auth != "Bearer "+testKey || path != "/v1/chat/completions" {
+	if err != nil || auth != "Bearer "+servicetest.Key || path != "/v1/chat/completions" {
 		t.Errorf("path %q, authorisation %q, %v", path, auth, err)
 	}
 	if answers[0].Text != "echo [key] of hi" {
@@ -249,11 +210,11 @@ func TestBadEndpointSettings(t *testing.T) {
 	}{
 		{map[string]any{"base_url": ""}, 0, "base_url is not set"},
 		{map[string]any{"base_url": "api.example.org/v1"}, 0, "base_url is not a URL"},
-		{map[string]any{"base_url": "http://u:" + testKey + "@host/v1"}, 0, "more than scheme, host and path"},
-		{map[string]any{"base_url": "http://host/v1?key=" + testKey}, 0, "more than scheme, host and path"},
-		{map[string]any{"base_url": "http://host:" + testKey}, 0, "base_url is not a URL"},
+		{map[string]any{"base_url": "http://u:" + servicetest.Key + "@host/v1"}, 0, "more than scheme, host and path"},
+		{map[string]any{"base_url": "http://host/v1?key=" + servicetest.Key}, 0, "more than scheme, host and path"},
+		{map[string]any{"base_url": "http://host:" + servicetest.Key}, 0, "base_url is not a URL"},
 		{map[string]any{"model": ""}, 0, "model: none is named"},
-		{map[string]any{"key": testKey}, 0, "key is not the name of an environment variable"},
+		{map[string]any{"key": servicetest.Key}, 0, "key is not the name of an environment variable"},
 		{map[string]any{"key": "gsk_" + strings.Repeat("a", 30)}, 0, "key is not the name"},
 		{map[string]any{"key": strings.Repeat("A1", 20)}, 0, "key is not the name"},
 		{map[string]any{"api_key": "X"}, 0, `unknown key "api_key"`},
@@ -285,7 +246,7 @@ func TestBadEndpointSettings(t *testing.T) {
 			}
 		}
 		_, err := newEndpointChat(t.Context(), chatSetup(t, c.budget), set)
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), testKey) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), servicetest.Key) {
 			t.Errorf("%v: got %v, want %q", c.set, err, c.want)
 		}
 	}
@@ -294,10 +255,10 @@ func TestBadEndpointSettings(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the environment variable PIPE_TEST_NO_SUCH_KEY is empty") {
 		t.Errorf("no key: %v", err)
 	}
-	t.Setenv("PIPE_TEST_TWO_LINES", "first-"+testKey+"\nsecond")
+	t.Setenv("PIPE_TEST_TWO_LINES", "first-"+servicetest.Key+"\nsecond")
 	chat = newChat(t, chatSetup(t, 0), map[string]any{"base_url": "http://127.0.0.1:1/v1", "model": "m", "key": "PIPE_TEST_TWO_LINES"})
 	_, err = chat.Complete(t.Context(), []conversation{say("x")})
-	if err == nil || !strings.Contains(err.Error(), "PIPE_TEST_TWO_LINES holds several lines") || strings.Contains(err.Error(), "attempts") || strings.Contains(err.Error(), testKey) {
+	if err == nil || !strings.Contains(err.Error(), "PIPE_TEST_TWO_LINES holds several lines") || strings.Contains(err.Error(), "attempts") || strings.Contains(err.Error(), servicetest.Key) {
 		t.Errorf("a key of two lines: %v", err)
 	}
 }
@@ -321,14 +282,14 @@ func FuzzResponse(f *testing.F) {
 	for _, text := range []string{
 		`{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
 		`{"choices":[{"message":null}]}`, `{"choices":[null],"usage":{"prompt_tokens":-1}}`, half, "<html>", "[]", "null", "\xff",
-		`{"choices":[{"message":{"content":"` + testKey + `"}}]}`,
+		`{"choices":[{"message":{"content":"` + servicetest.Key + `"}}]}`,
 	} {
 		f.Add([]byte(text))
 	}
 	e := &endpoint{cfg: defaultEndpoint()}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		a, err := e.read(testKey, say("x"), text)
-		if strings.Contains(strings.ToLower(fmt.Sprint(a.Text, err)), strings.ToLower(testKey)) {
+		a, err := e.read(servicetest.Key, say("x"), text)
+		if strings.Contains(strings.ToLower(fmt.Sprint(a.Text, err)), strings.ToLower(servicetest.Key)) {
 			t.Error("the key is shown")
 		}
 		if err == nil && (a.PromptTokens < 0 || a.CompletionTokens < 0 || a.PromptTokens+a.CompletionTokens <= 0 || !a.Estimated && max(a.PromptTokens, a.CompletionTokens) > maxTokens) {

@@ -2,20 +2,19 @@ package build
 
 import (
 	"compress/gzip"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"pipe/costs/service/servicetest"
 )
 
 // usage answers with a count of tokens as a service may write it.
@@ -167,38 +166,11 @@ func TestEndlessResponses(t *testing.T) {
 	}
 }
 
-// quietLog is for servers whose clients hang up.
-var quietLog = log.New(io.Discard, "", 0)
-
-// tlsServer answers over TLS with a self-signed certificate.
-func tlsServer(t *testing.T, http2 bool) (server *httptest.Server, certificate string, protocol *string) {
-	t.Helper()
-	protocol = new(string)
-	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*protocol = r.Proto
-		if strings.HasSuffix(r.URL.Path, "_count") {
-			io.WriteString(w, `{"count":3}`)
-			return
-		}
-		answerChat(w, "SUPPORTS", 3, 2)
-	}))
-	server.EnableHTTP2 = http2
-	server.Config.ErrorLog = quietLog
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	certificate = filepath.Join(t.TempDir(), "ca.pem")
-	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(certificate, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return server, certificate, protocol
-}
-
 // A certificate that this machine does not know is an error at once, which names
 // the setting by which it is trusted; with it, requests go through.
 func TestSelfSignedCertificates(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
-		server, certificate, protocol := tlsServer(t, http2)
+		server, certificate, protocol := servicetest.TLS(t, http2, func(w http.ResponseWriter, _ *http.Request) { answerChat(w, "SUPPORTS", 3, 2) })
 		set := map[string]any{"base_url": server.URL + "/v1", "model": "m", "backoff": 0.001}
 		_, err := newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
 		var fault *EndpointError
@@ -209,8 +181,8 @@ func TestSelfSignedCertificates(t *testing.T) {
 		if got, err := newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1)); err != nil || got[0].Text != "SUPPORTS" {
 			t.Errorf("with ca_file: %v, %v", got, err)
 		}
-		if want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2]; *protocol != want {
-			t.Errorf("asked by %s, want %s", *protocol, want)
+		if want := map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"}[http2]; protocol() != want {
+			t.Errorf("asked by %s, want %s", protocol(), want)
 		}
 		set["base_url"] = strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/v1"
 		_, err = newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
@@ -236,15 +208,15 @@ func TestSelfSignedCertificates(t *testing.T) {
 // No file that a build leaves, and no error, has the key in any spelling that a
 // service gives it back in.
 func TestEchoedKeysAreInNoFile(t *testing.T) {
-	t.Setenv(keyVariable, testKey)
-	for name, spell := range waysToSpell {
+	t.Setenv(servicetest.KeyVariable, servicetest.Key)
+	for name, spell := range servicetest.Spellings {
 		if strings.HasPrefix(name, "its ") {
 			continue // half a key is hidden in errors, not in answers
 		}
 		server := newChatServer(t)
-		server.answer = func(string) string { return "SUPPORTS " + spell(testKey) }
+		server.answer = func(string) string { return "SUPPORTS " + spell(servicetest.Key) }
 		s := chatSetup(t, 0)
-		c := newChat(t, s, server.settings(map[string]any{"key": keyVariable}))
+		c := newChat(t, s, server.settings(map[string]any{"key": servicetest.KeyVariable}))
 		got, err := c.Complete(t.Context(), many(2))
 		if err != nil || !strings.HasPrefix(got[0].Text, "SUPPORTS ") || !strings.Contains(got[0].Text, "[key]") {
 			t.Errorf("%s: got %+v, %v", name, got, err)
@@ -252,12 +224,12 @@ func TestEchoedKeysAreInNoFile(t *testing.T) {
 		kept := readBytes(t, filepath.Join(s.asking.store.folder, answersName))
 		server.fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusBadRequest)
-			io.WriteString(w, spell("Bearer "+testKey))
+			io.WriteString(w, spell("Bearer "+servicetest.Key))
 			return true
 		}
 		_, err = c.Complete(t.Context(), []conversation{say("another")})
 		for what, text := range map[string]string{"the file of answers": kept, "the error": fmt.Sprintf("%v %#v", err, err)} {
-			if shown := strings.Join(strings.Fields(text), ""); strings.Contains(strings.ToLower(shown), strings.ToLower(testKey)) || strings.Contains(shown, strings.Join(strings.Fields(spell(testKey)), "")) {
+			if shown := strings.Join(strings.Fields(text), ""); strings.Contains(strings.ToLower(shown), strings.ToLower(servicetest.Key)) || strings.Contains(shown, strings.Join(strings.Fields(spell(servicetest.Key)), "")) {
 				t.Errorf("%s: %s has the key: %s", name, what, text)
 			}
 		}
@@ -281,7 +253,7 @@ func TestWaitsAreSaid(t *testing.T) {
 	server := newChatServer(t)
 	server.fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n < 20 {
-			status(http.StatusTooManyRequests, "Retry-After", "1")(w, r)
+			servicetest.Status(http.StatusTooManyRequests, "Retry-After", "1")(w, r)
 		}
 		return n < 20
 	}

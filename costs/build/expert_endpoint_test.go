@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/service/servicetest"
 )
 
 // newClaims writes n claims, every fifth of them twice, and the configuration of
@@ -65,16 +66,16 @@ func countsOf(r *Report) string {
 // TestBuildThatAsksAnEndpoint checks losses, fees, counts and the files of a
 // build, and that a second one asks nothing.
 func TestBuildThatAsksAnEndpoint(t *testing.T) {
-	t.Setenv(keyVariable, testKey)
+	t.Setenv(servicetest.KeyVariable, servicetest.Key)
 	server := newChatServer(t)
 	plain := server.answer
 	server.answer = func(user string) string {
 		if strings.Contains(user, "Nobody") {
-			return "Who knows? Your key is " + testKey
+			return "Who knows? Your key is " + servicetest.Key
 		}
 		return plain(user)
 	}
-	w := newClaims(t, server, 30, map[string]any{"key": keyVariable, "price": map[string]any{"prompt": 1, "completion": 2}, "unparseable_loss": 0.75})
+	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "price": map[string]any{"prompt": 1, "completion": 2}, "unparseable_loss": 0.75})
 	r, tensor := w.mustRun(t)
 	all, distinct := server.answers()
 	if all != distinct || all >= 2*31 {
@@ -113,7 +114,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	if n, _ := server.answers(); n != all {
 		t.Errorf("%d answers were asked for again", n-all)
 	}
-	if strings.Contains(readBytes(t, filepath.Join(w.dir, "answers", answersName)), "Authorization") || filesHold(t, w.dir, testKey) {
+	if strings.Contains(readBytes(t, filepath.Join(w.dir, "answers", answersName)), "Authorization") || filesHold(t, w.dir, servicetest.Key) {
 		t.Error("a file holds the key")
 	}
 }
@@ -138,18 +139,18 @@ func filesHold(t *testing.T, folder, text string) (held bool) {
 // A wrong key ends the build at the first answer, names the variable, and what
 // was answered before is kept.
 func TestWrongKeyStopsTheBuild(t *testing.T) {
-	t.Setenv(keyVariable, testKey)
+	t.Setenv(servicetest.KeyVariable, servicetest.Key)
 	server := newChatServer(t)
 	server.fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n >= 6 {
-			status(401)(w, r)
+			servicetest.Status(401)(w, r)
 		}
 		return n >= 6
 	}
-	w := newClaims(t, server, 30, map[string]any{"key": keyVariable, "concurrency": 2})
+	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "concurrency": 2})
 	_, err := w.run(t.Context())
 	var fault *EndpointError
-	if !errors.As(err, &fault) || fault.Status != 401 || !strings.Contains(err.Error(), `expert "`) || !strings.Contains(err.Error(), `instance "`) || strings.Contains(err.Error(), testKey) {
+	if !errors.As(err, &fault) || fault.Status != 401 || !strings.Contains(err.Error(), `expert "`) || !strings.Contains(err.Error(), `instance "`) || strings.Contains(err.Error(), servicetest.Key) {
 		t.Fatalf("got %v", err)
 	}
 	if n := server.requests(); n > 6+4 {
@@ -370,10 +371,10 @@ func TestQueriesAreCleaned(t *testing.T) {
 // requests in flight.
 func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
 	const kills, concurrency = 20, 3
-	t.Setenv(keyVariable, testKey)
+	t.Setenv(servicetest.KeyVariable, servicetest.Key)
 	server := newChatServer(t)
 	server.delay = 2 * time.Millisecond
-	w := newClaims(t, server, 150, map[string]any{"key": keyVariable, "concurrency": concurrency, "price": map[string]any{"prompt": 1, "completion": 1}})
+	w := newClaims(t, server, 150, map[string]any{"key": servicetest.KeyVariable, "concurrency": concurrency, "price": map[string]any{"prompt": 1, "completion": 1}})
 	undisturbed := child{Config: w.cfg, Dir: w.dir, Out: filepath.Join(t.TempDir(), "whole.parquet")}
 	begin := time.Now()
 	if err := undisturbed.start(t).Wait(); err != nil {
@@ -406,7 +407,7 @@ func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
 		if readBytes(t, c.Out) != readBytes(t, undisturbed.Out) {
 			t.Fatalf("after %d kills: the bytes differ", killed)
 		}
-		if len(kept) != distinct || filesHold(t, filepath.Dir(c.Out), testKey) {
+		if len(kept) != distinct || filesHold(t, filepath.Dir(c.Out), servicetest.Key) {
 			t.Fatalf("%d answers are kept, want %d; or a file holds the key", len(kept), distinct)
 		}
 	}

@@ -1,10 +1,7 @@
 package build
 
 import (
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,20 +93,6 @@ func FuzzChatTemplate(f *testing.F) {
 			if err == nil && name == "qwen3" && !strings.HasSuffix(got, turnStart+"assistant\n<think>\n\n</think>\n\n") {
 				t.Fatalf("%q", got)
 			}
-		}
-	})
-}
-
-// FuzzCertificates: a file of certificates gives some, or an error that names it.
-func FuzzCertificates(f *testing.F) {
-	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"))
-	f.Add(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: (&x509.Certificate{SerialNumber: big.NewInt(1)}).Raw}))
-	f.Add([]byte("text"))
-	file := newFuzzFile(f, "ca.pem")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		pool, err := readCertificates(file.write(t, b))
-		if (pool == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), string(file)) {
-			t.Fatalf("%v, %v", pool, err)
 		}
 	})
 }

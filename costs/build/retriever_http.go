@@ -262,7 +262,7 @@ func (s *searched) read(text []byte) ([]scored, error) {
 		case !isText:
 			return nil, fmt.Errorf("hit %d has no text field %q for the text", i, s.service.Text)
 		}
-		found = append(found, scored{Passage{Page: s.hideIn(page), Text: s.hideIn(text)}, *h.Score})
+		found = append(found, scored{Passage{Page: s.redactAnswer(page), Text: s.redactAnswer(text)}, *h.Score})
 	}
 	return found, nil
 }

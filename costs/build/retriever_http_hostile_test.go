@@ -10,19 +10,21 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pipe/costs/service/servicetest"
 )
 
 // A search service that gives credentials back does not get them into passages.
 func TestCredentialsAreInNoPassage(t *testing.T) {
 	t.Setenv("PIPE_TEST_SEARCH_USER", "searcher")
-	t.Setenv("PIPE_TEST_SEARCH_PASSWORD", testKey)
-	both := base64.StdEncoding.EncodeToString([]byte("searcher:" + testKey))
+	t.Setenv("PIPE_TEST_SEARCH_PASSWORD", servicetest.Key)
+	both := base64.StdEncoding.EncodeToString([]byte("searcher:" + servicetest.Key))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "_count") {
 			io.WriteString(w, `{"count":3}`)
 			return
 		}
-		fmt.Fprintf(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"p","text":"text %s and %s"}}]}}`, both, strings.ToUpper(testKey))
+		fmt.Fprintf(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"p","text":"text %s and %s"}}]}}`, both, strings.ToUpper(servicetest.Key))
 	}))
 	defer server.Close()
 	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
@@ -74,7 +76,7 @@ func TestManyMorePagesThanAskedFor(t *testing.T) {
 // the setting by which it is trusted; with it, requests go through.
 func TestSearchServiceCertificates(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
-		server, certificate, _ := tlsServer(t, http2)
+		server, certificate, _ := servicetest.TLS(t, http2, servicetest.Body(`{"count":3}`))
 		var fault *EndpointError
 		search := func(ca string) error {
 			r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
@@ -119,15 +121,15 @@ func TestCredentialsOverHTTPAreSaid(t *testing.T) {
 func FuzzSearchResponse(f *testing.F) {
 	for _, text := range []string{
 		`{"hits":{"hits":[{"_score":1.5,"_source":{"id":"a","text":"b"}}]}}`, `{"timed_out":true}`, `{"_shards":{"failed":1},"hits":{"hits":[]}}`,
-		`{"hits":{"hits":[null]}}`, `{"hits":{"hits":[{"_score":1e400,"_source":{}}]}}`, `{"count":-1}`, `{"hits":{"hits":[{"_score":1,"_source":{"id":1,"text":"` + testKey + `"}}]}}`, "", "[",
+		`{"hits":{"hits":[null]}}`, `{"hits":{"hits":[{"_score":1e400,"_source":{}}]}}`, `{"count":-1}`, `{"hits":{"hits":[{"_score":1,"_source":{"id":1,"text":"` + servicetest.Key + `"}}]}}`, "", "[",
 	} {
 		f.Add([]byte(text))
 	}
-	s := &searched{service: &searchService{Page: "id", Text: "text"}, hidden: []secret{testKey}}
+	s := &searched{service: &searchService{Page: "id", Text: "text"}, hidden: []secret{servicetest.Key}}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		found, err := s.read(text)
 		for _, p := range found {
-			if strings.Contains(p.Text+p.Page, testKey) || p.score-p.score != 0 {
+			if strings.Contains(p.Text+p.Page, servicetest.Key) || p.score-p.score != 0 {
 				t.Errorf("found %+v", p)
 			}
 		}
@@ -135,9 +137,9 @@ func FuzzSearchResponse(f *testing.F) {
 			t.Errorf("%d pages", s.pages)
 		}
 		fault := func(status int, format string, args ...any) *EndpointError {
-			return &EndpointError{Status: status, Reason: s.hide(fmt.Sprintf(format, args...))}
+			return &EndpointError{Status: status, Reason: s.redact(fmt.Sprintf(format, args...))}
 		}
-		if got := s.accept(text, func([]byte) error { return err }, fault); (got == nil) != (err == nil) && !isTruncated(text, err) || got != nil && strings.Contains(got.Error(), testKey) {
+		if got := s.accept(text, func([]byte) error { return err }, fault); (got == nil) != (err == nil) && !isTruncated(text, err) || got != nil && strings.Contains(got.Error(), servicetest.Key) {
 			t.Errorf("%v gives %v", err, got)
 		}
 	})

@@ -29,7 +29,7 @@ func (s *searched) ask(ctx context.Context, method, what string, body []byte, re
 // send sends a request once.
 func (s *searched) send(ctx context.Context, method, address string, body []byte, read func(text []byte) error) error {
 	fault := func(status int, format string, args ...any) *EndpointError {
-		return &EndpointError{URL: address, Status: status, Reason: s.hide(fmt.Sprintf(format, args...))}
+		return &EndpointError{URL: address, Status: status, Reason: s.redact(fmt.Sprintf(format, args...))}
 	}
 	limited, cancel := context.WithTimeout(ctx, seconds(s.service.Timeout))
 	defer cancel()
@@ -53,13 +53,13 @@ func (s *searched) send(ctx context.Context, method, address string, body []byte
 	case err != nil && limited.Err() != nil && (response == nil || response.StatusCode == http.StatusOK):
 		return fault(0, "no answer within %v s", s.service.Timeout).retry(0)
 	case hint != "":
-		return fault(0, "%s", s.excerpt([]byte(withoutURL(err).Error()))).advise(hint)
+		return fault(0, "%s", s.quote([]byte(withoutURL(err).Error()))).advise(hint)
 	case err != nil && response == nil:
-		return fault(0, "%s", s.excerpt([]byte(withoutURL(err).Error()))).retry(0)
+		return fault(0, "%s", s.quote([]byte(withoutURL(err).Error()))).retry(0)
 	case err != nil && response.StatusCode == http.StatusOK:
-		return fault(0, "the connection broke off within the answer: %s", s.excerpt([]byte(err.Error()))).retry(0)
+		return fault(0, "the connection broke off within the answer: %s", s.quote([]byte(err.Error()))).retry(0)
 	case response.StatusCode != http.StatusOK:
-		return s.refused(fault(response.StatusCode, "%s", s.excerpt(text)), response.Header)
+		return s.refused(fault(response.StatusCode, "%s", s.quote(text)), response.Header)
 	case len(text) > maxFound:
 		return fault(0, "the answer is longer than %d MiB", maxFound>>20)
 	}
@@ -70,11 +70,11 @@ func (s *searched) send(ctx context.Context, method, address string, body []byte
 func (s *searched) accept(text []byte, read func([]byte) error, fault func(int, string, ...any) *EndpointError) error {
 	switch err := read(text); {
 	case isTruncated(text, err):
-		return fault(0, "the answer ends early: %s", s.excerpt(text)).retry(0)
+		return fault(0, "the answer ends early: %s", s.quote(text)).retry(0)
 	case errors.Is(err, errPartial):
 		return fault(0, "%v", err).retry(0)
 	case err != nil:
-		return fault(0, "the response is not that of a search: %v: %s", err, s.excerpt(text)).
+		return fault(0, "the response is not that of a search: %v: %s", err, s.quote(text)).
 			advise("check url, which is that of OpenSearch or Elasticsearch itself, and the names of the fields")
 	}
 	return nil
@@ -99,21 +99,22 @@ func (s *searched) refused(fault *EndpointError, header http.Header) error {
 	return fault.advise("check fields and tie against the mapping of the index")
 }
 
-// excerpt returns the beginning of a response without secrets.
-func (s *searched) excerpt(text []byte) string {
+// quote returns the beginning of a response without secrets.
+func (s *searched) quote(text []byte) string {
 	const read = 4096
-	return secret("").excerpt([]byte(s.hide(string(text[:min(read, len(text))]))))
+	return secret("").excerpt([]byte(s.redact(string(text[:min(read, len(text))]))))
 }
 
-// hideIn takes secrets out of what a service found, which experts are shown.
-func (s *searched) hideIn(text string) string {
+// redactAnswer takes secrets out of what a service found, which experts are shown.
+func (s *searched) redactAnswer(text string) string {
 	for _, h := range s.hidden {
 		text = h.hideIn(text)
 	}
 	return text
 }
 
-func (s *searched) hide(text string) string {
+// redact takes secrets out of what is said of a service.
+func (s *searched) redact(text string) string {
 	for _, h := range s.hidden {
 		text = h.hide(text)
 	}

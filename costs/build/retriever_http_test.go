@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"pipe/costs/service/servicetest"
 )
 
 // fakeSearch is a search service on this machine. It finds pages that hold the
@@ -134,20 +136,20 @@ func TestSearchServiceIsAskedAgain(t *testing.T) {
 		fault func(http.ResponseWriter, *http.Request)
 		least time.Duration
 	}{
-		"429 with seconds": {status(429, "Retry-After", "1"), time.Second},
-		"500":              {status(500), 0},
+		"429 with seconds": {servicetest.Status(429, "Retry-After", "1"), time.Second},
+		"500":              {servicetest.Status(500), 0},
 		"503 with a page":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503); io.WriteString(w, "<html>") }, 0},
-		"closed":           {cut(""), 0},
-		"closed within":    {cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"), 0},
-		"truncated":        {body(`{"hits":{"hits":[{"_sc`), 0},
-		"timed out":        {body(`{"timed_out":true,"hits":{"hits":[]}}`), 0},
-		"a shard failed":   {body(`{"_shards":{"failed":1},"hits":{"hits":[]}}`), 0},
+		"closed":           {servicetest.Cut(""), 0},
+		"closed within":    {servicetest.Cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"), 0},
+		"truncated":        {servicetest.Body(`{"hits":{"hits":[{"_sc`), 0},
+		"timed out":        {servicetest.Body(`{"timed_out":true,"hits":{"hits":[]}}`), 0},
+		"a shard failed":   {servicetest.Body(`{"_shards":{"failed":1},"hits":{"hits":[]}}`), 0},
 		"hangs":            {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFakeSearch(t, threePages...)
-			f.fault = once(c.fault)
+			f.fault = servicetest.Once(c.fault)
 			s, err := f.open(t, map[string]any{"timeout": 0.5})
 			if err != nil {
 				t.Fatal(err)
@@ -169,16 +171,16 @@ func TestSearchServiceFailsForGood(t *testing.T) {
 		fault    func(http.ResponseWriter, *http.Request)
 		searches int
 	}{
-		"HTTP 400":                          {status(400), 1},
-		"HTTP 302":                          {status(302, "Location", "http://127.0.0.1:1/"), 1},
-		"is not that of a search: invalid":  {body("<!doctype html><title>Sign in"), 1},
-		"it has no hits.hits":               {body(`{"documents":[]}`), 1},
-		"hit 0 has no _score":               {body(`{"hits":{"hits":[{"_source":{}}]}}`), 1},
-		`no text field "id" for the page`:   {body(`{"hits":{"hits":[{"_score":1,"_source":{"text":"x"}}]}}`), 1},
-		`no text field "text" for the text`: {body(`{"hits":{"hits":[{"_score":1,"_source":{"id":"x","text":7}}]}}`), 1},
-		"Internal Server Error":             {status(500), 4},
-		"what is done is kept":              {status(503), 4},
-		"asks to be left alone for 2h0m0s":  {status(429, "Retry-After", "7200"), 1},
+		"HTTP 400":                          {servicetest.Status(400), 1},
+		"HTTP 302":                          {servicetest.Status(302, "Location", "http://127.0.0.1:1/"), 1},
+		"is not that of a search: invalid":  {servicetest.Body("<!doctype html><title>Sign in"), 1},
+		"it has no hits.hits":               {servicetest.Body(`{"documents":[]}`), 1},
+		"hit 0 has no _score":               {servicetest.Body(`{"hits":{"hits":[{"_source":{}}]}}`), 1},
+		`no text field "id" for the page`:   {servicetest.Body(`{"hits":{"hits":[{"_score":1,"_source":{"text":"x"}}]}}`), 1},
+		`no text field "text" for the text`: {servicetest.Body(`{"hits":{"hits":[{"_score":1,"_source":{"id":"x","text":7}}]}}`), 1},
+		"Internal Server Error":             {servicetest.Status(500), 4},
+		"what is done is kept":              {servicetest.Status(503), 4},
+		"asks to be left alone for 2h0m0s":  {servicetest.Status(429, "Retry-After", "7200"), 1},
 	} {
 		f := newFakeSearch(t, threePages...)
 		f.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }

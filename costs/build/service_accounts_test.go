@@ -23,3 +23,18 @@ func TestOpenServicesAreSaid(t *testing.T) {
 		t.Errorf("said %q", notes)
 	}
 }
+
+// TestAccountsAreShared: parts that pay with the same key at the same service have one account.
+func TestAccountsAreShared(t *testing.T) {
+	a := newServiceAccounts(t.Logf)
+	one := a.Account("https://a.example", "KEY", 40, 0)
+	if a.Account("https://a.example", "KEY", 1000, 0) != one {
+		t.Error("two accounts of one key")
+	}
+	if a.Account("https://a.example", "OTHER", 0, 0) == one || a.Account("https://b.example", "KEY", 0, 0) == one || a.Unshared() == one {
+		t.Error("one account for all")
+	}
+	if one.requests.Limit() != 40 {
+		t.Errorf("%v requests per second", one.requests.Limit())
+	}
+}

@@ -26,3 +26,11 @@ func TestKeysAreHidden(t *testing.T) {
 		t.Errorf("a key that is a word: %q", got)
 	}
 }
+
+// What hides a key is made once for it: every page that a search finds passes through it.
+func TestRedactorsAreKept(t *testing.T) {
+	k := secret("abcdefghijklmnop")
+	if first, again := k.redactor(8), k.redactor(8); first != again || k.redactor(8) == k.redactor(16) || k.redactor(8) == (k+"x").redactor(8) {
+		t.Error("redactors do not belong to a key and a length")
+	}
+}
