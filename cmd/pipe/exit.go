@@ -14,6 +14,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/costs/retrieval/bm25"
+	"pipe/costs/service"
 	"pipe/featurize/jpegturbo"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/config"
@@ -72,7 +73,7 @@ var codes = []struct {
 	{exitUsage, is[*stage.UnknownError]},
 	{exitUsage, is[*stage.OptionError]},
 	{exitFailure, is[*build.BudgetError]}, // wherever in a build it happens
-	{exitFailure, is[*build.EndpointError]},
+	{exitFailure, is[*service.Error]},
 	{exitFailure, isFull}, // whatever part of a build was writing
 	{exitNoRuntime, is[*ort.MissingLibraryError]},
 	{exitNoRuntime, is[*ort.LoadError]},

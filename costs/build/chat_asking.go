@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"sync"
+
+	"pipe/costs/service"
 )
 
 // asking is what the chat models of a build share: answers that are kept, the
@@ -11,7 +13,7 @@ import (
 type asking struct {
 	store    *answerStore
 	money    *Budget
-	accounts *serviceAccounts
+	accounts *service.Accounts
 	parts    []string // whose answers are counted, in the order they were made
 	run      *tally   // of this run: asked, cached, spent
 }
@@ -22,7 +24,7 @@ func newAsking(folder string, money *Budget, note func(format string, args ...an
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	return &asking{store: newAnswerStore(folder), money: money, accounts: newServiceAccounts(note), run: &tally{}}
+	return &asking{store: newAnswerStore(folder), money: money, accounts: service.NewAccounts(note), run: &tally{}}
 }
 
 // counted makes the part in the making one whose answers are counted.

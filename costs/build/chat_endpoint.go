@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pipe/costs/service"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
 )
@@ -20,7 +21,7 @@ type endpoint struct {
 	part    string // of the configuration
 	url     string
 	shared  *asking
-	account *account
+	account *service.Account
 	client  *http.Client
 	slots   chan struct{} // one per request in flight
 	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
@@ -45,7 +46,7 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err := s.Identity(cfg.identity()); err != nil {
 		return nil, err
 	}
-	client, err := newClient(cfg.Concurrency, s.Path(cfg.CAFile))
+	client, err := service.NewClient(cfg.Concurrency, s.Path(cfg.CAFile))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (e *endpoint) complete(ctx context.Context, c conversation) (completion, er
 	e.count(ctx, a, fresh, money)
 	if a.Estimated && e.cfg.Price != nil && !e.cfg.EstimateTokens {
 		return completion{}, e.fault(0, "the answer does not say how many tokens it took, and there is a price for them").
-			advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
+			Advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
 	}
 	return completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
 }
@@ -151,7 +152,7 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 		e.shared.accounts.WarnOpen(e.url)
 	}
 	var a answer
-	err = e.account.insist(ctx, e.cfg.retrySettings, func() (err error) {
+	err = e.account.Do(ctx, e.cfg.RetrySettings, func() (err error) {
 		a, err = e.attempt(ctx, key, c, body)
 		return err
 	})
@@ -160,10 +161,10 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 }
 
 // attempt sends a request once, as soon as limits and budget allow.
-func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body []byte) (answer, error) {
+func (e *endpoint) attempt(ctx context.Context, key service.Secret, c conversation, body []byte) (answer, error) {
 	prompt := characters(c)/charactersPerToken + 1
 	most := e.cfg.mostTokens()
-	if err := e.account.wait(ctx, prompt+most); err != nil {
+	if err := e.account.Wait(ctx, prompt+most); err != nil {
 		return answer{}, err
 	}
 	release, err := e.ahead(ctx)
@@ -180,7 +181,7 @@ func (e *endpoint) attempt(ctx context.Context, key secret, c conversation, body
 	switch {
 	case err == nil:
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
-		e.account.owe(a.PromptTokens + a.CompletionTokens - prompt - most)
+		e.account.Owe(a.PromptTokens + a.CompletionTokens - prompt - most)
 		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
 	case billed: // perhaps: the budget is never exceeded by what nobody counted
 		cost = worst

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+
+	"pipe/costs/service"
 )
 
 // chatResponse is what is read of a response of OpenAI's protocol.
@@ -41,19 +43,19 @@ func wholeTokens(text json.RawMessage) (tokens int, ok bool) {
 }
 
 // read takes the answer out of a response.
-func (e *endpoint) read(key secret, c conversation, text []byte) (answer, error) {
+func (e *endpoint) read(key service.Secret, c conversation, text []byte) (answer, error) {
 	var r chatResponse
 	err := json.Unmarshal(text, &r)
-	if isTruncated(text, err) {
-		return answer{}, e.fault(0, "the answer ends early: %s", key.excerpt(text)).retry(0)
+	if service.IsTruncated(text, err) {
+		return answer{}, e.fault(0, "the answer ends early: %s", key.Excerpt(text)).Retry(0)
 	}
 	if err != nil || len(r.Choices) == 0 || r.Choices[0].Message == nil {
-		return answer{}, e.fault(0, "the response is not that of a chat completion: %s", key.excerpt(text)).
-			advise("check base_url: it may be that of a web page, a proxy or another protocol")
+		return answer{}, e.fault(0, "the response is not that of a chat completion: %s", key.Excerpt(text)).
+			Advise("check base_url: it may be that of a web page, a proxy or another protocol")
 	}
 	var a answer
 	if content := r.Choices[0].Message.Content; content != nil { // null where a model refuses, or only thought
-		a.Text = key.hideIn(*content)
+		a.Text = key.RedactAnswer(*content)
 	}
 	var counted bool
 	if a.PromptTokens, a.CompletionTokens, counted = countedTokens(r.Usage); counted {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"pipe/costs/service"
 )
 
 // maxAnswer bounds what is read of a response.
@@ -14,8 +16,8 @@ const maxAnswer = 8 << 20
 
 // send sends a request once. billed says that a request which failed may have
 // been paid for.
-func (e *endpoint) send(ctx context.Context, key secret, c conversation, body []byte) (_ answer, billed bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, seconds(e.cfg.Timeout))
+func (e *endpoint) send(ctx context.Context, key service.Secret, c conversation, body []byte) (_ answer, billed bool, err error) {
+	limited, cancel := context.WithTimeout(ctx, service.Seconds(e.cfg.Timeout))
 	defer cancel()
 	r, err := http.NewRequestWithContext(limited, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
@@ -39,9 +41,9 @@ func (e *endpoint) send(ctx context.Context, key secret, c conversation, body []
 	case response.StatusCode != http.StatusOK:
 		return answer{}, false, e.refused(response, key, text)
 	case err != nil && limited.Err() != nil:
-		return answer{}, true, e.fault(0, "the answer was not complete after %v s", e.cfg.Timeout).retry(0)
+		return answer{}, true, e.fault(0, "the answer was not complete after %v s", e.cfg.Timeout).Retry(0)
 	case err != nil:
-		return answer{}, true, e.fault(0, "the connection broke off within the answer: %s", key.excerpt([]byte(err.Error()))).retry(0)
+		return answer{}, true, e.fault(0, "the connection broke off within the answer: %s", key.Excerpt([]byte(err.Error()))).Retry(0)
 	case len(text) > maxAnswer:
 		return answer{}, true, e.fault(0, "the answer is longer than %d MiB", maxAnswer>>20)
 	}
@@ -50,18 +52,18 @@ func (e *endpoint) send(ctx context.Context, key secret, c conversation, body []
 }
 
 // broken judges a request that got no response.
-func (e *endpoint) broken(ctx, limited context.Context, key secret, err error) (billed bool, _ error) {
-	hint := certificateHint(err)
+func (e *endpoint) broken(ctx, limited context.Context, key service.Secret, err error) (billed bool, _ error) {
+	hint := service.CertificateHint(err)
 	switch {
 	case ctx.Err() != nil:
 		return true, ctx.Err()
 	case limited.Err() != nil:
-		return true, e.fault(0, "no answer within %v s", e.cfg.Timeout).retry(0)
+		return true, e.fault(0, "no answer within %v s", e.cfg.Timeout).Retry(0)
 	case hint != "":
-		return false, e.fault(0, "%s", key.excerpt([]byte(withoutURL(err).Error()))).advise(hint)
+		return false, e.fault(0, "%s", key.Excerpt([]byte(service.WithoutURL(err).Error()))).Advise(hint)
 	}
-	err = withoutURL(err)
+	err = service.WithoutURL(err)
 	var dial *net.OpError
 	sent := !errors.As(err, &dial) || dial.Op != "dial"
-	return sent, e.fault(0, "%s", key.excerpt([]byte(err.Error()))).retry(0)
+	return sent, e.fault(0, "%s", key.Excerpt([]byte(err.Error()))).Retry(0)
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"pipe/costs/service"
 )
 
 // endpointSettings say which model is asked, and how. A pointer is nil where the
@@ -30,7 +32,7 @@ type endpointSettings struct {
 	RequestsPerSecond float64 `json:"requests_per_second"` // 0: as many as there are
 	TokensPerMinute   float64 `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
 	CAFile            Path    `json:"ca_file,omitempty"`   // PEM file of certificates that are trusted beside those of the system
-	retrySettings
+	service.RetrySettings
 }
 
 // tokenPrice is what a million tokens cost.
@@ -51,14 +53,14 @@ func defaultEndpoint() endpointSettings {
 	greedy, short := 0.0, 64
 	return endpointSettings{
 		Temperature: &greedy, MaxTokens: &short, FeeScale: 1,
-		Timeout: 120, Concurrency: 4, retrySettings: retrySettings{Retries: 6, Backoff: 1},
+		Timeout: 120, Concurrency: 4, RetrySettings: service.RetrySettings{Retries: 6, Backoff: 1},
 	}
 }
 
 // identity is what the answers and their fees depend on.
 func (cfg *endpointSettings) identity() any {
 	c := *cfg
-	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.retrySettings = "", 0, 0, 0, 0, retrySettings{}
+	c.Key, c.Timeout, c.Concurrency, c.RequestsPerSecond, c.TokensPerMinute, c.RetrySettings = "", 0, 0, 0, 0, service.RetrySettings{}
 	c.BaseURL, c.CAFile = cfg.url(), ""
 	return c
 }
@@ -81,7 +83,7 @@ func (cfg *endpointSettings) validate(budget bool) error {
 	if cfg.Model == "" {
 		add("model: none is named")
 	}
-	if cfg.Key != "" && !isVariable(cfg.Key) {
+	if cfg.Key != "" && !service.IsVariable(cfg.Key) {
 		add("key is not the name of an environment variable, in capitals; the key itself never stands in a configuration")
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Extra)) {
@@ -111,16 +113,16 @@ func (cfg *endpointSettings) checkNumbers(add func(string, ...any)) {
 		value, most float64
 	}{
 		{"fee_scale", cfg.FeeScale, mostMoney},
-		{"timeout", cfg.Timeout, longestTimeout},
-		{"backoff", cfg.Backoff, longestBackoff},
-		{"concurrency", float64(cfg.Concurrency), mostAtATime},
+		{"timeout", cfg.Timeout, service.MaxTimeout},
+		{"backoff", cfg.Backoff, service.MaxBackoff},
+		{"concurrency", float64(cfg.Concurrency), service.MaxConcurrency},
 	} {
 		if !(n.value > 0 && n.value <= n.most) {
 			add("%s is %v; it must be positive, and at most %v", n.name, n.value, n.most)
 		}
 	}
-	if cfg.Retries < 0 || cfg.Retries > mostRetries {
-		add("retries is %d; 0 to %d are possible", cfg.Retries, mostRetries)
+	if cfg.Retries < 0 || cfg.Retries > service.MaxRetries {
+		add("retries is %d; 0 to %d are possible", cfg.Retries, service.MaxRetries)
 	}
 	if r := cfg.RequestsPerSecond; r != 0 && !(r >= 1e-6 && r <= 1e9) {
 		add("requests_per_second is %v; from 0.000001 to 1e9, or 0 for no limit", r)
@@ -156,13 +158,13 @@ func checkURL(text string) error {
 }
 
 // key returns the key of the environment.
-func (e *endpoint) key() (secret, error) {
+func (e *endpoint) key() (service.Secret, error) {
 	if e.cfg.Key == "" {
 		return "", nil
 	}
-	key, err := readSecret(e.cfg.Key)
+	key, err := service.ReadSecret(e.cfg.Key)
 	if err != nil {
-		return "", e.fault(0, "%v", err).advise("put the key of the service into it")
+		return "", e.fault(0, "%v", err).Advise("put the key of the service into it")
 	}
 	return key, nil
 }

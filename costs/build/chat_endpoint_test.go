@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
 
@@ -90,7 +91,7 @@ func TestLastingFaultsStopAtOnce(t *testing.T) {
 			server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
 			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": servicetest.KeyVariable}))
 			_, err := chat.Complete(t.Context(), []conversation{say("x")})
-			var fault *EndpointError
+			var fault *service.Error
 			if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) || !strings.Contains(fault.Hint(), c.hint) {
 				t.Fatalf("got %v (hint %q), want %q and %q", err, fault.Hint(), c.want, c.hint)
 			}
@@ -132,7 +133,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 			return true
 		}
 		_, err := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": servicetest.KeyVariable})).Complete(t.Context(), []conversation{say("x")})
-		var fault *EndpointError
+		var fault *service.Error
 		if !errors.As(err, &fault) || fault.Status != code || !strings.Contains(fault.Hint(), "base_url") {
 			t.Errorf("%d: %v", code, err)
 		}

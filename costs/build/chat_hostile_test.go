@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
 
@@ -55,7 +56,7 @@ func TestTokensThatCannotBe(t *testing.T) {
 			if took := time.Since(begin); took > 5*time.Second {
 				t.Errorf("took %v", took)
 			}
-			var fault *EndpointError
+			var fault *service.Error
 			switch counted := want[0] + want[1]; {
 			case counted > 0 && (err != nil || got[0].Fee != float64(counted)):
 				t.Errorf("got %+v, %v", got, err)
@@ -173,7 +174,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 		server, certificate, protocol := servicetest.TLS(t, http2, func(w http.ResponseWriter, _ *http.Request) { answerChat(w, "SUPPORTS", 3, 2) })
 		set := map[string]any{"base_url": server.URL + "/v1", "model": "m", "backoff": 0.001}
 		_, err := newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
-		var fault *EndpointError
+		var fault *service.Error
 		if !errors.As(err, &fault) || !strings.Contains(err.Error(), "certificate") || !strings.Contains(fault.Hint(), "ca_file") || fault.Tries > 1 {
 			t.Errorf("got %v (hint %q)", err, fault.Hint())
 		}
@@ -192,7 +193,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 	}
 	plain := newChatServer(t)
 	_, err := newChat(t, chatSetup(t, 0), plain.settings(map[string]any{"base_url": strings.Replace(plain.base(), "http:", "https:", 1)})).Complete(t.Context(), many(1))
-	var fault *EndpointError
+	var fault *service.Error
 	if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "http://") || fault.Tries > 1 {
 		t.Errorf("https of a service without TLS: %v", err)
 	}
@@ -259,7 +260,7 @@ func TestWaitsAreSaid(t *testing.T) {
 	}
 	var said notes
 	s := chatSetup(t, 0)
-	s.asking.accounts = newServiceAccounts(said.note)
+	s.asking.accounts = service.NewAccounts(said.note)
 	c := newChat(t, s, server.settings(map[string]any{"concurrency": 20, "retries": 5}))
 	if _, err := c.Complete(t.Context(), many(30)); err != nil {
 		t.Fatal(err)

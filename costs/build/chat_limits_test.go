@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
 
@@ -136,7 +137,7 @@ func TestTokensThatNobodyCounted(t *testing.T) {
 	}
 	priced := map[string]any{"price": map[string]any{"prompt": 1e6, "completion": 1e6}}
 	_, err := newChat(t, s, server.settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
-	var fault *EndpointError
+	var fault *service.Error
 	if !errors.As(err, &fault) || fault.Hint() == "" {
 		t.Errorf("a price without tokens: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
 
@@ -149,7 +150,7 @@ func TestWrongKeyStopsTheBuild(t *testing.T) {
 	}
 	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "concurrency": 2})
 	_, err := w.run(t.Context())
-	var fault *EndpointError
+	var fault *service.Error
 	if !errors.As(err, &fault) || fault.Status != 401 || !strings.Contains(err.Error(), `expert "`) || !strings.Contains(err.Error(), `instance "`) || strings.Contains(err.Error(), servicetest.Key) {
 		t.Fatalf("got %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs/service"
 	"pipe/internal/parallel"
 )
 
@@ -29,14 +30,14 @@ type searchService struct {
 	Password string   `json:"password"`          // and a password
 	Timeout  float64  `json:"timeout"`           // seconds
 	CAFile   Path     `json:"ca_file,omitempty"` // PEM file of certificates that are trusted beside those of the system
-	retrySettings
+	service.RetrySettings
 	Concurrency int `json:"concurrency"` // requests in flight per batch
 }
 
 // UnmarshalJSON starts from the defaults.
 func (s *searchService) UnmarshalJSON(b []byte) error {
 	type plain searchService
-	p := plain{Page: "id", Text: "text", Timeout: 30, retrySettings: retrySettings{Retries: 6, Backoff: 0.5}, Concurrency: 4}
+	p := plain{Page: "id", Text: "text", Timeout: 30, RetrySettings: service.RetrySettings{Retries: 6, Backoff: 0.5}, Concurrency: 4}
 	var given map[string]any
 	if err := json.Unmarshal(b, &given); err != nil {
 		return err
@@ -67,21 +68,21 @@ func (s *searchService) validate() error {
 		return errors.New("opensearch: page and text name the fields with the id and the text of a page")
 	case s.Key != "" && s.User != "" || (s.User == "") != (s.Password == ""):
 		return errors.New("opensearch: name the variable key, or the variables user and password")
-	case slices.ContainsFunc([]string{s.Key, s.User, s.Password}, func(name string) bool { return name != "" && !isVariable(name) }):
+	case slices.ContainsFunc([]string{s.Key, s.User, s.Password}, func(name string) bool { return name != "" && !service.IsVariable(name) }):
 		return errors.New("opensearch: key, user and password are names of environment variables, in capitals; they themselves never stand in a configuration")
-	case !(s.Timeout > 0 && s.Timeout <= longestTimeout) || s.Retries < 0 || s.Retries > mostRetries ||
-		!(s.Backoff > 0 && s.Backoff <= longestBackoff) || s.Concurrency < 1 || s.Concurrency > mostAtATime:
+	case !(s.Timeout > 0 && s.Timeout <= service.MaxTimeout) || s.Retries < 0 || s.Retries > service.MaxRetries ||
+		!(s.Backoff > 0 && s.Backoff <= service.MaxBackoff) || s.Concurrency < 1 || s.Concurrency > service.MaxConcurrency:
 		return fmt.Errorf("opensearch: timeout %v s, %d retries, backoff %v s, concurrency %d; timeout is at most %d, retries %d, backoff %d, concurrency %d",
-			s.Timeout, s.Retries, s.Backoff, s.Concurrency, longestTimeout, mostRetries, longestBackoff, mostAtATime)
+			s.Timeout, s.Retries, s.Backoff, s.Concurrency, service.MaxTimeout, service.MaxRetries, service.MaxBackoff, service.MaxConcurrency)
 	}
 	return nil
 }
 
 // credentials sets the header by which the service knows us; hidden are the texts
 // that must not be seen.
-func (s *searchService) credentials() (set func(*http.Request), hidden []secret, err error) {
+func (s *searchService) credentials() (set func(*http.Request), hidden []service.Secret, err error) {
 	read := func(name string) (string, error) {
-		value, err := readSecret(name)
+		value, err := service.ReadSecret(name)
 		if err != nil {
 			return "", fmt.Errorf("opensearch: %w", err)
 		}
@@ -90,7 +91,7 @@ func (s *searchService) credentials() (set func(*http.Request), hidden []secret,
 	switch {
 	case s.Key != "":
 		key, err := read(s.Key)
-		return func(r *http.Request) { r.Header.Set("Authorization", "ApiKey "+key) }, []secret{secret(key)}, err
+		return func(r *http.Request) { r.Header.Set("Authorization", "ApiKey "+key) }, []service.Secret{service.Secret(key)}, err
 	case s.User != "":
 		user, err := read(s.User)
 		if err != nil {
@@ -98,7 +99,7 @@ func (s *searchService) credentials() (set func(*http.Request), hidden []secret,
 		}
 		password, err := read(s.Password)
 		both := base64.StdEncoding.EncodeToString([]byte(user + ":" + password)) // as it stands in the header
-		return func(r *http.Request) { r.SetBasicAuth(user, password) }, []secret{secret(password), secret(both)}, err
+		return func(r *http.Request) { r.SetBasicAuth(user, password) }, []service.Secret{service.Secret(password), service.Secret(both)}, err
 	}
 	return func(*http.Request) {}, nil, nil
 }
@@ -107,9 +108,9 @@ func (s *searchService) credentials() (set func(*http.Request), hidden []secret,
 type searched struct {
 	service *searchService
 	client  *http.Client
-	account *account
+	account *service.Account
 	sign    func(*http.Request)
-	hidden  []secret
+	hidden  []service.Secret
 	pages   int64
 }
 
@@ -123,7 +124,7 @@ func openSearch(ctx context.Context, setup *Setup, cfg *searchService) (corpus, 
 	if err != nil {
 		return nil, err
 	}
-	client, err := newClient(cfg.Concurrency, setup.Path(cfg.CAFile))
+	client, err := service.NewClient(cfg.Concurrency, setup.Path(cfg.CAFile))
 	if err != nil {
 		return nil, fmt.Errorf("opensearch: %w", err)
 	}

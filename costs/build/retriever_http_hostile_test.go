@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
 
@@ -28,7 +29,7 @@ func TestCredentialsAreInNoPassage(t *testing.T) {
 	}))
 	defer server.Close()
 	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
-		URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, retrySettings: retrySettings{Backoff: 0.001},
+		URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001},
 		User: "PIPE_TEST_SEARCH_USER", Password: "PIPE_TEST_SEARCH_PASSWORD",
 	})
 	if err != nil {
@@ -57,7 +58,7 @@ func TestManyMorePagesThanAskedFor(t *testing.T) {
 		io.WriteString(w, page)
 	}))
 	defer server.Close()
-	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, retrySettings: retrySettings{Backoff: 0.001}})
+	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +78,10 @@ func TestManyMorePagesThanAskedFor(t *testing.T) {
 func TestSearchServiceCertificates(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		server, certificate, _ := servicetest.TLS(t, http2, servicetest.Body(`{"count":3}`))
-		var fault *EndpointError
+		var fault *service.Error
 		search := func(ca string) error {
 			r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
-				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, retrySettings: retrySettings{Backoff: 0.001}, CAFile: Path(ca),
+				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}, CAFile: Path(ca),
 			})
 			if err == nil {
 				err = r.Close()
@@ -101,9 +102,9 @@ func TestCredentialsOverHTTPAreSaid(t *testing.T) {
 	t.Setenv("SOME_KEY", "sk-very-secret-1234567890")
 	var notes []string
 	s := chatSetup(t, 0)
-	s.asking.accounts = newServiceAccounts(func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
+	s.asking.accounts = service.NewAccounts(func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
 	for _, search := range []map[string]any{{"key": "SOME_KEY"}, {"user": "SOME_KEY", "password": "SOME_KEY"}, {}} {
-		cfg := searchService{URL: "http://search.invalid", Index: "wiki", Page: "id", Text: "text", Timeout: 1, retrySettings: retrySettings{Backoff: 0.1}, Concurrency: 1}
+		cfg := searchService{URL: "http://search.invalid", Index: "wiki", Page: "id", Text: "text", Timeout: 1, RetrySettings: service.RetrySettings{Backoff: 0.1}, Concurrency: 1}
 		cfg.Key, _ = search["key"].(string)
 		cfg.User, _ = search["user"].(string)
 		cfg.Password, _ = search["password"].(string)
@@ -125,7 +126,7 @@ func FuzzSearchResponse(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	s := &searched{service: &searchService{Page: "id", Text: "text"}, hidden: []secret{servicetest.Key}}
+	s := &searched{service: &searchService{Page: "id", Text: "text"}, hidden: []service.Secret{servicetest.Key}}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		found, err := s.read(text)
 		for _, p := range found {
@@ -136,10 +137,10 @@ func FuzzSearchResponse(f *testing.F) {
 		if count := s.readCount(text); count == nil && s.pages < 0 {
 			t.Errorf("%d pages", s.pages)
 		}
-		fault := func(status int, format string, args ...any) *EndpointError {
-			return &EndpointError{Status: status, Reason: s.redact(fmt.Sprintf(format, args...))}
+		fault := func(status int, format string, args ...any) *service.Error {
+			return &service.Error{Status: status, Reason: s.redact(fmt.Sprintf(format, args...))}
 		}
-		if got := s.accept(text, func([]byte) error { return err }, fault); (got == nil) != (err == nil) && !isTruncated(text, err) || got != nil && strings.Contains(got.Error(), servicetest.Key) {
+		if got := s.accept(text, func([]byte) error { return err }, fault); (got == nil) != (err == nil) && !service.IsTruncated(text, err) || got != nil && strings.Contains(got.Error(), servicetest.Key) {
 			t.Errorf("%v gives %v", err, got)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
 
@@ -189,7 +190,7 @@ func TestSearchServiceFailsForGood(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = s.Find(context.Background(), []string{"water"}, 1)
-		var fault *EndpointError
+		var fault *service.Error
 		if !errors.As(err, &fault) || !strings.Contains(err.Error()+fault.Hint(), want) || f.searches != c.searches {
 			t.Errorf("got %v after %d searches, want %q after %d", err, f.searches, want, c.searches)
 		}
@@ -217,7 +218,7 @@ func TestSearchServiceCredentials(t *testing.T) {
 	f.allow = func(*http.Request) bool { return false }
 	for _, settings := range []map[string]any{byKey, byUser, {}} {
 		_, err := f.open(t, settings)
-		var fault *EndpointError
+		var fault *service.Error
 		if !errors.As(err, &fault) || fault.Status != 401 || fault.Tries != 0 {
 			t.Fatalf("%v: got %v", settings, err)
 		}
@@ -250,7 +251,7 @@ func TestSearchServiceSettings(t *testing.T) {
 		"the service has no index of that name": {"index": "other"},
 	} {
 		_, err := f.open(t, settings)
-		var fault *EndpointError
+		var fault *service.Error
 		text := fmt.Sprint(err)
 		if errors.As(err, &fault) {
 			text += fault.Hint()

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// retrySettings say how often a request is tried again, and after how long.
-type retrySettings struct {
+// RetrySettings say how often a request is tried again, and after how long.
+type RetrySettings struct {
 	Retries int     `json:"retries"` // attempts after the first one
 	Backoff float64 `json:"backoff"` // seconds before the second attempt; doubled for every further one
 }
@@ -22,30 +22,34 @@ type retrySettings struct {
 // What bounds the settings of requests, so that waits and counts stay far from what
 // their types hold.
 const (
-	longestTimeout = 24 * 3600 // seconds
-	longestBackoff = 3600      // seconds
-	mostRetries    = 1000
-	mostAtATime    = 1000 // requests
+	MaxTimeout     = 24 * 3600 // seconds
+	MaxBackoff     = 3600      // seconds
+	MaxRetries     = 1000
+	MaxConcurrency = 1000 // requests
 )
 
-// maxBackoff bounds the time between two attempts, unless the service asks for more.
-const maxBackoff = 60 * time.Second
+// longestWait bounds the time between two attempts, unless the service asks for more.
+const longestWait = 60 * time.Second
 
-func (p retrySettings) waits() backoff.BackOff {
+// waits are the times between attempts.
+func (p RetrySettings) waits() backoff.BackOff {
 	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.Multiplier, b.MaxInterval = seconds(p.Backoff), 2, maxBackoff
+	b.InitialInterval, b.Multiplier, b.MaxInterval = Seconds(p.Backoff), 2, longestWait
 	b.Reset()
 	return b
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// Seconds is a duration of a number of seconds.
+func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// insist makes attempts until one succeeds, fails for good, or was the last.
-func (a *account) insist(ctx context.Context, p retrySettings, attempt func() error) error {
+// Do makes attempts until one succeeds, fails for good, or was the last. Between them
+// it waits, and says so. An attempt that may do better when it is repeated returns an
+// *Error after Retry or Later; the last error is returned.
+func (a *Account) Do(ctx context.Context, p RetrySettings, attempt func() error) error {
 	waits := p.waits()
 	for tries := 1; ; tries++ {
 		err := attempt()
-		var fault *EndpointError
+		var fault *Error
 		if err == nil || !errors.As(err, &fault) || !fault.again || ctx.Err() != nil {
 			return err
 		}
@@ -68,14 +72,14 @@ func (a *account) insist(ctx context.Context, p retrySettings, attempt func() er
 // longestRest is how long a build waits for a service that asks for patience.
 const longestRest = time.Hour
 
-// later makes the fault one after which another attempt may do better, when the
+// Later makes the fault one after which another attempt may do better, when the
 // service has had the rest that it asks for.
-func (e *EndpointError) later(header http.Header) *EndpointError {
+func (e *Error) Later(header http.Header) *Error {
 	after := retryAfter(header, time.Now())
 	if after > longestRest {
-		return e.advise("the service asks to be left alone for " + after.Round(time.Second).String() + ": what is done is kept, run the same command again then")
+		return e.Advise("the service asks to be left alone for " + after.Round(time.Second).String() + ": what is done is kept, run the same command again then")
 	}
-	return e.retry(after)
+	return e.Retry(after)
 }
 
 var wholeSeconds = regexp.MustCompile(`^[0-9]+(\.[0-9]*)?$`)
@@ -90,7 +94,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 		if err != nil {
 			s = math.Inf(1) // beyond what a number holds
 		}
-		return seconds(min(s, 1e9))
+		return Seconds(min(s, 1e9))
 	}
 	at, err := http.ParseTime(text)
 	if err != nil {

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"context"
@@ -12,12 +12,12 @@ func TestTokensPerMinuteAreHeld(t *testing.T) {
 	a.limit(0, 6000) // 100 a second
 	begin := time.Now()
 	for _, tokens := range []int{100, 30, 130} { // more than a burst is waited for in pieces
-		if err := a.wait(t.Context(), tokens); err != nil {
+		if err := a.Wait(t.Context(), tokens); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a.owe(20)
-	if err := a.wait(t.Context(), 1); err != nil {
+	a.Owe(20)
+	if err := a.Wait(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	if took := time.Since(begin); took < 1800*time.Millisecond || took > 2500*time.Millisecond {
@@ -42,13 +42,13 @@ func TestSilenceIsForEverybody(t *testing.T) {
 	begin := time.Now()
 	go func() { _ = a.rest(t.Context(), time.Millisecond, 400*time.Millisecond) }()
 	time.Sleep(50 * time.Millisecond)
-	if err := a.wait(t.Context(), 1); err != nil || time.Since(begin) < 400*time.Millisecond {
+	if err := a.Wait(t.Context(), 1); err != nil || time.Since(begin) < 400*time.Millisecond {
 		t.Errorf("waited %v, %v", time.Since(begin), err)
 	}
 	a.resume = time.Now().Add(time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := a.wait(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
+	if err := a.Wait(ctx, 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"fmt"
@@ -10,12 +10,12 @@ import (
 	"unicode"
 )
 
-// secret is a key. Its text goes into one header and nowhere else.
-type secret string
+// Secret is a key. Its text goes into one header and nowhere else.
+type Secret string
 
-// readSecret returns what an environment variable holds, where that can stand in a
+// ReadSecret returns what an environment variable holds, where that can stand in a
 // header.
-func readSecret(name string) (secret, error) {
+func ReadSecret(name string) (Secret, error) {
 	value := strings.TrimSpace(os.Getenv(name))
 	switch {
 	case value == "":
@@ -23,34 +23,35 @@ func readSecret(name string) (secret, error) {
 	case strings.ContainsFunc(value, unicode.IsControl):
 		return "", fmt.Errorf("the environment variable %s holds several lines, or control characters", name)
 	}
-	return secret(value), nil
+	return Secret(value), nil
 }
 
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
 
-// isVariable tells names of environment variables from keys: capitals, and no
-// long run of letters and digits.
-func isVariable(name string) bool {
+// IsVariable reports whether a text is the name of an environment variable rather than
+// a key: capitals, and no long run of letters and digits.
+func IsVariable(name string) bool {
 	const longest = 24
 	long := func(word string) bool { return len(word) > longest }
 	return variable.MatchString(name) && !slices.ContainsFunc(strings.Split(name, "_"), long)
 }
 
 // String keeps a key out of whatever is printed.
-func (secret) String() string { return "[key]" }
+func (Secret) String() string { return "[key]" }
 
 // GoString keeps a key out of whatever is printed.
-func (secret) GoString() string { return "[key]" }
+func (Secret) GoString() string { return "[key]" }
 
-// excerpt returns the beginning of a response, fit for one line of an error.
-func (k secret) excerpt(text []byte) string {
+// Excerpt returns the beginning of a response without the key, fit for one line of an
+// error.
+func (k Secret) Excerpt(text []byte) string {
 	const read, most = 4096, 200
 	line := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, k.hide(strings.ToValidUTF8(string(text[:min(read, len(text))]), "")))
+	}, k.Redact(strings.ToValidUTF8(string(text[:min(read, len(text))]), "")))
 	line = strings.Join(strings.Fields(line), " ")
 	if r := []rune(line); len(r) > most {
 		line = string(r[:most]) + "..."
@@ -61,17 +62,19 @@ func (k secret) excerpt(text []byte) string {
 	return line
 }
 
-// hide replaces the key, and every piece of it of eight bytes or more, in whichever
-// way it is spelled; see redactor.
-func (k secret) hide(text string) string {
+// Redact replaces the key, and every piece of it of eight bytes or more, in whichever
+// way it is spelled: in another letter case, backwards, in hexadecimal, in base64, or
+// escaped.
+func (k Secret) Redact(text string) string {
 	if k == "" {
 		return text
 	}
 	return k.redactor(8).replace(text)
 }
 
-// hideIn replaces the key in an answer, whose words may look like a piece of one.
-func (k secret) hideIn(text string) string {
+// RedactAnswer replaces the key, and every piece of it of 16 bytes or more, in an answer,
+// whose words may look like a shorter piece.
+func (k Secret) RedactAnswer(text string) string {
 	if len(k) < 8 {
 		return text
 	}
@@ -82,9 +85,9 @@ func (k secret) hideIn(text string) string {
 var redactors sync.Map
 
 // redactor returns the redactor of the key for pieces of at least the given number of bytes.
-func (k secret) redactor(piece int) *redactor {
+func (k Secret) redactor(piece int) *redactor {
 	type use struct {
-		key   secret
+		key   Secret
 		piece int
 	}
 	if r, ok := redactors.Load(use{k, piece}); ok {

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ func FuzzRetryAfter(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, after, date string) {
 		h := http.Header{"Retry-After": {after}, "Date": {date}}
-		fault := (&EndpointError{Status: http.StatusTooManyRequests, Reason: "x"}).later(h)
+		fault := (&Error{Status: http.StatusTooManyRequests, Reason: "x"}).Later(h)
 		if wait := retryAfter(h, time.Now()); wait < 0 || fault.again && (fault.after < 0 || fault.after > longestRest) {
 			t.Errorf("%q at %q: %v, %+v", after, date, wait, fault)
 		}
@@ -69,10 +69,10 @@ func TestWaitsAreSaidSeldom(t *testing.T) {
 	var said []string
 	a := newAccount(func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 	for range 3 {
-		a.say(&EndpointError{URL: "u", Reason: "no answer within 5 s: x"}, 1500*time.Millisecond, 1, 3)
+		a.say(&Error{URL: "u", Reason: "no answer within 5 s: x"}, 1500*time.Millisecond, 1, 3)
 	}
 	a.noted = a.noted.Add(-noteEvery)
-	a.say(&EndpointError{URL: "u", Status: 503}, 90*time.Second, 2, 3)
+	a.say(&Error{URL: "u", Status: 503}, 90*time.Second, 2, 3)
 	if got, want := strings.Join(said, "\n"), "service u: no answer within 5 s, waiting 1.5 s (attempt 2 of 3)\nservice u: HTTP 503, waiting 90 s (attempt 3 of 3); 2 other waits since the last such line"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"math/rand/v2"
@@ -22,7 +22,7 @@ func TestNoSpellingOfAKeyIsShown(t *testing.T) {
 				continue // a piece that is shorter than it looks
 			}
 			text := spell(k)
-			if got := secret(k).hide("é" + text + "é"); !strings.HasPrefix(got, "é") || !strings.HasSuffix(got, "é") || strings.Count(got, "[key]") != 1 || len(got) > len("é[key]é")+24 {
+			if got := Secret(k).Redact("é" + text + "é"); !strings.HasPrefix(got, "é") || !strings.HasSuffix(got, "é") || strings.Count(got, "[key]") != 1 || len(got) > len("é[key]é")+24 {
 				t.Fatalf("%s: %q is shown as %q", name, text, got)
 			}
 		}
@@ -33,7 +33,7 @@ func TestNoSpellingOfAKeyIsShown(t *testing.T) {
 func TestPasswordsWithBackslashes(t *testing.T) {
 	const k = `correct\horse\u0041\battery\n`
 	for _, name := range []string{"as it is", "upper case", "as JSON", "as JSON in JSON", "base64, user", "as a URL", "as HTML"} {
-		if got := secret(k).hide(servicetest.Spellings[name](k)); !strings.Contains(got, "[key]") || len(got) > len("[key]")+20 {
+		if got := Secret(k).Redact(servicetest.Spellings[name](k)); !strings.Contains(got, "[key]") || len(got) > len("[key]")+20 {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -42,7 +42,7 @@ func TestPasswordsWithBackslashes(t *testing.T) {
 // Text without a key stays as it is, to the byte.
 func TestTextWithoutAKeyStays(t *testing.T) {
 	for _, text := range []string{"", "SUPPORTS", "50% of \\n all &amp; &#65; \\u0041 %41 \xff\xfe", "sk-test", strings.Repeat("word ", 1000)} {
-		if got := secret(servicetest.Key).hide(text); got != text {
+		if got := Secret(servicetest.Key).Redact(text); got != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
 	}
@@ -62,8 +62,8 @@ func TestHidingIsFast(t *testing.T) {
 		return string(b)
 	}
 	begin := time.Now()
-	_ = secret(letters(4096)).hideIn(letters(8 << 20))
-	_ = secret(strings.Repeat("a", 200)).hide(strings.Repeat("a", 8<<20))
+	_ = Secret(letters(4096)).RedactAnswer(letters(8 << 20))
+	_ = Secret(strings.Repeat("a", 200)).Redact(strings.Repeat("a", 8<<20))
 	if took := time.Since(begin); took > 60*time.Second {
 		t.Errorf("took %v", took)
 	}

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// EndpointError says why a service gave no answer. What it holds of the
+// Error is the reason why a service gave no answer. What it holds of the
 // service's own words is short, and the key does not occur in it.
-type EndpointError struct {
+type Error struct {
 	URL    string
 	Status int // of HTTP; 0: there was no usable answer
 	Reason string
@@ -21,7 +21,7 @@ type EndpointError struct {
 }
 
 // Error returns who was asked and what came of it.
-func (e *EndpointError) Error() string {
+func (e *Error) Error() string {
 	s := "ask " + e.URL + ": "
 	if e.Status != 0 {
 		s += fmt.Sprintf("HTTP %d %s: ", e.Status, http.StatusText(e.Status))
@@ -34,7 +34,7 @@ func (e *EndpointError) Error() string {
 }
 
 // brief is the fault in few words.
-func (e *EndpointError) brief() string {
+func (e *Error) brief() string {
 	if e.Status != 0 {
 		return fmt.Sprintf("HTTP %d", e.Status)
 	}
@@ -42,23 +42,23 @@ func (e *EndpointError) brief() string {
 	return words
 }
 
-// Hint tells what to change.
-func (e *EndpointError) Hint() string {
+// Hint returns what to change, "" if nothing is known.
+func (e *Error) Hint() string {
 	if e.hint == "" && e.again {
 		return "what is done is kept: run the same command again when the service is well"
 	}
 	return e.hint
 }
 
-// advise adds what to change, and returns the error.
-func (e *EndpointError) advise(hint string) *EndpointError {
+// Advise adds what to change, and returns the error.
+func (e *Error) Advise(hint string) *Error {
 	e.hint = hint
 	return e
 }
 
-// retry makes the error one after which another attempt may do better, though not
-// before some time has passed, and returns it.
-func (e *EndpointError) retry(after time.Duration) *EndpointError {
+// Retry makes the error one after which another attempt may do better, though not
+// before the given time has passed, and returns it. 0 is no such time.
+func (e *Error) Retry(after time.Duration) *Error {
 	e.again, e.after = true, after
 	return e
 }

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"bytes"
@@ -16,10 +16,11 @@ import (
 // maxHeader bounds the header of a response, in bytes.
 const maxHeader = 1 << 20
 
-// newClient returns a client of one service, which follows no redirect. The
+// NewClient returns a client of one service, which keeps a number of connections open and
+// follows no redirect. The
 // certificates in the file (PEM) are trusted beside those of the system; "" is
 // none.
-func newClient(connections int, caFile string) (*http.Client, error) {
+func NewClient(connections int, caFile string) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = connections
 	transport.MaxResponseHeaderBytes = maxHeader
@@ -37,6 +38,7 @@ func newClient(connections int, caFile string) (*http.Client, error) {
 // goes to a place that the configuration does not name.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// readCertificates returns the certificates of the system and those of a PEM file.
 func readCertificates(file string) (*x509.CertPool, error) {
 	text, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if err != nil {
@@ -52,9 +54,9 @@ func readCertificates(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// certificateHint is the advice for a secure connection that failed, and ""
+// CertificateHint is the advice for a secure connection that failed, and ""
 // for other errors. No attempt after such an error does better.
-func certificateHint(err error) string {
+func CertificateHint(err error) string {
 	var (
 		unknown *tls.CertificateVerificationError
 		issuer  x509.UnknownAuthorityError
@@ -76,8 +78,8 @@ func certificateHint(err error) string {
 	return ""
 }
 
-// withoutURL leaves the address out of an error, which names it already.
-func withoutURL(err error) error {
+// WithoutURL leaves the address out of an error, which names it already.
+func WithoutURL(err error) error {
 	var named *url.Error
 	if errors.As(err, &named) {
 		return named.Err
@@ -85,8 +87,9 @@ func withoutURL(err error) error {
 	return err
 }
 
-// isTruncated tells JSON that breaks off from text that is no JSON.
-func isTruncated(text []byte, err error) bool {
+// IsTruncated reports whether a text is JSON that breaks off, and not text that is no
+// JSON; err is that of decoding it.
+func IsTruncated(text []byte, err error) bool {
 	var syntax *json.SyntaxError
 	begins := bytes.TrimSpace(text)
 	return len(begins) == 0 || begins[0] == '{' && errors.As(err, &syntax) && syntax.Offset >= int64(len(text))

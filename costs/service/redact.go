@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"encoding/base64"

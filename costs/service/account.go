@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"context"
@@ -9,9 +9,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// account is who pays at a service. All parts of a build that use it share its
-// limits; where they name different ones, the strictest hold.
-type account struct {
+// Account is an account at a service, which pays for requests. All parts of a build
+// that use it share its limits; where they name different ones, the strictest hold. It
+// is safe for concurrent use.
+type Account struct {
 	turn chan struct{} // held by the one who waits for the limits
 	note func(format string, args ...any)
 
@@ -25,8 +26,8 @@ type account struct {
 
 // newAccount returns an account without limits; note says to the user what a
 // service makes us wait for.
-func newAccount(note func(format string, args ...any)) *account {
-	return &account{turn: make(chan struct{}, 1), note: note}
+func newAccount(note func(format string, args ...any)) *Account {
+	return &Account{turn: make(chan struct{}, 1), note: note}
 }
 
 // noteEvery is the least time between two remarks about waits at one account: many
@@ -34,7 +35,7 @@ func newAccount(note func(format string, args ...any)) *account {
 const noteEvery = 10 * time.Second
 
 // say remarks that a request waits, unless another wait was said of late.
-func (a *account) say(fault *EndpointError, wait time.Duration, tries, most int) {
+func (a *Account) say(fault *Error, wait time.Duration, tries, most int) {
 	a.mu.Lock()
 	now := time.Now()
 	if !a.noted.IsZero() && now.Sub(a.noted) < noteEvery {
@@ -52,7 +53,7 @@ func (a *account) say(fault *EndpointError, wait time.Duration, tries, most int)
 }
 
 // limit holds the account to limits; 0 is none.
-func (a *account) limit(requestsPerSecond, tokensPerMinute float64) {
+func (a *Account) limit(requestsPerSecond, tokensPerMinute float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if l := rate.Limit(requestsPerSecond); l > 0 && (a.requests == nil || l < a.requests.Limit()) {
@@ -66,9 +67,9 @@ func (a *account) limit(requestsPerSecond, tokensPerMinute float64) {
 	}
 }
 
-// wait returns when a request of so many tokens may be sent. Whoever comes first
-// is served first.
-func (a *account) wait(ctx context.Context, tokens int) error {
+// Wait returns when a request of a number of tokens may be sent, or ctx ends. Requests
+// are sent in the order of their calls.
+func (a *Account) Wait(ctx context.Context, tokens int) error {
 	select {
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
@@ -104,9 +105,9 @@ func (a *account) wait(ctx context.Context, tokens int) error {
 // for holds up the following ones, at most.
 const longestDebt = time.Hour
 
-// owe takes tokens that an answer needed beyond those that its request waited
+// Owe takes tokens that an answer needed beyond those that its request waited
 // for from the ones to come, as far as longestDebt goes.
-func (a *account) owe(tokens int) {
+func (a *Account) Owe(tokens int) {
 	if a.tokens == nil {
 		return
 	}
@@ -121,7 +122,7 @@ func (a *account) owe(tokens int) {
 // rest waits before another attempt. What the service asked for is a silence in
 // which no other request is sent either. Waits go by the monotonic clock: a change
 // of the wall clock makes none shorter or longer.
-func (a *account) rest(ctx context.Context, backoff, asked time.Duration) error {
+func (a *Account) rest(ctx context.Context, backoff, asked time.Duration) error {
 	if asked <= 0 {
 		return sleep(ctx, backoff)
 	}

@@ -1,4 +1,4 @@
-package build
+package service
 
 import (
 	"net"
@@ -7,26 +7,27 @@ import (
 	"sync"
 )
 
-// serviceAccounts are the accounts that the parts of a build share: one for each
+// Accounts are the accounts that the parts of a build share: one for each
 // service and key. Account is for constructors, which run one after the other;
 // WarnOpen is safe for concurrent use.
-type serviceAccounts struct {
+type Accounts struct {
 	note     func(format string, args ...any)
-	accounts map[payer]*account
+	accounts map[payer]*Account
 	open     sync.Map // services, by address, that get a key unencrypted, which was said
 }
 
 // payer tells accounts apart.
 type payer struct{ url, key string }
 
-// newServiceAccounts tells the user by note what is waited for.
-func newServiceAccounts(note func(format string, args ...any)) *serviceAccounts {
-	return &serviceAccounts{note: note, accounts: make(map[payer]*account)}
+// NewAccounts returns no account yet. By note the user learns what is waited for; it must
+// be safe for concurrent use.
+func NewAccounts(note func(format string, args ...any)) *Accounts {
+	return &Accounts{note: note, accounts: make(map[payer]*Account)}
 }
 
 // Account returns the account at a service for a key, which is known by the name of its
 // variable, and holds it to limits; 0 is none.
-func (a *serviceAccounts) Account(url, key string, requestsPerSecond, tokensPerMinute float64) *account {
+func (a *Accounts) Account(url, key string, requestsPerSecond, tokensPerMinute float64) *Account {
 	p := payer{url, key}
 	if a.accounts[p] == nil {
 		a.accounts[p] = newAccount(a.note)
@@ -36,11 +37,11 @@ func (a *serviceAccounts) Account(url, key string, requestsPerSecond, tokensPerM
 }
 
 // Unshared returns an account of one part alone, without limits.
-func (a *serviceAccounts) Unshared() *account { return newAccount(a.note) }
+func (a *Accounts) Unshared() *Account { return newAccount(a.note) }
 
 // WarnOpen says, once a run and service, that a key goes there unencrypted: over
 // http, and not to this machine.
-func (a *serviceAccounts) WarnOpen(service string) {
+func (a *Accounts) WarnOpen(service string) {
 	u, err := url.Parse(service)
 	if err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {
 		return
