@@ -53,6 +53,7 @@ stand_ins() {
 	mkdir -p "$work/fever/wiki-pages" "$work/imagenet"
 	ln -s "$PIPE_DATA/fever/paper_dev.jsonl" "$work/fever/shared_task_dev.jsonl"
 	ln -s "$PIPE_DATA/fever/wiki-pages-001.jsonl" "$work/fever/wiki-pages/wiki-001.jsonl"
+	[ ! -e "$PIPE_DATA/fever/train_sr_10000.csv" ] || head -n 1001 "$PIPE_DATA/fever/train_sr_10000.csv" >"$work/fever/train.csv"
 	while read -r image; do
 		ln -s "$image" "$work/imagenet/"
 	done < <(find "$PIPE_DATA/imagenet/images" -name '*.JPEG' | sort | awk 'NR % 10 == 1')
@@ -71,13 +72,17 @@ edit() {
 	sed -Ei "s|$2|$3|" "$work/configs/$1"
 }
 
-# shrink takes rows and draws away, so that every step takes minutes.
+# shrink takes rows, draws and training steps away, so that every step takes a minute or two.
 shrink() {
 	edit fraud-small.yaml 'draws: 10' 'draws: 1'
+	edit fraud-small.yaml 'steps: 1200' 'steps: 300'
 	edit fraud-generated.yaml 'rows: 128000' 'rows: 12000'
 	edit fraud-generated.yaml 'train_rows: 120000, validation_rows: 8000' 'train_rows: 9000, validation_rows: 3000'
 	edit fraud.yaml 'train_rows: 120000, validation_rows: 8000' 'train_rows: 9000, validation_rows: 3000'
 	edit fever-small.yaml 'draws: 3' 'draws: 1'
+	edit fever-small.yaml 'steps: 1200' 'steps: 300'
+	edit fever-small.yaml '(paper_dev.jsonl")\}' '\1, rows: 1500, seed: 0}'
+	edit fever-small.yaml 'train: "[^"]*"' "train: \"$work/fever/train.csv\""
 	edit cifar10-small.yaml 'draws: 5' 'draws: 1'
 	edit imagenet-small.yaml 'draws: 10' 'draws: 1'
 }

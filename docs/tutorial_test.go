@@ -1,0 +1,184 @@
+// Package docs_test runs pages of this folder as they are printed.
+package docs_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/internal/judge"
+	"pipe/internal/realdata"
+)
+
+// TestTutorial does what a reader of the tutorial does, in an empty folder: it saves the files, runs the commands in one
+// shell, and compares what they print with the page. Only ~/pipe, which stands for the checkout, is replaced.
+func TestTutorial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it trains twice and builds the program")
+	}
+	page := read(t, "tutorial.md")
+	python := judge.Python(t, "onnxruntime", "numpy")
+	commands, script := shellScript(t, strings.ReplaceAll(page, "~/pipe", realdata.ModuleRoot(t)))
+	printed := strings.Split(run(t, script, python), boundary)
+	if len(printed) != len(commands)+1 {
+		t.Fatalf("%d commands printed %d times", len(commands), len(printed)-1)
+	}
+	for i, c := range commands {
+		if got := lines(printed[i]); !matches(got, c.prints) {
+			t.Errorf("$ %s\nprinted:\n%s\n\nthe page has:\n%s", c.text, strings.Join(got, "\n"), strings.Join(c.prints, "\n"))
+		}
+	}
+}
+
+// TestTutorialTable draws the table of the tutorial again.
+func TestTutorialTable(t *testing.T) {
+	got := judge.Run(t, judge.Python(t, "random"), "tutorial", read(t, "tutorial/outcomes.py"))
+	if want := read(t, "tutorial/outcomes.csv"); got != want {
+		t.Error("outcomes.py does not print outcomes.csv")
+	}
+}
+
+// TestMatches compares what commands print with what a page shows of it.
+func TestMatches(t *testing.T) {
+	printed := []string{"a", "b", "c", "b", "d"}
+	for _, test := range []struct {
+		page string
+		want bool
+	}{
+		{"a b c b d", true},
+		{"a ...", true},
+		{"... d", true},
+		{"a ... b d", true},
+		{"... b ... d", true},
+		{"...", true},
+		{"a b c b d ...", true},
+		{"", false},
+		{"a b", false},
+		{"b ...", false},
+		{"... c", false},
+		{"... d ... b ...", false},
+		{"a ... c d", false},
+	} {
+		if got := matches(printed, strings.Fields(test.page)); got != test.want {
+			t.Errorf("%q: %v, want %v", test.page, got, test.want)
+		}
+	}
+}
+
+// command is one line of a console and the lines that the page shows below it.
+type command struct {
+	text   string
+	prints []string
+}
+
+// boundary is printed between the outputs of two commands.
+const boundary = "\x00\n"
+
+var (
+	fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+	saved  = regexp.MustCompile("(?s)[Ss]ave (?:this|these|it) as `([^`]+)`:\n+$")
+)
+
+// shellScript makes a script of a page: console blocks are run, any other block is saved under the name before it.
+func shellScript(t *testing.T, page string) ([]command, string) {
+	t.Helper()
+	var commands []command
+	var script strings.Builder
+	script.WriteString("set -euo pipefail\n")
+	for _, at := range fenced.FindAllStringSubmatchIndex(page, -1) {
+		kind, body := page[at[2]:at[3]], page[at[4]:at[5]]
+		if kind == "console" {
+			for _, c := range consoleCommands(t, body) {
+				fmt.Fprintf(&script, "%s\nprintf '\\0\\n'\n", c.text)
+				commands = append(commands, c)
+			}
+			continue
+		}
+		name := saved.FindStringSubmatch(page[:at[0]])
+		if name == nil {
+			t.Fatalf("nothing says how to save this block:\n%s", body)
+		}
+		fmt.Fprintf(&script, "cat >%s <<'END OF FILE'\n%sEND OF FILE\n", name[1], body)
+	}
+	if len(commands) == 0 {
+		t.Fatal("the page has no commands")
+	}
+	return commands, script.String()
+}
+
+func consoleCommands(t *testing.T, body string) []command {
+	t.Helper()
+	var list []command
+	for _, line := range lines(body) {
+		text, isCommand := strings.CutPrefix(line, "$ ")
+		switch {
+		case isCommand:
+			list = append(list, command{text: text})
+		case len(list) == 0:
+			t.Fatalf("output before any command: %s", line)
+		default:
+			last := &list[len(list)-1]
+			last.prints = append(last.prints, line)
+		}
+	}
+	return list
+}
+
+// run runs a script in an empty folder, with python as python3, and returns its standard output.
+func run(t *testing.T, script, python string) string {
+	t.Helper()
+	dir, bin := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte("#!/bin/sh\nexec '"+python+"' \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "PWD="+dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, stderr.String())
+	}
+	return string(out)
+}
+
+// matches reports whether a page shows what was printed; a line of three dots stands for any lines.
+func matches(printed, page []string) bool {
+	dots := slices.Index(page, "...")
+	if dots < 0 {
+		return slices.Equal(printed, page)
+	}
+	if len(printed) < dots || !slices.Equal(printed[:dots], page[:dots]) {
+		return false
+	}
+	for skip := dots; skip <= len(printed); skip++ {
+		if matches(printed[skip:], page[dots+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// lines splits a text into lines without spaces at their ends.
+func lines(text string) []string {
+	var list []string
+	for line := range strings.Lines(text) {
+		list = append(list, strings.TrimRight(line, " \n"))
+	}
+	return list
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
