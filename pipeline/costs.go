@@ -24,7 +24,7 @@ type CostsConfig struct {
 }
 
 // Validate reports every problem that can be seen without opening a file.
-func (c *CostsConfig) Validate() error { return c.Costs.Validate() }
+func (c *CostsConfig) Validate() error { return c.Costs.Validate(nil) }
 
 // CostsOptions fixes one run of BuildCosts.
 type CostsOptions struct {

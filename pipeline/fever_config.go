@@ -88,7 +88,7 @@ func (c *FeverConfig) Validate() error {
 		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
 	b := c.costs(FeverSetting{}, 0)
-	list.Add(b.Validate())
+	list.Add(b.Validate(nil))
 	return list.Err()
 }
 

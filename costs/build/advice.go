@@ -27,20 +27,29 @@ type Shown struct {
 // placeholder is where a template of Shown.Prompts takes the name of a class.
 const placeholder = "{}"
 
-// none shows nothing beyond the instance.
-type none struct{}
-
-func newNone(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
-	return none{}, s.Settings(settings, &struct{}{})
+// PassageCounter is advice that shows passages.
+type PassageCounter interface {
+	Most() int // passages of an instance, at most
 }
 
-// Show returns empty showings.
-func (none) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return make([]Shown, len(batch)), nil
+// Queried is advice that asks a model for every showing, which may take money or
+// time: it is not asked before its showings are needed.
+type Queried interface {
+	Queried() bool
 }
 
-// same returns one showing for every instance of a batch.
-func same(batch []Instance, what Shown) []Shown {
+// PromptLister is advice that shows the same templates of prompts for every instance.
+type PromptLister interface {
+	Templates() []string // each has one placeholder; the caller does not change them
+}
+
+// ViewLister is advice that shows the same views of every image.
+type ViewLister interface {
+	Views() []pixel.View // the caller does not change them
+}
+
+// ShowAll returns one showing for every instance of a batch.
+func ShowAll(batch []Instance, what Shown) []Shown {
 	shown := make([]Shown, len(batch))
 	for n := range shown {
 		shown[n] = what

@@ -29,7 +29,7 @@ func newColumns(_ context.Context, s *Setup, settings map[string]any) (Advice, e
 	}
 	a := &columns{revealed: make([]bool, len(s.Source.Columns().Names))}
 	if cfg.Extends != "" {
-		base, ok := s.advice[cfg.Extends].(*columns)
+		base, ok := s.LevelNamed(cfg.Extends).(*columns)
 		if !ok {
 			return nil, fmt.Errorf("extends: %q is not an earlier advice that reveals columns", cfg.Extends)
 		}
@@ -43,5 +43,5 @@ func newColumns(_ context.Context, s *Setup, settings map[string]any) (Advice, e
 
 // Show returns the same columns for every instance.
 func (a *columns) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return same(batch, Shown{Revealed: a.revealed}), nil
+	return ShowAll(batch, Shown{Revealed: a.revealed}), nil
 }

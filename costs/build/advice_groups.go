@@ -38,5 +38,5 @@ func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, er
 
 // Show returns the same groups for every instance.
 func (a *groups) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return same(batch, Shown{Groups: a.revealed}), nil
+	return ShowAll(batch, Shown{Groups: a.revealed}), nil
 }

@@ -30,7 +30,7 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 	asks := cfg.Reformulator != nil
 	own := cfg
 	own.Reformulator = nil // which makes its settings an input itself
-	if err := s.Identity(struct {
+	if err := s.InputSettings(struct {
 		passagesSettings
 		Asks bool `json:"asks"`
 	}{own, asks}); err != nil {

@@ -59,7 +59,10 @@ func moveFirst(list, first []string) ([]string, error) {
 	return slices.Concat(first, rest), nil
 }
 
+// Templates returns the templates, in their order.
+func (a *prompts) Templates() []string { return a.templates }
+
 // Show returns the same templates for every instance.
 func (a *prompts) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return same(batch, Shown{Prompts: a.templates}), nil
+	return ShowAll(batch, Shown{Prompts: a.templates}), nil
 }

@@ -15,7 +15,7 @@ import (
 // shownPrompts is what an advice with the given settings shows.
 func shownPrompts(t testing.TB, dir string, settings map[string]any) ([]string, error) {
 	t.Helper()
-	s := &Setup{dir: dir, inputs: make(inputs), part: `advice "a"`}
+	s := (&Build{Dir: dir, Inputs: make(Inputs)}).Setup(`advice "a"`)
 	a, err := newPrompts(t.Context(), s, settings)
 	if err != nil {
 		return nil, err

@@ -58,7 +58,10 @@ func (a *views) add(cfg *viewsSettings) error {
 	return nil
 }
 
+// Views returns the views, in their order.
+func (a *views) Views() []pixel.View { return a.list }
+
 // Show returns the same views for every instance.
 func (a *views) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return same(batch, Shown{Views: a.list}), nil
+	return ShowAll(batch, Shown{Views: a.list}), nil
 }

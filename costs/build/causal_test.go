@@ -29,10 +29,11 @@ func readJSON(t testing.TB, file string, dst any) {
 // languageSetup is the setup of an expert over texts.
 func languageSetup(t testing.TB) *Setup {
 	t.Helper()
-	return &Setup{
+	b := &Build{
 		Labels: []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"},
-		inputs: make(inputs), open: openRuntime(t), part: `expert "model"`, asking: newAsking(t.TempDir(), nil, t.Logf),
+		Inputs: make(Inputs), Open: openRuntime(t), asking: newAsking(t.TempDir(), nil, t.Logf),
 	}
+	return b.Setup(`expert "model"`)
 }
 
 // openCausalTest opens a model with its tokenizer.

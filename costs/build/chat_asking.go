@@ -28,7 +28,7 @@ func newAsking(folder string, money *Budget, note func(format string, args ...an
 }
 
 // counted makes the part in the making one whose answers are counted.
-func (s *Setup) counted() { s.asking.parts = append(s.asking.parts, s.part) }
+func (s *Setup) counted() { s.asking.parts = append(s.asking.parts, s.Part) }
 
 // AnswerCount tells of the answers of one part that asks a chat model: an expert,
 // or the reformulator of an advice. Asked, Cached and Spent are of this run; the

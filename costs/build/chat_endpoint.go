@@ -43,7 +43,7 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err := cfg.validate(s.asking.money.limited()); err != nil {
 		return nil, err
 	}
-	if err := s.Identity(cfg.identity()); err != nil {
+	if err := s.InputSettings(cfg.identity()); err != nil {
 		return nil, err
 	}
 	client, err := service.NewClient(cfg.Concurrency, s.Path(cfg.CAFile))
@@ -51,7 +51,7 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 		return nil, err
 	}
 	return &endpoint{
-		cfg: *cfg, part: s.part, url: cfg.url(), shared: s.asking,
+		cfg: *cfg, part: s.Part, url: cfg.url(), shared: s.asking,
 		account: s.asking.accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
 		client:  client,
 		slots:   make(chan struct{}, cfg.Concurrency),

@@ -73,8 +73,8 @@ func TestReformulatorOnACausalModel(t *testing.T) {
 			t.Errorf("query %d is %q", i, q)
 		}
 	}
-	if s.inputs[`model of reformulator of expert "model"`] == "" {
-		t.Errorf("the model is no input of the build: %v", s.inputs)
+	if s.Inputs[`model of reformulator of expert "model"`] == "" {
+		t.Errorf("the model is no input of the build: %v", s.Inputs)
 	}
 }
 

@@ -126,7 +126,7 @@ func chatSetup(t testing.TB, budget float64) *Setup {
 	if budget > 0 {
 		money = newBudget(budget)
 	}
-	s := &Setup{inputs: make(inputs), part: "chat", Labels: claimLabels, asking: newAsking(t.TempDir(), money, func(string, ...any) {})}
+	s := (&Build{Inputs: make(Inputs), Labels: claimLabels, asking: newAsking(t.TempDir(), money, func(string, ...any) {})}).Setup("chat")
 	t.Cleanup(func() {
 		if err := s.asking.store.Close(); err != nil {
 			t.Error(err)

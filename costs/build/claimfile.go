@@ -46,7 +46,7 @@ func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed
 	if err = s.File(ctx, "claims", path); err != nil {
 		return nil, 0, err
 	}
-	texts := textfile.NewTexts(s.held)
+	texts := textfile.NewTexts(s.Held)
 	err = eachRow(ctx, path, func(have *Columns) ([]string, error) {
 		names := []string{f.Claim, f.Label, f.Sentence}
 		_, err := have.find(names...)

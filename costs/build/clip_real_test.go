@@ -134,7 +134,7 @@ func TestClipAgreesWithPython(t *testing.T) {
 		if !(worst <= 1e-4) {
 			t.Errorf("%s: logits are %v off", name, worst)
 		}
-		kept, err := e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: progress.Silent{}})
+		kept, err := e.weights(t.Context(), &Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestClipRoadsAgree(t *testing.T) {
 		w.cfg.Split.Settings = map[string]any{"validation": 0}
 		e, _ := openClip(t, w, experts, 1)
 		var err error
-		if roads[i], err = e.weights(t.Context(), &Training{Experts: experts, Workers: 1, Progress: progress.Silent{}}); err != nil {
+		if roads[i], err = e.weights(t.Context(), &Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}}); err != nil {
 			t.Fatal(err)
 		}
 	}

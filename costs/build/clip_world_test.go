@@ -85,21 +85,21 @@ func (w *world) picture(t testing.TB, name string, seed int) {
 // the first instances.
 func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []Instance) {
 	t.Helper()
-	o := Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
+	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
 	p, err := newPlan(t.Context(), &w.cfg, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	e := p.experts[0].Expert.(*clip)
-	if err := e.Train(t.Context(), &Training{Experts: experts, Workers: 2, Progress: progress.Silent{}, plan: p}); err != nil {
+	e := p.Experts[0].Expert.(*clip)
+	if err := e.Prepare(t.Context(), p.preparation(experts, "", nil, &o)); err != nil {
 		t.Fatal(err)
 	}
 	rows := make([]int, instances)
 	for i := range rows {
 		rows[i] = i
 	}
-	batch, err := p.source.Load(t.Context(), rows)
+	batch, err := p.Source.Load(t.Context(), rows)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,12 +74,15 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every problem that can be seen without opening a file.
-func (c *Config) Validate() error {
+// Validate reports every problem that can be seen without opening a file. own are the caller's kinds, as in
+// Options.Kinds.
+func (c *Config) Validate(own *Kinds) error { return c.validate((&Options{Kinds: own}).kinds()) }
+
+func (c *Config) validate(kinds *Kinds) error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if c.Instances.Kind == "" {
-		add("instances: no kind; known are %s", known(sourceKinds))
+		add("instances: no kind; known are %s", known(kinds.Sources))
 	}
 	if c.Shard <= 0 || c.Batch <= 0 {
 		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
@@ -94,36 +97,36 @@ func (c *Config) Validate() error {
 		add("%w", err)
 	}
 	if len(c.Features) == 0 {
-		add("features: none are listed; known kinds are %s", known(featureKinds))
+		add("features: none are listed; known kinds are %s", known(kinds.Features))
 	}
 	if err := c.actions().Validate(); err != nil {
 		problems = append(problems, err)
 	}
-	c.checkKinds(add)
+	c.checkKinds(kinds, add)
 	c.checkAvailability(add)
 	return errors.Join(problems...)
 }
 
 // checkKinds holds every kind that is named against those there are.
-func (c *Config) checkKinds(add func(string, ...any)) {
+func (c *Config) checkKinds(kinds *Kinds, add func(string, ...any)) {
 	check := func(part string, err error) {
 		if err != nil {
 			add("%s: %w", part, err)
 		}
 	}
 	if c.Instances.Kind != "" {
-		check("instances", has(sourceKinds, c.Instances.Kind))
+		check("instances", has(kinds.Sources, c.Instances.Kind))
 	}
-	check("split", has(splitKinds, c.Split.Kind))
-	check("task_loss", has(lossKinds, c.TaskLoss.Kind))
+	check("split", has(kinds.Splits, c.Split.Kind))
+	check("task_loss", has(kinds.Losses, c.TaskLoss.Kind))
 	for _, a := range c.Advice {
-		check(advicePart(a.Name), has(adviceKinds, a.Kind))
+		check(advicePart(a.Name), has(kinds.Advice, a.Kind))
 	}
 	for _, e := range c.Experts {
-		check(expertPart(e.Name), has(expertKinds, e.Kind))
+		check(expertPart(e.Name), has(kinds.Experts, e.Kind))
 	}
 	for i, f := range c.Features {
-		check(fmt.Sprintf("features[%d]", i), has(featureKinds, f.Kind))
+		check(fmt.Sprintf("features[%d]", i), has(kinds.Features, f.Kind))
 	}
 }
 

@@ -78,10 +78,10 @@ func diagnose(ctx context.Context, cfg *Config, o *Options) (_ *ExpertReport, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if _, err := w.resume(ctx, p.inputs, false); err != nil {
+	if _, err := w.resume(ctx, p.Inputs, false); err != nil {
 		return nil, err
 	}
-	if err := p.ready(ctx, w, rows, o); err != nil {
+	if err := p.prepare(ctx, w, rows, o); err != nil {
 		return nil, err
 	}
 	v, err := p.judgeAll(ctx, rows, o.Progress)
@@ -130,8 +130,8 @@ func (p *plan) validation() ([]int, error) {
 		if s != costs.Val {
 			continue
 		}
-		if !slices.Contains(p.labels, p.source.Entries()[n].Label) {
-			return nil, fmt.Errorf("instance %q has no label to be judged by", p.source.Entries()[n].ID)
+		if !slices.Contains(p.Labels, p.Source.Entries()[n].Label) {
+			return nil, fmt.Errorf("instance %q has no label to be judged by", p.Source.Entries()[n].ID)
 		}
 		rows = append(rows, n)
 	}
@@ -149,7 +149,7 @@ type verdict struct {
 
 // judgeAll asks about the rows, batch by batch.
 func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*verdict, error) {
-	v := &verdict{make([]*judgement, p.actions.Len()), make([]*judgement, len(p.labels))}
+	v := &verdict{make([]*judgement, p.actions.Len()), make([]*judgement, len(p.Labels))}
 	for a, available := range p.actions.Mask() {
 		if available {
 			v.actions[a] = newJudgement(p, rows)
@@ -161,7 +161,7 @@ func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*ve
 	progress.Start(int64(len(rows)), "validation rows")
 	defer progress.Done()
 	batches := p.cut(rows)
-	err := parallel.Each(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
+	err := parallel.Each(ctx, p.Workers, len(batches), func(ctx context.Context, i int) error {
 		if err := p.judgeBatch(ctx, v, batches[i].at, batches[i].rows); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*ve
 
 // judgeBatch writes the entries of a batch, from at.
 func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) error {
-	batch, err := p.source.Load(ctx, rows)
+	batch, err := p.Source.Load(ctx, rows)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 	for c, j := range v.constants {
 		always := make([]Prediction, len(batch))
 		for n := range always {
-			always[n].Label = p.labels[c]
+			always[n].Label = p.Labels[c]
 		}
 		if err := p.note(j, at, batch, always, -1); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 func newJudgement(p *plan, rows []int) *judgement {
 	j := blankJudgement(len(rows))
 	for i, row := range rows {
-		j.truth[i] = int16(slices.Index(p.labels, p.source.Entries()[row].Label))
+		j.truth[i] = int16(slices.Index(p.Labels, p.Source.Entries()[row].Label))
 	}
 	return j
 }
@@ -213,18 +213,18 @@ func newJudgement(p *plan, rows []int) *judgement {
 // positive is where an expert's probabilities have that of the second of two
 // labels, -1 if it has none.
 func (p *plan) positive(expert int) int {
-	c, ok := p.experts[expert].Expert.(Classifier)
-	if !ok || len(p.labels) != 2 || len(c.Labels()) != 2 {
+	c, ok := p.Experts[expert].Expert.(Classifier)
+	if !ok || len(p.Labels) != 2 || len(c.Labels()) != 2 {
 		return -1
 	}
-	return slices.Index(c.Labels(), p.labels[1])
+	return slices.Index(c.Labels(), p.Labels[1])
 }
 
 // note writes the answers of a batch into the rows from at. positive is where the
 // probability of the positive label is, -1 if it is not known.
 func (p *plan) note(j *judgement, at int, batch []Instance, answers []Prediction, positive int) error {
 	for n, a := range answers {
-		j.answer[at+n] = int16(slices.Index(p.labels, a.Label))
+		j.answer[at+n] = int16(slices.Index(p.Labels, a.Label))
 		if positive >= 0 {
 			j.probability[at+n] = a.Probabilities[positive]
 		}
@@ -238,11 +238,11 @@ func (p *plan) note(j *judgement, at int, batch []Instance, answers []Prediction
 
 // figures turns a verdict into a report.
 func (p *plan) figures(v *verdict) *ExpertReport {
-	r := &ExpertReport{Labels: p.labels, CrossFit: p.inputs["cross_fit"]}
+	r := &ExpertReport{Labels: p.Labels, CrossFit: p.Inputs["cross_fit"]}
 	truth := v.constants[0].truth
 	r.Rows = len(truth)
-	if len(p.labels) == 2 {
-		r.Positive = p.labels[1]
+	if len(p.Labels) == 2 {
+		r.Positive = p.Labels[1]
 		for _, y := range truth {
 			r.Rate += float64(y)
 		}
@@ -253,8 +253,8 @@ func (p *plan) figures(v *verdict) *ExpertReport {
 			continue
 		}
 		expert, advice := p.actions.Pair(a)
-		f := ExpertFigures{Expert: p.actions.Experts[expert].Name, Advice: p.actions.Advice[advice].Name, Figures: j.measure(len(p.labels))}
-		if t, ok := p.experts[expert].Expert.(interface{ Limit() (float64, bool) }); ok {
+		f := ExpertFigures{Expert: p.actions.Experts[expert].Name, Advice: p.actions.Advice[advice].Name, Figures: j.measure(len(p.Labels))}
+		if t, ok := p.Experts[expert].Expert.(interface{ Limit() (float64, bool) }); ok {
 			if limit, ok := t.Limit(); ok {
 				f.Threshold = &limit
 			}
@@ -262,7 +262,7 @@ func (p *plan) figures(v *verdict) *ExpertReport {
 		r.Experts = append(r.Experts, f)
 	}
 	for c, j := range v.constants {
-		r.Constants = append(r.Constants, ConstantFigures{p.labels[c], j.measure(len(p.labels))})
+		r.Constants = append(r.Constants, ConstantFigures{p.Labels[c], j.measure(len(p.Labels))})
 	}
 	return r
 }

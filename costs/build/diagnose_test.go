@@ -187,7 +187,7 @@ func checkTensorDiagnosis(t *testing.T, tensor *costs.Tensor, asked *ExpertRepor
 // TestDiagnoseExpertsWithoutProbabilities asks experts that only answer.
 func TestDiagnoseExpertsWithoutProbabilities(t *testing.T) {
 	w := newWorld(t, 24)
-	d, err := Diagnose(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir})
+	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,13 +221,12 @@ func (e backwards) Predict(_ context.Context, batch []Instance, shown [][]Shown)
 // TestDiagnoseKnowsTheOrderOfLabels: probabilities are in the order of the expert,
 // figures in that of the configuration.
 func TestDiagnoseKnowsTheOrderOfLabels(t *testing.T) {
-	expertKinds["backwards"] = func(_ context.Context, s *Setup, _ map[string]any) (Expert, error) {
-		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
-	}
-	t.Cleanup(func() { delete(expertKinds, "backwards") })
 	w := newClaimWorld(t, 24)
+	w.addExpert("backwards", func(_ context.Context, s *Setup, _ map[string]any) (Expert, error) {
+		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
+	})
 	w.cfg.Experts = []ExpertConfig{{Name: "sure", Kind: "backwards"}}
-	d, err := Diagnose(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir})
+	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,29 +16,14 @@ import (
 	"pipe/onnx/ort"
 )
 
-// textEncoder turns texts into vectors. It is safe for concurrent use.
-type textEncoder interface {
-	Name() string // of the model, wherever it lies
-	Dim() int
-	Digest() string // of all that the vectors depend on
-	// Encode writes the vector of every text into dst, len(texts) x Dim. A text's
-	// vector does not depend on the other texts.
-	Encode(ctx context.Context, dst []float32, texts []string) error
-	Close() error
-}
-
-// openTextEncoder opens an encoder by path or name.
-var openTextEncoder = func(rt *ort.Runtime, name string) (textEncoder, error) {
-	return featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
-}
-
 // embedder gives texts their vectors, each of which is computed once: all that a
 // build needs before its shards are made, and the rest when they are asked for.
 // The vectors lie in the folder of experts, and in memory from the first call of
 // open on: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use
 // once it is open.
 type embedder struct {
-	textEncoder
+	TextEncoder
+	build   *Build
 	levels  map[int]bool // of advice, whose passages parts of the build embed
 	vectors *vectorFile  // nil until open
 }
@@ -56,25 +41,37 @@ func (s *Setup) embedder(name Path, levels ...int) (*embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: none is named")
 	}
-	path := s.named(name)
-	e, ok := s.embedders[path]
-	if !ok {
-		rt, err := s.Runtime()
-		if err != nil {
-			return nil, err
-		}
-		encoder, err := openTextEncoder(rt, path)
-		if err != nil {
-			return nil, fmt.Errorf("encoder: %w", err)
-		}
-		e = &embedder{textEncoder: encoder, levels: make(map[int]bool)}
-		s.embedders[path] = e
+	path := s.ModelPath(name)
+	e, err := Shared(s.Build, path, func() (*embedder, error) { return newEmbedder(s.Build, path) })
+	if err != nil {
+		return nil, err
 	}
 	for _, k := range levels {
 		e.levels[k] = true
 	}
 	s.Input("model", e.Digest())
 	return e, nil
+}
+
+func newEmbedder(b *Build, path string) (*embedder, error) {
+	rt, err := b.Runtime()
+	if err != nil {
+		return nil, err
+	}
+	open := b.OpenText
+	if open == nil {
+		open = openTextEncoder
+	}
+	encoder, err := open(rt, path)
+	if err != nil {
+		return nil, fmt.Errorf("encoder: %w", err)
+	}
+	return &embedder{TextEncoder: encoder, build: b, levels: make(map[int]bool)}, nil
+}
+
+// openTextEncoder opens an encoder that featurize knows.
+func openTextEncoder(rt *ort.Runtime, name string) (TextEncoder, error) {
+	return featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
 }
 
 // open reads the vectors that are there.
@@ -136,51 +133,40 @@ func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, er
 	return out, nil
 }
 
-// Queried is advice that asks a model for every showing, which may take money or
-// time: it is not asked before its showings are needed.
-type Queried interface {
-	Queried() bool
-}
-
-// embed gives every text that the shards of some rows will ask for its vector.
-func (p *plan) embed(ctx context.Context, rows []int, o *Options, folder string) error {
-	for _, e := range p.embedders {
-		if err := e.open(ctx, folder); err != nil {
-			return err
-		}
-		texts, err := p.texts(ctx, e, rows, o.Progress)
-		if err != nil {
-			return err
-		}
-		if err := e.Ensure(ctx, texts, o.Progress); err != nil {
-			return err
-		}
+// Prepare gives every text that the shards of the rows will ask for its vector.
+func (e *embedder) Prepare(ctx context.Context, p *Preparation) error {
+	if err := e.open(ctx, p.Folder); err != nil {
+		return err
 	}
-	return nil
+	texts, err := e.texts(ctx, p)
+	if err != nil {
+		return err
+	}
+	return e.Ensure(ctx, texts, p.Progress)
 }
 
 // texts collects the texts of rows and the passages that advice shows of them.
-func (p *plan) texts(ctx context.Context, e *embedder, rows []int, progress Progress) (map[string]bool, error) {
+func (e *embedder) texts(ctx context.Context, p *Preparation) (map[string]bool, error) {
 	var mu sync.Mutex
 	texts := make(map[string]bool)
-	progress.Start(int64(len(rows)), "instances' texts")
-	defer progress.Done()
-	batches := p.cut(rows)
-	err := parallel.First(ctx, p.workers(), len(batches), func(ctx context.Context, i int) error {
-		list, err := p.textsOf(ctx, e, batches[i].rows)
+	p.Progress.Start(int64(len(p.Rows)), "instances' texts")
+	defer p.Progress.Done()
+	batches := p.Batches(p.Rows)
+	err := parallel.First(ctx, p.Workers, len(batches), func(ctx context.Context, i int) error {
+		list, err := e.textsOf(ctx, p, batches[i])
 		mu.Lock()
 		defer mu.Unlock()
 		for _, text := range list {
 			texts[text] = true
 		}
-		progress.Add(int64(len(batches[i].rows)))
+		p.Progress.Add(int64(len(batches[i])))
 		return err
 	})
 	return texts, err
 }
 
-func (p *plan) textsOf(ctx context.Context, e *embedder, rows []int) ([]string, error) {
-	batch, err := p.source.Load(ctx, rows)
+func (e *embedder) textsOf(ctx context.Context, p *Preparation, rows []int) ([]string, error) {
+	batch, err := p.Load(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -189,10 +175,10 @@ func (p *plan) textsOf(ctx context.Context, e *embedder, rows []int) ([]string, 
 		list = append(list, batch[n].Text)
 	}
 	for _, k := range slices.Sorted(maps.Keys(e.levels)) {
-		if q, ok := p.advice[k].(Queried); ok && q.Queried() {
+		if q, ok := e.build.Levels[k].Advice.(Queried); ok && q.Queried() {
 			continue
 		}
-		shown, err := p.show(ctx, k, batch)
+		shown, err := p.Show(ctx, k, batch)
 		if err != nil {
 			return nil, err
 		}

@@ -14,8 +14,8 @@ import (
 
 // TestTextFeatures holds the features of a build against the encoder.
 func TestTextFeatures(t *testing.T) {
-	e := (&wordsEncoder{}).use(t)
 	w := newTextWorld(t, 40)
+	e := w.words
 	_, tensor := w.build(t)
 	if tensor.Dim != wordsDim || tensor.Actions.Features.Name != "text words" {
 		t.Fatalf("features %+v", tensor.Actions.Features)
@@ -30,7 +30,7 @@ func TestTextFeatures(t *testing.T) {
 	if got := tensor.Actions.Digests[costs.FeatureDigest]; got != identity.Digest(identity.Block{Name: "text words", Dim: wordsDim, Models: []string{e.Digest()}}) {
 		t.Errorf("feature digest %s", got)
 	}
-	(&wordsEncoder{name: "other"}).use(t)
+	(&wordsEncoder{name: "other"}).use(w)
 	var changed *ChangedError
 	if _, err := Run(t.Context(), w.cfg, w.options(t)); !errors.As(err, &changed) || !strings.Contains(err.Error(), "model of features[0] text changed") {
 		t.Errorf("with another encoder: %v", err)
@@ -42,15 +42,14 @@ func TestTextFeatures(t *testing.T) {
 // that ran through.
 func TestTextsAreEmbeddedOnce(t *testing.T) {
 	const n = 3*embedRows - 100
-	(&wordsEncoder{}).use(t)
 	whole := newTextWorld(t, n)
 	whole.build(t)
-	tired := (&wordsEncoder{limit: 2}).use(t)
 	w := newTextWorld(t, n)
+	tired := (&wordsEncoder{limit: 2}).use(w)
 	if _, err := Run(t.Context(), w.cfg, w.options(t)); !errors.Is(err, errTired) {
 		t.Fatalf("got %v", err)
 	}
-	fresh := (&wordsEncoder{}).use(t)
+	fresh := (&wordsEncoder{}).use(w)
 	w.build(t)
 	all := append(tired.asked, fresh.asked...)
 	if slices.Sort(all); len(all) != n || len(slices.Compact(all)) != n {
@@ -62,7 +61,7 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 	if !maps.Equal(trainedFiles(t, w.out()), trainedFiles(t, whole.out())) {
 		t.Error("the folders of experts differ")
 	}
-	asleep := (&wordsEncoder{}).use(t)
+	asleep := (&wordsEncoder{}).use(w)
 	w.build(t)
 	o := w.options(t)
 	o.Restart = true
@@ -74,7 +73,7 @@ func TestTextsAreEmbeddedOnce(t *testing.T) {
 // TestVectorsOnDemand asks for texts that nobody embedded before.
 func TestVectorsOnDemand(t *testing.T) {
 	words := &wordsEncoder{}
-	e := &embedder{textEncoder: words}
+	e := &embedder{TextEncoder: words}
 	if err := e.open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,6 @@ func TestVectorsOnDemand(t *testing.T) {
 }
 
 func TestBadTextFeatures(t *testing.T) {
-	(&wordsEncoder{}).use(t)
 	for name, c := range map[string]struct {
 		change func(w *world)
 		want   string

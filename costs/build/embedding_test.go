@@ -22,7 +22,7 @@ import (
 // openEmbedder is an embedder of words whose vectors lie in a folder of the test.
 func openEmbedder(t *testing.T) *embedder {
 	t.Helper()
-	e := &embedder{textEncoder: &wordsEncoder{}}
+	e := &embedder{TextEncoder: &wordsEncoder{}}
 	if err := e.open(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func (w *world) examplesOf(t *testing.T) (*plan, *claimExamples) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	return p, p.experts[0].Expert.(*trained).examples.(*claimExamples)
+	return p, p.Experts[0].Expert.(*trained).examples.(*claimExamples)
 }
 
 // read reads all examples.
@@ -126,7 +126,7 @@ func (x *claimExamples) read(t *testing.T, p *plan) ([]Instance, []Shown) {
 			t.Fatal(err)
 		}
 	}
-	r, err := x.Open(t.Context(), &Training{Scratch: filepath.Join(t.TempDir(), "scratch"), Workers: 2, Progress: progress.Silent{}, plan: p})
+	r, err := x.Open(t.Context(), p.preparation("", filepath.Join(t.TempDir(), "scratch"), nil, &Options{Progress: progress.Silent{}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,6 @@ func (x *claimExamples) read(t *testing.T, p *plan) ([]Instance, []Shown) {
 // TestClaimExamples checks every example against what the documentation says.
 func TestClaimExamples(t *testing.T) {
 	for _, distractors := range []string{"both", "pages", "sentences"} {
-		(&wordsEncoder{}).use(t)
 		w := newTextWorld(t, 90).withEmbedding(t, 600)
 		w.cfg.Experts[0].Settings["distractors"] = distractors
 		p, x := w.examplesOf(t)
@@ -191,7 +190,6 @@ func TestClaimExamples(t *testing.T) {
 // TestRoutedClaimsAreNotLearnt puts claims of the build among those to learn
 // from, spelled otherwise.
 func TestRoutedClaimsAreNotLearnt(t *testing.T) {
-	(&wordsEncoder{}).use(t)
 	w := newTextWorld(t, 60).withEmbedding(t, 200)
 	list := [][]string{{"", "claim", "label", "sentence"}}
 	for i := range 40 {
@@ -217,7 +215,6 @@ func TestRoutedClaimsAreNotLearnt(t *testing.T) {
 // TestEmbeddingExpert builds a tensor and looks at the expert's answers: it must
 // have learnt to read passages.
 func TestEmbeddingExpert(t *testing.T) {
-	(&wordsEncoder{}).use(t)
 	w := newTextWorld(t, 240).withEmbedding(t, 900)
 	r, err := Diagnose(t.Context(), w.cfg, w.options(t))
 	if err != nil {
@@ -258,7 +255,7 @@ func TestEmbeddingExpertDependsOn(t *testing.T) {
 		"split":       func(w *world) { w.cfg.Split.Settings = map[string]any{"validation": 0.5} },
 		"claims":      func(w *world) { w.edit(t, "train.csv", "Item0 is truly", "Item0 is surely") },
 		"pages":       func(w *world) { w.edit(t, "pages.jsonl", "Thing0 is truly", "Thing0 is surely") },
-		"encoder":     func(*world) { (&wordsEncoder{name: "other"}).use(t) },
+		"encoder":     func(w *world) { (&wordsEncoder{name: "other"}).use(w) },
 		"instances":   func(w *world) { w.edit(t, "claims.jsonl", "Thing4 is", "Item0 is") },
 		"level":       func(w *world) { w.cfg.Experts[0].Unavailable = []string{"top-3"} },
 		"top":         func(w *world) { w.cfg.Advice[2].Settings["top"] = 2 },
@@ -268,11 +265,10 @@ func TestEmbeddingExpertDependsOn(t *testing.T) {
 		"distractors": settings("distractors", "sentences"),
 		"hidden":      settings("hidden", []int{}),
 	} {
-		(&wordsEncoder{}).use(t)
 		w := newTextWorld(t, 30).withEmbedding(t, 40)
 		change(w)
 		p, _ := w.examplesOf(t)
-		digests[name] = p.inputs[`model training of expert "net"`]
+		digests[name] = p.Inputs[`model training of expert "net"`]
 	}
 	for _, name := range []string{"fee", "split"} {
 		if digests[name] != digests["nothing"] {
@@ -313,7 +309,6 @@ func TestBadEmbeddingSettings(t *testing.T) {
 		"spelled alike": {row("a,NOT_ENOUGH_INFO,\nb,SUPPORTS,c"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			(&wordsEncoder{}).use(t)
 			w := newTextWorld(t, 12).withEmbedding(t, 20)
 			c.change(w)
 			_, err := Run(t.Context(), w.cfg, w.options(t))

@@ -16,7 +16,7 @@ type examples interface {
 	// depend on.
 	Basis() string
 	// Open makes the examples ready to be read.
-	Open(ctx context.Context, t *Training) (exampleReader, error)
+	Open(ctx context.Context, t *Preparation) (exampleReader, error)
 }
 
 // exampleReader reads examples. It is safe for concurrent use.
@@ -37,11 +37,11 @@ type trainingRows struct {
 // trainingRows returns the build's training rows as examples for the expert in
 // the making.
 func (s *Setup) trainingRows(ctx context.Context, seed uint64) (*trainingRows, error) {
-	levels, err := s.levels()
+	levels, err := s.TakenLevels()
 	if err != nil {
 		return nil, err
 	}
-	lessons, err := s.Lessons(ctx)
+	lessons, err := sharedLessons(ctx, s.Build)
 	if err != nil {
 		return nil, err
 	}
@@ -52,16 +52,16 @@ func (s *Setup) trainingRows(ctx context.Context, seed uint64) (*trainingRows, e
 // what advice shows of them.
 func (s *Setup) rowsBasis(levels []int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.cfg.Instances.Kind, s.cfg.Split.Kind)
+	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.SourceKind, s.SplitKind)
 	for _, k := range levels {
-		fmt.Fprintf(&text, "level %d %q %s\n", k, s.Advice[k], s.cfg.Advice[k].Kind)
+		fmt.Fprintf(&text, "level %d %q %s\n", k, s.Levels[k].Name, s.Levels[k].Kind)
 	}
 	parts := []string{"instances", "split"}
-	for _, name := range s.Advice {
-		parts = append(parts, advicePart(name))
+	for _, level := range s.Levels {
+		parts = append(parts, advicePart(level.Name))
 	}
-	for _, name := range s.inputs.of(parts) {
-		fmt.Fprintf(&text, "%s: %s\n", name, s.inputs[name])
+	for _, name := range s.Inputs.Of(parts...) {
+		fmt.Fprintf(&text, "%s: %s\n", name, s.Inputs[name])
 	}
 	return text.String()
 }
@@ -73,14 +73,14 @@ func (x *trainingRows) Lessons() *Lessons { return x.lessons }
 func (x *trainingRows) Basis() string { return x.basis }
 
 // Open returns a reader that loads rows when they are asked for.
-func (x *trainingRows) Open(_ context.Context, t *Training) (exampleReader, error) {
+func (x *trainingRows) Open(_ context.Context, t *Preparation) (exampleReader, error) {
 	return &rowReader{x, t}, nil
 }
 
 // rowReader reads the rows of the build.
 type rowReader struct {
 	*trainingRows
-	t *Training
+	t *Preparation
 }
 
 // Read loads rows and shows each what the level that was drawn for it shows.

@@ -77,11 +77,6 @@ type claimExample struct {
 	settled  bool  // the sentence is among them
 }
 
-// Numerous is advice that shows passages.
-type Numerous interface {
-	Most() int // passages of an instance, at most
-}
-
 // newClaimExamples reads the claims and draws the examples for the expert in the
 // making, which takes some levels of advice.
 func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, levels []int, e *embedder) (*claimExamples, error) {
@@ -107,16 +102,16 @@ func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, lev
 		return nil, err
 	}
 	s.Input("claims left out", fmt.Sprintf("%d that are routed on", dropped))
-	x.draw(&cfg.claimSettings, s.Labels, s.passages(levels), cfg.Seed)
+	x.draw(&cfg.claimSettings, s.Labels, passagesOf(s, levels), cfg.Seed)
 	x.describe(s, levels)
 	return x, x.check()
 }
 
-// passages returns how many passages each of some levels shows at most.
-func (s *Setup) passages(levels []int) []int {
+// passagesOf returns how many passages each of some levels shows at most.
+func passagesOf(s *Setup, levels []int) []int {
 	most := make([]int, len(levels))
 	for i, k := range levels {
-		if a, ok := s.advice[s.Advice[k]].(Numerous); ok {
+		if a, ok := s.Levels[k].Advice.(PassageCounter); ok {
 			most[i] = a.Most()
 		}
 	}
@@ -151,12 +146,12 @@ func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, 
 // files, the claims that were left out, and the levels.
 func (x *claimExamples) describe(s *Setup, levels []int) {
 	var text, kept strings.Builder
-	for i, most := range s.passages(levels) {
-		fmt.Fprintf(&text, "level %d %q shows %d passages\n", levels[i], s.Advice[levels[i]], most)
+	for i, most := range passagesOf(s, levels) {
+		fmt.Fprintf(&text, "level %d %q shows %d passages\n", levels[i], s.Levels[levels[i]].Name, most)
 	}
-	for _, name := range s.inputs.of([]string{s.part}) {
-		if !strings.HasPrefix(name, settingsPrefix) {
-			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, " of "+s.part), s.inputs[name])
+	for _, name := range s.Inputs.Of(s.Part) {
+		if name != inputName(SettingsRole, s.Part) {
+			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, inputName("", s.Part)), s.Inputs[name])
 		}
 	}
 	for _, c := range x.claims {

@@ -23,7 +23,7 @@ type claimReader struct {
 }
 
 // Open finds the distractors of all claims and embeds every text there is.
-func (x *claimExamples) Open(ctx context.Context, t *Training) (exampleReader, error) {
+func (x *claimExamples) Open(ctx context.Context, t *Preparation) (exampleReader, error) {
 	r := &claimReader{x, make([][]string, len(x.claims))}
 	if x.most() > 0 {
 		if err := r.find(ctx, t); err != nil {
@@ -42,7 +42,7 @@ func (x *claimExamples) Open(ctx context.Context, t *Training) (exampleReader, e
 }
 
 // find lists the distractors of every claim.
-func (r *claimReader) find(ctx context.Context, t *Training) (err error) {
+func (r *claimReader) find(ctx context.Context, t *Preparation) (err error) {
 	pages, sentences := make([][]string, len(r.claims)), make([][]string, len(r.claims))
 	if r.sentences {
 		if sentences, err = r.amongSentences(ctx, t); err != nil {
@@ -90,7 +90,7 @@ func (x *claimExamples) most() int {
 }
 
 // among finds, for every claim, passages that hold none of its sentences.
-func (x *claimExamples) among(ctx context.Context, t *Training, from retriever) ([][]string, error) {
+func (x *claimExamples) among(ctx context.Context, t *Preparation, from retriever) ([][]string, error) {
 	settling, most := x.settling(), x.most()
 	out, longest := make([][]string, len(x.claims)), 0
 	for _, s := range settling {
@@ -158,7 +158,7 @@ func shareTexts(lists [][]string) {
 
 // amongSentences finds distractors among the sentences of all claims, through an
 // index of them that lives as long as that takes.
-func (x *claimExamples) amongSentences(ctx context.Context, t *Training) (_ [][]string, err error) {
+func (x *claimExamples) amongSentences(ctx context.Context, t *Preparation) (_ [][]string, err error) {
 	if err := os.MkdirAll(t.Scratch, 0o777); err != nil {
 		return nil, err
 	}

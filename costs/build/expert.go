@@ -1,6 +1,9 @@
 package build
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Expert answers for instances. It is safe for concurrent use.
 type Expert interface {
@@ -41,7 +44,33 @@ type Metered interface {
 	Metered() bool
 }
 
-// TaskLoss judges an answer.
+// Preparer is an expert, or something shared, that has work to do before the first shard is made: most experts of this
+// sort learn from the build's training rows.
+type Preparer interface {
+	// Prepare is called once, before the first Predict or Encode, under the lock of the build's work folder. Files that
+	// are complete stay in p.Folder, and half-done work in p.Scratch, so that a build that was killed goes on from there
+	// and ends with the same bytes.
+	Prepare(ctx context.Context, p *Preparation) error
+}
+
+// Preparation is what a build lends to a Preparer.
+type Preparation struct {
+	Folder     string        // for files that stay; it exists
+	Scratch    string        // for checkpoints; the build removes it when all is prepared; it need not exist
+	Rows       []int         // instances of the shards that will be made
+	Workers    int           // goroutines at a time
+	Progress   Progress      // never nil
+	Checkpoint time.Duration // least time between two checkpoints
+
+	// Load returns instances of the build, as Source.Load does.
+	Load func(ctx context.Context, rows []int) ([]Instance, error)
+	// Show returns what a level of advice shows of instances.
+	Show func(ctx context.Context, level int, batch []Instance) ([]Shown, error)
+	// Batches cuts rows into pieces that may be loaded together.
+	Batches func(rows []int) [][]int
+}
+
+// TaskLoss gives an answer its loss.
 type TaskLoss interface {
 	// Loss returns psi >= 0 of the answer for an instance. An instance without
 	// a label is an error where the loss needs one.

@@ -32,7 +32,7 @@ func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Ex
 		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed},
 		teacher:         &treeTeacher{library, cfg.Params},
 	}
-	return newTabularExpert(ctx, s, e, tabular.LayoutTree, "boosted_trees", cfg.Params, "library "+s.inputs["library of "+s.part])
+	return newTabularExpert(ctx, s, e, tabular.LayoutTree, "boosted_trees", cfg.Params, "library "+s.Inputs["library of "+s.Part])
 }
 
 // treeTeacher trains boosted trees with LightGBM.

@@ -53,9 +53,9 @@ func newClip(ctx context.Context, s *Setup, settings map[string]any) (Expert, er
 	if err := s.checkImages(ctx); err != nil {
 		return nil, err
 	}
-	e := &clip{clipSettings: cfg, model: s.named(cfg.Model)}
+	e := &clip{clipSettings: cfg, model: s.ModelPath(cfg.Model)}
 	if cfg.Tokenizer != "" {
-		e.tokenizer = s.named(cfg.Tokenizer)
+		e.tokenizer = s.ModelPath(cfg.Tokenizer)
 	}
 	if err := e.listClasses(ctx, s); err != nil {
 		return nil, err

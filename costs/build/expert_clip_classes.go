@@ -61,21 +61,23 @@ func (e *clip) checkLabels(labels []string) error {
 // listFamilies collects the distinct families of templates that the levels of
 // advice show. Levels that show other things cannot be taken.
 func (e *clip) listFamilies(s *Setup) error {
-	levels, err := s.levels()
+	levels, err := s.TakenLevels()
 	if err != nil {
 		return err
 	}
 	e.takes = make(map[string]bool)
 	for _, k := range levels {
-		name := s.Advice[k]
-		switch a := s.advice[name].(type) {
-		case *prompts:
-			e.takes[name] = true
-			if e.family(a.templates) < 0 {
-				e.families = append(e.families, a.templates)
-			}
-		case none:
-			return fmt.Errorf("advice %q shows no prompts, and without one there is nothing to compare an image with: make it kind prompts with a count of 1, or list it under unavailable", name)
+		level := s.Levels[k]
+		if level.Kind == "none" {
+			return fmt.Errorf("advice %q shows no prompts, and without one there is nothing to compare an image with: make it kind prompts with a count of 1, or list it under unavailable", level.Name)
+		}
+		a, ok := level.Advice.(PromptLister)
+		if !ok {
+			continue
+		}
+		e.takes[level.Name] = true
+		if e.family(a.Templates()) < 0 {
+			e.families = append(e.families, a.Templates())
 		}
 	}
 	if len(e.families) == 0 {

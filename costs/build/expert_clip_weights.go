@@ -8,9 +8,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Train makes the class weights that are not in the folder of experts, and opens
+// Prepare makes the class weights that are not in the folder of experts, and opens
 // the graph.
-func (e *clip) Train(ctx context.Context, t *Training) error {
+func (e *clip) Prepare(ctx context.Context, t *Preparation) error {
 	weights, err := e.weights(ctx, t)
 	if err != nil {
 		return err
@@ -36,10 +36,10 @@ func (e *clip) Train(ctx context.Context, t *Training) error {
 }
 
 // weights returns the class weights of every family, each classes x dim.
-func (e *clip) weights(ctx context.Context, t *Training) ([][]float32, error) {
+func (e *clip) weights(ctx context.Context, t *Preparation) ([][]float32, error) {
 	files, weights := make([]*classWeightFile, len(e.families)), make([][]float32, len(e.families))
 	for i := range files {
-		files[i] = newClassWeightFile(t.Experts, e.bases[i], len(e.names))
+		files[i] = newClassWeightFile(t.Folder, e.bases[i], len(e.names))
 		var err error
 		if weights[i], err = files[i].Read(e.dim); err != nil {
 			return nil, fmt.Errorf("read class weights: %w", err)
@@ -55,7 +55,7 @@ func (e *clip) weights(ctx context.Context, t *Training) ([][]float32, error) {
 // folder of experts, so that a build that was killed, or one with further
 // templates, does not make them again; in memory they are no longer than this
 // call: texts x dim x 4 bytes.
-func (e *clip) makeWeights(ctx context.Context, t *Training, files []*classWeightFile, weights [][]float32) (err error) {
+func (e *clip) makeWeights(ctx context.Context, t *Preparation, files []*classWeightFile, weights [][]float32) (err error) {
 	vectors, err := e.embed(ctx, t, weights)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (e *clip) makeWeights(ctx context.Context, t *Training, files []*classWeigh
 }
 
 // embed returns the vectors of the prompts of all families whose weights are nil.
-func (e *clip) embed(ctx context.Context, t *Training, weights [][]float32) (_ *vectorFile, err error) {
+func (e *clip) embed(ctx context.Context, t *Preparation, weights [][]float32) (_ *vectorFile, err error) {
 	model, err := e.text()
 	if err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func (e *clip) embed(ctx context.Context, t *Training, weights [][]float32) (_ *
 		return nil, err
 	}
 	defer encoder.Close()
-	m := &embedder{textEncoder: encoder}
-	if err := m.open(ctx, t.Experts); err != nil {
+	m := &embedder{TextEncoder: encoder}
+	if err := m.open(ctx, t.Folder); err != nil {
 		return nil, err
 	}
 	return m.vectors, m.Ensure(ctx, texts, t.Progress)

@@ -31,7 +31,7 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	levels, err := s.levels()
+	levels, err := s.TakenLevels()
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Ex
 		return nil, err
 	}
 	s.counted()
-	e := &chatExpert{chat: c, part: s.part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
+	e := &chatExpert{chat: c, part: s.Part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
 	s.Input("unparseable_loss", fmt.Sprint(cfg.UnparseableLoss))
 	return e, s.InputJSON("prompt", wording(s.Labels))
 }

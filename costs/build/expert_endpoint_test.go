@@ -105,7 +105,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	if countsOf(again) != countsOf(r) || again.Resumed != again.Shards {
 		t.Errorf("a finished build reports %+v, want %+v", again, r)
 	}
-	elsewhere, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true})
+	elsewhere, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 	if err != nil || countsOf(elsewhere) != countsOf(r) || elsewhere.Answers[0].Asked != 0 || elsewhere.Answers[0].Spent != 0 {
 		t.Errorf("a build from kept answers reports %+v, %v", elsewhere, err)
 	}
@@ -212,7 +212,7 @@ func TestNewPricesAskNothing(t *testing.T) {
 	if _, err := w.run(t.Context()); !errors.As(err, &changed) || !strings.Contains(err.Error(), `expert "small" changed`) {
 		t.Errorf("a new price: %v", err)
 	}
-	if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
@@ -231,7 +231,7 @@ func TestBuildWithABudget(t *testing.T) {
 	w := newClaims(t, server, 40, settings)
 	runs := 0
 	for ; ; runs++ {
-		r, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Budget: newBudget(2)})
+		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: newBudget(2)})
 		var over *BudgetError
 		if err == nil {
 			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {
@@ -247,7 +247,7 @@ func TestBuildWithABudget(t *testing.T) {
 		t.Errorf("%d answers to %d requests, %d runs stopped", all, distinct, runs)
 	}
 	got := readBytes(t, w.out())
-	if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir()}); err != nil {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if readBytes(t, w.out()) != got {
@@ -264,7 +264,7 @@ func TestBuildsShareABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		_, err = Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir(), Budget: money})
+		_, err = Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir(), Budget: money})
 		if i == 0 && err != nil {
 			t.Fatal(err)
 		}
@@ -316,7 +316,7 @@ func TestReformulator(t *testing.T) {
 		return "\n**Query:** \"oil viscosity\"\nI hope this helps."
 	}
 	s := chatSetup(t, 0)
-	s.part = `advice "rewritten"`
+	s.Part = `advice "rewritten"`
 	r, err := newReformulator(t.Context(), s, server.settings(map[string]any{"kind": "endpoint"}))
 	if err != nil {
 		t.Fatal(err)
@@ -332,8 +332,8 @@ func TestReformulator(t *testing.T) {
 	if len(c) != 1 || c[0].Part != `reformulator of advice "rewritten"` || c[0].Queries != 2 || c[0].Empty != 1 || server.requests() != 2 {
 		t.Errorf("counts %+v, %d requests", c, server.requests())
 	}
-	if s.part != `advice "rewritten"` {
-		t.Errorf("the part in the making is %s", s.part)
+	if s.Part != `advice "rewritten"` {
+		t.Errorf("the part in the making is %s", s.Part)
 	}
 	for _, c := range []struct {
 		settings map[string]any

@@ -67,14 +67,14 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 // checkViews reports a view that the expert in the making will be shown, and
 // whose crop its model cannot have.
 func (s *Setup) checkViews(p pixel.Preprocess) error {
-	for _, name := range s.Advice {
-		shown, ok := s.advice[name].(*views)
-		if !ok || slices.Contains(s.unavailable, name) {
+	for _, level := range s.Levels {
+		shown, ok := level.Advice.(ViewLister)
+		if !ok || slices.Contains(s.Unavailable, level.Name) {
 			continue
 		}
-		for _, v := range shown.list {
+		for _, v := range shown.Views() {
 			if err := p.CheckView(v); err != nil {
-				return fmt.Errorf("advice %q: %w", name, err)
+				return fmt.Errorf("advice %q: %w", level.Name, err)
 			}
 		}
 	}

@@ -46,14 +46,14 @@ func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Exp
 	if err := s.File(ctx, "answers", file); err != nil {
 		return nil, err
 	}
-	e := &precomputed{advice: s.Advice, metered: cfg.Fee != ""}
+	e := &precomputed{advice: s.LevelNames(), metered: cfg.Fee != ""}
 	if cfg.As == "" {
-		cfg.As = s.expert
+		cfg.As = s.Name
 	}
-	if err := e.read(ctx, file, &cfg, s.Labels, s.held); err != nil {
+	if err := e.read(ctx, file, &cfg, s.Labels, s.Held); err != nil {
 		return nil, err
 	}
-	return e, e.complete(file, s.Source.Entries(), s.unavailable)
+	return e, e.complete(file, s.Source.Entries(), s.Unavailable)
 }
 
 // read keeps the rows of this expert.

@@ -150,7 +150,7 @@ func writePNG(t *testing.T, file string, m image.Image) {
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
+	p, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,17 +161,17 @@ func (w *world) plan(t *testing.T) *plan {
 // checkLaws runs expertLaws on every expert of a plan that takes all advice.
 func checkLaws(t *testing.T, p *plan) {
 	t.Helper()
-	batch, err := p.source.Load(context.Background(), p.rows(0))
+	batch, err := p.Source.Load(context.Background(), p.rows(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := make([][]Shown, len(p.advice))
-	for k, a := range p.advice {
-		if shown[k], err = a.Show(context.Background(), batch); err != nil {
+	shown := make([][]Shown, len(p.Levels))
+	for k, a := range p.Levels {
+		if shown[k], err = a.Advice.Show(context.Background(), batch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, e := range p.experts {
+	for _, e := range p.Experts {
 		expertLaws(t, e.Expert, batch, shown)
 	}
 }
@@ -181,7 +181,7 @@ func TestImageClassifier(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := imageWorld(t, axis)
 			checkLaws(t, w.plan(t))
-			if _, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err != nil {
+			if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err != nil {
 				t.Fatal(err)
 			}
 			tensor, err := costs.Read(w.out(), costs.ReadOptions{})
@@ -227,13 +227,13 @@ func TestTableClassifierSeesWhatIsRevealed(t *testing.T) {
 	w := tableWorld(t)
 	p := w.plan(t)
 	checkLaws(t, p)
-	batch, err := p.source.Load(context.Background(), []int{8})
+	batch, err := p.Source.Load(context.Background(), []int{8})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := p.experts[0].Expert.(*tableClassifier)
+	e := p.Experts[0].Expert.(*tableClassifier)
 	for k, want := range [][]float32{{8, -1, 1, 0}, {8, 0, 1, 1}} {
-		shown, err := p.advice[k].Show(context.Background(), batch)
+		shown, err := p.Levels[k].Advice.Show(context.Background(), batch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := imageWorld(t, onnx.Sym("n"))
 			c.change(w)
-			_, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+			_, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -316,15 +316,15 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		fmt.Fprintf(&listed, "%02d.png,right\n", i)
 	}
 	w.write(t, "labels.csv", listed.String())
-	if p := w.plan(t); p.source.Entries()[3].Label != "right" || len(p.source.Entries()) != 6 {
-		t.Errorf("entries %v", p.source.Entries())
+	if p := w.plan(t); p.Source.Entries()[3].Label != "right" || len(p.Source.Entries()) != 6 {
+		t.Errorf("entries %v", p.Source.Entries())
 	}
 	for text, want := range map[string]string{
 		listed.String() + "77.png,left\n":                         `77.png: there is no such image, but row 8 of labels.csv names it`,
 		strings.Replace(listed.String(), "04.png,right\n", "", 1): `04.png: has no row in labels.csv`,
 	} {
 		w.write(t, "labels.csv", text)
-		if _, err := newPlan(context.Background(), &w.cfg, &Options{Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -341,7 +341,7 @@ func TestExternalDataIsAnInput(t *testing.T) {
 	if err := m.WriteExternal(file, 64); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
+	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
 	if _, err := Run(context.Background(), w.cfg, o); err != nil {
 		t.Fatal(err)
 	}

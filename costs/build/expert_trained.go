@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"pipe/internal/digest"
@@ -69,10 +68,10 @@ func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string
 	if len(s.Labels) != 2 && e.Threshold != defaultTrainedSettings().Threshold {
 		return nil, fmt.Errorf("threshold tells two labels apart, and there are %d", len(s.Labels))
 	}
-	if err := errors.Join(e.teacher.Check(), checkFileName(s.expert)); err != nil {
+	if err := errors.Join(e.teacher.Check(), checkFileName(s.Name)); err != nil {
 		return nil, err
 	}
-	e.name, e.lessons = s.expert, e.examples.Lessons()
+	e.name, e.lessons = s.Name, e.examples.Lessons()
 	var err error
 	if e.runtime, err = s.Runtime(); err != nil {
 		return nil, err
@@ -83,21 +82,6 @@ func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string
 	// The file says the same: what answers can be traced to what it learnt from.
 	s.Input("model training", e.digest(0))
 	return e, nil
-}
-
-// levels returns the levels of advice that the configuration lets the expert in
-// the making take.
-func (s *Setup) levels() ([]int, error) {
-	var levels []int
-	for k, name := range s.Advice {
-		if !slices.Contains(s.unavailable, name) {
-			levels = append(levels, k)
-		}
-	}
-	if len(levels) == 0 {
-		return nil, errors.New("unavailable: no advice remains")
-	}
-	return levels, nil
 }
 
 // checkFileName refuses names that cannot begin the name of a file.
@@ -121,7 +105,7 @@ func (e *trained) describe(s *Setup, kind string, learning any, extra []string) 
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "format %d\nkind %s\nsettings %s\nseed %d\nlabels %q\n", trainingFormat, kind, b, e.Seed, s.Labels)
-	fmt.Fprintf(&text, "%sruntime %s\n", e.examples.Basis(), s.inputs["runtime"])
+	fmt.Fprintf(&text, "%sruntime %s\n", e.examples.Basis(), s.Inputs["runtime"])
 	for _, line := range extra {
 		fmt.Fprintln(&text, line)
 	}

@@ -26,16 +26,16 @@ const (
 	parityRows  = 4096
 )
 
-// Train takes over the models whose files are there and fit, and makes the
+// Prepare takes over the models whose files are there and fit, and makes the
 // others.
-func (e *trained) Train(ctx context.Context, t *Training) error {
-	if err := sweepTemps(t.Experts, e.name); err != nil {
+func (e *trained) Prepare(ctx context.Context, t *Preparation) error {
+	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
 	}
 	e.models = make([]*rowModel, e.lessons.Models())
 	var missing []lesson
 	for model := range e.models {
-		b, err := e.readFile(t.Experts, model)
+		b, err := e.readFile(t.Folder, model)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (e *trained) Train(ctx context.Context, t *Training) error {
 			continue
 		}
 		if e.models[model], err = e.open(b); err != nil {
-			return fmt.Errorf("%q: %w", e.file(t.Experts, model), err)
+			return fmt.Errorf("%q: %w", e.file(t.Folder, model), err)
 		}
 	}
 	if len(missing) == 0 {
@@ -55,8 +55,8 @@ func (e *trained) Train(ctx context.Context, t *Training) error {
 		return err
 	}
 	return e.teacher.Teach(ctx, set, missing, &teaching{
-		Training: t, Name: e.name, Seed: e.Seed,
-		Done: func(l lesson, c *classifier) error { return e.accept(ctx, t.Experts, set, l.model, c) },
+		Preparation: t, Name: e.name, Seed: e.Seed,
+		Done: func(l lesson, c *classifier) error { return e.accept(ctx, t.Folder, set, l.model, c) },
 	})
 }
 

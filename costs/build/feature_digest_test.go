@@ -7,13 +7,13 @@ import "testing"
 // instances or to another expert.
 func TestFeatureDigestFollowsTheModel(t *testing.T) {
 	digest := func(change map[string]string) string {
-		p := &plan{cfg: &Config{Features: []Part{{Kind: "expert"}}}, inputs: inputs{
+		p := &plan{cfg: &Config{Features: []Part{{Kind: "expert"}}}, Build: &Build{Inputs: Inputs{
 			`model of expert "vit"`: "a", `model data w.bin of expert "vit"`: "b", `model of expert "vit2"`: "c",
 			`settings of expert "vit"`: "d", "images": "e", "table of instances": "f",
-		}}
+		}}}
 		p.features = []Feature{&expertProbabilities{name: "vit", dim: 10}}
 		for name, v := range change {
-			p.inputs[name] = v
+			p.Inputs[name] = v
 		}
 		return p.featureDigest()
 	}

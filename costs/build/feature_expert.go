@@ -22,12 +22,12 @@ func newExpertProbabilities(_ context.Context, s *Setup, settings map[string]any
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	for j, e := range s.experts {
-		if e.name != cfg.Expert {
+	for j, e := range s.Experts {
+		if e.Name != cfg.Expert {
 			continue
 		}
 		c, ok := e.Expert.(Classifier)
-		if !ok || !e.takes[0] {
+		if !ok || !e.Takes[0] {
 			return nil, fmt.Errorf("expert %q gives no probabilities without advice", cfg.Expert)
 		}
 		return &expertProbabilities{cfg.Expert, j, len(c.Labels())}, nil

@@ -39,7 +39,7 @@ func newFileFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 		return nil, err
 	}
 	f := &fileFeatures{name: filepath.Base(file), rows: make(map[string][]float32)}
-	if err := f.read(ctx, file, &cfg, s.held); err != nil {
+	if err := f.read(ctx, file, &cfg, s.Held); err != nil {
 		return nil, err
 	}
 	return f, f.complete(file, s.Source.Entries())

@@ -55,7 +55,7 @@ func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (F
 		return nil, err
 	}
 	o := featurize.ImageModelOptions{Preprocess: preprocess, Output: cfg.Output, Precision: cfg.Precision}
-	e, err := featurize.OpenImageEncoder(rt, s.named(cfg.Encoder), o, s.cfg.workers())
+	e, err := featurize.OpenImageEncoder(rt, s.ModelPath(cfg.Encoder), o, s.Workers)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}

@@ -25,7 +25,7 @@ func TestImageFeatures(t *testing.T) {
 		Resize: 14, Width: 12, Height: 12, Interpolation: pixel.Bicubic, Layout: pixel.NCHW,
 		Mean: [3]float32{0.5, 0.25, 0}, Std: [3]float32{0.5, 1, 2},
 	}
-	batch, err := w.plan(t).source.Load(context.Background(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	batch, err := w.plan(t).Source.Load(context.Background(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestImageFeaturesRefuse(t *testing.T) {
 	} {
 		w := sizesWorld(t)
 		w.cfg.Features = []Part{{Kind: "image", Settings: c.settings}}
-		_, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "features[0] image") {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -23,6 +24,30 @@ type Lessons struct {
 	repeats int      // rows that follow another one into its fold
 	fold    []int8   // per example, where there are folds
 	at      []int32  // per instance of the build, the example that it is or -1; nil without folds
+}
+
+// sharedLessons returns what the experts of a build learn from. The first caller
+// decides that the build has any: its inputs then say how training rows are
+// answered.
+func sharedLessons(ctx context.Context, b *Build) (*Lessons, error) {
+	return Shared(b, "", func() (*Lessons, error) {
+		var twins []int
+		if source, ok := b.Source.(TwinFinder); ok && b.CrossFit > 0 {
+			var err error
+			if twins, err = source.Twins(ctx); err != nil {
+				return nil, err
+			}
+		}
+		l, err := newLessons(b.Source.Entries(), b.TrainingSplits(), b.Labels, b.CrossFit, b.FoldSeed, twins)
+		if err != nil {
+			return nil, err
+		}
+		b.Inputs["cross_fit"] = l.how()
+		if l.Folds > 0 {
+			return l, b.Inputs.SetJSON(SettingsRole, "folds", b.FoldSeed)
+		}
+		return l, nil
+	})
 }
 
 // maxFolds bounds cross_fit: more folds than this are a mistake, not a choice.

@@ -143,7 +143,7 @@ func (serial) Code(_ context.Context, dst []float32, batch []Instance, shown [][
 
 // TestNoRowIsAnsweredByAModelThatSawIt lets an expert learn by heart.
 func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
-	expertKinds["memory"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	memorise := func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
 		cfg := defaultTrainedSettings()
 		if err := s.Settings(settings, &cfg); err != nil {
 			return nil, err
@@ -154,9 +154,9 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		}
 		return newTrained(s, &trained{trainedSettings: cfg, examples: rows, coder: serial{}, teacher: memory{}}, "memory", struct{}{})
 	}
-	defer delete(expertKinds, "memory")
 	for _, folds := range []int{0, 4} {
 		w := newTabularWorld(t, 400)
+		w.addExpert("memory", memorise)
 		w.cfg.CrossFit = folds
 		w.cfg.Experts = []ExpertConfig{{Name: "elephant", Kind: "memory"}}
 		_, tensor := w.build(t)
@@ -170,7 +170,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 			}
 		}
 		p := w.learnt(t)
-		e := p.experts[0].Expert.(*trained)
+		e := p.Experts[0].Expert.(*trained)
 		for m := range e.models {
 			know := 0
 			for n, s := range tensor.Splits {
@@ -264,10 +264,10 @@ func TestTabularLoadReadsWhatIsAskedFor(t *testing.T) {
 		}
 		asked = append(asked, rows)
 	}
-	columns := p.source.(Encoded).Encoder().Columns()
+	columns := p.Source.(EncodedSource).Encoder().Columns()
 	at := slices.IndexFunc(columns, func(c tabular.Column) bool { return c.Name == "serial" })
 	for _, rows := range asked {
-		got, err := p.source.Load(t.Context(), rows)
+		got, err := p.Source.Load(t.Context(), rows)
 		if err != nil {
 			t.Fatal(err)
 		}

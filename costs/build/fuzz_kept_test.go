@@ -211,7 +211,7 @@ func FuzzVerdicts(f *testing.F) {
 // FuzzManifest: the manifest of a build is an error about the file, or is written again as it was read.
 func FuzzManifest(f *testing.F) {
 	for _, m := range []*manifest{
-		{Inputs: inputs{"model of expert \"a\"": "sha256:00"}},
+		{Inputs: Inputs{"model of expert \"a\"": "sha256:00"}},
 		{Done: &done{File: "sha256:00", Actions: "sha256:01", Answers: []AnswerCount{{Part: "p", Asked: 3, Money: 0.5}}}, Latency: []PairLatency{{"a", "none", 0.1, 2}}},
 	} {
 		m.Format = manifestFormat
@@ -236,7 +236,7 @@ func FuzzManifest(f *testing.F) {
 		if changes := difference(m.Inputs, m.Inputs); changes != nil {
 			t.Fatal(changes)
 		}
-		difference(m.Inputs, inputs{"a": "sha256:00", imagePrefix + "b": "1"})
+		difference(m.Inputs, Inputs{"a": "sha256:00", ImagePrefix + "b": "1"})
 		if err := w.write(m); err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func FuzzLatency(f *testing.F) {
 		}
 		p := &plan{
 			cfg:     &Config{Advice: []AdviceConfig{{Name: "none"}}, Latency: LatencyConfig{FeePerSecond: maxFeePerSecond}},
-			experts: []namedExpert{{&fixedExpert{}, "a", []bool{true}}},
+			Build:   &Build{Levels: []Level{{Name: "none"}}, Experts: []NamedExpert{{&fixedExpert{}, "a", []bool{true}}}},
 			actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}}, Digests: map[string]string{}},
 		}
 		if p.useLatency(pairs) != nil || pairs == nil {

@@ -59,5 +59,5 @@ func sameAgain(t *testing.T, got, want any, err error) {
 
 // fuzzSetup is what readers need of a build.
 func fuzzSetup(labels ...string) *Setup {
-	return &Setup{Labels: labels, inputs: make(inputs), part: "part"}
+	return (&Build{Labels: labels, Inputs: make(Inputs)}).Setup("part")
 }

@@ -23,7 +23,7 @@ func TestTablesAreBounded(t *testing.T) {
 	w.cfg.Features = append(w.cfg.Features, Part{Kind: "file", Settings: map[string]any{"file": "f.csv"}})
 	refused := make(map[string]int)
 	for memory := int64(1000); ; memory += 1000 {
-		_, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true, memory: memory})
+		_, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, memory: memory})
 		if err == nil {
 			break
 		}
@@ -42,12 +42,12 @@ func TestTablesAreBounded(t *testing.T) {
 		}
 	}
 
-	s := &Setup{dir: w.dir, Labels: []string{"cat", "dog", "owl"}, inputs: inputs{}, held: textfile.NewHeld(1000)}
+	s := (&Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: Inputs{}, Held: textfile.NewHeld(1000)}).Setup("part")
 	claims := claimFile{File: "instances.csv", Claim: "id", Label: "label", Sentence: "label"}
 	_, _, err := claims.read(t.Context(), s, "", nil)
 	bounded(t, err)
 	w.write(t, "claims.jsonl", list(`{"id":#,"label":"SUPPORTS","claim":"c","evidence":[]}`+"\n"))
-	s.held = textfile.NewHeld(1000)
+	s.Held = textfile.NewHeld(1000)
 	_, err = newFever(t.Context(), s, map[string]any{"file": "claims.jsonl"})
 	bounded(t, err)
 }

@@ -31,7 +31,7 @@ func imagePlan(b *testing.B, cfg Config, decoder string) *plan {
 
 // buildShards makes some shards as a build does: side by side.
 func buildShards(b *testing.B, p *plan, shards int) {
-	err := parallel.Each(context.Background(), p.workers(), shards, func(ctx context.Context, i int) error {
+	err := parallel.Each(context.Background(), p.Workers, shards, func(ctx context.Context, i int) error {
 		_, err := p.build(ctx, i, nil)
 		return err
 	})
@@ -52,7 +52,7 @@ func BenchmarkImageRoad(b *testing.B) {
 			for b.Loop() {
 				buildShards(b, p, p.shards())
 			}
-			images := len(p.source.Entries())
+			images := len(p.Source.Entries())
 			b.ReportMetric(float64(b.N*images)/b.Elapsed().Seconds(), "images/s")
 			reportSteps(b, p)
 		})
@@ -62,7 +62,7 @@ func BenchmarkImageRoad(b *testing.B) {
 // reportSteps runs the steps one after the other on one core.
 func reportSteps(b *testing.B, p *plan) {
 	b.StopTimer()
-	source, e := p.source.(*images), p.experts[0].Expert.(*imageClassifier)
+	source, e := p.Source.(*images), p.Experts[0].Expert.(*imageClassifier)
 	scores := make([]float32, e.model.batch*e.model.classes)
 	var decode, resize, fill, forward time.Duration
 	width, in := e.model.width, (*ort.Buffer)(nil)
@@ -150,8 +150,8 @@ func cpuTime() time.Duration {
 
 // forwards makes the calls of some shards' networks on an image of zeros.
 func forwards(b *testing.B, p *plan, shards int) {
-	err := parallel.Each(context.Background(), p.workers(), shards, func(ctx context.Context, shard int) error {
-		for _, e := range p.experts {
+	err := parallel.Each(context.Background(), p.Workers, shards, func(ctx context.Context, shard int) error {
+		for _, e := range p.Experts {
 			rows := len(p.rows(shard)) * len(tenViews)
 			if _, err := e.Expert.(*imageClassifier).model.stream(ctx, rows, func([]float32, int) error { return nil }); err != nil {
 				return err

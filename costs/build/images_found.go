@@ -84,7 +84,7 @@ func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundIma
 	if cfg.LabelsFrom != labelsTable {
 		label = ""
 	}
-	t, err := readListing(ctx, file, entryColumns{id: cfg.ID, label: label, split: cfg.Split, group: cfg.Group}, s.held)
+	t, err := readListing(ctx, file, entryColumns{id: cfg.ID, label: label, split: cfg.Split, group: cfg.Group}, s.Held)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSet
 	if err := s.File(ctx, "labels", file); err != nil {
 		return err
 	}
-	t, err := readListing(ctx, file, entryColumns{id: cfg.ID, label: cfg.Label, split: cfg.Split, group: cfg.Group}, s.held)
+	t, err := readListing(ctx, file, entryColumns{id: cfg.ID, label: cfg.Label, split: cfg.Split, group: cfg.Group}, s.Held)
 	if err != nil {
 		return err
 	}

@@ -137,19 +137,19 @@ func checkBad(t *testing.T, got []BadImage, want map[string]string) {
 // source makes the source of a world alone.
 func (w *world) source(t *testing.T, skipBad bool) (*images, error) {
 	t.Helper()
-	o := Options{Out: w.out(), Dir: w.dir, SkipBad: skipBad}
+	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: skipBad}
 	if _, err := o.complete(&w.cfg); err != nil {
 		t.Fatal(err)
 	}
-	p, s := blankPlan(&w.cfg, &o)
-	if err := p.make(context.Background(), s, p.makeSource); err != nil {
+	p := blankPlan(&w.cfg, &o)
+	if err := p.make(context.Background(), p.makeSource, p.makeSplit); err != nil {
 		return nil, err
 	}
-	return p.source.(*images), nil
+	return p.Source.(*images), nil
 }
 
 func (w *world) skipBad(ctx context.Context) (*Report, error) {
-	return Run(ctx, w.cfg, Options{Out: w.out(), Dir: w.dir, SkipBad: true})
+	return Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: true})
 }
 
 func readTensor(t testing.TB, file string) *costs.Tensor {

@@ -32,16 +32,16 @@ type Source interface {
 	Columns() *Columns
 }
 
-// Classed is a Source that knows all labels there are, whether or not an
+// ClassLister is a Source that knows all labels there are, whether or not an
 // instance has them.
-type Classed interface {
+type ClassLister interface {
 	Source
 	Classes() []string             // nil: it does not know; the caller does not change the slice
 	LabelNames() map[string]string // what people call them, by label
 }
 
-// Bulky is a Source whose instances may be too large for a whole batch of them.
-type Bulky interface {
+// BatchLimiter is a Source whose instances may be too large for a whole batch of them.
+type BatchLimiter interface {
 	Source
 	// Fit returns how many of the rows, of which there is one at least, may be
 	// loaded together: from the first on, and at least that one. It depends on
@@ -49,17 +49,17 @@ type Bulky interface {
 	Fit(rows []int) int
 }
 
-// Repeating is a Source that can tell which instances are the same to whoever
+// TwinFinder is a Source that can tell which instances are the same to whoever
 // learns from them.
-type Repeating interface {
+type TwinFinder interface {
 	Source
 	// Twins returns one number per instance, equal for instances with equal
 	// content.
 	Twins(ctx context.Context) ([]int, error)
 }
 
-// Skipping is a Source that leaves out what cannot be used.
-type Skipping interface {
+// SkipLister is a Source that leaves out what cannot be used.
+type SkipLister interface {
 	Source
 	Skipped() []BadImage // by id
 }

@@ -50,19 +50,22 @@ func runChild(file string) error {
 	if err := json.Unmarshal(b, &c); err != nil {
 		return err
 	}
-	precomputedKind := expertKinds["precomputed"]
-	expertKinds["precomputed"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-		e, err := precomputedKind(ctx, s, settings)
-		return slow{e, c.Delay}, err
+	o := Options{
+		Out: c.Out, Dir: c.Dir, Experts: c.Experts, SkipBad: c.Skip,
+		Runtime:     func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) },
+		Kinds:       &Kinds{Experts: map[string]NewExpert{"precomputed": c.slowAnswers}},
+		checkpoints: -1, // as many moments to be killed at as there are
 	}
 	if c.Words {
-		openTextEncoder = func(*ort.Runtime, string) (textEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
+		o.OpenText = func(*ort.Runtime, string) (TextEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
 	}
-	checkpointEvery = 0 // as many moments to be killed at as there are
-	_, err = Run(context.Background(), c.Config, Options{Out: c.Out, Dir: c.Dir, Experts: c.Experts, SkipBad: c.Skip, Runtime: func() (*ort.Runtime, error) {
-		return ort.Open(ort.DefaultConfig())
-	}})
+	_, err = Run(context.Background(), c.Config, o)
 	return err
+}
+
+func (c *child) slowAnswers(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	e, err := newPrecomputed(ctx, s, settings)
+	return slow{e, c.Delay}, err
 }
 
 // slow is an expert that takes its time.
@@ -182,7 +185,6 @@ func TestKilledTrainingResumesToTheSameBytes(t *testing.T) {
 // TestKilledEmbeddingResumesToTheSameBytes kills builds that embed texts, and
 // learn from them.
 func TestKilledEmbeddingResumesToTheSameBytes(t *testing.T) {
-	(&wordsEncoder{}).use(t)
 	openRuntime(t)
 	w := newTextWorld(t, 400).withEmbedding(t, 1200)
 	w.cfg.Experts[0].Settings["epochs"] = 60

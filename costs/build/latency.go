@@ -58,19 +58,18 @@ type Recorded interface {
 const latencyPart = "latency"
 
 // makeLatency checks that there is something to measure.
-func (p *plan) makeLatency(_ context.Context, s *Setup) error {
-	s.part = latencyPart
+func (p *plan) makeLatency(context.Context) error {
 	if p.cfg.Latency.FeePerSecond == 0 {
 		return nil
 	}
-	if !slices.ContainsFunc(p.experts, namedExpert.timed) {
-		return errors.New("no expert can be measured: their answers come from files or are kept")
+	if !slices.ContainsFunc(p.Experts, timed) {
+		return &PartError{latencyPart, errors.New("no expert can be measured: their answers come from files or are kept")}
 	}
 	p.options.Fee = true
-	return s.inputs.settings(s.part, p.cfg.Latency)
+	return p.Inputs.SetJSON(SettingsRole, latencyPart, p.cfg.Latency)
 }
 
-func (e namedExpert) timed() bool {
+func timed(e NamedExpert) bool {
 	r, ok := e.Expert.(Recorded)
 	return !ok || !r.Recorded()
 }
@@ -96,8 +95,8 @@ func (p *plan) useLatency(pairs []PairLatency) error {
 	for i := range p.latency {
 		l := &p.latency[i]
 		l.Fee = p.cfg.Latency.FeePerSecond * l.Seconds
-		for j, e := range p.experts {
-			if k := slices.Index(p.adviceNames(), l.Advice); e.name == l.Expert && k >= 0 {
+		for j, e := range p.Experts {
+			if k := slices.Index(p.LevelNames(), l.Advice); e.Name == l.Expert && k >= 0 {
 				p.latencyFee[p.actions.Index(j, k)] = float32(l.Fee)
 			}
 		}
@@ -113,7 +112,7 @@ func (p *plan) checkLatency(pairs []PairLatency) error {
 		return fmt.Errorf("%d pairs have times, not %d", len(pairs), len(timed))
 	}
 	for i, l := range pairs {
-		expert, advice := p.experts[timed[i][0]].name, p.cfg.Advice[timed[i][1]].Name
+		expert, advice := p.Experts[timed[i][0]].Name, p.cfg.Advice[timed[i][1]].Name
 		if l.Expert != expert || l.Advice != advice {
 			return fmt.Errorf("pair %d is %q under %q, not %q under %q", i, l.Expert, l.Advice, expert, advice)
 		}
@@ -155,7 +154,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if err := p.useLatency(record.Pairs); err != nil {
 		return err
 	}
-	return w.write(&manifest{Inputs: p.inputs, Latency: p.latency})
+	return w.write(&manifest{Inputs: p.Inputs, Latency: p.latency})
 }
 
 // latencyRecord is the content of the file in the folder of experts.
@@ -204,8 +203,8 @@ func (p *plan) latencyKey() string {
 		parts = append(parts, expertPart(e.Name), advicePart(a.Name))
 		text += fmt.Sprintf("%q %s under %q %s\n", e.Name, e.Kind, a.Name, a.Kind)
 	}
-	for _, name := range append(p.inputs.of(parts), "runtime", costs.DecoderDigest, "images") {
-		text += name + " " + p.inputs[name] + "\n"
+	for _, name := range append(p.Inputs.Of(parts...), "runtime", costs.DecoderDigest, "images") {
+		text += name + " " + p.Inputs[name] + "\n"
 	}
 	return digest.Of([]byte(text))
 }

@@ -11,12 +11,12 @@ import (
 // the answer. A repeat is the mean over the instances; repeats of a pair lie apart, such that what else the machine does
 // hits all pairs alike.
 func (p *plan) measureLatency(ctx context.Context, progress Progress) ([]PairLatency, error) {
-	batch, err := p.source.Load(ctx, p.measured())
+	batch, err := p.Source.Load(ctx, p.measured())
 	if err != nil {
 		return nil, err
 	}
-	shown := make([][]Shown, len(p.advice))
-	for k := range p.advice {
+	shown := make([][]Shown, len(p.Levels))
+	for k := range p.Levels {
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
 			return nil, err
 		}
@@ -43,7 +43,7 @@ func (p *plan) measureLatency(ctx context.Context, progress Progress) ([]PairLat
 	}
 	list := make([]PairLatency, len(pairs))
 	for i, pair := range pairs {
-		list[i] = PairLatency{Expert: p.experts[pair[0]].name, Advice: p.cfg.Advice[pair[1]].Name, Seconds: median(times[i])}
+		list[i] = PairLatency{Expert: p.Experts[pair[0]].Name, Advice: p.cfg.Advice[pair[1]].Name, Seconds: median(times[i])}
 	}
 	return list, nil
 }
@@ -53,9 +53,9 @@ func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[
 
 // timedPairs lists expert and advice of the pairs whose time can be measured.
 func (p *plan) timedPairs() (pairs [][2]int) {
-	for j, e := range p.experts {
-		for k, takes := range e.takes {
-			if takes && e.timed() {
+	for j, e := range p.Experts {
+		for k, takes := range e.Takes {
+			if takes && timed(e) {
 				pairs = append(pairs, [2]int{j, k})
 			}
 		}
@@ -65,13 +65,13 @@ func (p *plan) timedPairs() (pairs [][2]int) {
 
 // timePair returns the mean seconds that an expert takes for one instance under one advice.
 func (p *plan) timePair(ctx context.Context, expert, level int, batch []Instance, shown []Shown) (float64, error) {
-	levels := make([][]Shown, len(p.advice))
+	levels := make([][]Shown, len(p.Levels))
 	var sum time.Duration
 	for n := range batch {
 		levels[level] = shown[n : n+1]
 		begin := time.Now()
-		if _, err := p.experts[expert].Predict(ctx, batch[n:n+1], levels); err != nil {
-			return 0, fmt.Errorf("expert %q: %w", p.experts[expert].name, err)
+		if _, err := p.Experts[expert].Predict(ctx, batch[n:n+1], levels); err != nil {
+			return 0, fmt.Errorf("expert %q: %w", p.Experts[expert].Name, err)
 		}
 		sum += time.Since(begin)
 	}
@@ -81,7 +81,7 @@ func (p *plan) timePair(ctx context.Context, expert, level int, batch []Instance
 // measured returns the rows that are asked about: as many as the configuration says, or as memory holds.
 func (p *plan) measured() []int {
 	rows := p.spread(p.cfg.Latency.Instances)
-	if b, ok := p.source.(Bulky); ok {
+	if b, ok := p.Source.(BatchLimiter); ok {
 		for n := b.Fit(rows); n < len(rows); n = b.Fit(rows) {
 			rows = p.spread(n)
 		}
@@ -91,7 +91,7 @@ func (p *plan) measured() []int {
 
 // spread returns n rows of the source, or all of them, at equal distances.
 func (p *plan) spread(n int) []int {
-	all := len(p.source.Entries())
+	all := len(p.Source.Entries())
 	rows := make([]int, min(n, all))
 	for i := range rows {
 		rows[i] = i * all / len(rows)

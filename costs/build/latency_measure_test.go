@@ -75,7 +75,7 @@ func TestLatencyIsMeasuredOnWhatFits(t *testing.T) {
 	p := newWorld(t, 48).plan(t)
 	p.cfg.Latency.Instances = 16
 	all := p.measured()
-	p.source = bulky{p.source, 4}
+	p.Source = bulky{p.Source, 4}
 	if got := p.measured(); len(all) != 16 || !slices.Equal(got, []int{0, 12, 24, 36}) {
 		t.Errorf("%v, and %v where four fit", all, got)
 	}
@@ -87,15 +87,15 @@ func TestTimesBelongToTheirInputs(t *testing.T) {
 	w, _ := latencyWorld(t)
 	p := w.plan(t)
 	key := p.latencyKey()
-	for _, name := range []string{"images", "runtime", "settings of " + expertPart(p.experts[0].name), "settings of " + advicePart(p.cfg.Advice[0].Name), "settings of instances"} {
-		was := p.inputs[name]
-		p.inputs[name] = "other"
+	for _, name := range []string{"images", "runtime", "settings of " + expertPart(p.Experts[0].Name), "settings of " + advicePart(p.cfg.Advice[0].Name), "settings of instances"} {
+		was := p.Inputs[name]
+		p.Inputs[name] = "other"
 		if p.latencyKey() == key {
 			t.Errorf("another %s is not noticed", name)
 		}
-		p.inputs[name] = was
+		p.Inputs[name] = was
 		if was == "" {
-			delete(p.inputs, name)
+			delete(p.Inputs, name)
 		}
 	}
 	for _, change := range []func(c *LatencyConfig){func(c *LatencyConfig) { c.Instances++ }, func(c *LatencyConfig) { c.Repeats++ }} {
@@ -107,7 +107,7 @@ func TestTimesBelongToTheirInputs(t *testing.T) {
 		p.cfg.Latency = was
 	}
 	p.cfg.Latency.FeePerSecond = 2
-	p.inputs["settings of task_loss"] = "other"
+	p.Inputs["settings of task_loss"] = "other"
 	if p.latencyKey() != key {
 		t.Error("a price or a loss changes times")
 	}

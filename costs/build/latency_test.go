@@ -41,13 +41,11 @@ func (e paced) Metered() bool            { return e.Expert.(Metered).Metered() }
 func latencyWorld(t *testing.T) (*world, *atomic.Int64) {
 	t.Helper()
 	alone := &atomic.Int64{}
-	inner := expertKinds["precomputed"]
-	expertKinds["precomputed"] = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-		e, err := inner(ctx, s, settings)
-		return paced{e, alone}, err
-	}
-	t.Cleanup(func() { expertKinds["precomputed"] = inner })
 	w := newWorld(t, 48)
+	w.addExpert("precomputed", func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+		e, err := newPrecomputed(ctx, s, settings)
+		return paced{e, alone}, err
+	})
 	w.cfg.Latency = LatencyConfig{FeePerSecond: 10, Instances: 4, Repeats: 3}
 	return w, alone
 }
@@ -98,7 +96,7 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err := Run(ctx, w.cfg, Options{Out: w.out(), Dir: w.dir, Progress: first})
+		_, err := Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: first})
 		cancel()
 		if err == nil {
 			break
@@ -122,7 +120,7 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	if err != nil || len(again.Latency) != 3 || alone.Load() != measured || readBytes(t, w.out()) != done {
 		t.Errorf("a second run: %v, %+v, other bytes: %v", err, again, readBytes(t, w.out()) != done)
 	}
-	if _, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	if measured = alone.Load(); measured != 2*3*(1+3*4) {
@@ -152,7 +150,7 @@ func TestAnotherPriceOfTimeIsAnotherBuild(t *testing.T) {
 	if _, err := w.run(context.Background()); !errors.As(err, &changed) || !strings.Contains(err.Error(), "settings of latency changed") {
 		t.Fatalf("got %v", err)
 	}
-	after, err := Run(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true})
+	after, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 	if err != nil || alone.Load() != measured {
 		t.Fatalf("%v, %d calls measured for %d", err, alone.Load(), measured)
 	}
@@ -172,7 +170,7 @@ func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
 	}
 	for _, bad := range []LatencyConfig{{-1, 1, 1}, {1, 0, 1}, {1, 1, 0}, {1e300, 1, 1}} {
 		w.cfg.Latency = bad
-		if err := w.cfg.Validate(); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
+		if err := w.cfg.Validate(nil); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -216,7 +214,7 @@ func TestDamagedTimesAreMeasuredAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := alone.Load()
-		if _, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if alone.Load() == before {
@@ -259,7 +257,7 @@ func TestDrawsShareTimes(t *testing.T) {
 	for draw, reuse := range []string{"", "", first} {
 		w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"seed": draw}}
 		out := filepath.Join(w.dir, fmt.Sprintf("draw%d.parquet", draw))
-		if _, err := Run(t.Context(), w.cfg, Options{Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
 			t.Fatal(err)
 		}
 		tensor, err := costs.Read(out, costs.ReadOptions{})

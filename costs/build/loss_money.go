@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -30,7 +31,7 @@ type priceSettings struct {
 	Factor *float64 `json:"factor"` // of the column; 1
 }
 
-func newMoney(s *Setup, settings map[string]any) (TaskLoss, error) {
+func newMoney(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, error) {
 	var cfg moneySettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (p *price) of(in *Instance) (float32, error) {
 // number returns how to read a numeric column of the build's instances, in the
 // unit of the file; a missing value is NaN.
 func (s *Setup) number(column string) (func(in *Instance) (float32, error), error) {
-	source, ok := s.Source.(Encoded)
+	source, ok := s.Source.(EncodedSource)
 	if !ok {
 		columns := s.Source.Columns()
 		at, err := columns.Find(column)

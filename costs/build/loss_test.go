@@ -14,9 +14,9 @@ func TestConstantAnswersLoseHalf(t *testing.T) {
 	w := newTabularWorld(t, 600)
 	w.cfg.TaskLoss = Part{Kind: "weighted"}
 	p := w.learnt(t)
-	for _, label := range p.labels {
+	for _, label := range p.Labels {
 		sum, rows, val := 0.0, 0, 0.0
-		for n, e := range p.source.Entries() {
+		for n, e := range p.Source.Entries() {
 			loss, err := p.loss.Loss(&Instance{Entry: e}, Prediction{Label: label})
 			if err != nil {
 				t.Fatal(err)
@@ -45,13 +45,13 @@ func moneyWorld(t *testing.T, settings map[string]any) (*world, error) {
 	w := newWorld(t, 6)
 	w.write(t, "instances.csv", "id,label,split,x,y\nr0,cat,train,10,1\nr1,dog,train,20,2\nr2,owl,train,30,3\nr3,cat,val,40,4\nr4,dog,train,-5,5\nr5,owl,train,60,\n")
 	w.cfg.TaskLoss = Part{Kind: "money", Settings: settings}
-	o := Options{Out: w.out(), Dir: w.dir}
+	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir}
 	p, _, err := prepare(t.Context(), &w.cfg, &o)
 	if err != nil {
 		return w, err
 	}
 	t.Cleanup(func() { p.Close() })
-	rows, err := p.source.Load(t.Context(), []int{0, 1, 2, 3, 4, 5})
+	rows, err := p.Source.Load(t.Context(), []int{0, 1, 2, 3, 4, 5})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -18,7 +19,7 @@ type weightedSettings struct {
 	By string `json:"by"`
 }
 
-func newWeighted(s *Setup, settings map[string]any) (TaskLoss, error) {
+func newWeighted(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, error) {
 	cfg := weightedSettings{By: "class"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func newWeighted(s *Setup, settings map[string]any) (TaskLoss, error) {
 	if cfg.By != "class" {
 		return nil, fmt.Errorf("by is %q; known is class", cfg.By)
 	}
-	splits := s.training()
+	splits := s.TrainingSplits()
 	count, rows := make(map[string]int), 0
 	for n, e := range s.Source.Entries() {
 		if splits[n] != costs.Train {

@@ -1,11 +1,14 @@
 package build
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 // zeroOne is the 0-1 loss: 1 where the answer is not the label.
 type zeroOne struct{}
 
-func newZeroOne(s *Setup, settings map[string]any) (TaskLoss, error) {
+func newZeroOne(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, error) {
 	return zeroOne{}, s.Settings(settings, &struct{}{})
 }
 

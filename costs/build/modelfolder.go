@@ -70,7 +70,7 @@ func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*
 	if cfg.Model == "" {
 		return nil, errors.New("model: none is named")
 	}
-	path, err := hf.Resolve(s.named(cfg.Model))
+	path, err := hf.Resolve(s.ModelPath(cfg.Model))
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*
 	if err := f.readTokenizer(ctx, s); err != nil {
 		return nil, err
 	}
-	if f.graph, err = s.readModel(ctx, f.file); err != nil {
+	if f.graph, err = s.Model(ctx, f.file); err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}
 	return f, nil

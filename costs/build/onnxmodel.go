@@ -27,8 +27,8 @@ type rowModel struct {
 	classes int
 	logits  bool // scores are logits, not probabilities
 
-	slots   chan struct{} // of all calls of a build, of which so many run at a time; nil: the calls of one batch follow each other
-	buffers sync.Pool     // of *ort.Buffer, inputs of calls
+	slots   callSlots // of all calls of a build, of which so many run at a time; nil: the calls of one batch follow each other
+	buffers sync.Pool // of *ort.Buffer, inputs of calls
 }
 
 // runner is the part of an *ort.Session that a rowModel needs.
@@ -214,3 +214,6 @@ func (m *rowModel) checkDistribution(row []float32) error {
 }
 
 func (m *rowModel) Close() error { return m.session.Close() }
+
+// callSlots bound how many models of a build run at a time.
+type callSlots chan struct{}

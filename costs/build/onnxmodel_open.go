@@ -35,7 +35,7 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 		return nil, err
 	}
 	path := s.Path(cfg.Model)
-	if err := s.Model(ctx, path); err != nil {
+	if _, err := s.Model(ctx, path); err != nil {
 		return nil, fmt.Errorf("load model: %w", err)
 	}
 	if cfg.Precision == float16Precision {
@@ -54,7 +54,11 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 	if err != nil {
 		return nil, err
 	}
-	m := &rowModel{runtime: rt, session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: s.slots}
+	slots, err := Shared(s.Build, "slots", func() (callSlots, error) { return make(callSlots, s.Workers), nil })
+	if err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	m := &rowModel{runtime: rt, session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: slots}
 	if err := m.bind(len(cfg.Labels)); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
 	}

@@ -3,6 +3,7 @@ package build
 import (
 	"errors"
 	"path/filepath"
+	"time"
 
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
@@ -23,7 +24,11 @@ type Options struct {
 	Progress Progress                     // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 
-	memory int64 // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
+	Kinds    *Kinds       // of the caller's own, beside those of this module or in the place of those of the same name; nil: none
+	OpenText TextEncoders // opens encoders of texts; nil: as featurize does
+
+	checkpoints time.Duration // least time between two checkpoints of an expert that learns; 0: checkpointEvery; negative: none
+	memory      int64         // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
 }
 
 // Progress is told how far a build has come, and of waits before a retry by its Note. Add is called from several
@@ -33,7 +38,7 @@ type Progress = progress.Progress
 // complete checks the configuration, fills in what the options leave open, and
 // returns the file that the build leaves.
 func (o *Options) complete(cfg *Config) (out string, err error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(o.kinds()); err != nil {
 		return "", err
 	}
 	if o.Progress == nil {
@@ -53,6 +58,27 @@ func (o *Options) answers(out string) string {
 		return o.Answers
 	}
 	return filepath.Join(filepath.Dir(out), "answers")
+}
+
+// kinds returns the kinds that a configuration may name.
+func (o *Options) kinds() *Kinds {
+	if o.Kinds == nil {
+		return &builtin
+	}
+	return builtin.with(o.Kinds)
+}
+
+// checkpointEvery is the least time between two checkpoints of an expert that learns.
+const checkpointEvery = 5 * time.Second
+
+func (o *Options) checkpoint() time.Duration {
+	switch {
+	case o.checkpoints == 0:
+		return checkpointEvery
+	case o.checkpoints < 0:
+		return 0
+	}
+	return o.checkpoints
 }
 
 // note makes a remark to the user.

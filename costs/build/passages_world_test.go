@@ -56,8 +56,7 @@ func newClaimWorld(t testing.TB, n int) *world {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	expertKinds["showing"] = func(context.Context, *Setup, map[string]any) (Expert, error) { return showing{}, nil }
-	t.Cleanup(func() { delete(expertKinds, "showing") })
+	w.addExpert("showing", func(context.Context, *Setup, map[string]any) (Expert, error) { return showing{}, nil })
 	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
 	w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"group": "text"}}
 	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
@@ -233,7 +232,7 @@ func TestClaims(t *testing.T) {
 {"id": 7, "label": "NOT ENOUGH INFO", "claim": "z"}
 {"id": 8, "label": "SUPPORTS", "claim": "u", "evidence": [[[1, 2, "Q_-LRB-r-RRB-", 0], [1, 2, "P", 3]], [[1, 2, "P", 1]]]}
 `)
-	s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
+	s := (&Build{Dir: w.dir, Inputs: make(Inputs)}).Setup("instances")
 	source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl"})
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +253,7 @@ func TestClaims(t *testing.T) {
 func TestClaimsAreDrawn(t *testing.T) {
 	w := newClaimWorld(t, 100)
 	draw := func(seed int) (ids []string) {
-		s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
+		s := (&Build{Dir: w.dir, Inputs: make(Inputs)}).Setup("instances")
 		source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 30, "seed": seed})
 		if err != nil {
 			t.Fatal(err)
@@ -272,7 +271,7 @@ func TestClaimsAreDrawn(t *testing.T) {
 	if a, b := draw(1), draw(1); !slices.Equal(a, b) || slices.Equal(a, draw(2)) {
 		t.Error("the draw does not depend on the seed alone")
 	}
-	s := &Setup{dir: w.dir, inputs: make(inputs), part: "instances"}
+	s := (&Build{Dir: w.dir, Inputs: make(Inputs)}).Setup("instances")
 	var bad *costs.DataError
 	if _, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 101}); !errors.As(err, &bad) {
 		t.Errorf("got %v", err)
@@ -289,7 +288,7 @@ func TestRecall(t *testing.T) {
 {"id": 4, "label": "REFUTES", "claim": "fact6", "evidence": [[[1, 2, "Nowhere", 0]]]}
 {"id": 5, "label": "NOT ENOUGH INFO", "claim": "fact7", "evidence": [[[1, null, null, null]]]}
 `)
-	reports, err := Recall(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir}, []int{1, 3, 4})
+	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{1, 3, 4})
 	if err != nil || len(reports) != 1 {
 		t.Fatalf("got %+v, %v", reports, err)
 	}
@@ -302,11 +301,11 @@ func TestRecall(t *testing.T) {
 	if !reflect.DeepEqual(reports[0], want) {
 		t.Errorf("got %+v, want %+v", reports[0], want)
 	}
-	if _, err := Recall(context.Background(), w.cfg, Options{Out: w.out(), Dir: w.dir}, []int{0}); err == nil {
+	if _, err := Recall(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{0}); err == nil {
 		t.Error("k = 0 is possible")
 	}
 	other := newWorld(t, 4)
-	if _, err := Recall(context.Background(), other.cfg, Options{Out: other.out(), Dir: other.dir}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
+	if _, err := Recall(context.Background(), other.cfg, Options{Kinds: other.kinds, OpenText: other.openText, Out: other.out(), Dir: other.dir}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
 		t.Errorf("got %v", err)
 	}
 }

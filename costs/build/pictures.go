@@ -38,9 +38,9 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 	if _, err := o.complete(cfg); err != nil {
 		return nil, err
 	}
-	p, s := blankPlan(cfg, o)
+	p := blankPlan(cfg, o)
 	defer func() { err = errors.Join(err, p.Close()) }()
-	if err := p.make(ctx, s, p.makeSource); err != nil {
+	if err := p.make(ctx, p.makeSource); err != nil {
 		return nil, err
 	}
 	rows, err := p.rowsOf(ids)
@@ -48,8 +48,8 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 		return nil, err
 	}
 	files := make([][]byte, len(rows))
-	err = parallel.Each(ctx, p.workers(), len(rows), func(ctx context.Context, i int) error {
-		loaded, err := p.source.Load(ctx, rows[i:i+1])
+	err = parallel.Each(ctx, p.Workers, len(rows), func(ctx context.Context, i int) error {
+		loaded, err := p.Source.Load(ctx, rows[i:i+1])
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 	for i, id := range ids {
 		out.JPEG[id] = files[i]
 	}
-	if c, ok := p.source.(Classed); ok {
+	if c, ok := p.Source.(ClassLister); ok {
 		out.Names = c.LabelNames()
 	}
 	return out, nil
@@ -74,8 +74,8 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 
 // rowsOf returns the rows of instances.
 func (p *plan) rowsOf(ids []string) ([]int, error) {
-	at := make(map[string]int, len(p.source.Entries()))
-	for n, e := range p.source.Entries() {
+	at := make(map[string]int, len(p.Source.Entries()))
+	for n, e := range p.Source.Entries() {
 		at[e.ID] = n
 	}
 	rows := make([]int, len(ids))

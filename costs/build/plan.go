@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,20 +15,14 @@ import (
 
 // plan is a configuration with every part made and checked.
 type plan struct {
+	*Build
 	cfg        *Config
-	source     Source
-	labels     []string      // all there are
+	kinds      *Kinds
 	splits     []costs.Split // per instance
 	loss       TaskLoss
-	advice     []Advice
-	experts    []namedExpert
 	features   []Feature
-	embedders  map[string]*embedder    // by encoder
-	retrievers map[string]*remembering // by settings
 	actions    *costs.Actions
-	inputs     inputs
 	asking     *asking
-	bySplit    bool                // losses depend on which rows train
 	options    costs.WriterOptions // what the rows have
 	latency    []PairLatency       // nil until it is known
 	latencyFee []float32           // per action; nil until it is known
@@ -51,13 +44,12 @@ func (e *PartError) Unwrap() error { return e.Err }
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
 func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
-	p, s := blankPlan(cfg, o)
-	err := p.make(ctx, s, p.makeSource, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures, p.makeLatency)
+	p := blankPlan(cfg, o)
+	err := p.make(ctx, p.makeSource, p.makeSplit, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures, p.makeLatency)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	s.part, p.bySplit = "build", s.usedSplit
-	if err := s.inputs.settings(s.part, p.shape()); err != nil {
+	if err := p.Inputs.SetJSON(SettingsRole, "build", p.shape()); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.describe()
@@ -67,32 +59,38 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 	return p, nil
 }
 
-// blankPlan returns a plan without parts, and what makes them.
-func blankPlan(cfg *Config, o *Options) (*plan, *Setup) {
-	p := &plan{
-		cfg: cfg, actions: cfg.actions(), inputs: make(inputs), asking: newAsking(o.Answers, o.Budget, o.note),
-		embedders: make(map[string]*embedder), retrievers: make(map[string]*remembering),
+// blankPlan returns a plan without parts.
+func blankPlan(cfg *Config, o *Options) *plan {
+	p := &plan{cfg: cfg, kinds: o.kinds(), actions: cfg.actions(), asking: newAsking(o.Answers, o.Budget, o.note)}
+	p.Build = &Build{
+		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.workers(),
+		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
+		Open: o.runtime, OpenText: o.OpenText, Inputs: make(Inputs),
 	}
-	s := &Setup{
-		cfg: cfg, dir: o.Dir, folder: o.Experts, open: o.runtime, inputs: p.inputs, progress: o.Progress, skipBad: o.SkipBad,
-		advice: make(map[string]Advice), embedders: p.embedders, retrievers: p.retrievers, asking: p.asking,
-		slots: make(chan struct{}, p.workers()), held: o.held(),
+	p.Build.asking = p.asking
+	p.Own(p.asking.store)
+	for _, a := range cfg.Advice {
+		p.Levels = append(p.Levels, Level{Name: a.Name, Kind: a.Kind})
 	}
-	s.Advice = p.adviceNames()
-	return p, s
+	return p
 }
 
 // make makes parts; an error that is not ctx's names the part.
-func (p *plan) make(ctx context.Context, s *Setup, steps ...func(context.Context, *Setup) error) error {
+func (p *plan) make(ctx context.Context, steps ...func(context.Context) error) error {
 	for _, step := range steps {
-		if err := step(ctx, s); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
-			return &PartError{s.part, err}
+		if err := step(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// made adds the name of the part to an error that is not ctx's.
+func made(ctx context.Context, part string, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return &PartError{part, err}
 }
 
 // shape is what the parts' own settings do not tell. Fees are not part of it:
@@ -113,8 +111,8 @@ func (p *plan) shape() any {
 		Audit        bool `json:",omitempty"`
 	}{Labels: p.cfg.Labels, Shard: p.cfg.Shard, Batch: p.cfg.Batch, Audit: p.cfg.Audit}
 	out.Kinds = []string{p.cfg.Instances.Kind, p.cfg.Split.Kind, p.cfg.TaskLoss.Kind}
-	for j, e := range p.experts {
-		out.Experts = append(out.Experts, expert{e.name, p.cfg.Experts[j].Kind, e.takes})
+	for j, e := range p.Experts {
+		out.Experts = append(out.Experts, expert{e.Name, p.cfg.Experts[j].Kind, e.Takes})
 	}
 	for _, a := range p.cfg.Advice {
 		out.Advice = append(out.Advice, level{a.Name, a.Kind})
@@ -128,13 +126,13 @@ func (p *plan) describe() {
 	p.options.Predictions = true
 	p.actions.Digests = make(map[string]string)
 	settings := digest.New()
-	for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
+	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
 		switch {
-		case strings.HasPrefix(name, imagePrefix):
-		case strings.HasPrefix(name, settingsPrefix):
-			fmt.Fprintf(settings, "%s  %s\n", p.inputs[name], name)
+		case strings.HasPrefix(name, ImagePrefix):
+		case strings.HasPrefix(name, inputName(SettingsRole, "")):
+			fmt.Fprintf(settings, "%s  %s\n", p.Inputs[name], name)
 		default:
-			p.actions.Digests[name] = p.inputs[name]
+			p.actions.Digests[name] = p.Inputs[name]
 		}
 	}
 	p.actions.Digests["settings"] = digest.Sum(settings)
@@ -151,10 +149,10 @@ func (p *plan) featureDigest() string {
 			parts = append(parts, d.From())
 		}
 		var models []string
-		for _, name := range slices.Sorted(maps.Keys(p.inputs)) {
+		for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
 			for _, part := range parts {
 				if strings.HasPrefix(name, "model") && strings.HasSuffix(name, " of "+part) {
-					models = append(models, p.inputs[name])
+					models = append(models, p.Inputs[name])
 				}
 			}
 		}
@@ -165,50 +163,15 @@ func (p *plan) featureDigest() string {
 
 // shards returns the number of shards.
 func (p *plan) shards() int {
-	return (len(p.source.Entries()) + p.cfg.Shard - 1) / p.cfg.Shard
+	return (len(p.Source.Entries()) + p.cfg.Shard - 1) / p.cfg.Shard
 }
 
 // rows returns the instances of a shard.
 func (p *plan) rows(shard int) []int {
 	from := shard * p.cfg.Shard
-	rows := make([]int, min(p.cfg.Shard, len(p.source.Entries())-from))
+	rows := make([]int, min(p.cfg.Shard, len(p.Source.Entries())-from))
 	for i := range rows {
 		rows[i] = from + i
 	}
 	return rows
-}
-
-// Close frees the experts, what advice holds, the source and the answers.
-func (p *plan) Close() error {
-	var errs []error
-	for _, e := range p.experts {
-		errs = append(errs, e.Close())
-	}
-	p.experts = nil
-	for _, e := range p.embedders {
-		errs = append(errs, e.Close())
-	}
-	p.embedders = nil
-	for _, f := range p.features {
-		if c, ok := f.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
-	}
-	p.features = nil
-	for _, a := range p.advice {
-		if c, ok := a.(io.Closer); ok {
-			errs = append(errs, c.Close())
-		}
-	}
-	p.advice = nil
-	for _, r := range p.retrievers {
-		errs = append(errs, r.Close())
-	}
-	p.retrievers = nil
-	if c, ok := p.source.(io.Closer); ok {
-		errs = append(errs, c.Close())
-	}
-	p.source = nil
-	errs = append(errs, p.asking.store.Close())
-	return errors.Join(errs...)
 }

@@ -11,41 +11,45 @@ import (
 	"pipe/internal/textfile"
 )
 
-func (p *plan) makeSource(ctx context.Context, s *Setup) error {
-	s.part = "instances"
-	create, err := lookup(sourceKinds, p.cfg.Instances.Kind)
+func (p *plan) makeSource(ctx context.Context) error {
+	err := p.openSource(ctx)
+	return made(ctx, instancesPart, err)
+}
+
+func (p *plan) openSource(ctx context.Context) error {
+	create, err := lookup(p.kinds.Sources, p.cfg.Instances.Kind)
 	if err != nil {
 		return err
 	}
-	if p.source, err = create(ctx, s, p.cfg.Instances.Settings); err != nil {
+	source, err := create(ctx, p.Setup(instancesPart), p.cfg.Instances.Settings)
+	if err != nil {
 		return err
 	}
-	s.Source = p.source
-	entries := p.source.Entries()
+	p.Own(source)
+	p.Source = source
+	entries := source.Entries()
 	if len(entries) == 0 {
 		return errNoInstances
 	}
 	p.options.Labels, p.options.Groups = entries[0].Label != "", entries[0].Group != ""
 	listed := p.cfg.Labels
-	if e, ok := p.source.(Encoded); ok && len(listed) == 0 && p.options.Labels {
+	if e, ok := source.(EncodedSource); ok && len(listed) == 0 && p.options.Labels {
 		listed = e.Encoder().Labels() // the negative one first
 	}
-	if c, ok := p.source.(Classed); ok && len(listed) == 0 {
+	if c, ok := source.(ClassLister); ok && len(listed) == 0 {
 		listed = c.Classes()
 	}
-	if s.Labels, err = labelsOf(entries, listed); err != nil {
-		return err
+	p.Labels, err = labelsOf(entries, listed)
+	return err
+}
+
+func (p *plan) makeSplit(ctx context.Context) error {
+	split, err := lookup(p.kinds.Splits, p.cfg.Split.Kind)
+	if err == nil {
+		p.splits, err = split(ctx, p.Setup(splitPart), p.cfg.Split.Settings)
 	}
-	p.labels, s.part = s.Labels, splitPart
-	split, err := lookup(splitKinds, p.cfg.Split.Kind)
-	if err != nil {
-		return err
-	}
-	if p.splits, err = split(ctx, s, p.cfg.Split.Settings); err != nil {
-		return err
-	}
-	s.splits = p.splits
-	return nil
+	p.SetSplits(p.splits)
+	return made(ctx, splitPart, err)
 }
 
 // labelsOf returns the labels there are: those listed, against which every
@@ -67,49 +71,45 @@ func labelsOf(entries []Entry, listed []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-func (p *plan) makeLoss(_ context.Context, s *Setup) error {
-	s.part = "task_loss"
-	create, err := lookup(lossKinds, p.cfg.TaskLoss.Kind)
-	if err != nil {
-		return err
+func (p *plan) makeLoss(ctx context.Context) error {
+	const part = "task_loss"
+	create, err := lookup(p.kinds.Losses, p.cfg.TaskLoss.Kind)
+	if err == nil {
+		p.loss, err = create(ctx, p.Setup(part), p.cfg.TaskLoss.Settings)
 	}
-	p.loss, err = create(s, p.cfg.TaskLoss.Settings)
-	return err
+	return made(ctx, part, err)
 }
 
-func (p *plan) makeAdvice(ctx context.Context, s *Setup) error {
-	for _, c := range p.cfg.Advice {
-		s.part = advicePart(c.Name)
-		create, err := lookup(adviceKinds, c.Kind)
-		if err != nil {
-			return err
+func (p *plan) makeAdvice(ctx context.Context) error {
+	for k, c := range p.cfg.Advice {
+		s := p.Setup(advicePart(c.Name))
+		s.Name = c.Name
+		create, err := lookup(p.kinds.Advice, c.Kind)
+		if err == nil {
+			p.Levels[k].Advice, err = create(ctx, s, c.Settings)
 		}
-		a, err := create(ctx, s, c.Settings)
 		if err != nil {
-			return err
+			return made(ctx, s.Part, err)
 		}
-		s.advice[c.Name] = a
-		p.advice = append(p.advice, a)
+		p.Own(p.Levels[k].Advice)
 	}
 	return nil
 }
 
-func (p *plan) makeExperts(ctx context.Context, s *Setup) error {
+func (p *plan) makeExperts(ctx context.Context) error {
 	for j, c := range p.cfg.Experts {
-		s.part, s.expert, s.unavailable = expertPart(c.Name), c.Name, c.Unavailable
-		create, err := lookup(expertKinds, c.Kind)
+		s := p.Setup(expertPart(c.Name))
+		s.Name, s.Unavailable = c.Name, c.Unavailable
+		e, err := p.makeExpert(ctx, s, c)
 		if err != nil {
-			return err
+			return made(ctx, s.Part, err)
 		}
-		e, err := create(ctx, s, c.Settings)
-		if err != nil {
-			return err
-		}
-		named := namedExpert{Expert: e, name: c.Name}
-		for k, name := range s.Advice {
+		named := NamedExpert{Expert: e, Name: c.Name}
+		p.Own(named)
+		for k, level := range p.Levels {
 			selective, ok := e.(Selective)
-			takes := !slices.Contains(c.Unavailable, name) && (!ok || selective.Takes(name))
-			named.takes = append(named.takes, takes)
+			takes := !slices.Contains(c.Unavailable, level.Name) && (!ok || selective.Takes(level.Name))
+			named.Takes = append(named.Takes, takes)
 			if !takes {
 				p.actions.Unavailable = append(p.actions.Unavailable, costs.Pair{Expert: j, Advice: k})
 			}
@@ -117,24 +117,27 @@ func (p *plan) makeExperts(ctx context.Context, s *Setup) error {
 		if m, ok := e.(Metered); ok && m.Metered() {
 			p.options.Fee = true
 		}
-		p.experts = append(p.experts, named)
-		s.experts = p.experts
+		p.Experts = append(p.Experts, named)
 	}
 	return nil
 }
 
-func (p *plan) makeFeatures(ctx context.Context, s *Setup) error {
+func (p *plan) makeExpert(ctx context.Context, s *Setup, c ExpertConfig) (Expert, error) {
+	create, err := lookup(p.kinds.Experts, c.Kind)
+	if err != nil {
+		return nil, err
+	}
+	return create(ctx, s, c.Settings)
+}
+
+func (p *plan) makeFeatures(ctx context.Context) error {
 	var names []string
 	for i, c := range p.cfg.Features {
-		s.part = p.featurePart(i)
-		create, err := lookup(featureKinds, c.Kind)
+		f, err := p.makeFeature(ctx, p.Setup(p.featurePart(i)), c)
 		if err != nil {
-			return err
+			return made(ctx, p.featurePart(i), err)
 		}
-		f, err := create(ctx, s, c.Settings)
-		if err != nil {
-			return err
-		}
+		p.Own(f)
 		p.features = append(p.features, f)
 		p.options.Dim += f.Dim()
 		names = append(names, f.Name())
@@ -142,6 +145,17 @@ func (p *plan) makeFeatures(ctx context.Context, s *Setup) error {
 	p.actions.Features = costs.FeatureSource{Name: identity.Join(names), Dim: p.options.Dim}
 	return nil
 }
+
+func (p *plan) makeFeature(ctx context.Context, s *Setup, c Part) (Feature, error) {
+	create, err := lookup(p.kinds.Features, c.Kind)
+	if err != nil {
+		return nil, err
+	}
+	return create(ctx, s, c.Settings)
+}
+
+// instancesPart is the name of the source in inputs and errors.
+const instancesPart = "instances"
 
 func advicePart(name string) string { return fmt.Sprintf("advice %q", name) }
 

@@ -60,11 +60,11 @@ func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []RecallR
 	if _, err := o.complete(cfg); err != nil {
 		return nil, err
 	}
-	p, s := blankPlan(cfg, o)
+	p := blankPlan(cfg, o)
 	defer func() { err = errors.Join(err, p.Close()) }()
 	var meters []*recallMeter
-	err = p.make(ctx, s, p.makeSource, func(ctx context.Context, s *Setup) (err error) {
-		meters, err = p.recallMeters(ctx, s, ks)
+	err = p.make(ctx, p.makeSource, func(ctx context.Context) (err error) {
+		meters, err = p.recallMeters(ctx, ks)
 		return err
 	})
 	if err != nil {
@@ -82,18 +82,17 @@ func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []RecallR
 
 // recallMeters returns a meter for every retriever that levels search by the
 // instances' texts.
-func (p *plan) recallMeters(ctx context.Context, s *Setup, ks []int) ([]*recallMeter, error) {
-	s.part = "instances"
-	source, ok := p.source.(evident)
+func (p *plan) recallMeters(ctx context.Context, ks []int) ([]*recallMeter, error) {
+	source, ok := p.Source.(evident)
 	if !ok {
-		return nil, fmt.Errorf("instances of kind %q come without evidence", p.cfg.Instances.Kind)
+		return nil, &PartError{instancesPart, fmt.Errorf("instances of kind %q come without evidence", p.cfg.Instances.Kind)}
 	}
 	var meters []*recallMeter
 	for _, c := range p.cfg.Advice {
-		s.part = advicePart(c.Name)
-		r, err := searches(ctx, s, c)
+		part := advicePart(c.Name)
+		r, err := searches(ctx, p.Setup(part), c)
 		if err != nil {
-			return nil, err
+			return nil, made(ctx, part, err)
 		}
 		if r == nil {
 			continue
@@ -136,7 +135,7 @@ type recallMeter struct {
 
 // run goes through all instances.
 func (m *recallMeter) run(ctx context.Context, progress Progress) error {
-	entries := m.plan.source.Entries()
+	entries := m.plan.Source.Entries()
 	m.report.Instances = len(entries)
 	m.any, m.full = make([]int, len(m.ks)), make([]int, len(m.ks))
 	progress.Start(int64(len(entries)), "recall")
@@ -166,7 +165,7 @@ func share(n, of int) float64 {
 // batch counts some instances.
 func (m *recallMeter) batch(ctx context.Context, rows []int) error {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(row int) bool { return len(m.source.Evidence(row)) == 0 })
-	instances, err := m.plan.source.Load(ctx, rows)
+	instances, err := m.plan.Source.Load(ctx, rows)
 	if err != nil {
 		return err
 	}

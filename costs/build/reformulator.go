@@ -15,22 +15,14 @@ type reformulator struct {
 
 // newReformulator makes the reformulator of the part in the making from its own
 // settings: the kind of a chat model, and the settings of that kind.
-func newReformulator(ctx context.Context, s *Setup, settings map[string]any) (r *reformulator, err error) {
-	err = s.Subpart("reformulator", func() error {
-		r, err = openReformulator(ctx, s, settings)
-		return err
-	})
-	return r, err
-}
-
-// openReformulator makes the reformulator that is the part in the making.
-func openReformulator(ctx context.Context, s *Setup, settings map[string]any) (*reformulator, error) {
+func newReformulator(ctx context.Context, of *Setup, settings map[string]any) (*reformulator, error) {
+	s := of.Subpart("reformulator")
 	c, err := openChat(ctx, s, settings)
 	if err != nil {
 		return nil, fmt.Errorf("reformulator: %w", err)
 	}
 	s.counted()
-	return &reformulator{c, s.Part()}, s.InputJSON("prompt", queryConversation(&Instance{}))
+	return &reformulator{c, s.Part}, s.InputJSON("prompt", queryConversation(&Instance{}))
 }
 
 // Queries returns a query per instance: the model's, or the instance's text where

@@ -55,14 +55,12 @@ func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int)
 	if err != nil {
 		return nil, err
 	}
-	r, ok := s.retrievers[key]
-	if !ok {
+	r, err := Shared(s.Build, key, func() (*remembering, error) {
 		corpus, err := cfg.open(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		r = &remembering{corpus: corpus}
-		s.retrievers[key] = r
+		return &remembering{corpus: corpus}, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	r.most = max(r.most, top)
 	s.Input("pages", r.identity())

@@ -31,16 +31,16 @@ func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Setti
 		return nil, err
 	}
 	name := digest.Of(fmt.Appendf(nil, "%s %+v", source, settings))
-	path := filepath.Join(s.Folder(), "pages-"+digest.Short(name)+".bm25")
+	path := filepath.Join(s.Folder, "pages-"+digest.Short(name)+".bm25")
 	x, err := bm25.Open(path)
 	var damaged *bm25.IndexError
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &damaged) {
 		return &pageIndex{x}, err
 	}
-	if err := os.MkdirAll(s.Folder(), 0o777); err != nil {
+	if err := os.MkdirAll(s.Folder, 0o777); err != nil {
 		return nil, fmt.Errorf("make folder of experts: %w", err)
 	}
-	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: path, Settings: settings, Progress: s.Progress()}); err != nil {
+	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: path, Settings: settings, Progress: s.Progress}); err != nil {
 		return nil, err
 	}
 	return openIndex(path)

@@ -271,8 +271,8 @@ func TestSearchServiceIsAnInput(t *testing.T) {
 		if err := decodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
 			t.Fatal(err)
 		}
-		in := make(inputs)
-		if err := in.settings("part", cfg); err != nil {
+		in := make(Inputs)
+		if err := in.SetJSON(SettingsRole, "part", cfg); err != nil {
 			t.Fatal(err)
 		}
 		return in["settings of part"]

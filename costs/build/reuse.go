@@ -12,7 +12,7 @@ import (
 // build but for the split, nil if there is none. Rows are not taken over where
 // losses depend on which of them train, and where the texts of advice are kept.
 func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
-	if out == "" || p.bySplit || p.cfg.Audit {
+	if out == "" || p.DependsOnSplit() || p.cfg.Audit {
 		return nil, nil
 	}
 	other := &work{out: out, folder: workFolder(out)}
@@ -20,8 +20,8 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 	if err != nil || m == nil || m.Done == nil {
 		return nil, err
 	}
-	for _, change := range difference(m.Inputs, p.inputs) {
-		if !strings.HasPrefix(change, settingsPrefix+splitPart+" ") {
+	for _, change := range difference(m.Inputs, p.Inputs) {
+		if !strings.HasPrefix(change, inputName(SettingsRole, splitPart)+" ") {
 			return nil, nil
 		}
 	}

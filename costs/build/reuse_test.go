@@ -14,7 +14,7 @@ import (
 func (w *world) draw(seed int, name string) (Config, Options) {
 	cfg := w.cfg
 	cfg.Split = Part{Kind: "random", Settings: map[string]any{"validation": 0.25, "seed": seed}}
-	return cfg, Options{Out: filepath.Join(w.dir, name), Dir: w.dir}
+	return cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: filepath.Join(w.dir, name), Dir: w.dir}
 }
 
 // TestAnotherSplitTakesRowsOver: rows of a finished build under another split are those that a build of its own makes, byte
@@ -111,7 +111,7 @@ func TestRandomSplitsIgnoreLabels(t *testing.T) {
 		entries[i].Label = string(rune('a' + i))
 	}
 	of := func(seed int) []costs.Split {
-		s := &Setup{Source: &images{entries: entries}, inputs: make(inputs), part: splitPart}
+		s := (&Build{Source: &images{entries: entries}, Inputs: make(Inputs)}).Setup(splitPart)
 		got, err := drawSplits(costs.SplitRandom)(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
 		if err != nil {
 			t.Fatal(err)

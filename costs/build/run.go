@@ -83,7 +83,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	before, err := w.resume(ctx, p.inputs, o.Restart)
+	before, err := w.resume(ctx, p.Inputs, o.Restart)
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +151,11 @@ func (p *plan) report(out string) *Report {
 		File: out, Instances: len(p.splits), Actions: p.actions.Len(), Shards: p.shards(),
 		Features: p.actions.Features.Name, Dim: p.options.Dim,
 	}
-	if s, ok := p.source.(Skipping); ok {
+	if s, ok := p.Source.(SkipLister); ok {
 		r.Skipped = s.Skipped()
 	}
 	groups := make([]string, 0, len(p.splits))
-	for _, e := range p.source.Entries() {
+	for _, e := range p.Source.Entries() {
 		groups = append(groups, e.Group)
 	}
 	if p.options.Groups {
@@ -189,7 +189,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	if len(missing) == 0 {
 		return resumed, ctx.Err()
 	}
-	if err := p.ready(ctx, w, rows, o); err != nil {
+	if err := p.prepare(ctx, w, rows, o); err != nil {
 		return resumed, err
 	}
 	if err := p.settleLatency(ctx, w, o); err != nil {
@@ -197,7 +197,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	}
 	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
-	err = parallel.First(ctx, p.workers(), len(missing), func(ctx context.Context, i int) error {
+	err = parallel.First(ctx, p.Workers, len(missing), func(ctx context.Context, i int) error {
 		counted := &tally{}
 		shown := p.newAudit()
 		t, err := p.build(withTally(ctx, counted), missing[i], shown)
@@ -282,7 +282,7 @@ func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, row
 		return err
 	}
 	d := &done{File: sum, Actions: digest.Of(p.actions.JSON()), Audit: shown, Answers: r.Answers}
-	if err := w.write(&manifest{Inputs: p.inputs, Done: d, Latency: p.latency}); err != nil {
+	if err := w.write(&manifest{Inputs: p.Inputs, Done: d, Latency: p.latency}); err != nil {
 		return err
 	}
 	r.Digest = sum

@@ -39,9 +39,9 @@ func TestSettingsName(t *testing.T) {
 
 // TestOneNumberForAllChannels is the same setting as the number three times.
 func TestOneNumberForAllChannels(t *testing.T) {
-	var digests []inputs
+	var digests []Inputs
 	for _, mean := range []any{0.5, []any{0.5, 0.5, 0.5}} {
-		s := &Setup{inputs: make(inputs), part: "part"}
+		s := (&Build{Inputs: make(Inputs)}).Setup("part")
 		var cfg preprocessSettings
 		if err := s.Settings(map[string]any{"mean": mean}, &cfg); err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestOneNumberForAllChannels(t *testing.T) {
 		if !slices.Equal(cfg.Mean, perChannel{0.5, 0.5, 0.5}) {
 			t.Errorf("mean %v is %v", mean, cfg.Mean)
 		}
-		digests = append(digests, s.inputs)
+		digests = append(digests, s.Inputs)
 	}
 	if !maps.Equal(digests[0], digests[1]) {
 		t.Error("one number is another setting")

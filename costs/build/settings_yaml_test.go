@@ -47,7 +47,6 @@ func settingsType(t *testing.T, name string, create func(map[string]any) error) 
 func everyKind(t *testing.T) []registeredKind {
 	t.Helper()
 	s := chatSetup(t, 0)
-	s.cfg = &Config{}
 	var all []registeredKind
 	add := func(part, lead, indent string, kinds []string, create func(kind string, m map[string]any) error, settings func(*Config) map[string]any) {
 		for _, kind := range kinds {
@@ -56,23 +55,23 @@ func everyKind(t *testing.T) []registeredKind {
 		}
 	}
 	ctx := t.Context()
-	add("instances", "instances:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(sourceKinds)),
-		func(k string, m map[string]any) error { _, err := sourceKinds[k](ctx, s, m); return err },
+	add("instances", "instances:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Sources)),
+		func(k string, m map[string]any) error { _, err := builtin.Sources[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Instances.Settings })
-	add("split", "split:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(splitKinds)),
-		func(k string, m map[string]any) error { _, err := splitKinds[k](ctx, s, m); return err },
+	add("split", "split:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Splits)),
+		func(k string, m map[string]any) error { _, err := builtin.Splits[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Split.Settings })
-	add("task_loss", "task_loss:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(lossKinds)),
-		func(k string, m map[string]any) error { _, err := lossKinds[k](s, m); return err },
+	add("task_loss", "task_loss:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Losses)),
+		func(k string, m map[string]any) error { _, err := builtin.Losses[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.TaskLoss.Settings })
-	add("advice", "advice:\n- name: a\n  fee: 0.25\n  kind: %s\n", "  ", slices.Collect(maps.Keys(adviceKinds)),
-		func(k string, m map[string]any) error { _, err := adviceKinds[k](ctx, s, m); return err },
+	add("advice", "advice:\n- name: a\n  fee: 0.25\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Advice)),
+		func(k string, m map[string]any) error { _, err := builtin.Advice[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Advice[0].Settings })
-	add("experts", "experts:\n- name: e\n  unavailable: [a]\n  kind: %s\n", "  ", slices.Collect(maps.Keys(expertKinds)),
-		func(k string, m map[string]any) error { _, err := expertKinds[k](ctx, s, m); return err },
+	add("experts", "experts:\n- name: e\n  unavailable: [a]\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Experts)),
+		func(k string, m map[string]any) error { _, err := builtin.Experts[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Experts[0].Settings })
-	add("features", "features:\n- kind: %s\n", "  ", slices.Collect(maps.Keys(featureKinds)),
-		func(k string, m map[string]any) error { _, err := featureKinds[k](ctx, s, m); return err },
+	add("features", "features:\n- kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Features)),
+		func(k string, m map[string]any) error { _, err := builtin.Features[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Features[0].Settings })
 	add("reformulator", "advice:\n- name: a\n  kind: passages\n  reformulator:\n    kind: %s\n", "    ", slices.Collect(maps.Keys(chatKinds)),
 		func(k string, m map[string]any) error { _, err := chatKinds[k](ctx, s, m); return err },

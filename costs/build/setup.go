@@ -2,12 +2,11 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/costs"
 	"pipe/internal/digest"
@@ -16,65 +15,145 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Setup is what a constructor may use: files, the runtime and the parts that
-// were made before it.
-type Setup struct {
-	Source Source   // nil while the source itself is made
-	Labels []string // all labels there are; nil if neither configuration nor instances tell
-	Advice []string // names of the levels, in order
+// Build is what the parts of one build have in common. The builder fills it in while it makes the parts one after the
+// other: source, split, task loss, advice, experts, features. Close frees what was opened for them.
+type Build struct {
+	Source  Source        // nil while the source itself is made
+	Labels  []string      // all known labels; nil while the source is made, or if nothing has a label
+	Levels  []Level       // the levels of advice of the configuration, in order
+	Experts []NamedExpert // those made so far, in order
 
-	cfg        *Config
-	splits     []costs.Split // per instance; nil while source and split are made
-	lessons    *Lessons      // nil until an expert asks for them
-	dir        string
-	folder     string // of trained experts; it need not exist
-	open       func() (*ort.Runtime, error)
-	inputs     inputs
-	progress   Progress
-	skipBad    bool                    // leave bad images out
-	part       string                  // the part in the making, such as `expert "vit"`
-	advice     map[string]Advice       // made so far
-	experts    []namedExpert           // made so far
-	embedders  map[string]*embedder    // by encoder
-	retrievers map[string]*remembering // by settings
+	SourceKind, SplitKind string // as the configuration names them
+
+	Dir      string                       // where relative paths of the configuration start
+	Folder   string                       // of trained experts and other files that later builds use; it need not exist
+	Workers  int                          // goroutines that a build works with
+	CrossFit int                          // folds over which experts learn; 0: they answer for the rows that they learnt from
+	FoldSeed uint64                       // of the draw of the folds
+	SkipBad  bool                         // leave bad images out
+	Progress Progress                     // never nil
+	Held     *textfile.Held               // memory of the tables that are kept; nil: no limit
+	Open     func() (*ort.Runtime, error) // opens the ONNX Runtime; parts call Setup.Runtime
+	OpenText TextEncoders                 // opens encoders of texts; nil: featurize.OpenTextEncoder
+	Inputs   Inputs                       // of the parts made so far
+
 	asking     *asking
-	held       *textfile.Held // memory of the tables that are read; nil: no limit
-	slots      chan struct{}  // of the calls of models, one per worker
+	splits     []costs.Split // per instance; nil while source and split are made
+	shared     registry
 	usedEngine bool
 	usedSplit  bool // something depends on which rows train
-
-	expert      string   // name of the expert in the making
-	unavailable []string // advice that the configuration denies it
 }
 
-// namedExpert is an expert with the advice it takes.
-type namedExpert struct {
+// Level is a level of advice.
+type Level struct {
+	Name   string
+	Kind   string // as the configuration names it
+	Advice Advice // nil until it is made
+}
+
+// NamedExpert is an expert with its name and the advice that it takes.
+type NamedExpert struct {
 	Expert
-	name  string
-	takes []bool // per advice
+	Name  string
+	Takes []bool // per level of advice
 }
 
-// Settings decodes the settings of the part in the making over the defaults in
-// dst and makes the outcome one of the build's inputs.
+// SetSplits sets the split of every instance.
+func (b *Build) SetSplits(splits []costs.Split) { b.splits = splits }
+
+// TrainingSplits returns the split of every instance, for a part whose outcome depends on which of them train.
+func (b *Build) TrainingSplits() []costs.Split {
+	b.usedSplit = true
+	return b.splits
+}
+
+// DependsOnSplit reports whether a part asked which instances train.
+func (b *Build) DependsOnSplit() bool { return b.usedSplit }
+
+// LevelNamed returns the advice of a level that is made already, nil if there is none.
+func (b *Build) LevelNamed(name string) Advice {
+	for _, l := range b.Levels {
+		if l.Name == name {
+			return l.Advice
+		}
+	}
+	return nil
+}
+
+// Setup is what the constructor of a part may use: the build, and what concerns the part alone.
+type Setup struct {
+	*Build
+	Part        string   // what is made, such as `expert "vit"`: errors and inputs name it
+	Name        string   // of the expert or the advice that is made; "" for other parts
+	Unavailable []string // levels of advice that the configuration denies the expert
+}
+
+// Setup returns the setup of a part.
+func (b *Build) Setup(part string) *Setup { return &Setup{Build: b, Part: part} }
+
+// Settings decodes the settings of the part into dst, a pointer to a struct that holds the defaults, and makes the
+// outcome an input of the build. Keys are the JSON names of the fields. Unknown keys, keys without a value and wrong
+// types are errors that name the key.
 func (s *Setup) Settings(settings map[string]any, dst any) error {
 	if err := decodeSettings(settings, dst); err != nil {
 		return err
 	}
-	return s.inputs.settings(s.part, dst)
+	return s.InputSettings(dst)
+}
+
+// InputSettings makes the JSON form of v the settings of the part among the inputs.
+func (s *Setup) InputSettings(v any) error { return s.Inputs.SetJSON(SettingsRole, s.Part, v) }
+
+// Input makes a digest, or a short text that stands for itself, an input of the build: a change stops a resumed build.
+// role says what the part uses it for. Models behind features have a role that starts with "model".
+func (s *Setup) Input(role, value string) { s.Inputs.Set(role, s.Part, value) }
+
+// InputJSON makes the digest of the JSON form of v an input of the build, in a role beside the settings.
+func (s *Setup) InputJSON(role string, v any) error { return s.Inputs.SetJSON(role, s.Part, v) }
+
+// Subpart returns the setup of something within the part: with the role "reformulator", errors and inputs name it
+// `reformulator of advice "b"`.
+func (s *Setup) Subpart(role string) *Setup {
+	sub := *s
+	sub.Part = inputName(role, s.Part)
+	return &sub
+}
+
+// TakenLevels returns the indices of the levels of advice that the configuration lets the expert take. None is an error.
+func (s *Setup) TakenLevels() ([]int, error) {
+	var levels []int
+	for k, l := range s.Levels {
+		if !slices.Contains(s.Unavailable, l.Name) {
+			levels = append(levels, k)
+		}
+	}
+	if len(levels) == 0 {
+		return nil, errors.New("unavailable: no advice remains")
+	}
+	return levels, nil
+}
+
+// LevelNames returns the names of the levels of advice, in order.
+func (b *Build) LevelNames() []string {
+	names := make([]string, len(b.Levels))
+	for k, l := range b.Levels {
+		names[k] = l.Name
+	}
+	return names
 }
 
 // Path returns where a path of the configuration lies.
-func (s *Setup) Path(p Path) string {
+func (b *Build) Path(p Path) string {
 	if p == "" || filepath.IsAbs(string(p)) {
 		return string(p)
 	}
-	return filepath.Join(s.dir, string(p))
+	return filepath.Join(b.Dir, string(p))
 }
 
-// named returns where a model lies that the configuration names by path, or as
+// ModelPath returns where a model lies that the configuration names by path, or as
 // org/name in the local Hugging Face cache: then it is the name as it is written.
-func (s *Setup) named(model Path) string {
-	path := s.Path(model)
+func (b *Build) ModelPath(model Path) string {
+	path := b.Path(model)
 	if _, err := os.Stat(path); err != nil {
 		return string(model)
 	}
@@ -88,25 +167,18 @@ func (s *Setup) File(ctx context.Context, role, path string) error {
 	if err != nil {
 		return err
 	}
-	s.inputs[role+" of "+s.part] = sum
+	s.Input(role, sum)
 	return nil
 }
 
-// Model makes an ONNX file and the files that it keeps data in inputs of the
-// build.
-func (s *Setup) Model(ctx context.Context, path string) error {
-	_, err := s.readModel(ctx, path)
-	return err
-}
-
-// readModel is Model for callers that want the graph, too. Data in other files
-// stay there.
-func (s *Setup) readModel(ctx context.Context, path string) (*onnx.Model, error) {
+// Model reads an ONNX file, and makes it and the files that it keeps data in inputs of the
+// build. Data in other files stay there.
+func (s *Setup) Model(ctx context.Context, path string) (*onnx.Model, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxModel)
 	if err != nil {
 		return nil, err
 	}
-	s.inputs["model of "+s.part] = digest.Of(b)
+	s.Input("model", digest.Of(b))
 	m, err := onnx.Parse(b)
 	if err != nil {
 		return nil, &costs.DataError{File: path, Err: err}
@@ -123,48 +195,12 @@ func (s *Setup) readModel(ctx context.Context, path string) (*onnx.Model, error)
 	return m, nil
 }
 
-// training returns the split of every instance, for a part whose outcome depends
-// on which of them train.
-func (s *Setup) training() []costs.Split {
-	s.usedSplit = true
-	return s.splits
-}
-
-// Runtime returns the ONNX Runtime of the build, opened on first use.
-func (s *Setup) Runtime() (*ort.Runtime, error) {
-	r, err := s.open()
-	if err == nil && !s.usedEngine {
-		s.usedEngine = true
-		s.inputs["runtime"] = fmt.Sprintf("onnxruntime %s on %s", r.Version(), r.Device())
+// Runtime returns the ONNX Runtime of the build, opened on first use. The part does not close it.
+func (b *Build) Runtime() (*ort.Runtime, error) {
+	r, err := b.Open()
+	if err == nil && !b.usedEngine {
+		b.usedEngine = true
+		b.Inputs["runtime"] = fmt.Sprintf("onnxruntime %s on %s", r.Version(), r.Device())
 	}
 	return r, err
-}
-
-// inputs maps everything that the result depends on to a digest, or to a short
-// text that stands for itself.
-type inputs map[string]string
-
-// settingsPrefix starts the names of the inputs that are settings of a part.
-const settingsPrefix = "settings of "
-
-// settings adds the JSON form of v under the name of its part.
-func (m inputs) settings(part string, v any) error {
-	sum, err := digest.JSON(v)
-	if err != nil {
-		return fmt.Errorf("settings: %w", err)
-	}
-	m[settingsPrefix+part] = sum
-	return nil
-}
-
-// of returns the names of the inputs that belong to one of the parts, sorted.
-func (m inputs) of(parts []string) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		belongs := func(part string) bool { return strings.HasSuffix(name, " of "+part) }
-		if slices.ContainsFunc(parts, belongs) {
-			names = append(names, name)
-		}
-	}
-	return names
 }

@@ -34,7 +34,7 @@ func (p *plan) cut(rows []int) []piece {
 	var list []piece
 	for at := 0; at < len(rows); {
 		some := rows[at:min(at+p.cfg.Batch, len(rows))]
-		if b, ok := p.source.(Bulky); ok {
+		if b, ok := p.Source.(BatchLimiter); ok {
 			some = some[:b.Fit(some)]
 		}
 		list = append(list, piece{at, some})
@@ -58,7 +58,7 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 	for i := range t.Loss {
 		t.Loss[i] = float32(math.NaN())
 	}
-	entries := p.source.Entries()
+	entries := p.Source.Entries()
 	for _, row := range rows {
 		t.IDs = append(t.IDs, entries[row].ID)
 		t.Splits = append(t.Splits, p.splits[row])
@@ -74,7 +74,7 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 
 // fill computes the cells of a batch, which starts at row at of the tensor.
 func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, log *audit) error {
-	instances, err := p.source.Load(ctx, rows)
+	instances, err := p.Source.Load(ctx, rows)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 	if b.Answers, err = p.answers(ctx, instances, log); err != nil {
 		return err
 	}
-	for j := range p.experts {
+	for j := range p.Experts {
 		for k, level := range b.Answers[j] {
 			if level == nil {
 				continue
@@ -97,45 +97,37 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 
 // answers asks every expert under every advice that it takes.
 func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][]Prediction, error) {
-	shown := make([][]Shown, len(p.advice))
-	for k := range p.advice {
+	shown := make([][]Shown, len(p.Levels))
+	for k := range p.Levels {
 		var err error
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
 			return nil, err
 		}
 	}
-	if err := log.add(p.adviceNames(), batch, shown); err != nil {
+	if err := log.add(p.LevelNames(), batch, shown); err != nil {
 		return nil, err
 	}
 	shareSizes(batch, shown)
-	all := make([][][]Prediction, len(p.experts))
-	for j, e := range p.experts {
+	all := make([][][]Prediction, len(p.Experts))
+	for j, e := range p.Experts {
 		levels := make([][]Shown, len(shown))
 		for k := range shown {
-			if e.takes[k] {
+			if e.Takes[k] {
 				levels[k] = shown[k]
 			}
 		}
 		var err error
 		if all[j], err = e.Predict(ctx, batch, levels); err != nil {
-			return nil, fmt.Errorf("expert %q: %w", e.name, err)
+			return nil, fmt.Errorf("expert %q: %w", e.Name, err)
 		}
 	}
 	return all, nil
 }
 
-func (p *plan) adviceNames() []string {
-	names := make([]string, len(p.cfg.Advice))
-	for k, a := range p.cfg.Advice {
-		names[k] = a.Name
-	}
-	return names
-}
-
 // show asks one level of advice.
 func (p *plan) show(ctx context.Context, level int, batch []Instance) ([]Shown, error) {
 	name := p.actions.Advice[level].Name
-	shown, err := p.advice[level].Show(ctx, batch)
+	shown, err := p.Levels[level].Advice.Show(ctx, batch)
 	if err != nil {
 		return nil, fmt.Errorf("advice %q: %w", name, err)
 	}

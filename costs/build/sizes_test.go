@@ -85,12 +85,12 @@ func TestImagesAreWorkedOnOnce(t *testing.T) {
 	}
 	t.Cleanup(func() { prepareImage = inner })
 	p := w.plan(t)
-	source := p.source.(*images)
+	source := p.Source.(*images)
 	decoder := &countedDecoder{Decoder: source.decoder}
 	source.decoder = decoder
-	for _, e := range p.experts {
+	for _, e := range p.Experts {
 		m := e.Expert.(*imageClassifier).model
-		m.session = countingRunner{m.session, e.name, count}
+		m.session = countingRunner{m.session, e.Name, count}
 	}
 	if _, err := p.build(context.Background(), 0, nil); err != nil {
 		t.Fatal(err)
@@ -106,9 +106,9 @@ func TestImagesAreWorkedOnOnce(t *testing.T) {
 			t.Errorf("%s resized %d times", what, n)
 		}
 	}
-	for _, e := range p.experts {
-		if got := count.forwards[e.name]; got != 10*10 {
-			t.Errorf("expert %q: %d rows forwarded, want 10 views of 10 images", e.name, got)
+	for _, e := range p.Experts {
+		if got := count.forwards[e.Name]; got != 10*10 {
+			t.Errorf("expert %q: %d rows forwarded, want 10 views of 10 images", e.Name, got)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestSharingDoesNotShow(t *testing.T) {
 func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	r, err := Run(context.Background(), w.cfg, Options{Out: out, Dir: w.dir, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: out, Dir: w.dir, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

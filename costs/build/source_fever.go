@@ -52,7 +52,7 @@ func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if cfg.File == "" || cfg.Rows < 0 {
 		return nil, fmt.Errorf("file is %q and rows is %d", string(cfg.File), cfg.Rows)
 	}
-	src := &fever{file: s.Path(cfg.File), group: cfg.Group, held: s.held}
+	src := &fever{file: s.Path(cfg.File), group: cfg.Group, held: s.Held}
 	if err := s.File(ctx, "claims", src.file); err != nil {
 		return nil, err
 	}

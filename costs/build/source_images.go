@@ -42,7 +42,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 	if err != nil {
 		return nil, fmt.Errorf("decoder: %w", err)
 	}
-	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits, workers: s.cfg.workers()}
+	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits, workers: s.Workers}
 	if cfg.Classes != "" {
 		list, err := openClasses(ctx, s, "classes", cfg.Classes)
 		if err != nil {
@@ -68,9 +68,9 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
 	c := &imageCheck{
 		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
-		progress: setup.progress, gate: pixel.NewGate(pixel.MostAtOnce),
+		progress: setup.Progress, gate: pixel.NewGate(pixel.MostAtOnce),
 	}
-	checked, err := c.run(ctx, setup.folder, found.entries)
+	checked, err := c.run(ctx, setup.Folder, found.entries)
 	if err != nil {
 		return fmt.Errorf("check images: %w", err)
 	}
@@ -83,23 +83,20 @@ func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) er
 		s.entries, s.sums, s.pixels = append(s.entries, e), append(s.sums, checked[i].sum), append(s.pixels, checked[i].pixels)
 	}
 	slices.SortStableFunc(bad, func(a, b BadImage) int { return strings.Compare(a.ID, b.ID) })
-	if len(bad) > 0 && (!setup.skipBad || len(s.entries) == 0) {
+	if len(bad) > 0 && (!setup.SkipBad || len(s.entries) == 0) {
 		return &BadImagesError{Folder: s.folder, Images: bad, Usable: len(s.entries)}
 	}
 	s.skipped = bad
-	s.describe(setup.inputs)
+	s.describe(setup.Inputs)
 	return nil
 }
 
-// imagePrefix starts the names of the inputs that are single images.
-const imagePrefix = "image "
-
 // describe makes the decoder, every image and what is left out inputs.
-func (s *images) describe(in inputs) {
+func (s *images) describe(in Inputs) {
 	in[costs.DecoderDigest] = s.decoder.Name()
 	all := digest.New()
 	for i, e := range s.entries {
-		in[imagePrefix+e.ID] = s.sums[i]
+		in[ImagePrefix+e.ID] = s.sums[i]
 		fmt.Fprintf(all, "%s  %s\n", s.sums[i], e.ID)
 	}
 	in["images"] = digest.Sum(all)

@@ -135,12 +135,12 @@ func TestLabelsAreTheClasses(t *testing.T) {
 	}
 	w.cfg.Instances.Settings["classes"] = "classes.txt"
 	p := w.plan(t)
-	if !slices.Equal(p.labels, []string{"n9", "n3", "n2", "n1"}) {
-		t.Errorf("labels %v", p.labels)
+	if !slices.Equal(p.Labels, []string{"n9", "n3", "n2", "n1"}) {
+		t.Errorf("labels %v", p.Labels)
 	}
 	w.cfg.Labels = []string{"n1", "n2", "n3", "n9"}
-	if p := w.plan(t); !slices.Equal(p.labels, w.cfg.Labels) {
-		t.Errorf("labels %v", p.labels)
+	if p := w.plan(t); !slices.Equal(p.Labels, w.cfg.Labels) {
+		t.Errorf("labels %v", p.Labels)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestImagesThatChangeBehindTheCheck(t *testing.T) {
 func TestLargeImagesMakeSmallBatches(t *testing.T) {
 	const half = batchPixels / 2
 	s := &images{pixels: []int{half, half, 1, 3 * half, 1, 1}}
-	p := &plan{cfg: &Config{Batch: 3}, source: s}
+	p := &plan{cfg: &Config{Batch: 3}, Build: &Build{Source: s}}
 	if got, want := p.cut([]int{0, 1, 2, 3, 4, 5}), []piece{{0, []int{0, 1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4, 5}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("batches %v, want %v", got, want)
 	}

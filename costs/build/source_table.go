@@ -50,13 +50,13 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 	if err := s.File(ctx, "table", file); err != nil {
 		return nil, err
 	}
-	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text}, s.held)
+	l, err := readListing(ctx, file, entryColumns{cfg.ID, cfg.Label, cfg.Split, cfg.Group, cfg.Text}, s.Held)
 	if err != nil {
 		return nil, err
 	}
 	columns := len(l.columns.Names)
 	t := &table{
-		listing: l, settings: cfg, held: s.held, digest: s.inputs["table of "+s.part],
+		listing: l, settings: cfg, held: s.Held, digest: s.Inputs["table of "+s.Part],
 		asked: make([]bool, columns), cells: make([][]string, columns),
 	}
 	l.columns.use, l.columns.cell = t.use, t.cell

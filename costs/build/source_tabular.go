@@ -11,9 +11,9 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// Encoded is a Source whose instances carry the values that a fitted encoder
+// EncodedSource is a Source whose instances carry the values that a fitted encoder
 // describes. Setup offers it to the other parts.
-type Encoded interface {
+type EncodedSource interface {
 	Source
 	Encoder() *tabular.Encoder
 }
@@ -158,7 +158,7 @@ func (t *tabularSource) Close() error { return t.reader.Close() }
 
 // encoder returns the encoder of the build's instances.
 func (s *Setup) encoder() (*tabular.Encoder, error) {
-	if e, ok := s.Source.(Encoded); ok {
+	if e, ok := s.Source.(EncodedSource); ok {
 		return e.Encoder(), nil
 	}
 	return nil, errors.New("column groups are wanted, but the instances are not of kind tabular")

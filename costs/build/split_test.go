@@ -155,10 +155,9 @@ func TestClaimGroups(t *testing.T) {
 		w := newWorld(t, 1)
 		w.write(t, "claims.jsonl", text)
 		w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl", "group": "page"}}
-		p, s := blankPlan(&w.cfg, &Options{Dir: w.dir})
-		s.part = "instances"
-		src, err := newFever(t.Context(), s, w.cfg.Instances.Settings)
-		p.source = src
+		p := blankPlan(&w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir})
+		src, err := newFever(t.Context(), p.Setup(instancesPart), w.cfg.Instances.Settings)
+		p.Source = src
 		return src, err
 	}
 	src, err := open(strings.Join(lines, "\n"))
@@ -243,12 +242,12 @@ func TestEqualRowsOfATableShareAFold(t *testing.T) {
 		f.Groups = append(f.Groups, fmt.Sprint("card ", i/2))
 	}
 	writeTable(t, filepath.Join(w.dir, "table.parquet"), f, testGroups)
-	p, s := blankPlan(&w.cfg, &Options{Dir: w.dir})
-	if err := p.make(t.Context(), s, p.makeSource); err != nil {
+	p := blankPlan(&w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir})
+	if err := p.make(t.Context(), p.makeSource, p.makeSplit); err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	l, err := s.Lessons(t.Context())
+	l, err := sharedLessons(t.Context(), p.Build)
 	if err != nil {
 		t.Fatal(err)
 	}

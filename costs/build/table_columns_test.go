@@ -63,7 +63,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 	}
 
 	claims := claimFile{File: "instances.parquet", Claim: "id", Label: "label", Sentence: "label"}
-	list, _, err := claims.read(t.Context(), &Setup{dir: w.dir, Labels: []string{"cat", "dog", "owl"}, inputs: inputs{}}, "", nil)
+	list, _, err := claims.read(t.Context(), (&Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: Inputs{}}).Setup("part"), "", nil)
 	if err != nil || len(list) != 12 {
 		t.Errorf("%d claims, %v", len(list), err)
 	}
@@ -74,7 +74,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 			"extra":     {Kind: "file", Settings: map[string]any{"file": "extra.parquet", "columns": []string{column}}},
 		} {
 			w.cfg.Features = []Part{part}
-			_, err := Run(t.Context(), w.cfg, Options{Out: w.out(), Dir: w.dir, Restart: true})
+			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != filepath.Join(w.dir, name+".parquet") || bad.Column != column {
 				t.Errorf("%s of %s: %v", column, name, err)
@@ -88,7 +88,7 @@ func TestColumnsAreReadAgain(t *testing.T) {
 	for _, text := range []string{"id,x\na,1\nb,3\n", "id,x\na,1\n", "id,x\na,1\nc,2\n", "id,x\na,1\nb,2\nc,3\n"} {
 		w := newWorld(t, 1)
 		w.write(t, "t.csv", "id,x\na,1\nb,2\n")
-		src, err := newTable(t.Context(), &Setup{dir: w.dir, inputs: inputs{}}, map[string]any{"file": "t.csv", "label": ""})
+		src, err := newTable(t.Context(), (&Build{Dir: w.dir, Inputs: Inputs{}}).Setup("part"), map[string]any{"file": "t.csv", "label": ""})
 		if err != nil {
 			t.Fatal(err)
 		}

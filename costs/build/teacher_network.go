@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"pipe/models"
 	"pipe/models/network"
@@ -37,9 +36,6 @@ type networkSettings struct {
 	LearningRate float64 `json:"learning_rate"` // at its highest; it falls to 0 as a cosine
 	WeightDecay  float64 `json:"weight_decay"`
 }
-
-// checkpointEvery is the least time between two checkpoints of a network.
-var checkpointEvery = 5 * time.Second
 
 // settings returns the engine's settings. One model per group: then a model is
 // the same bits whichever others are trained beside it.
@@ -109,7 +105,7 @@ func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []
 func (n *networkTeacher) train(ctx context.Context, p *models.Problem, specs []models.Spec, t *teaching) ([]models.Trained, error) {
 	o := models.Options{
 		Runtime: n.runtime, Progress: func(steps int) { t.Progress.Add(int64(steps)) },
-		Save: models.CheckpointPolicy{Dir: t.Scratch, Every: checkpointEvery},
+		Save: models.CheckpointPolicy{Dir: t.Scratch, Every: t.Checkpoint},
 	}
 	out, err := models.Train(ctx, p, specs, n.settings(t.Workers), o)
 	if !errors.Is(err, models.ErrOtherCheckpoint) {

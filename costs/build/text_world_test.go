@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"pipe/internal/digest"
-	"pipe/onnx/ort"
 )
 
 // wordsEncoder is an encoder for tests: every word has a direction, a text goes
@@ -70,11 +69,9 @@ func (e *wordsEncoder) encode(dst []float32, text string) {
 	}
 }
 
-// use makes every build of the test encode texts with e.
-func (e *wordsEncoder) use(t testing.TB) *wordsEncoder {
-	was := openTextEncoder
-	openTextEncoder = func(*ort.Runtime, string) (textEncoder, error) { return e, nil }
-	t.Cleanup(func() { openTextEncoder = was })
+// use makes every build of the world encode texts with e.
+func (e *wordsEncoder) use(w *world) *wordsEncoder {
+	w.words = e
 	return e
 }
 
@@ -83,7 +80,7 @@ func (e *wordsEncoder) use(t testing.TB) *wordsEncoder {
 // expert has answered them all.
 func newTextWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig(), words: &wordsEncoder{}}
 	claims, answers, pages := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {

@@ -83,7 +83,7 @@ func BenchmarkTrees(b *testing.B) {
 	rate := func(b *testing.B, rows int) {
 		b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 	}
-	e := p.experts[0].Expert.(*trained)
+	e := p.Experts[0].Expert.(*trained)
 	e.teacher = keeper{e.teacher, func(set *trainingSet, c *classifier) {
 		rows := set.sample(2560)
 		b.Run("lightgbm", func(b *testing.B) {
@@ -95,18 +95,18 @@ func BenchmarkTrees(b *testing.B) {
 			rate(b, 2560)
 		})
 	}}
-	if err := p.ready(b.Context(), work, nil, &o); err != nil {
+	if err := p.prepare(b.Context(), work, nil, &o); err != nil {
 		b.Fatal(err)
 	}
 	rows := make([]int, 512)
 	for i := range rows {
 		rows[i] = i
 	}
-	batch, err := p.source.Load(b.Context(), rows)
+	batch, err := p.Source.Load(b.Context(), rows)
 	if err != nil {
 		b.Fatal(err)
 	}
-	shown := make([][]Shown, len(p.advice))
+	shown := make([][]Shown, len(p.Levels))
 	for k := range shown {
 		if shown[k], err = p.show(b.Context(), k, batch); err != nil {
 			b.Fatal(err)

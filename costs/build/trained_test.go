@@ -43,7 +43,7 @@ func (w *world) learnt(t *testing.T) *plan {
 		t.Fatal(err)
 	}
 	defer work.Close()
-	if err := p.ready(t.Context(), work, nil, &o); err != nil {
+	if err := p.prepare(t.Context(), work, nil, &o); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -60,7 +60,7 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 		rows[i] = 3 + 4*i
 	}
 	ask := func(column int, value float32) [][][]Prediction {
-		batch, err := p.source.Load(t.Context(), rows)
+		batch, err := p.Source.Load(t.Context(), rows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,19 +76,19 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 		return answers
 	}
 	before := ask(-1, 0)
-	for i, c := range p.source.(Encoded).Encoder().Columns() {
+	for i, c := range p.Source.(EncodedSource).Encoder().Columns() {
 		for _, value := range []float32{3, float32(math.NaN())} {
 			after := ask(i, value)
-			for j := range p.experts {
-				for k := range p.advice {
+			for j := range p.Experts {
+				for k := range p.Levels {
 					same := slices.EqualFunc(before[j][k], after[j][k], func(a, b Prediction) bool {
 						return a.Probabilities[1] == b.Probabilities[1]
 					})
 					if c.Group > k && !same {
-						t.Errorf("%s at level %d sees %s", p.experts[j].name, k, c.Name)
+						t.Errorf("%s at level %d sees %s", p.Experts[j].Name, k, c.Name)
 					}
 					if c.Name == "device" && k == 2 && same && value == 3 {
-						t.Errorf("%s at level %d does not see %s", p.experts[j].name, k, c.Name)
+						t.Errorf("%s at level %d does not see %s", p.Experts[j].Name, k, c.Name)
 					}
 				}
 			}
@@ -101,8 +101,8 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 func TestGroupCoder(t *testing.T) {
 	w := newTabularWorld(t, 200)
 	p := w.learnt(t)
-	e := p.source.(Encoded).Encoder()
-	batch, err := p.source.Load(t.Context(), []int{5, 9, 14})
+	e := p.Source.(EncodedSource).Encoder()
+	batch, err := p.Source.Load(t.Context(), []int{5, 9, 14})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestGroupCoder(t *testing.T) {
 		tabular.LayoutDense: func(v float32) bool { return v == 0 },
 		tabular.LayoutTree:  func(v float32) bool { return v != v },
 	} {
-		c, err := newGroupCoder(&Setup{Source: p.source}, layout)
+		c, err := newGroupCoder((&Build{Source: p.Source}).Setup("part"), layout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,8 +120,8 @@ func TestGroupCoder(t *testing.T) {
 		}
 		levels := [][]Shown{
 			make([]Shown, 3), nil,
-			same(batch, Shown{Groups: []bool{true, true, false}}),
-			same(batch, Shown{Groups: []bool{true, true, true}}),
+			ShowAll(batch, Shown{Groups: []bool{true, true, false}}),
+			ShowAll(batch, Shown{Groups: []bool{true, true, true}}),
 		}
 		rows := make([]float32, 3*3*c.Width())
 		if err := c.Code(t.Context(), rows, batch, levels); err != nil {

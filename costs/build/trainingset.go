@@ -59,7 +59,7 @@ type classifier struct {
 
 // teaching is what a teacher may use.
 type teaching struct {
-	*Training
+	*Preparation
 	Name string // of the expert
 	Seed uint64
 	Done func(l lesson, c *classifier) error // takes a classifier over
@@ -69,7 +69,7 @@ type teaching struct {
 const gatherRows = 4096
 
 // gather turns every example into a row.
-func (e *trained) gather(ctx context.Context, t *Training) (*trainingSet, error) {
+func (e *trained) gather(ctx context.Context, t *Preparation) (*trainingSet, error) {
 	reader, err := e.examples.Open(ctx, t)
 	if err != nil {
 		return nil, err

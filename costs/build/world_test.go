@@ -9,12 +9,31 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/onnx/ort"
 )
 
 // world is a small table with precomputed answers in a folder of its own.
 type world struct {
-	dir string
-	cfg Config
+	dir   string
+	cfg   Config
+	kinds *Kinds        // beside the built-in ones; nil: none
+	words *wordsEncoder // that stands for every encoder of texts; nil: none does
+}
+
+// addExpert adds a kind of expert to the world's, or takes the place of a built-in one.
+func (w *world) addExpert(kind string, create NewExpert) {
+	if w.kinds == nil {
+		w.kinds = &Kinds{Experts: make(map[string]NewExpert)}
+	}
+	w.kinds.Experts[kind] = create
+}
+
+// openText opens the world's words in the place of an encoder of texts.
+func (w *world) openText(rt *ort.Runtime, name string) (TextEncoder, error) {
+	if w.words == nil {
+		return openTextEncoder(rt, name)
+	}
+	return w.words, nil
 }
 
 // newWorld writes n instances with two numeric columns, and answers of two
@@ -77,7 +96,7 @@ func (w *world) edit(t testing.TB, name, from, to string) {
 func (w *world) out() string { return filepath.Join(w.dir, "out.parquet") }
 
 func (w *world) run(ctx context.Context) (*Report, error) {
-	return Run(ctx, w.cfg, Options{Out: w.out(), Dir: w.dir})
+	return Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir})
 }
 
 // mustRun builds and returns the tensor.

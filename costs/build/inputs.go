@@ -1,0 +1,50 @@
+package build
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pipe/internal/digest"
+)
+
+// Inputs maps everything that the result of a build depends on to a digest, or to a short text that stands for itself.
+// A name is "ROLE of PART", or a role alone for what belongs to no part.
+type Inputs map[string]string
+
+// The roles that have a meaning beyond their name.
+const (
+	// SettingsRole is the role of settings: one digest stands for all of them in a tensor.
+	SettingsRole = "settings"
+	// ImagePrefix starts the names of the inputs that are single images. They are many: one digest stands for all.
+	ImagePrefix = "image "
+)
+
+// inputName is the name of an input that belongs to a part.
+func inputName(role, part string) string { return role + " of " + part }
+
+// Set adds an input of a part.
+func (m Inputs) Set(role, part, value string) { m[inputName(role, part)] = value }
+
+// SetJSON adds the digest of the JSON form of v as an input of a part.
+func (m Inputs) SetJSON(role, part string, v any) error {
+	sum, err := digest.JSON(v)
+	if err != nil {
+		return fmt.Errorf("settings: %w", err)
+	}
+	m.Set(role, part, sum)
+	return nil
+}
+
+// Of returns the names of the inputs that belong to one of the parts, sorted.
+func (m Inputs) Of(parts ...string) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		belongs := func(part string) bool { return strings.HasSuffix(name, inputName("", part)) }
+		if slices.ContainsFunc(parts, belongs) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
