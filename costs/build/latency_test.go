@@ -128,8 +128,8 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	}
 	want := readBytes(t, w.out())
 	for name, o := range map[string]Options{
-		"restart":            {Out: w.out(), Dir: w.dir, Restart: true},
-		"the folder, shared": {Out: filepath.Join(w.dir, "other.parquet"), Dir: w.dir},
+		"restart":            {Kinds: w.kinds, Out: w.out(), Dir: w.dir, Restart: true},
+		"the folder, shared": {Kinds: w.kinds, Out: filepath.Join(w.dir, "other.parquet"), Dir: w.dir},
 	} {
 		if _, err := Run(context.Background(), w.cfg, o); err != nil {
 			t.Fatal(err)
