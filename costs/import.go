@@ -18,40 +18,6 @@ import (
 	"pipe/internal/textfile"
 )
 
-// ImportReport counts what an import read, kept and left out.
-type ImportReport struct {
-	OutcomeRows  int            `json:"outcome_rows"`            // rows of the outcome table
-	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of them, rows of experts or advice that are not listed
-	Instances    int            `json:"instances"`               // distinct ids among the outcomes
-	Kept         int            `json:"kept"`                    // instances in the tensor
-	MissingCells int            `json:"missing_cells"`           // pairs without an outcome, over all instances
-	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were left out
-	UnusedRows   int            `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
-	Splits       map[string]int `json:"splits"`                  // instances per split
-	Groups       int            `json:"groups,omitempty"`        // distinct groups, where there are any
-	Divided      int            `json:"divided,omitempty"`       // of them, groups that a split column puts on several sides
-	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
-	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
-}
-
-// Dropped is a reason for leaving instances out. An instance with several
-// reasons counts under the first.
-type Dropped struct {
-	Reason string   `json:"reason"`
-	Count  int      `json:"count"`
-	First  []string `json:"first"` // some of the ids
-}
-
-// Constants compares the best fixed pair of a split with its oracle, at lambda
-// 1.
-type Constants struct {
-	Split    string  `json:"split"`
-	Rows     int     `json:"rows"`
-	Best     string  `json:"best_fixed"`
-	BestCost float64 `json:"best_fixed_cost"`
-	Oracle   float64 `json:"oracle"`
-}
-
 // Import reads foreign tables into a cost tensor. Bad content gives a
 // *DataError; a missing outcome or feature never becomes a number.
 func Import(ctx context.Context, c ImportConfig) (*Tensor, ImportReport, error) {
@@ -60,8 +26,8 @@ func Import(ctx context.Context, c ImportConfig) (*Tensor, ImportReport, error) 
 
 // importWithin is Import with another bound on the memory that it takes.
 func importWithin(ctx context.Context, c ImportConfig, held *textfile.Held) (*Tensor, ImportReport, error) {
-	m := &importer{ctx: ctx, config: &c, held: held}
-	t, err := m.run()
+	m := &importer{config: &c, held: held}
+	t, err := m.run(ctx)
 	if err != nil {
 		return nil, m.report, fmt.Errorf("import: %w", err)
 	}
@@ -69,7 +35,6 @@ func importWithin(ctx context.Context, c ImportConfig, held *textfile.Held) (*Te
 }
 
 type importer struct {
-	ctx    context.Context
 	config *ImportConfig
 	report ImportReport
 	held   *textfile.Held // memory of all that is read
@@ -81,19 +46,19 @@ type importer struct {
 	groups   *textColumn // nil if no table has groups
 }
 
-func (m *importer) run() (*Tensor, error) {
+func (m *importer) run(ctx context.Context) (*Tensor, error) {
 	if err := m.config.Validate(); err != nil {
 		return nil, err
 	}
 	var err error
-	if m.outcomes, err = m.readOutcomes(); err != nil {
+	if m.outcomes, err = m.readOutcomes(ctx); err != nil {
 		return nil, err
 	}
 	m.report.Instances = m.outcomes.ids.Len()
 	if m.report.Instances == 0 {
 		return nil, &DataError{File: m.config.Outcomes.File, Msg: "has no rows"}
 	}
-	if err := m.readFeatures(); err != nil {
+	if err := m.readFeatures(ctx); err != nil {
 		return nil, err
 	}
 	actions, order, err := m.actions()
@@ -104,16 +69,16 @@ func (m *importer) run() (*Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := m.assemble(actions, order, keep)
+	t, err := m.assemble(ctx, actions, order, keep)
 	if err != nil {
 		return nil, err
 	}
-	m.summarise(t)
+	m.report.summarise(t)
 	return t, t.Validate()
 }
 
 // assemble builds the tensor of the kept instances.
-func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor, error) {
+func (m *importer) assemble(ctx context.Context, actions *Actions, order []int, keep []int) (*Tensor, error) {
 	t := &Tensor{Actions: actions}
 	if err := m.held.AddCells(len(keep), 1, bytesOfText); err != nil {
 		return nil, asData(m.config.Outcomes.File, err)
@@ -150,7 +115,7 @@ func (m *importer) assemble(actions *Actions, order []int, keep []int) (*Tensor,
 		return nil, err
 	}
 	t.Meta = map[string]string{NamesKey: string(names)}
-	if actions.Digests, err = m.digests(); err != nil {
+	if actions.Digests, err = m.digests(ctx); err != nil {
 		return nil, err
 	}
 	actions.Digests[FeatureDigest] = digest.Of(names)
@@ -176,7 +141,7 @@ func (m *importer) featureFile(f FeatureTable) string {
 }
 
 // digests returns the sha256 of every file that was read.
-func (m *importer) digests() (map[string]string, error) {
+func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 	files := map[string]string{"outcomes": m.config.Outcomes.File}
 	if m.config.Fees.File != "" {
 		files["fees"] = m.config.Fees.File
@@ -191,7 +156,7 @@ func (m *importer) digests() (map[string]string, error) {
 			return nil, err
 		}
 		for _, part := range parts {
-			sum, err := FileDigest(m.ctx, part)
+			sum, err := FileDigest(ctx, part)
 			if err != nil {
 				return nil, err
 			}
@@ -201,39 +166,15 @@ func (m *importer) digests() (map[string]string, error) {
 	return digests, nil
 }
 
-// summarise fills in what the report says about the finished tensor.
-func (m *importer) summarise(t *Tensor) {
-	m.report.Splits = make(map[string]int)
-	m.report.Groups, m.report.Divided = CountGroups(t.Groups, t.Splits)
-	all := make([]int, t.Len())
-	for n := range all {
-		all[n] = n
-		m.report.Splits[t.Splits[n].String()]++
-	}
-	add := func(name string, rows []int) {
-		if len(rows) == 0 {
-			return
-		}
-		s := Summarize(t, rows, 1)
-		m.report.Constants = append(m.report.Constants, Constants{
-			Split: name, Rows: len(rows), Best: t.Actions.Name(s.Best), BestCost: s.BestCost, Oracle: s.Oracle,
-		})
-	}
-	add("all", all)
-	for s := Train; s <= Test; s++ {
-		add(s.String(), t.Rows(s))
-	}
-}
-
 // walk reads the chosen columns of a table row by row.
-func (m *importer) walk(tab tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
+func (m *importer) walk(ctx context.Context, tab tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
 	if err := tab.Choose(columns); err != nil {
 		return err
 	}
 	cells := make([]tablefile.Cell, len(columns))
 	for count := 0; ; count++ {
 		if count%1024 == 0 {
-			if err := m.ctx.Err(); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 		}
@@ -256,55 +197,4 @@ func inRow(row int, err error) error {
 		return &DataError{Row: row, Err: fault}
 	}
 	return err
-}
-
-// Bytes of a text in a slice of texts, and of a number or the number of a text.
-const (
-	bytesOfText  = 16
-	bytesOfValue = 4
-)
-
-// textColumn is one text per instance, -1 while it is not known.
-type textColumn struct {
-	name   string
-	values *textfile.Names
-	at     []int32
-	held   *textfile.Held
-}
-
-func newTextColumn(name string, held *textfile.Held) *textColumn {
-	return &textColumn{name: name, values: textfile.NewNames(held), held: held}
-}
-
-// set notes the text of an instance, which must be the same every time.
-func (c *textColumn) set(n int, text tablefile.Cell) error {
-	var err error
-	if c.at, err = grown(c.at, n, -1, c.held); err != nil {
-		return err
-	}
-	if text.Missing() {
-		return &DataError{Column: c.name, Msg: "is missing"}
-	}
-	number, err := c.values.Add(text.String())
-	if err != nil {
-		return err
-	}
-	v := int32(number)
-	if c.at[n] >= 0 && c.at[n] != v {
-		return &DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
-			textfile.Quoted(c.values.List()[v]), textfile.Quoted(c.values.List()[c.at[n]]))}
-	}
-	c.at[n] = v
-	return nil
-}
-
-// has reports whether the text of an instance is known.
-func (c *textColumn) has(n int) bool { return n < len(c.at) && c.at[n] >= 0 }
-
-func (c *textColumn) pick(rows []int) []string {
-	out := make([]string, len(rows))
-	for i, n := range rows {
-		out[i] = c.values.List()[c.at[n]]
-	}
-	return out
 }

@@ -16,13 +16,10 @@ import (
 	"pipe/internal/realdata"
 )
 
-// moduleRoot is where the go command runs the tests of this package from.
-const moduleRoot = ".."
-
 // loadImport reads one of the configurations that the project comes with.
 func loadImport(t *testing.T, name, data string) ImportConfig {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(moduleRoot, "configs", name))
+	b, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "configs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,15 +42,7 @@ func importReal(t *testing.T, name string) (*Tensor, ImportReport) {
 	return tensor, report
 }
 
-func allRows(t *Tensor) []int {
-	rows := make([]int, t.Len())
-	for n := range rows {
-		rows[n] = n
-	}
-	return rows
-}
-
-func near(t *testing.T, what string, got, want, tolerance float64) {
+func expectNear(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {
 		t.Errorf("%s is %v, expected %v within %v", what, got, want, tolerance)
@@ -68,13 +57,13 @@ func TestImportCIFAR10(t *testing.T) {
 	if tensor.Actions.Advice[0].Name != "one-view" || tensor.Actions.Advice[2].Fee != 0.05 {
 		t.Errorf("advice is %v", tensor.Actions.Advice)
 	}
-	s := Summarize(tensor, allRows(tensor), 0)
-	near(t, "right answers of the best fixed pair by task loss", 1-slices.Min(s.TaskLoss), 0.759, 1e-9)
+	s := Summarize(tensor, count(tensor.Len()), 0)
+	expectNear(t, "right answers of the best fixed pair by task loss", 1-slices.Min(s.TaskLoss), 0.759, 1e-9)
 	oracle := 0.0
 	for n := range tensor.Len() {
 		oracle += float64(slices.Max(negated(tensor.Losses(n)))) + 1
 	}
-	near(t, "right answers of the oracle", oracle/2000, 0.8555, 1e-9)
+	expectNear(t, "right answers of the oracle", oracle/2000, 0.8555, 1e-9)
 	if tensor.Predictions[0] != "airplane" || tensor.Labels[0] != "airplane" || tensor.Features[0] != 0.67665 {
 		t.Errorf("first row is %q %q %v", tensor.Predictions[0], tensor.Labels[0], tensor.Row(0)[0])
 	}
@@ -102,10 +91,10 @@ func TestImportFrugalML(t *testing.T) {
 	} {
 		t.Run(c.config, func(t *testing.T) {
 			tensor, _ := importReal(t, c.config)
-			for _, rows := range [][]int{allRows(tensor), tensor.Rows(Val)} {
+			for _, rows := range [][]int{count(tensor.Len()), tensor.Rows(Val)} {
 				s := Summarize(tensor, rows, 1)
-				near(t, "best fixed pair", s.BestCost, c.constant, 0.012)
-				near(t, "oracle", s.Oracle, c.oracle, 0.012)
+				expectNear(t, "best fixed pair", s.BestCost, c.constant, 0.012)
+				expectNear(t, "oracle", s.Oracle, c.oracle, 0.012)
 			}
 			if tensor.Actions.Len() != 4 || len(tensor.Actions.Advice) != 1 {
 				t.Errorf("actions are %v", tensor.Actions.Names())

@@ -1,23 +1,12 @@
 package costs
 
 import (
+	"context"
 	"fmt"
-	"path"
-	"slices"
-	"strings"
 
-	"pipe/internal/dataerror"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
-
-// featureBlock holds the features that one table gives, by instance.
-type featureBlock struct {
-	numbers     []string      // names of the columns of values
-	values      []float32     // instances x len(numbers)
-	categorical []*textColumn // one-hot at the end
-	there       []bool        // whether an instance has a complete row
-}
 
 func (m *importer) hasFeatures(n int) bool {
 	for _, b := range m.features {
@@ -28,14 +17,14 @@ func (m *importer) hasFeatures(n int) bool {
 	return true
 }
 
-func (m *importer) readFeatures() error {
+func (m *importer) readFeatures(ctx context.Context) error {
 	for i := range m.config.Features {
 		f := &m.config.Features[i]
 		tab, err := tablefile.Open(m.featureFile(*f))
 		if err != nil {
 			return err
 		}
-		block, err := m.readFeatureTable(tab, f)
+		block, err := m.readFeatureTable(ctx, tab, f)
 		tab.Close()
 		if err != nil {
 			return err
@@ -54,7 +43,7 @@ type featureRow struct {
 	width, listLength int      // listLength is -1 until the first row
 }
 
-func (m *importer) readFeatureTable(tab tablefile.Table, f *FeatureTable) (*featureBlock, error) {
+func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f *FeatureTable) (*featureBlock, error) {
 	columns, err := f.matchColumns(tab)
 	if err != nil {
 		return nil, err
@@ -80,7 +69,7 @@ func (m *importer) readFeatureTable(tab tablefile.Table, f *FeatureTable) (*feat
 	texts := m.instanceTexts(&set, f.Label, f.Split, f.Group)
 	row.names = set.names
 	seen := make([]bool, len(b.there))
-	err = m.walk(tab, set.names, func(line int, cells []tablefile.Cell) error {
+	err = m.walk(ctx, tab, set.names, func(line int, cells []tablefile.Cell) error {
 		if cells[row.id].Missing() {
 			return &DataError{Row: line, Column: f.ID, Msg: "is missing"}
 		}
@@ -180,125 +169,4 @@ func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error 
 	}
 	b.there[n] = complete
 	return nil
-}
-
-// matchColumns expands names, globs and ranges.
-func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
-	have := tab.Names()
-	used := append([]string{f.ID, f.List, f.Label, f.Split, f.Group}, f.Length...)
-	used = append(used, f.Categorical...)
-	at := make(map[string]int, len(have))
-	for i, name := range slices.Backward(have) {
-		at[name] = i // the first of its name
-	}
-	var columns []string
-	taken := make(map[string]bool)
-	for _, pattern := range f.Columns {
-		found, err := matchPattern(have, at, pattern, used)
-		if err != nil {
-			return nil, dataerror.InFile(tab.Path(), err)
-		}
-		for _, name := range found {
-			if taken[name] {
-				return nil, &DataError{File: tab.Path(), Column: name, Msg: "is taken as a feature twice"}
-			}
-			taken[name] = true
-			columns = append(columns, name)
-		}
-	}
-	return columns, nil
-}
-
-// matchPattern returns the columns that a name, a range or a glob stands for; at has the positions of the names in have.
-func matchPattern(have []string, at map[string]int, pattern string, used []string) ([]string, error) {
-	if _, ok := at[pattern]; ok {
-		return []string{pattern}, nil
-	}
-	var found []string
-	from, to, isRange := strings.Cut(pattern, "..")
-	switch {
-	case isRange:
-		a, hasFrom := at[from]
-		b, hasTo := at[to]
-		if !hasFrom || !hasTo || b < a {
-			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + textfile.Listed(have, 12)}
-		}
-		found = slices.Clone(have[a : b+1])
-	default:
-		for _, name := range have {
-			ok, err := path.Match(pattern, name)
-			if err != nil {
-				return nil, &DataError{Column: pattern, Msg: "is no pattern", Err: err}
-			}
-			if ok {
-				found = append(found, name)
-			}
-		}
-	}
-	other := make(map[string]bool, len(used))
-	for _, name := range used {
-		other[name] = true
-	}
-	found = slices.DeleteFunc(found, func(name string) bool { return other[name] })
-	if len(found) == 0 {
-		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
-	}
-	return found, nil
-}
-
-// joinFeatures puts the blocks side by side for the kept instances. A category
-// becomes a column only if a kept instance has it.
-func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (features []float32, dim int, names []string, err error) {
-	columns := make([][][]int32, len(blocks)) // by block, category and number of the value: its column
-	widths := make([][]int, len(blocks))
-	for i, b := range blocks {
-		names = append(names, b.numbers...)
-		for _, c := range b.categorical {
-			sorted := c.sortedLevels(keep)
-			at := make([]int32, c.values.Len())
-			for column, v := range sorted {
-				at[v] = int32(column)
-				names = append(names, c.name+"="+c.values.List()[v])
-			}
-			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(sorted))
-		}
-	}
-	dim = len(names)
-	if len(blocks) == 1 && len(blocks[0].categorical) == 0 && len(keep) == len(blocks[0].there) {
-		return blocks[0].values, dim, names, nil // all of it, in the same order
-	}
-	if err := held.AddCells(len(keep), dim, bytesOfValue); err != nil {
-		return nil, 0, nil, err
-	}
-	features = make([]float32, len(keep)*dim)
-	for row, n := range keep {
-		dst := features[row*dim : (row+1)*dim]
-		for i, b := range blocks {
-			width := len(b.numbers)
-			copy(dst, b.values[n*width:(n+1)*width])
-			dst = dst[width:]
-			for j, c := range b.categorical {
-				dst[columns[i][j][c.at[n]]] = 1
-				dst = dst[widths[i][j]:]
-			}
-		}
-	}
-	return features, dim, names, nil
-}
-
-// sortedLevels returns the numbers of the values that occur in the rows, in the
-// order of the values.
-func (c *textColumn) sortedLevels(rows []int) []int32 {
-	occurs := make([]bool, c.values.Len())
-	for _, n := range rows {
-		occurs[c.at[n]] = true
-	}
-	var levels []int32
-	for v, ok := range occurs {
-		if ok {
-			levels = append(levels, int32(v))
-		}
-	}
-	slices.SortFunc(levels, func(a, b int32) int { return strings.Compare(c.values.List()[a], c.values.List()[b]) })
-	return levels
 }

@@ -1,191 +1,27 @@
 package costs
 
 import (
+	"context"
 	"fmt"
-	"math"
 
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
-// outcomes are the cells read so far, one column per pair seen. Instances are
-// numbered as they appear.
-type outcomes struct {
-	ids     *textfile.Names
-	experts *textfile.Names
-	advice  *textfile.Names
-	pairs   map[Pair]*outcomeColumn // by number in experts and advice
-	texts   *textfile.Names         // predictions
-	fees    bool
-	texted  bool
-	held    *textfile.Held
-}
-
-// outcomeColumn holds one pair's cells by instance. A loss that has not come
-// is NaN, which no loss can be.
-type outcomeColumn struct {
-	loss []float32
-	fee  []float32
-	text []int32
-}
-
-func newOutcomes(fees, texted bool, held *textfile.Held) *outcomes {
-	return &outcomes{
-		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
-		pairs: make(map[Pair]*outcomeColumn), fees: fees, texted: texted, held: held,
-	}
-}
-
-// put stores a cell and reports whether the place was free.
-func (o *outcomes) put(n int, p Pair, loss, fee float64, text string) (free bool, err error) {
-	c := o.pairs[p]
-	if c == nil {
-		const bytesOfPair = 120 // about, with its place in the map
-		if err := o.held.Add(bytesOfPair); err != nil {
-			return false, err
-		}
-		c = &outcomeColumn{}
-		o.pairs[p] = c
-	}
-	if c.loss, err = grown(c.loss, n, float32(math.NaN()), o.held); err != nil {
-		return false, err
-	}
-	if l := c.loss[n]; l == l {
-		return false, nil
-	}
-	c.loss[n] = float32(loss)
-	if o.fees {
-		if c.fee, err = grown(c.fee, n, 0, o.held); err != nil {
-			return false, err
-		}
-		c.fee[n] = float32(fee)
-	}
-	if o.texted {
-		if c.text, err = grown(c.text, n, 0, o.held); err != nil {
-			return false, err
-		}
-		number, err := o.texts.Add(text)
-		if err != nil {
-			return false, err
-		}
-		c.text[n] = int32(number)
-	}
-	return true, nil
-}
-
-// grown returns s with an element n, the new ones being gap.
-func grown[T int32 | float32](s []T, n int, gap T, held *textfile.Held) ([]T, error) {
-	if len(s) > n {
-		return s, nil
-	}
-	if err := held.AddCells(n+1-len(s), 1, bytesOfValue); err != nil {
-		return nil, err
-	}
-	for len(s) <= n {
-		s = append(s, gap)
-	}
-	return s, nil
-}
-
-// pair returns the numbers of an expert and an advice.
-func (o *outcomes) pair(expert, advice string) (p Pair, err error) {
-	if p.Expert, err = o.experts.Add(expert); err != nil {
-		return p, err
-	}
-	p.Advice, err = o.advice.Add(advice)
-	return p, err
-}
-
-// has reports whether the cell of instance n is there.
-func (c *outcomeColumn) has(n int) bool {
-	return c != nil && n < len(c.loss) && c.loss[n] == c.loss[n]
-}
-
-// fill copies the cells of the kept instances into t. The pair of action i has
-// the number order[i] = expert*levels+advice in the order of appearance, or -1
-// if it never appeared.
-func (o *outcomes) fill(t *Tensor, order []int, keep []int) error {
-	a := len(order)
-	bytes := bytesOfValue
-	if o.fees {
-		bytes += bytesOfValue
-	}
-	if o.texted {
-		bytes += bytesOfText
-	}
-	if err := o.held.AddCells(len(keep), a, bytes); err != nil {
-		return err
-	}
-	t.Loss = make([]float32, len(keep)*a)
-	if o.fees {
-		t.Fee = make([]float32, len(keep)*a)
-	}
-	if o.texted {
-		t.Predictions = make([]string, len(keep)*a)
-	}
-	for i := range order {
-		c := o.column(order[i])
-		for row, n := range keep {
-			if !c.has(n) {
-				t.Loss[row*a+i] = float32(math.NaN())
-				continue
-			}
-			t.Loss[row*a+i] = c.loss[n]
-			if o.fees {
-				t.Fee[row*a+i] = c.fee[n]
-			}
-			if o.texted {
-				t.Predictions[row*a+i] = o.texts.List()[c.text[n]]
-			}
-		}
-	}
-	return nil
-}
-
-func (o *outcomes) column(number int) *outcomeColumn {
-	if number < 0 {
-		return nil
-	}
-	levels := o.advice.Len()
-	return o.pairs[Pair{number / levels, number % levels}]
-}
-
 // readOutcomes reads the outcome table in either form.
-func (m *importer) readOutcomes() (*outcomes, error) {
+func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
 	tab, err := tablefile.Open(m.config.Outcomes.File)
 	if err != nil {
 		return nil, err
 	}
 	defer tab.Close()
 	if len(m.config.Outcomes.Wide.Pairs) > 0 {
-		return m.readWide(tab)
+		return m.readWide(ctx, tab)
 	}
-	return m.readLong(tab)
+	return m.readLong(ctx, tab)
 }
 
-// columnSet collects the columns to choose and where each will be.
-type columnSet struct {
-	names []string
-	at    map[string]int
-}
-
-// want returns the position of a column, -1 for the empty name.
-func (s *columnSet) want(name string) int {
-	if name == "" {
-		return -1
-	}
-	if i, ok := s.at[name]; ok {
-		return i
-	}
-	if s.at == nil {
-		s.at = make(map[string]int)
-	}
-	s.at[name] = len(s.names)
-	s.names = append(s.names, name)
-	return len(s.names) - 1
-}
-
-func (m *importer) readLong(tab tablefile.Table) (*outcomes, error) {
+func (m *importer) readLong(ctx context.Context, tab tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
 	o := newOutcomes(c.Fee != "", c.Prediction != "", m.held)
 	var set columnSet
@@ -197,7 +33,7 @@ func (m *importer) readLong(tab tablefile.Table) (*outcomes, error) {
 		toLoss = m.lossOf("loss")
 	}
 	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
-	err := m.walk(tab, set.names, func(row int, cells []tablefile.Cell) error {
+	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
 		name := cells[expert].String()
 		level := ""
@@ -332,7 +168,7 @@ func shiftedTo(err error, row int) error {
 	return err
 }
 
-func (m *importer) readWide(tab tablefile.Table) (*outcomes, error) {
+func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
 	o := newOutcomes(pairs[0].Fee != "", pairs[0].Prediction != "", m.held)
 	var set columnSet
@@ -358,7 +194,7 @@ func (m *importer) readWide(tab tablefile.Table) (*outcomes, error) {
 	}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
 	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
-	err := m.walk(tab, set.names, func(row int, cells []tablefile.Cell) error {
+	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
 		if cells[id].Missing() {
 			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"pipe/internal/dataerror/dataerrortest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
@@ -212,7 +214,7 @@ func TestImportWideForm(t *testing.T) {
 	}
 	put(t, c.Outcomes.File, "id,xn,xy,yn,yy\na,1,0,0,0.5\na,1,1,0,0\n")
 	_, _, err = Import(context.Background(), c)
-	checkDataError(t, err, c.Outcomes.File, 3, "id", "already")
+	dataerrortest.Check(t, err, c.Outcomes.File, 3, "id", "already")
 }
 
 func TestImportScores(t *testing.T) {
@@ -229,7 +231,7 @@ func TestImportScores(t *testing.T) {
 	}
 	c.Outcomes.ScoreRange = nil
 	_, _, err = Import(context.Background(), c)
-	checkDataError(t, err, c.Outcomes.File, 2, "s", "score_range")
+	dataerrortest.Check(t, err, c.Outcomes.File, 2, "s", "score_range")
 }
 
 func TestImportListColumn(t *testing.T) {
@@ -246,7 +248,7 @@ func TestImportListColumn(t *testing.T) {
 	for _, bad := range []string{`[3,null]`, `[3]`, `[3,4,5]`, `[3,[4]]`, `"x"`, `[3,1e99]`, `[]`} {
 		put(t, c.Features[0].File, `{"id":"a","v":[1,2.5]}`+"\n"+`{"id":"b","v":`+bad+`}`)
 		_, _, err := Import(context.Background(), c)
-		checkDataError(t, err, c.Features[0].File, 2, "v", "")
+		dataerrortest.Check(t, err, c.Features[0].File, 2, "v", "")
 	}
 }
 
@@ -254,7 +256,7 @@ func TestImportDropsIncomplete(t *testing.T) {
 	outcomes := longCSV + "c,x,no,1,cat,0\nd,x,no,1,a,0\nd,x,yes,1,a,0\nd,y,no,1,a,0\nd,y,yes,,a,0\ne,x,no,1,a,0\ne,x,yes,1,a,0\ne,y,no,1,a,0\ne,y,yes,1,a,0\n"
 	c := smallImport(t, outcomes, featureCSV)
 	_, _, err := Import(context.Background(), c)
-	checkDataError(t, err, c.Outcomes.File, 0, "", `2 of 5 instances are without an outcome for every pair (c, d); 1 of 5 instances are without features (e); 4 cells are missing, first "c" x/yes`)
+	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", `2 of 5 instances are without an outcome for every pair (c, d); 1 of 5 instances are without features (e); 4 cells are missing, first "c" x/yes`)
 	c.DropIncomplete = true
 	_, report, err := Import(context.Background(), c)
 	if err != nil {
@@ -270,12 +272,12 @@ func TestImportUnlistedAndUnavailable(t *testing.T) {
 	c := smallImport(t, longCSV+"a,z,no,0,cat,0\n", featureCSV)
 	c.Experts = []string{"x", "y"}
 	_, _, err := Import(context.Background(), c)
-	checkDataError(t, err, c.Outcomes.File, 10, "", `expert "z" is not listed`)
+	dataerrortest.Check(t, err, c.Outcomes.File, 10, "", `expert "z" is not listed`)
 	c.IgnoreUnlisted = true
 	checkSmall(t, c)
 	c.Unavailable = []PairName{{"y", "yes"}}
 	_, _, err = Import(context.Background(), c)
-	checkDataError(t, err, c.Outcomes.File, 0, "", "listed as unavailable")
+	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", "listed as unavailable")
 	put(t, c.Outcomes.File, strings.ReplaceAll(longCSV, "y,yes", "z,yes"))
 	got, report, err := Import(context.Background(), c)
 	if err != nil || report.MissingCells != 0 || got.Loss[3] == got.Loss[3] {
@@ -360,7 +362,7 @@ func TestImportFees(t *testing.T) {
 		} else if err == nil || !strings.Contains(err.Error(), msg) || msg == "" {
 			t.Errorf("%s: %v", content, err)
 		} else {
-			checkDataError(t, err, c.Fees.File, 0, "", msg)
+			dataerrortest.Check(t, err, c.Fees.File, 0, "", msg)
 		}
 	}
 	c.Fees = FeeTable{Experts: map[string]float64{"x": 0, "y": 0, "z": 0}}
@@ -472,4 +474,10 @@ func TestImportWide(t *testing.T) {
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
+}
+
+func TestImportRefusesInvalidUTF8(t *testing.T) {
+	c := smallImport(t, strings.Replace(longCSV, "\na,", "\nzw\xf6lf,", 1), featureCSV)
+	_, _, err := Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 2, "id", `not valid UTF-8`)
 }

@@ -83,7 +83,7 @@ func TestMismatchIdentity(t *testing.T) {
 func TestAdviceNeverHurtsTheOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := drawTensor(t)
-		s := Summarize(tensor, allRows(tensor), rapid.Float64Range(0, 4).Draw(t, "lambda"))
+		s := Summarize(tensor, everyRow(tensor.Len()), rapid.Float64Range(0, 4).Draw(t, "lambda"))
 		if s.Oracle > s.OracleNoAdvice || s.Oracle > s.BestCost+1e-12 || s.BestCost > s.BestNoAdviceCost || s.Headroom() < -1e-12 {
 			t.Fatalf("order is broken: %+v", s)
 		}
@@ -175,7 +175,7 @@ func TestTrueLossIsMeanOfCosts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := drawTensor(t)
 		lambda := rapid.Float64Range(0, 4).Draw(t, "lambda")
-		rows := allRows(tensor)
+		rows := everyRow(tensor.Len())
 		choice := rapid.IntRange(0, tensor.Actions.Len()-1).Draw(t, "choice")
 		chosen := slices.Repeat([]int{choice}, len(rows))
 		s := Summarize(tensor, rows, lambda)
@@ -261,4 +261,11 @@ func TestFirstNonFinite(t *testing.T) {
 			t.Fatalf("found %d, expected %d", got, at)
 		}
 	})
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Errorf("%s is %v, expected %v within %v", what, got, want, tolerance)
+	}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/internal/dataerror/dataerrortest"
+
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 )
@@ -226,8 +228,8 @@ func TestReadRefusesBadContent(t *testing.T) {
 				c.spoil(f)
 				path := f.write(t)
 				_, err := Read(path, ReadOptions{})
-				checkDataError(t, err, path, c.row, c.column, c.msg)
-				checkDataError(t, drain(path, 2), path, c.row, c.column, c.msg)
+				dataerrortest.Check(t, err, path, c.row, c.column, c.msg)
+				dataerrortest.Check(t, drain(path, 2), path, c.row, c.column, c.msg)
 			})
 		}
 	}
@@ -249,23 +251,12 @@ func drain(path string, batch int) error {
 	}
 }
 
-func checkDataError(t *testing.T, err error, file string, row int, column, msg string) {
-	t.Helper()
-	var data *DataError
-	if !errors.As(err, &data) {
-		t.Fatalf("got %v, expected a *DataError", err)
-	}
-	if data.File != file || data.Row != row || data.Column != column || !strings.Contains(err.Error(), msg) {
-		t.Errorf("got %v; expected row %d, column %q, %q", err, row, column, msg)
-	}
-}
-
 func TestReadRefusesDuplicateIDs(t *testing.T) {
 	f := goodRaw()
 	f.text[colID][3] = "id1"
 	path := f.write(t)
 	_, err := Read(path, ReadOptions{})
-	checkDataError(t, err, path, 4, "id", "in row 2")
+	dataerrortest.Check(t, err, path, 4, "id", "in row 2")
 }
 
 func TestReadRefusesOtherFiles(t *testing.T) {
@@ -292,7 +283,7 @@ func TestReadRefusesOtherFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := Read(path, ReadOptions{})
-			checkDataError(t, err, path, 0, "", "")
+			dataerrortest.Check(t, err, path, 0, "", "")
 			t.Log(err)
 		})
 	}
@@ -339,7 +330,7 @@ func TestReadFolders(t *testing.T) {
 			}
 			got, err := Read(dir, ReadOptions{})
 			if c.name != "good" {
-				checkDataError(t, err, second, c.row, c.column, c.msg)
+				dataerrortest.Check(t, err, second, c.row, c.column, c.msg)
 			} else if err != nil || got.Len() != 10 || got.IDs[5] != "b0" {
 				t.Errorf("got %v", err)
 			}

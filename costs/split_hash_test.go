@@ -77,7 +77,9 @@ func TestDocumentedProgramDrawsTheSameSplits(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "cases.json"), string(list))
+	if err := os.WriteFile(filepath.Join(dir, "cases.json"), list, 0o666); err != nil {
+		t.Fatal(err)
+	}
 	got := judge.Run(t, py, dir, string(code[1])+"\nimport json\nfor c in json.load(open('cases.json', encoding='utf-8')): print(split(**c))\n")
 	if got != want.String() {
 		t.Error("the splits differ")

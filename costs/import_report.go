@@ -1,0 +1,59 @@
+package costs
+
+// ImportReport counts what an import read, kept and left out.
+type ImportReport struct {
+	OutcomeRows  int            `json:"outcome_rows"`            // rows of the outcome table
+	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of them, rows of experts or advice that are not listed
+	Instances    int            `json:"instances"`               // distinct ids among the outcomes
+	Kept         int            `json:"kept"`                    // instances in the tensor
+	MissingCells int            `json:"missing_cells"`           // pairs without an outcome, over all instances
+	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were left out
+	UnusedRows   int            `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
+	Splits       map[string]int `json:"splits"`                  // instances per split
+	Groups       int            `json:"groups,omitempty"`        // distinct groups, where there are any
+	Divided      int            `json:"divided,omitempty"`       // of them, groups that a split column puts on several sides
+	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
+	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
+}
+
+// Dropped is a reason for leaving instances out. An instance with several
+// reasons counts under the first.
+type Dropped struct {
+	Reason string   `json:"reason"`
+	Count  int      `json:"count"`
+	First  []string `json:"first"` // some of the ids
+}
+
+// Constants compares the best fixed pair of a split with its oracle, at lambda
+// 1.
+type Constants struct {
+	Split    string  `json:"split"`
+	Rows     int     `json:"rows"`
+	Best     string  `json:"best_fixed"`
+	BestCost float64 `json:"best_fixed_cost"`
+	Oracle   float64 `json:"oracle"`
+}
+
+// summarise fills in what the report says about the finished tensor.
+func (r *ImportReport) summarise(t *Tensor) {
+	r.Splits = make(map[string]int)
+	r.Groups, r.Divided = CountGroups(t.Groups, t.Splits)
+	all := make([]int, t.Len())
+	for n := range all {
+		all[n] = n
+		r.Splits[t.Splits[n].String()]++
+	}
+	add := func(name string, rows []int) {
+		if len(rows) == 0 {
+			return
+		}
+		s := Summarize(t, rows, 1)
+		r.Constants = append(r.Constants, Constants{
+			Split: name, Rows: len(rows), Best: t.Actions.Name(s.Best), BestCost: s.BestCost, Oracle: s.Oracle,
+		})
+	}
+	add("all", all)
+	for s := Train; s <= Test; s++ {
+		add(s.String(), t.Rows(s))
+	}
+}
