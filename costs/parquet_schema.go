@@ -8,18 +8,6 @@ import (
 	"pipe/internal/parquetfile"
 )
 
-// The columns of the contract.
-const (
-	colID         = "id"
-	colSplit      = "split"
-	colGroup      = "group"
-	colFeatures   = "features"
-	colLoss       = "loss"
-	colFee        = "fee"
-	colLabel      = "label"
-	colPrediction = "prediction"
-)
-
 // leaf says where a column of the contract is in one file.
 type leaf struct {
 	name   string

@@ -43,6 +43,18 @@ func ParseSplit(name string) (Split, error) {
 // where they are known.
 const NamesKey = "pipe.feature_names"
 
+// The columns of the Parquet form of a tensor.
+const (
+	colID         = "id"
+	colSplit      = "split"
+	colGroup      = "group"
+	colFeatures   = "features"
+	colLoss       = "loss"
+	colFee        = "fee"
+	colLabel      = "label"
+	colPrediction = "prediction"
+)
+
 // Tensor is a cost tensor: what every action loses on every instance, beside
 // the features a policy sees. N is the number of instances, A = Actions.Len().
 type Tensor struct {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs"
+	"pipe/costs/outcome"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 )
@@ -25,7 +25,7 @@ func configFiles() map[string]struct {
 	}
 	return map[string]file{
 		"costs":     {reflect.TypeFor[CostsConfig](), "costs-config.md"},
-		"import":    {reflect.TypeFor[costs.ImportConfig](), "import.md"},
+		"import":    {reflect.TypeFor[outcome.Config](), "import.md"},
 		"featurize": {reflect.TypeFor[tabular.Schema](), "table.md"},
 		"train":     {reflect.TypeFor[TrainConfig](), "train.md"},
 		"synthetic": {reflect.TypeFor[SyntheticConfig](), "report.md"},

@@ -19,9 +19,9 @@ type evaluation struct {
 	knn         *baseline.KNN
 }
 
-// outcome is a method at one lambda: its actions on the reported rows, one
+// methodActions is a method at one lambda: its actions on the reported rows, one
 // list per seed.
-type outcome struct {
+type methodActions struct {
 	method   string
 	actions  [][]int
 	pair     string    // of a constant
@@ -58,16 +58,16 @@ func (e *evaluation) regime(r *Report, lambda float64) error {
 // baselines that borrow half of a decision.
 var compositeMethods = []string{"ours", "auto"}
 
-func (e *evaluation) outcomes(lambda float64) ([]outcome, error) {
-	var outs []outcome
+func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
+	var outs []methodActions
 	for _, l := range e.learned {
 		if l.Info.Method != "l2d" && l.Info.Lambda != lambda {
 			continue
 		}
-		i := slices.IndexFunc(outs, func(o outcome) bool { return o.method == l.Info.Method })
+		i := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == l.Info.Method })
 		if i < 0 {
 			i = len(outs)
-			outs = append(outs, outcome{method: l.Info.Method})
+			outs = append(outs, methodActions{method: l.Info.Method})
 		}
 		outs[i].actions = append(outs[i].actions, l.Action)
 		outs[i].policies = append(outs[i].policies, l)
@@ -78,21 +78,21 @@ func (e *evaluation) outcomes(lambda float64) ([]outcome, error) {
 	}
 	if e.knn != nil {
 		actions, _ := e.knn.Decide(lambda)
-		outs = append(outs, outcome{method: "knn", actions: [][]int{actions}})
+		outs = append(outs, methodActions{method: "knn", actions: [][]int{actions}})
 	}
 	return outs, nil
 }
 
 // baselines runs every baseline whose inputs exist: random ones once per seed
 // of the policy that they borrow from.
-func (e *evaluation) baselines(outs []outcome, lambda float64) ([]outcome, error) {
+func (e *evaluation) baselines(outs []methodActions, lambda float64) ([]methodActions, error) {
 	chosen, scores := e.composite(lambda)
 	var l2d [][]int
-	if i := slices.IndexFunc(outs, func(o outcome) bool { return o.method == "l2d" }); i >= 0 {
+	if i := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == "l2d" }); i >= 0 {
 		l2d = outs[i].actions
 	}
 	for _, b := range baseline.All() {
-		out := outcome{method: b.Name}
+		out := methodActions{method: b.Name}
 		for s := range e.draws(b, len(chosen), len(l2d)) {
 			in := baseline.Input{Tensor: e.t, Rows: e.rows, Train: e.train, Lambda: lambda, Seed: e.o.Seed + uint64(s)}
 			if b.NeedsChosen {
@@ -153,7 +153,7 @@ func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float
 }
 
 // row is a method's line of the table.
-func (e *evaluation) row(out outcome, lambda float64) Row {
+func (e *evaluation) row(out methodActions, lambda float64) Row {
 	var losses, rates []float64
 	for _, actions := range out.actions {
 		losses = append(losses, e.t.TrueLoss(e.rows, actions, lambda))
@@ -173,7 +173,7 @@ func (e *evaluation) row(out outcome, lambda float64) Row {
 }
 
 // describe says of policies what their figures do not.
-func (e *evaluation) describe(row *Row, out outcome) {
+func (e *evaluation) describe(row *Row, out methodActions) {
 	a := e.t.Actions
 	fixed, played := map[int]bool{}, map[int]bool{}
 	for _, l := range out.policies {
@@ -215,7 +215,7 @@ func (l Learned) changedFees(t *costs.Tensor) []costs.FeeChange {
 }
 
 // meanCosts are the realised costs per reported row, averaged over seeds.
-func (e *evaluation) meanCosts(out outcome, lambda float64) []float64 {
+func (e *evaluation) meanCosts(out methodActions, lambda float64) []float64 {
 	c := make([]float64, len(e.rows))
 	for _, actions := range out.actions {
 		for k, n := range e.rows {
@@ -227,7 +227,7 @@ func (e *evaluation) meanCosts(out outcome, lambda float64) []float64 {
 
 // differences adds the paired intervals to best_fixed and to l2d. Rows that belong together are one draw; where all do
 // there are no intervals.
-func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64) error {
+func (e *evaluation) differences(rows []Row, outs []methodActions, perRow [][]float64) error {
 	type place struct {
 		row int
 		l2d bool
@@ -235,7 +235,7 @@ func (e *evaluation) differences(rows []Row, outs []outcome, perRow [][]float64)
 	var places []place
 	var series [][]float64
 	for _, ref := range []string{"best_fixed", "l2d"} {
-		r := slices.IndexFunc(outs, func(o outcome) bool { return o.method == ref })
+		r := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == ref })
 		if r < 0 {
 			continue
 		}
@@ -315,7 +315,7 @@ func (e *evaluation) cells(lambda float64) CellTable {
 
 // distribution is how often each advice is taken, overall and per routed
 // expert, over all seeds.
-func (e *evaluation) distribution(out outcome, lambda float64) []AdviceShares {
+func (e *evaluation) distribution(out methodActions, lambda float64) []AdviceShares {
 	a := e.t.Actions
 	var names []string
 	for _, d := range a.Advice {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/outcome"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
@@ -21,7 +22,7 @@ type ImportResult struct {
 	Format int    `json:"format"`
 	File   string `json:"file"`
 	Digest string `json:"digest"`
-	costs.ImportReport
+	outcome.Report
 	Moved *MovedRows `json:"moved,omitempty"` // against the tensor that was at File before
 }
 
@@ -69,7 +70,7 @@ func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 	if err := importFiles(file, out).Check(); err != nil {
 		return nil, err
 	}
-	cfg := costs.DefaultImportConfig()
+	cfg := outcome.DefaultConfig()
 	if err := config.Load(file, &cfg); err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 		return nil, err
 	}
 	resolveImport(&cfg, dir)
-	t, report, err := costs.Import(ctx, cfg)
+	t, report, err := outcome.Import(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 	if err := atomicfile.MakeFolder(out); err != nil {
 		return nil, err
 	}
-	r := &ImportResult{Format: 1, File: out, Digest: t.Digest(), ImportReport: report}
+	r := &ImportResult{Format: 1, File: out, Digest: t.Digest(), Report: report}
 	if cfg.Split.Kind == "" && cfg.Split.Stratify == nil && textfile.CheckRegular(out) == nil {
 		r.Moved = moved(out, t)
 	}
@@ -100,7 +101,7 @@ func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 
 // resolveImport makes the files of the configuration relative to dir. They are plain strings, because package costs
 // knows nothing about configuration files.
-func resolveImport(c *costs.ImportConfig, dir string) {
+func resolveImport(c *outcome.Config, dir string) {
 	files := []*string{&c.Outcomes.File, &c.Fees.File}
 	for i := range c.Features {
 		files = append(files, &c.Features[i].File)

@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/outcome"
 	"pipe/featurize"
 	"pipe/internal/config"
 	"pipe/onnx"
@@ -39,7 +40,7 @@ func FuzzConfigs(f *testing.F) {
 	f.Add([]byte("fraud: {split: {kind: random, train_rows: 10, validation_rows: -1, draws: 0}}\n"), byte(2))
 	f.Add([]byte("columns: {id: a, label: b, groups: [{name: g, columns: [{name: x, kind: number}]}]}\n"), byte(1))
 	f.Fuzz(func(t *testing.T, text []byte, kind byte) {
-		imported := costs.DefaultImportConfig()
+		imported := outcome.DefaultConfig()
 		dst := []any{
 			&imported, &schemaConfig{}, &fraudConfigFile{DefaultFraud()}, &feverConfigFile{Fever: DefaultFever()},
 			&imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}, &syntheticFile{Synthetic: DefaultSynthetic()},

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
+	"pipe/costs/outcome"
 	"pipe/internal/realdata"
 	"pipe/onnx/ort/orttest"
 )
@@ -23,13 +24,13 @@ func realTensor(t *testing.T, config string) *costs.Tensor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := costs.DefaultImportConfig()
+	c := outcome.DefaultConfig()
 	dec := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(b, []byte("${PIPE_DATA}"), []byte(realdata.Folder(t)))))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil {
 		t.Fatal(err)
 	}
-	tensor, _, err := costs.Import(context.Background(), c)
+	tensor, _, err := outcome.Import(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"context"
@@ -28,10 +28,10 @@ pq.write_table(f, out + "/features.parquet", data_page_size=500)
 func TestImportsTablesOfPyArrow(t *testing.T) {
 	dir := t.TempDir()
 	judge.Run(t, judge.Python(t, "numpy", "pyarrow"), dir, foreignTables, dir)
-	c := DefaultImportConfig()
-	c.Outcomes = OutcomeTable{
+	c := DefaultConfig()
+	c.Outcomes = Table{
 		File:    filepath.Join(dir, "outcomes.parquet"),
-		Columns: OutcomeColumns{ID: "question", Expert: "model", Correct: "right", Fee: "paid"},
+		Columns: Columns{ID: "question", Expert: "model", Correct: "right", Fee: "paid"},
 	}
 	c.Features = []FeatureTable{{
 		File: filepath.Join(dir, "features.parquet"), ID: "question", List: "x", Columns: []string{"flag", "count"},

@@ -1,16 +1,18 @@
-package costs
+package outcome
 
 import (
 	"errors"
 	"fmt"
+
+	"pipe/costs"
 )
 
 // splitRows takes the splits from their column, else draws them.
-func (m *importer) splitRows(t *Tensor, keep []int) ([]Split, error) {
+func (m *importer) splitRows(t *costs.Tensor, keep []int) ([]costs.Split, error) {
 	if m.splits == nil {
 		return m.drawSplits(t)
 	}
-	splits := make([]Split, len(keep))
+	splits := make([]costs.Split, len(keep))
 	for i, name := range m.splits.pick(keep) {
 		var err error
 		if splits[i], err = m.splitOf(name); err != nil {
@@ -20,9 +22,9 @@ func (m *importer) splitRows(t *Tensor, keep []int) ([]Split, error) {
 	return splits, nil
 }
 
-func (m *importer) drawSplits(t *Tensor) ([]Split, error) {
+func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
 	splits, err := m.config.Split.draw().Draw(t.IDs, t.Labels, t.Groups)
-	var data *DataError
+	var data *costs.DataError
 	if errors.As(err, &data) {
 		data.File, data.Msg = m.config.Outcomes.File, "split: "+data.Msg
 	}
@@ -30,13 +32,13 @@ func (m *importer) drawSplits(t *Tensor) ([]Split, error) {
 }
 
 // splitOf reads a word of the split column.
-func (m *importer) splitOf(name string) (Split, error) {
+func (m *importer) splitOf(name string) (costs.Split, error) {
 	if to, ok := m.config.Split.Names[name]; ok {
 		name = to
 	}
-	s, err := ParseSplit(name)
+	s, err := costs.ParseSplit(name)
 	if err != nil {
-		return 0, &DataError{Column: m.splits.name, Msg: fmt.Sprintf("%v; split.names can map it", err)}
+		return 0, &costs.DataError{Column: m.splits.name, Msg: fmt.Sprintf("%v; split.names can map it", err)}
 	}
 	return s, nil
 }

@@ -1,15 +1,17 @@
-package costs
+package outcome
 
 import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"pipe/costs"
 )
 
-// ImportConfig says how a foreign outcome table becomes a cost tensor. Start
+// Config says how a foreign outcome table becomes a cost tensor. Start
 // from DefaultImportConfig; see docs/import.md.
-type ImportConfig struct {
-	Outcomes OutcomeTable `yaml:"outcomes"`
+type Config struct {
+	Outcomes Table `yaml:"outcomes"`
 	// Experts and Advice fix the order; if empty it is that of first appearance,
 	// with the absence of advice moved to the front. A name in the data that is
 	// not listed is an error, or with IgnoreUnlisted a row that is left out.
@@ -38,12 +40,12 @@ type PairName struct {
 	Advice string `yaml:"advice"`
 }
 
-// OutcomeTable is a CSV, JSONL (each also gzipped) or Parquet file with what
+// Table is a CSV, JSONL (each also gzipped) or Parquet file with what
 // the experts did. In long form it has one row per instance and pair. In wide
 // form, if Wide names pairs, it has one row per instance.
-type OutcomeTable struct {
-	File    string         `yaml:"file"`
-	Columns OutcomeColumns `yaml:"columns"`
+type Table struct {
+	File    string  `yaml:"file"`
+	Columns Columns `yaml:"columns"`
 	// ScoreRange is the worst and the best score: a score becomes the loss
 	// (best-score)/(best-worst). Without it a score lies in [0, 1] and becomes
 	// 1-score.
@@ -51,9 +53,9 @@ type OutcomeTable struct {
 	Wide       WideForm  `yaml:"wide"`
 }
 
-// OutcomeColumns maps our words to column names. In long form exactly one of
+// Columns maps our words to column names. In long form exactly one of
 // Loss, Correct and Score is set; Advice may be empty, and then nobody gets any.
-type OutcomeColumns struct {
+type Columns struct {
 	ID         string `yaml:"id"`
 	Expert     string `yaml:"expert"`
 	Advice     string `yaml:"advice"`
@@ -128,28 +130,28 @@ type SplitRule struct {
 }
 
 // draw is how splits are drawn.
-func (r SplitRule) draw() SplitDraw {
+func (r SplitRule) draw() costs.SplitDraw {
 	kind := r.Kind
 	switch {
 	case kind != "":
 	case r.Stratify == nil:
-		kind = SplitHash
+		kind = costs.SplitHash
 	case *r.Stratify:
-		kind = SplitStratified
+		kind = costs.SplitStratified
 	default:
-		kind = SplitRandom
+		kind = costs.SplitRandom
 	}
-	return SplitDraw{Kind: kind, Validation: r.Validation, Test: r.Test, Seed: r.Seed}
+	return costs.SplitDraw{Kind: kind, Validation: r.Validation, Test: r.Test, Seed: r.Seed}
 }
 
-// DefaultImportConfig holds out a quarter for validation, by the hash of the id
+// DefaultConfig holds out a quarter for validation, by the hash of the id
 // and seed 0.
-func DefaultImportConfig() ImportConfig {
-	return ImportConfig{Split: SplitRule{Validation: 0.25}}
+func DefaultConfig() Config {
+	return Config{Split: SplitRule{Validation: 0.25}}
 }
 
 // Validate reports every problem of the configuration at once.
-func (c *ImportConfig) Validate() error {
+func (c *Config) Validate() error {
 	var problems []error
 	add := func(bad bool, format string, args ...any) {
 		if bad {
@@ -177,7 +179,7 @@ func (c *ImportConfig) Validate() error {
 	}
 	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both there; kind says it all")
 	for from, to := range s.Names {
-		_, err := ParseSplit(to)
+		_, err := costs.ParseSplit(to)
 		add(err != nil, "split.names: %q: %v", from, err)
 	}
 	return errors.Join(problems...)
@@ -190,7 +192,7 @@ func first(s []string) string {
 	return s[0]
 }
 
-func (c *ImportConfig) checkLong(add func(bool, string, ...any)) {
+func (c *Config) checkLong(add func(bool, string, ...any)) {
 	o := c.Outcomes.Columns
 	add(o.Expert == "", "outcomes.columns.expert is empty (a table in wide form lists outcomes.wide.pairs)")
 	add(c.Outcomes.Wide.Value != "", "outcomes.wide.value is set, but outcomes.wide.pairs is empty")
@@ -204,7 +206,7 @@ func (c *ImportConfig) checkLong(add func(bool, string, ...any)) {
 	add(c.Outcomes.ScoreRange != nil && o.Score == "", "outcomes.score_range needs outcomes.columns.score")
 }
 
-func (c *ImportConfig) checkWide(add func(bool, string, ...any)) {
+func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
 	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "",
 		"a table in wide form has only id, label, split and group in outcomes.columns")
@@ -222,7 +224,7 @@ func (c *ImportConfig) checkWide(add func(bool, string, ...any)) {
 	}
 }
 
-func (c *ImportConfig) checkFeatures(add func(bool, string, ...any)) {
+func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 	places := make(map[string]int)
 	count := func(label, split, group string) {
 		for word, column := range map[string]string{"label": label, "split": split, "group": group} {

@@ -1,7 +1,9 @@
-package costs
+package outcome
 
-// ImportReport counts what an import read, kept and left out.
-type ImportReport struct {
+import "pipe/costs"
+
+// Report counts what an import read, kept and left out.
+type Report struct {
 	OutcomeRows  int            `json:"outcome_rows"`            // rows of the outcome table
 	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of them, rows of experts or advice that are not listed
 	Instances    int            `json:"instances"`               // distinct ids among the outcomes
@@ -35,9 +37,9 @@ type Constants struct {
 }
 
 // summarise fills in what the report says about the finished tensor.
-func (r *ImportReport) summarise(t *Tensor) {
+func (r *Report) summarise(t *costs.Tensor) {
 	r.Splits = make(map[string]int)
-	r.Groups, r.Divided = CountGroups(t.Groups, t.Splits)
+	r.Groups, r.Divided = costs.CountGroups(t.Groups, t.Splits)
 	all := make([]int, t.Len())
 	for n := range all {
 		all[n] = n
@@ -47,13 +49,13 @@ func (r *ImportReport) summarise(t *Tensor) {
 		if len(rows) == 0 {
 			return
 		}
-		s := Summarize(t, rows, 1)
+		s := costs.Summarize(t, rows, 1)
 		r.Constants = append(r.Constants, Constants{
 			Split: name, Rows: len(rows), Best: t.Actions.Name(s.Best), BestCost: s.BestCost, Oracle: s.Oracle,
 		})
 	}
 	add("all", all)
-	for s := Train; s <= Test; s++ {
+	for s := costs.Train; s <= costs.Test; s++ {
 		add(s.String(), t.Rows(s))
 	}
 }

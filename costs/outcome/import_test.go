@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs"
 	"pipe/internal/dataerror/dataerrortest"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,13 +40,13 @@ c,3,2.5,red,more,dog,val
 `
 
 // smallImport is a configuration over the two tables, written to a folder.
-func smallImport(t testing.TB, outcomes, features string) ImportConfig {
+func smallImport(t testing.TB, outcomes, features string) Config {
 	t.Helper()
 	dir := t.TempDir()
-	c := DefaultImportConfig()
-	c.Outcomes = OutcomeTable{
+	c := DefaultConfig()
+	c.Outcomes = Table{
 		File: filepath.Join(dir, "outcomes.csv"),
-		Columns: OutcomeColumns{
+		Columns: Columns{
 			ID: "id", Expert: "who", Advice: "hint", Loss: "wrong", Prediction: "answer", Fee: "paid",
 		},
 	}
@@ -68,22 +69,22 @@ func put(t testing.TB, path, content string) {
 }
 
 // smallTensor is what smallImport gives.
-func smallTensor() *Tensor {
-	return &Tensor{
-		IDs: []string{"a", "b"}, Splits: []Split{Train, Val}, Labels: []string{"cat", "dog"},
+func smallTensor() *costs.Tensor {
+	return &costs.Tensor{
+		IDs: []string{"a", "b"}, Splits: []costs.Split{costs.Train, costs.Val}, Labels: []string{"cat", "dog"},
 		Predictions: []string{"cat", "dog", "dog", "cat", "cat", "cat", "dog", "dog"},
 		Dim:         5, Features: []float32{1, 0.5, 5, 0, 1, 2, 1.5, 0, 1, 0},
 		Loss: []float32{0, 1, 1, 0.5, 0, 0, 1, 1}, Fee: []float32{0.5, 0, 0, 0, 0, 0.25, 0, 0},
 	}
 }
 
-func checkSmall(t testing.TB, c ImportConfig) {
+func checkSmall(t testing.TB, c Config) {
 	t.Helper()
 	got, _, err := Import(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(smallTensor(), got, cmpopts.IgnoreFields(Tensor{}, "Actions", "Meta")); d != "" {
+	if d := cmp.Diff(smallTensor(), got, cmpopts.IgnoreFields(costs.Tensor{}, "Actions", "Meta")); d != "" {
 		t.Error(d)
 	}
 	if names := strings.Join(got.Actions.Names(), " "); names != "x/no x/yes y/no y/yes" {
@@ -127,7 +128,7 @@ func TestImportOrderOfRows(t *testing.T) {
 		if got.IDs[0] == "b" {
 			rows = []int{1, 0}
 		}
-		if d := cmp.Diff(smallTensor(), got.Subset(rows), cmpopts.IgnoreFields(Tensor{}, "Actions", "Meta")); d != "" {
+		if d := cmp.Diff(smallTensor(), got.Subset(rows), cmpopts.IgnoreFields(costs.Tensor{}, "Actions", "Meta")); d != "" {
 			rt.Fatal(d)
 		}
 	})
@@ -198,7 +199,7 @@ func jsonLines(table string) string {
 
 func TestImportWideForm(t *testing.T) {
 	c := smallImport(t, "id,xn,xy,yn,yy\na,1,0,0,0.5\nb,1,1,0,0\n", featureCSV)
-	c.Outcomes.Columns = OutcomeColumns{ID: "id"}
+	c.Outcomes.Columns = Columns{ID: "id"}
 	c.Outcomes.Wide = WideForm{Value: "correct", Pairs: []WideColumn{
 		{Expert: "x", Advice: "no", Column: "xn"},
 		{Expert: "x", Advice: "yes", Column: "xy"},
@@ -219,7 +220,7 @@ func TestImportWideForm(t *testing.T) {
 
 func TestImportScores(t *testing.T) {
 	c := smallImport(t, "id,who,s\na,x,10\na,y,2\nb,x,6\nb,y,0\n", featureCSV)
-	c.Outcomes.Columns = OutcomeColumns{ID: "id", Expert: "who", Score: "s"}
+	c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Score: "s"}
 	c.Outcomes.ScoreRange = []float64{0, 10}
 	c.None, c.Fees = "", FeeTable{}
 	got, _, err := Import(context.Background(), c)
@@ -321,7 +322,7 @@ func TestImportRefuses(t *testing.T) {
 				file = config.Features[0].File
 			}
 			_, _, err := Import(context.Background(), config)
-			var data *DataError
+			var data *costs.DataError
 			if !errors.As(err, &data) || !strings.Contains(err.Error(), c.msg) || data.Column != c.column {
 				t.Fatalf("got %v", err)
 			}
@@ -333,7 +334,7 @@ func TestImportRefuses(t *testing.T) {
 }
 
 func TestImportConfigNamesEveryProblem(t *testing.T) {
-	c := DefaultImportConfig()
+	c := DefaultConfig()
 	c.Split.Validation = 1
 	c.Outcomes.Columns.Loss, c.Outcomes.Columns.Score = "a", "b"
 	err := c.Validate()
@@ -390,20 +391,20 @@ func TestDrawSplits(t *testing.T) {
 		}
 		val, test := rapid.Float64Range(0, 0.5).Draw(t, "val"), rapid.Float64Range(0, 0.4).Draw(t, "test")
 		seed := rapid.Uint64().Draw(t, "seed")
-		splits := DrawSplits(n, labels, val, test, seed)
-		if !cmp.Equal(splits, DrawSplits(n, labels, val, test, seed)) {
+		splits := costs.DrawSplits(n, labels, val, test, seed)
+		if !cmp.Equal(splits, costs.DrawSplits(n, labels, val, test, seed)) {
 			t.Fatal("two draws with one seed differ")
 		}
-		count := map[Split]float64{}
+		count := map[costs.Split]float64{}
 		group := map[string]float64{}
 		for i, s := range splits {
 			count[s]++
-			if s == Val {
+			if s == costs.Val {
 				group[labels[i]]++
 			}
 		}
-		if d := count[Val] - val*float64(n); d > 1 || d < -1 {
-			t.Fatalf("%v of %d rows for a share of %v", count[Val], n, val)
+		if d := count[costs.Val] - val*float64(n); d > 1 || d < -1 {
+			t.Fatalf("%v of %d rows for a share of %v", count[costs.Val], n, val)
 		}
 		for label, k := range size {
 			if d := group[label] - val*float64(k); d > 1 || d < -1 {
@@ -416,7 +417,7 @@ func TestDrawSplits(t *testing.T) {
 // A wide table may hold outcomes and features alike.
 func TestImportOneWideTable(t *testing.T) {
 	c := smallImport(t, "id,small,large,f0,f1,f2,part\na,1,0,1,2,3,fit\nb,0,1,4,5,6,held\n", "")
-	c.Outcomes.Columns = OutcomeColumns{ID: "id", Split: "part"}
+	c.Outcomes.Columns = Columns{ID: "id", Split: "part"}
 	c.Outcomes.Wide = WideForm{Value: "correct", Pairs: []WideColumn{{Expert: "s", Column: "small"}, {Expert: "l", Column: "large"}}}
 	c.None, c.Fees = "", FeeTable{}
 	c.Features = []FeatureTable{{ID: "id", Columns: []string{"f1..f2", "f0"}}}
@@ -426,7 +427,7 @@ func TestImportOneWideTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !cmp.Equal(got.Features, []float32{2, 3, 1, 5, 6, 4}) || !cmp.Equal(got.Loss, []float32{0, 1, 1, 0}) ||
-		!cmp.Equal(got.Splits, []Split{Train, Test}) {
+		!cmp.Equal(got.Splits, []costs.Split{costs.Train, costs.Test}) {
 		t.Errorf("got %v %v %v", got.Features, got.Loss, got.Splits)
 	}
 }
@@ -441,7 +442,7 @@ func TestFeatureDigestIsOfColumnsNotOfRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.Actions.Digests[FeatureDigest]
+		return got.Actions.Digests[costs.FeatureDigest]
 	}
 	a := digest(longCSV, featureCSV, "f*")
 	b := digest(longCSV, strings.Replace(featureCSV, "0.5", "0.75", 1), "f*")
@@ -463,7 +464,7 @@ func TestImportWide(t *testing.T) {
 		row.WriteString(",1")
 	}
 	c := smallImport(t, "id,who,wrong\nx,a,0\n", "id"+header.String()+"\nx"+row.String()+"\n")
-	c.Outcomes.Columns = OutcomeColumns{ID: "id", Expert: "who", Loss: "wrong"}
+	c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Loss: "wrong"}
 	c.Features = []FeatureTable{{File: c.Features[0].File, ID: "id", Columns: names}}
 	c.Fees, c.None, c.Split.Validation = FeeTable{}, "", 0
 	start := time.Now()
@@ -479,5 +480,5 @@ func TestImportWide(t *testing.T) {
 func TestImportRefusesInvalidUTF8(t *testing.T) {
 	c := smallImport(t, strings.Replace(longCSV, "\na,", "\nzw\xf6lf,", 1), featureCSV)
 	_, _, err := Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 2, "id", `not valid UTF-8`)
+	dataerrortest.Check(t, err, c.Outcomes.File, 2, "id", "is not UTF-8")
 }

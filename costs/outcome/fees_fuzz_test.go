@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/costs"
 )
 
 // FuzzFees: a file of fees is an error about data that names the file, or gives every expert and every advice a fee that a cost
@@ -22,20 +24,20 @@ func FuzzFees(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		m := &importer{config: &ImportConfig{Fees: FeeTable{File: path}}}
-		a := &Actions{Experts: []Expert{{Name: "a"}, {Name: "b"}}, Advice: []Advice{{Name: noAdvice}, {Name: "search"}}}
+		m := &importer{config: &Config{Fees: FeeTable{File: path}}}
+		a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: noAdvice}, {Name: "search"}}}
 		err := m.setFees(a)
 		if err == nil {
 			err = a.Validate()
 		}
-		var bad *DataError
+		var bad *costs.DataError
 		if err = asData(path, err); err != nil && (!errors.As(err, &bad) || !strings.Contains(err.Error(), path)) {
 			t.Fatal(err)
 		}
 		if err != nil {
 			return
 		}
-		again, err := ParseActions(a.JSON())
+		again, err := costs.ParseActions(a.JSON())
 		if err != nil || again.Experts[0].Fee != a.Experts[0].Fee || again.Advice[1].Fee != a.Advice[1].Fee {
 			t.Fatalf("%s: %v", a.JSON(), err)
 		}

@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
 	"pipe/internal/parquetfile"
@@ -20,12 +21,12 @@ import (
 
 // Import reads foreign tables into a cost tensor. Bad content gives a
 // *DataError; a missing outcome or feature never becomes a number.
-func Import(ctx context.Context, c ImportConfig) (*Tensor, ImportReport, error) {
+func Import(ctx context.Context, c Config) (*costs.Tensor, Report, error) {
 	return importWithin(ctx, c, textfile.NewHeld(textfile.MaxHeld))
 }
 
 // importWithin is Import with another bound on the memory that it takes.
-func importWithin(ctx context.Context, c ImportConfig, held *textfile.Held) (*Tensor, ImportReport, error) {
+func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Tensor, Report, error) {
 	m := &importer{config: &c, held: held}
 	t, err := m.run(ctx)
 	if err != nil {
@@ -35,8 +36,8 @@ func importWithin(ctx context.Context, c ImportConfig, held *textfile.Held) (*Te
 }
 
 type importer struct {
-	config *ImportConfig
-	report ImportReport
+	config *Config
+	report Report
 	held   *textfile.Held // memory of all that is read
 
 	outcomes *outcomes
@@ -46,7 +47,7 @@ type importer struct {
 	groups   *textColumn // nil if no table has groups
 }
 
-func (m *importer) run(ctx context.Context) (*Tensor, error) {
+func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 	if err := m.config.Validate(); err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (m *importer) run(ctx context.Context) (*Tensor, error) {
 	}
 	m.report.Instances = m.outcomes.ids.Len()
 	if m.report.Instances == 0 {
-		return nil, &DataError{File: m.config.Outcomes.File, Msg: "has no rows"}
+		return nil, &costs.DataError{File: m.config.Outcomes.File, Msg: "has no rows"}
 	}
 	if err := m.readFeatures(ctx); err != nil {
 		return nil, err
@@ -78,8 +79,8 @@ func (m *importer) run(ctx context.Context) (*Tensor, error) {
 }
 
 // assemble builds the tensor of the kept instances.
-func (m *importer) assemble(ctx context.Context, actions *Actions, order []int, keep []int) (*Tensor, error) {
-	t := &Tensor{Actions: actions}
+func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order []int, keep []int) (*costs.Tensor, error) {
+	t := &costs.Tensor{Actions: actions}
 	if err := m.held.AddCells(len(keep), 1, bytesOfText); err != nil {
 		return nil, asData(m.config.Outcomes.File, err)
 	}
@@ -105,7 +106,7 @@ func (m *importer) assemble(ctx context.Context, actions *Actions, order []int, 
 		return nil, errors.New("the feature tables give no feature")
 	}
 	m.features = nil
-	actions.Features = FeatureSource{Name: m.featureName(), Dim: t.Dim}
+	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
 	if t.Splits, err = m.splitRows(t, keep); err != nil {
 		return nil, err
 	}
@@ -114,11 +115,11 @@ func (m *importer) assemble(ctx context.Context, actions *Actions, order []int, 
 	if err != nil {
 		return nil, err
 	}
-	t.Meta = map[string]string{NamesKey: string(names)}
+	t.Meta = map[string]string{costs.NamesKey: string(names)}
 	if actions.Digests, err = m.digests(ctx); err != nil {
 		return nil, err
 	}
-	actions.Digests[FeatureDigest] = digest.Of(names)
+	actions.Digests[costs.FeatureDigest] = digest.Of(names)
 	return t, nil
 }
 
@@ -156,7 +157,7 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 			return nil, err
 		}
 		for _, part := range parts {
-			sum, err := FileDigest(ctx, part)
+			sum, err := costs.FileDigest(ctx, part)
 			if err != nil {
 				return nil, err
 			}
@@ -194,7 +195,7 @@ func (m *importer) walk(ctx context.Context, tab tablefile.Table, columns []stri
 // inRow makes an error about data of a fault in a row whose place is not said yet.
 func inRow(row int, err error) error {
 	if fault, ok := err.(*textfile.Fault); ok {
-		return &DataError{Row: row, Err: fault}
+		return &costs.DataError{Row: row, Err: fault}
 	}
 	return err
 }

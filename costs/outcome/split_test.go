@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs"
 	"pipe/internal/judge"
 )
 
@@ -25,10 +26,10 @@ func gradeTable(rows []int) string {
 }
 
 // gradeImport is the configuration of a grade table.
-func gradeImport(file string) ImportConfig {
-	c := DefaultImportConfig()
-	c.Outcomes = OutcomeTable{
-		File: file, Columns: OutcomeColumns{ID: "id"},
+func gradeImport(file string) Config {
+	c := DefaultConfig()
+	c.Outcomes = Table{
+		File: file, Columns: Columns{ID: "id"},
 		Wide: WideForm{Value: "loss", Pairs: []WideColumn{{Expert: "a", Column: "a"}, {Expert: "b", Column: "b"}}},
 	}
 	c.Features = []FeatureTable{{ID: "id", Columns: []string{"x"}}}
@@ -44,13 +45,13 @@ func count(n int) []int {
 }
 
 // splitsOf returns the splits of an import by id.
-func splitsOf(t *testing.T, c ImportConfig) map[string]Split {
+func splitsOf(t *testing.T, c Config) map[string]costs.Split {
 	t.Helper()
 	tensor, _, err := Import(context.Background(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	splits := make(map[string]Split)
+	splits := make(map[string]costs.Split)
 	for n, id := range tensor.IDs {
 		splits[id] = tensor.Splits[n]
 	}
@@ -71,7 +72,7 @@ func TestImportedRowsKeepTheirSplit(t *testing.T) {
 	for id, s := range after {
 		if was, ok := before[id]; ok && was != s {
 			moved++
-			if s == Train {
+			if s == costs.Train {
 				learnt++
 			}
 		}
@@ -94,33 +95,33 @@ func TestImportedGroupsAreWhole(t *testing.T) {
 		fmt.Fprintf(&b, "%d,a,%d,u%d\n%d,b,1,u%d\n", 1_000_000+n, n%2, n%97, 1_000_000+n, n%97)
 	}
 	put(t, long, b.String())
-	forms := map[string]func() ImportConfig{
-		"wide": func() ImportConfig {
+	forms := map[string]func() Config{
+		"wide": func() Config {
 			c := gradeImport(wide)
 			c.Outcomes.Columns.Group = "user"
 			return c
 		},
-		"long": func() ImportConfig {
+		"long": func() Config {
 			c := gradeImport(long)
-			c.Outcomes = OutcomeTable{File: long, Columns: OutcomeColumns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}}
+			c.Outcomes = Table{File: long, Columns: Columns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}}
 			c.Features[0].File = features
 			return c
 		},
-		"features": func() ImportConfig {
+		"features": func() Config {
 			c := gradeImport(wide)
 			c.Features[0].Group, c.Features[0].Label = "user", "label"
 			return c
 		},
 	}
 	for form, config := range forms {
-		for _, kind := range []string{"", SplitHash, SplitStratified, SplitRandom} {
+		for _, kind := range []string{"", costs.SplitHash, costs.SplitStratified, costs.SplitRandom} {
 			c := config()
 			c.Split.Kind, c.Split.Test = kind, 0.1
 			tensor, report, err := Import(context.Background(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if report.Groups != 97 || report.Divided != 0 || tensor.Groups[96] != "u96" || tensor.Groups[97] != "u0" || len(tensor.Rows(Val)) == 0 {
+			if report.Groups != 97 || report.Divided != 0 || tensor.Groups[96] != "u96" || tensor.Groups[97] != "u0" || len(tensor.Rows(costs.Val)) == 0 {
 				t.Errorf("%s, kind %q: %+v", form, kind, report)
 			}
 		}
@@ -132,24 +133,24 @@ func TestImportGroupErrors(t *testing.T) {
 	const long = "id,who,loss,user\n1,a,0,u\n1,b,1,v\n"
 	for name, c := range map[string]struct {
 		table string
-		edit  func(*ImportConfig)
+		edit  func(*Config)
 		want  string
 	}{
-		"two groups of an id": {long, func(c *ImportConfig) {
-			c.Outcomes.Columns = OutcomeColumns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}
+		"two groups of an id": {long, func(c *Config) {
+			c.Outcomes.Columns = Columns{ID: "id", Expert: "who", Loss: "loss", Group: "user"}
 			c.Outcomes.Wide = WideForm{}
 			c.Features[0].File = filepath.Join(filepath.Dir(c.Outcomes.File), "features.csv")
 		}, `row 3: column user: is "v", but earlier in the same instance "u"`},
-		"empty group": {"id,a,b,x,user\n1,0,1,2,u\n2,0,1,2,\n", func(c *ImportConfig) { c.Outcomes.Columns.Group = "user" }, "row 3: column user: is missing"},
-		"no column":   {gradeTable(count(9)), func(c *ImportConfig) { c.Outcomes.Columns.Group = "session" }, "column session: is missing; the table has id, a"},
-		"two places": {gradeTable(count(9)), func(c *ImportConfig) {
+		"empty group": {"id,a,b,x,user\n1,0,1,2,u\n2,0,1,2,\n", func(c *Config) { c.Outcomes.Columns.Group = "user" }, "row 3: column user: is missing"},
+		"no column":   {gradeTable(count(9)), func(c *Config) { c.Outcomes.Columns.Group = "session" }, "column session: is missing; the table has id, a"},
+		"two places": {gradeTable(count(9)), func(c *Config) {
 			c.Outcomes.Columns.Group, c.Features[0].Group = "user", "user"
 		}, "group is taken from 2 places"},
-		"two names of a kind": {gradeTable(count(9)), func(c *ImportConfig) {
-			c.Split.Kind, c.Split.Stratify = SplitHash, new(bool)
+		"two names of a kind": {gradeTable(count(9)), func(c *Config) {
+			c.Split.Kind, c.Split.Stratify = costs.SplitHash, new(bool)
 		}, "split.kind and split.stratify are both there"},
-		"unknown kind": {gradeTable(count(9)), func(c *ImportConfig) { c.Split.Kind = "rnd" }, `split: unknown kind "rnd"; known are hash, stratified and random`},
-		"too few rows": {gradeTable(count(1)), func(*ImportConfig) {}, "split: kind hash leaves none of 1 rows to val"},
+		"unknown kind": {gradeTable(count(9)), func(c *Config) { c.Split.Kind = "rnd" }, `split: unknown kind "rnd"; known are hash, stratified and random`},
+		"too few rows": {gradeTable(count(1)), func(*Config) {}, "split: kind hash leaves none of 1 rows to val"},
 	} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "features.csv"), "id,x\n1,2\n")
@@ -168,7 +169,7 @@ func TestImportOfFewRowsNamesTheFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "grades.csv")
 	put(t, file, gradeTable(count(1)))
 	_, _, err := Import(context.Background(), gradeImport(file))
-	var data *DataError
+	var data *costs.DataError
 	if !errors.As(err, &data) || data.File != file {
 		t.Errorf("got %v", err)
 	}
@@ -179,7 +180,7 @@ func TestStratifyIsAnotherName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "grades.csv")
 	put(t, file, gradeTable(count(300)))
 	yes, no := true, false
-	for kind, stratify := range map[string]*bool{SplitStratified: &yes, SplitRandom: &no} {
+	for kind, stratify := range map[string]*bool{costs.SplitStratified: &yes, costs.SplitRandom: &no} {
 		c := gradeImport(file)
 		c.Features[0].Label = "label"
 		c.Split.Stratify, c.Split.Seed = stratify, 5
@@ -191,7 +192,7 @@ func TestStratifyIsAnotherName(t *testing.T) {
 		if !*stratify {
 			labels = nil
 		}
-		if !slices.Equal(tensor.Splits, DrawSplits(300, labels, 0.25, 0, 5)) {
+		if !slices.Equal(tensor.Splits, costs.DrawSplits(300, labels, 0.25, 0, 5)) {
 			t.Errorf("stratify %t is not kind %s", *stratify, kind)
 		}
 		c.Split.Kind, c.Split.Stratify = kind, nil

@@ -1,10 +1,11 @@
-package costs
+package outcome
 
 import (
 	"path"
 	"slices"
 	"strings"
 
+	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
@@ -28,7 +29,7 @@ func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
 		}
 		for _, name := range found {
 			if taken[name] {
-				return nil, &DataError{File: tab.Path(), Column: name, Msg: "is taken as a feature twice"}
+				return nil, &costs.DataError{File: tab.Path(), Column: name, Msg: "is taken as a feature twice"}
 			}
 			taken[name] = true
 			columns = append(columns, name)
@@ -49,14 +50,14 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 		a, hasFrom := at[from]
 		b, hasTo := at[to]
 		if !hasFrom || !hasTo || b < a {
-			return nil, &DataError{Column: pattern, Msg: "is no range of columns; the table has " + textfile.Listed(have, 12)}
+			return nil, &costs.DataError{Column: pattern, Msg: "is no range of columns; the table has " + textfile.Listed(have, 12)}
 		}
 		found = slices.Clone(have[a : b+1])
 	default:
 		for _, name := range have {
 			ok, err := path.Match(pattern, name)
 			if err != nil {
-				return nil, &DataError{Column: pattern, Msg: "is no pattern", Err: err}
+				return nil, &costs.DataError{Column: pattern, Msg: "is no pattern", Err: err}
 			}
 			if ok {
 				found = append(found, name)
@@ -69,7 +70,7 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 	}
 	found = slices.DeleteFunc(found, func(name string) bool { return other[name] })
 	if len(found) == 0 {
-		return nil, &DataError{Column: pattern, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
+		return nil, &costs.DataError{Column: pattern, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
 	}
 	return found, nil
 }

@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs"
 	"pipe/internal/textfile"
 )
 
@@ -22,11 +23,11 @@ func TestImportIsBounded(t *testing.T) {
 		return b.String()
 	}
 	const many = 3000
-	long := OutcomeTable{Columns: OutcomeColumns{ID: "id", Expert: "who", Loss: "loss"}}
+	long := Table{Columns: Columns{ID: "id", Expert: "who", Loss: "loss"}}
 	texted := long
 	texted.Columns.Prediction = "said"
 	for name, c := range map[string]struct {
-		outcomes OutcomeTable
+		outcomes Table
 		table    string
 		features string
 		list     bool
@@ -48,7 +49,7 @@ func TestImportIsBounded(t *testing.T) {
 			}
 			return path
 		}
-		cfg := DefaultImportConfig()
+		cfg := DefaultConfig()
 		cfg.Outcomes = c.outcomes
 		cfg.Outcomes.File = write("o.csv", c.table)
 		cfg.None, cfg.DropIncomplete = "none", true
@@ -63,7 +64,7 @@ func TestImportIsBounded(t *testing.T) {
 		}
 		cfg.Features = []FeatureTable{f}
 		_, _, err := importWithin(t.Context(), cfg, textfile.NewHeld(100_000))
-		var bad *DataError
+		var bad *costs.DataError
 		var fault *textfile.Fault
 		if !errors.As(err, &bad) || !errors.As(err, &fault) || filepath.Base(bad.File) != c.file || (bad.Row > 1) != c.row || fault.Hint() == "" {
 			t.Errorf("%s: %v", name, err)

@@ -1,9 +1,10 @@
-package costs
+package outcome
 
 import (
 	"context"
 	"fmt"
 
+	"pipe/costs"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -71,7 +72,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f 
 	seen := make([]bool, len(b.there))
 	err = m.walk(ctx, tab, set.names, func(line int, cells []tablefile.Cell) error {
 		if cells[row.id].Missing() {
-			return &DataError{Row: line, Column: f.ID, Msg: "is missing"}
+			return &costs.DataError{Row: line, Column: f.ID, Msg: "is missing"}
 		}
 		n := m.outcomes.ids.Find(cells[row.id].String())
 		if n < 0 {
@@ -79,7 +80,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f 
 			return nil
 		}
 		if seen[n] {
-			return &DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells[row.id].String()) + " is there already"}
+			return &costs.DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells[row.id].String()) + " is there already"}
 		}
 		seen[n] = true
 		if row.listLength < 0 {
@@ -107,7 +108,7 @@ func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []tablefil
 	if r.list >= 0 {
 		list, err := cells[r.list].Floats()
 		if err != nil {
-			return &DataError{Column: f.List, Err: err}
+			return &costs.DataError{Column: f.List, Err: err}
 		}
 		r.listLength = len(list)
 		if err := held.AddCells(len(list), 1, bytesOfName); err != nil {
@@ -137,14 +138,14 @@ func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error 
 		}
 		v, err := cells[at].FlagOrFloat()
 		if err != nil {
-			return &DataError{Column: r.names[at], Err: err}
+			return &costs.DataError{Column: r.names[at], Err: err}
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
 	for _, at := range r.lengths {
 		v, err := cells[at].Length()
 		if err != nil {
-			return &DataError{Column: r.names[at], Err: err}
+			return &costs.DataError{Column: r.names[at], Err: err}
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
@@ -156,7 +157,7 @@ func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error 
 			err = fmt.Errorf("list has %d values, expected %d", len(list), r.listLength)
 		}
 		if err != nil {
-			return &DataError{Column: r.names[r.list], Err: err}
+			return &costs.DataError{Column: r.names[r.list], Err: err}
 		}
 		copy(dst, list)
 	}

@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import "pipe/internal/textfile"
 

@@ -1,8 +1,9 @@
-package costs
+package outcome
 
 import (
 	"math"
 
+	"pipe/costs"
 	"pipe/internal/textfile"
 )
 
@@ -12,8 +13,8 @@ type outcomes struct {
 	ids     *textfile.Names
 	experts *textfile.Names
 	advice  *textfile.Names
-	pairs   map[Pair]*outcomeColumn // by number in experts and advice
-	texts   *textfile.Names         // predictions
+	pairs   map[costs.Pair]*outcomeColumn // by number in experts and advice
+	texts   *textfile.Names               // predictions
 	fees    bool
 	texted  bool
 	held    *textfile.Held
@@ -30,12 +31,12 @@ type outcomeColumn struct {
 func newOutcomes(fees, texted bool, held *textfile.Held) *outcomes {
 	return &outcomes{
 		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
-		pairs: make(map[Pair]*outcomeColumn), fees: fees, texted: texted, held: held,
+		pairs: make(map[costs.Pair]*outcomeColumn), fees: fees, texted: texted, held: held,
 	}
 }
 
 // put stores a cell and reports whether the place was free.
-func (o *outcomes) put(n int, p Pair, loss, fee float64, text string) (free bool, err error) {
+func (o *outcomes) put(n int, p costs.Pair, loss, fee float64, text string) (free bool, err error) {
 	c := o.pairs[p]
 	if c == nil {
 		const bytesOfPair = 120 // about, with its place in the map
@@ -72,7 +73,7 @@ func (o *outcomes) put(n int, p Pair, loss, fee float64, text string) (free bool
 }
 
 // pair returns the numbers of an expert and an advice.
-func (o *outcomes) pair(expert, advice string) (p Pair, err error) {
+func (o *outcomes) pair(expert, advice string) (p costs.Pair, err error) {
 	if p.Expert, err = o.experts.Add(expert); err != nil {
 		return p, err
 	}
@@ -88,7 +89,7 @@ func (c *outcomeColumn) has(n int) bool {
 // fill copies the cells of the kept instances into t. The pair of action i has
 // the number order[i] = expert*levels+advice in the order of appearance, or -1
 // if it never appeared.
-func (o *outcomes) fill(t *Tensor, order []int, keep []int) error {
+func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 	a := len(order)
 	bytes := bytesOfValue
 	if o.fees {
@@ -131,5 +132,5 @@ func (o *outcomes) column(number int) *outcomeColumn {
 		return nil
 	}
 	levels := o.advice.Len()
-	return o.pairs[Pair{number / levels, number % levels}]
+	return o.pairs[costs.Pair{Expert: number / levels, Advice: number % levels}]
 }

@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"bytes"
@@ -13,17 +13,18 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"pipe/costs"
 	"pipe/internal/realdata"
 )
 
 // loadImport reads one of the configurations that the project comes with.
-func loadImport(t *testing.T, name, data string) ImportConfig {
+func loadImport(t *testing.T, name, data string) Config {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "configs", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := DefaultImportConfig()
+	c := DefaultConfig()
 	dec := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(b, []byte("${PIPE_DATA}"), []byte(data))))
 	dec.KnownFields(true)
 	if err := dec.Decode(&c); err != nil {
@@ -32,7 +33,7 @@ func loadImport(t *testing.T, name, data string) ImportConfig {
 	return c
 }
 
-func importReal(t *testing.T, name string) (*Tensor, ImportReport) {
+func importReal(t *testing.T, name string) (*costs.Tensor, Report) {
 	t.Helper()
 	tensor, report, err := Import(context.Background(), loadImport(t, name, realdata.Folder(t)))
 	if err != nil {
@@ -57,7 +58,7 @@ func TestImportCIFAR10(t *testing.T) {
 	if tensor.Actions.Advice[0].Name != "one-view" || tensor.Actions.Advice[2].Fee != 0.05 {
 		t.Errorf("advice is %v", tensor.Actions.Advice)
 	}
-	s := Summarize(tensor, count(tensor.Len()), 0)
+	s := costs.Summarize(tensor, count(tensor.Len()), 0)
 	expectNear(t, "right answers of the best fixed pair by task loss", 1-slices.Min(s.TaskLoss), 0.759, 1e-9)
 	oracle := 0.0
 	for n := range tensor.Len() {
@@ -67,8 +68,8 @@ func TestImportCIFAR10(t *testing.T) {
 	if tensor.Predictions[0] != "airplane" || tensor.Labels[0] != "airplane" || tensor.Features[0] != 0.67665 {
 		t.Errorf("first row is %q %q %v", tensor.Predictions[0], tensor.Labels[0], tensor.Row(0)[0])
 	}
-	if len(tensor.Rows(Val)) != 500 {
-		t.Errorf("%d rows are held out, expected 500", len(tensor.Rows(Val)))
+	if len(tensor.Rows(costs.Val)) != 500 {
+		t.Errorf("%d rows are held out, expected 500", len(tensor.Rows(costs.Val)))
 	}
 }
 
@@ -91,8 +92,8 @@ func TestImportFrugalML(t *testing.T) {
 	} {
 		t.Run(c.config, func(t *testing.T) {
 			tensor, _ := importReal(t, c.config)
-			for _, rows := range [][]int{count(tensor.Len()), tensor.Rows(Val)} {
-				s := Summarize(tensor, rows, 1)
+			for _, rows := range [][]int{count(tensor.Len()), tensor.Rows(costs.Val)} {
+				s := costs.Summarize(tensor, rows, 1)
 				expectNear(t, "best fixed pair", s.BestCost, c.constant, 0.012)
 				expectNear(t, "oracle", s.Oracle, c.oracle, 0.012)
 			}
@@ -130,7 +131,7 @@ func TestMissingCellsAreCounted(t *testing.T) {
 	c := loadImport(t, "import-mmlu-pro.yaml", realdata.Folder(t))
 	c.DropIncomplete = false
 	_, _, err := Import(context.Background(), c)
-	var data *DataError
+	var data *costs.DataError
 	if !errors.As(err, &data) {
 		t.Fatalf("got %v, expected a *DataError", err)
 	}

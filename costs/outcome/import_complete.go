@@ -1,9 +1,10 @@
-package costs
+package outcome
 
 import (
 	"fmt"
 	"strings"
 
+	"pipe/costs"
 	"pipe/internal/textfile"
 )
 
@@ -12,7 +13,7 @@ const shownMissing = 5
 
 // complete returns the instances that have everything. Without
 // DropIncomplete anything that is missing is an error that counts it.
-func (m *importer) complete(a *Actions, order []int) ([]int, error) {
+func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	var keep []int
 	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split or a group"}
 	var firstCells []string
@@ -26,7 +27,7 @@ func (m *importer) complete(a *Actions, order []int) ([]int, error) {
 		for i, c := range columns {
 			switch have := c.has(n); {
 			case have && !mask[i]:
-				return nil, &DataError{
+				return nil, &costs.DataError{
 					File: m.config.Outcomes.File,
 					Msg:  fmt.Sprintf("instance %s has an outcome for %s, which is listed as unavailable", textfile.Quoted(id), a.Name(i)),
 				}
@@ -103,5 +104,5 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	} else {
 		msg += "; drop_incomplete leaves such instances out"
 	}
-	return &DataError{File: m.config.Outcomes.File, Msg: msg}
+	return &costs.DataError{File: m.config.Outcomes.File, Msg: msg}
 }

@@ -1,4 +1,4 @@
-package costs
+package outcome
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
@@ -36,7 +37,7 @@ func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
 
 // actions returns the action set and, per action, the number of its outcomes in
 // the order of appearance, -1 for none.
-func (m *importer) actions() (*Actions, []int, error) {
+func (m *importer) actions() (*costs.Actions, []int, error) {
 	o := m.outcomes
 	experts := m.config.Experts
 	if len(experts) == 0 {
@@ -46,20 +47,20 @@ func (m *importer) actions() (*Actions, []int, error) {
 	if err != nil {
 		return nil, nil, asData(m.config.Outcomes.File, err)
 	}
-	a := &Actions{}
+	a := &costs.Actions{}
 	for _, name := range experts {
-		a.Experts = append(a.Experts, Expert{Name: name})
+		a.Experts = append(a.Experts, costs.Expert{Name: name})
 	}
 	for _, name := range advice {
-		a.Advice = append(a.Advice, Advice{Name: name})
+		a.Advice = append(a.Advice, costs.Advice{Name: name})
 	}
 	if err := m.setFees(a); err != nil {
 		return nil, nil, asData(m.config.Fees.File, err)
 	}
 	for _, u := range m.config.Unavailable {
-		p := Pair{a.ExpertIndex(u.Expert), a.AdviceIndex(u.Advice)}
+		p := costs.Pair{Expert: a.ExpertIndex(u.Expert), Advice: a.AdviceIndex(u.Advice)}
 		if p.Expert < 0 || p.Advice < 0 {
-			return nil, nil, &DataError{Msg: fmt.Sprintf("unavailable pair %q with %q names no known expert or advice", u.Expert, u.Advice)}
+			return nil, nil, &costs.DataError{Msg: fmt.Sprintf("unavailable pair %q with %q names no known expert or advice", u.Expert, u.Advice)}
 		}
 		a.Unavailable = append(a.Unavailable, p)
 	}
@@ -72,17 +73,17 @@ func (m *importer) actions() (*Actions, []int, error) {
 // asData makes an error about data of one that only tells what is wrong. A file
 // that cannot be opened stays what it is.
 func asData(file string, err error) error {
-	var data *DataError
+	var data *costs.DataError
 	var access *fs.PathError
 	if errors.As(err, &data) || errors.As(err, &access) {
 		return err
 	}
-	return &DataError{File: file, Err: err}
+	return &costs.DataError{File: file, Err: err}
 }
 
 // appearance maps every action to the number of its outcomes. An advice without
 // a name is the absence of advice.
-func (m *importer) appearance(a *Actions) []int {
+func (m *importer) appearance(a *costs.Actions) []int {
 	o := m.outcomes
 	order := make([]int, a.Len())
 	for i := range order {
@@ -133,7 +134,7 @@ func (m *importer) adviceOrder() ([]string, error) {
 }
 
 // setFees takes the fees from the file and from the configuration.
-func (m *importer) setFees(a *Actions) error {
+func (m *importer) setFees(a *costs.Actions) error {
 	f := m.config.Fees
 	if f.File == "" && f.Experts == nil && f.Advice == nil {
 		return nil
@@ -148,7 +149,7 @@ func (m *importer) setFees(a *Actions) error {
 			return dataerror.FromText(err)
 		}
 		if err := strictjson.Unmarshal(b, &file); err != nil {
-			return &DataError{File: f.File, Msg: "is no table of fees", Err: strictjson.Plain(err)}
+			return &costs.DataError{File: f.File, Msg: "is no table of fees", Err: strictjson.Plain(err)}
 		}
 	}
 	for name := range f.Experts {

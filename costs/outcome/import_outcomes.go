@@ -1,9 +1,10 @@
-package costs
+package outcome
 
 import (
 	"context"
 	"fmt"
 
+	"pipe/costs"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -42,13 +43,13 @@ func (m *importer) readLong(ctx context.Context, tab tablefile.Table) (*outcomes
 		}
 		switch keep, err := m.wanted(name, level, advice >= 0); {
 		case err != nil:
-			return &DataError{Row: row, Err: err}
+			return &costs.DataError{Row: row, Err: err}
 		case !keep:
 			m.report.IgnoredRows++
 			return nil
 		}
 		if cells[id].Missing() {
-			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
+			return &costs.DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
 		n, err := o.ids.Add(cells[id].String())
 		if err != nil {
@@ -78,10 +79,10 @@ type outcomeCells struct {
 }
 
 // store checks one outcome and puts it into its place.
-func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss func(*tablefile.Cell) (float64, error)) error {
+func (m *importer) store(o *outcomes, n int, p costs.Pair, at outcomeCells, toLoss func(*tablefile.Cell) (float64, error)) error {
 	loss, err := toLoss(&at.cells[at.value])
 	if err != nil {
-		return &DataError{Row: at.row, Column: at.valueName, Err: err}
+		return &costs.DataError{Row: at.row, Column: at.valueName, Err: err}
 	}
 	fee, text := 0.0, ""
 	if at.fee >= 0 {
@@ -89,7 +90,7 @@ func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss fun
 			err = fmt.Errorf("is %v; a fee is not negative", fee)
 		}
 		if err != nil {
-			return &DataError{Row: at.row, Column: at.feeName, Err: err}
+			return &costs.DataError{Row: at.row, Column: at.feeName, Err: err}
 		}
 	}
 	if at.prediction >= 0 {
@@ -100,7 +101,7 @@ func (m *importer) store(o *outcomes, n int, p Pair, at outcomeCells, toLoss fun
 		return err
 	}
 	if !free {
-		return &DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is there already",
+		return &costs.DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is there already",
 			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
 	return nil
@@ -162,7 +163,7 @@ func (m *importer) instanceTexts(set *columnSet, label, split, group string) fun
 }
 
 func shiftedTo(err error, row int) error {
-	if data, ok := err.(*DataError); ok {
+	if data, ok := err.(*costs.DataError); ok {
 		data.Row = row
 	}
 	return err
@@ -174,7 +175,7 @@ func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes
 	var set columnSet
 	id := set.want(c.ID)
 	at := make([]outcomeCells, len(pairs))
-	who := make([]Pair, len(pairs))
+	who := make([]costs.Pair, len(pairs))
 	for i, p := range pairs {
 		keep, err := m.wanted(p.Expert, p.Advice, true)
 		if err != nil {
@@ -197,14 +198,14 @@ func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes
 	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
 		if cells[id].Missing() {
-			return &DataError{Row: row, Column: c.ID, Msg: "is missing"}
+			return &costs.DataError{Row: row, Column: c.ID, Msg: "is missing"}
 		}
 		n, err := o.ids.Add(cells[id].String())
 		if err != nil {
 			return err
 		}
 		if n != m.report.OutcomeRows-1 {
-			return &DataError{Row: row, Column: c.ID, Msg: textfile.Quoted(cells[id].String()) + " is there already"}
+			return &costs.DataError{Row: row, Column: c.ID, Msg: textfile.Quoted(cells[id].String()) + " is there already"}
 		}
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, row)

@@ -1,10 +1,11 @@
-package costs
+package outcome
 
 import (
 	"fmt"
 	"slices"
 	"strings"
 
+	"pipe/costs"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -34,7 +35,7 @@ func (c *textColumn) set(n int, text tablefile.Cell) error {
 		return err
 	}
 	if text.Missing() {
-		return &DataError{Column: c.name, Msg: "is missing"}
+		return &costs.DataError{Column: c.name, Msg: "is missing"}
 	}
 	number, err := c.values.Add(text.String())
 	if err != nil {
@@ -42,7 +43,7 @@ func (c *textColumn) set(n int, text tablefile.Cell) error {
 	}
 	v := int32(number)
 	if c.at[n] >= 0 && c.at[n] != v {
-		return &DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
+		return &costs.DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
 			textfile.Quoted(c.values.List()[v]), textfile.Quoted(c.values.List()[c.at[n]]))}
 	}
 	c.at[n] = v
