@@ -34,8 +34,8 @@ type kind struct {
 
 // planGroups cuts the specs into groups, a function of its arguments only:
 // resumption finds the same groups.
-func planGroups(p *Problem, specs []Spec, s Settings, embed bool) ([]*group, error) {
-	net, sur, err := newScorer(p, s)
+func planGroups(p *Problem, specs []Spec, s Settings, sur Surrogate, embed bool) ([]*group, error) {
+	net, err := newScorer(p, s, sur)
 	if err != nil {
 		return nil, err
 	}

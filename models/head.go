@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// Heads are the known final layers, by the name used in settings.
-var Heads = []string{"low_rank", "linear"}
+// heads are the known final layers, by the name used in settings.
+var heads = []string{"low_rank", "linear"}
 
 // headShape is what a head scores: outputs values from a representation of the
 // given width; a low-rank head needs outputs = experts x advice.
@@ -38,7 +38,7 @@ func newHead(name string, s headShape) (head, error) {
 		}
 		return lowRankHead{s}, nil
 	}
-	return nil, fmt.Errorf("head: %q, known are %s", name, strings.Join(Heads, ", "))
+	return nil, fmt.Errorf("head: %q, known are %s", name, strings.Join(heads, ", "))
 }
 
 // linearHead scores output o as <w_o, z> + b_o.

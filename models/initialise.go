@@ -6,13 +6,13 @@ import (
 	"pipe/internal/seeded"
 )
 
-// Initialisers are the known ways a network starts, by the name used in
+// initialisers are the known ways a network starts, by the name used in
 // settings; fans are those of the layer that a parameter belongs to.
 //
 //	fan_in  uniform on +-1/sqrt(fan in), biases too (the default of PyTorch's Linear)
 //	xavier  uniform with variance 2/(fan in + fan out), biases zero (Glorot and Bengio)
 //	he      uniform with variance 2/(fan in), biases zero (He et al.)
-var Initialisers = []string{"fan_in", "xavier", "he"}
+var initialisers = []string{"fan_in", "xavier", "he"}
 
 // param is one parameter of one model: a rows x cols matrix. In the training
 // graph it is [S, rows, cols].

@@ -19,6 +19,23 @@ type Options struct {
 	// itself has one stage and announces nothing.
 	Stage func(name string, steps int)
 	Save  CheckpointPolicy // zero: no checkpoints
+	// Surrogate is a training loss that this package does not know; nil: the one
+	// that the settings name. Settings.Surrogate is its name.
+	Surrogate Surrogate
+}
+
+// surrogate returns what a run trains with.
+func (o Options) surrogate(s Settings) (Surrogate, error) {
+	known, err := surrogateNamed(s.Surrogate)
+	switch {
+	case o.Surrogate == nil:
+		return known, err
+	case o.Surrogate.Name() != s.Surrogate:
+		return nil, fmt.Errorf("surrogate: the settings name %q, the options bring %q", s.Surrogate, o.Surrogate.Name())
+	case err == nil && known != o.Surrogate:
+		return nil, fmt.Errorf("surrogate: %q is the name of another one", s.Surrogate)
+	}
+	return o.Surrogate, nil
 }
 
 // Recorder watches groups of models in training. Calls for different groups

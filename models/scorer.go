@@ -15,14 +15,10 @@ type scorer struct {
 	head   head
 }
 
-func newScorer(p *Problem, s Settings) (scorer, Surrogate, error) {
-	sur, err := newSurrogate(s.Surrogate)
-	if err != nil {
-		return scorer{}, nil, err
-	}
+func newScorer(p *Problem, s Settings, sur Surrogate) (scorer, error) {
 	outputs, err := sur.Outputs(p.Experts, p.Advice)
 	if err != nil {
-		return scorer{}, nil, err
+		return scorer{}, err
 	}
 	n := scorer{dim: p.Dim, hidden: s.Hidden}
 	width := p.Dim
@@ -30,7 +26,7 @@ func newScorer(p *Problem, s Settings) (scorer, Surrogate, error) {
 		width = s.Hidden[len(s.Hidden)-1]
 	}
 	n.head, err = newHead(s.Head, headShape{width: width, experts: p.Experts, advice: p.Advice, outputs: outputs})
-	return n, sur, err
+	return n, err
 }
 
 func (n scorer) params() []param {

@@ -12,7 +12,7 @@ import (
 // Zero never means "default": start from [DefaultSettings].
 type Settings struct {
 	Hidden    []int   `json:"hidden" yaml:"hidden"`         // widths of the ReLU layers; empty: the head sees the features
-	Head      string  `json:"head" yaml:"head"`             // "low_rank" or "linear", see [Heads]
+	Head      string  `json:"head" yaml:"head"`             // last layer: "low_rank" (the paper's) or "linear"
 	Surrogate string  `json:"surrogate" yaml:"surrogate"`   // see [Surrogates]
 	Epochs    int     `json:"epochs" yaml:"epochs"`         // passes over a model's rows
 	Batch     int     `json:"batch" yaml:"batch"`           // instances per step; the last minibatch of an epoch may be smaller
@@ -20,7 +20,7 @@ type Settings struct {
 	Warmup    float64 `json:"warmup" yaml:"warmup"`         // share of all steps with a linearly rising rate, cosine only
 	TauWarmup float64 `json:"tau_warmup" yaml:"tau_warmup"` // share of all steps in which tau goes linearly from 1 to a model's own
 	Clip      float64 `json:"clip" yaml:"clip"`             // largest global gradient norm
-	Init      string  `json:"init" yaml:"init"`             // see [Initialisers]
+	Init      string  `json:"init" yaml:"init"`             // "fan_in" (PyTorch's default), "xavier" (Glorot and Bengio) or "he"
 	Workers   int     `json:"workers" yaml:"workers"`       // single-threaded sessions side by side
 	Group     int     `json:"group" yaml:"group"`           // most models in one session; 0: chosen from the shapes
 }
@@ -39,6 +39,12 @@ const widest = 1 << 14
 
 // Validate reports every setting that cannot be trained with, joined.
 func (s Settings) Validate() error {
+	_, err := surrogateNamed(s.Surrogate)
+	return errors.Join(s.check(), err)
+}
+
+// check is Validate without the surrogate, which may be a caller's.
+func (s Settings) check() error {
 	var errs []error
 	bad := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -54,14 +60,11 @@ func (s Settings) Validate() error {
 	bad(s.Warmup >= 0 && s.Warmup < 1, "warmup: %g, a share in [0, 1) is needed", s.Warmup)
 	bad(s.TauWarmup >= 0 && s.TauWarmup <= 1, "tau_warmup: %g, a share in [0, 1] is needed", s.TauWarmup)
 	bad(s.Clip > 0, "clip: %g, a positive norm is needed", s.Clip)
-	bad(slices.Contains(Initialisers, s.Init), "init: %q, known are %s", s.Init, strings.Join(Initialisers, ", "))
+	bad(slices.Contains(initialisers, s.Init), "init: %q, known are %s", s.Init, strings.Join(initialisers, ", "))
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
 	bad(s.Group >= 0, "group: %d is negative", s.Group)
 	_, err := newHead(s.Head, headShape{width: 1, experts: 1, advice: 1, outputs: 1})
 	if err != nil {
-		errs = append(errs, err)
-	}
-	if _, err := newSurrogate(s.Surrogate); err != nil {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

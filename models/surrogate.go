@@ -1,34 +1,23 @@
 package models
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"pipe/models/policy"
 	"pipe/onnx"
 )
 
-// surrogates is the registry: a new one is a file and a line here.
-var surrogates = map[string]Surrogate{
-	"comp_sum":          compSum{},
-	"separated":         separated{},
-	"separated_softmax": separatedSoftmax{},
-	"weighted":          weighted{},
-}
-
-// Surrogates are the known training losses, by the name used in settings.
-var Surrogates = slices.Sorted(maps.Keys(surrogates))
-
 // Surrogate is a training loss over a network's outputs. Its gradient comes
 // from differentiating the graph, so that a new one is a forward expression.
+// Implement it in any module and train with it as that of a [Method].
 type Surrogate interface {
-	// Outputs is the number of network outputs for J experts and K+1 advice.
+	// Name is what settings, policy files and checkpoints call it.
+	Name() string
+	// Outputs is the number of network outputs for J experts and K+1 levels of
+	// advice; the error says what else is needed.
 	Outputs(experts, advice int) (int, error)
-	// Masks says whether pairs can be left out.
+	// Masks says whether pairs can be left out: then Loss looks at Batch.Allowed.
 	Masks() bool
-	// Decoder says how a trained network's outputs become an action.
+	// Decoder says how a trained network's outputs become an action. It fixes the
+	// order of the outputs.
 	Decoder() policy.Decoder
 	// Loss returns the per-instance losses as summands [S, *, B] with the
 	// instance weights b.Coef already applied: their sum over the last two axes
@@ -40,24 +29,17 @@ type Surrogate interface {
 type Batch struct {
 	Scores  *onnx.Value // [S, outputs, B]
 	Target  *onnx.Value // [S, J(K+1), B] task losses (with measured fees) or class weights
-	Coef    *onnx.Value // [S, 1, B] 1/size of the minibatch; 0 for padding
+	Coef    *onnx.Value // [S, 1, B] 1 over the size of the minibatch; 0 for padding
 	Fees    *onnx.Value // [S, J(K+1), 1] beta_j + lambda*gamma_k
 	Slope   *onnx.Value // [S, 1, 1] 1 - tau; nil when tau is 1 for every model
 	Models  int         // S
 	Allowed []bool      // S x J(K+1), or nil when every pair is allowed
-	Experts int
-	Advice  int
+	Experts int         // J
+	Advice  int         // K+1
 }
 
 // Costs are task losses plus fees, [S, J(K+1), B].
 func (b Batch) Costs(g *onnx.Graph) *onnx.Value { return g.Add(b.Target, b.Fees) }
-
-func newSurrogate(name string) (Surrogate, error) {
-	if s, ok := surrogates[name]; ok {
-		return s, nil
-	}
-	return nil, fmt.Errorf("surrogate: %q, known are %s", name, strings.Join(Surrogates, ", "))
-}
 
 // perModel is a constant [S, rows, 1] of a float type.
 func perModel(g *onnx.Graph, t onnx.DType, models int, v []float64) *onnx.Value {

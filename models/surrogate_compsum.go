@@ -26,6 +26,7 @@ const (
 // (j, 0) allowed it is the L2D surrogate.
 type compSum struct{}
 
+func (compSum) Name() string                             { return "comp_sum" }
 func (compSum) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
 func (compSum) Masks() bool                              { return true }
 func (compSum) Decoder() policy.Decoder                  { return policy.DecoderComposite }
@@ -45,6 +46,7 @@ func (compSum) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 // classes at tau = 1, and its comp-sum relatives for other tau.
 type weighted struct{}
 
+func (weighted) Name() string                             { return "weighted" }
 func (weighted) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
 func (weighted) Masks() bool                              { return true }
 func (weighted) Decoder() policy.Decoder                  { return policy.DecoderComposite }

@@ -16,12 +16,13 @@ import (
 // is the point of having it.
 type separated struct{}
 
+func (separated) Name() string            { return "separated" }
 func (separated) Masks() bool             { return false }
 func (separated) Decoder() policy.Decoder { return policy.DecoderSeparated }
 
 func (separated) Outputs(experts, advice int) (int, error) {
 	if experts != 2 || advice != 2 {
-		return 0, fmt.Errorf("surrogate separated is defined for 2 experts and 2 advice, not %d and %d: use separated_softmax", experts, advice)
+		return 0, fmt.Errorf("surrogate separated is defined for 2 experts and 2 levels of advice, here are %d and %d; separated_softmax takes more", experts, advice)
 	}
 	return 3, nil
 }
@@ -48,12 +49,13 @@ func (separated) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 // q_j = q_j1 - q_j0.
 type separatedSoftmax struct{}
 
+func (separatedSoftmax) Name() string            { return "separated_softmax" }
 func (separatedSoftmax) Masks() bool             { return false }
 func (separatedSoftmax) Decoder() policy.Decoder { return policy.DecoderSeparatedSoftmax }
 
 func (separatedSoftmax) Outputs(experts, advice int) (int, error) {
 	if experts < 2 || advice < 2 {
-		return 0, fmt.Errorf("surrogate separated_softmax needs at least 2 experts and 2 advice, not %d and %d", experts, advice)
+		return 0, fmt.Errorf("surrogate separated_softmax needs 2 experts and 2 levels of advice or more, here are %d and %d", experts, advice)
 	}
 	return experts * (1 + advice), nil
 }

@@ -23,7 +23,7 @@ type surrogateProbe struct {
 
 func newProbe(t *testing.T, name string, dt onnx.DType, tau []float64, experts, advice, batch int, allowed []bool) *surrogateProbe {
 	t.Helper()
-	sur, err := newSurrogate(name)
+	sur, err := surrogateNamed(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range Surrogates {
+	for name := range surrogates() {
 		if !covered[name] {
 			t.Errorf("surrogate %s has no case here", name)
 		}

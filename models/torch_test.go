@@ -131,7 +131,11 @@ func TestStepsEqualPyTorch(t *testing.T) {
 			}
 			// Two copies of the model must stay equal to the golden, and the
 			// second is at another position of the group.
-			groups, err := planGroups(p, []Spec{spec, spec}, withGroup(s, 2), false)
+			sur, err := surrogateNamed(s.Surrogate)
+			if err != nil {
+				t.Fatal(err)
+			}
+			groups, err := planGroups(p, []Spec{spec, spec}, withGroup(s, 2), sur, false)
 			if err != nil {
 				t.Fatal(err)
 			}

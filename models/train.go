@@ -14,7 +14,8 @@ import (
 // session per worker. The same problem, specs, settings, runtime and device
 // give the same bits, whether or not the run was interrupted in between.
 func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options) ([]Trained, error) {
-	if err := errors.Join(p.Validate(), s.Validate()); err != nil {
+	sur, err := o.surrogate(s)
+	if err := errors.Join(p.Validate(), s.check(), err); err != nil {
 		return nil, err
 	}
 	for i, spec := range specs {
@@ -22,7 +23,7 @@ func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options)
 			return nil, fmt.Errorf("model %d %s: %w", i, spec.Name, err)
 		}
 	}
-	groups, err := planGroups(p, specs, s, o.Runtime.Device() == ort.CUDA && p.embeds())
+	groups, err := planGroups(p, specs, s, sur, o.Runtime.Device() == ort.CUDA && p.embeds())
 	if err != nil {
 		return nil, err
 	}

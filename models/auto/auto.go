@@ -2,12 +2,27 @@ package auto
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/policy"
 )
+
+// Name is that of the recipe and of its method.
+const Name = "auto"
+
+// Method is what reports say of the policies of the recipe.
+func Method() models.Method {
+	m, err := models.MethodNamed(models.Ours)
+	if err != nil {
+		panic(err) // it is of that package
+	}
+	m.Name, m.About = Name, "the composite policy with settings chosen on inner rows, guard against losing to a fixed pair included"
+	return m
+}
 
 // Report says what the auto recipe found for one lambda.
 type Report struct {
@@ -47,28 +62,42 @@ func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, 
 		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("%d rows are train, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
 	}
 	a := newAuto(t, rows, lambdas, s, o)
+	policies, reports, err := a.run(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("auto: %w", err)
+	}
+	origin := policy.Origin(t)
+	for i, p := range policies {
+		p.Info = reports[i].info(s)
+		maps.Copy(p.Info, origin)
+	}
+	return policies, reports, nil
+}
+
+// run searches, judges and refits.
+func (a *auto) run(ctx context.Context) ([]*policy.Policy, []Report, error) {
 	if a.parts == nil {
 		policies, reports := a.constants()
 		return policies, reports, nil
 	}
 	found, err := a.search(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("auto: search: %w", err)
+		return nil, nil, fmt.Errorf("search: %w", err)
 	}
 	chosen := a.choose(found)
 	guards, err := a.guard(ctx, found)
 	if err != nil {
-		return nil, nil, fmt.Errorf("auto: guard: %w", err)
+		return nil, nil, fmt.Errorf("guard: %w", err)
 	}
 	policies, err := a.refit(ctx, chosen)
 	if err != nil {
-		return nil, nil, fmt.Errorf("auto: refit: %w", err)
+		return nil, nil, fmt.Errorf("refit: %w", err)
 	}
-	reports := make([]Report, len(lambdas))
-	for l, lambda := range lambdas {
+	reports := make([]Report, len(a.lambdas))
+	for l, lambda := range a.lambdas {
 		c := chosen[l]
 		reports[l] = Report{
-			Lambda: lambda, Rows: len(rows), Clusters: a.clusters.Len(), Folds: len(a.parts), Chosen: s.Grid[c.candidate],
+			Lambda: lambda, Rows: a.train.Len(), Clusters: a.clusters.Len(), Folds: len(a.parts), Chosen: a.s.Grid[c.candidate],
 			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l],
 		}
 		policies[l].Tau = reports[l].Chosen.Tau
@@ -90,4 +119,19 @@ func (a *auto) constants() (policies []*policy.Policy, reports []Report) {
 		})
 	}
 	return policies, reports
+}
+
+// info is what a policy file says about how it came about.
+func (r Report) info(s Settings) map[string]string {
+	settings, err := json.Marshal(struct {
+		Candidate
+		Epochs int    `json:"epochs"`
+		Folds  int    `json:"folds"`
+		Seeds  int    `json:"seeds"`
+		Seed   uint64 `json:"seed"` // the first
+	}{r.Chosen, r.Epochs, r.Folds, s.Seeds, s.Seed})
+	if err != nil {
+		panic(err) // plain numbers
+	}
+	return map[string]string{policy.GuardKey: r.Guard.JSON(), policy.SettingsKey: string(settings)}
 }

@@ -255,8 +255,8 @@ func (a *auto) fixedSummary(l int) costs.Summary {
 
 func (a *auto) policy(l int, members []network.MLP) *policy.Policy {
 	return &policy.Policy{
-		Actions: a.full.Actions, Method: "auto", Recipe: "auto", Lambda: a.lambdas[l],
-		Decoder: policy.DecoderComposite, Dim: a.full.Dim, Standard: a.std, Members: members, Info: map[string]string{},
+		Actions: a.full.Actions, Method: Name, Recipe: Name, Lambda: a.lambdas[l],
+		Decoder: policy.DecoderComposite, Dim: a.full.Dim, Standard: a.std, Members: members,
 	}
 }
 
@@ -280,6 +280,6 @@ func (a *auto) refit(ctx context.Context, chosen []choice) ([]*policy.Policy, er
 func (a *auto) fixedPolicy(l int) *policy.Policy {
 	sum := a.fixedSummary(l)
 	p := policy.NewFixed(a.full.Actions, sum.Cost, a.lambdas[l], a.full.Dim)
-	p.Method, p.Recipe, p.Info = "auto", "auto", map[string]string{}
+	p.Method, p.Recipe = Name, Name
 	return p
 }

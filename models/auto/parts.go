@@ -159,7 +159,7 @@ func (a *auto) settingsOf(c Candidate) models.Settings {
 // spec is a model of candidate c for lambda l.
 func (a *auto) spec(c Candidate, l int, seed uint64, rows []int32) models.Spec {
 	return models.Spec{
-		Name: "auto", Seed: a.s.Seed + seed, Lambda: a.lambdas[l], LearningRate: c.LearningRate,
+		Name: Name, Seed: a.s.Seed + seed, Lambda: a.lambdas[l], LearningRate: c.LearningRate,
 		WeightDecay: c.WeightDecay, Dropout: c.Dropout, Tau: c.Tau, Rows: rows,
 	}
 }

@@ -10,7 +10,7 @@ import (
 // fees that are numbers, as many names as features, a fixed pair that is available.
 func FuzzParsePolicy(f *testing.F) {
 	p := randomPolicy(rand.New(rand.NewPCG(1, 1)), DecoderComposite, 2, true)
-	p.Info = map[string]string{guardKey: `{"rows": 3, "fallback": false}`, "training_digest": "abc"}
+	p.Info = map[string]string{GuardKey: `{"rows": 3, "fallback": false}`, "training_digest": "abc"}
 	m, err := p.Export()
 	if err != nil {
 		f.Fatal(err)

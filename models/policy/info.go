@@ -57,15 +57,17 @@ type Info struct {
 	Info    map[string]string // everything else, as Policy.Info
 }
 
-// NamesKey is the key in Policy.Info of the names of the features, a JSON list.
-const NamesKey = "feature_names"
-
-// guardKey is the key of Guard in Policy.Info; encoderKey is there if an encoder
-// was merged in front.
+// Keys of Policy.Info that recipes set.
 const (
-	guardKey   = "guard"
-	encoderKey = "encoder.format"
+	NamesKey    = "feature_names"   // names of the features, a JSON list
+	GuardKey    = "guard"           // a [Guard] in JSON
+	SettingsKey = "settings"        // of the training, a JSON object
+	SeedKey     = "seed"            // of the training; policies that average seeds have none
+	OriginKey   = "training_digest" // digest of the tensor that was trained on
 )
+
+// encoderKey is there if an encoder was merged in front.
+const encoderKey = "encoder.format"
 
 // metadata returns the key-value pairs of the policy file.
 func (p *Policy) metadata() map[string]string {
@@ -189,9 +191,9 @@ func parseInfo(meta map[string]string) (*Info, error) {
 
 // agrees reports metadata that contradict each other.
 func (info *Info) agrees(source string) error {
-	if guard, ok := info.Info[guardKey]; ok {
+	if guard, ok := info.Info[GuardKey]; ok {
 		if err := json.Unmarshal([]byte(guard), &info.Guard); err != nil {
-			return fmt.Errorf("metadata %s%s: %w", keyPrefix, guardKey, strictjson.Plain(err))
+			return fmt.Errorf("metadata %s%s: %w", keyPrefix, GuardKey, strictjson.Plain(err))
 		}
 	}
 	if names, ok := info.Info[NamesKey]; ok {
@@ -215,7 +217,7 @@ func (info *Info) agrees(source string) error {
 	case fixed && !info.Actions.Available(info.Fixed):
 		return fmt.Errorf("metadata %sfixed is %s, which is unavailable", keyPrefix, info.Actions.Name(info.Fixed))
 	case info.Guard != nil && info.Guard.Fallback && !fixed:
-		return fmt.Errorf("metadata %s%s say that the guard fell back to a fixed pair, the decoder is %s", keyPrefix, guardKey, info.Decoder)
+		return fmt.Errorf("metadata %s%s say that the guard fell back to a fixed pair, the decoder is %s", keyPrefix, GuardKey, info.Decoder)
 	}
 	return nil
 }

@@ -1,0 +1,150 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+	"pipe/models/policy"
+)
+
+// Role says what a method is to a user who wants to deploy one.
+type Role string
+
+// The roles.
+const (
+	RolePolicy    Role = "policy"    // trained: a policy file, which can be deployed
+	RoleConstant  Role = "constant"  // one answer for every row, chosen without the reported rows: it needs no file
+	RoleReference Role = "reference" // fitted or drawn for comparison: there is no file of it
+	RoleOracle    Role = "oracle"    // knows the outcomes of the reported rows: a bound, not a competitor
+)
+
+// Method is one way to choose actions, by the name that configuration, policy
+// files and reports call it. A method with a surrogate is trained by
+// pipe/models/paper; it may come from any module.
+type Method struct {
+	Name  string // in configuration, file names, policy files and reports
+	Role  Role
+	About string // one line for the captions of reports
+
+	Surrogate Surrogate // the training loss; nil: nothing is trained by one
+	Head      string    // the last layer that the surrogate needs, as in [Settings]; empty: that of the settings
+	// NoAdvice leaves out the pairs with advice: the method chooses among experts.
+	// Lambda multiplies the fees of advice, so that one policy serves every lambda.
+	NoAdvice bool
+}
+
+// Names of the methods of this package.
+const (
+	Ours             = "ours"
+	L2D              = "l2d"
+	Separated        = "separated"
+	SeparatedSoftmax = "separated_softmax"
+)
+
+// methods is the registry: a new surrogate is a file and a line here.
+var methods = []Method{
+	{Name: Ours, Surrogate: compSum{}, About: "the composite policy over expert-advice pairs, trained by the paper's recipe"},
+	{Name: L2D, Surrogate: compSum{}, Head: "linear", NoAdvice: true, About: "learning to defer: the same network choosing an expert without advice; independent of lambda"},
+	{Name: Separated, Surrogate: separated{}, Head: "linear", About: "router and query scores trained by the separated surrogate, which is not consistent (two experts, one advice)"},
+	{Name: SeparatedSoftmax, Surrogate: separatedSoftmax{}, Head: "linear", About: "our generalisation of the separated surrogate to any number of experts and advice"},
+}
+
+// Methods returns the methods of this package, in the order of tables, and
+// after them own ones. What is trained is a policy, whatever role it states.
+func Methods(own ...Method) []Method {
+	all := slices.Concat(methods, own)
+	for i := range all {
+		all[i].Role = RolePolicy
+	}
+	return all
+}
+
+// MethodNamed returns the method of that name among those of this package and
+// own ones. The error lists the known names.
+func MethodNamed(name string, own ...Method) (Method, error) {
+	var known []string
+	for _, m := range Methods(own...) {
+		if m.Name == name {
+			return m, nil
+		}
+		known = append(known, m.Name)
+	}
+	slices.Sort(known)
+	return Method{}, fmt.Errorf("%q, known are %s", name, strings.Join(known, ", "))
+}
+
+// Composite reports whether a trained policy of the method scores every pair:
+// baselines can take half of a decision from it, and reports show its advice.
+func (m Method) Composite() bool {
+	return m.Surrogate != nil && !m.NoAdvice && m.Surrogate.Decoder() == policy.DecoderComposite
+}
+
+// Serves reports whether a policy of the method that was trained for one lambda
+// decides for another.
+func (m Method) Serves(trained, lambda float64) bool { return m.NoAdvice || trained == lambda }
+
+// Decoder says how the outputs of a trained policy become an action.
+func (m Method) Decoder() policy.Decoder {
+	if m.NoAdvice {
+		return policy.DecoderL2D
+	}
+	return m.Surrogate.Decoder()
+}
+
+// Fits returns why the method cannot be trained for some actions; nil if it can.
+func (m Method) Fits(a *costs.Actions) error {
+	switch {
+	case m.Name == "" || m.Surrogate == nil:
+		return errors.New("it has no name or no surrogate")
+	case m.NoAdvice && m.Surrogate.Decoder() != policy.DecoderComposite:
+		return fmt.Errorf("it chooses without advice, which the decoder %s of its surrogate cannot", m.Surrogate.Decoder())
+	case m.NoAdvice && !anyWithoutAdvice(a):
+		return errors.New("it chooses without advice, and no expert is available without")
+	case !m.Surrogate.Masks() && (m.NoAdvice || len(a.Unavailable) > 0):
+		return errors.New("it scores every pair, and some are unavailable")
+	}
+	_, err := m.Surrogate.Outputs(len(a.Experts), len(a.Advice))
+	return err
+}
+
+func anyWithoutAdvice(a *costs.Actions) bool {
+	for j := range a.Experts {
+		if a.Available(a.Index(j, 0)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Mask lists the actions that the method chooses among, for [Spec]; nil: all.
+func (m Method) Mask(a *costs.Actions) []bool {
+	if !m.NoAdvice {
+		return nil
+	}
+	mask := make([]bool, a.Len())
+	for j := range a.Experts {
+		mask[a.Index(j, 0)] = true
+	}
+	return mask
+}
+
+// surrogates are those that settings can name: of methods, and of classifiers.
+func surrogates() map[string]Surrogate {
+	known := map[string]Surrogate{weighted{}.Name(): weighted{}}
+	for _, m := range methods {
+		known[m.Surrogate.Name()] = m.Surrogate
+	}
+	return known
+}
+
+func surrogateNamed(name string) (Surrogate, error) {
+	known := surrogates()
+	if s, ok := known[name]; ok {
+		return s, nil
+	}
+	return nil, fmt.Errorf("surrogate: %q, known are %s", name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+}

@@ -1,0 +1,77 @@
+package method
+
+import (
+	"slices"
+
+	"pipe/models"
+	"pipe/models/auto"
+)
+
+// AlwaysLegitimate answers the negative label without asking an expert.
+const AlwaysLegitimate = "always_legitimate"
+
+// compared are the methods that no policy file is of.
+var compared = []models.Method{
+	{Name: "knn", Role: models.RoleReference, About: "cost regression by nearest neighbours, k chosen on inner rows"},
+	{Name: "best_fixed", Role: models.RoleOracle, About: "the best constant pair, chosen on the split it is reported on: an oracle"},
+	{Name: "best_fixed_train", Role: models.RoleConstant, About: "the best constant pair, chosen on training rows: what one could deploy"},
+	{Name: AlwaysLegitimate, Role: models.RoleConstant, About: "answers the negative label for every row without an expert: what a task loss makes of rare positives"},
+	{Name: "learned_expert_random_advice", Role: models.RoleReference, About: "the composite policy's expert with advice drawn uniformly"},
+	{Name: "l2d_random_advice", Role: models.RoleReference, About: "the L2D policy's expert with advice drawn uniformly"},
+	{Name: "random_expert_learned_advice", Role: models.RoleReference, About: "an expert drawn uniformly with the advice the policy scores best for that expert"},
+	{Name: "random_expert_kept_advice", Role: models.RoleReference, About: "an expert drawn uniformly with the advice index the policy chose"},
+	{Name: "random_expert_no_advice", Role: models.RoleReference, About: "an expert drawn uniformly, no advice"},
+	{Name: "random_pair", Role: models.RoleReference, About: "a pair drawn uniformly"},
+	{Name: "oracle_no_advice", Role: models.RoleOracle, About: "the cheapest expert of every row without advice: a floor"},
+	{Name: "oracle", Role: models.RoleOracle, About: "the cheapest pair of every row: a floor"},
+	{Name: "bayes", Role: models.RoleOracle, About: "the pair with the smallest expected cost under the known law: a floor"},
+}
+
+// All lists the methods in the order of tables and legends: what is trained,
+// composite policies first, then what they are compared with. Own methods are
+// beside those of models.
+func All(own ...models.Method) []models.Method {
+	trained := slices.Insert(models.Methods(own...), 1, auto.Method())
+	slices.SortStableFunc(trained, func(a, b models.Method) int { return rankOf(a) - rankOf(b) })
+	return append(trained, compared...)
+}
+
+// rankOf puts composite policies before others.
+func rankOf(m models.Method) int {
+	if m.Composite() {
+		return 0
+	}
+	return 1
+}
+
+// Composite lists the names of composite methods: the first that a report has
+// lends its decisions to the baselines that need half of one.
+func Composite(own ...models.Method) []string {
+	var names []string
+	for _, m := range All(own...) {
+		if m.Composite() {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// Rank is the place of a method in tables; unknown names come last.
+func Rank(name string) int {
+	all := All()
+	if i := slices.IndexFunc(all, func(m models.Method) bool { return m.Name == name }); i >= 0 {
+		return i
+	}
+	return len(all)
+}
+
+// Named returns the method of that name. An unknown one is a policy: files bring
+// names of their own.
+func Named(name string, own ...models.Method) models.Method {
+	for _, m := range All(own...) {
+		if m.Name == name {
+			return m
+		}
+	}
+	return models.Method{Name: name, Role: models.RolePolicy}
+}
