@@ -59,6 +59,7 @@ var mayImport = map[string][]string{
 	"models/baseline":                  {"costs", "internal/parallel", "internal/seeded", "models/network", "onnx", "onnx/ort"},
 	"models/lightgbm":                  {"internal/sharedlib", "onnx"},
 	"models/network":                   {"internal/finite", "onnx"},
+	"models/paper":                     {"costs", "internal/config", "models", "models/network", "models/policy"},
 	"models/policy":                    {"costs", "internal/finite", "internal/strictjson", "models/network", "onnx", "onnx/ort"},
 	"onnx":                             {"internal/atomicfile", "internal/outside", "internal/textfile", "onnx/onnxpb"},
 	"onnx/hf":                          {"internal/strictjson", "internal/textfile", "onnx"},
@@ -67,7 +68,8 @@ var mayImport = map[string][]string{
 	"onnx/onnxpb":                      {},
 	"onnx/ort":                         {"internal/sharedlib", "internal/textfile", "onnx"},
 	"onnx/ort/orttest":                 {"onnx/ort"},
-	"pipeline":                         {"costs", "costs/build", "costs/identity", "costs/outcome", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/dataerror", "internal/digest", "internal/lists", "internal/parallel", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/auto", "models/baseline", "models/lightgbm", "models/network", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/stage"},
+	"pipeline":                         {"costs", "costs/build", "costs/identity", "costs/outcome", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/dataerror", "internal/digest", "internal/lists", "internal/parallel", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/auto", "models/baseline", "models/lightgbm", "models/paper", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/methods", "pipeline/stage"},
+	"pipeline/methods":                 {"models", "models/auto"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
 	"tools":                            {},
 	"tools/fetch":                      {},
@@ -95,7 +97,8 @@ var testsMayImport = map[string][]string{
 	"onnx":                 {"internal/judge", "internal/realdata", "onnx/internal/conform"},
 	"onnx/hf":              {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},
 	"onnx/ort":             {"onnx/internal/conform"},
-	"pipeline":             {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest"},
+	"pipeline":             {"internal/judge", "internal/realdata", "models/network", "onnx/hf/hftest", "onnx/ort/orttest"},
+	"pipeline/methods":     {"models/baseline"},
 }
 
 // ownedBy names the packages that may import a module which holds memory or

@@ -61,6 +61,9 @@ func configKeys(t *testing.T, of reflect.Type, within configKey) []configKey {
 			}
 			continue
 		}
+		if name == "-" {
+			continue // not of files
+		}
 		if !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) {
 			t.Errorf("%v.%s has no key", of, f.Name)
 			continue

@@ -55,7 +55,7 @@ func averageRows(splits []*Report) []Row {
 			continue
 		}
 		row := averageRow(rows)
-		row.PairedL2D = pairedDifference(rows, of(RowKey{first.Setting, "l2d", first.Key().Lambda}))
+		row.PairedL2D = pairedDifference(rows, of(RowKey{first.Setting, models.L2D, first.Key().Lambda}))
 		row.PairedFixedTrain = pairedDifference(rows, of(RowKey{first.Setting, "best_fixed_train", first.Key().Lambda}))
 		out = append(out, row)
 	}

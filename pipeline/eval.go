@@ -11,9 +11,12 @@ import (
 	"sort"
 
 	"pipe/costs"
+	"pipe/models"
+	"pipe/models/auto"
 	"pipe/models/baseline"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
 
@@ -29,6 +32,9 @@ type EvalOptions struct {
 	Seed      uint64     // of the bootstrap, of knn's inner split and of random baselines
 	Out       string     // folder for the report; empty: none
 	Runtime   ort.Config // library and device
+	// Own are trained methods that models does not know, by whose names policies
+	// call themselves.
+	Own []models.Method
 }
 
 // DefaultEvalOptions reports on validation rows with every baseline.
@@ -164,8 +170,8 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	if err := d.Info().Matches(t); err != nil {
 		return l, &costs.DataError{Err: err} // to the user, two files that do not go together
 	}
-	if m := describeMethod(d.Info().Method); m.role != rolePolicy {
-		return l, &costs.DataError{Msg: fmt.Sprintf("its method is %q, and a report calls something else so: %s", m.name, m.about)}
+	if m := methods.Named(d.Info().Method); m.Role != models.RolePolicy {
+		return l, &costs.DataError{Msg: fmt.Sprintf("its method is %q, and a report calls something else so: %s", m.Name, m.About)}
 	}
 	if l, err = decideRows(ctx, d, t, rows); err != nil {
 		return l, err
@@ -263,14 +269,14 @@ func sameTraining(learned []Learned) error {
 // trainingOf is what seeds of one training share: data and settings. Recipe
 // auto finds its settings anew for every seed.
 func trainingOf(l Learned) string {
-	if l.Info.Recipe == "auto" {
-		return l.Info.Info["training_digest"]
+	if l.Info.Recipe == auto.Name {
+		return l.Info.Info[policy.OriginKey]
 	}
 	var settings map[string]any
-	if json.Unmarshal([]byte(l.Info.Info["settings"]), &settings) == nil {
+	if json.Unmarshal([]byte(l.Info.Info[policy.SettingsKey]), &settings) == nil {
 		delete(settings, "seed")
 	}
-	return l.Info.Info["training_digest"] + stage.JSON(settings)
+	return l.Info.Info[policy.OriginKey] + stage.JSON(settings)
 }
 
 // EvalTensor is Eval on a tensor and decisions in memory. Policies of one
@@ -288,7 +294,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	lambdas := o.Lambdas
 	if lambdas == nil {
-		lambdas = regimes(learned)
+		lambdas = e.regimes()
 	}
 	if o.KNN && len(e.train) >= 2 {
 		progress.Start(-1, "nearest neighbours")
@@ -318,11 +324,11 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	return r, nil
 }
 
-// regimes are the lambdas of all policies but l2d's, ascending; 1 if there are none.
-func regimes(learned []Learned) []float64 {
+// regimes are the lambdas of all policies that depend on it, ascending; 1 if there are none.
+func (e *evaluation) regimes() []float64 {
 	var out []float64
-	for _, l := range learned {
-		if l.Info.Method != "l2d" && !slices.Contains(out, l.Info.Lambda) {
+	for _, l := range e.learned {
+		if !e.method(l).NoAdvice && !slices.Contains(out, l.Info.Lambda) {
 			out = append(out, l.Info.Lambda)
 		}
 	}

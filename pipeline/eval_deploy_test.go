@@ -12,22 +12,24 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/models"
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
 
 // Whatever the losses are, only a policy is marked, and the constant beside it is the one of the training rows.
 func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
-	for _, m := range methods {
+	for _, m := range methods.All() {
 		rows := []Row{
 			{Method: "ours", Lambda: new(1.0), TrueLossMean: 0.5},
 			{Method: "auto", Lambda: new(1.0), TrueLossMean: 0.6},
 			{Method: "best_fixed_train", Lambda: new(1.0), TrueLossMean: 0.55, Pair: "a/none"},
 		}
-		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Method == m.name })
-		rows = append(rows, Row{Method: m.name, Lambda: new(1.0), TrueLossMean: 0.1, Pair: "b/none"})
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Method == m.Name })
+		rows = append(rows, Row{Method: m.Name, Lambda: new(1.0), TrueLossMean: 0.1, Pair: "b/none"})
 		var marked []string
 		for _, row := range rows {
 			if isBest(row, rows) {
@@ -43,17 +45,17 @@ func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, policy, constant := got.Deployable[0], "ours", "best_fixed_train"
-		switch m.role {
-		case rolePolicy:
-			policy = m.name
-		case roleConstant:
-			constant = m.name
+		switch m.Role {
+		case models.RolePolicy:
+			policy = m.Name
+		case models.RoleConstant:
+			constant = m.Name
 		}
 		if !slices.Equal(marked, []string{policy}) || d.Policy != policy || d.Constant != constant || len(got.Deployable) != 1 {
-			t.Errorf("with %s at 0.1: marked %v, deployable %+v", m.name, marked, d)
+			t.Errorf("with %s at 0.1: marked %v, deployable %+v", m.Name, marked, d)
 		}
-		if last := got.Rows[len(rows)-1]; last.Role != m.role || m.role == "" {
-			t.Errorf("%s has the role %q in JSON", m.name, last.Role)
+		if last := got.Rows[len(rows)-1]; last.Role != m.Role || m.Role == "" {
+			t.Errorf("%s has the role %q in JSON", m.Name, last.Role)
 		}
 	}
 }
@@ -292,14 +294,14 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 func TestEvalRefusesPoliciesWithTheNameOfABaseline(t *testing.T) {
 	openRuntime(t)
 	f := newEvalFiles(t)
-	for _, m := range methods {
-		if m.role == rolePolicy {
+	for _, m := range methods.All() {
+		if m.Role == models.RolePolicy {
 			continue
 		}
-		_, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = m.name }))
+		_, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = m.Name }))
 		var bad *costs.DataError
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), `its method is "`+m.name+`"`) {
-			t.Errorf("%s: %v", m.name, err)
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), `its method is "`+m.Name+`"`) {
+			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
 	if r, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = "mine" })); err != nil || !isBest(f.row(r, "mine"), r.Rows) {

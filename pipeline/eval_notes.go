@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/models/policy"
 )
 
 // cautions say what a reader of the report could otherwise miss.
@@ -21,35 +22,35 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 	}
 	digest := ""
 	for _, l := range e.learned {
-		if l.Info.Method != "l2d" && !slices.Contains(lambdas, l.Info.Lambda) {
+		if !e.method(l).NoAdvice && !slices.Contains(lambdas, l.Info.Lambda) {
 			add("Policies trained for lambda %g are left out: a policy is reported at its own lambda.", l.Info.Lambda)
 			continue
 		}
 		if l.Info.Fixed >= 0 {
-			add("%s", l.constantNote(e.t))
+			add("%s", e.constantNote(l))
 		}
 		if fees := l.changedFees(e.t); len(fees) > 0 {
 			add("%s was trained with other fees than this tensor has: %s. True losses count the fees of the tensor; the policy chose by its own.",
-				l.called(), costs.ListFees(fees))
+				e.called(l), costs.ListFees(fees))
 		}
 		if l.Encoder != "" {
-			add("%s has the encoder %s in front, which did not run: the policy behind it took the features of the tensor.", l.called(), l.Encoder)
+			add("%s has the encoder %s in front, which did not run: the policy behind it took the features of the tensor.", e.called(l), l.Encoder)
 		}
-		trained := l.Info.Info["training_digest"]
+		trained := l.Info.Info[policy.OriginKey]
 		if trained != "" && digest == "" {
 			digest = e.t.Digest()
 		}
 		if trained != "" && trained != digest {
-			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", l.called())
+			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", e.called(l))
 		}
 	}
 	return notes
 }
 
 // called is how notes call a policy.
-func (l Learned) called() string {
+func (e *evaluation) called(l Learned) string {
 	name := fmt.Sprintf("%s at lambda %g", l.Info.Method, l.Info.Lambda)
-	if l.Info.Method == "l2d" {
+	if e.method(l).NoAdvice {
 		name = l.Info.Method
 	}
 	if l.File == "" {
@@ -59,12 +60,12 @@ func (l Learned) called() string {
 }
 
 // constantNote says of a policy that is a constant which one it is, and whether the guard made it so.
-func (l Learned) constantNote(t *costs.Tensor) string {
-	pair := t.Actions.Name(l.Info.Fixed)
+func (e *evaluation) constantNote(l Learned) string {
+	pair := e.t.Actions.Name(l.Info.Fixed)
 	g := l.Info.Guard
 	if g == nil || !g.Fallback {
-		return fmt.Sprintf("%s is a constant: it always plays %s.", l.called(), pair)
+		return fmt.Sprintf("%s is a constant: it always plays %s.", e.called(l), pair)
 	}
 	return fmt.Sprintf("%s is a constant: it always plays %s. The guard fell back to it, as the gain of the learned policy was not certain (%+.4f, lower bound %+.4f).",
-		l.called(), pair, g.Gain, g.LowerBound)
+		e.called(l), pair, g.Gain, g.LowerBound)
 }

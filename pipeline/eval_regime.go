@@ -7,6 +7,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/baseline"
+	"pipe/pipeline/methods"
 )
 
 // evaluation is one run of EvalTensor.
@@ -47,21 +48,20 @@ func (e *evaluation) regime(r *Report, lambda float64) error {
 	r.BestAdvice = append(r.BestAdvice, e.bestAdvice(lambda))
 	r.Cells = append(r.Cells, e.cells(lambda))
 	for _, out := range outs {
-		if slices.Contains(compositeMethods, out.method) {
+		if methods.Named(out.method, e.o.Own...).Composite() {
 			r.Distribution = append(r.Distribution, e.distribution(out, lambda)...)
 		}
 	}
 	return nil
 }
 
-// compositeMethods choose among all pairs; the first one present feeds the
-// baselines that borrow half of a decision.
-var compositeMethods = []string{"ours", "auto"}
+// method is what is known of the method of a policy.
+func (e *evaluation) method(l Learned) models.Method { return methods.Named(l.Info.Method, e.o.Own...) }
 
 func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
 	var outs []methodActions
 	for _, l := range e.learned {
-		if l.Info.Method != "l2d" && l.Info.Lambda != lambda {
+		if !e.method(l).Serves(l.Info.Lambda, lambda) {
 			continue
 		}
 		i := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == l.Info.Method })
@@ -88,7 +88,7 @@ func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
 func (e *evaluation) baselines(outs []methodActions, lambda float64) ([]methodActions, error) {
 	chosen, scores := e.composite(lambda)
 	var l2d [][]int
-	if i := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == "l2d" }); i >= 0 {
+	if i := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == models.L2D }); i >= 0 {
 		l2d = outs[i].actions
 	}
 	for _, b := range baseline.All() {
@@ -139,7 +139,7 @@ func (e *evaluation) draws(b baseline.Rule, chosen, l2d int) int {
 // composite are the actions and scores of the composite policy's seeds on the
 // reported rows.
 func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float32) {
-	for _, method := range compositeMethods {
+	for _, method := range methods.Composite(e.o.Own...) {
 		for _, l := range e.learned {
 			if l.Info.Method == method && l.Info.Lambda == lambda {
 				chosen, scores = append(chosen, l.Action), append(scores, l.Scores)
@@ -234,7 +234,7 @@ func (e *evaluation) differences(rows []Row, outs []methodActions, perRow [][]fl
 	}
 	var places []place
 	var series [][]float64
-	for _, ref := range []string{"best_fixed", "l2d"} {
+	for _, ref := range []string{"best_fixed", models.L2D} {
 		r := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == ref })
 		if r < 0 {
 			continue
@@ -247,7 +247,7 @@ func (e *evaluation) differences(rows []Row, outs []methodActions, perRow [][]fl
 			for k := range d {
 				d[k] = perRow[i][k] - perRow[r][k]
 			}
-			places = append(places, place{i, ref == "l2d"})
+			places = append(places, place{i, ref == models.L2D})
 			series = append(series, d)
 		}
 	}

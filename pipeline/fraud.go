@@ -15,9 +15,6 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// AlwaysLegitimate is the method that answers the negative label without asking an expert.
-const AlwaysLegitimate = "always_legitimate"
-
 var fraudBenchmark = Benchmark{
 	Name:  "fraud",
 	About: "IEEE-CIS transactions, or generated ones: which expert judges, and how many sensitive columns it is shown",

@@ -9,6 +9,8 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/config"
+	"pipe/models"
+	"pipe/models/auto"
 )
 
 // FraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
@@ -97,7 +99,7 @@ func (s *FraudSetting) UnmarshalYAML(n *yaml.Node) error {
 // in-sample 0-1 costs with the recipe paper, and cross-fitted class-balanced costs with the recipe auto.
 func DefaultFraud() FraudConfig {
 	own := DefaultFraudTrain()
-	own.Recipe = "auto"
+	own.Recipe = auto.Name
 	return FraudConfig{
 		Split: defaultTableSplit(),
 		Advice: []FraudAdvice{
@@ -201,8 +203,8 @@ func (c *FraudConfig) actions() *costs.Actions {
 
 // learnedMethod is the method that a setting's recipe trains beside l2d.
 func (s FraudSetting) learnedMethod() string {
-	if s.Train.Recipe == "auto" {
-		return "auto"
+	if s.Train.Recipe == auto.Name {
+		return auto.Name
 	}
-	return "ours"
+	return models.Ours
 }

@@ -9,6 +9,7 @@ import (
 	"pipe/costs/build"
 	"pipe/internal/lists"
 	"pipe/models/policy"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
 
@@ -40,7 +41,7 @@ func (x *fraudSetting) addConstant(r *Report, constants []build.ConstantFigures,
 			continue
 		}
 		for _, l := range x.s.Train.Lambdas {
-			r.Rows = append(r.Rows, Row{Method: AlwaysLegitimate, Lambda: Num(l), N: train, Seeds: 1, TrueLossMean: c.Loss, AdviceRate: Num(0)})
+			r.Rows = append(r.Rows, Row{Method: methods.AlwaysLegitimate, Lambda: Num(l), N: train, Seeds: 1, TrueLossMean: c.Loss, AdviceRate: Num(0)})
 		}
 	}
 }
@@ -49,7 +50,7 @@ func (x *fraudSetting) addConstant(r *Report, constants []build.ConstantFigures,
 func (x *fraudSetting) addDisclosure(r *Report, t *costs.Tensor, rows []int, learned []Learned) {
 	groups := x.openedGroups()
 	for _, lambda := range x.s.Train.Lambdas {
-		for _, method := range compositeMethods {
+		for _, method := range methods.Composite() {
 			seeds := lists.Keep(learned, func(l Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
 			if len(seeds) > 0 {
 				r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, seeds, lambda, groups)...)

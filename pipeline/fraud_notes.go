@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"pipe/internal/textfile"
+	"pipe/models"
 )
 
 // overallNotes are what a reader of the whole report should know.
@@ -41,7 +42,7 @@ func (r *fraudRun) settingNotes(part *Report, s FraudSetting) []string {
 		if !ok {
 			continue
 		}
-		if l2d, ok := at("l2d", l); ok {
+		if l2d, ok := at(models.L2D, l); ok {
 			gaps = append(gaps, fmt.Sprintf("%+.4f at lambda %g", l2d.TrueLossMean-learned.TrueLossMean, l))
 		}
 		if learned.ExcessMean != nil {

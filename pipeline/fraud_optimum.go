@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/tabular"
+	"pipe/pipeline/methods"
 )
 
 // addOptimum adds the policy that knows the law of the generated world: the pair that the law calls best in every cell of
@@ -76,7 +77,7 @@ func (r *fraudRun) law(a *costs.Actions, s FraudSetting) *fraudLaw {
 func bayesMatch(learned []Learned, method string, lambda float64, best []int) *float64 {
 	hits, all := 0, 0
 	for _, l := range learned {
-		if l.Info.Method != method || method != "l2d" && l.Info.Lambda != lambda {
+		if l.Info.Method != method || !methods.Named(method).Serves(l.Info.Lambda, lambda) {
 			continue
 		}
 		for m, i := range l.Action {

@@ -17,6 +17,7 @@ import (
 	"pipe/costs"
 	"pipe/models/lightgbm"
 	"pipe/onnx/ort"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
 
@@ -148,16 +149,16 @@ func checkFraudRows(t *testing.T, r *Report) {
 	}
 	for setting, learned := range map[string]string{"paper": "ours", "own": "auto"} {
 		for _, lambda := range []float64{0, 5} {
-			for _, method := range []string{learned, "l2d", "knn", "best_fixed", "best_fixed_train", AlwaysLegitimate, "random_pair", "oracle", "bayes"} {
+			for _, method := range []string{learned, "l2d", "knn", "best_fixed", "best_fixed_train", methods.AlwaysLegitimate, "random_pair", "oracle", "bayes"} {
 				row, ok := rows[RowKey{setting, method, lambda}]
 				if !ok {
 					t.Errorf("%s has no row of %s at lambda %g", setting, method, lambda)
 				}
-				if oracle := rows[RowKey{setting, "oracle", lambda}]; method != AlwaysLegitimate && row.TrueLossMean < oracle.TrueLossMean-1e-9 {
+				if oracle := rows[RowKey{setting, "oracle", lambda}]; method != methods.AlwaysLegitimate && row.TrueLossMean < oracle.TrueLossMean-1e-9 {
 					t.Errorf("%s %s at lambda %g: %v is below the oracle's %v", setting, method, lambda, row.TrueLossMean, oracle.TrueLossMean)
 				}
 			}
-			legitimate := rows[RowKey{setting, AlwaysLegitimate, lambda}]
+			legitimate := rows[RowKey{setting, methods.AlwaysLegitimate, lambda}]
 			if math.Abs(legitimate.TrueLossMean-0.5) > 0.05 { // the world is balanced
 				t.Errorf("%s: always legitimate costs %v", setting, legitimate.TrueLossMean)
 			}

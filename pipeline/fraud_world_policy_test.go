@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pipe/internal/realdata"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
 
@@ -123,7 +124,7 @@ fraud:
 		rows[row.Key()] = row
 	}
 	at := func(method string, lambda float64) float64 { return rows[RowKey{"paper", method, lambda}].TrueLossMean }
-	if l := at(AlwaysLegitimate, 0); l < 0.03 || l > 0.037 {
+	if l := at(methods.AlwaysLegitimate, 0); l < 0.03 || l > 0.037 {
 		t.Errorf("always legitimate costs %v; 403 of 12,000 rows are frauds", l)
 	}
 	for _, l := range []float64{0, 0.04, 0.12} {

@@ -1,6 +1,10 @@
 package pipeline
 
-import "slices"
+import (
+	"slices"
+
+	"pipe/pipeline/methods"
+)
 
 // routedPictures picks instances, evenly over the reported rows, for every pair that a composite method chooses: its first
 // policy of a lambda decides.
@@ -10,7 +14,7 @@ func routedPictures(j *judged, c PictureConfig, trained []float64) []PairPicture
 	}
 	var out []PairPictures
 	for _, lambda := range c.lambdas(trained) {
-		for _, method := range compositeMethods {
+		for _, method := range methods.Composite() {
 			at := slices.IndexFunc(j.learned, func(l Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
 			if at >= 0 {
 				out = append(out, j.pictures(&j.learned[at], c.PerPair)...)

@@ -114,7 +114,7 @@ func FuzzTrainReport(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		err := dropOthers(folder, nil)
+		err := dropOthers(TrainOptions{Out: folder}, nil)
 		for _, name := range keep {
 			if _, missing := os.Stat(filepath.Join(folder, name)); missing != nil {
 				t.Fatal(missing)

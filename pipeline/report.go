@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/models"
+	"pipe/pipeline/methods"
 )
 
 // ReportFormat is the version of the report object.
@@ -43,13 +44,13 @@ type Report struct {
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.
 type Row struct {
-	Setting string   `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
-	Method  string   `json:"method"`
-	Lambda  *float64 `json:"lambda,omitempty"`
-	N       int      `json:"n,omitempty"` // training rows
-	Seeds   int      `json:"seeds,omitempty"`
-	Role    role     `json:"role,omitempty"` // policy, constant, reference or oracle; made of the method when the report is written
-	Pair    string   `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
+	Setting string      `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
+	Method  string      `json:"method"`
+	Lambda  *float64    `json:"lambda,omitempty"`
+	N       int         `json:"n,omitempty"` // training rows
+	Seeds   int         `json:"seeds,omitempty"`
+	Role    models.Role `json:"role,omitempty"` // policy, constant, reference or oracle; made of the method when the report is written
+	Pair    string      `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
 	// Of a policy: pairs that the guard of recipe auto fell back to, and how many of the seeds and splits are that constant;
 	// the one pair that was played on every reported row; and fees that differ from those that it was trained with.
 	Fallback      map[string]int    `json:"fallback,omitempty"`
@@ -140,7 +141,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	out.Format = ReportFormat
 	out.Rows = slices.Concat([]Row{}, r.Rows)
 	for i := range out.Rows {
-		out.Rows[i].Role = describeMethod(out.Rows[i].Method).role
+		out.Rows[i].Role = methods.Named(out.Rows[i].Method).Role
 	}
 	out.Deployable = r.deployable()
 	e := json.NewEncoder(w)
@@ -233,6 +234,6 @@ func (r *Report) methods() []string {
 			names = append(names, row.Method)
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return methodRank(a) - methodRank(b) })
+	slices.SortStableFunc(names, func(a, b string) int { return methods.Rank(a) - methods.Rank(b) })
 	return names
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"pipe/internal/lists"
+	"pipe/models"
+	"pipe/pipeline/methods"
 )
 
 // Deployable is what a user could deploy in one regime: the policy file with the lowest true loss, and beside it the
@@ -33,10 +35,10 @@ func (r *Report) deployable() []Deployable {
 			}
 			same := lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 })
 			d := Deployable{Setting: setting, Lambda: row.Lambda}
-			if p := lowestOf(same, rolePolicy); p != nil {
+			if p := lowestOf(same, models.RolePolicy); p != nil {
 				d.Policy, d.PolicyLoss = p.Method, Num(p.TrueLossMean)
 			}
-			if c := lowestOf(same, roleConstant); c != nil {
+			if c := lowestOf(same, models.RoleConstant); c != nil {
 				d.Constant, d.Pair, d.ConstantLoss = c.Method, c.Pair, Num(c.TrueLossMean)
 			}
 			if d.Policy != "" || d.Constant != "" {
@@ -48,10 +50,10 @@ func (r *Report) deployable() []Deployable {
 }
 
 // lowestOf is the first row of a role with the smallest true loss, nil if no row has the role.
-func lowestOf(rows []Row, as role) *Row {
+func lowestOf(rows []Row, as models.Role) *Row {
 	var best *Row
 	for i, row := range rows {
-		if describeMethod(row.Method).role == as && (best == nil || row.TrueLossMean < best.TrueLossMean-lossTie) {
+		if methods.Named(row.Method).Role == as && (best == nil || row.TrueLossMean < best.TrueLossMean-lossTie) {
 			best = &rows[i]
 		}
 	}
@@ -63,8 +65,8 @@ const lossTie = 1e-12
 
 // isBest reports whether row is a policy, and none of its regime in rows has a lower true loss.
 func isBest(row Row, rows []Row) bool {
-	best := lowestOf(lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), rolePolicy)
-	return best != nil && describeMethod(row.Method).role == rolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie
+	best := lowestOf(lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), models.RolePolicy)
+	return best != nil && methods.Named(row.Method).Role == models.RolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie
 }
 
 // deployableTable is about one setting; it has no lines where no constant stands beside the policies, which the main table

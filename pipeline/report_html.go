@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"pipe/internal/safetext"
+	"pipe/pipeline/methods"
 )
 
 func (r *Report) heading() string {
@@ -33,8 +34,8 @@ type note struct{ Name, About string }
 func (r *Report) methodNotes() []note {
 	var notes []note
 	for _, name := range r.methods() {
-		if m := describeMethod(name); m.about != "" {
-			notes = append(notes, note{m.name, m.about})
+		if m := methods.Named(name); m.About != "" {
+			notes = append(notes, note{m.Name, m.About})
 		}
 	}
 	return notes

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/internal/safetext"
+	"pipe/pipeline/methods"
 )
 
 // table is one rendered table of a report, before it becomes text, Markdown or HTML.
@@ -127,7 +128,7 @@ func (r *Report) headline() []Row {
 		if c := compareLambda(a.Lambda, b.Lambda); c != 0 {
 			return c
 		}
-		return methodRank(a.Method) - methodRank(b.Method)
+		return methods.Rank(a.Method) - methods.Rank(b.Method)
 	})
 	return rows
 }

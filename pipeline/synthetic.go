@@ -12,6 +12,7 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/parallel"
 	"pipe/models"
+	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -74,7 +75,7 @@ var syntheticBenchmark = Benchmark{
 }
 
 // syntheticMethods are the learned methods of the benchmark.
-var syntheticMethods = []string{"ours", "separated", "l2d"}
+var syntheticMethods = []string{models.Ours, models.Separated, models.L2D}
 
 // syntheticRun is one run of the benchmark.
 type syntheticRun struct {
@@ -161,16 +162,14 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p stage
 	for i := range rows {
 		rows[i] = i
 	}
-	c := DefaultTrainConfig()
-	c.Lambdas, c.Seeds, c.Tau = []float64{syntheticLambda}, r.c.Seeds, r.c.Tau
-	c.LearningRate, c.L2DRate, c.WeightDecay = r.c.LearningRate, r.c.LearningRate, 0
-	c.Network = r.c.Network
-	c.Network.Workers = 1
-	var err error
-	s.policies, err = trainPaper(ctx, r.train.Subset(rows), c, s.method, models.Options{
-		Runtime: r.rt, Progress: func(n int) { p.Add(int64(n)) },
-	}, stage.Quiet)
+	m, err := models.MethodNamed(s.method)
 	if err != nil {
+		return err
+	}
+	c := paper.Settings{Seeds: r.c.Seeds, Tau: r.c.Tau, LearningRate: r.c.LearningRate, L2DRate: r.c.LearningRate, Network: r.c.Network}
+	c.Network.Workers = 1
+	o := models.Options{Runtime: r.rt, Progress: func(n int) { p.Add(int64(n)) }}
+	if s.policies, err = paper.Train(ctx, r.train.Subset(rows), m, []float64{syntheticLambda}, c, o); err != nil {
 		return err
 	}
 	for _, policy := range s.policies {

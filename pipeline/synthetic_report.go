@@ -108,10 +108,10 @@ func (r *syntheticRun) baselineRows(rep *Report, n int) error {
 		}
 		var actions [][]int
 		for seed := range r.c.Seeds {
-			ours := r.find("ours", n).learned[seed]
+			ours := r.find(models.Ours, n).learned[seed]
 			act, err := b.Run(baseline.Input{
 				Tensor: r.test, Rows: rows, Lambda: syntheticLambda, Seed: uint64(seed),
-				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find("l2d", n).learned[seed].Action,
+				Chosen: ours.Action, Scores: ours.Scores, L2D: r.find(models.L2D, n).learned[seed].Action,
 			})
 			if err != nil {
 				return err
@@ -145,7 +145,7 @@ func (r *syntheticRun) boundNotes(rep *Report, n int) error {
 		p.Costs = append(p.Costs, costs...)
 		p.Largest = append(p.Largest, models.ExpectedMaximum(syntheticMeans[region(r.test.Row(k))][:], fees))
 	}
-	for _, s := range r.find("ours", n).learned[0].Scores {
+	for _, s := range r.find(models.Ours, n).learned[0].Scores {
 		p.Scores = append(p.Scores, float64(s))
 	}
 	b, err := models.ConsistencyBound(p)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,35 +22,30 @@ import (
 	"pipe/internal/textfile"
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
 
 // TrainConfig are the choices of pipe train: the `train:` section of a
 // configuration file, or flags.
 type TrainConfig struct {
-	Recipe       string          `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
-	Lambdas      []float64       `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
-	Methods      []string        `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
-	Seeds        int             `yaml:"seeds" json:"seeds"`     // recipe paper and the other methods
-	Seed         uint64          `yaml:"seed" json:"seed"`       // the first
-	Tau          float64         `yaml:"tau" json:"tau"`
-	LearningRate float64         `yaml:"learning_rate" json:"learning_rate"`
-	L2DRate      float64         `yaml:"l2d_learning_rate" json:"l2d_learning_rate"`
-	WeightDecay  float64         `yaml:"weight_decay" json:"weight_decay"`
-	Dropout      float64         `yaml:"dropout" json:"dropout"`
-	Network      models.Settings `yaml:"network" json:"network"` // recipe paper and the other methods
-	Auto         auto.Settings   `yaml:"auto" json:"auto"`
+	Recipe         string           `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
+	Lambdas        []float64        `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
+	Methods        []string         `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	paper.Settings `yaml:",inline"` // recipe paper and the other methods
+	Auto           auto.Settings    `yaml:"auto" json:"auto"`
+	// Own are methods that models does not know, for Methods to name.
+	Own []models.Method `yaml:"-" json:"-"`
 }
 
 // DefaultTrainConfig is the auto recipe at lambda 1, with L2D beside it.
 func DefaultTrainConfig() TrainConfig {
-	n := models.DefaultSettings()
-	n.Hidden, n.Epochs, n.Schedule = []int{64}, 50, "cosine"
 	return TrainConfig{
-		Recipe: "auto", Lambdas: []float64{1}, Methods: []string{"l2d"}, Seeds: 4, Tau: 1,
-		LearningRate: 1e-3, L2DRate: 1e-3, WeightDecay: 1e-4, Network: n, Auto: auto.DefaultSettings(),
+		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D},
+		Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
 	}
 }
 
@@ -74,13 +68,10 @@ func (c TrainConfig) with(recipes []string) []TrainConfig {
 func checkRecipes(names []string, list *config.Problems) {
 	list.Check(len(names) > 0, "recipes: none are listed; known are auto, paper")
 	for i, name := range names {
-		list.Check(name == "paper" || name == "auto", "recipes[%d]: %q, known are auto, paper", i, name)
+		list.Check(name == paper.Name || name == auto.Name, "recipes[%d]: %q, known are auto, paper", i, name)
 		list.Check(!slices.Contains(names[:i], name), "recipes[%d]: %q is given twice", i, name)
 	}
 }
-
-// mostSeeds bounds the models that are in memory together.
-const mostSeeds = 1000
 
 // Validate reports every problem at once.
 func (c TrainConfig) Validate() error {
@@ -90,25 +81,20 @@ func (c TrainConfig) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	bad(c.Recipe == "auto" || c.Recipe == "paper", "recipe: %q, known are auto, paper", c.Recipe)
+	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
 	bad(len(c.Lambdas) > 0, "lambdas: none given")
 	for i, l := range c.Lambdas {
 		bad(costs.UsableLambda(l), "lambdas: %g is not a number from 0 to %g", l, costs.MaxLambda)
 		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
 	}
-	for i, m := range c.Methods {
-		_, known := paperMethods[m]
-		bad(known, "methods: %q, known are %s", m, strings.Join(slices.Sorted(maps.Keys(paperMethods)), ", "))
-		bad(!slices.Contains(c.Methods[:i], m), "methods: %q is given twice", m)
-		bad(m != "ours" || c.Recipe != "paper", "methods: %q is what the recipe paper trains anyway", m)
+	for i, name := range c.Methods {
+		_, err := models.MethodNamed(name, c.Own...)
+		bad(err == nil, "methods: %w", err)
+		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is given twice", name)
+		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is what the recipe paper trains anyway", name)
 	}
-	bad(c.Seeds > 0 && c.Seeds <= mostSeeds, "seeds: %d, not 1 to %d", c.Seeds, mostSeeds)
-	bad(c.LearningRate > 0 && Num(c.LearningRate) != nil, "learning_rate: %g is not a finite positive number", c.LearningRate)
-	bad(c.L2DRate > 0 && Num(c.L2DRate) != nil, "l2d_learning_rate: %g is not a finite positive number", c.L2DRate)
-	bad(c.WeightDecay >= 0 && Num(c.WeightDecay) != nil, "weight_decay: %g is not a finite non-negative number", c.WeightDecay)
-	bad(c.Dropout >= 0 && c.Dropout < 1, "dropout: %g is outside [0, 1)", c.Dropout)
-	bad(c.Tau >= 0 && c.Tau <= 3, "tau: %g is outside [0, 3]", c.Tau)
-	return errors.Join(append(errs, config.Under("network", c.Network.Validate()), config.Under("auto", c.Auto.Validate()))...)
+	errs = append(errs, methods.CheckOwn(c.Own))
+	return errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
 }
 
 // TrainOptions fixes one run of Train.
@@ -219,7 +205,7 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		return nil, fmt.Errorf("train on %q: %w", o.Tensor, err)
 	}
 	r := &TrainReport{Format: 1, Tensor: o.Tensor, Rows: len(t.Rows(costs.Train)), Repeats: repeats, Auto: reports}
-	if err := dropOthers(o.Out, policies); err != nil {
+	if err := dropOthers(o, policies); err != nil {
 		return nil, err
 	}
 	progress.Start(int64(len(policies)), "write policies")
@@ -238,73 +224,70 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	return r, os.RemoveAll(checkpoints)
 }
 
-// TrainTensor trains everything that c asks for on a tensor in memory.
+// TrainTensor trains everything that c asks for on a tensor in memory: the
+// policies of the recipe, then those of the other methods. Checkpoints of every
+// method have a folder of their name.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
 	}
-	for _, m := range c.Methods {
-		if err := paperMethods[m].fits(t.Actions); err != nil {
-			return nil, nil, &stage.OptionError{Err: fmt.Errorf("method %s: %w", m, err)}
-		}
+	others, err := c.methods(t.Actions)
+	if err != nil {
+		return nil, nil, err
 	}
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
+	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train "+name) }
 	// The other methods come first: that the actions rule one out should not be
 	// found out after the long search.
-	var others []*policy.Policy
-	for _, m := range c.Methods {
-		o.Save = folder(save, m)
-		more, err := trainPaper(ctx, t, c, m, o, progress)
+	var more []*policy.Policy
+	for _, m := range others {
+		o.Save = folder(save, m.Name)
+		trained, err := paper.Train(ctx, t, m, c.Lambdas, c.Settings, o)
 		if err != nil {
-			return nil, nil, fmt.Errorf("method %s: %w", m, err)
+			return nil, nil, fmt.Errorf("method %s: %w", m.Name, err)
 		}
-		others = append(others, more...)
+		more = append(more, trained...)
 	}
-	var policies []*policy.Policy
-	var reports []auto.Report
-	var err error
-	if c.Recipe == "auto" {
-		o.Save = folder(save, "auto")
-		policies, reports, err = trainAuto(ctx, t, c, o, progress)
-	} else {
-		o.Save = folder(save, "ours")
-		policies, err = trainPaper(ctx, t, c, "ours", o, progress)
-	}
+	policies, reports, err := trainRecipe(ctx, t, c, save, o, progress)
 	if err != nil {
 		return nil, nil, err
 	}
 	progress.Done()
-	policies = append(policies, others...)
-	digest := t.Digest()
-	for _, p := range policies {
-		p.Info["training_digest"] = digest
-		if names, ok := t.Meta[costs.NamesKey]; ok {
-			p.Info[policy.NamesKey] = names
-		}
-	}
-	return policies, reports, nil
+	return append(policies, more...), reports, nil
 }
 
-// trainAuto runs the auto recipe and lets its policies tell how they came about.
-func trainAuto(ctx context.Context, t *costs.Tensor, c TrainConfig, o models.Options, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
-	o.Stage = func(stage string, steps int) { progress.Start(int64(steps), "train auto: "+stage) }
+// methods are those beside the recipe's own.
+func (c TrainConfig) methods(a *costs.Actions) ([]models.Method, error) {
+	var out []models.Method
+	for _, name := range c.Methods {
+		m, err := models.MethodNamed(name, c.Own...)
+		if err == nil {
+			err = m.Fits(a)
+		}
+		if err != nil {
+			return nil, &stage.OptionError{Err: fmt.Errorf("method %s: %w", name, err)}
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// trainRecipe trains what the recipe itself stands for.
+func trainRecipe(ctx context.Context, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, o models.Options, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
+	if c.Recipe == paper.Name {
+		ours, err := models.MethodNamed(models.Ours)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Save = folder(save, ours.Name)
+		policies, err := paper.Train(ctx, t, ours, c.Lambdas, c.Settings, o)
+		return policies, nil, err
+	}
+	o.Save = folder(save, auto.Name)
+	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train auto: "+name) }
 	s := c.Auto
 	s.Seed = c.Seed
-	policies, reports, err := auto.Train(ctx, t, c.Lambdas, s, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, p := range policies {
-		p.Info["guard"] = reports[i].Guard.JSON()
-		p.Info["settings"] = stage.JSON(struct {
-			auto.Candidate
-			Epochs int    `json:"epochs"`
-			Folds  int    `json:"folds"`
-			Seeds  int    `json:"seeds"`
-			Seed   uint64 `json:"seed"` // the first
-		}{reports[i].Chosen, reports[i].Epochs, reports[i].Folds, s.Seeds, s.Seed})
-	}
-	return policies, reports, nil
+	return auto.Train(ctx, t, c.Lambdas, s, o)
 }
 
 func folder(p models.CheckpointPolicy, name string) models.CheckpointPolicy {
@@ -324,8 +307,8 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 
 // dropOthers removes the policies that train.json of an earlier training lists and this one does not replace, so that a
 // folder does not hold the policies of two trainings.
-func dropOthers(folder string, policies []*policy.Policy) error {
-	path := filepath.Join(folder, trainReportFile)
+func dropOthers(o TrainOptions, policies []*policy.Policy) error {
+	path := filepath.Join(o.Out, trainReportFile)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -336,26 +319,26 @@ func dropOthers(folder string, policies []*policy.Policy) error {
 	}
 	stay := map[string]bool{}
 	for _, p := range policies {
-		stay[trainedPolicy(p).File] = true
+		stay[o.trained(p).File] = true
 	}
 	for _, p := range before.Policies {
 		if stay[p.File] || p.File != filepath.Base(p.File) || filepath.Ext(p.File) != ".onnx" {
 			continue
 		}
-		if err := os.Remove(filepath.Join(folder, p.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(o.Out, p.File)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-// trainedPolicy names a policy and its file.
-func trainedPolicy(p *policy.Policy) TrainedPolicy {
+// trained names a policy and its file.
+func (o TrainOptions) trained(p *policy.Policy) TrainedPolicy {
 	line := TrainedPolicy{Method: p.Method}
-	if p.Method != "l2d" {
+	if !methods.Named(p.Method, o.Own...).NoAdvice {
 		line.Lambda = Num(p.Lambda)
 	}
-	if s, err := strconv.ParseUint(p.Info["seed"], 10, 64); err == nil {
+	if s, err := strconv.ParseUint(p.Info[policy.SeedKey], 10, 64); err == nil {
 		line.Seed = &s
 	}
 	if p.Decoder == policy.DecoderFixed {
@@ -367,7 +350,7 @@ func trainedPolicy(p *policy.Policy) TrainedPolicy {
 
 // writePolicy exports a policy with its validation figure and writes its file.
 func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *policy.Policy) (TrainedPolicy, error) {
-	line := trainedPolicy(p)
+	line := o.trained(p)
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return line, err

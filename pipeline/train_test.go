@@ -64,32 +64,6 @@ func TestTrainProblemsNameTheirField(t *testing.T) {
 	}
 }
 
-func TestMethodsFitActions(t *testing.T) {
-	actions := func(experts, advice int, missing ...costs.Pair) *costs.Actions {
-		return &costs.Actions{Experts: make([]costs.Expert, experts), Advice: make([]costs.Advice, advice), Unavailable: missing}
-	}
-	for _, c := range []struct {
-		method string
-		a      *costs.Actions
-		want   string // of the error; empty: it fits
-	}{
-		{"l2d", actions(1, 1), ""},
-		{"l2d", actions(2, 2, costs.Pair{Expert: 0}), ""},
-		{"l2d", actions(2, 2, costs.Pair{Expert: 0}, costs.Pair{Expert: 1}), "no expert is available without"},
-		{"ours", actions(1, 2, costs.Pair{}), ""},
-		{"separated", actions(2, 2), ""},
-		{"separated", actions(3, 2), "separated_softmax takes more"},
-		{"separated_softmax", actions(3, 4), ""},
-		{"separated_softmax", actions(1, 2), "2 experts"},
-		{"separated_softmax", actions(3, 4, costs.Pair{Expert: 1, Advice: 1}), "some are unavailable"},
-	} {
-		err := paperMethods[c.method].fits(c.a)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s for %d x %d: %v, want %q", c.method, len(c.a.Experts), len(c.a.Advice), err, c.want)
-		}
-	}
-}
-
 // TestEvalWithoutFreeAdvice: where every expert needs advice, the baselines without it are left out.
 func TestEvalWithoutFreeAdvice(t *testing.T) {
 	rt := openRuntime(t)

@@ -1,4 +1,4 @@
-// Package method lists the methods of reports: those that are trained (models,
+// Package methods lists the methods of reports: those that are trained (models,
 // models/auto) and what they are compared with. It knows the
 // order of tables, and by which name a policy may not be called.
-package method
+package methods

@@ -1,6 +1,8 @@
-package method
+package methods
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 
 	"pipe/models"
@@ -74,4 +76,20 @@ func Named(name string, own ...models.Method) models.Method {
 		}
 	}
 	return models.Method{Name: name, Role: models.RolePolicy}
+}
+
+// CheckOwn reports own methods whose names a report could take for another's.
+func CheckOwn(own []models.Method) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, m := range All() {
+		seen[m.Name] = true
+	}
+	for _, m := range own {
+		if m.Name == "" || seen[m.Name] {
+			errs = append(errs, fmt.Errorf("own methods: the name %q is empty or taken", m.Name))
+		}
+		seen[m.Name] = true
+	}
+	return errors.Join(errs...)
 }
