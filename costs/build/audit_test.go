@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pipe/costs/chat/chattest"
 )
 
 // auditPath is the audit beside an output.
@@ -57,8 +59,8 @@ func TestAuditTellsWhatWasShown(t *testing.T) {
 
 // What a reformulator writes is what is searched for, in the place of the claim.
 func TestPagesAreFoundByTheQueryOfAReformulator(t *testing.T) {
-	server := newChatServer(t)
-	server.answer = func(user string) string {
+	server := chattest.NewServer(t)
+	server.Answer = func(user string) string {
 		var fact, thing int
 		if _, err := fmt.Sscanf(user, "CLAIM\ncommon fact%d thing%d", &fact, &thing); err != nil {
 			t.Errorf("asked %q: %v", user, err)
@@ -67,7 +69,7 @@ func TestPagesAreFoundByTheQueryOfAReformulator(t *testing.T) {
 	}
 	w := newClaimWorld(t, 40)
 	w.cfg.Audit = true
-	w.cfg.Advice[1].Settings["reformulator"] = server.settings(map[string]any{"kind": "endpoint"})
+	w.cfg.Advice[1].Settings["reformulator"] = server.Settings(map[string]any{"kind": "endpoint"})
 	w.mustRun(t)
 	for i, l := range auditOf(t, w.out()) {
 		n := i / 3

@@ -2,29 +2,17 @@ package build
 
 import (
 	"context"
-	"encoding/json"
 	"math"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
+	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/realdata"
 	"pipe/onnx"
 )
-
-func readJSON(t testing.TB, file string, dst any) {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(b, dst)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // languageSetup is the setup of an expert over texts.
 func languageSetup(t testing.TB) *Setup {
@@ -67,7 +55,7 @@ func readQwenGolden(t testing.TB) (folder string, g *qwenGolden) {
 	t.Helper()
 	folder = realdata.Folder(t, "models", "tiny-random", "qwen3-tiny-random")
 	g = &qwenGolden{}
-	readJSON(t, filepath.Join(folder, "golden.json"), g)
+	languagetest.ReadJSON(t, filepath.Join(folder, "golden.json"), g)
 	for _, p := range g.IDs {
 		for _, l := range g.LabelIDs {
 			g.continuations = append(g.continuations, continuation{p, l})
@@ -134,7 +122,7 @@ func TestGreedyAnswersEqualTransformers(t *testing.T) {
 		Prompt int // of the goldens, where there is no text
 		Tokens []int32
 	}
-	readJSON(t, "testdata/greedy.json", &cases)
+	languagetest.ReadJSON(t, "testdata/greedy.json", &cases)
 	for _, q := range cases {
 		prompt := g.IDs[q.Prompt]
 		if q.Text != "" {
@@ -162,12 +150,12 @@ func TestFormsOfExportsAgree(t *testing.T) {
 	rows := []continuation{{[]int32{5, 6, 7}, []int32{8, 9}}, {[]int32{5, 6, 7, 8, 9, 10, 3}, []int32{8, 9, 33}}, {[]int32{5}, []int32{8}}, {[]int32{5}, []int32{9, 4}}}
 	var scores []float64
 	var answer []int32
-	for name, m := range toyForms() {
+	for name, m := range languagetest.ToyForms() {
 		dir := t.TempDir()
-		m.write(t, dir)
+		m.Write(t, dir)
 		separateWeights(t, filepath.Join(dir, "model.onnx"))
 		c := openCausalTest(t, dir, nil)
-		if c.cached != m.cache || c.positions != m.positions {
+		if c.cached != m.Cache || c.positions != m.Positions {
 			t.Errorf("%s: opened as cache %v, positions %v", name, c.cached, c.positions)
 		}
 		got, err := c.logProbabilities(context.Background(), rows)
@@ -198,7 +186,7 @@ func TestHalfPrecisionExports(t *testing.T) {
 	var scores [2][]float64
 	for i, half := range []bool{false, true} {
 		dir := t.TempDir()
-		toyCausal{cache: true, half: half}.write(t, dir)
+		languagetest.Toy{Cache: true, Half: half}.Write(t, dir)
 		c := openCausalTest(t, dir, nil)
 		if c.cached == half {
 			t.Errorf("half %v: the cache is used: %v", half, c.cached)
@@ -233,7 +221,7 @@ func separateWeights(t testing.TB, file string) {
 // TestAnswersStopAtTheLimit fills the model's positions to the last.
 func TestAnswersStopAtTheLimit(t *testing.T) {
 	dir := t.TempDir()
-	toyCausal{cache: true}.write(t, dir)
+	languagetest.Toy{Cache: true}.Write(t, dir)
 	c := openCausalTest(t, dir, func(cfg *causalSettings) { cfg.MaxLength = 12 })
 	if got, err := c.generate(context.Background(), make([]int32, 9), 20); err != nil || len(got) != 3 {
 		t.Errorf("%v, %v, want 3 tokens", got, err)

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"pipe/costs/chat/chattest"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
@@ -44,15 +45,15 @@ func TestPassingFaultsAreTriedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := newChatServer(t)
-			server.fault = servicetest.Once(c.fault)
-			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": 0.5}))
+			server := chattest.NewServer(t)
+			server.Fault = servicetest.Once(c.fault)
+			chat := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"timeout": 0.5}))
 			begin := time.Now()
 			got, err := chat.Complete(t.Context(), []conversation{say("Oil is not dry.")})
 			if err != nil || got[0].Text != "REFUTES" {
 				t.Fatalf("got %+v, %v", got, err)
 			}
-			if n := server.requests(); n != 2 {
+			if n := server.Requests(); n != 2 {
 				t.Errorf("%d requests, want 2", n)
 			}
 			if took := time.Since(begin); took < c.least {
@@ -87,15 +88,15 @@ func TestLastingFaultsStopAtOnce(t *testing.T) {
 		"control codes":  {servicetest.Body("<p>\x1b[2J\x00\xff</p>"), "<p> [2J </p>", "base_url"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := newChatServer(t)
-			server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
-			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": servicetest.KeyVariable}))
+			server := chattest.NewServer(t)
+			server.Fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
+			chat := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"key": servicetest.KeyVariable}))
 			_, err := chat.Complete(t.Context(), []conversation{say("x")})
 			var fault *service.Error
 			if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) || !strings.Contains(fault.Hint(), c.hint) {
 				t.Fatalf("got %v (hint %q), want %q and %q", err, fault.Hint(), c.want, c.hint)
 			}
-			if n := server.requests(); n != 1 {
+			if n := server.Requests(); n != 1 {
 				t.Errorf("%d requests, want 1", n)
 			}
 			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, fault, fault), servicetest.Key) {
@@ -106,15 +107,15 @@ func TestLastingFaultsStopAtOnce(t *testing.T) {
 }
 
 func TestFaultsThatLastEndInAnError(t *testing.T) {
-	server := newChatServer(t)
-	server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { servicetest.Status(500)(w, r); return true }
-	chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"retries": 3}))
+	server := chattest.NewServer(t)
+	server.Fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { servicetest.Status(500)(w, r); return true }
+	chat := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"retries": 3}))
 	_, err := chat.Complete(t.Context(), []conversation{say("x")})
-	if err == nil || !strings.Contains(err.Error(), "(after 4 attempts)") || server.requests() != 4 {
-		t.Errorf("%d requests, %v", server.requests(), err)
+	if err == nil || !strings.Contains(err.Error(), "(after 4 attempts)") || server.Requests() != 4 {
+		t.Errorf("%d requests, %v", server.Requests(), err)
 	}
 	server.Close()
-	_, err = newChat(t, chatSetup(t, 0), server.settings(map[string]any{"retries": 1})).Complete(t.Context(), []conversation{say("x")})
+	_, err = newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"retries": 1})).Complete(t.Context(), []conversation{say("x")})
 	if err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("nobody there: %v", err)
 	}
@@ -127,12 +128,12 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits++ }))
 	defer other.Close()
 	for _, code := range []int{301, 302, 303, 307, 308} {
-		server := newChatServer(t)
-		server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		server := chattest.NewServer(t)
+		server.Fault = func(_ int, w http.ResponseWriter, r *http.Request) bool {
 			http.Redirect(w, r, other.URL, code)
 			return true
 		}
-		_, err := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"key": servicetest.KeyVariable})).Complete(t.Context(), []conversation{say("x")})
+		_, err := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"key": servicetest.KeyVariable})).Complete(t.Context(), []conversation{say("x")})
 		var fault *service.Error
 		if !errors.As(err, &fault) || fault.Status != code || !strings.Contains(fault.Hint(), "base_url") {
 			t.Errorf("%d: %v", code, err)
@@ -150,9 +151,9 @@ func TestCancelledAtOnce(t *testing.T) {
 		"in a request": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"in a wait":    servicetest.Status(429, "Retry-After", "600"),
 	} {
-		server := newChatServer(t)
-		server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { fault(w, r); return true }
-		chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": 600}))
+		server := chattest.NewServer(t)
+		server.Fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { fault(w, r); return true }
+		chat := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"timeout": 600}))
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		begin := time.Now()
 		_, err := chat.Complete(ctx, []conversation{say("a"), say("b"), say("c"), say("d"), say("e"), say("f")})
@@ -167,16 +168,16 @@ func TestCancelledAtOnce(t *testing.T) {
 
 func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 	t.Setenv(servicetest.KeyVariable, servicetest.Key+"\n")
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	var got, auth, path string
-	server.fault = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+	server.Fault = func(_ int, _ http.ResponseWriter, r *http.Request) bool {
 		auth, path = r.Header.Get("Authorization"), r.URL.Path
 		return false
 	}
-	server.answer = func(user string) string { return "echo " + servicetest.Key + " of " + user }
+	server.Answer = func(user string) string { return "echo " + servicetest.Key + " of " + user }
 	s := chatSetup(t, 0)
-	c := newChat(t, s, server.settings(map[string]any{
-		"base_url": server.base() + "/", "key": servicetest.KeyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
+	c := newChat(t, s, server.Settings(map[string]any{
+		"base_url": server.Base() + "/", "key": servicetest.KeyVariable, "seed": 7, "max_tokens": 9, "extra": map[string]any{"reasoning_effort": "low"},
 	}))
 	b, err := c.(*endpoint).body(say("hi <you>"))
 	if err != nil {
@@ -193,7 +194,7 @@ func TestRequestsHoldWhatTheSettingsSay(t *testing.T) {
 	if answers[0].Text != "echo [key] of hi" {
 		t.Errorf("an answer that gives the key away: %q", answers[0].Text)
 	}
-	plain := newChat(t, s, server.settings(map[string]any{"temperature": nil, "max_tokens": nil}))
+	plain := newChat(t, s, server.Settings(map[string]any{"temperature": nil, "max_tokens": nil}))
 	if b, _ := plain.(*endpoint).body(say("hi")); string(b) != `{"messages":[{"role":"user","content":"hi"}],"model":"m"}` {
 		t.Errorf("without fields: %s", b)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/chat/chattest"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
@@ -47,10 +48,10 @@ func TestTokensThatCannotBe(t *testing.T) {
 		`[]`: {}, `"12"`: {}, `null`: {}, `7`: {}, `true`: {},
 	} {
 		t.Run(text, func(t *testing.T) {
-			server := newChatServer(t)
-			server.fault = usage(text)
+			server := chattest.NewServer(t)
+			server.Fault = usage(text)
 			s := chatSetup(t, 0)
-			c := newChat(t, s, server.settings(map[string]any{"price": map[string]any{"prompt": 1e6, "completion": 1e6}, "tokens_per_minute": 6e5}))
+			c := newChat(t, s, server.Settings(map[string]any{"price": map[string]any{"prompt": 1e6, "completion": 1e6}, "tokens_per_minute": 6e5}))
 			begin := time.Now()
 			got, err := c.Complete(t.Context(), many(1))
 			if took := time.Since(begin); took > 5*time.Second {
@@ -63,7 +64,7 @@ func TestTokensThatCannotBe(t *testing.T) {
 			case counted == 0 && (!errors.As(err, &fault) || !strings.Contains(err.Error(), "does not say how many tokens")):
 				t.Errorf("got %+v, %v", got, err)
 			}
-			if n := server.requests(); n != 1 {
+			if n := server.Requests(); n != 1 {
 				t.Errorf("%d requests", n)
 			}
 		})
@@ -74,10 +75,10 @@ func TestTokensThatCannotBe(t *testing.T) {
 // ends the run.
 func TestMoneyStaysFinite(t *testing.T) {
 	for _, limit := range []float64{5e-324, 1e-300, 1, math.MaxFloat64} {
-		server := newChatServer(t)
-		server.fault = usage(`{"prompt_tokens":1000000000,"completion_tokens":1000000000}`)
+		server := chattest.NewServer(t)
+		server.Fault = usage(`{"prompt_tokens":1000000000,"completion_tokens":1000000000}`)
 		s := chatSetup(t, limit)
-		c := newChat(t, s, server.settings(map[string]any{
+		c := newChat(t, s, server.Settings(map[string]any{
 			"price": map[string]any{"prompt": mostMoney, "completion": mostMoney}, "fee_scale": mostMoney, "max_tokens": maxTokens,
 		}))
 		got, err := c.Complete(t.Context(), many(3))
@@ -156,9 +157,9 @@ func TestEndlessResponses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := newChatServer(t)
-			server.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
-			chat := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"timeout": map[bool]float64{true: 0.5, false: 60}[name == "drops"], "retries": 1}))
+			server := chattest.NewServer(t)
+			server.Fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }
+			chat := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"timeout": map[bool]float64{true: 0.5, false: 60}[name == "drops"], "retries": 1}))
 			_, err := chat.Complete(t.Context(), []conversation{say("x")})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
@@ -171,7 +172,7 @@ func TestEndlessResponses(t *testing.T) {
 // the setting by which it is trusted; with it, requests go through.
 func TestSelfSignedCertificates(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
-		server, certificate, protocol := servicetest.TLS(t, http2, func(w http.ResponseWriter, _ *http.Request) { answerChat(w, "SUPPORTS", 3, 2) })
+		server, certificate, protocol := servicetest.TLS(t, http2, func(w http.ResponseWriter, _ *http.Request) { chattest.WriteAnswer(w, "SUPPORTS", 3, 2) })
 		set := map[string]any{"base_url": server.URL + "/v1", "model": "m", "backoff": 0.001}
 		_, err := newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
 		var fault *service.Error
@@ -191,8 +192,8 @@ func TestSelfSignedCertificates(t *testing.T) {
 			t.Errorf("another name: %v", err)
 		}
 	}
-	plain := newChatServer(t)
-	_, err := newChat(t, chatSetup(t, 0), plain.settings(map[string]any{"base_url": strings.Replace(plain.base(), "http:", "https:", 1)})).Complete(t.Context(), many(1))
+	plain := chattest.NewServer(t)
+	_, err := newChat(t, chatSetup(t, 0), plain.Settings(map[string]any{"base_url": strings.Replace(plain.Base(), "http:", "https:", 1)})).Complete(t.Context(), many(1))
 	var fault *service.Error
 	if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "http://") || fault.Tries > 1 {
 		t.Errorf("https of a service without TLS: %v", err)
@@ -201,7 +202,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 	if err := os.WriteFile(empty, []byte("-----BEGIN PRIVATE KEY-----\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newEndpointChat(t.Context(), chatSetup(t, 0), plain.settings(map[string]any{"ca_file": empty})); err == nil || !strings.Contains(err.Error(), "no certificate in PEM form") {
+	if _, err := newEndpointChat(t.Context(), chatSetup(t, 0), plain.Settings(map[string]any{"ca_file": empty})); err == nil || !strings.Contains(err.Error(), "no certificate in PEM form") {
 		t.Errorf("a file without a certificate: %v", err)
 	}
 }
@@ -214,16 +215,16 @@ func TestEchoedKeysAreInNoFile(t *testing.T) {
 		if strings.HasPrefix(name, "its ") {
 			continue // half a key is hidden in errors, not in answers
 		}
-		server := newChatServer(t)
-		server.answer = func(string) string { return "SUPPORTS " + spell(servicetest.Key) }
+		server := chattest.NewServer(t)
+		server.Answer = func(string) string { return "SUPPORTS " + spell(servicetest.Key) }
 		s := chatSetup(t, 0)
-		c := newChat(t, s, server.settings(map[string]any{"key": servicetest.KeyVariable}))
+		c := newChat(t, s, server.Settings(map[string]any{"key": servicetest.KeyVariable}))
 		got, err := c.Complete(t.Context(), many(2))
 		if err != nil || !strings.HasPrefix(got[0].Text, "SUPPORTS ") || !strings.Contains(got[0].Text, "[key]") {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 		kept := readBytes(t, filepath.Join(s.asking.store.folder, answersName))
-		server.fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		server.Fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusBadRequest)
 			io.WriteString(w, spell("Bearer "+servicetest.Key))
 			return true
@@ -251,8 +252,8 @@ func (n *notes) note(format string, args ...any) {
 
 // A retry that waits is said, once for all requests that wait at the same time.
 func TestWaitsAreSaid(t *testing.T) {
-	server := newChatServer(t)
-	server.fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
+	server := chattest.NewServer(t)
+	server.Fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n < 20 {
 			servicetest.Status(http.StatusTooManyRequests, "Retry-After", "1")(w, r)
 		}
@@ -261,11 +262,11 @@ func TestWaitsAreSaid(t *testing.T) {
 	var said notes
 	s := chatSetup(t, 0)
 	s.asking.accounts = service.NewAccounts(said.note)
-	c := newChat(t, s, server.settings(map[string]any{"concurrency": 20, "retries": 5}))
+	c := newChat(t, s, server.Settings(map[string]any{"concurrency": 20, "retries": 5}))
 	if _, err := c.Complete(t.Context(), many(30)); err != nil {
 		t.Fatal(err)
 	}
-	if want := "service " + server.base() + "/chat/completions: HTTP 429, waiting 1 s (attempt 2 of 6)"; len(said.lines) != 1 || said.lines[0] != want {
+	if want := "service " + server.Base() + "/chat/completions: HTTP 429, waiting 1 s (attempt 2 of 6)"; len(said.lines) != 1 || said.lines[0] != want {
 		t.Errorf("said %q, want %q alone", said.lines, want)
 	}
 }

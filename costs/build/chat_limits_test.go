@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/chat/chattest"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
@@ -25,10 +26,10 @@ func many(n int) []conversation {
 // Parts that pay from one account share its limits, the strictest that any of
 // them names.
 func TestLimitsAreShared(t *testing.T) {
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	s := chatSetup(t, 0)
-	one := newChat(t, s, server.settings(map[string]any{"requests_per_second": 40, "model": "a"}))
-	two := newChat(t, s, server.settings(map[string]any{"requests_per_second": 1000, "model": "b"}))
+	one := newChat(t, s, server.Settings(map[string]any{"requests_per_second": 40, "model": "a"}))
+	two := newChat(t, s, server.Settings(map[string]any{"requests_per_second": 1000, "model": "b"}))
 	begin := time.Now()
 	var wg sync.WaitGroup
 	for _, c := range []chat{one, two} {
@@ -45,9 +46,9 @@ func TestLimitsAreShared(t *testing.T) {
 }
 
 func TestConcurrencyIsHeld(t *testing.T) {
-	server := newChatServer(t)
-	server.delay = 20 * time.Millisecond
-	c := newChat(t, chatSetup(t, 0), server.settings(map[string]any{"concurrency": 3}))
+	server := chattest.NewServer(t)
+	server.Delay = 20 * time.Millisecond
+	c := newChat(t, chatSetup(t, 0), server.Settings(map[string]any{"concurrency": 3}))
 	var wg sync.WaitGroup
 	for i := range 3 { // as many shards ask at once
 		wg.Go(func() {
@@ -57,10 +58,10 @@ func TestConcurrencyIsHeld(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if server.most != 3 {
-		t.Errorf("%d requests at a time, want 3", server.most)
+	if server.Most() != 3 {
+		t.Errorf("%d requests at a time, want 3", server.Most())
 	}
-	if all, distinct := server.answers(); all != 30 || distinct != 30 {
+	if all, distinct := server.Answers(); all != 30 || distinct != 30 {
 		t.Errorf("%d answers to %d questions, want 30", all, distinct)
 	}
 }
@@ -68,15 +69,15 @@ func TestConcurrencyIsHeld(t *testing.T) {
 // A run never spends more than its budget, ends when nothing more fits, and the
 // next one goes on.
 func TestBudgetIsHeld(t *testing.T) {
-	server := newChatServer(t)
-	server.delay = time.Millisecond
+	server := chattest.NewServer(t)
+	server.Delay = time.Millisecond
 	price := map[string]any{"prompt": 1000, "completion": 10_000} // an answer: 100 x 0.001 + 5 x 0.01
 	const money = 0.15
 	folder := t.TempDir()
 	spend := func(limit float64) (texts []completion, spent float64, err error) {
 		s := chatSetup(t, limit)
 		s.asking.store.folder = folder
-		c := newChat(t, s, server.settings(map[string]any{"price": price, "max_tokens": 6, "fee_scale": 2, "concurrency": 5}))
+		c := newChat(t, s, server.Settings(map[string]any{"price": price, "max_tokens": 6, "fee_scale": 2, "concurrency": 5}))
 		texts, err = c.Complete(t.Context(), many(20))
 		return texts, s.asking.run.of([]string{"chat"})[0].Spent, errors.Join(err, s.asking.store.Close())
 	}
@@ -88,7 +89,7 @@ func TestBudgetIsHeld(t *testing.T) {
 	if over.Spent+over.Next <= over.Budget {
 		t.Errorf("it would have fitted: %+v", over)
 	}
-	first, _ := server.answers()
+	first, _ := server.Answers()
 	if math.Abs(float64(first)*money-spent) > 1e-9 {
 		t.Errorf("%d answers, spent %v", first, spent)
 	}
@@ -96,7 +97,7 @@ func TestBudgetIsHeld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, distinct := server.answers(); all != 20 || distinct != 20 {
+	if all, distinct := server.Answers(); all != 20 || distinct != 20 {
 		t.Errorf("%d answers were paid for, of %d questions", all, distinct)
 	}
 	if math.Abs(spent+rest-20*money) > 1e-9 {
@@ -112,10 +113,10 @@ func TestBudgetIsHeld(t *testing.T) {
 
 // Money that may be gone with a lost answer counts as spent.
 func TestLostAnswersCountAsSpent(t *testing.T) {
-	server := newChatServer(t)
-	server.fault = servicetest.Once(servicetest.Cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + half))
+	server := chattest.NewServer(t)
+	server.Fault = servicetest.Once(servicetest.Cut("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + half))
 	s := chatSetup(t, 1)
-	c := newChat(t, s, server.settings(map[string]any{"price": map[string]any{"prompt": 0, "completion": 1000}, "max_tokens": 64}))
+	c := newChat(t, s, server.Settings(map[string]any{"price": map[string]any{"prompt": 0, "completion": 1000}, "max_tokens": 64}))
 	if _, err := c.Complete(t.Context(), many(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -125,28 +126,28 @@ func TestLostAnswersCountAsSpent(t *testing.T) {
 }
 
 func TestTokensThatNobodyCounted(t *testing.T) {
-	server := newChatServer(t)
-	server.fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+	server := chattest.NewServer(t)
+	server.Fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 		fmt.Fprint(w, `{"choices":[{"message":{"content":"12345678"}}]}`)
 		return true
 	}
 	s := chatSetup(t, 0)
-	plain := newChat(t, s, server.settings(nil))
+	plain := newChat(t, s, server.Settings(nil))
 	if got, err := plain.Complete(t.Context(), []conversation{say("0123456789")}); err != nil || got[0].Fee != 0 {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	priced := map[string]any{"price": map[string]any{"prompt": 1e6, "completion": 1e6}}
-	_, err := newChat(t, s, server.settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
+	_, err := newChat(t, s, server.Settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
 	var fault *service.Error
 	if !errors.As(err, &fault) || fault.Hint() == "" {
 		t.Errorf("a price without tokens: %v", err)
 	}
 	priced["estimate_tokens"] = true
-	got, err := newChat(t, s, server.settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
+	got, err := newChat(t, s, server.Settings(priced)).Complete(t.Context(), []conversation{say("0123456789")})
 	if err != nil || got[0].Fee != (10/4+1)+(8/4+1) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if n := server.requests(); n != 1 {
+	if n := server.Requests(); n != 1 {
 		t.Errorf("%d requests: a price is no reason to ask again", n)
 	}
 }

@@ -3,6 +3,8 @@ package build
 import (
 	"strings"
 	"testing"
+
+	"pipe/costs/language/languagetest"
 )
 
 // TestChatTemplatesEqualTransformers compares with what apply_chat_template of
@@ -14,7 +16,7 @@ func TestChatTemplatesEqualTransformers(t *testing.T) {
 		Messages   conversation
 		Text       string
 	}
-	readJSON(t, "testdata/chat_templates.json", &cases)
+	languagetest.ReadJSON(t, "testdata/chat_templates.json", &cases)
 	for i, c := range cases {
 		write, err := templateFor(c.Template, "", c.NoThinking)
 		if err != nil {

@@ -18,13 +18,15 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/chat/chattest"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
+	"pipe/internal/digest"
 )
 
 // newClaims writes n claims, every fifth of them twice, and the configuration of
 // a build that asks two models at a server about them.
-func newClaims(t testing.TB, server *chatServer, n int, more map[string]any) *world {
+func newClaims(t testing.TB, server *chattest.Server, n int, more map[string]any) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
 	claims, features := &strings.Builder{}, &strings.Builder{}
@@ -45,8 +47,8 @@ func newClaims(t testing.TB, server *chatServer, n int, more map[string]any) *wo
 	w.cfg.Labels = claimLabels
 	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
 	w.cfg.Experts = []ExpertConfig{
-		{Name: "small", Kind: "endpoint", Settings: server.settings(more)},
-		{Name: "large", Kind: "endpoint", Settings: server.settings(more)},
+		{Name: "small", Kind: "endpoint", Settings: server.Settings(more)},
+		{Name: "large", Kind: "endpoint", Settings: server.Settings(more)},
 	}
 	w.cfg.Experts[1].Settings["model"] = "l"
 	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "features.csv"}}}
@@ -68,9 +70,9 @@ func countsOf(r *Report) string {
 // build, and that a second one asks nothing.
 func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	t.Setenv(servicetest.KeyVariable, servicetest.Key)
-	server := newChatServer(t)
-	plain := server.answer
-	server.answer = func(user string) string {
+	server := chattest.NewServer(t)
+	plain := server.Answer
+	server.Answer = func(user string) string {
 		if strings.Contains(user, "Nobody") {
 			return "Who knows? Your key is " + servicetest.Key
 		}
@@ -78,7 +80,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	}
 	w := newClaims(t, server, 30, map[string]any{"key": servicetest.KeyVariable, "price": map[string]any{"prompt": 1, "completion": 2}, "unparseable_loss": 0.75})
 	r, tensor := w.mustRun(t)
-	all, distinct := server.answers()
+	all, distinct := server.Answers()
 	if all != distinct || all >= 2*31 {
 		t.Errorf("%d answers to %d requests about %d cells", all, distinct, 2*31)
 	}
@@ -112,10 +114,10 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	if readBytes(t, w.out()) != whole {
 		t.Error("a build from kept answers has other bytes")
 	}
-	if n, _ := server.answers(); n != all {
+	if n, _ := server.Answers(); n != all {
 		t.Errorf("%d answers were asked for again", n-all)
 	}
-	if strings.Contains(readBytes(t, filepath.Join(w.dir, "answers", answersName)), "Authorization") || filesHold(t, w.dir, servicetest.Key) {
+	if strings.Contains(readBytes(t, filepath.Join(w.dir, "answers", "answers.jsonl")), "Authorization") || filesHold(t, w.dir, servicetest.Key) {
 		t.Error("a file holds the key")
 	}
 }
@@ -141,8 +143,8 @@ func filesHold(t *testing.T, folder, text string) (held bool) {
 // was answered before is kept.
 func TestWrongKeyStopsTheBuild(t *testing.T) {
 	t.Setenv(servicetest.KeyVariable, servicetest.Key)
-	server := newChatServer(t)
-	server.fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
+	server := chattest.NewServer(t)
+	server.Fault = func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n >= 6 {
 			servicetest.Status(401)(w, r)
 		}
@@ -154,14 +156,14 @@ func TestWrongKeyStopsTheBuild(t *testing.T) {
 	if !errors.As(err, &fault) || fault.Status != 401 || !strings.Contains(err.Error(), `expert "`) || !strings.Contains(err.Error(), `instance "`) || strings.Contains(err.Error(), servicetest.Key) {
 		t.Fatalf("got %v", err)
 	}
-	if n := server.requests(); n > 6+4 {
+	if n := server.Requests(); n > 6+4 {
 		t.Errorf("%d requests after the key was refused", n-6)
 	}
-	server.heal()
+	server.Heal()
 	if _, err := w.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if all, distinct := server.answers(); all > distinct+4 {
+	if all, distinct := server.Answers(); all > distinct+4 {
 		t.Errorf("%d answers to %d requests", all, distinct)
 	}
 }
@@ -170,10 +172,10 @@ func TestWrongKeyStopsTheBuild(t *testing.T) {
 // same build then goes on.
 func TestCancelledBuildGoesOn(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	server.fault = func(n int, _ http.ResponseWriter, r *http.Request) bool {
+	server.Fault = func(n int, _ http.ResponseWriter, r *http.Request) bool {
 		if n < 10 {
 			return false
 		}
@@ -186,21 +188,21 @@ func TestCancelledBuildGoesOn(t *testing.T) {
 	if _, err := w.run(ctx); !errors.Is(err, context.Canceled) || time.Since(begin) > 5*time.Second {
 		t.Fatalf("after %v: %v", time.Since(begin), err)
 	}
-	server.heal()
+	server.Heal()
 	if _, err := w.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if all, distinct := server.answers(); all > distinct+4 {
+	if all, distinct := server.Answers(); all > distinct+4 {
 		t.Errorf("%d answers to %d requests", all, distinct)
 	}
 }
 
 // A new price, restarted, is a new fee without a question; limits are no inputs.
 func TestNewPricesAskNothing(t *testing.T) {
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	w := newClaims(t, server, 10, map[string]any{"price": map[string]any{"prompt": 1, "completion": 1}})
 	w.mustRun(t)
-	n := server.requests()
+	n := server.Requests()
 	for _, e := range w.cfg.Experts {
 		e.Settings["timeout"], e.Settings["concurrency"], e.Settings["requests_per_second"] = 77, 1, 9
 	}
@@ -219,14 +221,14 @@ func TestNewPricesAskNothing(t *testing.T) {
 	if err != nil || tensor.Fee[0] != 1050e-6 || tensor.Fee[1] != 105e-6 {
 		t.Errorf("fees %v, %v", tensor.Fee[:2], err)
 	}
-	if server.requests() != n {
-		t.Errorf("%d requests for a price", server.requests()-n)
+	if server.Requests() != n {
+		t.Errorf("%d requests for a price", server.Requests()-n)
 	}
 }
 
 // A build whose budget is used up goes on with the next one, to the same bytes.
 func TestBuildWithABudget(t *testing.T) {
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	settings := map[string]any{"price": map[string]any{"prompt": 1000, "completion": 1000}, "max_tokens": 10}
 	w := newClaims(t, server, 40, settings)
 	runs := 0
@@ -243,7 +245,7 @@ func TestBuildWithABudget(t *testing.T) {
 			t.Fatalf("run %d: %v", runs, err)
 		}
 	}
-	if all, distinct := server.answers(); all != distinct || runs < 3 {
+	if all, distinct := server.Answers(); all != distinct || runs < 3 {
 		t.Errorf("%d answers to %d requests, %d runs stopped", all, distinct, runs)
 	}
 	got := readBytes(t, w.out())
@@ -257,7 +259,7 @@ func TestBuildWithABudget(t *testing.T) {
 
 // Builds of one run, such as the settings of a benchmark, share its budget.
 func TestBuildsShareABudget(t *testing.T) {
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	w := newClaims(t, server, 10, map[string]any{"price": map[string]any{"prompt": 1000, "completion": 1000}, "max_tokens": 10})
 	money, err := NewBudget(3)
 	if err != nil {
@@ -282,7 +284,7 @@ func TestBuildsShareABudget(t *testing.T) {
 
 // Labels that answers cannot tell apart, and instances without text, are errors.
 func TestBadEndpointExperts(t *testing.T) {
-	server := newChatServer(t)
+	server := chattest.NewServer(t)
 	for _, c := range []struct {
 		change func(*world)
 		want   string
@@ -302,14 +304,14 @@ func TestBadEndpointExperts(t *testing.T) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}
-	if n := server.requests(); n != 0 {
+	if n := server.Requests(); n != 0 {
 		t.Errorf("%d requests", n)
 	}
 }
 
 func TestReformulator(t *testing.T) {
-	server := newChatServer(t)
-	server.answer = func(user string) string {
+	server := chattest.NewServer(t)
+	server.Answer = func(user string) string {
 		if strings.Contains(user, "empty") {
 			return "<think>what?</think>\n \"\" \n"
 		}
@@ -317,7 +319,7 @@ func TestReformulator(t *testing.T) {
 	}
 	s := chatSetup(t, 0)
 	s.Part = `advice "rewritten"`
-	r, err := newReformulator(t.Context(), s, server.settings(map[string]any{"kind": "endpoint"}))
+	r, err := newReformulator(t.Context(), s, server.Settings(map[string]any{"kind": "endpoint"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,8 +331,8 @@ func TestReformulator(t *testing.T) {
 		t.Errorf("got %q, want %q (%v)", got, want, err)
 	}
 	c := counted.of(s.asking.parts)
-	if len(c) != 1 || c[0].Part != `reformulator of advice "rewritten"` || c[0].Queries != 2 || c[0].Empty != 1 || server.requests() != 2 {
-		t.Errorf("counts %+v, %d requests", c, server.requests())
+	if len(c) != 1 || c[0].Part != `reformulator of advice "rewritten"` || c[0].Queries != 2 || c[0].Empty != 1 || server.Requests() != 2 {
+		t.Errorf("counts %+v, %d requests", c, server.Requests())
 	}
 	if s.Part != `advice "rewritten"` {
 		t.Errorf("the part in the making is %s", s.Part)
@@ -373,8 +375,8 @@ func TestQueriesAreCleaned(t *testing.T) {
 func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
 	const kills, concurrency = 20, 3
 	t.Setenv(servicetest.KeyVariable, servicetest.Key)
-	server := newChatServer(t)
-	server.delay = 2 * time.Millisecond
+	server := chattest.NewServer(t)
+	server.Delay = 2 * time.Millisecond
 	w := newClaims(t, server, 150, map[string]any{"key": servicetest.KeyVariable, "concurrency": concurrency, "price": map[string]any{"prompt": 1, "completion": 1}})
 	undisturbed := child{Config: w.cfg, Dir: w.dir, Out: filepath.Join(t.TempDir(), "whole.parquet")}
 	begin := time.Now()
@@ -382,13 +384,13 @@ func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(begin)
-	_, distinct := server.answers()
+	_, distinct := server.Answers()
 	r := rand.New(rand.NewPCG(1, 2))
 	killed, lost := 0, 0
 	c := child{Config: w.cfg, Dir: w.dir}
 	for killed < kills {
 		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
-		clear(server.served)
+		server.TakeServed()
 		kept := map[string]bool{}
 		for finished := false; !finished; {
 			cmd := c.start(t)
@@ -403,7 +405,7 @@ func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
 			if !finished {
 				killed++
 			}
-			lost += server.checkKept(t, c.Out, kept, 2*concurrency)
+			lost += checkKept(t, server, c.Out, kept, 2*concurrency)
 		}
 		if readBytes(t, c.Out) != readBytes(t, undisturbed.Out) {
 			t.Fatalf("after %d kills: the bytes differ", killed)
@@ -417,36 +419,28 @@ func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
 
 // checkKept compares what a server answered since the last call with what was
 // kept before and is now. It returns how many answers got lost.
-func (s *chatServer) checkKept(t *testing.T, out string, kept map[string]bool, inFlight int) (lost int) {
+func checkKept(t *testing.T, server *chattest.Server, out string, kept map[string]bool, inFlight int) (lost int) {
 	t.Helper()
-	// A request of a build that was killed may still be on its way to the server:
-	// quiet for a while is idle.
-	for quiet := 0; quiet < 50; quiet++ {
-		s.mu.Lock()
-		if s.inFlight > 0 {
-			quiet = 0
-		}
-		s.mu.Unlock()
-		time.Sleep(time.Millisecond)
+	served := make(map[string]int)
+	for body, n := range server.TakeServed() {
+		served[digest.Of(fmt.Appendf(nil, "POST %s/chat/completions\n%s", server.Base(), body))] = n
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for request := range s.served {
+	for request := range served {
 		if kept[request] {
 			t.Fatal("an answer that is kept was asked for again")
 		}
 	}
-	file, err := os.ReadFile(filepath.Join(filepath.Dir(out), "answers", answersName))
+	file, err := os.ReadFile(filepath.Join(filepath.Dir(out), "answers", "answers.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(file)) {
-		var a answer
-		if strings.HasSuffix(line, "\n") && line != answersHead && json.Unmarshal([]byte(line), &a) == nil {
+		var a struct{ Request string }
+		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &a) == nil && a.Request != "" {
 			kept[a.Request] = true
 		}
 	}
-	for request, n := range s.served {
+	for request, n := range served {
 		if !kept[request] {
 			lost++
 		} else if n > 1 {
@@ -456,6 +450,5 @@ func (s *chatServer) checkKept(t *testing.T, out string, kept map[string]bool, i
 	if lost > inFlight {
 		t.Fatalf("a kill lost %d answers, more than are in flight", lost)
 	}
-	clear(s.served)
 	return lost
 }

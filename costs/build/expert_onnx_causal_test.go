@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/onnx"
 )
@@ -35,10 +36,10 @@ func claims(n int) (batch []Instance, shown [][]Shown) {
 }
 
 // newCausalTest makes an expert of a toy.
-func newCausalTest(t *testing.T, m toyCausal, settings map[string]any) *causalExpert {
+func newCausalTest(t *testing.T, m languagetest.Toy, settings map[string]any) *causalExpert {
 	t.Helper()
 	dir := t.TempDir()
-	m.write(t, dir)
+	m.Write(t, dir)
 	settings["model"] = dir
 	e, err := newCausalExpert(context.Background(), languageSetup(t), settings)
 	if err != nil {
@@ -51,7 +52,7 @@ func newCausalTest(t *testing.T, m toyCausal, settings map[string]any) *causalEx
 func TestCausalExpertKeepsTheLaws(t *testing.T) {
 	batch, shown := claims(7)
 	for _, settings := range []map[string]any{{}, {"batch_tokens": 1, "normalise": "mean"}, {"no_thinking": true, "max_length": 700}} {
-		expertLaws(t, newCausalTest(t, toyCausal{positions: true}, settings), batch, shown)
+		expertLaws(t, newCausalTest(t, languagetest.Toy{Positions: true}, settings), batch, shown)
 	}
 }
 
@@ -60,7 +61,7 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 	ctx := context.Background()
 	batch, shown := claims(5)
 	for _, normalise := range []string{"sum", "mean"} {
-		e := newCausalTest(t, toyCausal{}, map[string]any{"normalise": normalise})
+		e := newCausalTest(t, languagetest.Toy{}, map[string]any{"normalise": normalise})
 		got, err := e.Predict(ctx, batch, shown)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +97,7 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 // TestLongPromptsLoseTheEndOfTheirPassages: the instruction, the claim and the
 // first words stay, and the prompt is as long as can be.
 func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
-	e := newCausalTest(t, toyCausal{}, map[string]any{"max_length": 800})
+	e := newCausalTest(t, languagetest.Toy{}, map[string]any{"max_length": 800})
 	in := &Instance{Entry: Entry{ID: "c"}, Text: "The lake froze."}
 	shown := Shown{Passages: []Passage{{"First", strings.Repeat("cold ", 20) + "winter"}, {"Second", strings.Repeat("ice ", 300)}, {"Third", "never"}}}
 	ids, err := e.fitting(in, shown)
@@ -151,7 +152,7 @@ func texts(passages []Passage) string {
 // answers in the same bytes.
 func TestCausalExpertInABuild(t *testing.T) {
 	w := &world{dir: t.TempDir()}
-	toyCausal{cache: true}.write(t, w.dir)
+	languagetest.Toy{Cache: true}.Write(t, w.dir)
 	batch, _ := claims(23)
 	var lines strings.Builder
 	for i, in := range batch {
@@ -194,9 +195,9 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 	config := func(key string, v any) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			var c map[string]any
-			readJSON(t, filepath.Join(dir, "config.json"), &c)
+			languagetest.ReadJSON(t, filepath.Join(dir, "config.json"), &c)
 			c[key] = v
-			writeJSON(t, filepath.Join(dir, "config.json"), c)
+			languagetest.WriteJSON(t, filepath.Join(dir, "config.json"), c)
 		}
 	}
 	remove := func(name string) func(*testing.T, string) {
@@ -226,7 +227,7 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 		"small vocabulary": {config("vocab_size", 200), nil, "has ids up to 258, but the model knows 200 tokens (vocab_size of config.json): it is another model's tokenizer"},
 		"other tokenizer":  {otherTokenizer, nil, "has ids up to 260, but the model knows 260 tokens (the last axis of its logits)"},
 		"turns": {func(t *testing.T, dir string) {
-			writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("<|endoftext|>", "<a>", "<b>"))
+			languagetest.WriteJSON(t, filepath.Join(dir, "tokenizer.json"), languagetest.ByteTokenizer("<|endoftext|>", "<a>", "<b>"))
 		}, nil, `tokenizer.json": has no token <|im_start|>, which the template frames turns with`},
 		"template":  {config("model_type", "gpt2"), nil, `template: none is known for models of type "gpt2"`},
 		"length":    {nil, map[string]any{"max_length": 901}, "max_length is 901; the model takes up to 900 tokens"},
@@ -238,7 +239,7 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			toyCausal{}.write(t, dir)
+			languagetest.Toy{}.Write(t, dir)
 			settings := map[string]any{"model": dir}
 			for k, v := range c.settings {
 				settings[k] = v
@@ -267,11 +268,11 @@ func write(t *testing.T, dir, name, text string) {
 
 // otherTokenizer has two more tokens, which config.json promises, too.
 func otherTokenizer(t *testing.T, dir string) {
-	writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<a>", "<b>"))
+	languagetest.WriteJSON(t, filepath.Join(dir, "tokenizer.json"), languagetest.ByteTokenizer("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<a>", "<b>"))
 	var c map[string]any
-	readJSON(t, filepath.Join(dir, "config.json"), &c)
+	languagetest.ReadJSON(t, filepath.Join(dir, "config.json"), &c)
 	c["vocab_size"] = 300
-	writeJSON(t, filepath.Join(dir, "config.json"), c)
+	languagetest.WriteJSON(t, filepath.Join(dir, "config.json"), c)
 }
 
 // renameValue gives an input or output of a graph another name.
@@ -305,7 +306,7 @@ func renameValue(t *testing.T, file, from, to string) {
 func TestLogitsThatAreNoNumbers(t *testing.T) {
 	batch, shown := claims(2)
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
-		e := newCausalTest(t, toyCausal{bad: bad}, map[string]any{})
+		e := newCausalTest(t, languagetest.Toy{Bad: bad}, map[string]any{})
 		_, err := e.Predict(context.Background(), batch, shown)
 		if err == nil || !strings.Contains(err.Error(), `model.onnx": logit `) {
 			t.Errorf("got %v", err)
@@ -316,7 +317,7 @@ func TestLogitsThatAreNoNumbers(t *testing.T) {
 func TestInstancesWithoutText(t *testing.T) {
 	batch, shown := claims(2)
 	batch[1].Text = ""
-	e := newCausalTest(t, toyCausal{}, map[string]any{})
+	e := newCausalTest(t, languagetest.Toy{}, map[string]any{})
 	if _, err := e.Predict(context.Background(), batch, shown); err == nil || !strings.Contains(err.Error(), `instance "c1" has no text`) {
 		t.Errorf("got %v", err)
 	}

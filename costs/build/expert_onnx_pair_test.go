@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/realdata"
 	"pipe/onnx"
@@ -38,7 +39,7 @@ func newPairTest(t *testing.T, settings map[string]any) *pairClassifier {
 // TestPairLogitsEqualTransformers classifies all pairs at once and one by one.
 func TestPairLogitsEqualTransformers(t *testing.T) {
 	var g debertaGolden
-	readJSON(t, filepath.Join(realdata.Folder(t, "models", "tiny-random", "deberta-v3-tiny-random"), "golden.json"), &g)
+	languagetest.ReadJSON(t, filepath.Join(realdata.Folder(t, "models", "tiny-random", "deberta-v3-tiny-random"), "golden.json"), &g)
 	for _, tokens := range []int{4096, 1} {
 		e := newPairTest(t, map[string]any{"batch_tokens": tokens})
 		var pairs []tokenizer.Encoding
@@ -157,8 +158,8 @@ func pairFolder(t *testing.T, classes ...string) string {
 	for i, c := range classes {
 		names[string(rune('0'+i))] = c
 	}
-	writeJSON(t, filepath.Join(dir, "config.json"), map[string]any{"model_type": "bert", "vocab_size": 300, "id2label": names})
-	writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("[PAD]", "[CLS]", "[SEP]"))
+	languagetest.WriteJSON(t, filepath.Join(dir, "config.json"), map[string]any{"model_type": "bert", "vocab_size": 300, "id2label": names})
+	languagetest.WriteJSON(t, filepath.Join(dir, "tokenizer.json"), languagetest.ByteTokenizer("[PAD]", "[CLS]", "[SEP]"))
 	pairGraph(t, dir, 1, -1, 0.5)
 	return dir
 }

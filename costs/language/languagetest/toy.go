@@ -1,11 +1,12 @@
-package build
+// Package languagetest makes small language models for tests: a causal model over
+// bytes in every form of graph that exports come in, and its tokenizer. It imports
+// onnx, which builds the graphs.
+package languagetest
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -13,12 +14,13 @@ import (
 	"pipe/onnx"
 )
 
-// toyCausal describes a language model with one layer of attention over bytes.
-type toyCausal struct {
-	positions bool // takes position_ids
-	cache     bool // takes and gives what it remembers
-	half      bool // cache and logits are float16
-	bad       float32
+// Toy describes a causal language model with one layer of attention over bytes. Its
+// weights are the same for all forms.
+type Toy struct {
+	Positions bool // takes position_ids
+	Cache     bool // takes and gives what it remembers
+	Half      bool // cache and logits are float16
+	Bad       float32
 }
 
 const (
@@ -30,15 +32,15 @@ const (
 	toyWidth = toyHeads * toySize
 )
 
-// write makes a folder as Hugging Face lays it out. Graphs of all forms compute
+// Write makes a folder as Hugging Face lays it out. Graphs of all forms compute
 // the same function.
-func (m toyCausal) write(t testing.TB, dir string) {
+func (m Toy) Write(t testing.TB, dir string) {
 	t.Helper()
-	writeJSON(t, filepath.Join(dir, "config.json"), map[string]any{
+	WriteJSON(t, filepath.Join(dir, "config.json"), map[string]any{
 		"model_type": "qwen3", "vocab_size": toyWords, "max_position_embeddings": toyLimit, "eos_token_id": []int{toyEnd},
 		"num_attention_heads": 4, "num_key_value_heads": toyHeads, "head_dim": toySize,
 	})
-	writeJSON(t, filepath.Join(dir, "tokenizer.json"), byteTokenizer("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
+	WriteJSON(t, filepath.Join(dir, "tokenizer.json"), ByteTokenizer("<|endoftext|>", "<|im_start|>", "<|im_end|>"))
 	graph, err := m.graph().Build(onnx.BuildOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,45 +50,7 @@ func (m toyCausal) write(t testing.TB, dir string) {
 	}
 }
 
-func writeJSON(t testing.TB, file string, v any) {
-	t.Helper()
-	b, err := json.Marshal(v)
-	if err == nil {
-		err = os.WriteFile(file, b, 0o666)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// byteTokenizer is a byte-level BPE without merges.
-func byteTokenizer(special ...string) map[string]any {
-	vocabulary := make(map[string]int)
-	other := 0
-	for b := range 256 {
-		r := rune(b)
-		if !(b >= '!' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae) {
-			r = rune(256 + other) // bytes that no letter stands for
-			other++
-		}
-		vocabulary[string(r)] = b
-	}
-	var added []map[string]any
-	for i, s := range special {
-		added = append(added, map[string]any{"id": 256 + i, "content": s, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true})
-	}
-	level := map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}
-	return map[string]any{
-		"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": added,
-		"normalizer": nil, "pre_tokenizer": level, "post_processor": nil, "decoder": level,
-		"model": map[string]any{
-			"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
-			"fuse_unk": false, "byte_fallback": false, "ignore_merges": false, "vocab": vocabulary, "merges": []string{},
-		},
-	}
-}
-
-func (m toyCausal) graph() *onnx.Graph {
+func (m Toy) graph() *onnx.Graph {
 	g := onnx.NewGraph("toy")
 	r := rand.New(rand.NewPCG(1, 2))
 	weight := func(rows, columns int64, scale float64) *onnx.Value {
@@ -98,7 +62,7 @@ func (m toyCausal) graph() *onnx.Graph {
 	}
 	batch, sequence := onnx.Sym("batch"), onnx.Sym("sequence")
 	total := sequence
-	if m.cache {
+	if m.Cache {
 		total = onnx.Sym("(past+sequence)")
 	}
 	ids := g.Input("input_ids", onnx.Int64, onnx.Shape{batch, sequence})
@@ -108,7 +72,7 @@ func (m toyCausal) graph() *onnx.Graph {
 	queries := g.AssumeShape(g.Range(g.Sub(length(mask), length(ids)), length(mask), one), onnx.Shape{sequence})
 	keys := g.AssumeShape(g.Range(zero, length(mask), one), onnx.Shape{total})
 	at := queries
-	if m.positions {
+	if m.Positions {
 		at = g.Input("position_ids", onnx.Int64, onnx.Shape{batch, sequence})
 	}
 	embedding := weight(toyWords, toyWidth, 1)
@@ -117,7 +81,7 @@ func (m toyCausal) graph() *onnx.Graph {
 		return g.Transpose(g.Reshape(g.MatMul(v, weight(toyWidth, toyWidth, 0.6)), 0, 0, toyHeads, toySize), 0, 2, 1, 3)
 	}
 	q, k, v := heads(x), heads(x), heads(x)
-	if m.cache {
+	if m.Cache {
 		past := onnx.Shape{batch, onnx.Sym("heads"), onnx.Sym("past"), onnx.Fix(toySize)}
 		grow := func(name string, now *onnx.Value) *onnx.Value {
 			old := g.AssumeShape(g.Cast(g.Input("past_key_values.0."+name, m.outside(), past), onnx.Float32), onnx.Shape{batch, onnx.Fix(toyHeads), onnx.Sym("past"), onnx.Fix(toySize)})
@@ -134,27 +98,27 @@ func (m toyCausal) graph() *onnx.Graph {
 	y := g.Reshape(g.Transpose(g.MatMul(g.Softmax(scores, -1), v), 0, 2, 1, 3), 0, 0, toyWidth)
 	y = g.Add(x, g.MatMul(y, weight(toyWidth, toyWidth, 0.6)))
 	logits := g.MatMul(y, g.Transpose(embedding, 1, 0))
-	if m.bad != 0 {
-		logits = g.Mul(logits, g.Const(onnx.Float32s(nil, []float32{m.bad})))
+	if m.Bad != 0 {
+		logits = g.Mul(logits, g.Const(onnx.Float32s(nil, []float32{m.Bad})))
 	}
 	g.Output("logits", g.Cast(logits, m.outside()))
 	return g
 }
 
 // outside is the type of what a graph exchanges beside tokens.
-func (m toyCausal) outside() onnx.DType {
-	if m.half {
+func (m Toy) outside() onnx.DType {
+	if m.Half {
 		return onnx.Float16
 	}
 	return onnx.Float32
 }
 
-// toyForms are the forms of graph that exports come in.
-func toyForms() map[string]toyCausal {
-	forms := make(map[string]toyCausal)
+// ToyForms are the forms of graph that exports come in.
+func ToyForms() map[string]Toy {
+	forms := make(map[string]Toy)
 	for i := range 4 {
-		m := toyCausal{positions: i&1 > 0, cache: i&2 > 0}
-		forms[fmt.Sprintf("positions %s, cache %s", strconv.FormatBool(m.positions), strconv.FormatBool(m.cache))] = m
+		m := Toy{Positions: i&1 > 0, Cache: i&2 > 0}
+		forms[fmt.Sprintf("positions %s, cache %s", strconv.FormatBool(m.Positions), strconv.FormatBool(m.Cache))] = m
 	}
 	return forms
 }

@@ -1,0 +1,38 @@
+package build
+
+import (
+	"fmt"
+	"testing"
+)
+
+// chatSetup is what a constructor of a chat gets, with a folder of answers of its own; a budget of 0 is none.
+func chatSetup(t testing.TB, budget float64) *Setup {
+	t.Helper()
+	var money *Budget
+	if budget > 0 {
+		money = newBudget(budget)
+	}
+	s := (&Build{Inputs: make(Inputs), Labels: claimLabels, asking: newAsking(t.TempDir(), money, func(string, ...any) {})}).Setup("chat")
+	t.Cleanup(func() {
+		if err := s.asking.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// newChat makes an endpoint, closed at the end.
+func newChat(t testing.TB, s *Setup, settings map[string]any) chat {
+	t.Helper()
+	c, err := newEndpointChat(t.Context(), s, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// say is a conversation of one message.
+func say(format string, args ...any) conversation {
+	return conversation{{Role: "user", Content: fmt.Sprintf(format, args...)}}
+}
