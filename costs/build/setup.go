@@ -108,8 +108,11 @@ func (s *Setup) InputSettings(v any) error { return s.Inputs.SetJSON(SettingsRol
 // role says what the part uses it for. Models behind features have a role that starts with "model".
 func (s *Setup) Input(role, value string) { s.Inputs.Set(role, s.Part, value) }
 
-// InputJSON makes the digest of the JSON form of v an input of the build, in a role beside the settings.
-func (s *Setup) InputJSON(role string, v any) error { return s.Inputs.SetJSON(role, s.Part, v) }
+// InputJSON makes the JSON form of v the settings of something within the part among the inputs, such as its prompt: that
+// is the role.
+func (s *Setup) InputJSON(role string, v any) error {
+	return s.Inputs.SetJSON(SettingsRole, inputName(role, s.Part), v)
+}
 
 // Subpart returns the setup of something within the part: with the role "reformulator", errors and inputs name it
 // `reformulator of advice "b"`.
