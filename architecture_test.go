@@ -71,6 +71,7 @@ var mayImport = map[string][]string{
 	"onnx/ort":                         {"internal/sharedlib", "internal/textfile", "onnx"},
 	"onnx/ort/orttest":                 {"onnx/ort"},
 	"pipeline":                         {"costs", "costs/build", "costs/identity", "costs/outcome", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/dataerror", "internal/digest", "internal/lists", "internal/parallel", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/auto", "models/baseline", "models/lightgbm", "models/paper", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/methods", "pipeline/stage"},
+	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/network", "models/policy", "onnx/ort"},
 	"pipeline/methods":                 {"models", "models/auto"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
 	"tools":                            {},
@@ -99,7 +100,7 @@ var testsMayImport = map[string][]string{
 	"onnx":                 {"internal/judge", "internal/realdata", "onnx/internal/conform"},
 	"onnx/hf":              {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},
 	"onnx/ort":             {"onnx/internal/conform"},
-	"pipeline":             {"internal/judge", "internal/realdata", "models/network", "onnx/hf/hftest", "onnx/ort/orttest"},
+	"pipeline":             {"internal/judge", "internal/realdata", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/methods":     {"models/baseline"},
 }
 

@@ -17,40 +17,10 @@ import (
 	"pipe/internal/judge"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
-	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
 )
-
-// readImages opens the encoder of images of a model and encodes pictures with it.
-func readImages(t *testing.T, rt *ort.Runtime, model string, images []*pixel.Image) (info featurize.EncoderInfo, pixels []uint8, features []float32) {
-	t.Helper()
-	m, err := featurize.ReadImageModel(model, featurize.DefaultImageModelOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := m.Open(rt, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	features = make([]float32, len(images)*e.Dim())
-	if err := e.Encode(t.Context(), features, images); err != nil {
-		t.Fatal(err)
-	}
-	p := e.Preprocess()
-	pixels = make([]uint8, len(images)*p.Len())
-	for i, img := range images {
-		prepared, err := p.Prepare(img, []pixel.View{pixel.Centre()})
-		if err == nil {
-			err = prepared.Pixels(pixels[i*p.Len():(i+1)*p.Len()], pixel.Centre())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return m.Info(), pixels, features
-}
 
 // mean is that of rows of a width.
 func mean(rows []float32, width int) []float32 {
@@ -77,9 +47,9 @@ print(json.dumps({"values": [o.tolist() for o in out], "note": about["pipe.note"
 // encoder and policy take one after the other here.
 func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	py, rt, model, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
-	_, images := pictures(t, dir, 60)
-	info, pixels, features := readImages(t, rt, model, images)
-	trained := encoderPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
+	_, images := decidetest.Pictures(t, dir, 60)
+	info, pixels, features := decidetest.EncodeImages(t, rt, model, images)
+	trained := decidetest.EncoderPolicy(t, dir, info.Dim, costs.FeatureSource{}, "", mean(features, info.Dim)...)
 	merged, raw := filepath.Join(dir, "merged.onnx"), filepath.Join(dir, "pixels")
 	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
@@ -134,8 +104,8 @@ func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := m.Info()
-	seeing := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, identity.Digest(identity.Block{Name: "image clip", Dim: info.Dim, Models: []string{info.Digest}}))
-	reading := encoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
+	seeing := decidetest.EncoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "image clip", Dim: info.Dim}, identity.Digest(identity.Block{Name: "image clip", Dim: info.Dim, Models: []string{info.Digest}}))
+	reading := decidetest.EncoderPolicy(t, t.TempDir(), info.Dim, costs.FeatureSource{Name: "text clip", Dim: info.Dim}, "")
 	narrow := pixel.CLIPPreprocess(32)
 	narrow.Resize = 40
 	for _, c := range []struct {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,60 +15,13 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/internal/judge"
-	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
 )
-
-// encoderPolicy writes a policy of drawn weights over vectors of an encoder. features names them and digest tells what made them;
-// around the centre, if one is given, the actions are equally good.
-func encoderPolicy(t *testing.T, dir string, dim int, features costs.FeatureSource, digest string, centre ...float32) string {
-	t.Helper()
-	actions := &costs.Actions{
-		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
-		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
-		Features: features,
-	}
-	actions.Digests = map[string]string{costs.DecoderDigest: "another"}
-	if digest != "" {
-		actions.Digests[costs.FeatureDigest] = digest
-	}
-	r, layer := rand.New(rand.NewPCG(5, 5)), network.Affine{Out: 4, In: dim, B: make([]float32, 4)}
-	for range 4 * dim {
-		layer.W = append(layer.W, float32(r.NormFloat64()))
-	}
-	for i, c := range centre {
-		for k := range 4 {
-			layer.B[k] -= layer.W[k*dim+i] * c
-		}
-	}
-	p := &policy.Policy{
-		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
-		Members: []network.MLP{{Layers: []network.Affine{layer}}}, Info: map[string]string{"note": "kept"},
-	}
-	m, err := p.Export()
-	if err == nil {
-		err = m.WriteFile(filepath.Join(dir, "policy.onnx"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return filepath.Join(dir, "policy.onnx")
-}
-
-// sayings draws texts of letters.
-func sayings(n int) []string {
-	r, texts := rand.New(rand.NewPCG(8, 8)), make([]string, n)
-	for i := range texts {
-		for range 1 + r.IntN(12) {
-			texts[i] += string("abcd fghij"[r.IntN(10)])
-		}
-	}
-	return texts
-}
 
 const mergedScript = `
 import json, sys, numpy as np, onnx, onnxruntime
@@ -97,7 +49,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	texts := sayings(200)
+	texts := decidetest.Texts(200)
 	features := make([]float32, len(texts)*e.Dim())
 	if err := e.Encode(context.Background(), features, texts); err != nil {
 		t.Fatal(err)
@@ -106,7 +58,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 	for i, v := range features {
 		centre[i%e.Dim()] += v / float32(len(texts))
 	}
-	trained := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
+	trained := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{}, "", centre...)
 	merged := filepath.Join(dir, "merged.onnx")
 	if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Merge: trained, Out: merged}); err != nil {
 		t.Fatal(err)
@@ -184,10 +136,10 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	}
 	text := costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}
 	for want, policy := range map[string]string{
-		"made by another encoder":                encoderPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
-		"which is not the vector of one text":    encoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
-		"takes 7 features, the encoder makes 16": encoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
-		"sees vectors of 7 numbers, the encoder": encoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
+		"made by another encoder":                decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, text, "sha256:0"),
+		"which is not the vector of one text":    decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "pooled 4x4", Dim: hftest.Hidden}, ""),
+		"takes 7 features, the encoder makes 16": decidetest.EncoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{}, ""),
+		"sees vectors of 7 numbers, the encoder": decidetest.EncoderPolicy(t, t.TempDir(), 7, costs.FeatureSource{Name: "text small", Dim: 7}, ""),
 	} {
 		var option *stage.OptionError
 		if err := convert(policy); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
@@ -197,7 +149,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "merged.onnx")); err == nil {
 		t.Error("a file was left")
 	}
-	if err := convert(encoderPolicy(t, t.TempDir(), hftest.Hidden, text, "")); err != nil {
+	if err := convert(decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, text, "")); err != nil {
 		t.Error(err)
 	}
 	once := filepath.Join(t.TempDir(), "once.onnx")
@@ -239,7 +191,7 @@ func TestConvert(t *testing.T) {
 // A conversion does not overwrite what it is made of: the policy, the model, a file of its folder.
 func TestConvertKeepsItsInputs(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
-	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	policy := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	file := filepath.Join(encoder, "served.onnx") // one that the folder's model is not read of
 	for range 2 {
 		if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Out: file}); err != nil {
@@ -271,9 +223,9 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 func TestDecideTexts(t *testing.T) {
 	rt, encoder, dir := orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
 	o := DefaultDecideOptions()
-	o.Policy = encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	o.Policy = decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	o.Encoder, o.Text = encoder, "claim"
-	texts := sayings(30)
+	texts := decidetest.Texts(30)
 	var csv, jsonl strings.Builder
 	csv.WriteString("id,other,claim\n")
 	for i, s := range texts {
@@ -309,7 +261,7 @@ func TestDecideTexts(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	o.Policy = encoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
+	o.Policy = decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
 	var option *stage.OptionError
 	if _, err := Decide(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) {
 		t.Errorf("another encoder: %v", err)

@@ -122,7 +122,7 @@ func Decide(ctx context.Context, rt *ort.Runtime, o DecideOptions, stdin io.Read
 	if err := file.checkRaw(o); err != nil {
 		return nil, err
 	}
-	decider, err := file.open(rt)
+	decider, err := file.Open(rt)
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	"image/color"
 	"image/png"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,52 +17,24 @@ import (
 	"pipe/featurize/pixel"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
 )
-
-// pictures writes drawn PNG files of several sizes, and returns their names and their pixels.
-func pictures(t *testing.T, dir string, n int) (names []string, images []*pixel.Image) {
-	t.Helper()
-	r := rand.New(rand.NewPCG(4, 4))
-	for i := range n {
-		img := image.NewNRGBA(image.Rect(0, 0, 33+r.IntN(40), 32+r.IntN(50)))
-		from, to := [3]int{r.IntN(256), r.IntN(256), r.IntN(256)}, [3]int{r.IntN(256), r.IntN(256), r.IntN(256)}
-		for y := range img.Rect.Dy() {
-			for x := range img.Rect.Dx() {
-				at := func(c int) uint8 { return uint8(from[c] + (to[c]-from[c])*(x*y%97)/97) }
-				img.SetNRGBA(x, y, color.NRGBA{at(0), at(1), at(2), 255})
-			}
-		}
-		var b bytes.Buffer
-		if err := png.Encode(&b, img); err != nil {
-			t.Fatal(err)
-		}
-		decoded, err := pixel.Decode(b.Bytes())
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o666)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		names, images = append(names, fmt.Sprintf("%d.png", i)), append(images, decoded)
-	}
-	return names, images
-}
 
 // seeingOptions decide with a policy on the vectors of a model's images.
 func seeingOptions(t *testing.T, model string) DecideOptions {
 	t.Helper()
 	o := DefaultDecideOptions()
 	o.Encoder, o.Image, o.Workers = model, "file", 2
-	o.Policy = encoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
+	o.Policy = decidetest.EncoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
 	return o
 }
 
 // Images that CSV and JSONL name, relative to the file's folder or not, get the decisions of their vectors.
 func TestDecideImages(t *testing.T) {
 	rt, model, dir := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
-	names, images := pictures(t, dir, 20)
-	_, _, features := readImages(t, rt, model, images)
+	names, images := decidetest.Pictures(t, dir, 20)
+	_, _, features := decidetest.EncodeImages(t, rt, model, images)
 	o := seeingOptions(t, model)
 	var table, lines, vectors strings.Builder
 	table.WriteString("id,other,file\n")
@@ -105,7 +75,7 @@ func TestDecideImages(t *testing.T) {
 // A bad image ends the run with file, row and column; the first one of the file, however they are decoded.
 func TestDecideBadImages(t *testing.T) {
 	rt, model, dir := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
-	names, _ := pictures(t, dir, 40)
+	names, _ := decidetest.Pictures(t, dir, 40)
 	good, err := os.ReadFile(filepath.Join(dir, names[0]))
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +146,7 @@ func (d *countingDecoder) Decode(b []byte) (*pixel.Image, error) {
 // Images are decoded side by side as long as there is room for their pixels.
 func TestDecideDecodesWithinTheGate(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
-	names, _ := pictures(t, dir, 64)
+	names, _ := decidetest.Pictures(t, dir, 64)
 	o := seeingOptions(t, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)))
 	o.In, o.Workers = filepath.Join(dir, "photos.csv"), 4
 	opened, err := openImageRows(rt, o, nil, &DecideSummary{})

@@ -21,52 +21,12 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/atomicfile"
-	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx"
-	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
 )
-
-// openRuntime returns a one-thread runtime.
-func openRuntime(t testing.TB) *ort.Runtime {
-	t.Helper()
-	return orttest.Open(t, 1)
-}
-
-// randomPolicy has three experts, two pieces of advice beside none, and one hidden layer.
-func randomPolicy(dim, hidden int) *policy.Policy {
-	rng := rand.New(rand.NewPCG(1, 2))
-	layer := func(out, in int) network.Affine {
-		a := network.Affine{Out: out, In: in, W: make([]float32, out*in), B: make([]float32, out)}
-		for i := range a.W {
-			a.W[i] = float32(rng.NormFloat64()) / 4
-		}
-		return a
-	}
-	return &policy.Policy{
-		Actions: &costs.Actions{
-			Experts: []costs.Expert{{Name: "a, or b"}, {Name: `"quoted"`}, {Name: "c"}},
-			Advice:  []costs.Advice{{Name: "none"}, {Name: "short", Fee: 0.1}, {Name: "long", Fee: 0.2}},
-		},
-		Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
-		Members: []network.MLP{{Layers: []network.Affine{layer(hidden, dim), layer(9, hidden)}}},
-	}
-}
-
-func exportPolicy(t testing.TB, p *policy.Policy) string {
-	t.Helper()
-	m, err := p.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "policy.onnx")
-	if err := m.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // writeFeatures writes a cost tensor of random features, batch by batch, and returns its path and its first rows.
 func writeFeatures(t testing.TB, a *costs.Actions, rows, dim int) (string, *costs.Tensor) {
@@ -103,9 +63,9 @@ func writeFeatures(t testing.TB, a *costs.Actions, rows, dim int) (string, *cost
 }
 
 func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
-	rt := openRuntime(t)
-	p := randomPolicy(5, 7)
-	policy := exportPolicy(t, p)
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(5, 7)
+	policy := decidetest.WritePolicy(t, p)
 	in, rows := writeFeatures(t, p.Actions, 9000, 5) // three batches of text
 	want := make([]int32, rows.Len())
 	for n := range want {
@@ -169,10 +129,10 @@ func writeCSV(w io.Writer, t *costs.Tensor) error {
 }
 
 func TestDecideTextOutputsParse(t *testing.T) {
-	rt := openRuntime(t)
-	p := randomPolicy(2, 3)
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(2, 3)
 	o := DefaultDecideOptions()
-	o.Policy, o.Scores = exportPolicy(t, p), true
+	o.Policy, o.Scores = decidetest.WritePolicy(t, p), true
 	in := "id,x,y\n\"a \"\"b\"\", c\",1,2\n,3,4\n"
 	var out bytes.Buffer
 	if _, err := Decide(t.Context(), rt, o, strings.NewReader(in), &out, stage.Quiet); err != nil {
@@ -189,11 +149,11 @@ func TestDecideTextOutputsParse(t *testing.T) {
 }
 
 func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
-	rt := openRuntime(t)
-	p := randomPolicy(3, 4)
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(3, 4)
 	in, rows := writeFeatures(t, p.Actions, 200, 3)
 	o := DefaultDecideOptions()
-	o.Policy, o.In, o.Out, o.Without = exportPolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []string{"expert=c", "advice=short"}
+	o.Policy, o.In, o.Out, o.Without = decidetest.WritePolicy(t, p), in, filepath.Join(t.TempDir(), "o.parquet"), []string{"expert=c", "advice=short"}
 	if _, err := Decide(t.Context(), rt, o, nil, nil, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
@@ -217,9 +177,9 @@ func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
 }
 
 func TestDecideErrorsLeaveNoFile(t *testing.T) {
-	rt := openRuntime(t)
-	p := randomPolicy(2, 3)
-	policy := exportPolicy(t, p)
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(2, 3)
+	policy := decidetest.WritePolicy(t, p)
 	good := strings.Repeat("1,2\n", 3*mostRows)
 	for name, in := range map[string]string{
 		"first row": "x,y\n1,z\n",
@@ -244,9 +204,9 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 
 // TestDecideRefusesRowsOfOtherActions: a tensor says which experts it is about; features alone say nothing.
 func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
-	rt := openRuntime(t)
-	p := randomPolicy(2, 3)
-	policy := exportPolicy(t, p)
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(2, 3)
+	policy := decidetest.WritePolicy(t, p)
 	for name, c := range map[string]struct {
 		change func(a *costs.Actions)
 		want   string
@@ -283,11 +243,11 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 
 // TestDecideNamesTheRow: an l2d policy has nothing left where advice must be bought.
 func TestDecideNamesTheRow(t *testing.T) {
-	rt := openRuntime(t)
-	p := randomPolicy(2, 3)
+	rt := orttest.Open(t, 1)
+	p := decidetest.Policy(2, 3)
 	p.Method, p.Decoder = "l2d", policy.DecoderL2D
 	o := DefaultDecideOptions()
-	o.Policy, o.InFormat, o.Without = exportPolicy(t, p), "csv", []string{"advice=none"}
+	o.Policy, o.InFormat, o.Without = decidetest.WritePolicy(t, p), "csv", []string{"advice=none"}
 	_, err := Decide(t.Context(), rt, o, strings.NewReader("id,u,v\nfirst,1,2\n"), io.Discard, stage.Quiet)
 	var data *costs.DataError
 	if !errors.As(err, &data) || !strings.Contains(err.Error(), `id "first": no action remains`) {
@@ -297,13 +257,13 @@ func TestDecideNamesTheRow(t *testing.T) {
 
 // TestDamagedPolicyIsBadData: the metadata are whole, the graph is not.
 func TestDamagedPolicyIsBadData(t *testing.T) {
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	unknown := "Frobnicate"
 	for name, damage := range map[string]func(m *onnx.Model){
 		"dangling edge":    func(m *onnx.Model) { m.Proto.Graph.Node[1].Input[0] = "nowhere" },
 		"unknown operator": func(m *onnx.Model) { m.Proto.Graph.Node[0].OpType = &unknown },
 	} {
-		m, err := randomPolicy(2, 3).Export()
+		m, err := decidetest.Policy(2, 3).Export()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -315,7 +275,7 @@ func TestDamagedPolicyIsBadData(t *testing.T) {
 		var data *costs.DataError
 		f, err := readPolicy(path)
 		if err == nil {
-			_, err = f.open(rt)
+			_, err = f.Open(rt)
 		}
 		if !errors.As(err, &data) {
 			t.Errorf("%s: error %v, want one about the file", name, err)
@@ -324,9 +284,9 @@ func TestDamagedPolicyIsBadData(t *testing.T) {
 }
 
 func TestDecideStopsWhenTheOutputFails(t *testing.T) {
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	o := DefaultDecideOptions()
-	o.Policy = exportPolicy(t, randomPolicy(2, 3))
+	o.Policy = decidetest.WritePolicy(t, decidetest.Policy(2, 3))
 	in := strings.NewReader("x,y\n" + strings.Repeat("1,2\n", 20*mostRows))
 	if _, err := Decide(t.Context(), rt, o, in, failingWriter{}, stage.Quiet); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("error %v, want the writer's", err)
@@ -367,11 +327,11 @@ func BenchmarkDecide(b *testing.B) {
 	const dim = 64
 	for _, rows := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("parquet/rows=%d/dim=%d", rows, dim), func(b *testing.B) {
-			rt := openRuntime(b)
-			p := randomPolicy(dim, 64)
+			rt := orttest.Open(b, 1)
+			p := decidetest.Policy(dim, 64)
 			in, _ := writeFeatures(b, p.Actions, rows, dim)
 			o := DefaultDecideOptions()
-			o.Policy, o.In, o.Out = exportPolicy(b, p), in, filepath.Join(b.TempDir(), "out.parquet")
+			o.Policy, o.In, o.Out = decidetest.WritePolicy(b, p), in, filepath.Join(b.TempDir(), "out.parquet")
 			for b.Loop() {
 				if _, err := Decide(context.Background(), rt, o, nil, nil, stage.Quiet); err != nil {
 					b.Fatal(err)

@@ -20,7 +20,7 @@ func averageReports(splits []*Report) *Report {
 	mean.Distribution = averageShares(splits)
 	mean.BestAdvice = nil
 	for _, c := range mean.Cells {
-		mean.BestAdvice = append(mean.BestAdvice, c.bestAdvice())
+		mean.BestAdvice = append(mean.BestAdvice, bestAdvice(c))
 	}
 	mean.Disclosure = averageDisclosures(lists.Each(splits, func(r *Report) []Disclosure { return r.Disclosure }))
 	mean.Experts = averageExperts(lists.Each(splits, func(r *Report) []ExpertQuality { return r.Experts }))
@@ -133,7 +133,7 @@ func averageCells(splits []*Report) []CellTable {
 }
 
 // bestAdvice names the cheapest advice of every expert.
-func (c CellTable) bestAdvice() BestAdvice {
+func bestAdvice(c CellTable) BestAdvice {
 	b := BestAdvice{Setting: c.Setting, Lambda: c.Lambda, Experts: c.Experts}
 	for _, line := range c.TrueLoss {
 		name, low := "", math.Inf(1)

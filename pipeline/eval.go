@@ -158,7 +158,7 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	if err != nil {
 		return l, err
 	}
-	d, err := f.open(rt)
+	d, err := f.Open(rt)
 	if err != nil {
 		return l, err
 	}

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,57 +15,11 @@ import (
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
-
-// Whatever the losses are, only a policy is marked, and the constant beside it is the one of the training rows.
-func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
-	for _, m := range methods.All() {
-		rows := []Row{
-			{Method: "ours", Lambda: new(1.0), TrueLossMean: 0.5},
-			{Method: "auto", Lambda: new(1.0), TrueLossMean: 0.6},
-			{Method: "best_fixed_train", Lambda: new(1.0), TrueLossMean: 0.55, Pair: "a/none"},
-		}
-		rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Method == m.Name })
-		rows = append(rows, Row{Method: m.Name, Lambda: new(1.0), TrueLossMean: 0.1, Pair: "b/none"})
-		var marked []string
-		for _, row := range rows {
-			if isBest(row, rows) {
-				marked = append(marked, row.Method)
-			}
-		}
-		var b bytes.Buffer
-		if err := (&Report{Rows: rows}).WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
-		var got Report
-		if err := json.Unmarshal(b.Bytes(), &got); err != nil {
-			t.Fatal(err)
-		}
-		d, policy, constant := got.Deployable[0], "ours", "best_fixed_train"
-		switch m.Role {
-		case models.RolePolicy:
-			policy = m.Name
-		case models.RoleConstant:
-			constant = m.Name
-		}
-		if !slices.Equal(marked, []string{policy}) || d.Policy != policy || d.Constant != constant || len(got.Deployable) != 1 {
-			t.Errorf("with %s at 0.1: marked %v, deployable %+v", m.Name, marked, d)
-		}
-		if last := got.Rows[len(rows)-1]; last.Role != m.Role || m.Role == "" {
-			t.Errorf("%s has the role %q in JSON", m.Name, last.Role)
-		}
-	}
-}
-
-// Equal losses are marked alike, whatever order they were summed in.
-func TestTiesAreMarkedTogether(t *testing.T) {
-	rows := []Row{{Method: "ours", TrueLossMean: 0.1 + 0.2}, {Method: "auto", TrueLossMean: 0.3}, {Method: "l2d", TrueLossMean: 0.3001}}
-	if !isBest(rows[0], rows) || !isBest(rows[1], rows) || isBest(rows[2], rows) {
-		t.Error("0.1 + 0.2 and 0.3 are not the same, or 0.3001 is")
-	}
-}
 
 // evalFiles writes a tensor of two experts and two features, and hands out policies on it.
 type evalFiles struct {
@@ -144,7 +97,7 @@ func keepPolicy(*policy.Policy) {}
 // The same policy under other names, with another remark on the rows it was reported on, or other files behind its
 // tensor, is one seed; other weights or another seed are two.
 func TestEqualPoliciesAreCountedOnce(t *testing.T) {
-	openRuntime(t)
+	orttest.Open(t, 1)
 	f := newEvalFiles(t)
 	one := f.policy("a/ours.onnx", keepPolicy)
 	seed := func(n string) func(p *policy.Policy) { return func(p *policy.Policy) { p.Info["seed"] = n } }
@@ -176,9 +129,9 @@ func TestEqualPoliciesAreCountedOnce(t *testing.T) {
 
 // A policy with an encoder in front is judged as the one behind it, and counted once beside it.
 func TestEvalOfAMergedFile(t *testing.T) {
-	openRuntime(t)
+	orttest.Open(t, 1)
 	dir := t.TempDir()
-	trained := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	trained := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	_, info, err := policy.Read(trained)
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +167,7 @@ func TestEvalOfAMergedFile(t *testing.T) {
 
 // A constant is said to be one: in the row, its remark and a note; where the guard made it so, that too.
 func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
-	openRuntime(t)
+	orttest.Open(t, 1)
 	f := newEvalFiles(t)
 	a := f.tensor.Actions
 	fell := f.policy("fell.onnx", fixed(2, `{"fixed":"x","gain":0.002,"lower_bound":-0.01,"rows":60,"fallback":true}`))
@@ -223,7 +176,7 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := f.row(r, "auto")
-	if row.Fallback[a.Name(2)] != 1 || row.Pair != a.Name(2) || row.remark() != "guard: always "+a.Name(2) ||
+	if row.Fallback[a.Name(2)] != 1 || row.Pair != a.Name(2) || row.Remark() != "guard: always "+a.Name(2) ||
 		!strings.Contains(strings.Join(r.Notes, " "), "The guard fell back to it, as the gain of the learned policy was not certain (+0.0020, lower bound -0.0100)") {
 		t.Errorf("row %+v, notes %q", row, r.Notes)
 	}
@@ -236,8 +189,8 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	if r, err = f.eval(fell, other); err != nil {
 		t.Fatal(err)
 	}
-	if row = f.row(r, "auto"); row.Pair != "" || row.remark() != "guard: always "+a.Name(2)+" in 1 of 2" {
-		t.Errorf("row %+v, remark %q", row, row.remark())
+	if row = f.row(r, "auto"); row.Pair != "" || row.Remark() != "guard: always "+a.Name(2)+" in 1 of 2" {
+		t.Errorf("row %+v, remark %q", row, row.Remark())
 	}
 	// A learned policy that happens to play one pair, and a constant without a guard.
 	same := f.policy("same.onnx", func(p *policy.Policy) {
@@ -247,8 +200,8 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	if r, err = f.eval(same, f.policy("plain.onnx", fixed(1, ""))); err != nil {
 		t.Fatal(err)
 	}
-	if row = f.row(r, "separated_softmax"); row.remark() != a.Name(1)+" on every row" || row.Pair != "" {
-		t.Errorf("row %+v, remark %q", row, row.remark())
+	if row = f.row(r, "separated_softmax"); row.Remark() != a.Name(1)+" on every row" || row.Pair != "" {
+		t.Errorf("row %+v, remark %q", row, row.Remark())
 	}
 	if row = f.row(r, "auto"); row.Fallback != nil || row.Pair != a.Name(1) || !strings.Contains(strings.Join(r.Notes, " "), "is a constant: it always plays "+a.Name(1)+".") {
 		t.Errorf("row %+v, notes %q", row, r.Notes)
@@ -257,7 +210,7 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 
 // Fees that a policy was not trained with are said, in the row, its remark and a note; the true loss counts the tensor's.
 func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
-	openRuntime(t)
+	orttest.Open(t, 1)
 	f := newEvalFiles(t)
 	before, err := f.eval(f.policy("before.onnx", keepPolicy))
 	if err != nil {
@@ -277,7 +230,7 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 	row, all := f.row(r, "ours"), strings.Join(r.Notes, " ")
 	e, v := f.tensor.Actions.Experts[1], f.tensor.Actions.Advice[1]
 	want := []costs.FeeChange{{Kind: "expert", Name: e.Name, Trained: e.Fee + 0.5, Here: e.Fee}, {Kind: "advice", Name: v.Name, Trained: v.Fee + 0.25, Here: v.Fee}}
-	if !slices.Equal(row.ChangedFees, want) || row.remark() != "trained with other fees" || !strings.Contains(all, "was trained with other fees than this tensor has: expert") {
+	if !slices.Equal(row.ChangedFees, want) || row.Remark() != "trained with other fees" || !strings.Contains(all, "was trained with other fees than this tensor has: expert") {
 		t.Errorf("%+v, %q", row.ChangedFees, r.Notes)
 	}
 	if row.TrueLossMean != f.row(before, "ours").TrueLossMean {
@@ -292,7 +245,7 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 
 // A policy cannot pass for a baseline.
 func TestEvalRefusesPoliciesWithTheNameOfABaseline(t *testing.T) {
-	openRuntime(t)
+	orttest.Open(t, 1)
 	f := newEvalFiles(t)
 	for _, m := range methods.All() {
 		if m.Role == models.RolePolicy {
@@ -304,7 +257,7 @@ func TestEvalRefusesPoliciesWithTheNameOfABaseline(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
-	if r, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = "mine" })); err != nil || !isBest(f.row(r, "mine"), r.Rows) {
+	if r, err := f.eval(f.policy("p.onnx", func(p *policy.Policy) { p.Method = "mine" })); err != nil || f.row(r, "mine").Method != "mine" {
 		t.Errorf("a method of another name: %v", err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
@@ -57,7 +58,7 @@ func TestEvalSaysWhatItLeavesOut(t *testing.T) {
 func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
 	t.Helper()
 	tensor, learned := evalFixture(t, o.Split)
-	r, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, stage.Quiet)
+	r, err := EvalTensor(context.Background(), orttest.Open(t, 1), tensor, learned, o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestEvalOfAnEmptySplitIsAnError(t *testing.T) {
 	tensor, learned := evalFixture(t, "val")
 	o := DefaultEvalOptions()
 	o.Split = "test"
-	if _, err := EvalTensor(context.Background(), openRuntime(t), tensor, learned, o, stage.Quiet); err == nil {
+	if _, err := EvalTensor(context.Background(), orttest.Open(t, 1), tensor, learned, o, stage.Quiet); err == nil {
 		t.Fatal("no error")
 	}
 }
@@ -189,7 +190,7 @@ func TestEvalIntervalsCountUsers(t *testing.T) {
 	o.KNN = false
 	report := func(t *testing.T, tensor *costs.Tensor) (*Interval, string) {
 		t.Helper()
-		r, err := EvalTensor(context.Background(), openRuntime(t), tensor, nil, o, stage.Quiet)
+		r, err := EvalTensor(context.Background(), orttest.Open(t, 1), tensor, nil, o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}

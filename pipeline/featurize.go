@@ -47,7 +47,7 @@ func (o FeaturizeOptions) Validate() error {
 	list.Check(o.Primary != "", "no file with the rows is named")
 	list.Check(o.Columns != "", "no file with the column groups is named")
 	list.Check(o.Out != "", "no folder for the output is named")
-	o.Split.check(list.Check)
+	o.Split.Check(list.Check)
 	return list.Err()
 }
 
@@ -94,7 +94,7 @@ func featurizeInto(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*
 	if err != nil {
 		return nil, err
 	}
-	return rows.featurize(ctx, o.Out, o.Split, 0)
+	return rows.Featurize(ctx, o.Out, o.Split, 0)
 }
 
 // schemaConfig is a file with column groups.
@@ -106,7 +106,7 @@ func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
 
 // tableRows are the rows of two files, read when they are first needed and then kept for further splits.
 type tableRows struct {
-	schema   *tabular.Schema
+	Schema   *tabular.Schema
 	files    tabular.Files
 	inputs   map[string]string // digests of files and schema
 	progress stage.Progress
@@ -121,7 +121,7 @@ func newTableRows(ctx context.Context, primary, joined, columns string, p stage.
 		return nil, err
 	}
 	t := &tableRows{
-		schema: &c.Columns, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
+		Schema: &c.Columns, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
 		inputs: map[string]string{"columns": stage.Digest(&c.Columns)},
 	}
 	for _, f := range []struct{ role, path string }{{"primary", primary}, {"joined", joined}} {
@@ -143,23 +143,23 @@ func (t *tableRows) load(ctx context.Context) error {
 	}
 	t.progress.Start(-1, "read rows")
 	defer t.progress.Done()
-	f, report, err := tabular.Load(ctx, t.schema, t.files, func(n int) { t.progress.Add(int64(n)) })
+	f, report, err := tabular.Load(ctx, t.Schema, t.files, func(n int) { t.progress.Add(int64(n)) })
 	if err != nil {
 		return err
 	}
 	t.labels = make([]string, f.Len())
 	for i, l := range f.Labels {
 		if l < 0 {
-			return &costs.DataError{File: t.files.Primary, Column: t.schema.Label, Msg: "is not there; experts cannot learn without labels"}
+			return &costs.DataError{File: t.files.Primary, Column: t.Schema.Label, Msg: "is not there; experts cannot learn without labels"}
 		}
-		t.labels[i] = t.schema.Labels[l]
+		t.labels[i] = t.Schema.Labels[l]
 	}
 	t.frame, t.report = f, report
 	return nil
 }
 
-// featurize leaves the table, the encoder and the report of one draw of the split in a folder.
-func (t *tableRows) featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
+// Featurize leaves the table, the encoder and the report of one draw of the split in a folder.
+func (t *tableRows) Featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
 	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
 	for role, digest := range t.inputs {
 		s.Inputs[role] = digest
@@ -187,7 +187,7 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 	}
 	f, used := framePart(t.frame, names)
 	train := rowsOf(used, costs.Train)
-	e, err := tabular.Fit(f, t.schema, train)
+	e, err := tabular.Fit(f, t.Schema, train)
 	if err != nil {
 		return err
 	}

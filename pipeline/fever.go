@@ -85,7 +85,7 @@ func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
 	o := r.buildOptions()
 	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return &trial{
-		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.Train.with(s.Recipes),
+		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.Train.ForRecipes(s.Recipes),
 		knn: r.c.KNN, resamples: r.c.Resample,
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/internal/realdata"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
@@ -37,7 +38,7 @@ func feverPaper(t *testing.T) BenchOptions {
 	} {
 		t.Setenv(name, value)
 	}
-	return BenchOptions{Config: filepath.Join("..", "configs", "fever.yaml"), Out: t.TempDir(), Runtime: oneThread(t)}
+	return BenchOptions{Config: filepath.Join("..", "configs", "fever.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 }
 
 // TestFeverPaperConfiguration runs configs/fever.yaml as it stands, but for the models and the number of claims.
@@ -91,7 +92,7 @@ func checkFeverTensor(t *testing.T, tensor *costs.Tensor) {
 func checkFeverReport(t *testing.T, r *Report) {
 	t.Helper()
 	for _, method := range []string{"ours", "l2d", "best_fixed", "knn", "oracle"} {
-		if !slices.Contains(r.methods(), method) {
+		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Method == method }) {
 			t.Errorf("no row of %s", method)
 		}
 	}
@@ -114,5 +115,17 @@ func checkFeverReport(t *testing.T, r *Report) {
 	asked := slices.IndexFunc(r.Answers, func(a AnswerQuality) bool { return strings.Contains(a.Part, "reformulated") })
 	if asked < 0 || r.Answers[asked].Answers != 60 {
 		t.Errorf("answers of the reformulator: %+v", r.Answers)
+	}
+}
+
+// TestFeverSplits: claims of one text stay together unless they have groups; the kind is the configuration's.
+func TestFeverSplits(t *testing.T) {
+	c := DefaultFever()
+	if s := c.costs(FeverSetting{}, 2).Split; s.Kind != "hash" || s.Settings["group"] != "text" || s.Settings["seed"] != uint64(2) {
+		t.Errorf("%+v", s)
+	}
+	c.Split.Kind, c.Claims = "stratified", map[string]any{"file": "x", "group": "page"}
+	if s := c.costs(FeverSetting{}, 0).Split; s.Kind != "stratified" || s.Settings["group"] != nil {
+		t.Errorf("%+v", s)
 	}
 }

@@ -125,7 +125,7 @@ func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error)
 		return string(r.c.Data.Transactions), string(r.c.Data.Identities), nil
 	}
 	o := made.options(filepath.Join(r.out, "data"))
-	paths := o.paths()
+	paths := o.Files()
 	s := stage.Step{Folder: o.Out, Name: "generate", Inputs: map[string]string{"options": stage.Digest(made), "format": "1"}}
 	err = s.Run(ctx, func() ([]string, error) {
 		_, err := GenerateFraud(ctx, o, r.progress)
@@ -140,12 +140,12 @@ func (r *fraudRun) checkGroups() error {
 	var list config.Problems
 	last := 0
 	for i, a := range r.c.Advice {
-		at := groupIndex(r.rows.schema, a.Through)
+		at := groupIndex(r.rows.Schema, a.Through)
 		list.Check(at >= 0, "advice[%d]: there is no column group %q", i, a.Through)
 		if at < 0 {
 			continue
 		}
-		list.Check(i > 0 || at == 0, "advice[0]: opens %q; the first level is the base view, %q", a.Through, r.rows.schema.Groups[0].Name)
+		list.Check(i > 0 || at == 0, "advice[0]: opens %q; the first level is the base view, %q", a.Through, r.rows.Schema.Groups[0].Name)
 		list.Check(at >= last, "advice[%d]: opens less than the level before it", i)
 		last = at
 	}
@@ -162,10 +162,10 @@ func groupIndex(s *tabular.Schema, name string) int {
 // openedGroups are the sensitive groups, which are all but the first, and the advice that opens each.
 func (r *fraudRun) openedGroups() []OpenedGroup {
 	var out []OpenedGroup
-	for g, group := range r.rows.schema.Groups[1:] {
+	for g, group := range r.rows.Schema.Groups[1:] {
 		o := OpenedGroup{Name: group.Name}
 		for _, a := range r.c.Advice {
-			o.By = append(o.By, groupIndex(r.rows.schema, a.Through) >= g+1)
+			o.By = append(o.By, groupIndex(r.rows.Schema, a.Through) >= g+1)
 		}
 		out = append(out, o)
 	}

@@ -129,7 +129,7 @@ const boostedTrees = "boosted_trees"
 func (c *FraudConfig) Validate() error {
 	var list config.Problems
 	c.checkData(&list)
-	c.Split.check(list.Check)
+	c.Split.Check(list.Check)
 	for i, a := range c.Advice {
 		list.Check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
 	}

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pipe/internal/config"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
@@ -46,7 +45,7 @@ func TestFraudConfigProblems(t *testing.T) {
 
 // TestFraudRunProblems: what only the files can tell is one error, too.
 func TestFraudRunProblems(t *testing.T) {
-	cfg := oneThread(t)
+	cfg := orttest.OneThread(t)
 	for name, c := range map[string]struct {
 		old, new string
 		want     string
@@ -65,35 +64,5 @@ func TestFraudRunProblems(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
 		})
-	}
-}
-
-func TestTableSplitDraw(t *testing.T) {
-	labels := make([]string, 1000)
-	for n := range labels {
-		labels[n] = map[bool]string{true: "1", false: "0"}[n%25 == 0]
-	}
-	split := TableSplit{Kind: "stratified", TrainRows: 600, ValidationRows: 200, Seed: 4, Draws: 2}
-	names, err := split.draw(labels, labels, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := map[string]int{}
-	for n, name := range names {
-		count[name]++
-		count[name+labels[n]]++
-	}
-	want := map[string]int{"train": 600, "val": 200, "": 200, "train1": 24, "train0": 576, "val1": 8, "val0": 192, "1": 8, "0": 192}
-	if diff := cmp.Diff(want, count); diff != "" {
-		t.Error(diff)
-	}
-	if second, _ := split.draw(labels, labels, nil, 1); cmp.Equal(names, second) {
-		t.Error("two draws are the same")
-	}
-	if again, _ := split.draw(labels, labels, nil, 0); !cmp.Equal(names, again) {
-		t.Error("a draw is not repeated")
-	}
-	if _, err := (TableSplit{Kind: "stratified", TrainRows: 900, ValidationRows: 200, Draws: 1}).draw(labels, labels, nil, 0); err == nil {
-		t.Error("more rows than there are were drawn")
 	}
 }

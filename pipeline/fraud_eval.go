@@ -37,7 +37,7 @@ func (x *fraudSetting) judged() string {
 // addConstant adds the negative answer, which costs the same at every lambda, as a method.
 func (x *fraudSetting) addConstant(r *Report, constants []build.ConstantFigures, train int) {
 	for _, c := range constants {
-		if c.Label != x.rows.schema.Labels[0] {
+		if c.Label != x.rows.Schema.Labels[0] {
 			continue
 		}
 		for _, l := range x.s.Train.Lambdas {

@@ -67,7 +67,7 @@ func (r *fraudRun) idealRisks(s FraudSetting) string {
 	law := r.law(r.c.actions(), s)
 	var parts []string
 	for _, l := range s.Train.Lambdas {
-		parts = append(parts, fmt.Sprintf("%.4f", law.bayesRisk(l)))
+		parts = append(parts, fmt.Sprintf("%.4f", law.BayesRisk(l)))
 	}
 	return strings.Join(parts, ", ")
 }

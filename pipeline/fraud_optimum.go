@@ -27,7 +27,7 @@ func (x *fraudSetting) addOptimum(ctx context.Context, r *Report, t *costs.Tenso
 	for _, lambda := range x.s.Train.Lambdas {
 		best := make([]int, len(rows))
 		for m, cell := range cells {
-			best[m], _ = law.best(cell, lambda, anything)
+			best[m], _ = law.Best(cell, lambda, anything)
 		}
 		bayes := t.TrueLoss(rows, best, lambda)
 		for i := range r.Rows {

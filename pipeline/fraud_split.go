@@ -9,7 +9,7 @@ import (
 
 // split runs one split through all settings and leaves its report.
 func (r *fraudRun) split(ctx context.Context, draw int) (*Report, *FeaturizeReport, error) {
-	table, err := r.rows.featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
+	table, err := r.rows.Featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,7 +41,7 @@ func (x *fraudSetting) trial() *trial {
 
 // costsConfig is what pipe costs would be given.
 func (x *fraudSetting) costsConfig() build.Config {
-	c, schema := x.c.costs(x.s), x.rows.schema
+	c, schema := x.c.costs(x.s), x.rows.Schema
 	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, tableFile)}
 	c.Labels, c.FoldSeed = schema.Labels, x.c.Split.Seed+uint64(x.draw)
 	c.Features[0].Settings = map[string]any{"groups": []any{schema.Groups[0].Name}}

@@ -16,7 +16,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/lightgbm"
-	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
@@ -61,17 +61,8 @@ func writeFraudConfig(t *testing.T, text string) string {
 	return path
 }
 
-// oneThread is a runtime whose sums do not depend on how work is divided.
-func oneThread(t *testing.T) ort.Config {
-	t.Helper()
-	openRuntime(t) // or skip
-	cfg := ort.DefaultConfig()
-	cfg.Threads = 1
-	return cfg
-}
-
 func TestFraudEndToEnd(t *testing.T) {
-	o := BenchOptions{Config: writeFraudConfig(t, smallFraud), Out: t.TempDir(), Runtime: oneThread(t)}
+	o := BenchOptions{Config: writeFraudConfig(t, smallFraud), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 	r, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -198,11 +189,11 @@ func checkFraudSections(t *testing.T, r *Report) {
 func decideRaw(t *testing.T, o BenchOptions) {
 	split := filepath.Join(o.Out, "split0")
 	policy := filepath.Join(split, "policies-paper", "ours-lambda0-seed0.onnx")
-	decide := func(d DecideOptions) map[string]string {
+	choose := func(d DecideOptions) map[string]string {
 		t.Helper()
 		d.Policy, d.Out = policy, filepath.Join(t.TempDir(), "out.csv")
 		d.InFormat, d.OutFormat, d.Workers = "auto", "auto", 2
-		if _, err := Decide(t.Context(), openRuntime(t), d, nil, nil, stage.Quiet); err != nil {
+		if _, err := Decide(t.Context(), orttest.Open(t, 1), d, nil, nil, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(d.Out)
@@ -216,8 +207,8 @@ func decideRaw(t *testing.T, o BenchOptions) {
 		}
 		return rows
 	}
-	raw := decide(DecideOptions{In: filepath.Join(o.Out, "data", "train_transaction.csv"), Encoder: filepath.Join(split, "encoder.json")})
-	features := decide(DecideOptions{In: filepath.Join(split, "costs-paper.parquet")})
+	raw := choose(DecideOptions{In: filepath.Join(o.Out, "data", "train_transaction.csv"), Encoder: filepath.Join(split, "encoder.json")})
+	features := choose(DecideOptions{In: filepath.Join(split, "costs-paper.parquet")})
 	if len(raw) != 900 || len(features) != 800 {
 		t.Fatalf("%d raw rows, %d rows of the tensor", len(raw), len(features))
 	}
@@ -240,7 +231,7 @@ func decideRaw(t *testing.T, o BenchOptions) {
 func decideText(t *testing.T, policy, encoder, rows string) (*DecideSummary, error) {
 	t.Helper()
 	d := DecideOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "csv", Workers: 1, Encoder: encoder}
-	return Decide(t.Context(), openRuntime(t), d, strings.NewReader(rows), &bytes.Buffer{}, stage.Quiet)
+	return Decide(t.Context(), orttest.Open(t, 1), d, strings.NewReader(rows), &bytes.Buffer{}, stage.Quiet)
 }
 
 // decideBadRows: every fault is an error that says where; gaps, unknown categories and absent columns are none.
@@ -259,7 +250,7 @@ func decideBadRows(t *testing.T, policy, split string) {
 	} {
 		_, err := decideText(t, policy, encoder, rows)
 		var data *costs.DataError
-		if !errors.As(err, &data) || data.File != standardInput || !strings.Contains(err.Error(), want) {
+		if !errors.As(err, &data) || data.File != "standard input" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", rows, err, want)
 		}
 	}
@@ -328,7 +319,7 @@ func treeOf(t *testing.T, folder string) map[string]string {
 // is the error.
 func TestFraudWithoutLightGBM(t *testing.T) {
 	t.Setenv(lightgbm.EnvLibrary, filepath.Join(t.TempDir(), "absent"))
-	cfg := oneThread(t)
+	cfg := orttest.OneThread(t)
 	text := strings.Replace(smallFraud, "kind: mlp, epochs: 2", "kind: boosted_trees", 1)
 	text = text[:strings.Index(text, "    - name: own")]
 	var said []string

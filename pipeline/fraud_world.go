@@ -88,6 +88,6 @@ const (
 	fraudIdentityFile    = "train_identity.csv"
 )
 
-func (o *FraudOptions) paths() [2]string {
+func (o *FraudOptions) Files() [2]string {
 	return [2]string{filepath.Join(o.Out, fraudTransactionFile), filepath.Join(o.Out, fraudIdentityFile)}
 }

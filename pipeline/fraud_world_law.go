@@ -159,9 +159,9 @@ func (c *fraudCell) idealLoss(world string, expert, level int) float64 {
 	return c.Told
 }
 
-// best is the cheapest action of a cell among those that allow lets through, and its mean cost; the smallest index wins
+// Best is the cheapest action of a cell among those that allow lets through, and its mean cost; the smallest index wins
 // ties.
-func (l *fraudLaw) best(cell int, lambda float64, allow func(action int) bool) (action int, cost float64) {
+func (l *fraudLaw) Best(cell int, lambda float64, allow func(action int) bool) (action int, cost float64) {
 	cost = math.Inf(1)
 	for i, fee := range l.Actions.Fees(lambda) {
 		if c := l.Loss[cell][i] + fee; allow(i) && c < cost {
@@ -176,14 +176,14 @@ func (l *fraudLaw) best(cell int, lambda float64, allow func(action int) bool) (
 func (l *fraudLaw) risk(lambda float64, allow func(action int) bool) float64 {
 	sum := 0.0
 	for cell, share := range l.Share {
-		_, cost := l.best(cell, lambda, allow)
+		_, cost := l.Best(cell, lambda, allow)
 		sum += share * cost
 	}
 	return sum
 }
 
-// bayesRisk is the risk over all pairs, the target of a policy with advice.
-func (l *fraudLaw) bayesRisk(lambda float64) float64 {
+// BayesRisk is the risk over all pairs, the target of a policy with advice.
+func (l *fraudLaw) BayesRisk(lambda float64) float64 {
 	return l.risk(lambda, func(int) bool { return true })
 }
 

@@ -159,11 +159,11 @@ func checkRisk(t *testing.T, law *fraudLaw, loss [fraudCellCount][levelIdentity 
 	for _, lambda := range fraudLambdas() {
 		fees, risk := law.Actions.Fees(lambda), 0.0
 		for cell := range loss {
-			best, _ := law.best(cell, lambda, func(int) bool { return true })
+			best, _ := law.Best(cell, lambda, func(int) bool { return true })
 			_, level := law.Actions.Pair(best)
 			risk += float64(rows[cell]) / float64(all) * (loss[cell][level] + fees[best])
 		}
-		if want := law.bayesRisk(lambda); math.Abs(risk-want) > 4*0.5/math.Sqrt(float64(all)) {
+		if want := law.BayesRisk(lambda); math.Abs(risk-want) > 4*0.5/math.Sqrt(float64(all)) {
 			t.Errorf("lambda %v: risk %.4f on rows, %.4f by the law", lambda, risk, want)
 		}
 	}
@@ -182,7 +182,7 @@ func TestFraudBestPairs(t *testing.T) {
 	for _, lambda := range fraudLambdas() {
 		var got []string
 		for cell := range law.Share {
-			best, _ := law.best(cell, lambda, func(int) bool { return true })
+			best, _ := law.Best(cell, lambda, func(int) bool { return true })
 			got = append(got, law.Actions.Name(best))
 		}
 		if strings.Join(got, " ") != want[lambda] {
@@ -199,7 +199,7 @@ func TestFraudRisks(t *testing.T) {
 	vote := 3*0.22*0.22*0.78 + 0.22*0.22*0.22
 	byHand := 0.2*(0.10+0.02) + 0.2*(vote+0.02+0.2*0.08) + 0.2*(0.08+0.06+0.2*0.12) + (w-0.6)*0.52 +
 		0.11*(0.08+0.02+0.2*0.16) + 0.085*(0.08+0.02+0.2*0.20) + (1-w-0.195)*(0.13+0.02)
-	if got := law.bayesRisk(0.2); math.Abs(got-byHand) > 1e-12 {
+	if got := law.BayesRisk(0.2); math.Abs(got-byHand) > 1e-12 {
 		t.Errorf("Bayes risk %v, by hand %v", got, byHand)
 	}
 	sum, gap := 0.0, math.Inf(1)
@@ -210,7 +210,7 @@ func TestFraudRisks(t *testing.T) {
 		t.Errorf("the cells' shares add up to %v", sum)
 	}
 	for _, lambda := range fraudLambdas() {
-		bayes, l2d := law.bayesRisk(lambda), law.l2dRisk(lambda)
+		bayes, l2d := law.BayesRisk(lambda), law.l2dRisk(lambda)
 		_, fixed := law.bestFixed(lambda)
 		if bayes > l2d || bayes > fixed || l2d-bayes > gap || l2d-bayes == gap && gap > 0 {
 			t.Errorf("lambda %v: Bayes %v, without advice %v, fixed %v", lambda, bayes, l2d, fixed)
@@ -227,8 +227,8 @@ func TestFraudFlatLaw(t *testing.T) {
 	law := idealFraudLaw(FraudFlat)
 	for _, lambda := range fraudLambdas() {
 		pair, risk := law.bestFixed(lambda)
-		if law.Actions.Name(pair) != "linear/none" || math.Abs(risk-0.52) > 1e-12 || math.Abs(law.bayesRisk(lambda)-risk) > 1e-12 {
-			t.Errorf("lambda %v: %s at %v, Bayes %v", lambda, law.Actions.Name(pair), risk, law.bayesRisk(lambda))
+		if law.Actions.Name(pair) != "linear/none" || math.Abs(risk-0.52) > 1e-12 || math.Abs(law.BayesRisk(lambda)-risk) > 1e-12 {
+			t.Errorf("lambda %v: %s at %v, Bayes %v", lambda, law.Actions.Name(pair), risk, law.BayesRisk(lambda))
 		}
 	}
 }

@@ -63,7 +63,7 @@ func newFraudReport(o *FraudOptions) *FraudReport {
 	for _, lambda := range fraudLambdas() {
 		pair, fixed := law.bestFixed(lambda)
 		r.Law = append(r.Law, FraudRegime{
-			Lambda: lambda, Bayes: law.bayesRisk(lambda), L2D: law.l2dRisk(lambda), BestFixed: fixed, Pair: law.Actions.Name(pair),
+			Lambda: lambda, Bayes: law.BayesRisk(lambda), L2D: law.l2dRisk(lambda), BestFixed: fixed, Pair: law.Actions.Name(pair),
 		})
 	}
 	return r

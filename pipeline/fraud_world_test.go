@@ -74,7 +74,7 @@ func generated(t *testing.T, o FraudOptions) (transactions, identities *fraudTab
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := o.paths()
+	paths := o.Files()
 	return readFraudTable(t, paths[0]), readFraudTable(t, paths[1]), r
 }
 
@@ -235,7 +235,7 @@ func TestFraudBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, path := range o.paths() {
+		for i, path := range o.Files() {
 			if out[i], err = os.ReadFile(path); err != nil {
 				t.Fatal(err)
 			}
@@ -310,7 +310,7 @@ func TestFraudLoads(t *testing.T) {
 	}
 	o := fraudOptions(t, 1500)
 	_, identities, _ := generated(t, o)
-	paths := o.paths()
+	paths := o.Files()
 	frame, _, err := tabular.Load(t.Context(), &columns.Columns, tabular.Files{Primary: paths[0], Joined: paths[1]}, func(int) {})
 	if err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ func (f *fraudCSV) info(rows int) FraudFile {
 func writeFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
 	headers := [2][]string{fraudTransactionHeader(o.Columns), fraudIdentityHeader()}
 	var files [2]*fraudCSV
-	for i, path := range o.paths() {
+	for i, path := range o.Files() {
 		f, err := createFraudCSV(path, headers[i])
 		if f != nil {
 			defer f.Abort()

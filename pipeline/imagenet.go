@@ -78,7 +78,7 @@ func (r *imagenetRun) trial(folder string, draw int) *trial {
 	c := r.costs
 	c.Split, _ = splitOfDraw(c.Split, draw) // the configuration is valid
 	x := &trial{
-		benchRun: r.benchRun, folder: folder, costs: c, options: r.options(), recipes: r.c.Train.with(r.c.Recipes),
+		benchRun: r.benchRun, folder: folder, costs: c, options: r.options(), recipes: r.c.Train.ForRecipes(r.c.Recipes),
 		knn: r.c.KNN, resamples: r.c.Resample, complete: r.completion(),
 	}
 	if draw > 0 {

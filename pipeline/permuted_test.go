@@ -4,12 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/onnx/ort/orttest"
 )
 
 // permutationsVariable asks for more permutations than the few of a normal run: PIPE_PERMUTATIONS=100.
@@ -44,7 +46,7 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	s := auto.DefaultSettings()
 	s.Grid = append(s.Grid[:1:1], s.Grid[3], s.Grid[9])
 	s.Steps, s.Evaluations, s.Seeds = 200, 4, 2
@@ -68,8 +70,8 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fixed := bestFixedTrain(tensor, len(rows), 1)
-			loss := tensor.TrueLoss(rows, l.Action, 1) - tensor.TrueLoss(rows, fixed.Action, 1)
+			best := costs.Summarize(tensor, tensor.Rows(costs.Train), 1).Best
+			loss := tensor.TrueLoss(rows, l.Action, 1) - tensor.TrueLoss(rows, slices.Repeat([]int{best}, len(rows)), 1)
 			t.Logf("%s, permutation %d: a policy is exported that loses %.4f, guard %+v", config, p, loss, reports[0].Guard)
 			lost += loss
 		}

@@ -91,9 +91,9 @@ func (f *policyFile) split() error {
 	return nil
 }
 
-// open opens the policy for decisions on features. A graph that the runtime refuses is bad data, like a file that cannot
+// Open opens the policy for decisions on features. A graph that the runtime refuses is bad data, like a file that cannot
 // be read.
-func (f *policyFile) open(rt *ort.Runtime) (*policy.Decider, error) {
+func (f *policyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 	d, err := policy.NewDecider(rt, f.policy)
 	if err != nil {
 		return nil, &costs.DataError{Err: fmt.Errorf("open policy %q: %w", f.path, err)}

@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/realdata"
 	"pipe/models"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
@@ -30,7 +31,7 @@ func realTable(t *testing.T, config string) *costs.Tensor {
 // autoRow trains the auto recipe on a table and evaluates it.
 func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 	t.Helper()
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	c := DefaultTrainConfig()
 	c.Seeds = 2
 	policies, _, err := TrainTensor(context.Background(), rt, tensor, c, models.CheckpointPolicy{}, stage.Quiet)

@@ -92,8 +92,8 @@ func (r *Report) deployableTable() table {
 	return t
 }
 
-// remark says of a policy what its figures do not: that it is a constant, and that it was trained with other fees.
-func (r Row) remark() string {
+// Remark says of a policy what its figures do not: that it is a constant, and that it was trained with other fees.
+func (r Row) Remark() string {
 	var parts []string
 	runs := max(1, r.Seeds) * max(1, r.Splits)
 	for _, pair := range slices.Sorted(maps.Keys(r.Fallback)) {

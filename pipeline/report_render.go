@@ -159,7 +159,7 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		record = append(record, exact(row.AdviceRate), exact(row.BayesMatch), row.Setting, positive(row.Splits), exact(row.TrueLossSE))
 		record = append(record, differenceFields(row.PairedL2D)...)
 		record = append(record, differenceFields(row.PairedFixedTrain)...)
-		_ = c.Write(append(record, string(methods.Named(row.Method).Role), row.remark()))
+		_ = c.Write(append(record, string(methods.Named(row.Method).Role), row.Remark()))
 	}
 	c.Flush() // csv.Writer keeps the first error of every Write above
 	return c.Error()

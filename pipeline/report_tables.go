@@ -36,7 +36,7 @@ var methodColumns = []column{
 	{"advice %", func(r Row) string { return percent(r.AdviceRate) }},
 	{"Bayes match %", func(r Row) string { return percent(r.BayesMatch) }},
 	{"pair", func(r Row) string { return r.Pair }},
-	{"remark", Row.remark},
+	{"remark", Row.Remark},
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
 }
 

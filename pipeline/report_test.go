@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/csv"
 	"flag"
 	"io"
@@ -228,4 +229,50 @@ func TestWrapKeepsWordsAndWidth(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPicturesOfPairs: the page has a line for every pair with pictures, and says what is answered.
+func TestPicturesOfPairs(t *testing.T) {
+	jpeg := []byte("not really a picture")
+	r := sampleReport()
+	r.Pictures = []PairPictures{
+		{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.7, Shown: []Picture{{ID: "x<1>.jpg", Label: "cat", Answer: "dog", Loss: 1}, {ID: "y.jpg", Label: "cat", Answer: "cat"}}},
+		{Method: "ours", Lambda: 1, Expert: "b", Advice: "none", Routed: 0.3, Shown: []Picture{{ID: "z.jpg", Label: "owl", Answer: "owl"}}},
+	}
+	r.Album = &build.Album{JPEG: map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}, Names: map[string]string{"dog": "a dog"}}
+	var page bytes.Buffer
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	source := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)
+	for text, want := range map[string]int{
+		source: 2, "a, help: 70.0 % of the rows": 1, "b, none": 0, "x&lt;1&gt;.jpg, label cat, answer a dog": 2, "<s>a dog</s>": 1, "<s>cat</s>": 0,
+		"Images by pair: ours at lambda 1": 1,
+	} {
+		if got := bytes.Count(page.Bytes(), []byte(text)); got != want {
+			t.Errorf("%q is there %d times, want %d", text, got, want)
+		}
+	}
+}
+
+// TestNamesOfFilesStayInTheirCells: whatever a file or a class folder is called, reports are lines of printable UTF-8.
+func TestNamesOfFilesStayInTheirCells(t *testing.T) {
+	const name = "a\x1b[2J\nb\t\xff|.jpg"
+	r := sampleReport()
+	r.Skipped = []build.BadImage{{ID: name, Reason: "its name is\x07 odd"}}
+	r.Latency[0].Expert = "a\x1b[0m"
+	r.Pictures[0].Shown = []Picture{{ID: name, Label: "cat\x1b", Answer: "dog\n"}}
+	r.Album = &build.Album{JPEG: map[string][]byte{name: []byte("no picture")}}
+	for form, write := range map[string]func(io.Writer) error{"text": r.WriteText, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !utf8.Valid(b.Bytes()) || strings.ContainsAny(b.String(), "\x1b\x07\ufffd") {
+			t.Errorf("%s has what does not print", form)
+		}
+		if !strings.Contains(b.String(), `a\x1b[2J\nb\t\xff`) {
+			t.Errorf("%s does not name the file", form)
+		}
+	}
 }

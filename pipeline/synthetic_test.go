@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
 // TestSyntheticReachesItsLimits runs the table's size of the synthetic
 // benchmark and holds every learned method against its population limit.
 func TestSyntheticReachesItsLimits(t *testing.T) {
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	c := DefaultSynthetic()
 	r := &syntheticRun{
 		c: c, rt: rt,

@@ -23,10 +23,8 @@ func defaultTableSplit() TableSplit {
 	return TableSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1}
 }
 
-// check is told what must hold and says what is wrong if it does not.
-type check func(ok bool, format string, args ...any)
-
-func (s TableSplit) check(bad check) {
+// Check tells bad what must hold of the settings, and what is wrong where it does not.
+func (s TableSplit) Check(bad func(ok bool, format string, args ...any)) {
 	counts := s.TrainRows != 0 || s.ValidationRows != 0
 	bad(!counts || s.TrainRows > 0 && s.ValidationRows > 0,
 		"split: train_rows is %d and validation_rows is %d; both must be positive", s.TrainRows, s.ValidationRows)

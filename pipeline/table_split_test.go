@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pipe/costs"
 	"pipe/pipeline/stage"
 )
@@ -76,14 +78,32 @@ func TestTableSplitsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestFeverSplits: claims of one text stay together unless they have groups; the kind is the configuration's.
-func TestFeverSplits(t *testing.T) {
-	c := DefaultFever()
-	if s := c.costs(FeverSetting{}, 2).Split; s.Kind != "hash" || s.Settings["group"] != "text" || s.Settings["seed"] != uint64(2) {
-		t.Errorf("%+v", s)
+func TestTableSplitDraw(t *testing.T) {
+	labels := make([]string, 1000)
+	for n := range labels {
+		labels[n] = map[bool]string{true: "1", false: "0"}[n%25 == 0]
 	}
-	c.Split.Kind, c.Claims = "stratified", map[string]any{"file": "x", "group": "page"}
-	if s := c.costs(FeverSetting{}, 0).Split; s.Kind != "stratified" || s.Settings["group"] != nil {
-		t.Errorf("%+v", s)
+	split := TableSplit{Kind: "stratified", TrainRows: 600, ValidationRows: 200, Seed: 4, Draws: 2}
+	names, err := split.draw(labels, labels, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for n, name := range names {
+		count[name]++
+		count[name+labels[n]]++
+	}
+	want := map[string]int{"train": 600, "val": 200, "": 200, "train1": 24, "train0": 576, "val1": 8, "val0": 192, "1": 8, "0": 192}
+	if diff := cmp.Diff(want, count); diff != "" {
+		t.Error(diff)
+	}
+	if second, _ := split.draw(labels, labels, nil, 1); cmp.Equal(names, second) {
+		t.Error("two draws are the same")
+	}
+	if again, _ := split.draw(labels, labels, nil, 0); !cmp.Equal(names, again) {
+		t.Error("a draw is not repeated")
+	}
+	if _, err := (TableSplit{Kind: "stratified", TrainRows: 900, ValidationRows: 200, Draws: 1}).draw(labels, labels, nil, 0); err == nil {
+		t.Error("more rows than there are were drawn")
 	}
 }

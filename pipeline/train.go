@@ -49,9 +49,9 @@ func DefaultTrainConfig() TrainConfig {
 	}
 }
 
-// with are the settings of several recipes that learn from the same costs; methods beside a recipe's own come with the
+// ForRecipes are the settings of several recipes that learn from the same costs; methods beside a recipe's own come with the
 // first.
-func (c TrainConfig) with(recipes []string) []TrainConfig {
+func (c TrainConfig) ForRecipes(recipes []string) []TrainConfig {
 	var out []TrainConfig
 	for i, name := range recipes {
 		of := c

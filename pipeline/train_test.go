@@ -10,13 +10,14 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
 // TestTrainNeedsTrainingRows: rows of another split must not stand in for
 // training rows that are not there.
 func TestTrainNeedsTrainingRows(t *testing.T) {
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	tensor := syntheticTensor(50, costs.Val, 1, true)
 	for _, recipe := range []string{"auto", "paper"} {
 		c := DefaultTrainConfig()
@@ -66,7 +67,7 @@ func TestTrainProblemsNameTheirField(t *testing.T) {
 
 // TestEvalWithoutFreeAdvice: where every expert needs advice, the baselines without it are left out.
 func TestEvalWithoutFreeAdvice(t *testing.T) {
-	rt := openRuntime(t)
+	rt := orttest.Open(t, 1)
 	tensor := syntheticTensor(60, costs.Val, 1, true)
 	a := *tensor.Actions
 	tensor.Actions = &a

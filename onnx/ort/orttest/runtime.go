@@ -29,3 +29,12 @@ func Open(t testing.TB, threads int) *ort.Runtime {
 	})
 	return rt
 }
+
+// OneThread is a configuration whose sums do not depend on how work is divided. The test is skipped, or fails, as in Open.
+func OneThread(t testing.TB) ort.Config {
+	t.Helper()
+	Open(t, 1)
+	cfg := ort.DefaultConfig()
+	cfg.Threads = 1
+	return cfg
+}

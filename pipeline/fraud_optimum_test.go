@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pipe/internal/realdata"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/stage"
 )
@@ -12,7 +13,7 @@ import (
 // runFraudConfig runs a configuration into a folder of the test.
 func runFraudConfig(t *testing.T, text string) *Report {
 	t.Helper()
-	o := BenchOptions{Config: writeFraudConfig(t, text), Out: t.TempDir(), Runtime: oneThread(t)}
+	o := BenchOptions{Config: writeFraudConfig(t, text), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 	r, err := Bench(t.Context(), "fraud", o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)

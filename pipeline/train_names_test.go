@@ -11,13 +11,14 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
+	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 )
 
 // Columns in any order give the decisions of the columns in the order of training; a policy from a table that pipe import
 // made knows its names.
 func TestColumnsAreFeaturesByName(t *testing.T) {
-	rt, dir := openRuntime(t), t.TempDir()
+	rt, dir := orttest.Open(t, 1), t.TempDir()
 	tensor := syntheticTensor(60, costs.Train, 1, true)
 	tensor.Meta = map[string]string{costs.NamesKey: `["first","second"]`}
 	o := DefaultTrainOptions()
@@ -44,7 +45,7 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 	}
 	run := func(in string) (string, error) {
 		d := DefaultDecideOptions()
-		d.Policy, d.Scores, d.InFormat = path, true, formatCSV
+		d.Policy, d.Scores, d.InFormat = path, true, "csv"
 		var out bytes.Buffer
 		_, err := Decide(t.Context(), rt, d, strings.NewReader(in), &out, stage.Quiet)
 		return out.String(), err

@@ -17,6 +17,7 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/stage"
 )
 
@@ -24,7 +25,7 @@ import (
 func decided(t *testing.T, rt *ort.Runtime, o DecideOptions) string {
 	t.Helper()
 	var out bytes.Buffer
-	o.Scores, o.OutFormat = true, formatCSV
+	o.Scores, o.OutFormat = true, "csv"
 	if _, err := Decide(t.Context(), rt, o, nil, &out, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func decided(t *testing.T, rt *ort.Runtime, o DecideOptions) string {
 // A merged file decides on every row, score by score, as its encoder and then its policy do; with experts left out, too.
 func TestMergedFileDecidesAsItsParts(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
-	texts := sayings(500)
+	texts := decidetest.Texts(500)
 	var rows strings.Builder
 	for i, s := range texts {
 		fmt.Fprintf(&rows, "{\"id\": %d, \"claim\": %q}\n", i, s)
@@ -42,7 +43,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "claims.jsonl"), []byte(rows.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	pictures(t, dir, 70)
+	decidetest.Pictures(t, dir, 70)
 	var list strings.Builder
 	list.WriteString("id,file\n")
 	for i := range 70 {
@@ -69,7 +70,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := DefaultDecideOptions()
-			o.Policy, o.Encoder = encoderPolicy(t, at, r.Encoder.Dim, costs.FeatureSource{}, ""), encoder
+			o.Policy, o.Encoder = decidetest.EncoderPolicy(t, at, r.Encoder.Dim, costs.FeatureSource{}, ""), encoder
 			if o.Text, o.In = "claim", filepath.Join(dir, "claims.jsonl"); c.image {
 				o.Text, o.Image, o.In = "", "file", filepath.Join(dir, "photos.csv")
 			}
@@ -93,11 +94,11 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 func TestMergedFileRefusals(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	model, merged := hftest.Folder(t), filepath.Join(dir, "merged.onnx")
-	policy := encoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+	policy := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: policy, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	decide := func(path string, change func(o *DecideOptions)) error {
+	run := func(path string, change func(o *DecideOptions)) error {
 		o := DefaultDecideOptions()
 		o.Policy = path
 		change(&o)
@@ -111,11 +112,11 @@ func TestMergedFileRefusals(t *testing.T) {
 		"has an encoder of texts in front, the rows hold images":                                     func(o *DecideOptions) { o.Image = "claim" },
 		"has its encoder in front: no other is taken":                                                func(o *DecideOptions) { o.Text, o.Encoder = "claim", model },
 	} {
-		if err := decide(merged, change); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
+		if err := run(merged, change); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	if err := decide(policy, text); !errors.As(err, &option) || !strings.Contains(err.Error(), "texts and images need an encoder") {
+	if err := run(policy, text); !errors.As(err, &option) || !strings.Contains(err.Error(), "texts and images need an encoder") {
 		t.Error(err)
 	}
 	m, err := onnx.ReadFile(merged)
@@ -149,7 +150,7 @@ func TestMergedFileRefusals(t *testing.T) {
 		}
 		meta[c.key] = mustMetadata(t, merged)[c.key]
 		m.SetMetadata(meta)
-		err := decide(changed, text)
+		err := run(changed, text)
 		var bad *costs.DataError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s = %.40s: want %q, got %v", c.key, c.value, c.want, err)
@@ -160,9 +161,9 @@ func TestMergedFileRefusals(t *testing.T) {
 	}
 	// The graph, not only the metadata, knows the width.
 	for _, n := range m.Proto.Graph.Node {
-		if n.Name != nil && strings.HasPrefix(*n.Name, policyPrefix) {
+		if n.Name != nil && strings.HasPrefix(*n.Name, "policy/") {
 			for i, in := range n.Input {
-				if in == encoderPrefix+"sentence_embedding" {
+				if in == "encoder/sentence_embedding" {
 					n.Input[i] = "input_ids"
 				}
 			}
@@ -173,7 +174,7 @@ func TestMergedFileRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *costs.DataError
-	if err := decide(tokens, text); !errors.As(err, &bad) || !strings.Contains(err.Error(), `needs the input "input_ids" as well`) {
+	if err := run(tokens, text); !errors.As(err, &bad) || !strings.Contains(err.Error(), `needs the input "input_ids" as well`) {
 		t.Error(err)
 	}
 }

@@ -1,16 +1,11 @@
 package pipeline
 
 import (
-	"bytes"
-	"io"
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/models/policy"
 )
 
@@ -57,27 +52,5 @@ func TestRoutedPictures(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float64{0, 1}, (&PictureConfig{}).lambdas([]float64{2, 0, 1})); diff != "" {
 		t.Errorf("the lowest and the middle lambda: %s", diff)
-	}
-}
-
-// TestNamesOfFilesStayInTheirCells: whatever a file or a class folder is called, reports are lines of printable UTF-8.
-func TestNamesOfFilesStayInTheirCells(t *testing.T) {
-	const name = "a\x1b[2J\nb\t\xff|.jpg"
-	r := sampleReport()
-	r.Skipped = []build.BadImage{{ID: name, Reason: "its name is\x07 odd"}}
-	r.Latency[0].Expert = "a\x1b[0m"
-	r.Pictures[0].Shown = []Picture{{ID: name, Label: "cat\x1b", Answer: "dog\n"}}
-	r.Album = &build.Album{JPEG: map[string][]byte{name: []byte("no picture")}}
-	for form, write := range map[string]func(io.Writer) error{"text": r.WriteText, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML} {
-		var b bytes.Buffer
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
-		if !utf8.Valid(b.Bytes()) || strings.ContainsAny(b.String(), "\x1b\x07\ufffd") {
-			t.Errorf("%s has what does not print", form)
-		}
-		if !strings.Contains(b.String(), `a\x1b[2J\nb\t\xff`) {
-			t.Errorf("%s does not name the file", form)
-		}
 	}
 }

@@ -1,0 +1,161 @@
+// Package decidetest makes policies of drawn weights, and texts and pictures for them, for tests.
+package decidetest
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/featurize/pixel"
+	"pipe/models/network"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+)
+
+// Policy has three experts, two pieces of advice beside none, and one hidden layer.
+func Policy(dim, hidden int) *policy.Policy {
+	rng := rand.New(rand.NewPCG(1, 2))
+	layer := func(out, in int) network.Affine {
+		a := network.Affine{Out: out, In: in, W: make([]float32, out*in), B: make([]float32, out)}
+		for i := range a.W {
+			a.W[i] = float32(rng.NormFloat64()) / 4
+		}
+		return a
+	}
+	return &policy.Policy{
+		Actions: &costs.Actions{
+			Experts: []costs.Expert{{Name: "a, or b"}, {Name: `"quoted"`}, {Name: "c"}},
+			Advice:  []costs.Advice{{Name: "none"}, {Name: "short", Fee: 0.1}, {Name: "long", Fee: 0.2}},
+		},
+		Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{layer(hidden, dim), layer(9, hidden)}}},
+	}
+}
+
+// WritePolicy writes a policy file and returns its path.
+func WritePolicy(t testing.TB, p *policy.Policy) string {
+	t.Helper()
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "policy.onnx")
+	if err := m.WriteFile(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// EncoderPolicy writes a policy of drawn weights over vectors of an encoder. features names them and digest tells what made them;
+// around the centre, if one is given, the actions are equally good.
+func EncoderPolicy(t testing.TB, dir string, dim int, features costs.FeatureSource, digest string, centre ...float32) string {
+	t.Helper()
+	actions := &costs.Actions{
+		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
+		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
+		Features: features,
+	}
+	actions.Digests = map[string]string{costs.DecoderDigest: "another"}
+	if digest != "" {
+		actions.Digests[costs.FeatureDigest] = digest
+	}
+	r, layer := rand.New(rand.NewPCG(5, 5)), network.Affine{Out: 4, In: dim, B: make([]float32, 4)}
+	for range 4 * dim {
+		layer.W = append(layer.W, float32(r.NormFloat64()))
+	}
+	for i, c := range centre {
+		for k := range 4 {
+			layer.B[k] -= layer.W[k*dim+i] * c
+		}
+	}
+	p := &policy.Policy{
+		Actions: actions, Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
+		Members: []network.MLP{{Layers: []network.Affine{layer}}}, Info: map[string]string{"note": "kept"},
+	}
+	m, err := p.Export()
+	if err == nil {
+		err = m.WriteFile(filepath.Join(dir, "policy.onnx"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "policy.onnx")
+}
+
+// Texts draws texts of letters.
+func Texts(n int) []string {
+	r, texts := rand.New(rand.NewPCG(8, 8)), make([]string, n)
+	for i := range texts {
+		for range 1 + r.IntN(12) {
+			texts[i] += string("abcd fghij"[r.IntN(10)])
+		}
+	}
+	return texts
+}
+
+// EncodeImages opens the encoder of images of a model and encodes pictures with it.
+func EncodeImages(t testing.TB, rt *ort.Runtime, model string, images []*pixel.Image) (info featurize.EncoderInfo, pixels []uint8, features []float32) {
+	t.Helper()
+	m, err := featurize.ReadImageModel(model, featurize.DefaultImageModelOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := m.Open(rt, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	features = make([]float32, len(images)*e.Dim())
+	if err := e.Encode(t.Context(), features, images); err != nil {
+		t.Fatal(err)
+	}
+	p := e.Preprocess()
+	pixels = make([]uint8, len(images)*p.Len())
+	for i, img := range images {
+		prepared, err := p.Prepare(img, []pixel.View{pixel.Centre()})
+		if err == nil {
+			err = prepared.Pixels(pixels[i*p.Len():(i+1)*p.Len()], pixel.Centre())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m.Info(), pixels, features
+}
+
+// Pictures writes drawn PNG files of several sizes, and returns their names and their pixels.
+func Pictures(t testing.TB, dir string, n int) (names []string, images []*pixel.Image) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(4, 4))
+	for i := range n {
+		img := image.NewNRGBA(image.Rect(0, 0, 33+r.IntN(40), 32+r.IntN(50)))
+		from, to := [3]int{r.IntN(256), r.IntN(256), r.IntN(256)}, [3]int{r.IntN(256), r.IntN(256), r.IntN(256)}
+		for y := range img.Rect.Dy() {
+			for x := range img.Rect.Dx() {
+				at := func(c int) uint8 { return uint8(from[c] + (to[c]-from[c])*(x*y%97)/97) }
+				img.SetNRGBA(x, y, color.NRGBA{at(0), at(1), at(2), 255})
+			}
+		}
+		var b bytes.Buffer
+		if err := png.Encode(&b, img); err != nil {
+			t.Fatal(err)
+		}
+		decoded, err := pixel.Decode(b.Bytes())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.png", i)), b.Bytes(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, images = append(names, fmt.Sprintf("%d.png", i)), append(images, decoded)
+	}
+	return names, images
+}
