@@ -1,5 +1,5 @@
 # Two commands do everything: make demo, make test.
-.PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate clean
+.PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -48,6 +48,10 @@ lint: ## format, vet, staticcheck, tidy modules, generated files
 
 generate: ## generate the Go code of the ONNX protobuf
 	tools/genproto.sh
+
+move: ## give the module another path: make move MODULE=example.org/group/pipe
+	tools/move.sh "$(MODULE)"
+	go build ./... && go vet ./...
 
 clean: ## remove what was built, not what was fetched
 	rm -rf bin out demo

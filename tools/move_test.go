@@ -1,0 +1,116 @@
+package tools_test
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMove moves the module of a copy: it builds under the new path, nothing imports the old one, and moving back restores
+// every file.
+func TestMove(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds the whole module")
+	}
+	root := copyOfModule(t)
+	before := contents(t, root)
+	module := strings.TrimSpace(command(t, root, "go", "list", "-m"))
+	command(t, root, "make", "--silent", "move", "MODULE=example.org/group/moved")
+	after := contents(t, root)
+	for name, text := range after {
+		if strings.HasSuffix(name, ".go") && strings.Contains(text, "\t\""+module+"/onnx") {
+			t.Errorf("%s imports %s still", name, module)
+		}
+	}
+	if list := command(t, root, "go", "list", "-deps", "./cmd/pipe"); strings.Contains(list, "\n"+module+"/") || !strings.Contains(list, "\nexample.org/group/moved/onnx\n") {
+		t.Errorf("the program is made of other packages than those of the module:\n%s", list)
+	}
+	command(t, root, "go", "test", "-count=1", ".") // the import table
+	command(t, root, "tools/move.sh", module)
+	if back := contents(t, root); !maps.Equal(before, back) {
+		for _, name := range slices.Sorted(maps.Keys(before)) {
+			if before[name] != back[name] {
+				t.Errorf("%s is not as it was", name)
+			}
+		}
+	}
+}
+
+func TestMoveRefuses(t *testing.T) {
+	for _, module := range []string{"", "-x", "a b", "example.org/", "a#b"} {
+		if out, err := exec.Command("./move.sh", module).CombinedOutput(); code(t, err) != 2 {
+			t.Fatalf("%q is accepted: %s", module, out)
+		}
+	}
+}
+
+// copyOfModule copies the files that git knows, and those that it does not ignore, to a folder of the test.
+func copyOfModule(t *testing.T) string {
+	t.Helper()
+	from, to := filepath.Dir(working(t)), t.TempDir()
+	list := command(t, from, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	for name := range strings.SplitSeq(strings.TrimRight(list, "\x00"), "\x00") {
+		info, err := os.Lstat(filepath.Join(from, name))
+		if os.IsNotExist(err) {
+			continue // deleted, and the deletion is not committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(from, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(to, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, info.Mode().Perm()|0o200); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command(t, to, "git", "init", "--quiet")
+	return to
+}
+
+// contents reads all files of a folder by their names.
+func contents(t *testing.T, root string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for name := range strings.SplitSeq(strings.TrimRight(command(t, root, "git", "ls-files", "-z", "--others", "--exclude-standard"), "\x00"), "\x00") {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	return files
+}
+
+func working(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// command runs a program in a folder and returns what it printed on standard output.
+func command(t *testing.T, dir, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PWD="+dir)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, out, stderr.String())
+	}
+	return string(out)
+}
