@@ -19,8 +19,9 @@ func languageSetup(t testing.TB) *Setup {
 	t.Helper()
 	b := &Build{
 		Labels: []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"},
-		Inputs: make(Inputs), Open: openRuntime(t), asking: newAsking(t.TempDir(), nil, t.Logf),
+		Inputs: make(Inputs), Open: openRuntime(t),
 	}
+	shareChatSession(b, t.TempDir(), nil)
 	return b.Setup(`expert "model"`)
 }
 

@@ -20,8 +20,9 @@ type endpoint struct {
 	cfg     endpointSettings
 	part    string // of the configuration
 	url     string
-	shared  *asking
+	session *chatSession
 	account *service.Account
+	warn    func(url string) // that a key goes there unencrypted
 	client  *http.Client
 	slots   chan struct{} // one per request in flight
 	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
@@ -40,7 +41,11 @@ func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat
 // newEndpoint makes the chat of the part in the making. Nothing is sent yet, and
 // the key is not looked for: answers that are kept need none.
 func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
-	if err := cfg.validate(s.asking.money.limited()); err != nil {
+	session, err := chatSessionOf(s.Build)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(session.money.limited()); err != nil {
 		return nil, err
 	}
 	if err := s.InputSettings(cfg.identity()); err != nil {
@@ -50,9 +55,10 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	accounts := accountsOf(s.Build)
 	return &endpoint{
-		cfg: *cfg, part: s.Part, url: cfg.url(), shared: s.asking,
-		account: s.asking.accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
+		cfg: *cfg, part: s.Part, url: cfg.url(), session: session, warn: accounts.WarnOpen,
+		account: accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
 		client:  client,
 		slots:   make(chan struct{}, cfg.Concurrency),
 		scout:   make(chan struct{}, 1),
@@ -83,7 +89,7 @@ func (e *endpoint) complete(ctx context.Context, c conversation) (completion, er
 	if err != nil {
 		return completion{}, err
 	}
-	a, fresh, err := e.shared.store.once(ctx, requestKey(e.url, body), func() (answer, error) {
+	a, fresh, err := e.session.store.once(ctx, requestKey(e.url, body), func() (answer, error) {
 		return e.ask(ctx, c, body)
 	})
 	if err != nil {
@@ -104,7 +110,7 @@ func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float6
 	if fresh {
 		now = AnswerCount{Asked: 1, Spent: money}
 	}
-	e.shared.run.add(e.part, now)
+	e.session.run.add(e.part, now)
 	whole := AnswerCount{PromptTokens: int64(a.PromptTokens), CompletionTokens: int64(a.CompletionTokens), Money: money}
 	if a.Estimated {
 		whole.Estimated = 1
@@ -149,7 +155,7 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 		return answer{}, err
 	}
 	if key != "" {
-		e.shared.accounts.WarnOpen(e.url)
+		e.warn(e.url)
 	}
 	var a answer
 	err = e.account.Do(ctx, e.cfg.RetrySettings, func() (err error) {
@@ -173,7 +179,7 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c conversati
 	}
 	defer release()
 	worst := e.cfg.Price.of(mostPromptTokens(c)+int(e.hidden.Load()), most)
-	if err := e.shared.money.reserve(ctx, worst); err != nil {
+	if err := e.session.money.reserve(ctx, worst); err != nil {
 		return answer{}, err
 	}
 	a, billed, err := e.send(ctx, key, c, body)
@@ -185,9 +191,9 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c conversati
 		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
 	case billed: // perhaps: the budget is never exceeded by what nobody counted
 		cost = worst
-		e.shared.run.add(e.part, AnswerCount{Spent: worst})
+		e.session.run.add(e.part, AnswerCount{Spent: worst})
 	}
-	e.shared.money.settle(worst, cost)
+	e.session.money.settle(worst, cost)
 	return a, err
 }
 
@@ -195,7 +201,7 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c conversati
 // answer has told how many tokens the service adds: what is set aside for requests
 // in flight is not corrected any more.
 func (e *endpoint) ahead(ctx context.Context) (release func(), err error) {
-	if !e.shared.money.limited() || e.known.Load() {
+	if !e.session.money.limited() || e.known.Load() {
 		return func() {}, nil
 	}
 	select {

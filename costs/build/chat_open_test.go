@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"pipe/costs/service"
 )
 
 // TestKeysOverHTTPAreSaid: a key that leaves this machine unencrypted is said once a service, without the key; a service
@@ -17,7 +15,7 @@ func TestKeysOverHTTPAreSaid(t *testing.T) {
 
 	// No such host is asked for long: the name is reserved, and there are no retries.
 	s := chatSetup(t, 0)
-	s.asking.accounts = service.NewAccounts(note)
+	noteTo(s, note)
 	for _, key := range []string{"", "SOME_KEY", "SOME_KEY"} {
 		c := newChat(t, s, map[string]any{"base_url": "http://service.invalid/v1", "model": "m", "retries": 0, "timeout": 1, "key": key})
 		if _, err := c.Complete(t.Context(), []conversation{say("hello")}); err == nil {

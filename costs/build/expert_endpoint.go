@@ -34,7 +34,9 @@ func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Ex
 	if err != nil {
 		return nil, err
 	}
-	s.counted()
+	if err := countAnswers(s); err != nil {
+		return nil, err
+	}
 	e := &chatExpert{chat: c, part: s.Part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
 	s.Input("unparseable_loss", fmt.Sprint(cfg.UnparseableLoss))
 	return e, s.InputJSON("prompt", wording(s.Labels))

@@ -330,7 +330,7 @@ func TestReformulator(t *testing.T) {
 	if want := []string{"oil viscosity", "An empty claim.", "oil viscosity"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q (%v)", got, want, err)
 	}
-	c := counted.of(s.asking.parts)
+	c := counted.of(chatsOf(t, s).parts)
 	if len(c) != 1 || c[0].Part != `reformulator of advice "rewritten"` || c[0].Queries != 2 || c[0].Empty != 1 || server.Requests() != 2 {
 		t.Errorf("counts %+v, %d requests", c, server.Requests())
 	}

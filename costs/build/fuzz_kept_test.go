@@ -259,7 +259,7 @@ func FuzzCounts(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	w := &work{folder: f.TempDir()}
-	p := &plan{asking: &asking{parts: []string{"a", "b"}}}
+	p := &plan{chats: &chatSession{parts: []string{"a", "b"}}}
 	file := fuzzFile(w.countsFile(0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		file.write(t, b)
@@ -270,7 +270,7 @@ func FuzzCounts(f *testing.F) {
 		}
 		var all tally
 		all.addAll(counts)
-		for _, c := range all.of(p.asking.parts) {
+		for _, c := range all.of(p.chats.parts) {
 			if !c.possible() {
 				t.Fatalf("%+v", c)
 			}

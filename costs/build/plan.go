@@ -22,7 +22,7 @@ type plan struct {
 	loss       TaskLoss
 	features   []Feature
 	actions    *costs.Actions
-	asking     *asking
+	chats      *chatSession
 	options    costs.WriterOptions // what the rows have
 	latency    []PairLatency       // nil until it is known
 	latencyFee []float32           // per action; nil until it is known
@@ -61,14 +61,13 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 
 // blankPlan returns a plan without parts.
 func blankPlan(cfg *Config, o *Options) *plan {
-	p := &plan{cfg: cfg, kinds: o.kinds(), actions: cfg.actions(), asking: newAsking(o.Answers, o.Budget, o.note)}
+	p := &plan{cfg: cfg, kinds: o.kinds(), actions: cfg.actions()}
 	p.Build = &Build{
 		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.workers(),
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
 		Open: o.runtime, OpenText: o.OpenText, Inputs: make(Inputs),
 	}
-	p.Build.asking = p.asking
-	p.Own(p.asking.store)
+	p.chats = shareChatSession(p.Build, o.Answers, o.Budget)
 	for _, a := range cfg.Advice {
 		p.Levels = append(p.Levels, Level{Name: a.Name, Kind: a.Kind})
 	}

@@ -21,7 +21,9 @@ func newReformulator(ctx context.Context, of *Setup, settings map[string]any) (*
 	if err != nil {
 		return nil, fmt.Errorf("reformulator: %w", err)
 	}
-	s.counted()
+	if err := countAnswers(s); err != nil {
+		return nil, err
+	}
 	return &reformulator{c, s.Part}, s.InputJSON("prompt", queryConversation(&Instance{}))
 }
 

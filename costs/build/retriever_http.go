@@ -129,9 +129,9 @@ func openSearch(ctx context.Context, setup *Setup, cfg *searchService) (corpus, 
 		return nil, fmt.Errorf("opensearch: %w", err)
 	}
 	if len(hidden) > 0 {
-		setup.asking.accounts.WarnOpen(cfg.URL)
+		accountsOf(setup.Build).WarnOpen(cfg.URL)
 	}
-	s := &searched{service: cfg, sign: sign, hidden: hidden, account: setup.asking.accounts.Unshared(), client: client}
+	s := &searched{service: cfg, sign: sign, hidden: hidden, account: accountsOf(setup.Build).Unshared(), client: client}
 	if err := s.ask(ctx, http.MethodGet, "_count", nil, s.readCount); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -102,7 +102,7 @@ func TestCredentialsOverHTTPAreSaid(t *testing.T) {
 	t.Setenv("SOME_KEY", "sk-very-secret-1234567890")
 	var notes []string
 	s := chatSetup(t, 0)
-	s.asking.accounts = service.NewAccounts(func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
+	noteTo(s, func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
 	for _, search := range []map[string]any{{"key": "SOME_KEY"}, {"user": "SOME_KEY", "password": "SOME_KEY"}, {}} {
 		cfg := searchService{URL: "http://search.invalid", Index: "wiki", Page: "id", Text: "text", Timeout: 1, RetrySettings: service.RetrySettings{Backoff: 0.1}, Concurrency: 1}
 		cfg.Key, _ = search["key"].(string)

@@ -37,7 +37,6 @@ type Build struct {
 	OpenText TextEncoders                 // opens encoders of texts; nil: featurize.OpenTextEncoder
 	Inputs   Inputs                       // of the parts made so far
 
-	asking     *asking
 	splits     []costs.Split // per instance; nil while source and split are made
 	shared     registry
 	usedEngine bool

@@ -44,7 +44,7 @@ func (w *work) saveCounts(shard int, counts []AnswerCount) error {
 
 // loadCounts reads what saveCounts wrote. Counts that cannot be those of the shard are a *costs.DataError.
 func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
-	if len(p.asking.parts) == 0 {
+	if len(p.chats.parts) == 0 {
 		return nil, nil
 	}
 	file := w.countsFile(shard)
@@ -57,7 +57,7 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 		return nil, &costs.DataError{File: file, Err: err}
 	}
 	ofPart := func(c AnswerCount, part string) bool { return c.Part == part }
-	if !slices.EqualFunc(counts, p.asking.parts, ofPart) {
+	if !slices.EqualFunc(counts, p.chats.parts, ofPart) {
 		return nil, &costs.DataError{File: file, Msg: "does not count the answers of the parts that ask"}
 	}
 	return counts, faultOf(counts, file)
@@ -96,13 +96,13 @@ func (p *plan) counts(w *work) ([]AnswerCount, error) {
 		}
 		all.addAll(counts)
 	}
-	return all.of(p.asking.parts), nil
+	return all.of(p.chats.parts), nil
 }
 
 // withRun adds what this run asked and spent.
 func (p *plan) withRun(whole []AnswerCount) []AnswerCount {
 	var all tally
 	all.addAll(whole)
-	all.addAll(p.asking.run.of(p.asking.parts))
-	return all.of(p.asking.parts)
+	all.addAll(p.chats.run.of(p.chats.parts))
+	return all.of(p.chats.parts)
 }

@@ -2,33 +2,59 @@ package build
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 
 	"pipe/costs/service"
 )
 
-// asking is what the chat models of a build share: answers that are kept, the
-// money of this run, the accounts that pay, and what is counted.
-type asking struct {
-	store    *answerStore
-	money    *Budget
-	accounts *service.Accounts
-	parts    []string // whose answers are counted, in the order they were made
-	run      *tally   // of this run: asked, cached, spent
+// chatSession is what the chat models of a build share: answers that are kept, the
+// money of this run, and what is counted.
+type chatSession struct {
+	store *answerStore
+	money *Budget
+	parts []string // whose answers are counted, in the order they were made
+	run   *tally   // of this run: asked, cached, spent
 }
 
-// newAsking has any money where there is no budget. note tells the user what is
-// waited for.
-func newAsking(folder string, money *Budget, note func(format string, args ...any)) *asking {
+// newChatSession has any money where there is no budget.
+func newChatSession(folder string, money *Budget) *chatSession {
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	return &asking{store: newAnswerStore(folder), money: money, accounts: service.NewAccounts(note), run: &tally{}}
+	return &chatSession{store: newAnswerStore(folder), money: money, run: &tally{}}
 }
 
-// counted makes the part in the making one whose answers are counted.
-func (s *Setup) counted() { s.asking.parts = append(s.asking.parts, s.Part) }
+// Close closes the file of answers.
+func (c *chatSession) Close() error { return c.store.Close() }
+
+// shareChatSession opens the session of a build, before any part asks for it.
+func shareChatSession(b *Build, folder string, money *Budget) *chatSession {
+	c, _ := Shared(b, "", func() (*chatSession, error) { return newChatSession(folder, money), nil })
+	return c
+}
+
+// chatSessionOf returns the session of a build.
+func chatSessionOf(b *Build) (*chatSession, error) {
+	return Shared(b, "", func() (*chatSession, error) { return nil, errors.New("the build has no folder of answers") })
+}
+
+// accountsOf returns the accounts that the services of a build are paid from.
+func accountsOf(b *Build) *service.Accounts {
+	a, _ := Shared(b, "", func() (*service.Accounts, error) { return service.NewAccounts(b.Progress.Note), nil })
+	return a
+}
+
+// countAnswers makes a part one whose answers are counted.
+func countAnswers(s *Setup) error {
+	c, err := chatSessionOf(s.Build)
+	if err != nil {
+		return err
+	}
+	c.parts = append(c.parts, s.Part)
+	return nil
+}
 
 // AnswerCount tells of the answers of one part that asks a chat model: an expert,
 // or the reformulator of an advice. Asked, Cached and Spent are of this run; the
