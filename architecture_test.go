@@ -96,6 +96,7 @@ var testsMayImport = map[string][]string{
 	"models/baseline":      {"costs/coststest", "costs/outcome", "internal/realdata", "onnx/ort/orttest"},
 	"models/lightgbm":      {"internal/realdata", "onnx/ort", "onnx/ort/orttest"},
 	"models/network":       {"onnx/ort/orttest"},
+	"models/paper":         {"onnx", "onnx/ort", "onnx/ort/orttest"},
 	"models/policy":        {"costs/coststest", "onnx/ort/orttest"},
 	"onnx":                 {"internal/judge", "internal/realdata", "onnx/internal/conform"},
 	"onnx/hf":              {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},

@@ -54,6 +54,9 @@ func (o EvalOptions) Validate() error {
 	if _, err := costs.ParseSplit(o.Split); err != nil {
 		errs = append(errs, err)
 	}
+	if err := methods.CheckOwn(o.Own); err != nil {
+		errs = append(errs, err)
+	}
 	for _, l := range o.Lambdas {
 		if !costs.UsableLambda(l) {
 			errs = append(errs, fmt.Errorf("lambda: %g is not a number from 0 to %g", l, costs.MaxLambda))
@@ -241,6 +244,30 @@ func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs
 	return decideRows(ctx, d, t, rows)
 }
 
+// EvalPolicies is [Eval] on a tensor and policies in memory: each decides, as the
+// file that it would be, the rows of the split that o names.
+func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return nil, err
+	}
+	var learned []Learned
+	for _, p := range policies {
+		if err := p.Matches(t); err != nil {
+			return nil, &costs.DataError{Err: err}
+		}
+		l, err := DecideRows(ctx, rt, p, t, t.Rows(split))
+		if err != nil {
+			return nil, err
+		}
+		learned = append(learned, l)
+	}
+	return EvalTensor(ctx, rt, t, learned, o, progress)
+}
+
 // sameTraining refuses policies that would be taken for seeds of each other
 // although they were trained on other data or with other settings: leftovers
 // of an earlier run in the same folder.
@@ -306,6 +333,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}
+	r.caption(o.Own)
 	r.Notes = append(e.cautions(split, lambdas), costs.RepeatNotes(costs.RepeatsIn(t, slices.Compact([]costs.Split{costs.Train, split})...))...)
 	if e.together.Len() < 2 {
 		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))

@@ -38,15 +38,7 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var learned []Learned
-	for _, p := range policies {
-		l, err := DecideRows(context.Background(), rt, p, tensor, tensor.Rows(costs.Val))
-		if err != nil {
-			t.Fatal(err)
-		}
-		learned = append(learned, l)
-	}
-	r, err := EvalTensor(context.Background(), rt, tensor, learned, DefaultEvalOptions(), stage.Quiet)
+	r, err := EvalPolicies(context.Background(), rt, tensor, policies, DefaultEvalOptions(), stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ type Report struct {
 	Benchmark    string               `json:"benchmark"`
 	Title        string               `json:"title,omitempty"`
 	StandIn      string               `json:"stand_in,omitempty"` // what stands in for the real models or data
+	Captions     map[string]string    `json:"captions,omitempty"` // of methods from outside, by name
 	Rows         []Row                `json:"rows"`
 	Deployable   []Deployable         `json:"deployable,omitempty"` // made of the rows when the report is written
 	Disclosure   []Disclosure         `json:"disclosure,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"pipe/internal/safetext"
+	"pipe/models"
 	"pipe/pipeline/methods"
 )
 
@@ -31,11 +32,25 @@ func (r *Report) standIn() string {
 // note is a method and what it is.
 type note struct{ Name, About string }
 
+// caption gives own methods the captions that other methods have anyway.
+func (r *Report) caption(own []models.Method) {
+	for _, m := range own {
+		if r.Captions == nil {
+			r.Captions = map[string]string{}
+		}
+		r.Captions[m.Name] = m.About
+	}
+}
+
 func (r *Report) methodNotes() []note {
 	var notes []note
 	for _, name := range r.methods() {
-		if m := methods.Named(name); m.About != "" {
-			notes = append(notes, note{m.Name, m.About})
+		about := methods.Named(name).About
+		if about == "" {
+			about = r.Captions[name]
+		}
+		if about != "" {
+			notes = append(notes, note{name, about})
 		}
 	}
 	return notes
