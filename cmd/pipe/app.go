@@ -15,7 +15,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// app is what every command shares: the standard streams and the flags of the root.
+// app is what every command shares: the standard streams and the global flags.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
@@ -28,7 +28,7 @@ type app struct {
 	gpu     int
 	threads int
 
-	report *progress.Reporter // of progress and remarks
+	report *progress.Reporter // of progress and messages
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
@@ -37,11 +37,11 @@ func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {
 	return a
 }
 
-const rootText = `pipe learns, from a table of what every expert loses under every piece of advice, which expert should act on
-an instance and which advice to buy for it, and exports the answer as one ONNX file.
+const rootText = `pipe learns who should answer a request and what they should be shown. For every input it picks a pair: an expert (a
+model, a service, a person) and a piece of advice for it. The policy that it learns is one ONNX file.
 
-Data goes to standard output, everything else to standard error. One signal (SIGINT, SIGTERM or SIGHUP) ends a run within
-seconds, with code 130 and without leaving temporary files; a second one ends it at once.`
+Results go to standard output, progress and messages to standard error. SIGINT, SIGTERM or SIGHUP stops a run within
+seconds, with exit code 130 and without temporary files. A second signal stops it at once.`
 
 const rootExamples = `  pipe doctor
   pipe bench synthetic --out out/synthetic
@@ -52,7 +52,7 @@ const rootExamples = `  pipe doctor
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "pipe",
-		Short:         "Learn which expert acts and which advice it is shown",
+		Short:         "Learn which expert answers, and with which advice",
 		Long:          rootText,
 		Example:       rootExamples,
 		SilenceErrors: true,
@@ -63,11 +63,11 @@ func newRoot(a *app) *cobra.Command {
 	}
 	f := root.PersistentFlags()
 	f.BoolVar(&a.json, "json", false, "print one JSON object instead of text")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no remarks on standard error")
-	f.StringVar(&a.library, "runtime", "", "path of the ONNX Runtime library or its folder")
-	f.StringVar(&a.device, "device", ort.CPU, "where graphs run: cpu or cuda")
-	f.IntVar(&a.gpu, "gpu", 0, "which GPU, with --device cuda")
-	f.IntVar(&a.threads, "threads", 0, "threads of the runtime; 0 is one per core")
+	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no messages on standard error, except errors")
+	f.StringVar(&a.library, "runtime", "", "the ONNX Runtime library, or its folder")
+	f.StringVar(&a.device, "device", ort.CPU, "device for ONNX graphs: cpu or cuda")
+	f.IntVar(&a.gpu, "gpu", 0, "index of the GPU, with --device cuda")
+	f.IntVar(&a.threads, "threads", 0, "threads of ONNX Runtime; 0: one per core")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if a.threads < 0 || a.gpu < 0 {
 			return usage(c, "--threads %d, --gpu %d: neither may be negative", a.threads, a.gpu)
@@ -83,7 +83,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// unknownCommand is reached when no command matched: nothing to do is help, anything else is a mistake.
+// unknownCommand is reached when no command matched: without arguments the help is printed, others are an error.
 func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -109,13 +109,13 @@ func (a *app) progress() stage.Progress {
 	return a.report
 }
 
-// colour tells whether standard error may carry colours: a terminal, and NO_COLOR is not set.
+// colour reports whether standard error may have colours: it is a terminal, and NO_COLOR is not set.
 func (a *app) colour() bool {
 	f, ok := a.stderr.(*os.File)
 	return ok && os.Getenv("NO_COLOR") == "" && term.IsTerminal(int(f.Fd()))
 }
 
-// say writes a remark to standard error unless --quiet.
+// say writes a message to standard error unless --quiet.
 func (a *app) say(format string, args ...any) { a.progress().Note(format, args...) }
 
 // printer is a result with a text form.

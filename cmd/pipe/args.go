@@ -11,12 +11,12 @@ import (
 	"pipe/internal/textfile"
 )
 
-// budgetFlag adds the flag of commands that may pay for answers. Without it there is no limit.
+// budgetFlag adds the flag of commands that may ask paid chat models. Without it there is no limit.
 func budgetFlag(f *pflag.FlagSet, to **build.Budget) {
-	f.Func("budget", "most `money` that this run may spend on answers of chat models (default: no limit)", func(text string) error {
+	f.Func("budget", "most `money` to spend on chat models in this run (default: no limit)", func(text string) error {
 		limit, err := textfile.ParseNumber(text)
 		if err != nil {
-			return errors.New("it is no number")
+			return errors.New("it is not a number")
 		}
 		*to, err = build.NewBudget(limit)
 		return err
@@ -24,7 +24,7 @@ func budgetFlag(f *pflag.FlagSet, to **build.Budget) {
 }
 
 func skipBadFlag(f *pflag.FlagSet, to *bool) {
-	f.BoolVar(to, "skip-bad", false, "leave out images that cannot be used, and list them, instead of stopping")
+	f.BoolVar(to, "skip-bad", false, "leave out and list images that cannot be read, instead of stopping")
 }
 
 func noArgs(c *cobra.Command, args []string) error {
@@ -34,7 +34,7 @@ func noArgs(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneArg wants exactly one argument, described by what.
+// oneArg requires exactly one argument, described by what.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) != 1 {
@@ -53,7 +53,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// oneOf checks a flag against the values it can take.
+// oneOf checks a flag against its possible values.
 func oneOf(c *cobra.Command, flag, value string, known ...string) error {
 	for _, k := range known {
 		if value == k {

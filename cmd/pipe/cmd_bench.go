@@ -9,9 +9,9 @@ import (
 	"pipe/pipeline"
 )
 
-const benchText = `Bench runs a benchmark and prints its report. With --out it leaves the report as report.html (one self-contained page),
-report.md, report.csv and report.json in that folder, beside the figures. Benchmarks with several steps keep what is done
-there: after an interruption the same command goes on.
+const benchText = `Bench runs a benchmark and prints its report. With --out it also writes report.html (one self-contained page), report.md,
+report.csv, report.json and the figures into that folder. Benchmarks with several steps keep finished steps there: after
+an interruption, the same command continues.
 
 The benchmarks:
 `
@@ -31,7 +31,7 @@ func benchCommand(a *app) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:       "bench NAME",
-		Short:     "Run a benchmark and report",
+		Short:     "Run a benchmark and print its report",
 		Long:      benchText + about.String(),
 		Example:   benchExamples,
 		Args:      oneArg("the name of a benchmark"),
@@ -39,10 +39,10 @@ func benchCommand(a *app) *cobra.Command {
 		RunE:      func(c *cobra.Command, args []string) error { return runBench(c, a, args[0], o) },
 	}
 	c.Flags().StringVar(&o.Config, "config", "", "YAML file with the benchmark's settings")
-	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
+	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")
 	budgetFlag(c.Flags(), &o.Budget)
 	skipBadFlag(c.Flags(), &o.SkipBad)
-	c.Flags().BoolVar(&o.Restart, "restart", false, "drop the costs that an earlier run has built in the folder")
+	c.Flags().BoolVar(&o.Restart, "restart", false, "discard the costs of an earlier run in the folder")
 	return c
 }
 

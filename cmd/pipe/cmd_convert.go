@@ -6,16 +6,17 @@ import (
 	"pipe/pipeline"
 )
 
-const convertText = `Convert makes one ONNX file of an encoder of texts or images, and in its metadata all that pipe needs to use it. The
-encoder is a folder as Hugging Face keeps models (an ONNX export, or config.json with model.safetensors of a known
+const convertText = `Convert makes one ONNX file of a text or image encoder. The metadata of the file hold everything that pipe needs to use
+it. The encoder is a Hugging Face folder (an ONNX export, or config.json and model.safetensors of a supported
 architecture), an .onnx file, or the name of a model in the local Hugging Face cache.
 
-An encoder of texts takes token ids; tokenizer and settings are in the metadata. An encoder of images takes pixels, uint8,
-resized and cropped; scaling is in the graph. What resizing and scaling an .onnx file of images wants, its
-file does not say: --size and the flags beside it do. Of CLIP, the encoder of images is taken, or that of --tower.
+A text encoder takes token ids; the tokenizer and its settings are in the metadata. An image encoder takes uint8 pixels,
+resized and cropped; scaling is part of the graph. An .onnx file of an image encoder does not say how images must be resized
+and scaled, so set --size and the flags beside it. Of a CLIP model the image encoder is used, or the one that --tower
+names.
 
-With --merge, a policy follows in the same file: token ids or pixels go in, actions come out. A policy that was trained on
-the features of another encoder is refused.`
+With --merge, a policy follows the encoder in the same file: token ids or pixels go in, actions come out. The policy must
+have been trained on the features of this encoder; any other is refused.`
 
 const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 --out encoder.onnx
   pipe convert models/all-MiniLM-L6-v2 --out served.onnx --merge policy.onnx
@@ -40,11 +41,11 @@ func convertCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVarP(&o.Out, "out", "o", "", "the ONNX file")
-	f.StringVar(&o.Merge, "merge", "", "a policy to put behind the encoder")
-	f.StringVar(&o.Tower, "tower", "", "of a model with encoders of both: text or vision")
-	f.IntVar(&o.MaxLength, "max-length", 0, "of texts: most tokens, special ones counted; 0 is what the model says")
-	f.StringVar(&o.Tokenizer, "tokenizer", "", "of texts: tokenizer.json, or a folder that holds it, of a model without")
-	f.StringVar(&o.Output, "output", "", "of images: the output that is the vector, of a model that has several")
+	f.StringVar(&o.Merge, "merge", "", "a policy to append to the encoder")
+	f.StringVar(&o.Tower, "tower", "", "which encoder of a model with two: text or vision")
+	f.IntVar(&o.MaxLength, "max-length", 0, "text: most tokens, including special ones; 0: as in the model's files")
+	f.StringVar(&o.Tokenizer, "tokenizer", "", "text: tokenizer.json or its folder, for a model without one")
+	f.StringVar(&o.Output, "output", "", "image: which output is the vector, for a model with several")
 	images.add(c)
 	return c
 }

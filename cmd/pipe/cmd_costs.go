@@ -6,15 +6,15 @@ import (
 	"pipe/pipeline"
 )
 
-const costsText = `Costs runs every expert under every advice over every instance that the configuration lists, and writes what each
-pair lost: the cost tensor that pipe train learns from.
+const costsText = `Costs runs every expert under every advice on every instance of the configuration, and records the loss of each pair. The
+result is the cost tensor that pipe train learns from.
 
-What is done is kept beside the output, in OUT.work: after an interruption of any kind the same command goes on where
-it was, and the result is the same to the byte. Changed inputs are refused by name; --restart starts over. New fees
-are no change: they are written into a finished tensor without asking anybody again.
+Finished work is kept in OUT.work beside the output. After any interruption, the same command continues, and the result
+has the same bytes. If an input has changed, the run stops and names it; --restart starts over. Changing only the fees
+is allowed: they are written into the finished tensor, and no expert is asked again.
 
-Answers of chat models are kept in the folder of --answers, by the content of the question, and never paid for twice.
-A run ends when the next question might cost more than is left of --budget; the same command goes on from there.`
+Answers of chat models are stored in the folder --answers under the content of the request, so none is paid for
+twice. A run stops before a request that could exceed --budget; the same command with a new budget continues.`
 
 const costsExamples = `  pipe costs --config configs/cifar10-small.yaml --out out/cifar10
   pipe costs --config experts.yaml --out costs.parquet --json
@@ -25,17 +25,17 @@ func costsCommand(a *app) *cobra.Command {
 	var o pipeline.CostsOptions
 	c := &cobra.Command{
 		Use:     "costs --config FILE --out DIR|FILE.parquet",
-		Short:   "Run experts under advice and record what they lose",
+		Short:   "Run experts under advice and record their losses",
 		Long:    costsText,
 		Example: costsExamples,
 		Args:    noArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return runCosts(c, a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Config, "config", "", "what to run: instances, advice, experts, features (YAML)")
-	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder that gets costs.parquet")
-	f.BoolVar(&o.Restart, "restart", false, "drop what an earlier run has done")
-	f.StringVar(&o.Answers, "answers", "", "folder of the answers of chat models (default: answers beside the output)")
+	f.StringVar(&o.Config, "config", "", "YAML file with instances, advice, experts and features")
+	f.StringVarP(&o.Out, "out", "o", "", "a .parquet file, or a folder for costs.parquet")
+	f.BoolVar(&o.Restart, "restart", false, "discard the work of an earlier run")
+	f.StringVar(&o.Answers, "answers", "", "folder for answers of chat models (default: answers beside the output)")
 	budgetFlag(f, &o.Budget)
 	skipBadFlag(f, &o.SkipBad)
 	return c

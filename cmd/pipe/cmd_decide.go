@@ -8,18 +8,22 @@ import (
 	"pipe/pipeline"
 )
 
-const decideText = `Decide reads features and writes, for every row, the action that the policy chooses: the names and indices of
-expert and advice, and with --scores the score of every pair. Rows stream through in batches of some thousands: memory
-stays flat.
+const decideText = `Decide chooses an action for every row: the names and indices of the expert and the advice, and with --scores the score of
+every pair. Rows are streamed in batches, so memory does not grow with the input.
 
-Features come as Parquet (columns id and features, as in a cost tensor), CSV (a header; column id, every other column
-a feature: by name if the policy knows the names of its features, else in their order) or JSONL ({"id": "a",
-"features": [0.1, 2]}), the last two also gzipped. With --encoder, rows are raw: CSV with the columns of the files
-that pipe featurize read, in any order. With --text or --image as well, rows are CSV or JSONL with a column or field
-of texts, or of paths of images relative to the file's folder, and the encoder is one of these as for pipe convert; a
-policy that pipe convert --merge put behind an encoder needs no --encoder. Ids are passed on as they are, also when
-one comes twice; rows without them are counted from 0. --without takes an expert or an advice out of the choice; the
-best remaining pair is taken then.`
+Features are read from
+  Parquet  columns id and features, as in a cost tensor
+  CSV      a header, column id, every other column a feature: by name if the policy has feature names, else in order
+  JSONL    {"id": "a", "features": [0.1, 2]}
+CSV and JSONL may be gzipped. Ids are copied to the output, duplicates included. Rows without ids are numbered from 0.
+
+With --encoder encoder.json, rows are raw: CSV with the columns that pipe featurize read, in any order.
+
+With --text or --image, rows are CSV or JSONL, and the flag names the column or field with the text, or with the image's
+path relative to the file's folder. --encoder is then an encoder as pipe convert takes it. A policy that pipe convert
+--merge put behind an encoder needs no --encoder.
+
+--without removes an expert or an advice from the choice; the best remaining pair is taken.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
@@ -34,7 +38,7 @@ func decideCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultDecideOptions()
 	c := &cobra.Command{
 		Use:     "decide --policy FILE",
-		Short:   "Choose expert and advice for every row of a file",
+		Short:   "Choose an expert and an advice for every row of a file",
 		Long:    decideText,
 		Example: decideExamples,
 		Args:    noArgs,
@@ -43,16 +47,16 @@ func decideCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Policy, "policy", "", "the policy file")
 	f.StringVar(&o.In, "in", o.In, "features: a file, a folder of Parquet parts, or - for standard input")
-	f.StringVar(&o.Encoder, "encoder", "", "encoder.json of the table that the policy was trained on, or with --text or --image an encoder of these: rows are raw then")
-	f.StringVar(&o.Text, "text", "", "with --encoder, or an encoder in front of the policy: the column or field that holds the text")
-	f.StringVar(&o.Image, "image", "", "likewise the column or field that holds the path of an image")
-	f.StringVar(&o.Decoder, "decoder", "", "of images: standard, libjpeg-turbo, or auto, which is libjpeg-turbo if it is there (standard)")
+	f.StringVar(&o.Encoder, "encoder", "", "encoder of raw rows: encoder.json, or with --text or --image an encoder of those")
+	f.StringVar(&o.Text, "text", "", "column or field with the text, for an encoder of texts")
+	f.StringVar(&o.Image, "image", "", "column or field with the path of an image, for an encoder of images")
+	f.StringVar(&o.Decoder, "decoder", "", "JPEG decoder: standard, libjpeg-turbo, or auto for libjpeg-turbo if it is installed (default standard)")
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
-	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by extension, else csv), parquet, csv or jsonl")
-	f.StringArrayVar(&o.Without, "without", nil, "expert=NAME or advice=NAME that must not be chosen; may be repeated")
-	f.BoolVar(&o.Scores, "scores", false, "write the score of every pair")
-	f.IntVar(&o.Workers, "workers", o.Workers, "batches decided side by side")
+	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by file name, else csv), parquet, csv or jsonl")
+	f.StringArrayVar(&o.Without, "without", nil, "never choose this expert=NAME or advice=NAME; may be repeated")
+	f.BoolVar(&o.Scores, "scores", false, "also write the score of every pair")
+	f.IntVar(&o.Workers, "workers", o.Workers, "batches decided in parallel")
 	return c
 }
 
@@ -68,7 +72,7 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 	}
 	cfg := a.runtime()
 	if a.threads == 0 {
-		cfg.Threads = 1 // batches run side by side instead
+		cfg.Threads = 1 // batches run in parallel instead
 	}
 	rt, err := ort.Open(cfg)
 	if err != nil {
@@ -80,16 +84,16 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 		return err
 	}
 	if n := len(done.Absent); n > 0 {
-		a.say("note: %d columns that the policy sees are not in the file and count as missing, such as %s", n, done.Absent[0])
+		a.say("note: %d columns that the policy uses are not in the file and count as missing, such as %s", n, done.Absent[0])
 	}
 	if done.Decoder != "" {
 		a.say("images decoded by %s", done.Decoder)
 	}
 	if done.Trained != "" {
-		a.say("note: the policy was trained on images decoded by %s, which can give other pixels: see --decoder", done.Trained)
+		a.say("note: the policy was trained on images decoded by %s, which can give slightly different pixels: see --decoder", done.Trained)
 	}
 	if len(done.ChangedFees) > 0 {
-		a.say("note: the policy was trained with other fees than the input says, and chooses by its own: %s", costs.ListFees(done.ChangedFees))
+		a.say("note: the fees of the input differ from those that the policy was trained with; the policy uses its own: %s", costs.ListFees(done.ChangedFees))
 	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {

@@ -6,9 +6,9 @@ import (
 	"pipe/pipeline"
 )
 
-const doctorText = `Doctor shows the machine, where ONNX Runtime was looked for and found, which devices it offers, and proves it by
-running a small graph; LightGBM, which boosted trees need, and libjpeg-turbo, which decodes JPEG faster, likewise. It
-exits with 4 if the device asked for cannot work; without LightGBM and libjpeg-turbo everything else does.`
+const doctorText = `Doctor describes the machine, shows where ONNX Runtime was searched and found and which devices it offers, and runs a small
+graph. It also looks for two optional libraries: LightGBM, for boosted trees, and libjpeg-turbo, for faster JPEG decoding.
+The exit code is 4 if the device of --device does not work.`
 
 const doctorExamples = `  pipe doctor
   pipe doctor --device cuda

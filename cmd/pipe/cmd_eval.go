@@ -8,13 +8,15 @@ import (
 	"pipe/pipeline"
 )
 
-const evalText = `Eval ranks policies and baselines by true loss on one split of a cost tensor: mean and spread over seeds, 95% intervals
-of the difference to the best fixed pair and to L2D (paired bootstrap over rows, or over sets of rows that belong
-together), advice rate and distribution, and the best advice of every expert. The policy file with the lowest loss is
-marked, and the best constant of the training rows is shown beside it. A policy whose actions or features are not the
-tensor's is refused. Notes name policies with other fees, a guard's fallback, and a policy that is given twice.
+const evalText = `Eval ranks policies and baselines by true loss on one split of a cost tensor. It reports the mean and spread over seeds,
+95% intervals of the difference to the best fixed pair and to L2D, how often each advice is used, and the best advice
+of every expert. The intervals are paired bootstraps over rows, or over sets of rows that belong together.
 
-With --out the report is left as report.html, report.md, report.csv and report.json in that folder.`
+The policy with the lowest loss is marked, next to the best fixed pair of the training rows. A policy with other actions or
+features than the tensor is refused. Notes report policies with other fees, a guard that fell back, and duplicate
+policies.
+
+With --out the report is written into that folder as report.html, report.md, report.csv and report.json.`
 
 const evalExamples = `  pipe eval --in costs.parquet --policy policies
   pipe eval --in costs.parquet --policy policies/auto-lambda1.onnx --lambda 0.5,1 --split test --json
@@ -33,13 +35,13 @@ func evalCommand(a *app) *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&o.Tensor, "in", "", "cost tensor: a Parquet file or a folder of parts")
 	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
-	f.StringArrayVar(&o.Policies, "policy", nil, "policy file, or a folder of them; may be repeated; none: baselines only")
+	f.StringArrayVar(&o.Policies, "policy", nil, "policy file, or a folder of them; may be repeated (default: baselines only)")
 	f.StringVar(&o.Split, "split", o.Split, "rows to report on: train, val or test")
-	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "cost regimes; empty: those of the policies")
-	f.BoolVar(&o.KNN, "knn", o.KNN, "report cost regression by nearest neighbours, which a learned policy must beat")
-	f.IntVar(&o.Resamples, "resamples", o.Resamples, "resamples of the bootstrap")
+	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "values of lambda (default: those of the policies)")
+	f.BoolVar(&o.KNN, "knn", o.KNN, "include the nearest-neighbour baseline, which a learned policy should beat")
+	f.IntVar(&o.Resamples, "resamples", o.Resamples, "number of bootstrap resamples")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the bootstrap and of random baselines")
-	f.StringVarP(&o.Out, "out", "o", "", "folder for the report; empty: only print it")
+	f.StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")
 	return c
 }
 

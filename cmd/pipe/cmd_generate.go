@@ -9,8 +9,8 @@ import (
 	"pipe/pipeline/stage"
 )
 
-const generateText = `Generate writes synthetic data with a known distribution, for tests, demonstrations and measurements of speed. The bytes depend on the
-flags and not on the number of cores.`
+const generateText = `Generate writes synthetic data with a known distribution, for tests, demonstrations and speed measurements. The bytes
+depend only on the flags, not on the number of cores.`
 
 const generateExamples = generateFraudExamples + "\n" + generatePagesExamples
 
@@ -24,15 +24,15 @@ func generateCommand(a *app) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return &stage.UnknownError{What: "data", Name: args[0], Known: []string{"fraud", "pages"}}
 		},
-		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // those of data that are not known
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // flags of an unknown kind of data
 	}
 	c.AddCommand(generateFraudCommand(a), generatePagesCommand(a))
 	return c
 }
 
-const generateFraudText = `Fraud writes train_transaction.csv and train_identity.csv as the IEEE-CIS competition has them (header, types,
-spellings, gaps), with invented values. In the planted world every cell of the base view has an expert and a disclosure of
-its own that are best; in the flat world nothing tells anything about the label. docs/generate.md has the law.`
+const generateFraudText = `Fraud writes train_transaction.csv and train_identity.csv in the format of the IEEE-CIS competition (header, types,
+spellings, missing values), with synthetic values. With --world planted, the best expert and the best disclosure differ by
+cell and are known. With --world flat, no column depends on the label. docs/generate.md describes the distribution.`
 
 const generateFraudExamples = `  pipe generate fraud --rows 20000 --world planted --seed 1 --out out/fraud-world
   pipe generate fraud --rows 12000 --columns 55 --world flat --out out/fraud-flat
@@ -42,7 +42,7 @@ func generateFraudCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultFraudOptions()
 	c := &cobra.Command{
 		Use:     "fraud --rows N --out DIR",
-		Short:   "Transactions of a world whose best policy is known",
+		Short:   "Write synthetic transactions with a known optimal policy",
 		Long:    generateFraudText,
 		Example: generateFraudExamples,
 		Args:    noArgs,
@@ -58,17 +58,17 @@ func generateFraudCommand(a *app) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&o.Rows, "rows", o.Rows, "transactions")
+	f.IntVar(&o.Rows, "rows", o.Rows, "number of transactions")
 	f.StringVar(&o.World, "world", o.World, strings.Join(pipeline.FraudWorlds(), " or "))
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "other seeds give other rows of the same world")
-	f.IntVar(&o.Columns, "columns", o.Columns, "columns of the transaction file: 394, or 55 without the V columns")
-	f.Float64Var(&o.FraudRate, "fraud-rate", o.FraudRate, "share of frauds in every cell")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "another seed gives other rows of the same distribution")
+	f.IntVar(&o.Columns, "columns", o.Columns, "columns of the transaction file: 394, or 55 (without the V columns)")
+	f.Float64Var(&o.FraudRate, "fraud-rate", o.FraudRate, "share of fraud in every cell")
 	f.StringVarP(&o.Out, "out", "o", "", "folder for the two files")
 	return c
 }
 
-const generatePagesText = `Pages writes a corpus in the format of FEVER's wiki-pages, 50,000 pages a file, of invented words whose frequencies follow
-Zipf's law, 63 a page on average.`
+const generatePagesText = `Pages writes a synthetic text corpus in the format of FEVER's wiki-pages, 50,000 pages per file. The words are random
+strings whose frequencies follow Zipf's law; a page has 63 words on average.`
 
 const generatePagesExamples = `  pipe generate pages --pages 500000 --seed 1 --out out/pages`
 
@@ -93,7 +93,7 @@ func generatePagesCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&o.Pages, "pages", o.Pages, "number of pages")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "other seeds give other pages of the same language")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "another seed gives other pages of the same distribution")
 	f.StringVarP(&o.Out, "out", "o", "", "folder for the files")
 	return c
 }

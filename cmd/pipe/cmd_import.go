@@ -6,15 +6,15 @@ import (
 	"pipe/pipeline"
 )
 
-const importText = `Import makes a cost tensor of existing outcome logs: one row per instance, expert and advice, or one row per instance with
-a column per pair (CSV, gzipped CSV, JSONL or Parquet), and a table of features joined by id. The configuration names
-the columns, the fees and the split; docs/import.md describes it and begins with a small example.
+const importText = `Import makes a cost tensor from existing outcome logs: CSV, gzipped CSV, JSONL or Parquet, with one row per instance, expert
+and advice, or one row per instance and a column per pair. Features come from a table that is joined by id. The
+configuration names the columns, the fees and the split; docs/import.md describes it and starts with a small example.
 
-Without a split column a row's split follows from its id, or its group, and the seed: rows that are appended later move
-none. docs/splits.md has the other ways.
+Without a split column, the split of a row follows from a hash of its id, or of its group, and the seed, so rows that are
+appended later move no row. docs/splits.md describes the other kinds.
 
-A missing outcome is an error unless the configuration says that incomplete instances are to be dropped; what was
-dropped is counted.`
+A missing outcome is an error, unless the configuration allows incomplete instances to be dropped. The report counts
+what was dropped.`
 
 const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   pipe import --config outcomes.yaml --out costs.parquet --json
@@ -24,13 +24,13 @@ func importCommand(a *app) *cobra.Command {
 	var config, out string
 	c := &cobra.Command{
 		Use:     "import --config FILE --out FILE",
-		Short:   "Make a cost tensor of a table of outcomes",
+		Short:   "Make a cost tensor from existing outcome logs",
 		Long:    importText,
 		Example: importExamples,
 		Args:    noArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return runImport(c, a, config, out) },
 	}
-	c.Flags().StringVar(&config, "config", "", "YAML file that describes the tables")
+	c.Flags().StringVar(&config, "config", "", "YAML file with columns, fees and split")
 	c.Flags().StringVarP(&out, "out", "o", "", "the Parquet file to write")
 	return c
 }

@@ -6,13 +6,13 @@ import (
 	"pipe/pipeline"
 )
 
-const indexText = `Index makes an index of pages, for the advice "passages" of pipe costs: exact BM25 over a folder of .jsonl files, or one
-such file, in the format of FEVER's wiki-pages (a line is {"id": ..., "text": ..., "lines": ...}). Pages without text are
-counted and left out. The corpus may be larger than memory; the index appears when it is complete, and its bytes depend
-on the pages and the ranking only.
+const indexText = `Index makes a search index of pages for the advice "passages" of pipe costs: exact BM25 over a folder of .jsonl files, or
+one file, in the format of FEVER's wiki-pages (one {"id": ..., "text": ..., "lines": ...} per line). Pages without text
+are counted and left out. The corpus may be larger than memory. The bytes of the index depend only on the pages and the
+ranking settings.
 
---query searches the index that was made; pipe inspect INDEX --query does the same later. docs/retrieval.md has the
-formula, the words and the file.`
+--query searches the new index; pipe inspect INDEX --query searches it later. docs/retrieval.md describes the formula, how
+text is split into words, and the file format.`
 
 const indexExamples = `  pipe index --pages wiki-pages --out out/wiki.bm25
   pipe index --pages wiki-pages/wiki-001.jsonl --out part.bm25 --query 'Colin Kaepernick became a starting quarterback'
@@ -22,22 +22,22 @@ func indexCommand(a *app) *cobra.Command {
 	o := pipeline.DefaultIndexOptions()
 	c := &cobra.Command{
 		Use:     "index --pages DIR|FILE --out FILE",
-		Short:   "Make an index of pages for retrieval",
+		Short:   "Make a search index of pages",
 		Long:    indexText,
 		Example: indexExamples,
 		Args:    noArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return runIndex(c, a, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.Pages, "pages", "", "a folder of .jsonl files of pages, or one file")
-	f.StringVarP(&o.Out, "out", "o", "", "the index")
-	f.Float64Var(&o.Settings.K1, "k1", o.Settings.K1, "how soon repeating a word stops to count, above 0")
-	f.Float64Var(&o.Settings.B, "b", o.Settings.B, "how much the length of a page counts, 0 to 1")
-	f.BoolVar(&o.Settings.StopWords, "stop-words", o.Settings.StopWords, "leave out the commonest English words")
-	f.BoolVar(&o.Settings.Stem, "stem", o.Settings.Stem, "take English plurals for their singulars")
-	f.IntVar(&o.Settings.Title, "title", o.Settings.Title, "how often the words of a title count as words of its page")
-	f.StringArrayVar(&o.Queries, "query", nil, "search for this; may be repeated")
-	f.IntVar(&o.Top, "top", o.Top, "pages shown for a query")
+	f.StringVar(&o.Pages, "pages", "", "a .jsonl file of pages, or a folder of them")
+	f.StringVarP(&o.Out, "out", "o", "", "the index file")
+	f.Float64Var(&o.Settings.K1, "k1", o.Settings.K1, "BM25 k1, above 0: how much repeated words count")
+	f.Float64Var(&o.Settings.B, "b", o.Settings.B, "BM25 b, 0 to 1: how much the length of a page counts")
+	f.BoolVar(&o.Settings.StopWords, "stop-words", o.Settings.StopWords, "leave out the most common English words")
+	f.BoolVar(&o.Settings.Stem, "stem", o.Settings.Stem, "treat English plurals as singulars")
+	f.IntVar(&o.Settings.Title, "title", o.Settings.Title, "how often the words of the title are added to the page")
+	f.StringArrayVar(&o.Queries, "query", nil, "search the new index for this; may be repeated")
+	f.IntVar(&o.Top, "top", o.Top, "number of pages shown per query")
 	return c
 }
 

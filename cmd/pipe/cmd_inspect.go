@@ -8,10 +8,11 @@ import (
 	"pipe/pipeline"
 )
 
-const inspectText = `Inspect explains files: a cost tensor (actions, fees, splits, mean cost of every pair, best fixed pair, oracle and the
-head-room between them in every regime asked for), a policy (all that its metadata say, and in plain words what it
-does), a trained expert, a table of pipe featurize, its encoder, a text encoder of pipe convert, an index of pages (every
-byte of which is held against its checksum) and a training checkpoint.`
+const inspectText = `Inspect explains files:
+  cost tensor  actions, fees, splits, mean cost of every pair, best fixed pair, oracle, and the head-room between them
+  policy       its metadata, and a plain description of what it does
+  index        settings and size; every byte is checked against its checksum
+It also explains trained experts, tables and encoders of pipe featurize, encoders of pipe convert, and training checkpoints.`
 
 const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
   pipe inspect policy.onnx
@@ -29,7 +30,7 @@ func inspectCommand(a *app) *cobra.Command {
 		Args:    someArgs("at least one file"),
 		RunE:    func(c *cobra.Command, args []string) error { return runInspect(c, a, o, args) },
 	}
-	c.Flags().Float64SliceVar(&o.Lambdas, "lambda", o.Lambdas, "cost regimes in which a tensor is summarised")
+	c.Flags().Float64SliceVar(&o.Lambdas, "lambda", o.Lambdas, "values of lambda for the summary of a tensor")
 	c.Flags().StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
 	c.Flags().StringArrayVar(&o.Queries, "query", nil, "search an index for this; may be repeated")
 	return c

@@ -8,13 +8,16 @@ import (
 	"pipe/pipeline"
 )
 
-const trainText = `Train learns policies from a cost tensor and leaves each as one ONNX file in the output folder, with train.json.
+const trainText = `Train learns policies from a cost tensor. It writes each policy as one ONNX file into the output folder, and train.json
+beside them.
 
-The recipe auto, the default, chooses architecture and regularisation on inner rows, averages seeds, and exports the
-best fixed pair instead where the learned policy's gain over it is not certain. Rows with equal features, or of one
-group, are never divided between learning and judging. The recipe paper trains with fixed
-settings, one policy per lambda and seed. A configuration file has the same settings under train:, and flags win over
-it. An interrupted run continues when it is started again.`
+Recipe auto, the default, chooses network and regularisation on held-out training rows and averages several seeds. Where
+the gain over the best fixed pair is not certain, it exports that pair instead. Rows with equal features or the same
+group always stay on one side of a held-out split. Recipe paper trains with fixed settings, one policy per lambda and
+seed.
+
+A configuration file has all settings under train:, and flags override it. After an interruption, the same command
+continues.`
 
 const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --lambda 0,0.5,1 --methods l2d,separated_softmax --out policies
@@ -42,20 +45,20 @@ func trainCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Tensor, "in", "", "cost tensor: a Parquet file or a folder of parts")
 	f.StringVar(&o.Actions, "actions", "", "JSON file with the actions of a tensor that does not carry them")
 	f.StringVarP(&o.Out, "out", "o", "", "folder for the policies")
-	f.StringVar(&config, "config", "", "YAML file with a section train:")
-	f.StringVar(&o.Split, "split", o.Split, "rows on which the true loss is printed: train, val or test")
+	f.StringVar(&config, "config", "", "YAML file with settings under train:")
+	f.StringVar(&o.Split, "split", o.Split, "rows for the printed true loss: train, val or test")
 	addTrainFlags(f, &o.TrainConfig)
 	return c
 }
 
-// addTrainFlags adds the flags that stand for settings of the configuration file.
+// addTrainFlags adds the flags that override settings of the configuration file.
 func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
-	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "cost regimes: one policy for each")
-	f.StringSliceVar(&c.Methods, "methods", c.Methods, "other methods beside the recipe's: ours (with auto), l2d, separated, separated_softmax")
-	f.IntVar(&c.Seeds, "seeds", c.Seeds, "seeds of the recipe paper and of the other methods")
+	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each")
+	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: ours (with auto), l2d, separated, separated_softmax")
+	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "the first seed")
-	f.Float64Var(&c.Tau, "tau", c.Tau, "member of the surrogate family, in [0, 3]")
+	f.Float64Var(&c.Tau, "tau", c.Tau, "tau of the surrogate, 0 to 3")
 }
 
 func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) error {
@@ -78,7 +81,7 @@ func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) 
 	return a.print(r)
 }
 
-// mergeTrainFile takes the file's settings and sets the flags that were given once more on top of them.
+// mergeTrainFile reads the file's settings and lets the flags that were given override them.
 func mergeTrainFile(c *cobra.Command, into *pipeline.TrainConfig, path string) error {
 	file := trainFile{Train: pipeline.DefaultTrainConfig()}
 	if err := config.Load(path, &file); err != nil {

@@ -37,7 +37,7 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError is a mistake on the command line.
+// usageError is an error in the command line.
 type usageError struct {
 	msg  string
 	help string // the command that explains
@@ -50,7 +50,7 @@ func usage(c *cobra.Command, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), c.CommandPath()}
 }
 
-// required is a usage error that names the flags in need of a value.
+// required is a usage error that names the flags that have no value.
 func required(c *cobra.Command, flags ...string) error {
 	var missing []string
 	for _, name := range flags {
@@ -123,12 +123,12 @@ func exitCode(ctx context.Context, err error) int {
 	return exitFailure
 }
 
-// exit tells the user what went wrong and returns the code.
+// exit prints what went wrong and returns the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
 	a.report.Close() // an error may have left a bar on the line
 	switch {
-	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output has left: nobody to tell
+	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output is gone
 	case code == exitInterrupted:
 		fmt.Fprintln(a.stderr, "pipe: interrupted")
 	default:
@@ -148,8 +148,8 @@ func (a *app) complain(err error) {
 	}
 }
 
-// indented is a message fit for a terminal. Lines after the first one are set in, so that none of them, which may come
-// from a file, looks like a message of the program.
+// indented makes a message safe for a terminal. Lines after the first one are indented: they may come from a file, and must
+// not look like a message of the program.
 func indented(message string) string {
 	lines := strings.Split(safetext.Lines(message), "\n")
 	for i, line := range lines[1:] {
@@ -160,16 +160,16 @@ func indented(message string) string {
 	return strings.Join(lines, "\n")
 }
 
-// hintFor is the advice an error carries, or what helps with the operating system's usual complaints.
+// hintFor is the hint of an error, or a hint for common errors of the operating system.
 func hintFor(err error) string {
 	var h interface{ Hint() string }
 	switch {
 	case errors.As(err, &h):
 		return h.Hint()
 	case errors.Is(err, syscall.EFBIG):
-		return "the file became larger than this user, shell or file system allows (ulimit -f shows the limit of the shell)"
+		return "the file is larger than this user, shell or file system allows (ulimit -f shows the limit of the shell)"
 	case isFull(err):
-		return "the disk is full: free some space and run the same command again"
+		return "the disk is full: free some space, then run the same command again"
 	case errors.Is(err, fs.ErrPermission) && unreadable(err) != "":
 		return unreadable(err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -178,8 +178,8 @@ func hintFor(err error) string {
 	return ""
 }
 
-// unreadable is what helps where something was to be read, "" where it was not. Outputs are made under another name, so
-// what is there and was opened was to be read.
+// unreadable is the hint for a file or folder that could not be read, "" if the error is about writing. Outputs are written
+// under another name first, so a file that exists and was opened was an input.
 func unreadable(err error) string {
 	var at *fs.PathError
 	if !errors.As(err, &at) {
@@ -189,13 +189,13 @@ func unreadable(err error) string {
 	case "open":
 		info, err := os.Stat(at.Path)
 		if err == nil && info.IsDir() {
-			return "the folder is there, but this user may not read it"
+			return "the folder exists, but this user may not read it"
 		}
 		if err == nil && info.Mode().IsRegular() {
-			return "the file is there, but this user may not read it"
+			return "the file exists, but this user may not read it"
 		}
 	case "stat", "lstat":
-		return "a folder on the way there is closed: this user may not look there"
+		return "this user may not enter a folder of the path"
 	}
 	return ""
 }

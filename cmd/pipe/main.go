@@ -1,5 +1,5 @@
-// Pipe learns who should act on an instance and what advice that expert should be shown first, and serves what it
-// learned as one ONNX file. See the README for a session, and pipe help for the commands.
+// Pipe learns which expert should answer a request and which advice it should be shown, and exports what it learned as one
+// ONNX file. See the README for a session, and pipe help for the commands.
 package main
 
 import (
@@ -20,8 +20,8 @@ func main() {
 // run is the program: it returns the exit code and touches nothing but its arguments, files and the environment.
 // SIGINT, SIGTERM and SIGHUP cancel the context once; a second one ends the process at once.
 //
-// Work that is asked to stop ends within patience, or else is left where it is: a read of a named pipe without a writer
-// cannot be interrupted. Its temporary files are removed then, and the caller has to end the process.
+// Work that does not stop within patience is abandoned: a read of a named pipe without a writer cannot be interrupted. Its
+// temporary files are removed, and the caller must end the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
@@ -49,11 +49,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 }
 
-// patience is how long work may take to end after a signal. What takes longer is stuck; stopping it at any moment is
-// safe, as files appear whole or not at all.
+// patience is how long work may take to stop after a signal. Stopping it later at any moment is safe, because files appear
+// whole or not at all.
 const patience = 2 * time.Second
 
-// endings are the signals that end the program. A program that was told to outlive its terminal (nohup) ignores SIGHUP.
+// endings are the signals that end the program. Under nohup, SIGHUP is ignored.
 func endings() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -281,7 +281,7 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},
 		{t.Context(), &fs.PathError{Op: "read", Path: "x", Err: syscall.EISDIR}, exitBadData},
 		{cancelled, fmt.Errorf("a: %w", context.Canceled), exitInterrupted},
-		{t.Context(), context.Canceled, exitFailure}, // nobody interrupted the program
+		{t.Context(), context.Canceled, exitFailure}, // no signal came
 	} {
 		if got := exitCode(c.ctx, c.err); got != c.want {
 			t.Errorf("exit code of %v is %d, want %d", c.err, got, c.want)
@@ -297,8 +297,8 @@ func TestPermissionHints(t *testing.T) {
 	}
 	for _, c := range []struct{ op, path, want string }{
 		{"open", there, "this user may not read it"},
-		{"open", filepath.Dir(there), "the folder is there, but this user may not read it"},
-		{"lstat", there, "this user may not look there"},
+		{"open", filepath.Dir(there), "the folder exists, but this user may not read it"},
+		{"lstat", there, "this user may not enter a folder"},
 		{"open", there + ".new", "--out"},
 		{"mkdir", there, "--out"},
 	} {

@@ -11,8 +11,8 @@ import (
 	"pipe/pipeline"
 )
 
-// imageFlags say what only encoders of images have: their precision, and what happens to images before a model sees them,
-// for models whose files do not tell.
+// imageFlags are the flags of image encoders: precision, and the preprocessing of images for models whose files do not
+// specify it.
 type imageFlags struct {
 	precision             string
 	size, resize          int
@@ -20,31 +20,31 @@ type imageFlags struct {
 	mean, std             []float32
 }
 
-// preprocessNames are the flags about what happens to images.
+// preprocessNames are the flags of preprocessing.
 var preprocessNames = []string{"size", "resize", "interpolation", "layout", "mean", "std"}
 
 func (i *imageFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&i.precision, "precision", "", "of images: weights and arithmetic in float32, or in float16 for GPUs; else as the file has them, or float32")
-	f.IntVar(&i.size, "size", 0, "of images: pixels of a side of what the model sees; with it, the model's own preprocessing does not count")
-	f.IntVar(&i.resize, "resize", 0, "pixels of the shorter side before a square of --size is cropped; 0 is --size")
-	f.StringVar(&i.interpolation, "interpolation", string(pixel.Bicubic), "of resizing: bicubic or bilinear")
-	f.StringVar(&i.layout, "layout", string(pixel.NCHW), "of the model's input: nchw or nhwc")
-	f.Float32SliceVar(&i.mean, "mean", []float32{0}, "of values 0 to 1, one or three: (value - mean)/std goes into the model")
-	f.Float32SliceVar(&i.std, "std", []float32{1}, "likewise")
+	f.StringVar(&i.precision, "precision", "", "image: float32, or float16 for GPUs (default: as in the file, or float32)")
+	f.IntVar(&i.size, "size", 0, "image: side of the model's input in pixels; replaces the model's own preprocessing")
+	f.IntVar(&i.resize, "resize", 0, "image: shorter side in pixels before a square of --size is cropped; 0: --size")
+	f.StringVar(&i.interpolation, "interpolation", string(pixel.Bicubic), "image: resizing by bicubic or bilinear interpolation")
+	f.StringVar(&i.layout, "layout", string(pixel.NCHW), "image: layout of the model's input, nchw or nhwc")
+	f.Float32SliceVar(&i.mean, "mean", []float32{0}, "image: one or three values; the model's input is (value - mean)/std, value from 0 to 1")
+	f.Float32SliceVar(&i.std, "std", []float32{1}, "image: one or three values, see --mean")
 }
 
-// set puts what the flags say into options.
+// set copies the flags into options.
 func (i *imageFlags) set(c *cobra.Command, o *pipeline.ConvertOptions) (err error) {
 	o.Precision = featurize.Precision(i.precision)
 	set := slices.IndexFunc(preprocessNames, func(name string) bool { return c.Flag(name).Changed })
 	switch {
 	case set < 0:
-		return nil // as the model says
+		return nil // the model's own
 	case c.Flag("size").Changed && i.size < 1:
-		return usage(c, "--size %d: the pixels of a side of what the model sees are one or more", i.size)
+		return usage(c, "--size %d: the side of the model's input is one pixel or more", i.size)
 	case i.size < 1:
-		return usage(c, "--%s needs --size, the pixels of a side of what the model sees", preprocessNames[set])
+		return usage(c, "--%s needs --size, the side of the model's input in pixels", preprocessNames[set])
 	}
 	o.Preprocess, err = i.preprocess()
 	if err != nil {
