@@ -2,7 +2,6 @@ package costs
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"pipe/internal/parquetfile"
@@ -19,61 +18,17 @@ type leaf struct {
 	listDef byte
 }
 
-// findLeaf returns the leaf of a top-level column, nil if the file has no such
-// column. Lists are recognised by their levels, not by the names inside, since
-// writers disagree on those (list/element, list/item, bag/array_element).
+// findLeaf returns the leaf of a top-level column, nil if the file has no such column.
 func findLeaf(root *parquetfile.Column, name string, list bool, kinds ...parquetfile.Kind) (*leaf, error) {
-	col := root.Child(name)
-	if col == nil {
+	column := root.Child(name)
+	if column == nil {
 		return nil, nil
 	}
-	l := &leaf{name: name, list: list}
-	for {
-		if col.Optional || col.Repeated {
-			l.maxDef++
-		}
-		if col.Repeated {
-			l.listDef = l.maxDef
-		}
-		if col.Leaf() {
-			break
-		}
-		inner := col.Children
-		if len(inner) != 1 {
-			return nil, fmt.Errorf("is a group of %d columns, expected %s", len(inner), expected(list, kinds))
-		}
-		col = inner[0]
+	values, listDef, err := column.Find(list, kinds...)
+	if err != nil {
+		return nil, err
 	}
-	if want := map[bool]int{false: 0, true: 1}[list]; col.MaxRep != want {
-		return nil, fmt.Errorf("has %d levels of lists, expected %s", col.MaxRep, expected(list, kinds))
-	}
-	l.column = col
-	if !slices.Contains(kinds, col.Kind) {
-		return nil, fmt.Errorf("has values of type %s, expected %s", col.Kind, expected(list, kinds))
-	}
-	switch col.Meaning {
-	case parquetfile.Decimal, parquetfile.Date, parquetfile.Time:
-		return nil, fmt.Errorf("holds decimals, dates or times, expected %s", expected(list, kinds))
-	}
-	return l, nil
-}
-
-func expected(list bool, kinds []parquetfile.Kind) string {
-	names := make([]string, len(kinds))
-	for i, k := range kinds {
-		names[i] = strings.ToLower(k.String())
-		if k == parquetfile.ByteArray {
-			names[i] = "string"
-		}
-	}
-	what := strings.Join(names, " or ")
-	if slices.Contains(kinds, parquetfile.Int64) {
-		what = "string or integer"
-	}
-	if list {
-		return "a list of " + what
-	}
-	return what
+	return &leaf{name: name, list: list, column: values, maxDef: byte(values.MaxDef), listDef: byte(listDef)}, nil
 }
 
 // leaves are the columns of one file; nil where the file has none.

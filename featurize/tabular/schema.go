@@ -92,9 +92,6 @@ const (
 	maxLevels = 1 << 20
 )
 
-// tableColumns are the columns that a table file has of its own.
-var tableColumns = []string{columnID, columnSplit, columnLabel}
-
 // schemaColumn is one column of a schema with what the schema says about it.
 type schemaColumn struct {
 	name        string

@@ -89,14 +89,14 @@ func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*p
 	switch {
 	case c == nil:
 		return nil, &DataError{Column: name, Msg: "is missing"}
-	case !c.Leaf() || c.Repeated:
+	case !c.Leaf():
 		return nil, &DataError{Column: name, Msg: "is no column of single values"}
-	case !slices.Contains(kinds, c.Kind):
-		return nil, &DataError{Column: name, Msg: fmt.Sprintf("has values of type %v, expected %v", c.Kind, kinds[0])}
-	case c.Meaning == parquetfile.Decimal || c.Meaning == parquetfile.Date || c.Meaning == parquetfile.Time:
-		return nil, &DataError{Column: name, Msg: "holds decimals, dates or times"}
 	}
-	return c, nil
+	leaf, _, err := c.Find(false, kinds...)
+	if err != nil {
+		return nil, &DataError{Column: name, Err: err}
+	}
+	return leaf, nil
 }
 
 // findRows reads ids, splits and labels.
