@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
@@ -16,15 +15,9 @@ import (
 // long file is left between blocks when ctx ends. Folders, pipes and devices,
 // which cannot be read twice, are a *DataError; other errors are the system's.
 func FileDigest(ctx context.Context, path string) (string, error) {
-	if err := textfile.CheckRegular(path); err != nil {
-		return "", dataerror.FromText(err)
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return "", &DataError{File: path, Msg: "is no regular file but a folder"}
-	}
-	f, err := os.Open(path)
+	f, _, err := textfile.Open(path)
 	if err != nil {
-		return "", err
+		return "", dataerror.FromText(err)
 	}
 	defer f.Close()
 	h := digest.New()

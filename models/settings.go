@@ -83,6 +83,14 @@ type Spec struct {
 	Rows         []int32 `json:"-"` // training rows of the problem; nil: all
 }
 
+// CheckTau reports a tau that no surrogate is trained with: those are from 0 to 3.
+func CheckTau(tau float64) error {
+	if tau >= 0 && tau <= 3 {
+		return nil
+	}
+	return fmt.Errorf("tau %g is outside [0, 3]", tau)
+}
+
 // check returns the first thing wrong with a spec for a problem.
 func (s Spec) check(p *Problem) error {
 	n, a := p.Len(), p.Actions()
@@ -91,8 +99,8 @@ func (s Spec) check(p *Problem) error {
 		return fmt.Errorf("learning rate %g is not positive", s.LearningRate)
 	case !(s.WeightDecay >= 0):
 		return fmt.Errorf("weight decay %g is negative", s.WeightDecay)
-	case !(s.Tau >= 0 && s.Tau <= 3):
-		return fmt.Errorf("tau %g is outside [0, 3]", s.Tau)
+	case CheckTau(s.Tau) != nil:
+		return CheckTau(s.Tau)
 	case !(s.Dropout >= 0 && s.Dropout < 1):
 		return fmt.Errorf("dropout %g is outside [0, 1)", s.Dropout)
 	case !(s.Lambda >= 0):

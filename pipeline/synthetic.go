@@ -62,9 +62,7 @@ func (c *SyntheticConfig) Validate() error {
 	if !(c.LearningRate > 0) {
 		errs = append(errs, fmt.Errorf("learning_rate: %g is not positive", c.LearningRate))
 	}
-	if !(c.Tau >= 0 && c.Tau <= 3) {
-		errs = append(errs, fmt.Errorf("tau: %g is outside [0, 3]", c.Tau))
-	}
+	errs = append(errs, models.CheckTau(c.Tau))
 	return errors.Join(append(errs, config.Under("network", c.Network.Validate()))...)
 }
 

@@ -54,13 +54,6 @@ func (f *csvFile) wrong(line int, column, format string, args ...any) error {
 }
 
 func (f *csvFile) readHeader() error {
-	info, err := f.file.Stat()
-	if err != nil {
-		return err
-	}
-	if info.IsDir() {
-		return f.wrong(0, "", "is no regular file but a folder")
-	}
 	start, err := f.skipMark()
 	if err != nil {
 		return err

@@ -221,7 +221,7 @@ func TestLoadMissingFile(t *testing.T) {
 	}
 	files.Primary = t.TempDir()
 	_, _, err := Load(context.Background(), smallSchema(), files, nil)
-	if !strings.Contains(dataError(t, err).Msg, "but a folder") {
+	if !strings.Contains(err.Error(), "is a folder, no regular file") {
 		t.Errorf("error is %v", err)
 	}
 }

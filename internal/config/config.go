@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/internal/outside"
+	"pipe/internal/textfile"
 )
 
 // Validator is implemented by configurations that can check themselves. Validate returns every problem it finds
@@ -42,8 +43,8 @@ func Load(path string, dst any) error {
 	if err != nil {
 		return fmt.Errorf("read config: %w", err)
 	}
-	if len(text) > mostBytes {
-		return &Error{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", mostBytes>>20)}}
+	if len(text) > textfile.MaxYAML {
+		return &Error{File: path, Problems: []string{fmt.Sprintf("the file is longer than %d MiB", textfile.MaxYAML>>20)}}
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -59,9 +60,6 @@ func Load(path string, dst any) error {
 	return nil
 }
 
-// mostBytes bounds a configuration file, in bytes.
-const mostBytes = 16 << 20
-
 // readFile reads a file up to one byte beyond what it may have.
 func readFile(path string) (_ []byte, err error) {
 	f, err := os.Open(path)
@@ -69,7 +67,7 @@ func readFile(path string) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(io.LimitReader(f, mostBytes+1))
+	return io.ReadAll(io.LimitReader(f, textfile.MaxYAML+1))
 }
 
 // Decode does the work of Load on bytes; dir is the folder that relative paths start from.

@@ -7,13 +7,14 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/internal/outside"
+	"pipe/internal/textfile"
 )
 
 // Texts are the values of a configuration file; none of one that is wrong, which the stage says. A named pipe can be
 // read once only, and that is the stage's.
 func Texts(path string) []string {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > mostBytes {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > textfile.MaxYAML {
 		return nil
 	}
 	text, err := readFile(path)

@@ -22,7 +22,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
+
+	"pipe/internal/textfile"
 )
 
 // Limits of what is read. Larger files are refused by an error that says so.
@@ -47,19 +48,15 @@ type File struct {
 
 // Open opens a file. The caller closes it. Errors about the content are *Error.
 func Open(path string) (*File, error) {
-	// Before it is opened, which would wait for the writer of a pipe.
-	info, err := os.Stat(path)
-	if err != nil {
+	file, size, err := textfile.Open(path)
+	var kind *textfile.Error
+	switch {
+	case errors.As(err, &kind):
+		return nil, &Error{msg: kind.Err.Error()}
+	case err != nil:
 		return nil, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, &Error{msg: "is no regular file; a Parquet file is read from its end, which needs one"}
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	f, err := New(file, info.Size())
+	f, err := New(file, size)
 	if err != nil {
 		file.Close()
 		return nil, err

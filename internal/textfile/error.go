@@ -18,7 +18,9 @@ const (
 	MaxLine = 64 << 20
 	// MaxColumns is the most columns of a CSV file and the most keys of an object.
 	MaxColumns = 1 << 20
-	// MaxConfig is the most bytes of a file that is a configuration or a list and is read whole.
+	// MaxYAML is the most bytes of a configuration file in YAML, whose form in memory is many times as large.
+	MaxYAML = 16 << 20
+	// MaxConfig is the most bytes of a file of settings in JSON, or of a list, that is read whole.
 	MaxConfig = 64 << 20
 	// MaxWhole is the most bytes of other text files that are read whole, such as encoders and tokenizers.
 	MaxWhole = 1 << 30

@@ -26,7 +26,8 @@ func CheckRegular(path string) error {
 	}}
 }
 
-// Open opens a file that CheckRegular accepts, and says how many bytes it has.
+// Open opens a regular file and says how many bytes it has. A folder, a pipe or a device is an *Error, and is not opened:
+// opening a pipe would wait for its writer.
 func Open(path string) (*os.File, int64, error) {
 	var bad *Error
 	if err := CheckRegular(path); errors.As(err, &bad) {
@@ -37,6 +38,9 @@ func Open(path string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = &Error{File: path, Err: faultf("is a folder, no regular file")}
+	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
 	}

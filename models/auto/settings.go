@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+
+	"pipe/models"
 )
 
 // Candidate is one point of the grid that the auto recipe searches.
@@ -80,7 +82,9 @@ func (s Settings) Validate() error {
 		bad(c.Dropout >= 0 && c.Dropout < 1, "grid: candidate %d: dropout %g is outside [0, 1)", i, c.Dropout)
 		bad(c.WeightDecay >= 0 && c.WeightDecay <= math.MaxFloat64, "grid: candidate %d: weight_decay %g is not a finite non-negative number", i, c.WeightDecay)
 		bad(c.LearningRate > 0 && c.LearningRate <= math.MaxFloat64, "grid: candidate %d: learning_rate %g is not a finite positive number", i, c.LearningRate)
-		bad(c.Tau >= 0 && c.Tau <= 3, "grid: candidate %d: tau %g is outside [0, 3]", i, c.Tau)
+		if err := models.CheckTau(c.Tau); err != nil {
+			bad(false, "grid: candidate %d: %v", i, err)
+		}
 	}
 	bad(s.Steps > 0, "steps: %d, at least 1 is needed", s.Steps)
 	bad(s.Evaluations > 0, "evaluations: %d, at least 1 is needed", s.Evaluations)

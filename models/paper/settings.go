@@ -45,6 +45,5 @@ func (s Settings) Validate() error {
 	bad(s.L2DRate > 0 && s.L2DRate <= math.MaxFloat64, "l2d_learning_rate: %g is not a finite positive number", s.L2DRate)
 	bad(s.WeightDecay >= 0 && s.WeightDecay <= math.MaxFloat64, "weight_decay: %g is not a finite non-negative number", s.WeightDecay)
 	bad(s.Dropout >= 0 && s.Dropout < 1, "dropout: %g is outside [0, 1)", s.Dropout)
-	bad(s.Tau >= 0 && s.Tau <= 3, "tau: %g is outside [0, 3]", s.Tau)
-	return errors.Join(append(errs, config.Under("network", s.Network.Validate()))...)
+	return errors.Join(append(errs, models.CheckTau(s.Tau), config.Under("network", s.Network.Validate()))...)
 }

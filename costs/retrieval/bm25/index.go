@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"sync"
 	"sync/atomic"
 
 	"pipe/internal/digest"
+	"pipe/internal/textfile"
 )
 
 // Index is an open index. It is safe for concurrent use.
@@ -42,19 +42,12 @@ func Open(path string) (*Index, error) {
 }
 
 func open(path string) (_ *Index, err error) {
-	f, err := os.Open(path)
+	f, size, err := textfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // the mapping stays
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	x := &Index{path: path, size: info.Size()}
-	if !info.Mode().IsRegular() {
-		return nil, x.bad("is no regular file")
-	}
+	x := &Index{path: path, size: size}
 	if x.header, x.digest, err = readHeader(f, x.size); err != nil {
 		var system *fs.PathError
 		if errors.As(err, &system) {
