@@ -58,4 +58,3 @@ func expected(list bool, kinds []Kind) string {
 	}
 	return what
 }
-
