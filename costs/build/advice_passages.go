@@ -19,9 +19,6 @@ type passagesSettings struct {
 	Reformulator map[string]any `json:"reformulator,omitempty"` // kind and settings of a chat model
 }
 
-// mostPassages bounds the passages that are shown.
-const mostPassages = 1000
-
 func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice, error) {
 	var cfg passagesSettings
 	if err := decodeSettings(settings, &cfg); err != nil {
@@ -48,6 +45,17 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 		a.queries, err = newReformulator(ctx, s, cfg.Reformulator)
 	}
 	return a, err
+}
+
+// openPassagesRetriever opens the retriever of advice with the settings of kind passages
+// that searches by the instances' own texts. It returns nil where a model writes the
+// queries.
+func openPassagesRetriever(ctx context.Context, s *Setup, settings map[string]any) (*cachedRetriever, error) {
+	var cfg passagesSettings
+	if err := decodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
+		return nil, err
+	}
+	return newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top)
 }
 
 // Most is how many passages an instance is shown, at most.

@@ -10,8 +10,11 @@ import (
 
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/progress"
 	"pipe/internal/realdata"
 	"pipe/onnx"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
 
 // languageSetup is the setup of an expert over texts.
@@ -19,9 +22,8 @@ func languageSetup(t testing.TB) *Setup {
 	t.Helper()
 	b := &Build{
 		Labels: []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"},
-		Inputs: make(Inputs), Open: openRuntime(t),
+		Inputs: make(Inputs), Open: func() (*ort.Runtime, error) { return orttest.Open(t, 0), nil }, Progress: progress.Silent{},
 	}
-	shareChatSession(b, t.TempDir(), nil)
 	return b.Setup(`expert "model"`)
 }
 
@@ -259,5 +261,23 @@ func TestByLength(t *testing.T) {
 	}
 	if got := byLength(0, length, 1, 1); got != nil {
 		t.Errorf("of nothing: %v", got)
+	}
+}
+
+// TestCausalAnswers: an answer is the text of the likeliest tokens.
+func TestCausalAnswers(t *testing.T) {
+	ctx := context.Background()
+	c := openCausalTest(t, realdata.Folder(t, "models", "tiny-random", "qwen3-tiny-random"), nil)
+	talk := conversation{{Role: "user", Content: "The river froze."}}
+	prompt, err := c.prompt(talk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := c.generate(ctx, prompt, 12)
+	if err != nil || len(ids) != 12 {
+		t.Fatalf("%d tokens, %v", len(ids), err)
+	}
+	if text, err := c.answer(ctx, talk, 12); err != nil || text != c.tokens.Decode(ids) {
+		t.Errorf("%q, %v, want %q", text, err, c.tokens.Decode(ids))
 	}
 }

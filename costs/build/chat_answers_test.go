@@ -68,7 +68,7 @@ func TestAnswersAreUTF8(t *testing.T) {
 // A file that ends anywhere is a file of the answers that are whole; the others
 // are asked for again, and then the file is whole.
 func TestTornAnswersAreAskedForAgain(t *testing.T) {
-	whole := readBytes(t, keepAnswers(t, t.TempDir(), "a", "b", "c"))
+	whole := readText(t, keepAnswers(t, t.TempDir(), "a", "b", "c"))
 	for size := range len(whole) {
 		folder := t.TempDir()
 		if err := os.WriteFile(filepath.Join(folder, answersName), []byte(whole[:size]), 0o666); err != nil {
@@ -87,7 +87,7 @@ func TestTornAnswersAreAskedForAgain(t *testing.T) {
 
 // Any byte that is changed within the file is noticed, with the line.
 func TestDamagedAnswersAreErrors(t *testing.T) {
-	whole := readBytes(t, keepAnswers(t, t.TempDir(), "alpha", "beta"))
+	whole := readText(t, keepAnswers(t, t.TempDir(), "alpha", "beta"))
 	for at := range len(whole) - 1 {
 		if whole[at] == '\n' {
 			continue
@@ -180,7 +180,7 @@ func TestManyAnswersAtOnce(t *testing.T) {
 			if _, _, err := s.once(t.Context(), request, func() (answer, error) { return answer{Request: request, Text: request}, nil }); err != nil {
 				t.Error(err)
 			}
-			if !strings.Contains(readBytes(t, filepath.Join(folder, answersName)), `"text":"`+request+`"`) {
+			if !strings.Contains(readText(t, filepath.Join(folder, answersName)), `"text":"`+request+`"`) {
 				t.Errorf("%s is used before it is kept", request)
 			}
 		})

@@ -22,7 +22,6 @@ type endpoint struct {
 	url     string
 	session *chatSession
 	account *service.Account
-	warn    func(url string) // that a key goes there unencrypted
 	client  *http.Client
 	slots   chan struct{} // one per request in flight
 	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
@@ -41,7 +40,7 @@ func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat
 // newEndpoint makes the chat of the part in the making. Nothing is sent yet, and
 // the key is not looked for: answers that are kept need none.
 func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
-	session, err := chatSessionOf(s.Build)
+	session, err := sessionOf(s.Build)
 	if err != nil {
 		return nil, err
 	}
@@ -55,10 +54,9 @@ func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	accounts := accountsOf(s.Build)
 	return &endpoint{
-		cfg: *cfg, part: s.Part, url: cfg.url(), session: session, warn: accounts.WarnOpen,
-		account: accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
+		cfg: *cfg, part: s.Part, url: cfg.url(), session: session,
+		account: session.accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
 		client:  client,
 		slots:   make(chan struct{}, cfg.Concurrency),
 		scout:   make(chan struct{}, 1),
@@ -155,7 +153,7 @@ func (e *endpoint) ask(ctx context.Context, c conversation, body []byte) (answer
 		return answer{}, err
 	}
 	if key != "" {
-		e.warn(e.url)
+		e.session.accounts.WarnOpen(e.url)
 	}
 	var a answer
 	err = e.account.Do(ctx, e.cfg.RetrySettings, func() (err error) {

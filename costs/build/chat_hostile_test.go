@@ -91,7 +91,7 @@ func TestMoneyStaysFinite(t *testing.T) {
 				t.Errorf("budget %v: a fee of %v", limit, a.Fee)
 			}
 		}
-		if spent := chatsOf(t, s).money.spent; spent-spent != 0 || spent < 0 {
+		if spent := session(t, s).money.spent; spent-spent != 0 || spent < 0 {
 			t.Errorf("budget %v: spent %v", limit, spent)
 		}
 	}
@@ -223,7 +223,7 @@ func TestEchoedKeysAreInNoFile(t *testing.T) {
 		if err != nil || !strings.HasPrefix(got[0].Text, "SUPPORTS ") || !strings.Contains(got[0].Text, "[key]") {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
-		kept := readBytes(t, filepath.Join(chatsOf(t, s).store.folder, answersName))
+		kept := readText(t, filepath.Join(session(t, s).store.folder, answersName))
 		server.Fault = func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 			w.WriteHeader(http.StatusBadRequest)
 			io.WriteString(w, spell("Bearer "+servicetest.Key))
@@ -260,8 +260,7 @@ func TestWaitsAreSaid(t *testing.T) {
 		return n < 20
 	}
 	var said notes
-	s := chatSetup(t, 0)
-	noteTo(s, said.note)
+	s := chatSetupSaying(t, 0, said.note)
 	c := newChat(t, s, server.Settings(map[string]any{"concurrency": 20, "retries": 5}))
 	if _, err := c.Complete(t.Context(), many(30)); err != nil {
 		t.Fatal(err)

@@ -76,10 +76,10 @@ func TestBudgetIsHeld(t *testing.T) {
 	folder := t.TempDir()
 	spend := func(limit float64) (texts []completion, spent float64, err error) {
 		s := chatSetup(t, limit)
-		chatsOf(t, s).store.folder = folder
+		session(t, s).store.folder = folder
 		c := newChat(t, s, server.Settings(map[string]any{"price": price, "max_tokens": 6, "fee_scale": 2, "concurrency": 5}))
 		texts, err = c.Complete(t.Context(), many(20))
-		return texts, chatsOf(t, s).run.of([]string{"chat"})[0].Spent, errors.Join(err, chatsOf(t, s).store.Close())
+		return texts, session(t, s).run.of([]string{"chat"})[0].Spent, errors.Join(err, session(t, s).store.Close())
 	}
 	_, spent, err := spend(1)
 	var over *BudgetError
@@ -120,7 +120,7 @@ func TestLostAnswersCountAsSpent(t *testing.T) {
 	if _, err := c.Complete(t.Context(), many(1)); err != nil {
 		t.Fatal(err)
 	}
-	if spent, want := chatsOf(t, s).money.spent, (64+5)*0.001; fmt.Sprintf("%.6f", spent) != fmt.Sprintf("%.6f", want) {
+	if spent, want := session(t, s).money.spent, (64+5)*0.001; fmt.Sprintf("%.6f", spent) != fmt.Sprintf("%.6f", want) {
 		t.Errorf("spent %v, want %v", spent, want)
 	}
 }

@@ -14,8 +14,7 @@ func TestKeysOverHTTPAreSaid(t *testing.T) {
 	note := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 
 	// No such host is asked for long: the name is reserved, and there are no retries.
-	s := chatSetup(t, 0)
-	noteTo(s, note)
+	s := chatSetupSaying(t, 0, note)
 	for _, key := range []string{"", "SOME_KEY", "SOME_KEY"} {
 		c := newChat(t, s, map[string]any{"base_url": "http://service.invalid/v1", "model": "m", "retries": 0, "timeout": 1, "key": key})
 		if _, err := c.Complete(t.Context(), []conversation{say("hello")}); err == nil {

@@ -2,27 +2,51 @@ package build
 
 import (
 	"fmt"
+	"os"
 	"testing"
 
-	"pipe/costs/service"
 	"pipe/internal/progress"
 )
 
 // chatSetup is what a constructor of a chat gets, with a folder of answers of its own; a budget of 0 is none.
 func chatSetup(t testing.TB, budget float64) *Setup {
 	t.Helper()
+	return chatSetupSaying(t, budget, func(string, ...any) {})
+}
+
+// chatSetupSaying is chatSetup with a note to the user.
+func chatSetupSaying(t testing.TB, budget float64, note func(string, ...any)) *Setup {
+	t.Helper()
 	var money *Budget
 	if budget > 0 {
 		money = newBudget(budget)
 	}
-	s := (&Build{Inputs: make(Inputs), Labels: claimLabels, Progress: progress.Silent{}}).Setup("chat")
-	shareChatSession(s.Build, t.TempDir(), money)
+	s := (&Build{Inputs: make(Inputs), Progress: noted{note: note}}).Setup("chat")
+	openChatSession(s.Build, t.TempDir(), money)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := s.Build.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
+}
+
+// noted passes notes on.
+type noted struct {
+	progress.Silent
+	note func(string, ...any)
+}
+
+func (n noted) Note(format string, args ...any) { n.note(format, args...) }
+
+// session is the session of a setup.
+func session(t testing.TB, s *Setup) *chatSession {
+	t.Helper()
+	q, err := sessionOf(s.Build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
 }
 
 // newChat makes an endpoint, closed at the end.
@@ -41,17 +65,12 @@ func say(format string, args ...any) conversation {
 	return conversation{{Role: "user", Content: fmt.Sprintf(format, args...)}}
 }
 
-// chatsOf returns the chat session of a setup.
-func chatsOf(t testing.TB, s *Setup) *chatSession {
+// readText reads a file.
+func readText(t testing.TB, file string) string {
 	t.Helper()
-	c, err := chatSessionOf(s.Build)
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
-}
-
-// noteTo makes the accounts of a setup, which are not open yet, note what they do.
-func noteTo(s *Setup, note func(format string, args ...any)) {
-	Shared(s.Build, "", func() (*service.Accounts, error) { return service.NewAccounts(note), nil })
+	return string(b)
 }

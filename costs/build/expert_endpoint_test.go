@@ -309,66 +309,6 @@ func TestBadEndpointExperts(t *testing.T) {
 	}
 }
 
-func TestReformulator(t *testing.T) {
-	server := chattest.NewServer(t)
-	server.Answer = func(user string) string {
-		if strings.Contains(user, "empty") {
-			return "<think>what?</think>\n \"\" \n"
-		}
-		return "\n**Query:** \"oil viscosity\"\nI hope this helps."
-	}
-	s := chatSetup(t, 0)
-	s.Part = `advice "rewritten"`
-	r, err := newReformulator(t.Context(), s, server.Settings(map[string]any{"kind": "endpoint"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	counted := &tally{}
-	batch := []Instance{{Text: "Oil is thick."}, {Text: "An empty claim."}, {Text: "Oil is thick."}}
-	got, err := r.Queries(withTally(t.Context(), counted), batch)
-	if want := []string{"oil viscosity", "An empty claim.", "oil viscosity"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %q, want %q (%v)", got, want, err)
-	}
-	c := counted.of(chatsOf(t, s).parts)
-	if len(c) != 1 || c[0].Part != `reformulator of advice "rewritten"` || c[0].Queries != 2 || c[0].Empty != 1 || server.Requests() != 2 {
-		t.Errorf("counts %+v, %d requests", c, server.Requests())
-	}
-	if s.Part != `advice "rewritten"` {
-		t.Errorf("the part in the making is %s", s.Part)
-	}
-	for _, c := range []struct {
-		settings map[string]any
-		want     string
-	}{
-		{nil, "kind: none is named"},
-		{map[string]any{"kind": "oracle"}, `unknown kind "oracle"`},
-		{map[string]any{"kind": "endpoint"}, "base_url is not set"},
-	} {
-		if _, err := newReformulator(t.Context(), s, c.settings); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
-	}
-}
-
-func TestQueriesAreCleaned(t *testing.T) {
-	for answer, want := range map[string]string{
-		"oil":                           "oil",
-		"  \"Nikolaj Coster-Waldau\"  ": "Nikolaj Coster-Waldau",
-		"Search query: `Fox network`":   "Fox network",
-		"- Star Trek: Discovery":        "Star Trek: Discovery",
-		"\n\n* one\n* two":              "one",
-		"<think>hm</think>\n“quoted”":   "quoted",
-		"<think>endless":                "",
-		"***":                           "",
-		"Query:\nTetris":                "Tetris",
-	} {
-		if got := cleanQuery(answer); got != want {
-			t.Errorf("%q: got %q, want %q", answer, got, want)
-		}
-	}
-}
-
 // TestKilledBuildsPayNoAnswerTwice kills builds at random moments. What is kept
 // when a build dies is never asked for again, so that a kill costs at most the
 // requests in flight.

@@ -14,6 +14,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
+	"pipe/internal/progress"
 	"pipe/onnx"
 )
 
@@ -35,13 +36,20 @@ func claims(n int) (batch []Instance, shown [][]Shown) {
 	return batch, shown
 }
 
+// textSetup is the setup of an expert over texts.
+func textSetup(t testing.TB) *Setup {
+	t.Helper()
+	b := &Build{Labels: claimLabels, Inputs: make(Inputs), Open: openRuntime(t), Progress: progress.Silent{}}
+	return b.Setup(`expert "model"`)
+}
+
 // newCausalTest makes an expert of a toy.
 func newCausalTest(t *testing.T, m languagetest.Toy, settings map[string]any) *causalExpert {
 	t.Helper()
 	dir := t.TempDir()
 	m.Write(t, dir)
 	settings["model"] = dir
-	e, err := newCausalExpert(context.Background(), languageSetup(t), settings)
+	e, err := newCausalExpert(context.Background(), textSetup(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +255,7 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 			if c.change != nil {
 				c.change(t, dir)
 			}
-			_, err := newCausalExpert(context.Background(), languageSetup(t), settings)
+			_, err := newCausalExpert(context.Background(), textSetup(t), settings)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}

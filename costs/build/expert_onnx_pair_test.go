@@ -28,7 +28,7 @@ func newPairTest(t *testing.T, settings map[string]any) *pairClassifier {
 	if settings["model"] == nil {
 		settings["model"] = realdata.Folder(t, "models", "tiny-random", "deberta-v3-tiny-random")
 	}
-	e, err := newPairClassifier(context.Background(), languageSetup(t), settings)
+	e, err := newPairClassifier(context.Background(), textSetup(t), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestClassesThatAreNotTheLabels(t *testing.T) {
 		"config.json does not name the classes (id2label)":                                                {nil, nil},
 	} {
 		settings := map[string]any{"model": pairFolder(t, c.classes...), "label_names": c.names}
-		_, err := newPairClassifier(context.Background(), languageSetup(t), settings)
+		_, err := newPairClassifier(context.Background(), textSetup(t), settings)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -214,7 +214,7 @@ func TestPairGraphsThatDoNotFit(t *testing.T) {
 			pairGraph(t, dir, 1, -1)
 		}
 		renameValue(t, filepath.Join(dir, "model.onnx"), c.from, c.to)
-		if _, err := newPairClassifier(context.Background(), languageSetup(t), map[string]any{"model": dir}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPairClassifier(context.Background(), textSetup(t), map[string]any{"model": dir}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
+	"pipe/internal/progress"
 )
 
 // FuzzAnswersFile: a file of kept answers is an error about the file with its row, or answers that are written as they were
@@ -259,7 +260,13 @@ func FuzzCounts(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	w := &work{folder: f.TempDir()}
-	p := &plan{chats: &chatSession{parts: []string{"a", "b"}}}
+	build := &Build{Progress: progress.Silent{}}
+	p := &plan{session: openChatSession(build, "", nil)}
+	for _, part := range []string{"a", "b"} {
+		if err := countAnswers(build.Setup(part)); err != nil {
+			f.Fatal(err)
+		}
+	}
 	file := fuzzFile(w.countsFile(0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		file.write(t, b)
@@ -270,12 +277,12 @@ func FuzzCounts(f *testing.F) {
 		}
 		var all tally
 		all.addAll(counts)
-		for _, c := range all.of(p.chats.parts) {
-			if !c.possible() {
+		for _, c := range all.of(p.session.Parts()) {
+			if !c.Possible() {
 				t.Fatalf("%+v", c)
 			}
 		}
-		sameAgain(t, len(all.parts), len(counts), nil)
+		sameAgain(t, len(p.session.Parts()), len(counts), nil)
 		if err := w.saveCounts(0, counts); err != nil {
 			t.Fatal(err)
 		}

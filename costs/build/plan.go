@@ -22,7 +22,7 @@ type plan struct {
 	loss       TaskLoss
 	features   []Feature
 	actions    *costs.Actions
-	chats      *chatSession
+	session    *chatSession
 	options    costs.WriterOptions // what the rows have
 	latency    []PairLatency       // nil until it is known
 	latencyFee []float32           // per action; nil until it is known
@@ -67,7 +67,7 @@ func blankPlan(cfg *Config, o *Options) *plan {
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
 		Open: o.runtime, OpenText: o.OpenText, Inputs: make(Inputs),
 	}
-	p.chats = shareChatSession(p.Build, o.Answers, o.Budget)
+	p.session = openChatSession(p.Build, o.Answers, o.Budget)
 	for _, a := range cfg.Advice {
 		p.Levels = append(p.Levels, Level{Name: a.Name, Kind: a.Kind})
 	}

@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-var claimLabels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+// factLabels are those of claims about facts.
+var factLabels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
 
 func TestAnswersBecomeLabels(t *testing.T) {
 	for _, c := range []struct {
@@ -33,7 +34,7 @@ func TestAnswersBecomeLabels(t *testing.T) {
 		{"", "", false},
 		{"\xff\xfe", "", false},
 	} {
-		label, strict, ok := parseLabel(c.answer, claimLabels)
+		label, strict, ok := parseLabel(c.answer, factLabels)
 		if label != c.want || strict != c.strict || ok != (c.want != "") {
 			t.Errorf("%q: got %q, strict %v, ok %v", c.answer, label, strict, ok)
 		}
@@ -58,14 +59,14 @@ func TestParsingHoldsItsLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		piece := rapid.SampledFrom([]string{"SUPPORTS", "refutes", "not", "enough", "info", "NOT_ENOUGH_INFO", " ", "<think>", "</think>", "\n", "x", "ſ", "\xc3"})
 		answer := strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "answer"), rapid.SampledFrom([]string{"", " "}).Draw(t, "between"))
-		label, strict, ok := parseLabel(answer, claimLabels)
+		label, strict, ok := parseLabel(answer, factLabels)
 		if ok != (label != "") || strict && !ok {
 			t.Fatalf("%q: label %q, strict %v, ok %v", answer, label, strict, ok)
 		}
 		if strict && strings.ReplaceAll(strings.TrimSpace(answer), "_", " ") != label {
 			t.Fatalf("%q is not strictly %q", answer, label)
 		}
-		again, _, _ := parseLabel("so: "+label, claimLabels)
+		again, _, _ := parseLabel("so: "+label, factLabels)
 		if again != label {
 			t.Fatalf("%q does not name itself", label)
 		}
@@ -74,14 +75,14 @@ func TestParsingHoldsItsLaws(t *testing.T) {
 
 func TestPagesAreNamedAsPeopleWriteThem(t *testing.T) {
 	shown := Shown{Passages: []Passage{{Page: "Soul_Food_-LRB-film-RRB-", Text: "It is a film."}}}
-	if got := claimConversation(claimLabels, &Instance{Text: "c"}, shown)[1].Content; !strings.Contains(got, "[1] Soul Food (film): It is a film.") {
+	if got := claimConversation(factLabels, &Instance{Text: "c"}, shown)[1].Content; !strings.Contains(got, "[1] Soul Food (film): It is a film.") {
 		t.Errorf("the passage is shown as %q", got)
 	}
 }
 
 func TestClaimConversation(t *testing.T) {
 	in := &Instance{Text: "Oil is wet."}
-	c := claimConversation(claimLabels, in, Shown{})
+	c := claimConversation(factLabels, in, Shown{})
 	if len(c) != 2 || c[0].Role != "system" || c[1].Role != "user" {
 		t.Fatalf("roles: %+v", c)
 	}
@@ -93,7 +94,7 @@ func TestClaimConversation(t *testing.T) {
 	if !strings.Contains(c[1].Content, in.Text) || !strings.Contains(c[1].Content, "EMPTY") {
 		t.Errorf("without evidence: %q", c[1].Content)
 	}
-	c = claimConversation(claimLabels, in, Shown{Passages: []Passage{{"Oil", "Oil is a liquid."}, {"Wet", "Wet is a state."}}})
+	c = claimConversation(factLabels, in, Shown{Passages: []Passage{{"Oil", "Oil is a liquid."}, {"Wet", "Wet is a state."}}})
 	if strings.Contains(c[1].Content, "EMPTY") || !strings.Contains(c[1].Content, "[1] Oil: Oil is a liquid.\n[2] Wet: Wet is a state.") {
 		t.Errorf("with evidence: %q", c[1].Content)
 	}

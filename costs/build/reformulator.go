@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -22,7 +23,7 @@ func newReformulator(ctx context.Context, of *Setup, settings map[string]any) (*
 		return nil, fmt.Errorf("reformulator: %w", err)
 	}
 	if err := countAnswers(s); err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("reformulator: %w", err), c.Close())
 	}
 	return &reformulator{c, s.Part}, s.InputJSON("prompt", queryConversation(&Instance{}))
 }

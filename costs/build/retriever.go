@@ -36,9 +36,12 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 	return s.Validate()
 }
 
+// mostPassages bounds how many passages are asked for.
+const mostPassages = 1000
+
 // newRetriever opens what the settings name and makes it an input of the part in
 // the making, which will ask for up to top passages. The build closes it.
-func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int) (*remembering, error) {
+func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int) (*cachedRetriever, error) {
 	named := 0
 	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
 		if there {
@@ -55,9 +58,12 @@ func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Shared(s.Build, key, func() (*remembering, error) {
+	r, err := Shared(s.Build, key, func() (*cachedRetriever, error) {
 		corpus, err := cfg.open(ctx, s)
-		return &remembering{corpus: corpus}, err
+		if err != nil {
+			return nil, err
+		}
+		return &cachedRetriever{corpus: corpus}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -106,9 +112,9 @@ type corpus interface {
 	Close() error
 }
 
-// remembering keeps what was found of late, so that levels of advice which show
+// cachedRetriever keeps what was found of late, so that levels of advice which show
 // more or fewer passages of the same query search once.
-type remembering struct {
+type cachedRetriever struct {
 	corpus
 	most int // passages that a level shows; nothing but the configuration decides how many are searched for
 
@@ -127,7 +133,7 @@ const rememberedQueries = 4096
 
 // Find returns what it remembers, and searches for the rest as many passages as
 // any level shows.
-func (r *remembering) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
+func (r *cachedRetriever) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
 	most := max(r.most, top)
 	out, missing := r.recall(queries, top)
 	if len(missing) == 0 {
@@ -151,7 +157,7 @@ func (r *remembering) Find(ctx context.Context, queries []string, top int) ([][]
 }
 
 // recall returns what is known, and the indices of what is not.
-func (r *remembering) recall(queries []string, top int) (out [][]Passage, missing []int) {
+func (r *cachedRetriever) recall(queries []string, top int) (out [][]Passage, missing []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out = make([][]Passage, len(queries))
@@ -169,9 +175,18 @@ func (r *remembering) recall(queries []string, top int) (out [][]Passage, missin
 	return out, missing
 }
 
-func (r *remembering) remember(query string, list foundList) {
+func (r *cachedRetriever) remember(query string, list foundList) {
 	if len(r.recent) >= rememberedQueries || r.recent == nil {
 		r.old, r.recent = r.recent, make(map[string]foundList, rememberedQueries)
 	}
 	r.recent[query] = list
+}
+
+// has reports whether a page is in the corpus. One that does not know its pages
+// counts as one that has all.
+func (r *cachedRetriever) has(page string) (bool, error) {
+	if c, ok := r.corpus.(pageLister); ok {
+		return c.has(page)
+	}
+	return true, nil
 }

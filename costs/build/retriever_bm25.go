@@ -12,15 +12,16 @@ import (
 	"pipe/internal/digest"
 )
 
-// pageIndex is an index file.
-type pageIndex struct{ index *bm25.Index }
+// indexCorpus finds passages in an index file. It is safe for concurrent use.
+type indexCorpus struct{ index *bm25.Index }
 
-func openIndex(path string) (corpus, error) {
+// openIndex opens an index file of pages, which the caller closes.
+func openIndex(path string) (*indexCorpus, error) {
 	x, err := bm25.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return &pageIndex{x}, nil
+	return &indexCorpus{x}, nil
 }
 
 // indexPages opens the index of pages in the folder of experts, and makes it if it
@@ -35,7 +36,7 @@ func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Setti
 	x, err := bm25.Open(path)
 	var damaged *bm25.IndexError
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &damaged) {
-		return &pageIndex{x}, err
+		return &indexCorpus{x}, err
 	}
 	if err := os.MkdirAll(s.Folder, 0o777); err != nil {
 		return nil, fmt.Errorf("make folder of experts: %w", err)
@@ -47,10 +48,10 @@ func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Setti
 }
 
 // identity is the digest of the index.
-func (p *pageIndex) identity() string { return p.index.Digest() }
+func (p *indexCorpus) identity() string { return p.index.Digest() }
 
 // Find searches for one query after the other.
-func (p *pageIndex) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
+func (p *indexCorpus) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
 	out := make([][]Passage, len(queries))
 	for n, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -72,10 +73,11 @@ func (p *pageIndex) Find(ctx context.Context, queries []string, top int) ([][]Pa
 	return out, nil
 }
 
-func (p *pageIndex) has(page string) (bool, error) {
+// has reports whether the index has a page.
+func (p *indexCorpus) has(page string) (bool, error) {
 	_, found, err := p.index.Find(page)
 	return found, err
 }
 
 // Close frees the index.
-func (p *pageIndex) Close() error { return p.index.Close() }
+func (p *indexCorpus) Close() error { return p.index.Close() }

@@ -28,7 +28,7 @@ func TestCredentialsAreInNoPassage(t *testing.T) {
 		fmt.Fprintf(w, `{"hits":{"hits":[{"_score":1,"_source":{"id":"p","text":"text %s and %s"}}]}}`, both, strings.ToUpper(servicetest.Key))
 	}))
 	defer server.Close()
-	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
+	r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{
 		URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001},
 		User: "PIPE_TEST_SEARCH_USER", Password: "PIPE_TEST_SEARCH_PASSWORD",
 	})
@@ -58,7 +58,7 @@ func TestManyMorePagesThanAskedFor(t *testing.T) {
 		io.WriteString(w, page)
 	}))
 	defer server.Close()
-	r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}})
+	r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 60, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestSearchServiceCertificates(t *testing.T) {
 		server, certificate, _ := servicetest.TLS(t, http2, servicetest.Body(`{"count":3}`))
 		var fault *service.Error
 		search := func(ca string) error {
-			r, err := openSearch(t.Context(), chatSetup(t, 0), &searchService{
+			r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{
 				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}, CAFile: Path(ca),
 			})
 			if err == nil {
@@ -101,8 +101,7 @@ func TestSearchServiceCertificates(t *testing.T) {
 func TestCredentialsOverHTTPAreSaid(t *testing.T) {
 	t.Setenv("SOME_KEY", "sk-very-secret-1234567890")
 	var notes []string
-	s := chatSetup(t, 0)
-	noteTo(s, func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
+	s := searchSetup(func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) })
 	for _, search := range []map[string]any{{"key": "SOME_KEY"}, {"user": "SOME_KEY", "password": "SOME_KEY"}, {}} {
 		cfg := searchService{URL: "http://search.invalid", Index: "wiki", Page: "id", Text: "text", Timeout: 1, RetrySettings: service.RetrySettings{Backoff: 0.1}, Concurrency: 1}
 		cfg.Key, _ = search["key"].(string)

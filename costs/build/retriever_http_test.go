@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
+	"pipe/internal/progress"
 )
 
 // fakeSearch is a search service on this machine. It finds pages that hold the
@@ -90,12 +91,25 @@ func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error)
 	if err := decodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
 		return nil, err
 	}
-	c, err := openSearch(context.Background(), chatSetup(t, 0), cfg.OpenSearch)
+	c, err := openSearch(context.Background(), searchSetup(t.Logf), cfg.OpenSearch)
 	if err == nil {
 		t.Cleanup(func() { c.Close() })
 	}
 	return c, err
 }
+
+// searchSetup is what a retriever gets.
+func searchSetup(note func(string, ...any)) *Setup {
+	return (&Build{Inputs: make(Inputs), Progress: saying{note: note}}).Setup("search")
+}
+
+// saying passes notes on.
+type saying struct {
+	progress.Silent
+	note func(string, ...any)
+}
+
+func (n saying) Note(format string, args ...any) { n.note(format, args...) }
 
 var threePages = [][2]string{{"B", "oil is wet"}, {"A", "oil floats"}, {"C", "water"}}
 

@@ -207,7 +207,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 		if err := w.saveAudit(missing[i], shown); err != nil {
 			return err
 		}
-		if err := w.saveCounts(missing[i], counted.of(p.chats.parts)); err != nil {
+		if err := w.saveCounts(missing[i], counted.of(p.session.Parts())); err != nil {
 			return err
 		}
 		if err := w.save(missing[i], t, p.options); err != nil {

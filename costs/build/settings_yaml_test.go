@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v4"
+
+	"pipe/internal/progress"
 )
 
 // registeredKind is one kind of one part: how YAML names it, how its settings
@@ -46,7 +48,8 @@ func settingsType(t *testing.T, name string, create func(map[string]any) error) 
 // everyKind lists all kinds of all registries.
 func everyKind(t *testing.T) []registeredKind {
 	t.Helper()
-	s := chatSetup(t, 0)
+	s := (&Build{Inputs: make(Inputs), Labels: claimLabels, Progress: progress.Silent{}}).Setup("part")
+	openChatSession(s.Build, t.TempDir(), nil)
 	var all []registeredKind
 	add := func(part, lead, indent string, kinds []string, create func(kind string, m map[string]any) error, settings func(*Config) map[string]any) {
 		for _, kind := range kinds {

@@ -16,6 +16,8 @@ import (
 	"pipe/internal/digest"
 )
 
+var claimLabels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+
 // wordsEncoder is an encoder for tests: every word has a direction, a text goes
 // the way of all its words. It remembers what it was asked for.
 type wordsEncoder struct {

@@ -44,7 +44,7 @@ func (w *work) saveCounts(shard int, counts []AnswerCount) error {
 
 // loadCounts reads what saveCounts wrote. Counts that cannot be those of the shard are a *costs.DataError.
 func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
-	if len(p.chats.parts) == 0 {
+	if len(p.session.Parts()) == 0 {
 		return nil, nil
 	}
 	file := w.countsFile(shard)
@@ -57,7 +57,7 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 		return nil, &costs.DataError{File: file, Err: err}
 	}
 	ofPart := func(c AnswerCount, part string) bool { return c.Part == part }
-	if !slices.EqualFunc(counts, p.chats.parts, ofPart) {
+	if !slices.EqualFunc(counts, p.session.Parts(), ofPart) {
 		return nil, &costs.DataError{File: file, Msg: "does not count the answers of the parts that ask"}
 	}
 	return counts, faultOf(counts, file)
@@ -66,24 +66,11 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 // faultOf is a *costs.DataError where counts in a file are not possible.
 func faultOf(counts []AnswerCount, file string) error {
 	for _, c := range counts {
-		if !c.possible() {
+		if !c.Possible() {
 			return &costs.DataError{File: file, Msg: fmt.Sprintf("the counts of %s are below 0, or larger than they can be", c.Part)}
 		}
 	}
 	return nil
-}
-
-// maxCount bounds a count that is read from a file, so that the sum over all shards is exact.
-const maxCount = 1 << 50
-
-// possible reports whether every number is from 0 to maxCount.
-func (c AnswerCount) possible() bool {
-	for _, n := range []int64{c.Asked, c.Cached, c.Strict, c.Lenient, c.Unparseable, c.Queries, c.Empty, c.PromptTokens, c.CompletionTokens, c.Estimated} {
-		if n < 0 || n > maxCount {
-			return false
-		}
-	}
-	return c.Spent >= 0 && c.Spent <= maxCount && c.Money >= 0 && c.Money <= maxCount
 }
 
 // counts returns what was counted of the answers of all shards.
@@ -96,13 +83,13 @@ func (p *plan) counts(w *work) ([]AnswerCount, error) {
 		}
 		all.addAll(counts)
 	}
-	return all.of(p.chats.parts), nil
+	return all.of(p.session.Parts()), nil
 }
 
 // withRun adds what this run asked and spent.
 func (p *plan) withRun(whole []AnswerCount) []AnswerCount {
 	var all tally
 	all.addAll(whole)
-	all.addAll(p.chats.run.of(p.chats.parts))
-	return all.of(p.chats.parts)
+	all.addAll(p.session.Run())
+	return all.of(p.session.Parts())
 }
