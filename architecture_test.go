@@ -18,7 +18,7 @@ import (
 // arrow is a reviewed change of one line here.
 var mayImport = map[string][]string{
 	".":                                {},
-	"cmd/pipe":                         {"costs", "costs/build", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/stage"},
+	"cmd/pipe":                         {"costs", "costs/build", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/decide", "pipeline/inspect", "pipeline/stage", "pipeline/world"},
 	"costs":                            {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/build":                      {"costs", "costs/identity", "costs/retrieval/bm25", "costs/retrieval/pagename", "costs/service", "featurize", "featurize/pixel", "featurize/tabular", "featurize/tokenizer", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/outside", "internal/parallel", "internal/progress", "internal/safetext", "internal/strictjson", "internal/tablefile", "internal/textfile", "models", "models/lightgbm", "models/network", "onnx", "onnx/hf", "onnx/ort"},
 	"costs/chat/chattest":              {},
@@ -70,10 +70,15 @@ var mayImport = map[string][]string{
 	"onnx/onnxpb":                      {},
 	"onnx/ort":                         {"internal/sharedlib", "internal/textfile", "onnx"},
 	"onnx/ort/orttest":                 {"onnx/ort"},
-	"pipeline":                         {"costs", "costs/build", "costs/identity", "costs/outcome", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/dataerror", "internal/digest", "internal/lists", "internal/parallel", "internal/safetext", "internal/strictjson", "internal/textfile", "models", "models/auto", "models/baseline", "models/lightgbm", "models/paper", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/methods", "pipeline/stage"},
+	"pipeline":                         {"costs", "costs/build", "costs/outcome", "costs/retrieval/bm25", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/lists", "internal/safetext", "internal/textfile", "models", "models/auto", "models/baseline", "models/paper", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/inspect", "pipeline/methods", "pipeline/report", "pipeline/stage"},
+	"pipeline/bench":                   {"costs", "costs/build", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/lists", "internal/parallel", "internal/textfile", "models", "models/auto", "models/baseline", "models/lightgbm", "models/paper", "models/policy", "onnx/ort", "pipeline", "pipeline/methods", "pipeline/report", "pipeline/stage", "pipeline/world"},
+	"pipeline/decide":                  {"costs", "costs/identity", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/strictjson", "internal/textfile", "models/policy", "onnx", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/stage"},
 	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/network", "models/policy", "onnx/ort"},
+	"pipeline/inspect":                 {"costs", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/dataerror", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/report", "pipeline/stage"},
 	"pipeline/methods":                 {"models", "models/auto"},
+	"pipeline/report":                  {"costs", "costs/build", "internal/atomicfile", "internal/lists", "internal/safetext", "models", "models/policy", "pipeline/methods"},
 	"pipeline/stage":                   {"costs", "internal/atomicfile", "internal/config", "internal/digest", "internal/filelock", "internal/outside", "internal/progress", "internal/textfile", "onnx", "onnx/hf"},
+	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"tools":                            {},
 	"tools/fetch":                      {},
 }
@@ -101,8 +106,12 @@ var testsMayImport = map[string][]string{
 	"onnx":                 {"internal/judge", "internal/realdata", "onnx/internal/conform"},
 	"onnx/hf":              {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},
 	"onnx/ort":             {"onnx/internal/conform"},
-	"pipeline":             {"internal/judge", "internal/realdata", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"pipeline":             {"costs/identity", "internal/judge", "internal/realdata", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
+	"pipeline/bench":       {"costs/outcome", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide"},
+	"pipeline/decide":      {"onnx/hf/hftest"},
+	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/methods":     {"models/baseline"},
+	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
 }
 
 // ownedBy names the packages that may import a module which holds memory or

@@ -13,6 +13,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/onnx/hf"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
@@ -96,7 +97,7 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	r.Inputs, r.Outputs = inWords(m.Inputs()), inWords(m.Outputs())
+	r.Inputs, r.Outputs = inspect.Shapes(m.Inputs()), inspect.Shapes(m.Outputs())
 	b, err := m.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
@@ -111,7 +112,7 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 // WriteText writes the report for a terminal.
 func (r *ConvertReport) WriteText(w io.Writer) error {
 	b := safetext.Titled(r.Out, r.Kind)
-	writeEncoder(b, "encoder", &r.Encoder)
+	inspect.AddEncoder(b, "encoder", &r.Encoder)
 	b.Add("policy", "%s", r.Policy)
 	b.Add("inputs", "%s", strings.Join(r.Inputs, ", "))
 	b.Add("outputs", "%s", strings.Join(r.Outputs, ", "))

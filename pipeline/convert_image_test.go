@@ -19,6 +19,7 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
@@ -86,11 +87,11 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	if s := strings.Join(got.Inputs, ", "); s != "pixels tensor(uint8) ['batch', 32, 32, 3]" || got.Note != "kept" || got.Kind != "policy" {
 		t.Error(s, got.Note, got.Kind)
 	}
-	x, err := Inspect(t.Context(), merged, DefaultInspectOptions())
+	x, err := inspect.File(t.Context(), merged, inspect.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := x.(*PolicyExplanation).Encoder; e == nil || e.Input != featurize.InputImage || *e.Preprocess != pixel.CLIPPreprocess(32) {
+	if e := x.(*inspect.PolicyExplanation).Encoder; e == nil || e.Input != featurize.InputImage || *e.Preprocess != pixel.CLIPPreprocess(32) {
 		t.Errorf("encoder inside: %+v", e)
 	}
 }

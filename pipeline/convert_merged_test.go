@@ -17,16 +17,18 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
 // decided is what Decide writes, scores included.
-func decided(t *testing.T, rt *ort.Runtime, o DecideOptions) string {
+func decided(t *testing.T, rt *ort.Runtime, o decide.StreamOptions) string {
 	t.Helper()
 	var out bytes.Buffer
 	o.Scores, o.OutFormat = true, "csv"
-	if _, err := Decide(t.Context(), rt, o, nil, &out, stage.Quiet); err != nil {
+	if _, err := decide.Stream(t.Context(), rt, o, nil, &out, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -69,7 +71,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			o := DefaultDecideOptions()
+			o := decide.DefaultStreamOptions()
 			o.Policy, o.Encoder = decidetest.EncoderPolicy(t, at, r.Encoder.Dim, costs.FeatureSource{}, ""), encoder
 			if o.Text, o.In = "claim", filepath.Join(dir, "claims.jsonl"); c.image {
 				o.Text, o.Image, o.In = "", "file", filepath.Join(dir, "photos.csv")
@@ -98,19 +100,19 @@ func TestMergedFileRefusals(t *testing.T) {
 	if _, err := Convert(t.Context(), ConvertOptions{Model: model, Merge: policy, Out: merged}); err != nil {
 		t.Fatal(err)
 	}
-	run := func(path string, change func(o *DecideOptions)) error {
-		o := DefaultDecideOptions()
+	run := func(path string, change func(o *decide.StreamOptions)) error {
+		o := decide.DefaultStreamOptions()
 		o.Policy = path
 		change(&o)
-		_, err := Decide(t.Context(), rt, o, strings.NewReader("{\"claim\": \"a\"}\n"), &bytes.Buffer{}, stage.Quiet)
+		_, err := decide.Stream(t.Context(), rt, o, strings.NewReader("{\"claim\": \"a\"}\n"), &bytes.Buffer{}, stage.Quiet)
 		return err
 	}
-	text := func(o *DecideOptions) { o.Text = "claim" }
+	text := func(o *decide.StreamOptions) { o.Text = "claim" }
 	var option *stage.OptionError
-	for want, change := range map[string]func(o *DecideOptions){
-		"has an encoder in front and reads texts: name the column or field that holds them (--text)": func(*DecideOptions) {},
-		"has an encoder of texts in front, the rows hold images":                                     func(o *DecideOptions) { o.Image = "claim" },
-		"has its encoder in front: no other is taken":                                                func(o *DecideOptions) { o.Text, o.Encoder = "claim", model },
+	for want, change := range map[string]func(o *decide.StreamOptions){
+		"has an encoder in front and reads texts: name the column or field that holds them (--text)": func(*decide.StreamOptions) {},
+		"has an encoder of texts in front, the rows hold images":                                     func(o *decide.StreamOptions) { o.Image = "claim" },
+		"has its encoder in front: no other is taken":                                                func(o *decide.StreamOptions) { o.Text, o.Encoder = "claim", model },
 	} {
 		if err := run(merged, change); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
@@ -155,7 +157,7 @@ func TestMergedFileRefusals(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s = %.40s: want %q, got %v", c.key, c.value, c.want, err)
 		}
-		if _, err := Inspect(t.Context(), changed, DefaultInspectOptions()); c.key != "pipe.encoder.tokenizer" && !errors.As(err, &bad) {
+		if _, err := inspect.File(t.Context(), changed, inspect.DefaultOptions()); c.key != "pipe.encoder.tokenizer" && !errors.As(err, &bad) {
 			t.Errorf("%s = %.40s: inspect says %v", c.key, c.value, err)
 		}
 	}

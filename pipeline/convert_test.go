@@ -19,7 +19,9 @@ import (
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
@@ -112,7 +114,7 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 // metadata is not printed.
 func checkMergedExplanation(t *testing.T, path string) {
 	t.Helper()
-	x, err := Inspect(t.Context(), path, DefaultInspectOptions())
+	x, err := inspect.File(t.Context(), path, inspect.DefaultOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +224,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 // Texts in CSV and in JSONL get the decisions of their vectors.
 func TestDecideTexts(t *testing.T) {
 	rt, encoder, dir := orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
-	o := DefaultDecideOptions()
+	o := decide.DefaultStreamOptions()
 	o.Policy = decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
 	o.Encoder, o.Text = encoder, "claim"
 	texts := decidetest.Texts(30)
@@ -235,7 +237,7 @@ func TestDecideTexts(t *testing.T) {
 	var outs []string
 	for _, in := range []string{csv.String(), jsonl.String()} {
 		var out bytes.Buffer
-		if _, err := Decide(context.Background(), rt, o, strings.NewReader(in), &out, stage.Quiet); err != nil {
+		if _, err := decide.Stream(context.Background(), rt, o, strings.NewReader(in), &out, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		outs = append(outs, out.String())
@@ -255,7 +257,7 @@ func TestDecideTexts(t *testing.T) {
 		"the row has 1 fields, the header 2":     "id,claim\n1\n",
 		"is Parquet; texts come as CSV or JSONL": "PAR1",
 	} {
-		_, err := Decide(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, stage.Quiet)
+		_, err := decide.Stream(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, stage.Quiet)
 		var data *costs.DataError
 		if !errors.As(err, &data) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
@@ -263,7 +265,7 @@ func TestDecideTexts(t *testing.T) {
 	}
 	o.Policy = decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "sha256:0")
 	var option *stage.OptionError
-	if _, err := Decide(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) {
+	if _, err := decide.Stream(context.Background(), rt, o, strings.NewReader(csv.String()), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) {
 		t.Errorf("another encoder: %v", err)
 	}
 }

@@ -1,5 +1,7 @@
-// Package pipeline composes the layers below it into the stages a user runs: configuration, training and evaluation,
-// the benchmarks, streaming decisions, explanations of files, reports and figures.
+// Package pipeline has the stages that a user runs: building and importing costs, featurizing tables, indexing pages,
+// training, evaluation, and converting encoders. A stage reads files and leaves files; those that take long go on where
+// they were stopped.
 //
-// Everything here can be called from a Go program; cmd/pipe only adds flags, a terminal and exit codes.
+// A Go program can call every stage; cmd/pipe only adds flags, a terminal and exit codes. Programs that only decide
+// import pipeline/decide instead, which links neither the builder of costs nor training.
 package pipeline

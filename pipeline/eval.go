@@ -16,7 +16,9 @@ import (
 	"pipe/models/baseline"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
 
@@ -42,14 +44,14 @@ func DefaultEvalOptions() EvalOptions {
 	return EvalOptions{Split: "val", KNN: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
 }
 
-// mostResamples bounds the means that a bootstrap keeps in memory.
-const mostResamples = 1_000_000
+// MostResamples bounds the means that a bootstrap keeps in memory.
+const MostResamples = 1_000_000
 
 // Validate reports every problem at once.
 func (o EvalOptions) Validate() error {
 	var errs []error
-	if o.Resamples < 2 || o.Resamples > mostResamples {
-		errs = append(errs, fmt.Errorf("resamples: %d, not 2 to %d", o.Resamples, mostResamples))
+	if o.Resamples < 2 || o.Resamples > MostResamples {
+		errs = append(errs, fmt.Errorf("resamples: %d, not 2 to %d", o.Resamples, MostResamples))
 	}
 	if _, err := costs.ParseSplit(o.Split); err != nil {
 		errs = append(errs, err)
@@ -68,17 +70,17 @@ func (o EvalOptions) Validate() error {
 // Eval ranks policies and baselines by true loss on one split of a tensor. A
 // policy whose actions or features are not those of the tensor is refused. Two
 // runs at once into one folder are a *filelock.InUseError for the second.
-func Eval(ctx context.Context, o EvalOptions, progress stage.Progress) (*Report, error) {
+func Eval(ctx context.Context, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	return stage.Alone(o.Out, func() (*Report, error) { return evaluateInto(ctx, o, progress) })
+	return stage.Alone(o.Out, func() (*report.Report, error) { return evaluateInto(ctx, o, progress) })
 }
 
-func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (*Report, error) {
+func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	rt, err := ort.Open(o.Runtime)
 	if err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	if err != nil {
 		return nil, err
 	}
-	files, err := policyFiles(o.Policies)
+	files, err := PolicyFiles(o.Policies)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +103,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	var learned []Learned
 	progress.Start(int64(len(files)), "decide by policies")
 	for _, f := range files {
-		l, err := openLearned(ctx, rt, f, t, t.Rows(split))
+		l, err := OpenLearned(ctx, rt, f, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
@@ -119,13 +121,13 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	r.Notes = append(notes, r.Notes...)
 	r.Title = fmt.Sprintf("Evaluation of %s on %s", filepath.Base(o.Tensor), o.Split)
 	if o.Out != "" {
-		return r, WriteReport(o.Out, r)
+		return r, report.Write(o.Out, r)
 	}
 	return r, nil
 }
 
-// policyFiles lists the given files and the *.onnx files of given folders.
-func policyFiles(paths []string) ([]string, error) {
+// PolicyFiles lists the given files and the *.onnx files of given folders.
+func PolicyFiles(paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
 		inside, err := filepath.Glob(filepath.Join(p, "*.onnx"))
@@ -155,9 +157,9 @@ type Learned struct {
 	Encoder string // in front of the policy, which took the features of the tensor instead; "": none
 }
 
-// openLearned reads a policy file that fits t and decides the given rows of t.
-func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
-	f, err := readPolicy(file)
+// OpenLearned reads a policy file that fits t and decides the given rows of t.
+func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
+	f, err := decide.ReadPolicy(file)
 	if err != nil {
 		return l, err
 	}
@@ -180,10 +182,10 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 		return l, err
 	}
 	l.File = file
-	if f.about != nil {
-		l.Encoder = f.about.Name
+	if f.About != nil {
+		l.Encoder = f.About.Name
 	}
-	l.Digest, err = policy.Digest(f.policy, f.info)
+	l.Digest, err = policy.Digest(f.Policy, f.Info)
 	return l, err
 }
 
@@ -309,7 +311,7 @@ func trainingOf(l Learned) string {
 // EvalTensor is Eval on a tensor and decisions in memory. Policies of one
 // method and lambda are seeds of each other; method l2d has no lambda of its
 // own and is reported at all of them.
-func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*Report, error) {
+func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err
@@ -329,7 +331,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 			return nil, err
 		}
 	}
-	r := &Report{Benchmark: "eval", Settings: map[string]string{
+	r := &report.Report{Benchmark: "eval", Settings: map[string]string{
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}
@@ -373,7 +375,7 @@ func (o EvalOptions) files() stage.Files {
 		f.Reads = append(f.Reads, stage.Input{Path: p, Part: stage.Ending(".onnx")})
 	}
 	if o.Out != "" {
-		f.Writes = []stage.Output{{Path: o.Out, Patterns: reportPatterns}}
+		f.Writes = []stage.Output{{Path: o.Out, Patterns: report.Patterns}}
 	}
 	return f
 }

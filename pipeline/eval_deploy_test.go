@@ -18,7 +18,9 @@ import (
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide/decidetest"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
 )
 
 // evalFiles writes a tensor of two experts and two features, and hands out policies on it.
@@ -30,8 +32,8 @@ type evalFiles struct {
 
 func newEvalFiles(t *testing.T) *evalFiles {
 	t.Helper()
-	tensor := syntheticTensor(60, costs.Train, 1, true)
-	val := syntheticTensor(40, costs.Val, 1, true)
+	tensor := world.SyntheticTensor(60, costs.Train, 1, true)
+	val := world.SyntheticTensor(40, costs.Val, 1, true)
 	tensor.IDs, tensor.Splits = append(tensor.IDs, val.IDs...), append(tensor.Splits, val.Splits...)
 	tensor.Features, tensor.Loss = append(tensor.Features, val.Features...), append(tensor.Loss, val.Loss...)
 	return &evalFiles{t, t.TempDir(), tensor}
@@ -61,7 +63,7 @@ func (f *evalFiles) policy(name string, change func(p *policy.Policy)) string {
 	return path
 }
 
-func (f *evalFiles) eval(policies ...string) (*Report, error) {
+func (f *evalFiles) eval(policies ...string) (*report.Report, error) {
 	f.t.Helper()
 	o := DefaultEvalOptions()
 	o.Tensor, o.Policies, o.KNN = filepath.Join(f.dir, "costs.parquet"), policies, false
@@ -72,7 +74,7 @@ func (f *evalFiles) eval(policies ...string) (*Report, error) {
 }
 
 // row is the line of a method.
-func (f *evalFiles) row(r *Report, method string) Row {
+func (f *evalFiles) row(r *report.Report, method string) report.Row {
 	f.t.Helper()
 	for _, row := range r.Rows {
 		if row.Method == method {
@@ -80,7 +82,7 @@ func (f *evalFiles) row(r *Report, method string) Row {
 		}
 	}
 	f.t.Fatalf("no row of %s", method)
-	return Row{}
+	return report.Row{}
 }
 
 func fixed(action int, guard string) func(p *policy.Policy) {

@@ -8,6 +8,7 @@ import (
 	"pipe/models"
 	"pipe/models/baseline"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
 )
 
 // evaluation is one run of EvalTensor.
@@ -30,7 +31,7 @@ type methodActions struct {
 }
 
 // regime adds everything about one lambda to the report.
-func (e *evaluation) regime(r *Report, lambda float64) error {
+func (e *evaluation) regime(r *report.Report, lambda float64) error {
 	outs, err := e.outcomes(lambda)
 	if err != nil {
 		return err
@@ -153,7 +154,7 @@ func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float
 }
 
 // row is a method's line of the table.
-func (e *evaluation) row(out methodActions, lambda float64) Row {
+func (e *evaluation) row(out methodActions, lambda float64) report.Row {
 	var losses, rates []float64
 	for _, actions := range out.actions {
 		losses = append(losses, e.t.TrueLoss(e.rows, actions, lambda))
@@ -161,19 +162,19 @@ func (e *evaluation) row(out methodActions, lambda float64) Row {
 	}
 	mean, std := models.MeanStd(losses)
 	rate, _ := models.MeanStd(rates)
-	row := Row{
-		Method: out.method, Lambda: Num(lambda), N: len(e.train), Seeds: len(losses), Pair: out.pair,
-		TrueLossMean: mean, AdviceRate: Num(rate),
+	row := report.Row{
+		Method: out.method, Lambda: report.Num(lambda), N: len(e.train), Seeds: len(losses), Pair: out.pair,
+		TrueLossMean: mean, AdviceRate: report.Num(rate),
 	}
 	if len(losses) > 1 {
-		row.TrueLossStd = Num(std)
+		row.TrueLossStd = report.Num(std)
 	}
 	e.describe(&row, out)
 	return row
 }
 
 // describe says of policies what their figures do not.
-func (e *evaluation) describe(row *Row, out methodActions) {
+func (e *evaluation) describe(row *report.Row, out methodActions) {
 	a := e.t.Actions
 	fixed, played := map[int]bool{}, map[int]bool{}
 	for _, l := range out.policies {
@@ -227,7 +228,7 @@ func (e *evaluation) meanCosts(out methodActions, lambda float64) []float64 {
 
 // differences adds the paired intervals to best_fixed and to l2d. Rows that belong together are one draw; where all do
 // there are no intervals.
-func (e *evaluation) differences(rows []Row, outs []methodActions, perRow [][]float64) error {
+func (e *evaluation) differences(rows []report.Row, outs []methodActions, perRow [][]float64) error {
 	type place struct {
 		row int
 		l2d bool
@@ -261,7 +262,7 @@ func (e *evaluation) differences(rows []Row, outs []methodActions, perRow [][]fl
 		return err
 	}
 	for i, p := range places {
-		v := (*Interval)(&intervals[i])
+		v := (*report.Interval)(&intervals[i])
 		if p.l2d {
 			rows[p.row].DiffL2D = v
 		} else {
@@ -273,10 +274,10 @@ func (e *evaluation) differences(rows []Row, outs []methodActions, perRow [][]fl
 
 // bestAdvice is the advice with the smallest mean cost on the reported rows,
 // for each expert.
-func (e *evaluation) bestAdvice(lambda float64) BestAdvice {
+func (e *evaluation) bestAdvice(lambda float64) report.BestAdvice {
 	a := e.t.Actions
 	sum, mask := costs.Summarize(e.t, e.rows, lambda), a.Mask()
-	b := BestAdvice{Lambda: lambda}
+	b := report.BestAdvice{Lambda: lambda}
 	for j, x := range a.Experts {
 		best := -1
 		for k := range a.Advice {
@@ -295,10 +296,10 @@ func (e *evaluation) bestAdvice(lambda float64) BestAdvice {
 	return b
 }
 
-func (e *evaluation) cells(lambda float64) CellTable {
+func (e *evaluation) cells(lambda float64) report.CellTable {
 	a := e.t.Actions
 	sum := costs.Summarize(e.t, e.rows, lambda)
-	c := CellTable{Name: e.o.Split, Lambda: lambda}
+	c := report.CellTable{Name: e.o.Split, Lambda: lambda}
 	for _, d := range a.Advice {
 		c.Advice = append(c.Advice, d.Name)
 	}
@@ -306,7 +307,7 @@ func (e *evaluation) cells(lambda float64) CellTable {
 		c.Experts = append(c.Experts, x.Name)
 		var line []*float64
 		for k := range a.Advice {
-			line = append(line, Num(sum.Cost[a.Index(j, k)]))
+			line = append(line, report.Num(sum.Cost[a.Index(j, k)]))
 		}
 		c.TrueLoss = append(c.TrueLoss, line)
 	}
@@ -315,7 +316,7 @@ func (e *evaluation) cells(lambda float64) CellTable {
 
 // distribution is how often each advice is taken, overall and per routed
 // expert, over all seeds.
-func (e *evaluation) distribution(out methodActions, lambda float64) []AdviceShares {
+func (e *evaluation) distribution(out methodActions, lambda float64) []report.AdviceShares {
 	a := e.t.Actions
 	var names []string
 	for _, d := range a.Advice {
@@ -333,18 +334,18 @@ func (e *evaluation) distribution(out methodActions, lambda float64) []AdviceSha
 		}
 	}
 	total := float64(len(e.rows) * len(out.actions))
-	share := func(expert string, count []float64) AdviceShares {
+	share := func(expert string, count []float64) report.AdviceShares {
 		sum := 0.0
 		for _, c := range count {
 			sum += c
 		}
-		s := AdviceShares{Method: out.method, Lambda: lambda, Expert: expert, Routed: sum / total, Advice: names}
+		s := report.AdviceShares{Method: out.method, Lambda: lambda, Expert: expert, Routed: sum / total, Advice: names}
 		for _, c := range count {
 			s.Share = append(s.Share, c/max(1, sum))
 		}
 		return s
 	}
-	shares := []AdviceShares{share("", counts[len(a.Experts)])}
+	shares := []report.AdviceShares{share("", counts[len(a.Experts)])}
 	for j, x := range a.Experts {
 		shares = append(shares, share(x.Name, counts[j]))
 	}

@@ -13,7 +13,9 @@ import (
 	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
 )
 
 // evalFixture is a synthetic tensor, with the decisions of the perfect policy and
@@ -24,14 +26,14 @@ func evalFixture(t *testing.T, name string) (*costs.Tensor, []Learned) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensor := syntheticTensor(400, costs.Train, 1, true)
-	val := syntheticTensor(300, costs.Val, 1, true)
+	tensor := world.SyntheticTensor(400, costs.Train, 1, true)
+	val := world.SyntheticTensor(300, costs.Val, 1, true)
 	tensor.IDs, tensor.Splits = append(tensor.IDs, val.IDs...), append(tensor.Splits, val.Splits...)
 	tensor.Features, tensor.Loss = append(tensor.Features, val.Features...), append(tensor.Loss, val.Loss...)
 	perfect := Learned{Info: &policy.Info{Method: "ours", Lambda: 1, Fixed: -1}}
 	l2d := Learned{Info: &policy.Info{Method: "l2d", Fixed: -1}}
 	for _, n := range tensor.Rows(split) {
-		best := syntheticBest[region(tensor.Row(n))]
+		best := world.SyntheticBest[world.SyntheticRegion(tensor.Row(n))]
 		perfect.Action = append(perfect.Action, best)
 		for i := range 4 {
 			s := float32(0)
@@ -40,7 +42,7 @@ func evalFixture(t *testing.T, name string) (*costs.Tensor, []Learned) {
 			}
 			perfect.Scores = append(perfect.Scores, s)
 		}
-		l2d.Action = append(l2d.Action, 2*region(tensor.Row(n)))
+		l2d.Action = append(l2d.Action, 2*world.SyntheticRegion(tensor.Row(n)))
 		l2d.Scores = append(l2d.Scores, 0, 0, 0, 0)
 	}
 	return tensor, []Learned{perfect, l2d}
@@ -55,14 +57,14 @@ func TestEvalSaysWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-func evalRows(t *testing.T, o EvalOptions) (*Report, map[string]Row) {
+func evalRows(t *testing.T, o EvalOptions) (*report.Report, map[string]report.Row) {
 	t.Helper()
 	tensor, learned := evalFixture(t, o.Split)
 	r, err := EvalTensor(context.Background(), orttest.Open(t, 1), tensor, learned, o, stage.Quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]Row{}
+	rows := map[string]report.Row{}
 	for _, row := range r.Rows {
 		rows[row.Method] = row
 	}
@@ -154,7 +156,7 @@ func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
 
 // A bootstrap that would fill the memory is refused before it begins.
 func TestResamplesAreBounded(t *testing.T) {
-	for _, n := range []int{-1, 1, mostResamples + 1, 1_000_000_000_000} {
+	for _, n := range []int{-1, 1, MostResamples + 1, 1_000_000_000_000} {
 		o := DefaultEvalOptions()
 		o.Resamples = n
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("resamples: %d, not 2 to", n)) {
@@ -188,13 +190,13 @@ func groupedTensor(users, rows int, seed uint64) *costs.Tensor {
 func TestEvalIntervalsCountUsers(t *testing.T) {
 	o := DefaultEvalOptions()
 	o.KNN = false
-	report := func(t *testing.T, tensor *costs.Tensor) (*Interval, string) {
+	report := func(t *testing.T, tensor *costs.Tensor) (*report.Interval, string) {
 		t.Helper()
 		r, err := EvalTensor(context.Background(), orttest.Open(t, 1), tensor, nil, o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(r.Rows, func(r Row) bool { return r.Method == "random_pair" })
+		i := slices.IndexFunc(r.Rows, func(r report.Row) bool { return r.Method == "random_pair" })
 		return r.Rows[i].DiffBestFixed, strings.Join(r.Notes, "\n")
 	}
 	tensor := groupedTensor(30, 40, 1)

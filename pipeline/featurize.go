@@ -22,9 +22,9 @@ import (
 
 // The files that Featurize leaves.
 const (
-	tableFile     = "table.parquet"
-	encoderFile   = "encoder.json"
-	featurizeFile = "featurize.json"
+	TableFile     = "table.parquet"
+	EncoderFile   = "encoder.json"
+	FeaturizeFile = "featurize.json"
 )
 
 // FeaturizeOptions fixes one run of Featurize.
@@ -38,7 +38,7 @@ type FeaturizeOptions struct {
 
 // DefaultFeaturizeOptions takes a quarter of the rows for validation, by the hash of the id.
 func DefaultFeaturizeOptions() FeaturizeOptions {
-	return FeaturizeOptions{Split: defaultTableSplit()}
+	return FeaturizeOptions{Split: DefaultTableSplit()}
 }
 
 // Validate reports every problem at once.
@@ -90,7 +90,7 @@ func Featurize(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*Feat
 func featurizeInto(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*FeaturizeReport, error) {
 	p.Start(-1, "look at the files")
 	defer p.Done()
-	rows, err := newTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
+	rows, err := OpenTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +104,8 @@ type schemaConfig struct {
 
 func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
 
-// tableRows are the rows of two files, read when they are first needed and then kept for further splits.
-type tableRows struct {
+// TableRows are the rows of two files, read when they are first needed and then kept for further splits.
+type TableRows struct {
 	Schema   *tabular.Schema
 	files    tabular.Files
 	inputs   map[string]string // digests of files and schema
@@ -115,12 +115,12 @@ type tableRows struct {
 	labels   []string // per row
 }
 
-func newTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*tableRows, error) {
+func OpenTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*TableRows, error) {
 	var c schemaConfig
 	if err := config.Load(columns, &c); err != nil {
 		return nil, err
 	}
-	t := &tableRows{
+	t := &TableRows{
 		Schema: &c.Columns, files: tabular.Files{Primary: primary, Joined: joined}, progress: p,
 		inputs: map[string]string{"columns": stage.Digest(&c.Columns)},
 	}
@@ -137,7 +137,7 @@ func newTableRows(ctx context.Context, primary, joined, columns string, p stage.
 }
 
 // load reads the files, once.
-func (t *tableRows) load(ctx context.Context) error {
+func (t *TableRows) load(ctx context.Context) error {
 	if t.frame != nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (t *tableRows) load(ctx context.Context) error {
 }
 
 // Featurize leaves the table, the encoder and the report of one draw of the split in a folder.
-func (t *tableRows) Featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
+func (t *TableRows) Featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
 	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
 	for role, digest := range t.inputs {
 		s.Inputs[role] = digest
@@ -168,15 +168,15 @@ func (t *tableRows) Featurize(ctx context.Context, out string, split TableSplit,
 		if err := t.load(ctx); err != nil {
 			return nil, err
 		}
-		return []string{tableFile, encoderFile, featurizeFile}, t.write(ctx, out, split, draw)
+		return []string{TableFile, EncoderFile, FeaturizeFile}, t.write(ctx, out, split, draw)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return readFeaturizeReport(filepath.Join(out, featurizeFile))
+	return readFeaturizeReport(filepath.Join(out, FeaturizeFile))
 }
 
-func (t *tableRows) write(ctx context.Context, out string, split TableSplit, draw int) error {
+func (t *TableRows) write(ctx context.Context, out string, split TableSplit, draw int) error {
 	names, err := split.draw(t.frame.IDs, t.labels, t.frame.Groups, draw)
 	var data *costs.DataError
 	if errors.As(err, &data) {
@@ -196,14 +196,14 @@ func (t *tableRows) write(ctx context.Context, out string, split TableSplit, dra
 	}
 	t.progress.Start(int64(f.Len()), "write table")
 	defer t.progress.Done()
-	table := filepath.Join(out, tableFile)
+	table := filepath.Join(out, TableFile)
 	if err := tabular.WriteTable(ctx, table, e, f, used, func(n int) { t.progress.Add(int64(n)) }); err != nil {
 		return err
 	}
-	if err := e.WriteFile(filepath.Join(out, encoderFile)); err != nil {
+	if err := e.WriteFile(filepath.Join(out, EncoderFile)); err != nil {
 		return err
 	}
-	return atomicfile.Write(filepath.Join(out, featurizeFile), t.describe(e, f, used).WriteJSON)
+	return atomicfile.Write(filepath.Join(out, FeaturizeFile), t.describe(e, f, used).WriteJSON)
 }
 
 // framePart returns the rows that have a split, with their splits.
@@ -237,7 +237,7 @@ func rowsOf(names []string, split costs.Split) []int {
 	return rows
 }
 
-func (t *tableRows) describe(e *tabular.Encoder, f *tabular.Frame, names []string) *FeaturizeReport {
+func (t *TableRows) describe(e *tabular.Encoder, f *tabular.Frame, names []string) *FeaturizeReport {
 	train := rowsOf(names, costs.Train)
 	r := &FeaturizeReport{
 		Format: 1, Load: t.report, Train: len(train), Validation: len(rowsOf(names, costs.Val)), Encoder: e.Digest(),
@@ -317,6 +317,6 @@ func (r *FeaturizeReport) WriteText(w io.Writer) error {
 func (o FeaturizeOptions) files() stage.Files {
 	return stage.Files{
 		Reads:  stage.NamedFiles(o.Columns, o.Primary, o.Joined),
-		Writes: []stage.Output{{Path: o.Out, Patterns: []string{tableFile, encoderFile, featurizeFile, "featurize.stage.json"}}},
+		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TableFile, EncoderFile, FeaturizeFile, "featurize.stage.json"}}},
 	}
 }

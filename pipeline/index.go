@@ -11,6 +11,7 @@ import (
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
@@ -45,8 +46,8 @@ func (o *IndexOptions) Validate() error {
 // index --json.
 type IndexReport struct {
 	*bm25.Stats
-	PagesPerSecond float64     `json:"pages_per_second"`
-	Found          []FoundPage `json:"found,omitempty"`
+	PagesPerSecond float64             `json:"pages_per_second"`
+	Found          []inspect.FoundPage `json:"found,omitempty"`
 }
 
 // IndexPages makes an index of pages, and searches it for the queries, if any.
@@ -77,7 +78,7 @@ func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexRe
 		return nil, err
 	}
 	defer x.Close()
-	r.Found, err = findPages(x, o.Queries, o.Top)
+	r.Found, err = inspect.Search(x, o.Queries, o.Top)
 	return r, err
 }
 
@@ -89,7 +90,7 @@ func (r *IndexReport) WriteText(w io.Writer) error {
 	b.Add("words", "%d, of which %d different", h.Words, h.Distinct)
 	b.Add("size", "%.1f MB", float64(r.Bytes)/1e6)
 	b.Add("time", "%.1f s, %.0f pages/s", r.Seconds, r.PagesPerSecond)
-	writeFound(b, r.Found)
+	inspect.AddFound(b, r.Found)
 	return b.WriteText(w)
 }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
@@ -17,12 +18,12 @@ func TestInspectIndexEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	e, err := Inspect(ctx, o.Out, DefaultInspectOptions())
-	if err != nil || e.(*IndexExplanation).Index.Pages != 50 {
+	e, err := inspect.File(ctx, o.Out, inspect.DefaultOptions())
+	if err != nil || e.(*inspect.IndexExplanation).Index.Pages != 50 {
 		t.Errorf("%+v, %v", e, err)
 	}
 	cancel()
-	if _, err := Inspect(ctx, o.Out, DefaultInspectOptions()); !errors.Is(err, context.Canceled) {
+	if _, err := inspect.File(ctx, o.Out, inspect.DefaultOptions()); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end: %v", err)
 	}
 }

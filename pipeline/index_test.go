@@ -17,6 +17,7 @@ import (
 
 	"pipe/costs/retrieval/bm25"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
 )
 
 // pagesWanted is the size of a generated corpus: $PIPE_PAGES, else usual.
@@ -38,9 +39,9 @@ func pagesWanted(t testing.TB, usual int) int {
 func generatedPages(t testing.TB, n int) string {
 	t.Helper()
 	dir := t.TempDir()
-	o := DefaultPagesOptions()
+	o := world.DefaultPagesOptions()
 	o.Pages, o.Out, o.Seed = n, dir, 1
-	if _, err := GeneratePages(context.Background(), o, stage.Quiet); err != nil {
+	if _, err := world.GeneratePages(context.Background(), o, stage.Quiet); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -153,11 +154,11 @@ func TestGeneratedPagesAreFoundExactly(t *testing.T) {
 }
 
 func TestFewerPagesLeaveNoOldFiles(t *testing.T) {
-	o := DefaultPagesOptions()
+	o := world.DefaultPagesOptions()
 	o.Out = t.TempDir()
 	for _, pages := range []int{50_001, 10} {
 		o.Pages = pages
-		r, err := GeneratePages(t.Context(), o, stage.Quiet)
+		r, err := world.GeneratePages(t.Context(), o, stage.Quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func TestGeneratedPagesDoNotDependOnWorkers(t *testing.T) {
 	var want map[string]string
 	for _, workers := range []int{1, 3} {
 		dir := t.TempDir()
-		if _, err := GeneratePages(context.Background(), PagesOptions{Pages: 120_000, Seed: 3, Out: dir, Workers: workers}, stage.Quiet); err != nil {
+		if _, err := world.GeneratePages(context.Background(), world.PagesOptions{Pages: 120_000, Seed: 3, Out: dir, Workers: workers}, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}

@@ -9,6 +9,7 @@ import (
 	"pipe/internal/realdata"
 	"pipe/models"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
 
@@ -29,7 +30,7 @@ func realTable(t *testing.T, config string) *costs.Tensor {
 }
 
 // autoRow trains the auto recipe on a table and evaluates it.
-func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
+func autoRow(t *testing.T, tensor *costs.Tensor) map[string]report.Row {
 	t.Helper()
 	rt := orttest.Open(t, 1)
 	c := DefaultTrainConfig()
@@ -42,7 +43,7 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]Row{}
+	rows := map[string]report.Row{}
 	for _, row := range r.Rows {
 		rows[row.Method] = row
 		t.Logf("%-28s %.4f", row.Method, row.TrueLossMean)

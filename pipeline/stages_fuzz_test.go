@@ -20,13 +20,13 @@ func FuzzTrainReport(f *testing.F) {
 	if err := os.MkdirAll(filepath.Join(folder, "sub.onnx"), 0o777); err != nil {
 		f.Fatal(err)
 	}
-	for _, name := range append(keep, trainReportFile) {
+	for _, name := range append(keep, TrainReportFile) {
 		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o666); err != nil {
 			f.Fatal(err)
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		for name, b := range map[string][]byte{trainReportFile: text, "old.onnx": nil} {
+		for name, b := range map[string][]byte{TrainReportFile: text, "old.onnx": nil} {
 			if err := os.WriteFile(filepath.Join(folder, name), b, 0o666); err != nil {
 				t.Fatal(err)
 			}

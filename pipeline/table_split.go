@@ -18,8 +18,8 @@ type TableSplit struct {
 	Draws          int     `yaml:"draws" json:"draws"`                     // splits that are drawn, with seeds seed, seed+1, ...
 }
 
-// defaultTableSplit takes a quarter of the rows for validation, by the hash of the id, once.
-func defaultTableSplit() TableSplit {
+// DefaultTableSplit takes a quarter of the rows for validation, by the hash of the id, once.
+func DefaultTableSplit() TableSplit {
 	return TableSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1}
 }
 

@@ -21,7 +21,7 @@ func TestTableRowsKeepTheirSplit(t *testing.T) {
 	}
 	for _, by := range [][]string{nil, groups} {
 		before := map[string]string{}
-		names, err := defaultTableSplit().draw(ids[:300], labels[:300], first(by, 300), 0)
+		names, err := DefaultTableSplit().draw(ids[:300], labels[:300], first(by, 300), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestTableRowsKeepTheirSplit(t *testing.T) {
 				together = append(together, by[n])
 			}
 		}
-		names, err = defaultTableSplit().draw(turned, labels, together, 0)
+		names, err = DefaultTableSplit().draw(turned, labels, together, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestTableSplitsThatCannotBe(t *testing.T) {
 	if _, err := counts.draw([]string{"a", "b"}, []string{"0", "1"}, []string{"u", "u"}, 0); !errors.As(err, &option) || !strings.Contains(err.Error(), "cannot be divided into exact counts") {
 		t.Errorf("counts of groups: %v", err)
 	}
-	few := defaultTableSplit()
+	few := DefaultTableSplit()
 	few.Validation = 0.001
 	if _, err := few.draw([]string{"a", "b"}, []string{"0", "1"}, nil, 0); !errors.As(err, &data) || !strings.Contains(err.Error(), "split: kind hash leaves none of 2 rows to val") {
 		t.Errorf("few rows: %v", err)

@@ -26,6 +26,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
 
@@ -64,8 +65,8 @@ func (c TrainConfig) ForRecipes(recipes []string) []TrainConfig {
 	return out
 }
 
-// checkRecipes adds what is wrong with a list of recipes.
-func checkRecipes(names []string, list *config.Problems) {
+// CheckRecipes adds what is wrong with a list of recipes.
+func CheckRecipes(names []string, list *config.Problems) {
 	list.Check(len(names) > 0, "recipes: none are listed; known are auto, paper")
 	for i, name := range names {
 		list.Check(name == paper.Name || name == auto.Name, "recipes[%d]: %q, known are auto, paper", i, name)
@@ -108,8 +109,8 @@ type TrainOptions struct {
 	Runtime ort.Config
 }
 
-// trainReportFile is what Train leaves beside the policies.
-const trainReportFile = "train.json"
+// TrainReportFile is what Train leaves beside the policies.
+const TrainReportFile = "train.json"
 
 // DefaultTrainOptions is DefaultTrainConfig reported on validation rows.
 func DefaultTrainOptions() TrainOptions {
@@ -171,7 +172,7 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 		return nil, err
 	}
 	defer rt.Close()
-	r, err := trainInto(ctx, rt, t, o, filepath.Join(o.Out, "checkpoints"), progress)
+	r, err := TrainInto(ctx, rt, t, o, filepath.Join(o.Out, "checkpoints"), progress)
 	if err != nil {
 		return nil, err
 	}
@@ -179,9 +180,9 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 	return r, nil
 }
 
-// trainInto trains on a tensor in memory, which the report calls o.Tensor, and leaves policies and train.json in o.Out.
+// TrainInto trains on a tensor in memory, which the report calls o.Tensor, and leaves policies and train.json in o.Out.
 // The folder of checkpoints is removed when all is done.
-func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
+func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
 	for _, folder := range []string{o.Out, checkpoints} {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return nil, err
@@ -218,7 +219,7 @@ func trainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		progress.Add(1)
 		r.Policies = append(r.Policies, line)
 	}
-	if err := atomicfile.Write(filepath.Join(o.Out, trainReportFile), r.WriteJSON); err != nil {
+	if err := atomicfile.Write(filepath.Join(o.Out, TrainReportFile), r.WriteJSON); err != nil {
 		return nil, err
 	}
 	return r, os.RemoveAll(checkpoints)
@@ -308,7 +309,7 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 // dropOthers removes the policies that train.json of an earlier training lists and this one does not replace, so that a
 // folder does not hold the policies of two trainings.
 func dropOthers(o TrainOptions, policies []*policy.Policy) error {
-	path := filepath.Join(o.Out, trainReportFile)
+	path := filepath.Join(o.Out, TrainReportFile)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -336,7 +337,7 @@ func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 func (o TrainOptions) trained(p *policy.Policy) TrainedPolicy {
 	line := TrainedPolicy{Method: p.Method}
 	if !methods.Named(p.Method, o.Own...).NoAdvice {
-		line.Lambda = Num(p.Lambda)
+		line.Lambda = report.Num(p.Lambda)
 	}
 	if s, err := strconv.ParseUint(p.Info[policy.SeedKey], 10, 64); err == nil {
 		line.Seed = &s
@@ -360,7 +361,7 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 		if err != nil {
 			return line, err
 		}
-		line.TrueLoss = Num(t.TrueLoss(rows, l.Action, p.Lambda))
+		line.TrueLoss = report.Num(t.TrueLoss(rows, l.Action, p.Lambda))
 		p.Info["validation"] = stage.JSON(map[string]any{"split": o.Split, "rows": len(rows), "true_loss": line.TrueLoss, "lambda": p.Lambda})
 	}
 	m, err := p.Export()
@@ -392,7 +393,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 		if p.Fallback != "" {
 			remark = "guard: always " + safetext.Line(p.Fallback)
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\n", p.File, number(p.TrueLoss), remark)
+		fmt.Fprintf(tab, "%s\t%s\t%s\n", p.File, report.Number(p.TrueLoss), remark)
 	}
 	if err := tab.Flush(); err != nil {
 		return err
@@ -404,7 +405,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 			continue
 		}
 		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d left-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
-			a.Lambda, g.Learned, g.FixedLoss, safetext.Line(g.Fixed), g.Rows, inSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
+			a.Lambda, g.Learned, g.FixedLoss, safetext.Line(g.Fixed), g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
 			map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
 	}
 	_, err := io.WriteString(w, b.String())
@@ -414,6 +415,6 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 func (o TrainOptions) files() stage.Files {
 	return stage.Files{
 		Reads:  append(stage.TensorFiles(o.Tensor, o.Actions), stage.NamedFiles(o.Config)...),
-		Writes: []stage.Output{{Path: o.Out, Patterns: []string{trainReportFile, "*.onnx"}}},
+		Writes: []stage.Output{{Path: o.Out, Patterns: []string{TrainReportFile, "*.onnx"}}},
 	}
 }

@@ -12,14 +12,16 @@ import (
 	"pipe/costs"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
 )
 
 // Columns in any order give the decisions of the columns in the order of training; a policy from a table that pipe import
 // made knows its names.
 func TestColumnsAreFeaturesByName(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
-	tensor := syntheticTensor(60, costs.Train, 1, true)
+	tensor := world.SyntheticTensor(60, costs.Train, 1, true)
 	tensor.Meta = map[string]string{costs.NamesKey: `["first","second"]`}
 	o := DefaultTrainOptions()
 	o.Tensor, o.Out, o.Recipe, o.Methods, o.Seeds, o.Network.Epochs = filepath.Join(dir, "costs.parquet"), dir, "paper", nil, 1, 2
@@ -44,10 +46,10 @@ func TestColumnsAreFeaturesByName(t *testing.T) {
 		fmt.Fprintf(&turned, "%g,%d,%g\n", v, n, u)
 	}
 	run := func(in string) (string, error) {
-		d := DefaultDecideOptions()
+		d := decide.DefaultStreamOptions()
 		d.Policy, d.Scores, d.InFormat = path, true, "csv"
 		var out bytes.Buffer
-		_, err := Decide(t.Context(), rt, d, strings.NewReader(in), &out, stage.Quiet)
+		_, err := decide.Stream(t.Context(), rt, d, strings.NewReader(in), &out, stage.Quiet)
 		return out.String(), err
 	}
 	want, err := run(straight.String())

@@ -12,13 +12,14 @@ import (
 	"pipe/models/auto"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
 )
 
 // TestTrainNeedsTrainingRows: rows of another split must not stand in for
 // training rows that are not there.
 func TestTrainNeedsTrainingRows(t *testing.T) {
 	rt := orttest.Open(t, 1)
-	tensor := syntheticTensor(50, costs.Val, 1, true)
+	tensor := world.SyntheticTensor(50, costs.Val, 1, true)
 	for _, recipe := range []string{"auto", "paper"} {
 		c := DefaultTrainConfig()
 		c.Recipe = recipe
@@ -68,7 +69,7 @@ func TestTrainProblemsNameTheirField(t *testing.T) {
 // TestEvalWithoutFreeAdvice: where every expert needs advice, the baselines without it are left out.
 func TestEvalWithoutFreeAdvice(t *testing.T) {
 	rt := orttest.Open(t, 1)
-	tensor := syntheticTensor(60, costs.Val, 1, true)
+	tensor := world.SyntheticTensor(60, costs.Val, 1, true)
 	a := *tensor.Actions
 	tensor.Actions = &a
 	for j := range a.Experts {

@@ -11,7 +11,7 @@ import (
 	"pipe/internal/progress"
 	"pipe/internal/safetext"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
 
@@ -57,7 +57,7 @@ func newRoot(a *app) *cobra.Command {
 		Example:       rootExamples,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       pipeline.Version(),
+		Version:       inspect.Version(),
 		Args:          unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/bench"
 )
 
 const benchText = `Bench runs a benchmark and prints its report. With --out it also writes report.html (one self-contained page), report.md,
@@ -22,10 +22,10 @@ const benchExamples = `  pipe bench synthetic --out out/synthetic
   pipe bench synthetic --json | jq '.rows[] | {method, true_loss_mean}'`
 
 func benchCommand(a *app) *cobra.Command {
-	var o pipeline.BenchOptions
+	var o bench.Options
 	var about strings.Builder
 	var names []string
-	for _, b := range pipeline.Benchmarks() {
+	for _, b := range bench.All() {
 		about.WriteString("  " + b.Name + "  " + b.About + "\n")
 		names = append(names, b.Name)
 	}
@@ -46,10 +46,10 @@ func benchCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runBench(c *cobra.Command, a *app, name string, o pipeline.BenchOptions) error {
+func runBench(c *cobra.Command, a *app, name string, o bench.Options) error {
 	o.Runtime = a.runtime()
 	o.Say = func(remark string) { a.say("%s", remark) }
-	r, err := pipeline.Bench(c.Context(), name, o, a.progress())
+	r, err := bench.Run(c.Context(), name, o, a.progress())
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"pipe/costs"
 	"pipe/onnx/ort"
-	"pipe/pipeline"
+	"pipe/pipeline/decide"
 )
 
 const decideText = `Decide chooses an action for every row: the names and indices of the expert and the advice, and with --scores the score of
@@ -35,7 +35,7 @@ const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --
   head -n 1000 rows.jsonl | pipe decide --policy policy.onnx --scores`
 
 func decideCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultDecideOptions()
+	o := decide.DefaultStreamOptions()
 	c := &cobra.Command{
 		Use:     "decide --policy FILE",
 		Short:   "Choose an expert and an advice for every row of a file",
@@ -60,7 +60,7 @@ func decideCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
+func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if err := required(c, "policy"); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func runDecide(c *cobra.Command, a *app, o pipeline.DecideOptions) error {
 		return err
 	}
 	defer rt.Close()
-	done, err := pipeline.Decide(c.Context(), rt, o, a.stdin, a.stdout, a.progress())
+	done, err := decide.Stream(c.Context(), rt, o, a.stdin, a.stdout, a.progress())
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/inspect"
 )
 
 const doctorText = `Doctor describes the machine, shows where ONNX Runtime was searched and found and which devices it offers, and runs a small
@@ -26,7 +26,7 @@ func doctorCommand(a *app) *cobra.Command {
 }
 
 func runDoctor(c *cobra.Command, a *app) error {
-	checkup := pipeline.Doctor(c.Context(), a.runtime())
+	checkup := inspect.Doctor(c.Context(), a.runtime())
 	if err := a.print(checkup); err != nil {
 		return err
 	}

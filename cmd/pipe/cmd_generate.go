@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
 	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
 )
 
 const generateText = `Generate writes synthetic data with a known distribution, for tests, demonstrations and speed measurements. The bytes
@@ -39,7 +39,7 @@ const generateFraudExamples = `  pipe generate fraud --rows 20000 --world plante
   pipe generate fraud --rows 590540 --out out/fraud-full --json`
 
 func generateFraudCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultFraudOptions()
+	o := world.DefaultFraudOptions()
 	c := &cobra.Command{
 		Use:     "fraud --rows N --out DIR",
 		Short:   "Write synthetic transactions with a known optimal policy",
@@ -50,7 +50,7 @@ func generateFraudCommand(a *app) *cobra.Command {
 			if err := required(c, "out"); err != nil {
 				return err
 			}
-			report, err := pipeline.GenerateFraud(c.Context(), o, a.progress())
+			report, err := world.GenerateFraud(c.Context(), o, a.progress())
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func generateFraudCommand(a *app) *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&o.Rows, "rows", o.Rows, "number of transactions")
-	f.StringVar(&o.World, "world", o.World, strings.Join(pipeline.FraudWorlds(), " or "))
+	f.StringVar(&o.World, "world", o.World, strings.Join(world.FraudWorlds(), " or "))
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "another seed gives other rows of the same distribution")
 	f.IntVar(&o.Columns, "columns", o.Columns, "columns of the transaction file: 394, or 55 (without the V columns)")
 	f.Float64Var(&o.FraudRate, "fraud-rate", o.FraudRate, "share of fraud in every cell")
@@ -73,7 +73,7 @@ strings whose frequencies follow Zipf's law; a page has 63 words on average.`
 const generatePagesExamples = `  pipe generate pages --pages 500000 --seed 1 --out out/pages`
 
 func generatePagesCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultPagesOptions()
+	o := world.DefaultPagesOptions()
 	c := &cobra.Command{
 		Use:     "pages --pages N --out DIR",
 		Short:   "Write a synthetic text corpus",
@@ -84,7 +84,7 @@ func generatePagesCommand(a *app) *cobra.Command {
 			if err := required(c, "out"); err != nil {
 				return err
 			}
-			report, err := pipeline.GeneratePages(c.Context(), o, a.progress())
+			report, err := world.GeneratePages(c.Context(), o, a.progress())
 			if err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pipe/pipeline"
+	"pipe/pipeline/inspect"
 )
 
 const inspectText = `Inspect explains files:
@@ -21,7 +21,7 @@ const inspectExamples = `  pipe inspect costs.parquet --lambda 0,0.5,1
   pipe inspect policy.onnx costs.parquet --json`
 
 func inspectCommand(a *app) *cobra.Command {
-	o := pipeline.DefaultInspectOptions()
+	o := inspect.DefaultOptions()
 	c := &cobra.Command{
 		Use:     "inspect FILE...",
 		Short:   "Explain cost tensors, tables, encoders, experts, policies, indexes and checkpoints",
@@ -36,16 +36,16 @@ func inspectCommand(a *app) *cobra.Command {
 	return c
 }
 
-func runInspect(c *cobra.Command, a *app, o pipeline.InspectOptions, paths []string) error {
+func runInspect(c *cobra.Command, a *app, o inspect.Options, paths []string) error {
 	if err := o.Validate(); err != nil {
 		return usage(c, "%v", err)
 	}
-	var all []pipeline.Explanation
+	var all []inspect.Explanation
 	p := a.progress()
 	defer p.Done()
 	for _, path := range paths {
 		p.Start(-1, "inspect "+path)
-		e, err := pipeline.Inspect(c.Context(), path, o)
+		e, err := inspect.File(c.Context(), path, o)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,56 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs/build"
+	"pipe/costs/outcome"
+	"pipe/featurize/tabular"
+	"pipe/internal/config"
+)
+
+// FuzzConfigs: a configuration file of any command is problems that read as lines, or settings whose own check finds nothing.
+func FuzzConfigs(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "configs", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for kind := range byte(6) {
+			f.Add(text, kind)
+		}
+	}
+	f.Add([]byte("outcomes: {file: a.csv, id: id, expert: e, loss: l}\nsplit: {kind: hash, validation: 0.2, test: 0.1, group: user}\nfees: {experts: {a: 1}}\n"), byte(0))
+	f.Add([]byte("fraud: {split: {kind: random, train_rows: 10, validation_rows: -1, draws: 0}}\n"), byte(2))
+	f.Add([]byte("columns: {id: a, label: b, groups: [{name: g, columns: [{name: x, kind: number}]}]}\n"), byte(1))
+	f.Fuzz(func(t *testing.T, text []byte, kind byte) {
+		imported := outcome.DefaultConfig()
+		dst := []any{
+			&imported, &columnsFile{}, &fraudConfigFile{DefaultFraud()}, &feverConfigFile{Fever: DefaultFever()},
+			&imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}, &syntheticFile{Synthetic: DefaultSynthetic()},
+		}[kind%6]
+		problems := config.Decode(text, "/", variables("A=1", "PIPE_DATA=/data"), dst)
+		for _, p := range problems {
+			if strings.TrimSpace(p) == "" || strings.Contains(p, "goroutine") {
+				t.Errorf("a problem reads %q", p)
+			}
+		}
+		if v, ok := dst.(config.Validator); ok && len(problems) == 0 && v.Validate() != nil {
+			t.Errorf("%+v has problems: %v", dst, v.Validate())
+		}
+	})
+}
+
+// columnsFile is a file with column groups.
+type columnsFile struct {
+	Columns tabular.Schema `yaml:"columns"`
+}
+
+func (f *columnsFile) Validate() error { return f.Columns.Validate() }

@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/atomicfile"
+	"pipe/internal/config"
+	"pipe/internal/textfile"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+var feverBenchmark = Benchmark{
+	Name:  "fever",
+	About: "FEVER claims: which expert verifies, and which passages it is shown",
+	Run:   runFever,
+}
+
+// feverConfigFile is the configuration file of the benchmark.
+type feverConfigFile struct {
+	Fever FeverConfig `yaml:"fever"`
+}
+
+func (f *feverConfigFile) Validate() error { return f.Fever.Validate() }
+
+// feverRun is one run of the benchmark. What does not depend on the split lies beside the splits:
+//
+//	experts/          trained experts, embeddings, the index of the pages
+//	answers/          answers of endpoints
+//	splitN/           a trial per setting, and the report on the split
+type feverRun struct {
+	*benchRun
+	c   FeverConfig
+	dir string // of the configuration
+}
+
+// runFever is the benchmark.
+func runFever(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
+	file := feverConfigFile{Fever: DefaultFever()}
+	if o.Config == "" {
+		return nil, &stage.OptionError{Err: errors.New("fever needs --config: configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models")}
+	}
+	if err := config.Load(o.Config, &file); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return nil, err
+	}
+	return startBench("fever", o, p, func(b *benchRun) (*report.Report, error) {
+		b.title = "FEVER: who verifies a claim, and with which passages"
+		return (&feverRun{b, file.Fever, dir}).run(ctx)
+	})
+}
+
+func (r *feverRun) run(ctx context.Context) (*report.Report, error) {
+	whole, err := r.draws(r.c.Split.Draws, func(draw int) (*report.Report, error) { return r.split(ctx, draw) })
+	if err != nil {
+		return nil, err
+	}
+	whole.Retrieval, err = r.recall(ctx)
+	return whole, err
+}
+
+// split runs one draw through all settings and leaves its report.
+func (r *feverRun) split(ctx context.Context, draw int) (*report.Report, error) {
+	if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range r.c.Settings {
+		names = append(names, s.Name)
+	}
+	return r.trials(ctx, draw, names, func(i int, folder string) *trial { return r.trial(r.c.Settings[i], folder, draw) })
+}
+
+// trial is a setting on one draw of the split.
+func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
+	o := r.buildOptions()
+	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
+	return &trial{
+		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.Train.ForRecipes(s.Recipes),
+		knn: r.c.KNN, resamples: r.c.Resample,
+	}
+}
+
+// recallAt are the numbers of passages that the recall of gold pages is reported at.
+var recallAt = []int{1, 3, 5}
+
+// recall measures retrieval on all claims, which no split and no setting changes.
+func (r *feverRun) recall(ctx context.Context) (out []build.RecallReport, err error) {
+	x := r.trial(r.c.Settings[0], r.splitFolder(0), 0)
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for claims and pages
+	if err != nil {
+		return nil, err
+	}
+	const file = "recall.json"
+	s := stage.Step{Folder: r.out, Name: "recall", Inputs: map[string]string{
+		"costs": tensor, "advice": stage.Digest(x.costs.Advice), "at": stage.Digest(recallAt), "format": "1",
+	}}
+	err = s.Run(ctx, func() ([]string, error) {
+		found, err := build.Recall(ctx, x.costs, x.options, recallAt)
+		if err != nil {
+			return nil, err
+		}
+		return []string{file}, atomicfile.Write(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(found) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := textfile.ReadFile(filepath.Join(r.out, file), textfile.MaxWhole)
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(text, &out)
+}

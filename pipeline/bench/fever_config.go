@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/config"
+	"pipe/pipeline"
+)
+
+// FeverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts start
+// from the folder of the configuration file.
+type FeverConfig struct {
+	Claims    map[string]any       `yaml:"claims"`    // settings of the source kind fever
+	Split     FeverSplit           `yaml:"split"`     //
+	Retrieval map[string]any       `yaml:"retrieval"` // of every advice of kind passages and of every expert of kind embedding
+	Encoder   string               `yaml:"encoder"`   // of the policy's features and of every expert of kind embedding
+	Advice    []build.AdviceConfig `yaml:"advice"`
+	Experts   []build.ExpertConfig `yaml:"experts"`
+	Settings  []FeverSetting       `yaml:"settings"`
+	Shard     int                  `yaml:"shard"`     // instances per shard of the cost builder
+	Audit     bool                 `yaml:"audit"`     // keep the text of every advice beside the costs
+	KNN       bool                 `yaml:"knn"`       // report nearest neighbours
+	Resample  int                  `yaml:"resamples"` // of the paired bootstrap, within a split
+}
+
+// FeverSplit draws validation claims; claims of one group, or else of one text, stay together.
+type FeverSplit struct {
+	Kind       string  `yaml:"kind"`       // see costs.SplitDraw
+	Validation float64 `yaml:"validation"` // share of the claims, the others train
+	Seed       uint64  `yaml:"seed"`       // of the first draw
+	Draws      int     `yaml:"draws"`      // splits that are drawn, with seeds seed, seed+1, ...
+}
+
+// FeverSetting is a choice of experts, reported by itself, and how policies over them are learnt.
+type FeverSetting struct {
+	Name    string               `yaml:"name"`
+	Experts []string             `yaml:"experts"` // names; none: all
+	Recipes []string             `yaml:"recipes"` // each learns from the same costs; l2d comes with the first
+	Train   pipeline.TrainConfig `yaml:"train"`   // without its recipe
+}
+
+// DefaultFeverTrain is the paper's recipe and grid of regimes.
+func DefaultFeverTrain() pipeline.TrainConfig {
+	c := pipeline.DefaultTrainConfig()
+	c.Recipe, c.Lambdas = "paper", []float64{0, 0.5, 1, 2, 4, 6, 8, 10}
+	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 5e-3, 1e-4
+	c.Network.Hidden, c.Network.Epochs, c.Network.Batch, c.Network.Schedule = []int{128, 64}, 50, 128, "none"
+	return c
+}
+
+// UnmarshalYAML reads a setting over its defaults.
+func (s *FeverSetting) UnmarshalYAML(n *yaml.Node) error {
+	type plain FeverSetting // without this method
+	v := plain{Recipes: []string{"paper"}, Train: DefaultFeverTrain()}
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*s = FeverSetting(v)
+	return nil
+}
+
+// DefaultFever is the paper's benchmark without its data and models: the split, and one setting with all experts.
+func DefaultFever() FeverConfig {
+	return FeverConfig{
+		Split:    FeverSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1},
+		Settings: []FeverSetting{{Name: "paper", Recipes: []string{"paper"}, Train: DefaultFeverTrain()}},
+		Shard:    256, KNN: true, Resample: 2000,
+	}
+}
+
+// Validate reports every problem that can be seen without opening a file.
+func (c *FeverConfig) Validate() error {
+	var list config.Problems
+	list.Check(len(c.Claims) > 0, "claims: no file is named")
+	list.Check(c.Encoder != "", "encoder: none is named")
+	list.Check(c.Split.Validation > 0 && c.Split.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", c.Split.Validation)
+	list.Check(c.Split.Draws > 0, "split.draws: %d, at least 1 is needed", c.Split.Draws)
+	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
+	list.Check(len(c.Settings) > 0, "settings: none are listed")
+	for i, s := range c.Settings {
+		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))
+		given := slices.ContainsFunc(c.Settings[:i], func(o FeverSetting) bool { return o.Name == s.Name })
+		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+	}
+	b := c.costs(FeverSetting{}, 0)
+	list.Add(b.Validate(nil))
+	return list.Err()
+}
+
+// validate reports every problem of a setting.
+func (s FeverSetting) validate(experts []build.ExpertConfig) error {
+	var list config.Problems
+	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	for i, name := range s.Experts {
+		known := slices.ContainsFunc(experts, func(e build.ExpertConfig) bool { return e.Name == name })
+		list.Check(known, "experts[%d]: there is no expert %q", i, name)
+		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
+	}
+	pipeline.CheckRecipes(s.Recipes, &list)
+	list.Add(config.Under("train", s.Train.Validate()))
+	return list.Err()
+}
+
+// costs is how the costs of a setting are built on one draw of the split.
+func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
+	b := build.DefaultConfig()
+	b.Instances = build.Part{Kind: "fever", Settings: c.Claims}
+	split := map[string]any{"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw)}
+	if _, grouped := c.Claims["group"]; !grouped {
+		split["group"] = "text"
+	}
+	b.Split = build.Part{Kind: c.Split.Kind, Settings: split}
+	b.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+	for _, a := range c.Advice {
+		if a.Kind == "passages" {
+			a.Settings = over(c.Retrieval, a.Settings)
+		}
+		b.Advice = append(b.Advice, a)
+	}
+	for _, e := range c.Experts {
+		if len(s.Experts) > 0 && !slices.Contains(s.Experts, e.Name) {
+			continue
+		}
+		if e.Kind == "embedding" {
+			e.Settings = over(over(map[string]any{"encoder": c.Encoder}, c.Retrieval), e.Settings)
+		}
+		b.Experts = append(b.Experts, e)
+	}
+	b.Features = []build.Part{{Kind: "text", Settings: map[string]any{"encoder": c.Encoder}}}
+	b.CrossFit, b.Shard, b.Audit = 0, c.Shard, c.Audit
+	return b
+}
+
+// over returns given settings over others.
+func over(under, given map[string]any) map[string]any {
+	out := maps.Clone(under)
+	if out == nil {
+		out = map[string]any{}
+	}
+	maps.Copy(out, given)
+	return out
+}

@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs/build"
+	"pipe/featurize/tabular"
+	"pipe/internal/config"
+	"pipe/models/lightgbm"
+	"pipe/pipeline"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
+)
+
+var fraudBenchmark = Benchmark{
+	Name:  "fraud",
+	About: "IEEE-CIS transactions, or generated ones: which expert judges, and how many sensitive columns it is shown",
+	Run:   runFraud,
+}
+
+// fraudConfigFile is the configuration file of the benchmark.
+type fraudConfigFile struct {
+	Fraud FraudConfig `yaml:"fraud"`
+}
+
+func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
+
+// fraudRun is one run of the benchmark. Every split has a folder of its own below out:
+//
+//	splitN/table.parquet, encoder.json        featurized rows
+//	splitN/experts/                           trained experts as ONNX
+//	splitN/costs-SETTING.parquet              cost tensors
+//	splitN/policies-SETTING/                  policies as ONNX
+//	splitN/eval-SETTING.json                  what they are worth
+//	splitN/report.*                           the report on the split
+type fraudRun struct {
+	*benchRun
+	c    FraudConfig
+	rows *pipeline.TableRows
+}
+
+// runFraud is the benchmark.
+func runFraud(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
+	file := fraudConfigFile{Fraud: DefaultFraud()}
+	if o.Config == "" {
+		return nil, &stage.OptionError{Err: errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
+	}
+	if err := config.Load(o.Config, &file); err != nil {
+		return nil, err
+	}
+	return startBench("fraud", o, p, func(b *benchRun) (*report.Report, error) {
+		r := &fraudRun{benchRun: b, c: file.Fraud}
+		b.title = r.c.title()
+		if err := r.leaveOutTrees(); err != nil {
+			return nil, err
+		}
+		return r.run(ctx)
+	})
+}
+
+// leaveOutTrees drops the experts that need LightGBM where there is none, and says so. Without any expert left the
+// missing library is an error.
+func (r *fraudRun) leaveOutTrees() error {
+	trees := func(e build.ExpertConfig) bool { return e.Kind == boostedTrees }
+	if !slices.ContainsFunc(r.c.Experts, trees) {
+		return nil
+	}
+	_, err := lightgbm.Open("")
+	var missing *lightgbm.MissingLibraryError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	var names []string
+	for _, e := range r.c.Experts {
+		if trees(e) {
+			names = append(names, e.Name)
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(r.c.Experts), trees)
+	if len(left) == 0 {
+		return err
+	}
+	r.c.Experts = left
+	r.note("LightGBM is not there, so the boosted trees (%s) are left out; %s", strings.Join(names, ", "), missing.Hint())
+	return nil
+}
+
+func (r *fraudRun) run(ctx context.Context) (*report.Report, error) {
+	primary, joined, err := r.data(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r.rows, err = pipeline.OpenTableRows(ctx, primary, joined, string(r.c.Columns), r.progress); err != nil {
+		return nil, err
+	}
+	if err := r.checkGroups(); err != nil {
+		return nil, err
+	}
+	var table *pipeline.FeaturizeReport
+	whole, err := r.draws(r.c.Split.Draws, func(draw int) (report *report.Report, err error) {
+		report, table, err = r.split(ctx, draw)
+		return report, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	whole.Notes = append(r.overallNotes(whole, table), whole.Notes...)
+	return whole, nil
+}
+
+func (c *FraudConfig) title() string {
+	if g := c.Data.Generate; g != nil {
+		return fmt.Sprintf("Fraud: sensitive escalation on %d generated transactions, world %s", g.Rows, g.World)
+	}
+	return "Fraud: sensitive escalation on IEEE-CIS transactions"
+}
+
+// data returns the two files, generated if the configuration says so.
+func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error) {
+	made := r.c.Data.Generate
+	if made == nil {
+		return string(r.c.Data.Transactions), string(r.c.Data.Identities), nil
+	}
+	o := made.options(filepath.Join(r.out, "data"))
+	paths := o.Files()
+	s := stage.Step{Folder: o.Out, Name: "generate", Inputs: map[string]string{"options": stage.Digest(made), "format": "1"}}
+	err = s.Run(ctx, func() ([]string, error) {
+		_, err := world.GenerateFraud(ctx, o, r.progress)
+		return []string{filepath.Base(paths[0]), filepath.Base(paths[1])}, err
+	})
+	return paths[0], paths[1], err
+}
+
+// checkGroups holds the levels of advice against the column groups: each opens at least as many as the one before, and
+// the first opens the base view alone.
+func (r *fraudRun) checkGroups() error {
+	var list config.Problems
+	last := 0
+	for i, a := range r.c.Advice {
+		at := groupIndex(r.rows.Schema, a.Through)
+		list.Check(at >= 0, "advice[%d]: there is no column group %q", i, a.Through)
+		if at < 0 {
+			continue
+		}
+		list.Check(i > 0 || at == 0, "advice[0]: opens %q; the first level is the base view, %q", a.Through, r.rows.Schema.Groups[0].Name)
+		list.Check(at >= last, "advice[%d]: opens less than the level before it", i)
+		last = at
+	}
+	if err := list.Err(); err != nil {
+		return &config.Error{File: r.o.Config, Problems: config.Lines(err)}
+	}
+	return nil
+}
+
+func groupIndex(s *tabular.Schema, name string) int {
+	return slices.IndexFunc(s.Groups, func(g tabular.Group) bool { return g.Name == name })
+}
+
+// openedGroups are the sensitive groups, which are all but the first, and the advice that opens each.
+func (r *fraudRun) openedGroups() []OpenedGroup {
+	var out []OpenedGroup
+	for g, group := range r.rows.Schema.Groups[1:] {
+		o := OpenedGroup{Name: group.Name}
+		for _, a := range r.c.Advice {
+			o.By = append(o.By, groupIndex(r.rows.Schema, a.Through) >= g+1)
+		}
+		out = append(out, o)
+	}
+	return out
+}

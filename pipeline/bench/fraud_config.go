@@ -1,0 +1,212 @@
+package bench
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/config"
+	"pipe/models"
+	"pipe/models/auto"
+	"pipe/pipeline"
+	"pipe/pipeline/world"
+)
+
+// FraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
+type FraudConfig struct {
+	Data     FraudData            `yaml:"data"`
+	Columns  config.Path          `yaml:"columns"` // the column groups
+	Split    pipeline.TableSplit  `yaml:"split"`
+	Advice   []FraudAdvice        `yaml:"advice"`  // nested levels, the first one is the base view and free
+	Experts  []build.ExpertConfig `yaml:"experts"` // parts of pipe costs
+	Settings []FraudSetting       `yaml:"settings"`
+	Shard    int                  `yaml:"shard"`     // instances per shard of the cost builder
+	KNN      bool                 `yaml:"knn"`       // report nearest neighbours
+	Resample int                  `yaml:"resamples"` // of the paired bootstrap, within a split
+}
+
+// FraudData names the files of the competition, or what to generate in their place.
+type FraudData struct {
+	Transactions config.Path `yaml:"transactions"`
+	Identities   config.Path `yaml:"identities"` // empty: none
+	Generate     *FraudMade  `yaml:"generate"`
+}
+
+// FraudMade is data that is generated in the schema of the competition; see FraudOptions.
+type FraudMade struct {
+	World     string  `yaml:"world"`
+	Rows      int     `yaml:"rows"` // transactions
+	Seed      uint64  `yaml:"seed"`
+	Columns   int     `yaml:"columns"`    // of the transaction file
+	FraudRate float64 `yaml:"fraud_rate"` // share of frauds
+}
+
+// UnmarshalYAML reads what to generate over the defaults of the generator.
+func (m *FraudMade) UnmarshalYAML(n *yaml.Node) error {
+	type plain FraudMade // without this method
+	d := world.DefaultFraudOptions()
+	v := plain{World: d.World, Rows: d.Rows, Seed: d.Seed, Columns: d.Columns, FraudRate: d.FraudRate}
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*m = FraudMade(v)
+	return nil
+}
+
+// options are those of the generator.
+func (m *FraudMade) options(out string) world.FraudOptions {
+	o := world.DefaultFraudOptions()
+	o.World, o.Rows, o.Seed, o.Columns, o.FraudRate, o.Out = m.World, m.Rows, m.Seed, m.Columns, m.FraudRate, out
+	return o
+}
+
+// FraudAdvice is one level of disclosure: every group of columns up to Through, for the base fee gamma.
+type FraudAdvice struct {
+	Name    string  `yaml:"name"`
+	Fee     float64 `yaml:"fee"`
+	Through string  `yaml:"through"`
+}
+
+// FraudSetting is one way to make costs and to learn from them. A benchmark can report several side by side.
+type FraudSetting struct {
+	Name     string               `yaml:"name"`
+	CrossFit int                  `yaml:"cross_fit"` // folds; 0: training rows are judged by experts that were trained on them
+	TaskLoss build.Part           `yaml:"task_loss"`
+	Train    pipeline.TrainConfig `yaml:"train"`
+}
+
+// DefaultFraudTrain is the paper's recipe and grid of regimes.
+func DefaultFraudTrain() pipeline.TrainConfig {
+	c := pipeline.DefaultTrainConfig()
+	c.Recipe, c.Lambdas, c.WeightDecay = "paper", []float64{0, 0.04, 0.12, 0.20, 5}, 0
+	c.Network.Hidden, c.Network.Epochs, c.Network.Batch = []int{64}, 30, 512
+	return c
+}
+
+// UnmarshalYAML reads a setting over its defaults.
+func (s *FraudSetting) UnmarshalYAML(n *yaml.Node) error {
+	type plain FraudSetting // without this method
+	v := plain{TaskLoss: build.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()}
+	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
+		return err
+	}
+	*s = FraudSetting(v)
+	return nil
+}
+
+// DefaultFraud is the paper's benchmark without its data: three experts, five levels of disclosure and one split;
+// in-sample 0-1 costs with the recipe paper, and cross-fitted class-balanced costs with the recipe auto.
+func DefaultFraud() FraudConfig {
+	own := DefaultFraudTrain()
+	own.Recipe = auto.Name
+	return FraudConfig{
+		Split: pipeline.DefaultTableSplit(),
+		Advice: []FraudAdvice{
+			{"none", 0, "base"},
+			{"contact", 0.08, "contact"},
+			{"payment", 0.12, "payment"},
+			{"device", 0.16, "device"},
+			{"identity", 0.20, "identity"},
+		},
+		Experts: []build.ExpertConfig{
+			{Name: "linear", Fee: 0.02, Kind: "logistic"},
+			{Name: "tree", Fee: 0.06, Kind: boostedTrees},
+			{Name: "mlp", Fee: 0.09, Kind: "mlp"},
+		},
+		Settings: []FraudSetting{
+			{Name: "paper", TaskLoss: build.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()},
+			{Name: "own", CrossFit: 5, TaskLoss: build.Part{Kind: "weighted", Settings: map[string]any{"by": "class"}}, Train: own},
+		},
+		Shard: 4096, KNN: true, Resample: 2000,
+	}
+}
+
+// boostedTrees is the kind of expert that needs LightGBM.
+const boostedTrees = "boosted_trees"
+
+// Validate reports every problem that can be seen without opening a file.
+func (c *FraudConfig) Validate() error {
+	var list config.Problems
+	c.checkData(&list)
+	c.Split.Check(list.Check)
+	for i, a := range c.Advice {
+		list.Check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
+	}
+	list.Check(len(c.Settings) > 0, "settings: none are listed")
+	for i, s := range c.Settings {
+		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate()))
+		given := slices.ContainsFunc(c.Settings[:i], func(o FraudSetting) bool { return o.Name == s.Name })
+		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+	}
+	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
+	c.checkCosts(&list)
+	return list.Err()
+}
+
+// checkCosts adds what is wrong with the costs of any setting; what is wrong with all of them is said once.
+func (c *FraudConfig) checkCosts(list *config.Problems) {
+	said := map[string]bool{}
+	for _, s := range c.Settings {
+		b := c.costs(s)
+		for _, line := range config.Lines(b.Validate(nil)) {
+			list.Check(said[line], "%s", line)
+			said[line] = true
+		}
+	}
+}
+
+func (c *FraudConfig) checkData(list *config.Problems) {
+	files, made := c.Data.Transactions != "" || c.Data.Identities != "", c.Data.Generate != nil
+	list.Check(files || made, "data: neither transactions nor generate is given")
+	list.Check(!files || !made, "data: files and generate exclude each other")
+	list.Check(!files || c.Data.Transactions != "", "data: identities are given without transactions")
+	list.Check(c.Columns != "", "columns: no file with the column groups is named")
+	if made {
+		o := c.Data.Generate.options("data")
+		list.Add(config.Under("data.generate", o.Validate()))
+	}
+}
+
+// validate reports every problem of a setting.
+func (s FraudSetting) validate() error {
+	var list config.Problems
+	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	list.Add(config.Under("train", s.Train.Validate()))
+	return list.Err()
+}
+
+// costs is how the costs of a setting are built, whatever the table.
+func (c *FraudConfig) costs(s FraudSetting) build.Config {
+	b := build.DefaultConfig()
+	b.Instances, b.Split, b.TaskLoss = build.Part{Kind: "tabular"}, build.Part{Kind: "column"}, s.TaskLoss
+	for _, a := range c.Advice {
+		b.Advice = append(b.Advice, build.AdviceConfig{Name: a.Name, Fee: a.Fee, Kind: "groups", Settings: map[string]any{"through": a.Through}})
+	}
+	b.Experts, b.CrossFit = c.Experts, s.CrossFit
+	b.Features = []build.Part{{Kind: "groups"}}
+	b.Shard, b.Batch = c.Shard, min(c.Shard, fraudBatch)
+	return b
+}
+
+// actions is the action set as far as the configuration tells it.
+func (c *FraudConfig) actions() *costs.Actions {
+	a := &costs.Actions{}
+	for _, e := range c.Experts {
+		a.Experts = append(a.Experts, costs.Expert{Name: e.Name, Fee: e.Fee})
+	}
+	for _, v := range c.Advice {
+		a.Advice = append(a.Advice, costs.Advice{Name: v.Name, Fee: v.Fee})
+	}
+	return a
+}
+
+// learnedMethod is the method that a setting's recipe trains beside l2d.
+func (s FraudSetting) learnedMethod() string {
+	if s.Train.Recipe == auto.Name {
+		return auto.Name
+	}
+	return models.Ours
+}

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/lists"
+	"pipe/models/policy"
+	"pipe/pipeline"
+	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+// completion adds the constant answer, the disclosure report and, where there is one, the known optimum.
+func (x *fraudSetting) completion() completion {
+	return completion{
+		inputs: map[string]string{"groups": stage.Digest(x.openedGroups()), "world": stage.Digest(x.c.Data.Generate)},
+		add: func(ctx context.Context, r *report.Report, j *judged) error {
+			r.Settings["training rows judged"] = x.judged()
+			x.addConstant(r, j.experts.Constants, len(j.t.Rows(costs.Train)))
+			x.addDisclosure(r, j.t, j.rows, j.learned)
+			return x.addOptimum(ctx, r, j.t, j.rows, j.learned)
+		},
+	}
+}
+
+// judged says which experts answered for training rows.
+func (x *fraudSetting) judged() string {
+	if x.s.CrossFit == 0 {
+		return "in-sample"
+	}
+	return fmt.Sprintf("by experts of the other folds, %d folds", x.s.CrossFit)
+}
+
+// addConstant adds the negative answer, which costs the same at every lambda, as a method.
+func (x *fraudSetting) addConstant(r *report.Report, constants []build.ConstantFigures, train int) {
+	for _, c := range constants {
+		if c.Label != x.rows.Schema.Labels[0] {
+			continue
+		}
+		for _, l := range x.s.Train.Lambdas {
+			r.Rows = append(r.Rows, report.Row{Method: methods.AlwaysLegitimate, Lambda: report.Num(l), N: train, Seeds: 1, TrueLossMean: c.Loss, AdviceRate: report.Num(0)})
+		}
+	}
+}
+
+// addDisclosure adds the disclosure report of the methods that choose among all pairs, and of the deployable constant.
+func (x *fraudSetting) addDisclosure(r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) {
+	groups := x.openedGroups()
+	for _, lambda := range x.s.Train.Lambdas {
+		for _, method := range methods.Composite() {
+			seeds := lists.Keep(learned, func(l pipeline.Learned) bool { return l.Info.Method == method && l.Info.Lambda == lambda })
+			if len(seeds) > 0 {
+				r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, seeds, lambda, groups)...)
+			}
+		}
+		r.Disclosure = append(r.Disclosure, disclosureOf(t, rows, []pipeline.Learned{bestFixedTrain(t, len(rows), lambda)}, lambda, groups)...)
+	}
+}
+
+// bestFixedTrain is the deployable constant as if a policy had decided it: scores are minus the mean training cost.
+func bestFixedTrain(t *costs.Tensor, n int, lambda float64) pipeline.Learned {
+	s := costs.Summarize(t, t.Rows(costs.Train), lambda)
+	l := pipeline.Learned{Info: &policy.Info{Method: "best_fixed_train", Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
+	scores := make([]float32, len(s.Cost))
+	for i, c := range s.Cost {
+		scores[i] = float32(-c)
+	}
+	l.Scores = slices.Repeat(scores, n)
+	return l
+}

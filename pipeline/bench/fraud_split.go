@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"context"
+	"path/filepath"
+
+	"pipe/costs/build"
+	"pipe/pipeline"
+	"pipe/pipeline/report"
+)
+
+// split runs one split through all settings and leaves its report.
+func (r *fraudRun) split(ctx context.Context, draw int) (*report.Report, *pipeline.FeaturizeReport, error) {
+	table, err := r.rows.Featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
+	if err != nil {
+		return nil, nil, err
+	}
+	var names []string
+	for _, s := range r.c.Settings {
+		names = append(names, s.Name)
+	}
+	report, err := r.trials(ctx, draw, names, func(i int, folder string) *trial {
+		return (&fraudSetting{r, r.c.Settings[i], folder, draw}).trial()
+	})
+	return report, table, err
+}
+
+// fraudSetting is one setting on one split.
+type fraudSetting struct {
+	*fraudRun
+	s      FraudSetting
+	folder string
+	draw   int
+}
+
+// trial is the setting on the split.
+func (x *fraudSetting) trial() *trial {
+	return &trial{
+		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []pipeline.TrainConfig{x.s.Train},
+		knn: x.c.KNN, resamples: x.c.Resample, ask: true, complete: x.completion(),
+	}
+}
+
+// costsConfig is what pipe costs would be given.
+func (x *fraudSetting) costsConfig() build.Config {
+	c, schema := x.c.costs(x.s), x.rows.Schema
+	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, pipeline.TableFile)}
+	c.Labels, c.FoldSeed = schema.Labels, x.c.Split.Seed+uint64(x.draw)
+	c.Features[0].Settings = map[string]any{"groups": []any{schema.Groups[0].Name}}
+	return c
+}
+
+// fraudBatch is how many rows of a table a worker looks at together: enough for the experts' graphs to be busy, little
+// enough for five levels of some hundred columns to stay small.
+const fraudBatch = 512

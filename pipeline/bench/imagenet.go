@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/atomicfile"
+	"pipe/internal/config"
+	"pipe/internal/textfile"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+var imagenetBenchmark = Benchmark{
+	Name:  "imagenet",
+	About: "images: which network classifies, and how many views or prompts it is shown",
+	Run:   runImagenet,
+}
+
+// imagenetRun is one run of the benchmark. Every split has a folder of its own below out:
+//
+//	experts/                    what experts keep: weights of prompts, measured latency
+//	pictures.json               small pictures of some instances
+//	splitN/costs.parquet        cost tensor
+//	splitN/policies-RECIPE/     policies as ONNX
+//	splitN/eval.json, report.*  what they are worth
+type imagenetRun struct {
+	*benchRun
+	c     ImagenetConfig
+	costs build.Config
+	dir   string // of the configuration
+}
+
+// runImagenet is the benchmark.
+func runImagenet(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
+	file := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+	if o.Config == "" {
+		return nil, &stage.OptionError{Err: errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
+			"configs/cifar10-small.yaml run on small models")}
+	}
+	if err := config.Load(o.Config, &file); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(filepath.Dir(o.Config))
+	if err != nil {
+		return nil, err
+	}
+	return startBench("imagenet", o, p, func(b *benchRun) (*report.Report, error) {
+		b.title = file.Imagenet.Title
+		return (&imagenetRun{b, file.Imagenet, file.Costs, dir}).run(ctx)
+	})
+}
+
+func (r *imagenetRun) run(ctx context.Context) (*report.Report, error) {
+	whole, err := r.draws(r.c.Draws, func(draw int) (*report.Report, error) {
+		if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
+			return nil, err
+		}
+		return r.trials(ctx, draw, []string{""}, func(_ int, folder string) *trial { return r.trial(folder, draw) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	whole.Album, err = r.album(ctx, whole.PictureIDs())
+	return whole, err
+}
+
+// trial is one draw of the split. Costs are built for the first one; where nothing but the split depends on it, the others
+// take them over.
+func (r *imagenetRun) trial(folder string, draw int) *trial {
+	c := r.costs
+	c.Split, _ = splitOfDraw(c.Split, draw) // the configuration is valid
+	x := &trial{
+		benchRun: r.benchRun, folder: folder, costs: c, options: r.options(), recipes: r.c.Train.ForRecipes(r.c.Recipes),
+		knn: r.c.KNN, resamples: r.c.Resample, complete: r.completion(),
+	}
+	if draw > 0 {
+		x.options.Reuse = filepath.Join(r.splitFolder(0), x.tensorFile())
+	}
+	return x
+}
+
+func (r *imagenetRun) options() build.Options {
+	o := r.buildOptions()
+	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
+	return o
+}
+
+// completion adds which pictures go to which pair, and who decoded them.
+func (r *imagenetRun) completion() completion {
+	return completion{
+		inputs: map[string]string{"pictures": stage.Digest(r.c.Pictures), "stand-in": r.c.StandIn},
+		add: func(_ context.Context, report *report.Report, j *judged) error {
+			report.StandIn = r.c.StandIn
+			report.Pictures = routedPictures(j, r.c.Pictures, r.c.Train.Lambdas)
+			if name := j.t.Actions.Digests[costs.DecoderDigest]; name != "" {
+				report.Settings["decoder"] = name
+				report.Notes = append(report.Notes, "Images were decoded by "+name+".")
+			}
+			note, err := accuracyNote(j.t, r.costs.Labels)
+			if err != nil {
+				return err
+			}
+			if note != "" {
+				report.Notes = append(report.Notes, note)
+			}
+			return nil
+		},
+	}
+}
+
+// accuracyNote tells how often every expert is right without advice, whatever the split; "" where none has an accuracy.
+func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
+	rows := make([]int, t.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	all, err := build.DiagnoseTensor(t, rows, labels)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	for _, e := range all.Experts {
+		if e.Advice == t.Actions.Advice[0].Name && e.Accuracy != nil {
+			parts = append(parts, fmt.Sprintf("%s %.3f", e.Expert, *e.Accuracy))
+		}
+	}
+	if len(parts) == 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("Accuracy under %s on all %d images, those of training included: %s.", t.Actions.Advice[0].Name, t.Len(), strings.Join(parts, ", ")), nil
+}
+
+// album returns small pictures of instances, made anew only where ids or images are others; nil for no ids.
+func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	x := r.trial(r.splitFolder(0), 0)
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for the images
+	if err != nil {
+		return nil, err
+	}
+	const file = "pictures.json"
+	s := stage.Step{Folder: r.out, Name: "pictures", Inputs: map[string]string{
+		"costs": tensor, "ids": stage.Digest(ids), "pictures": stage.Digest(r.c.Pictures), "format": "1",
+	}}
+	err = s.Run(ctx, func() ([]string, error) {
+		made, err := build.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side)
+		if err != nil {
+			return nil, err
+		}
+		return []string{file}, atomicfile.Write(filepath.Join(r.out, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(made) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := textfile.ReadFile(filepath.Join(r.out, file), textfile.MaxWhole)
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(text, &out)
+	return out, err
+}

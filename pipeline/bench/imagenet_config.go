@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"pipe/costs/build"
+	"pipe/internal/config"
+	"pipe/pipeline"
+)
+
+// ImagenetConfig are the settings of pipe bench imagenet beside those of the costs, which are a section of their own;
+// docs/imagenet.md describes them.
+type ImagenetConfig struct {
+	Title    string               `yaml:"title"`
+	StandIn  string               `yaml:"stand_in"` // what stands in for the real models or data, said on top of the report
+	Draws    int                  `yaml:"draws"`    // splits that are drawn, with seeds seed, seed+1, ... of the split of the costs
+	Recipes  []string             `yaml:"recipes"`  // each learns from the same costs; l2d comes with the first
+	Train    pipeline.TrainConfig `yaml:"train"`    // without its recipe
+	KNN      bool                 `yaml:"knn"`      // report nearest neighbours
+	Resample int                  `yaml:"resamples"`
+	Pictures PictureConfig        `yaml:"pictures"`
+}
+
+// PictureConfig says which pictures a report shows.
+type PictureConfig struct {
+	PerPair int       `yaml:"per_pair" json:"per_pair"` // at most so many of the instances that go to a pair; 0: no pictures
+	Side    int       `yaml:"side" json:"side"`         // of a picture, in pixels
+	Lambdas []float64 `yaml:"lambdas" json:"lambdas"`   // none: the lowest and the middle one of those that are trained for
+}
+
+// mostSide keeps a report with pictures small enough to be looked at.
+const mostSide = 96
+
+// DefaultImagenetTrain is the paper's recipe and grid of regimes.
+func DefaultImagenetTrain() pipeline.TrainConfig {
+	c := pipeline.DefaultTrainConfig()
+	c.Recipe, c.Lambdas = "paper", []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}
+	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 1e-2, 1e-3
+	c.Network.Hidden, c.Network.Epochs, c.Network.Batch, c.Network.Schedule = []int{512, 256}, 400, 256, "cosine"
+	return c
+}
+
+// DefaultImagenet is the paper's recipe on one split, with a few pictures.
+func DefaultImagenet() ImagenetConfig {
+	return ImagenetConfig{
+		Title: "Images: which network classifies, and what it is shown", Draws: 1, Recipes: []string{"paper"}, Train: DefaultImagenetTrain(),
+		KNN: true, Resample: 2000, Pictures: PictureConfig{PerPair: 6, Side: mostSide},
+	}
+}
+
+// imagenetConfigFile is the configuration file of the benchmark, which is one of pipe costs, too.
+type imagenetConfigFile struct {
+	Costs    build.Config   `yaml:"costs"`
+	Imagenet ImagenetConfig `yaml:"imagenet"`
+}
+
+// Validate reports every problem that can be seen without opening a file.
+func (f *imagenetConfigFile) Validate() error {
+	var list config.Problems
+	list.Add(f.Costs.Validate(nil))
+	list.Add(config.Under("imagenet", f.Imagenet.Validate()))
+	if _, err := splitOfDraw(f.Costs.Split, f.Imagenet.Draws-1); err != nil {
+		list.Add(fmt.Errorf("imagenet.draws: %w", err))
+	}
+	return list.Err()
+}
+
+// Validate reports every problem at once.
+func (c *ImagenetConfig) Validate() error {
+	var list config.Problems
+	list.Check(c.Draws > 0, "draws: %d, at least 1 is needed", c.Draws)
+	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
+	pipeline.CheckRecipes(c.Recipes, &list)
+	list.Add(config.Under("train", c.Train.Validate()))
+	list.Add(config.Under("pictures", c.Pictures.validate(c.Train.Lambdas)))
+	return list.Err()
+}
+
+func (c *PictureConfig) validate(trained []float64) error {
+	var list config.Problems
+	list.Check(c.PerPair >= 0, "per_pair: %d is negative", c.PerPair)
+	list.Check(c.Side > 0 && c.Side <= mostSide, "side: %d pixels, not 1 to %d", c.Side, mostSide)
+	for _, l := range c.Lambdas {
+		list.Check(slices.Contains(trained, l), "lambdas: %g is not among those that are trained for", l)
+	}
+	return list.Err()
+}
+
+// lambdas are the regimes whose pictures are shown.
+func (c *PictureConfig) lambdas(trained []float64) []float64 {
+	if c.Lambdas != nil {
+		return c.Lambdas
+	}
+	grid := slices.Sorted(slices.Values(trained))
+	return slices.Compact([]float64{grid[0], grid[len(grid)/2]})
+}
+
+// splitOfDraw is a split with the seed of one of several draws. Only a split that is drawn has more than one.
+func splitOfDraw(p build.Part, draw int) (build.Part, error) {
+	if draw <= 0 {
+		return p, nil
+	}
+	if p.Kind == "column" {
+		return p, fmt.Errorf("a split of kind %q is not drawn, so there is one", p.Kind)
+	}
+	seed := 0
+	if v, given := p.Settings["seed"]; given {
+		var ok bool
+		if seed, ok = v.(int); !ok || seed < 0 || seed > math.MaxInt-draw {
+			return p, fmt.Errorf("the split's seed is %v, not a whole number from 0", v)
+		}
+	}
+	p.Settings = maps.Clone(p.Settings)
+	if p.Settings == nil {
+		p.Settings = map[string]any{}
+	}
+	p.Settings["seed"] = seed + draw
+	return p, nil
+}

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pipe/costs"
+	"pipe/models/policy"
+	"pipe/pipeline"
+	"pipe/pipeline/report"
+)
+
+// TestRoutedPictures: the first policy of a method and lambda decides; every pair that it plays has its share and at most so
+// many instances, evenly over those that go there.
+func TestRoutedPictures(t *testing.T) {
+	a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "views"}}}
+	tensor := &costs.Tensor{Actions: a, Dim: 0}
+	j := &judged{t: tensor}
+	for n := range 10 {
+		tensor.IDs, tensor.Labels = append(tensor.IDs, string(rune('p'+n))), append(tensor.Labels, "cat")
+		tensor.Loss = append(tensor.Loss, 0, 1, 0, 1)
+		tensor.Predictions = append(tensor.Predictions, "cat", "dog", "cat", "dog")
+		if n >= 2 {
+			j.rows = append(j.rows, n)
+		}
+	}
+	policy := func(method string, lambda float64, actions ...int) pipeline.Learned {
+		return pipeline.Learned{Info: &policy.Info{Method: method, Lambda: lambda}, Action: actions}
+	}
+	j.learned = []pipeline.Learned{
+		policy("ours", 0, 1, 1, 1, 1, 1, 1, 2, 2),
+		policy("ours", 0, 0, 0, 0, 0, 0, 0, 0, 0), // another seed
+		policy("ours", 1, 3, 3, 3, 3, 3, 3, 3, 3), // no regime that is asked for
+		policy("l2d", 0, 0, 0, 0, 0, 0, 0, 0, 0),
+	}
+	right, wrong := report.Picture{Label: "cat", Answer: "cat"}, report.Picture{Label: "cat", Answer: "dog", Loss: 1}
+	of := func(p report.Picture, ids ...string) (out []report.Picture) {
+		for _, id := range ids {
+			p.ID = id
+			out = append(out, p)
+		}
+		return out
+	}
+	want := []report.PairPictures{
+		{Method: "ours", Expert: "a", Advice: "views", Routed: 0.75, Shown: of(wrong, "r", "t", "v")},
+		{Method: "ours", Expert: "b", Advice: "none", Routed: 0.25, Shown: of(right, "x", "y")},
+	}
+	if diff := cmp.Diff(want, routedPictures(j, PictureConfig{PerPair: 3, Lambdas: []float64{0}}, nil)); diff != "" {
+		t.Error(diff)
+	}
+	if got := routedPictures(j, PictureConfig{}, []float64{0}); got != nil {
+		t.Errorf("none are wanted: %v", got)
+	}
+	if diff := cmp.Diff([]float64{0, 1}, (&PictureConfig{}).lambdas([]float64{2, 0, 1})); diff != "" {
+		t.Errorf("the lowest and the middle lambda: %s", diff)
+	}
+}

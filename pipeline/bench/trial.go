@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/pipeline"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+// trial makes the costs of one setting of a benchmark, learns from them and judges what was learnt. It keeps in its
+// folder, each skipped when it is there and of the same inputs:
+//
+//	costs-NAME.parquet                              cost tensor
+//	policies-NAME/, or policies-NAME-RECIPE/ each   policies as ONNX
+//	eval-NAME.json                                  what they are worth
+//
+// Without a name there is no -NAME.
+type trial struct {
+	*benchRun
+	setting   string // its name; "" if it is the only one
+	folder    string
+	costs     build.Config
+	options   build.Options          // without Out
+	recipes   []pipeline.TrainConfig // of which each learns from the same costs, at the same lambdas
+	knn       bool
+	resamples int
+	ask       bool       // experts again, for their probabilities
+	complete  completion // none: nothing is added
+}
+
+// completion is what a benchmark adds to the evaluation of a trial.
+type completion struct {
+	inputs map[string]string // what it depends on beside costs and policies
+	add    func(ctx context.Context, r *report.Report, j *judged) error
+}
+
+// judged is what an evaluation was made from.
+type judged struct {
+	t       *costs.Tensor
+	rows    []int // that are reported
+	learned []pipeline.Learned
+	experts *build.ExpertReport
+}
+
+// run builds the costs, trains and evaluates.
+func (x *trial) run(ctx context.Context) (*report.Report, error) {
+	x.options.Out = filepath.Join(x.folder, x.tensorFile())
+	built, err := build.Run(ctx, x.costs, x.options)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]string{"costs": built.Digest, "runtime": x.engine(), "format": evalFormat}
+	var left []string
+	for _, recipe := range x.recipes {
+		files, err := x.learn(ctx, recipe, built.Digest)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, files...)
+	}
+	r, err := x.evaluate(ctx, inputs, left)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range built.Answers {
+		r.Answers = append(r.Answers, answersOf(a))
+	}
+	r.Latency, r.Skipped = built.Latency, built.Skipped
+	return r, nil
+}
+
+func (x *trial) tensorFile() string { return x.named("costs") + ".parquet" }
+
+// named is what a file of the trial is called after.
+func (x *trial) named(what string) string {
+	if x.setting == "" {
+		return what
+	}
+	return what + "-" + x.setting
+}
+
+// of tells what belongs to one recipe of the trial from that of the others.
+func (x *trial) of(c pipeline.TrainConfig, what string) string {
+	if len(x.recipes) == 1 {
+		return x.named(what)
+	}
+	return x.named(what) + "-" + c.Recipe
+}
+
+// learn leaves the policies of a recipe and returns their files, below the folder. Checkpoints are kept by the digest of
+// what they belong to, so that a changed configuration finds none.
+func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string) ([]string, error) {
+	s := stage.Step{Folder: x.folder, Name: x.of(c, "train"), Inputs: map[string]string{
+		"costs": tensor, "train": stage.Digest(c), "runtime": x.engine(), "format": "2",
+	}}
+	policies, work := x.of(c, "policies"), filepath.Join(x.folder, s.Name+".work")
+	err := s.Run(ctx, func() ([]string, error) {
+		t, err := costs.Read(filepath.Join(x.folder, x.tensorFile()), costs.ReadOptions{})
+		if err != nil {
+			return nil, err
+		}
+		o := pipeline.DefaultTrainOptions()
+		o.TrainConfig, o.Tensor, o.Out = c, x.tensorFile(), filepath.Join(x.folder, policies)
+		report, err := pipeline.TrainInto(ctx, x.rt, t, o, filepath.Join(work, stage.Digest(s.Inputs)[7:23]), x.progress)
+		if err != nil {
+			return nil, err
+		}
+		files := []string{policies + "/train.json"}
+		for _, p := range report.Policies {
+			files = append(files, policies+"/"+p.File)
+		}
+		return files, errors.Join(x.dropPolicies(policies, files), os.RemoveAll(work))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Files()
+}
+
+// dropPolicies removes policies that another configuration left.
+func (x *trial) dropPolicies(folder string, keep []string) error {
+	there, err := pipeline.PolicyFiles([]string{filepath.Join(x.folder, folder)})
+	if err != nil {
+		return err
+	}
+	for _, f := range there {
+		if !slices.Contains(keep, below(x.folder, f)) {
+			err = errors.Join(err, os.Remove(f))
+		}
+	}
+	return err
+}
+
+// below returns path as it is named from folder, with slashes.
+func below(folder, path string) string {
+	return filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, folder), string(filepath.Separator)))
+}
+
+// answersOf is what a report says of the answers of one part.
+func answersOf(c build.AnswerCount) report.AnswerQuality {
+	return report.AnswerQuality{
+		Part: c.Part, Answers: c.Strict + c.Lenient + c.Unparseable + c.Queries + c.Empty,
+		Strict: c.Strict, Lenient: c.Lenient, Unparseable: c.Unparseable, Queries: c.Queries, Empty: c.Empty,
+		PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, Estimated: c.Estimated, Money: c.Money,
+	}
+}

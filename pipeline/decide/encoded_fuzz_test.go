@@ -1,0 +1,78 @@
+package decide
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/featurize"
+)
+
+// lengthEncoder encodes a text as its length, and refuses texts with an exclamation mark.
+type lengthEncoder struct{ most int }
+
+func (e lengthEncoder) info() featurize.EncoderInfo {
+	return featurize.EncoderInfo{Input: featurize.InputText, Dim: 1}
+}
+func (e lengthEncoder) field() string { return "claim" }
+func (e lengthEncoder) batch() int    { return e.most }
+func (e lengthEncoder) close()        {}
+
+func (e lengthEncoder) encode(_ context.Context, dst []float32, rows []encodedRow) error {
+	for i, row := range rows {
+		if dst[i] = float32(len(row.value)); strings.Contains(row.value, "!") {
+			return &rowError{row: i, err: errors.New("shouts")}
+		}
+	}
+	return nil
+}
+
+// FuzzDecideEncoded feeds texts as CSV and JSONL to a policy with an encoder: rows of one feature, the length of the text, as
+// many for any size of a batch, or an error about data that names the file.
+func FuzzDecideEncoded(f *testing.F) {
+	for _, text := range []string{"id,claim\na,x y\n,z\n", "claim\n\"a\nb\"\n", "{\"id\":7,\"claim\":\"x\",\"k\":[]}\n{\"claim\":\"y\"}", "{\"claim\":null}", "id\na\n", "claim\na!\n", ""} {
+		f.Add([]byte(text), false)
+		f.Add([]byte(text), true)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, lines bool) {
+		o := StreamOptions{In: "-", InFormat: formatCSV}
+		if lines {
+			o.InFormat = formatJSONL
+		}
+		decided := func(most int) (ids []string, features []float32, err error) {
+			s := &encodedSource{ctx: t.Context(), file: "rows", encoder: lengthEncoder{most}, most: most}
+			defer s.close()
+			if err := s.start(bufio.NewReader(bytes.NewReader(text)), o); err != nil {
+				return nil, nil, err
+			}
+			for {
+				b, err := s.next()
+				if errors.Is(err, io.EOF) {
+					return ids, features, nil
+				}
+				if err != nil {
+					return ids, features, err
+				}
+				if len(b.ids) == 0 || len(b.ids) > most || len(b.features) != len(b.ids) {
+					t.Fatalf("%d ids and %d features", len(b.ids), len(b.features))
+				}
+				ids, features = append(ids, b.ids...), append(features, b.features...)
+			}
+		}
+		ids, features, err := decided(2)
+		all, same, err2 := decided(1 << 10)
+		var bad *costs.DataError
+		if (err == nil) != (err2 == nil) || err != nil && (!errors.As(err, &bad) || bad.File != "rows" || bad.Error() == "") {
+			t.Fatalf("%v, and in one batch %v", err, err2)
+		}
+		if err == nil && (!slices.Equal(ids, all) || !slices.Equal(features, same)) {
+			t.Fatalf("%q %v, and in one batch %q %v", ids, features, all, same)
+		}
+	})
+}

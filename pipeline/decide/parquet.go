@@ -1,0 +1,104 @@
+package decide
+
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+
+	"pipe/costs"
+	"pipe/models/policy"
+)
+
+// decisionRow is one row of a Parquet file of decisions.
+type decisionRow struct {
+	ID          string `parquet:"id,plain"`
+	Action      int32  `parquet:"action"`
+	Expert      string `parquet:"expert,dict"`
+	Advice      string `parquet:"advice,dict"`
+	ExpertIndex int32  `parquet:"expert_index"`
+	AdviceIndex int32  `parquet:"advice_index"`
+}
+
+// scoredRow has the scores in the order of the actions as well.
+type scoredRow struct {
+	decisionRow
+	Scores []float32 `parquet:"scores,list"`
+}
+
+// parquetRows is a parquetSink's writer for either kind of row.
+type parquetRows interface {
+	write(ids []string, d *policy.Decisions) error
+	close() error
+}
+
+// parquetSink writes decisions as row groups of flat columns; the actions go along as metadata.
+type parquetSink struct {
+	out  output
+	rows parquetRows
+}
+
+func newParquetSink(out output, a *costs.Actions, scores bool) *parquetSink {
+	templates := make([]decisionRow, a.Len())
+	for i := range templates {
+		j, k := a.Pair(i)
+		templates[i] = decisionRow{
+			Action: int32(i), Expert: a.Experts[j].Name, Advice: a.Advice[k].Name, ExpertIndex: int32(j), AdviceIndex: int32(k),
+		}
+	}
+	if scores {
+		return &parquetSink{out, newRowWriter(out, a, func(dst *scoredRow, id string, d *policy.Decisions, n int) {
+			dst.decisionRow = templates[d.Action[n]]
+			dst.ID, dst.Scores = id, d.Scores[n*d.Actions:(n+1)*d.Actions]
+		})}
+	}
+	return &parquetSink{out, newRowWriter(out, a, func(dst *decisionRow, id string, d *policy.Decisions, n int) {
+		*dst = templates[d.Action[n]]
+		dst.ID = id
+	})}
+}
+
+func (s *parquetSink) write(ids []string, d *policy.Decisions) error {
+	if err := s.rows.write(ids, d); err != nil {
+		return fmt.Errorf("write decisions: %w", err)
+	}
+	return nil
+}
+
+func (s *parquetSink) commit() error {
+	if err := s.rows.close(); err != nil {
+		s.abort()
+		return fmt.Errorf("write decisions: %w", err)
+	}
+	return s.out.Commit()
+}
+
+func (s *parquetSink) abort() { s.out.Abort() }
+
+// decisionGroup is the number of rows per row group: what the writer holds in memory.
+const decisionGroup = 1 << 17
+
+type rowWriter[R any] struct {
+	w    *parquet.GenericWriter[R]
+	fill func(dst *R, id string, d *policy.Decisions, n int)
+	rows []R
+}
+
+func newRowWriter[R any](out output, a *costs.Actions, fill func(*R, string, *policy.Decisions, int)) *rowWriter[R] {
+	w := parquet.NewGenericWriter[R](out, parquet.CreatedBy("pipe", "1", "0"), parquet.MaxRowsPerRowGroup(decisionGroup),
+		parquet.DataPageStatistics(false), parquet.KeyValueMetadata(costs.ActionsKey, string(a.JSON())))
+	return &rowWriter[R]{w: w, fill: fill}
+}
+
+func (r *rowWriter[R]) write(ids []string, d *policy.Decisions) error {
+	if cap(r.rows) < len(ids) {
+		r.rows = make([]R, len(ids))
+	}
+	r.rows = r.rows[:len(ids)]
+	for n, id := range ids {
+		r.fill(&r.rows[n], id, d, n)
+	}
+	_, err := r.w.Write(r.rows)
+	return err
+}
+
+func (r *rowWriter[R]) close() error { return r.w.Close() }

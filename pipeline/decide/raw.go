@@ -1,0 +1,178 @@
+package decide
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/identity"
+	"pipe/featurize/tabular"
+	"pipe/internal/dataerror"
+	"pipe/internal/textfile"
+	"pipe/pipeline/stage"
+)
+
+// rawSource reads raw rows, as they came before anything was featurized: CSV with a header in any order. An encoder makes
+// of every row what the policy was trained on. Categories that no training row had get the encoder's code for them; gaps
+// and columns that the file lacks count as missing; columns that the policy does not see are not looked at.
+type rawSource struct {
+	file     string
+	in       io.Closer
+	csv      *textfile.CSV
+	encoder  *tabular.Encoder
+	features *identity.Groups
+	columns  map[string]int // by name, of those that the policy sees
+	id       int            // -1 if the file has none
+	values   []float32      // of one row
+	record   []string       // the row being read
+	scores   int            // of a row: the policy's actions
+	seen     int
+}
+
+// openRaw opens raw rows for a policy with the given actions. done gets the columns that the policy sees and the file
+// lacks.
+func openRaw(ctx context.Context, o StreamOptions, stdin io.Reader, a *costs.Actions, done *Summary) (featureSource, error) {
+	e, err := tabular.ReadEncoder(o.Encoder)
+	if err != nil {
+		return nil, err
+	}
+	f, err := identity.GroupsOf(a, e)
+	if err != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("encoder %q: %w", o.Encoder, err)}
+	}
+	s := &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns())), scores: a.Len()}
+	var r *bufio.Reader
+	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
+		return nil, err
+	}
+	if done.Absent, err = s.start(r); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// openRawText opens raw rows that are text, gzipped or not. name is how errors call them.
+func openRawText(ctx context.Context, path string, stdin io.Reader) (name string, in io.Closer, r *bufio.Reader, err error) {
+	var source io.ReadCloser
+	if path == "-" {
+		path, source = standardInput, interruptible(ctx, io.NopCloser(stdin))
+	} else if source, err = openText(ctx, path); err != nil {
+		return "", nil, nil, fmt.Errorf("read rows: %w", err)
+	}
+	if r, err = textfile.Decode(path, source, true); err != nil {
+		source.Close()
+		return "", nil, nil, fmt.Errorf("read rows: %w", dataerror.FromText(err))
+	}
+	return path, source, r, nil
+}
+
+// start reads the header.
+func (s *rawSource) start(r io.Reader) (absent []string, err error) {
+	if s.csv, err = textfile.NewCSV(s.file, r, ','); err != nil {
+		return nil, badText("rows", s.file, err)
+	}
+	return s.match(s.csv.Header())
+}
+
+// match finds the columns that the policy sees. Names in which a minus stands for an underscore are the same.
+func (s *rawSource) match(header []string) (absent []string, err error) {
+	at := map[string]int{}
+	for c, name := range header {
+		name = plainColumn(name)
+		if _, twice := at[name]; twice {
+			return nil, s.bad(1, header[c], "is there twice")
+		}
+		at[name] = c
+	}
+	s.id, s.columns = -1, map[string]int{}
+	if c, ok := at[plainColumn(s.encoder.IDColumn())]; ok {
+		s.id = c
+	}
+	for _, c := range s.encoder.Columns() {
+		if !s.features.Reads(c) {
+			continue
+		}
+		if i, ok := at[c.Name]; ok {
+			s.columns[c.Name] = i
+		} else {
+			absent = append(absent, c.Name)
+		}
+	}
+	if len(s.columns) == 0 {
+		return nil, s.bad(1, "", fmt.Sprintf("has none of the %d columns that the policy sees, such as %s", len(absent), absent[0]))
+	}
+	return absent, nil
+}
+
+// plainColumn is a column's name with underscores only: files of the same data write "id-01" and "id_01".
+func plainColumn(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+func (s *rawSource) rows() int64 { return -1 }
+func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
+
+func (s *rawSource) next() (*rowBatch, error) {
+	dim := s.features.Dim()
+	b, rows := batchOf(dim, s.scores)
+	for len(b.ids) < rows {
+		var err error
+		s.record, err = s.csv.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, badText("rows", s.file, err)
+		}
+		if err := s.add(b, dim); err != nil {
+			return nil, err
+		}
+	}
+	return b.orEnd(s.file, s.seen)
+}
+
+func (s *rawSource) add(b *rowBatch, dim int) error {
+	if err := s.encoder.ParseRow(s.values, s.cell); err != nil {
+		var data *tabular.DataError
+		if !errors.As(err, &data) {
+			return err
+		}
+		return s.bad(s.csv.Line(s.columns[data.Column]), data.Column, data.Msg)
+	}
+	b.features = slices.Grow(b.features, dim)[:len(b.features)+dim]
+	s.features.Encode(b.features[len(b.features)-dim:], s.values)
+	id := strconv.Itoa(s.seen)
+	if s.id >= 0 {
+		id = strings.Clone(s.record[s.id]) // the record's memory is used again
+	}
+	b.ids = append(b.ids, id)
+	s.seen++
+	return nil
+}
+
+// cell is the text of a column of the row being read.
+func (s *rawSource) cell(column string) (string, bool) {
+	i, ok := s.columns[column]
+	if !ok {
+		return "", false
+	}
+	return s.record[i], true
+}
+
+func (s *rawSource) bad(line int, column, msg string) error {
+	return fmt.Errorf("read rows: %w", &costs.DataError{File: s.file, Row: line, Column: column, Msg: msg})
+}
+
+// badText is an error of a reader of text about rows or features; an error of the medium gets the name of the file.
+func badText(what, file string, err error) error {
+	var text *textfile.Error
+	if errors.As(err, &text) {
+		return fmt.Errorf("read %s: %w", what, dataerror.FromText(err))
+	}
+	return fmt.Errorf("read %s %q: %w", what, file, err)
+}

@@ -1,0 +1,52 @@
+package decide
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"pipe/costs"
+	"pipe/costs/identity"
+	"pipe/featurize/tabular"
+)
+
+// FuzzDecideRaw feeds raw rows to the encoder of a table: rows of as many finite numbers as the policy takes, or an error about
+// data that names the file.
+func FuzzDecideRaw(f *testing.F) {
+	e, err := tabular.ParseEncoder([]byte(`{"format": 1, "id": "key", "label": "bad", "labels": ["0", "1"], "rows": 4, "groups": [{"name": "base"}], "columns": [
+		{"name": "amount", "group": 0, "kind": "number", "mean": 2, "std": 3, "log": true}, {"name": "when", "group": 0, "kind": "time", "std": 1},
+		{"name": "n_1", "group": 0, "kind": "category", "levels": ["x", "7"]}]}`))
+	if err != nil {
+		f.Fatal(err)
+	}
+	x, err := identity.GroupsOf(&costs.Actions{Features: costs.FeatureSource{Name: "groups base"}}, e)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, text := range []string{"key,amount,when,n-1\na,10,3600,x\nb,,,\n", "amount\n-5\n1e30\n", "n_1,n-1\nx,y\n", "when\n1e400\n", "other\n1\n", "amount\n1,2\n", "amount\n\"", ""} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s := &rawSource{file: "rows", in: io.NopCloser(nil), encoder: e, features: x, values: make([]float32, len(e.Columns())), scores: 2}
+		_, err := s.start(bytes.NewReader(text))
+		for err == nil {
+			var b *rowBatch
+			if b, err = s.next(); err != nil {
+				break
+			}
+			if len(b.ids) == 0 || len(b.features) != x.Dim()*len(b.ids) {
+				t.Fatalf("%d ids and %d features", len(b.ids), len(b.features))
+			}
+			for _, v := range b.features {
+				if !(v >= -tabular.ClipDeviations && v <= tabular.ClipDeviations) {
+					t.Fatalf("a feature is %v", v)
+				}
+			}
+		}
+		var bad *costs.DataError
+		if !errors.Is(err, io.EOF) && (!errors.As(err, &bad) || bad.File != "rows") {
+			t.Fatal(err)
+		}
+	})
+}

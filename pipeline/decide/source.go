@@ -1,0 +1,280 @@
+package decide
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/atomicfile"
+	"pipe/internal/dataerror"
+	"pipe/internal/textfile"
+	"pipe/models/policy"
+	"pipe/pipeline/stage"
+)
+
+// The formats of rows that come and go.
+const (
+	formatAuto    = "auto"
+	formatParquet = "parquet"
+	formatCSV     = "csv"
+	formatJSONL   = "jsonl"
+)
+
+var formats = []string{formatAuto, formatParquet, formatCSV, formatJSONL}
+
+func checkFormat(what, name string) error {
+	if slices.Contains(formats, name) {
+		return nil
+	}
+	return fmt.Errorf("%s format %q: known are %s", what, name, strings.Join(formats, ", "))
+}
+
+// standardInput is how errors call what came from "-".
+const standardInput = "standard input"
+
+// openFeatures opens the input and checks that its rows are what the policy takes: as many features, and where the file
+// has actions, those of the policy. Format auto goes by the extension, then by the first bytes. When ctx ends, reads of
+// standard input end too.
+func openFeatures(ctx context.Context, path, format string, stdin io.Reader, policy *policy.Info) (featureSource, error) {
+	if path == "-" {
+		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(stdin)), policy)
+	}
+	if format == formatAuto {
+		format = formatOf(path)
+	}
+	if format == formatParquet && textfile.CheckRegular(path) == nil {
+		return openParquet(path, policy)
+	}
+	f, err := openText(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("read features: %w", err)
+	}
+	return openStream(path, format, f, policy)
+}
+
+// openText opens a file of rows for one reading from the front; reads of a named pipe end with ctx.
+func openText(ctx context.Context, path string) (io.ReadCloser, error) {
+	f, err := os.Open(path)
+	if err != nil || textfile.CheckRegular(path) == nil {
+		return f, err
+	}
+	return interruptible(ctx, f), nil
+}
+
+// interruptible passes r on until ctx ends, when reads return the context's error. The read of r that is then under way
+// is left behind: nothing can end a read of a terminal. Closing what is returned closes r, which ends a read of a named
+// pipe.
+func interruptible(ctx context.Context, r io.ReadCloser) io.ReadCloser {
+	out, in := io.Pipe()
+	go func() {
+		_, err := io.Copy(in, r)
+		_ = in.CloseWithError(err) // never fails
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = in.CloseWithError(ctx.Err()) })
+	return &passage{out, r, stop}
+}
+
+// passage is the end of a pipe in memory that a copy of from arrives at.
+type passage struct {
+	*io.PipeReader
+	from io.Closer
+	stop func() bool
+}
+
+// Close ends the copy.
+func (p *passage) Close() error {
+	p.stop()
+	return errors.Join(p.PipeReader.Close(), p.from.Close())
+}
+
+// formatOf returns the format that a name has; auto where the name has none.
+func formatOf(path string) string {
+	if stage.IsFolder(path) {
+		return formatParquet
+	}
+	switch strings.ToLower(filepath.Ext(strings.TrimSuffix(path, ".gz"))) {
+	case ".parquet", ".pq":
+		return formatParquet
+	case ".csv":
+		return formatCSV
+	case ".jsonl", ".ndjson":
+		return formatJSONL
+	}
+	return formatAuto
+}
+
+// openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
+// a file.
+func openStream(name, format string, in io.ReadCloser, policy *policy.Info) (featureSource, error) {
+	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
+	if err != nil {
+		in.Close()
+		return nil, fmt.Errorf("read features: %w", dataerror.FromText(err))
+	}
+	if format == formatAuto {
+		format = sniff(r)
+	}
+	var src featureSource
+	switch format {
+	case formatParquet:
+		defer in.Close()
+		return spoolParquet(name, r, policy)
+	case formatJSONL:
+		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: policy.Dim, scores: policy.Actions.Len()}
+	default:
+		src, err = newCSVSource(name, in, r, policy)
+	}
+	if err != nil {
+		in.Close()
+		return nil, err
+	}
+	return src, nil
+}
+
+// sniff guesses a format from the first bytes: Parquet's mark, a brace, else CSV.
+func sniff(r *bufio.Reader) string {
+	head, _ := r.Peek(4) // a shorter input is judged by what there is
+	switch {
+	case string(head) == "PAR1":
+		return formatParquet
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+		return formatJSONL
+	}
+	return formatCSV
+}
+
+// changedFees are those of the input that are not the policy's; none where the input has no actions.
+func changedFees(src featureSource, policy *policy.Info) []costs.FeeChange {
+	switch s := src.(type) {
+	case *spooled:
+		return changedFees(s.featureSource, policy)
+	case *parquetSource:
+		if a := s.reader.Actions(); a != nil {
+			return policy.Actions.ChangedFees(a)
+		}
+	}
+	return nil
+}
+
+// wrongDim is the error for rows that do not have the policy's number of features.
+func wrongDim(file string, row, have, want int) error {
+	return badFeatures(&costs.DataError{File: file, Row: row, Column: "features", Msg: fmt.Sprintf("has %d features, the policy takes %d", have, want)})
+}
+
+func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
+
+// spoolParquet copies a Parquet stream to a temporary file and opens that.
+func spoolParquet(name string, r io.Reader, policy *policy.Info) (featureSource, error) {
+	folder, remove, err := atomicfile.TempFolder("", "pipe-*")
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	path := filepath.Join(folder, "rows.parquet")
+	if err := spool(path, r); err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, errors.Join(err, remove()))
+	}
+	src, err := openParquet(path, policy)
+	if err != nil {
+		return nil, errors.Join(renamed(err, name), remove())
+	}
+	return &spooled{src, remove, name}, nil
+}
+
+// spool copies a stream to a file that is not there yet.
+func spool(path string, r io.Reader) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, r)
+	return errors.Join(err, f.Close())
+}
+
+// renamed puts name in the place of the temporary file's in an error about data.
+func renamed(err error, name string) error {
+	var data *costs.DataError
+	if !errors.As(err, &data) {
+		return err
+	}
+	there := *data
+	there.File = name
+	return badFeatures(&there)
+}
+
+// spooled removes the temporary file when its reader closes.
+type spooled struct {
+	featureSource
+	remove func() error
+	name   string // for errors
+}
+
+func (s *spooled) next() (*rowBatch, error) {
+	b, err := s.featureSource.next()
+	return b, renamed(err, s.name)
+}
+
+func (s *spooled) close() {
+	s.featureSource.close()
+	_ = s.remove() // only a temporary copy: a leftover does no harm
+}
+
+// parquetSource reads the columns id and features of the cost tensor's contract; a file without ids counts its rows
+// from 0.
+type parquetSource struct {
+	reader *costs.Reader
+	seen   int
+}
+
+func openParquet(path string, policy *policy.Info) (featureSource, error) {
+	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(policy.Dim, policy.Actions.Len())})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkParquet(path, r, policy); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return &parquetSource{reader: r}, nil
+}
+
+// checkParquet holds the width and, where the file has them, the actions and what made the features against the policy.
+func checkParquet(path string, r *costs.Reader, policy *policy.Info) error {
+	if r.Dim() != policy.Dim {
+		return wrongDim(path, 0, r.Dim(), policy.Dim)
+	}
+	if r.Actions() == nil {
+		return nil
+	}
+	if err := policy.Matches(&costs.Tensor{Actions: r.Actions(), Dim: r.Dim()}); err != nil {
+		return badFeatures(&costs.DataError{File: path, Err: err})
+	}
+	return nil
+}
+
+func (s *parquetSource) rows() int64 { return int64(s.reader.Rows()) }
+func (s *parquetSource) close()      { s.reader.Close() }
+
+func (s *parquetSource) next() (*rowBatch, error) {
+	t, err := s.reader.Next()
+	if err != nil {
+		return nil, err
+	}
+	b := &rowBatch{ids: t.IDs, features: t.Features}
+	if b.ids == nil {
+		b.ids = make([]string, len(t.Features)/t.Dim)
+		for i := range b.ids {
+			b.ids[i] = strconv.Itoa(s.seen + i)
+		}
+	}
+	s.seen += len(b.ids)
+	return b, nil
+}

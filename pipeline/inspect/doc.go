@@ -1,0 +1,2 @@
+// Package inspect explains files (tensors, tables, policies, encoders, experts, indexes, checkpoints) and the machine.
+package inspect

@@ -1,0 +1,75 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"pipe/costs"
+	"pipe/costs/retrieval/bm25"
+	"pipe/internal/dataerror"
+	"pipe/internal/textfile"
+)
+
+// explainer knows one kind of file. recognises is given the first bytes; a folder has none.
+type explainer struct {
+	kind       string
+	recognises func(head []byte, folder bool) bool
+	explain    func(ctx context.Context, path string, o Options) (Explanation, error)
+}
+
+// explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
+var explainers = []explainer{
+	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR")) }, explainParquet},
+	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
+	{"checkpoint", func(head []byte, _ bool) bool { return bytes.HasPrefix(head, []byte("PIPECKPT")) }, explainCheckpoint},
+	{"encoder", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == '{' }, explainEncoder},
+	{"policy, trained expert, encoder of texts or images", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
+}
+
+// File explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert,
+// an index of pages or a checkpoint. A file of no known kind is a *costs.DataError that lists
+// the kinds.
+func File(ctx context.Context, path string, o Options) (Explanation, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	head, folder, err := readHead(path)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w", err)
+	}
+	var kinds []string
+	for _, e := range explainers {
+		if e.recognises(head, folder) {
+			return e.explain(ctx, path, o)
+		}
+		kinds = append(kinds, e.kind)
+	}
+	if len(head) == 0 {
+		return nil, &costs.DataError{File: path, Msg: "is empty"}
+	}
+	return nil, &costs.DataError{File: path, Msg: "is none of the known kinds of file: " + strings.Join(kinds, ", ")}
+}
+
+func readHead(path string) (head []byte, folder bool, err error) {
+	if err := textfile.CheckRegular(path); err != nil {
+		return nil, false, dataerror.FromText(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, false, err
+	}
+	if info.IsDir() {
+		return nil, true, nil
+	}
+	head, err = io.ReadAll(io.LimitReader(f, 8))
+	return head, false, err
+}

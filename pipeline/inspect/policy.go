@@ -1,0 +1,125 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/internal/safetext"
+	"pipe/internal/textfile"
+	"pipe/models/policy"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/report"
+)
+
+// PolicyExplanation tells what a policy file says about itself.
+type PolicyExplanation struct {
+	Format      int                        `json:"format"`
+	Kind        string                     `json:"kind"`
+	File        string                     `json:"file"`
+	Method      string                     `json:"method"`
+	Recipe      string                     `json:"recipe"`
+	Decoder     string                     `json:"decoder"`
+	Lambda      float64                    `json:"lambda"`
+	Tau         float64                    `json:"tau"`
+	Members     int                        `json:"members"` // networks averaged
+	Features    string                     `json:"features,omitempty"`
+	Dim         int                        `json:"dim"`
+	Names       []string                   `json:"feature_names,omitempty"`
+	Experts     []costs.Expert             `json:"experts"`
+	Advice      []costs.Advice             `json:"advice"`
+	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
+	Unavailable []string                   `json:"unavailable,omitempty"`
+	Fixed       string                     `json:"fixed,omitempty"` // the pair of a policy that always plays one
+	Verdict     string                     `json:"verdict"`         // one sentence in plain words
+	Digests     map[string]string          `json:"digests,omitempty"`
+	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
+	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
+}
+
+func explainPolicy(_ context.Context, path string, _ Options) (Explanation, error) {
+	f, err := decide.ReadPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	info, a := f.Info, f.Info.Actions
+	e := &PolicyExplanation{
+		Format: 1, Kind: "policy", File: path, Method: info.Method, Recipe: info.Recipe, Decoder: string(info.Decoder),
+		Lambda: info.Lambda, Tau: info.Tau, Members: info.Members, Features: a.Features.Name, Dim: info.Dim, Names: info.Names,
+		Experts: a.Experts, Advice: a.Advice, Fees: map[string]float64{}, Digests: a.Digests, Info: map[string]json.RawMessage{},
+	}
+	mask := a.Mask()
+	for i, fee := range a.Fees(info.Lambda) {
+		if mask[i] {
+			e.Fees[a.Name(i)] = fee
+		} else {
+			e.Unavailable = append(e.Unavailable, a.Name(i))
+		}
+	}
+	e.Encoder = f.About
+	for key, value := range info.Info {
+		if key != policy.NamesKey {
+			e.Info[key] = asJSON(value)
+		}
+	}
+	if info.Fixed >= 0 {
+		e.Fixed = a.Name(info.Fixed)
+	}
+	e.Verdict = e.verdict()
+	return e, nil
+}
+
+// verdict says what the policy does, in plain words.
+func (e *PolicyExplanation) verdict() string {
+	chooses := fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
+	if e.Fixed != "" {
+		chooses = fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
+	}
+	var g policy.Guard
+	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil || g.Rows == 0 {
+		return chooses
+	}
+	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
+		g.Rows, report.InSets(g), g.Gain, g.LowerBound, 100*g.Confidence)
+	if g.Fallback {
+		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to that pair", chooses, found)
+	}
+	return fmt.Sprintf("%s: %s", chooses, found)
+}
+
+// WriteText writes the explanation for a terminal.
+func (e *PolicyExplanation) WriteText(w io.Writer) error {
+	b := safetext.Titled(e.File, "policy")
+	b.Add("in words", "%s", e.Verdict)
+	b.Add("method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
+	b.Add("regime", "lambda %g, tau %g", e.Lambda, e.Tau)
+	b.Add("features", "%d%s", e.Dim, safetext.After(" from ", e.Features))
+	if len(e.Names) > 0 {
+		b.Add("feature names", "%s", textfile.Listed(e.Names, 12))
+	}
+	if e.Encoder != nil {
+		AddEncoder(b, "encoder inside", e.Encoder)
+	}
+	b.Add("experts", "%s", safetext.List(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
+	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
+	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
+	b.AddPairs("trained from", e.Digests)
+	e.writeInfo(b)
+	return b.WriteText(w)
+}
+
+// writeInfo lists the rest of the metadata; nested JSON becomes lines of dotted names.
+func (e *PolicyExplanation) writeInfo(b *safetext.Fields) {
+	flat := map[string]string{}
+	for key, raw := range e.Info {
+		var value any
+		if err := json.Unmarshal(raw, &value); err == nil {
+			flatten(flat, key, value)
+		}
+	}
+	b.AddPairs("metadata", flat)
+}

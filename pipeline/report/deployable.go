@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pipe/internal/lists"
+	"pipe/models"
+	"pipe/pipeline/methods"
+)
+
+// Deployable is what a user could deploy in one regime: the policy file with the lowest true loss, and beside it the
+// constant with the lowest, which needs no file. Either is missing where there is none.
+type Deployable struct {
+	Setting      string   `json:"setting,omitempty"`
+	Lambda       *float64 `json:"lambda,omitempty"`
+	Policy       string   `json:"policy,omitempty"` // its method
+	PolicyLoss   *float64 `json:"policy_loss,omitempty"`
+	Constant     string   `json:"constant,omitempty"` // its method
+	Pair         string   `json:"pair,omitempty"`     // that the constant plays
+	ConstantLoss *float64 `json:"constant_loss,omitempty"`
+}
+
+// deployable compares policies with constants, one setting and regime after the other. Controls, knn and oracles are
+// neither.
+func (r *Report) deployable() []Deployable {
+	var out []Deployable
+	for _, setting := range r.SettingNames() {
+		rows := r.Of(setting).headline()
+		for i, row := range rows {
+			if i > 0 && compareLambda(row.Lambda, rows[i-1].Lambda) == 0 {
+				continue
+			}
+			same := lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 })
+			d := Deployable{Setting: setting, Lambda: row.Lambda}
+			if p := lowestOf(same, models.RolePolicy); p != nil {
+				d.Policy, d.PolicyLoss = p.Method, Num(p.TrueLossMean)
+			}
+			if c := lowestOf(same, models.RoleConstant); c != nil {
+				d.Constant, d.Pair, d.ConstantLoss = c.Method, c.Pair, Num(c.TrueLossMean)
+			}
+			if d.Policy != "" || d.Constant != "" {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
+}
+
+// lowestOf is the first row of a role with the smallest true loss, nil if no row has the role.
+func lowestOf(rows []Row, as models.Role) *Row {
+	var best *Row
+	for i, row := range rows {
+		if methods.Named(row.Method).Role == as && (best == nil || row.TrueLossMean < best.TrueLossMean-lossTie) {
+			best = &rows[i]
+		}
+	}
+	return best
+}
+
+// lossTie is the difference below which two true losses are the same: sums of equal costs in another order.
+const lossTie = 1e-12
+
+// isBest reports whether row is a policy, and none of its regime in rows has a lower true loss.
+func isBest(row Row, rows []Row) bool {
+	best := lowestOf(lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), models.RolePolicy)
+	return best != nil && methods.Named(row.Method).Role == models.RolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie
+}
+
+// deployableTable is about one setting; it has no lines where no constant stands beside the policies, which the main table
+// marks.
+func (r *Report) deployableTable() table {
+	t := table{
+		title: "What could be deployed", left: 2,
+		caption: "The policy with the lowest true loss, and the constant chosen on training rows, which needs no file. " +
+			"Random controls, knn and oracles are for comparison: there is no file of them.",
+		head: []string{"lambda", "policy", "true loss", "constant", "pair", "true loss", "policy minus constant"},
+	}
+	all := r.deployable()
+	if !slices.ContainsFunc(all, func(d Deployable) bool { return d.Constant != "" }) {
+		return t
+	}
+	for _, d := range all {
+		var gain *float64
+		if d.PolicyLoss != nil && d.ConstantLoss != nil {
+			gain = Num(*d.PolicyLoss - *d.ConstantLoss)
+		}
+		t.rows = append(t.rows, []string{Number(d.Lambda), d.Policy, PlusMinus(d.PolicyLoss, nil), d.Constant, d.Pair, PlusMinus(d.ConstantLoss, nil), signed(gain)})
+	}
+	return t
+}
+
+// Remark says of a policy what its figures do not: that it is a constant, and that it was trained with other fees.
+func (r Row) Remark() string {
+	var parts []string
+	runs := max(1, r.Seeds) * max(1, r.Splits)
+	for _, pair := range slices.Sorted(maps.Keys(r.Fallback)) {
+		part := "guard: always " + pair
+		if n := r.Fallback[pair]; n < runs {
+			part += fmt.Sprintf(" in %d of %d", n, runs)
+		}
+		parts = append(parts, part)
+	}
+	if len(r.Fallback) == 0 && r.Plays != "" && r.Pair == "" {
+		parts = append(parts, fmt.Sprintf("%s on every row", r.Plays))
+	}
+	if len(r.ChangedFees) > 0 {
+		parts = append(parts, "trained with other fees")
+	}
+	return strings.Join(parts, "; ")
+}

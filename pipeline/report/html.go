@@ -1,0 +1,146 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+
+	"pipe/internal/safetext"
+	"pipe/models"
+	"pipe/pipeline/methods"
+)
+
+func (r *Report) heading() string {
+	if r.Title != "" {
+		return r.Title
+	}
+	return r.Benchmark
+}
+
+// standIn warns that something stands in for the real models or data, "" if nothing does.
+func (r *Report) standIn() string {
+	if r.StandIn == "" {
+		return ""
+	}
+	return "Stand-ins: " + r.StandIn
+}
+
+// note is a method and what it is.
+type note struct{ Name, About string }
+
+// caption gives own methods the captions that other methods have anyway.
+func (r *Report) caption(own []models.Method) {
+	for _, m := range own {
+		if r.Captions == nil {
+			r.Captions = map[string]string{}
+		}
+		r.Captions[m.Name] = m.About
+	}
+}
+
+func (r *Report) methodNotes() []note {
+	var notes []note
+	for _, name := range r.methods() {
+		about := methods.Named(name).About
+		if about == "" {
+			about = r.Captions[name]
+		}
+		if about != "" {
+			notes = append(notes, note{name, about})
+		}
+	}
+	return notes
+}
+
+//go:embed report.html
+var pageText string
+
+var page = template.Must(template.New("report").Parse(pageText))
+
+type pageCell struct {
+	Text string
+	Word bool
+	Bold bool
+}
+
+// Class is the cell's style: w for words, b for bold.
+func (c pageCell) Class() string {
+	switch {
+	case c.Word && c.Bold:
+		return "w b"
+	case c.Word:
+		return "w"
+	case c.Bold:
+		return "b"
+	}
+	return ""
+}
+
+type pageTable struct {
+	Title, Caption string
+	Head           []pageCell
+	Rows           [][]pageCell
+}
+
+type pageFigure struct {
+	SVG     template.HTML
+	Caption string
+}
+
+// WriteHTML writes one page that needs nothing else: style and figures are inside, no script, no request to anywhere.
+func (r *Report) WriteHTML(w io.Writer) error {
+	data := struct {
+		Title, Benchmark string
+		StandIn          string
+		Tables           []pageTable
+		Figures          []pageFigure
+		Albums           []pageAlbum
+		AlbumCaption     string
+		Methods          []note
+		Notes            []string
+		Settings         []note
+	}{
+		Title: r.heading(), Benchmark: r.Benchmark, StandIn: r.standIn(), Methods: r.methodNotes(), Notes: r.Notes,
+		Albums: r.albums(), AlbumCaption: r.albumCaption(),
+	}
+	for _, t := range r.tables() {
+		data.Tables = append(data.Tables, t.page())
+	}
+	for _, f := range r.Figures {
+		data.Figures = append(data.Figures, pageFigure{SVG: inlineSVG(f.SVG), Caption: f.Caption})
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
+		data.Settings = append(data.Settings, note{key, r.Settings[key]})
+	}
+	if err := page.Execute(safetext.Writer(w), data); err != nil {
+		return fmt.Errorf("write report page: %w", err)
+	}
+	return nil
+}
+
+func (t table) page() pageTable {
+	p := pageTable{Title: t.title, Caption: t.caption}
+	for c, h := range t.head {
+		p.Head = append(p.Head, pageCell{Text: h, Word: c < t.left})
+	}
+	for i, row := range t.rows {
+		var cells []pageCell
+		for c, cell := range row {
+			cells = append(cells, pageCell{Text: cell, Word: c < t.left, Bold: slices.Contains(t.bold(i), c)})
+		}
+		p.Rows = append(p.Rows, cells)
+	}
+	return p
+}
+
+var svgProlog = regexp.MustCompile(`(?s)^.*?(<svg)`)
+
+// inlineSVG drops the XML prolog, which HTML does not allow inside a page. The bytes come from our own plots, whose
+// text the plotter has escaped.
+func inlineSVG(svg []byte) template.HTML {
+	return template.HTML(svgProlog.ReplaceAll(svg, []byte("$1")))
+}

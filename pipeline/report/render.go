@@ -1,0 +1,189 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pipe/internal/safetext"
+	"pipe/pipeline/methods"
+)
+
+// WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
+func (r *Report) WriteText(w io.Writer) error {
+	var b bytes.Buffer
+	if r.Title != "" {
+		fmt.Fprintf(&b, "%s\n\n", safetext.Line(r.Title))
+	}
+	if r.StandIn != "" {
+		fmt.Fprintf(&b, "%s\n\n", wrap(r.standIn(), textWidth))
+	}
+	for _, t := range r.tables() {
+		fmt.Fprintln(&b, t.title)
+		b.WriteString(t.text())
+		if t.caption != "" {
+			fmt.Fprintf(&b, "%s\n", wrap(t.caption, textWidth))
+		}
+		fmt.Fprintln(&b)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "%s\n", wrap("note: "+note, textWidth))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// textWidth is where sentences are broken for a terminal.
+const textWidth = 110
+
+// wrap breaks a sentence into lines of at most width characters; a longer word stays whole.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(s) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && column+1+n > width:
+			b.WriteByte('\n')
+			column = 0
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+// text aligns the cells in columns; a bold cell gets a star, because plain text has no bold.
+func (t table) text() string {
+	rows := [][]string{t.head}
+	for i, row := range t.rows {
+		cells := slices.Clone(row)
+		for c := range cells {
+			if slices.Contains(t.bold(i), c) && c >= t.left {
+				cells[c] += " *"
+			}
+		}
+		rows = append(rows, cells)
+	}
+	return safetext.Table(rows)
+}
+
+func (t table) bold(row int) []int {
+	if row < len(t.best) {
+		return t.best[row]
+	}
+	return nil
+}
+
+// WriteMarkdown writes the report as Markdown; figures are linked by file name, as WriteReport lays them out.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n", escapeMarkdown(r.heading()))
+	if r.StandIn != "" {
+		fmt.Fprintf(&b, "\n**%s**\n", escapeMarkdown(r.standIn()))
+	}
+	for _, t := range r.tables() {
+		fmt.Fprintf(&b, "\n## %s\n\n", escapeMarkdown(t.title))
+		t.markdown(&b)
+		if t.caption != "" {
+			fmt.Fprintf(&b, "\n%s\n", escapeMarkdown(t.caption))
+		}
+	}
+	for _, f := range r.Figures {
+		fmt.Fprintf(&b, "\n![%s](%s.png)\n\n%s\n", f.Name, f.Name, escapeMarkdown(f.Caption))
+	}
+	fmt.Fprint(&b, "\n## Methods in words\n\n")
+	for _, m := range r.methodNotes() {
+		fmt.Fprintf(&b, "- `%s`: %s\n", strings.ReplaceAll(escapeMarkdown(m.Name), "`", "'"), m.About)
+	}
+	if len(r.Notes) > 0 {
+		fmt.Fprint(&b, "\n## Notes\n\n")
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "- %s\n", escapeMarkdown(note))
+	}
+	_, err := io.WriteString(w, safetext.Lines(b.String()))
+	return err
+}
+
+func (t table) markdown(b *bytes.Buffer) {
+	line := func(cells []string) { fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | ")) }
+	head, rule := make([]string, len(t.head)), make([]string, len(t.head))
+	for c, h := range t.head {
+		head[c], rule[c] = escapeMarkdown(h), "---:"
+		if c < t.left {
+			rule[c] = "---"
+		}
+	}
+	line(head)
+	line(rule)
+	for i, row := range t.rows {
+		cells := make([]string, len(row))
+		for c, cell := range row {
+			cells[c] = escapeMarkdown(cell)
+			if slices.Contains(t.bold(i), c) && cell != "" {
+				cells[c] = "**" + cells[c] + "**"
+			}
+		}
+		line(cells)
+	}
+}
+
+var markdownSpecial = strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;", "\n", " ")
+
+func escapeMarkdown(s string) string { return markdownSpecial.Replace(s) }
+
+// WriteCSV writes the rows, one line each, at full precision; a figure that does not apply is an empty field.
+func (r *Report) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{
+		"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
+		"excess_std", "diff_best_fixed", "diff_best_fixed_low", "diff_best_fixed_high", "diff_l2d", "diff_l2d_low", "diff_l2d_high",
+		"advice_rate", "bayes_match", "setting", "splits", "true_loss_se", "paired_l2d", "paired_l2d_se", "paired_best_fixed_train",
+		"paired_best_fixed_train_se", "role", "remark",
+	})
+	for _, row := range r.Rows {
+		record := []string{
+			r.Benchmark, row.Method, exact(row.Lambda), positive(row.N), positive(row.Seeds), row.Pair,
+			exact(&row.TrueLossMean), exact(row.TrueLossStd), exact(row.ExcessMean), exact(row.ExcessStd),
+		}
+		record = append(record, intervalFields(row.DiffBestFixed)...)
+		record = append(record, intervalFields(row.DiffL2D)...)
+		record = append(record, exact(row.AdviceRate), exact(row.BayesMatch), row.Setting, positive(row.Splits), exact(row.TrueLossSE))
+		record = append(record, differenceFields(row.PairedL2D)...)
+		record = append(record, differenceFields(row.PairedFixedTrain)...)
+		_ = c.Write(append(record, string(methods.Named(row.Method).Role), row.Remark()))
+	}
+	c.Flush() // csv.Writer keeps the first error of every Write above
+	return c.Error()
+}
+
+func exact(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
+}
+
+// intervalFields are the mean and the ends as three fields.
+func intervalFields(v *Interval) []string {
+	if v == nil {
+		return []string{"", "", ""}
+	}
+	return []string{exact(&v.Mean), exact(&v.Low), exact(&v.High)}
+}
+
+// differenceFields are the mean and its standard error as two fields.
+func differenceFields(v *Difference) []string {
+	if v == nil {
+		return []string{"", ""}
+	}
+	return []string{exact(&v.Mean), exact(&v.SE)}
+}

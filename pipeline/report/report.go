@@ -1,0 +1,240 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/models"
+	"pipe/pipeline/methods"
+)
+
+// Format is the version of the report object.
+const Format = 1
+
+// Report is what a benchmark or an evaluation found: one object that is printed as JSON and rendered as text,
+// Markdown, CSV and HTML. docs/report.md describes the fields. Losses are mean realised costs in the units of the
+// task loss; rates and shares lie in [0, 1].
+type Report struct {
+	Format       int                  `json:"format"`
+	Benchmark    string               `json:"benchmark"`
+	Title        string               `json:"title,omitempty"`
+	StandIn      string               `json:"stand_in,omitempty"` // what stands in for the real models or data
+	Captions     map[string]string    `json:"captions,omitempty"` // of methods from outside, by name
+	Rows         []Row                `json:"rows"`
+	Deployable   []Deployable         `json:"deployable,omitempty"` // made of the rows when the report is written
+	Disclosure   []Disclosure         `json:"disclosure,omitempty"`
+	Experts      []ExpertQuality      `json:"experts,omitempty"`
+	Answers      []AnswerQuality      `json:"answers,omitempty"`
+	Retrieval    []build.RecallReport `json:"retrieval,omitempty"` // of all instances, whatever the setting and the split
+	BestAdvice   []BestAdvice         `json:"best_advice,omitempty"`
+	Distribution []AdviceShares       `json:"advice_distribution,omitempty"`
+	Cells        []CellTable          `json:"cells,omitempty"`
+	Pictures     []PairPictures       `json:"pictures,omitempty"`
+	Latency      []build.PairLatency  `json:"latency,omitempty"` // where time is a fee
+	Skipped      []build.BadImage     `json:"skipped,omitempty"` // instances that were left out
+	Settings     map[string]string    `json:"settings,omitempty"`
+	Notes        []string             `json:"notes,omitempty"`
+	Figures      []Figure             `json:"-"`
+	Album        *build.Album         `json:"-"` // the pictures themselves; nil: none
+}
+
+// Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.
+type Row struct {
+	Setting string      `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
+	Method  string      `json:"method"`
+	Lambda  *float64    `json:"lambda,omitempty"`
+	N       int         `json:"n,omitempty"` // training rows
+	Seeds   int         `json:"seeds,omitempty"`
+	Role    models.Role `json:"role,omitempty"` // policy, constant, reference or oracle; made of the method when the report is written
+	Pair    string      `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
+	// Of a policy: pairs that the guard of recipe auto fell back to, and how many of the seeds and splits are that constant;
+	// the one pair that was played on every reported row; and fees that differ from those that it was trained with.
+	Fallback      map[string]int    `json:"fallback,omitempty"`
+	Plays         string            `json:"plays,omitempty"`
+	ChangedFees   []costs.FeeChange `json:"changed_fees,omitempty"`
+	TrueLossMean  float64           `json:"true_loss_mean"`
+	TrueLossStd   *float64          `json:"true_loss_std,omitempty"` // population convention, over seeds
+	ExcessMean    *float64          `json:"excess_mean,omitempty"`   // true loss minus the Bayes risk
+	ExcessStd     *float64          `json:"excess_std,omitempty"`
+	DiffBestFixed *Interval         `json:"diff_best_fixed,omitempty"` // this method minus best_fixed, paired by row
+	DiffL2D       *Interval         `json:"diff_l2d,omitempty"`        // this method minus l2d, paired by row
+	AdviceRate    *float64          `json:"advice_rate,omitempty"`
+	BayesMatch    *float64          `json:"bayes_match,omitempty"`
+	Regions       []Region          `json:"regions,omitempty"`
+	// Of a report over several splits of the same data: every mean is over splits, and the spread is that of the mean.
+	Splits           int         `json:"splits,omitempty"`
+	TrueLossSE       *float64    `json:"true_loss_se,omitempty"`            // standard error over splits
+	PairedL2D        *Difference `json:"paired_l2d,omitempty"`              // this method minus l2d, paired by split
+	PairedFixedTrain *Difference `json:"paired_best_fixed_train,omitempty"` // this method minus best_fixed_train, paired by split
+}
+
+// Difference is the mean of paired differences over splits and the standard error of that mean.
+type Difference struct {
+	Mean float64 `json:"mean"`
+	SE   float64 `json:"se"`
+}
+
+// Interval is a mean with the ends of its 95% interval.
+type Interval models.Interval
+
+// Region is a method's figures on a named part of the inputs.
+type Region struct {
+	Name       string   `json:"name"`
+	TrueLoss   *float64 `json:"true_loss,omitempty"`
+	BayesMatch *float64 `json:"bayes_match,omitempty"`
+}
+
+// BestAdvice names, for one lambda, the advice with the smallest mean cost for every expert.
+type BestAdvice struct {
+	Setting string    `json:"setting,omitempty"`
+	Lambda  float64   `json:"lambda"`
+	Experts []string  `json:"experts"`
+	Advice  []string  `json:"advice"` // one per expert; "" if the expert is never available
+	Cost    []float64 `json:"cost"`   // one per expert
+}
+
+// AdviceShares tells how often each advice was bought by one method at one lambda, over all rows (Expert is empty)
+// or over the rows routed to one expert.
+type AdviceShares struct {
+	Setting string    `json:"setting,omitempty"`
+	Method  string    `json:"method"`
+	Lambda  float64   `json:"lambda"`
+	Expert  string    `json:"expert,omitempty"`
+	Routed  float64   `json:"routed"` // share of all rows that this line is about
+	Advice  []string  `json:"advice"`
+	Share   []float64 `json:"share"` // sums to 1 over the advice, or all zero if nothing was routed
+}
+
+// CellTable is the mean cost of every pair at one lambda.
+type CellTable struct {
+	Setting  string       `json:"setting,omitempty"`
+	Name     string       `json:"name"`
+	Lambda   float64      `json:"lambda"`
+	Experts  []string     `json:"experts"`
+	Advice   []string     `json:"advice"`
+	TrueLoss [][]*float64 `json:"true_loss"` // experts x advice; null where the pair is unavailable
+}
+
+// Figure is a finished picture in both forms. SVG holds no reference to anything outside itself.
+type Figure struct {
+	Name    string // file name without extension
+	Caption string
+	SVG     []byte
+	PNG     []byte
+}
+
+// Num returns a pointer to v, or nil where v is not a finite number, which JSON cannot hold.
+func Num(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// WriteJSON writes the report object, indented, with a final newline.
+func (r *Report) WriteJSON(w io.Writer) error {
+	out := *r
+	out.Format = Format
+	out.Rows = slices.Concat([]Row{}, r.Rows)
+	for i := range out.Rows {
+		out.Rows[i].Role = methods.Named(out.Rows[i].Method).Role
+	}
+	out.Deployable = r.deployable()
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	if err := e.Encode(&out); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// Read reads what WriteJSON wrote. A newer format and tables whose parts do not fit together are a *costs.DataError.
+func Read(rd io.Reader) (*Report, error) {
+	var r Report
+	err := json.NewDecoder(rd).Decode(&r)
+	if err == nil && (r.Format < 1 || r.Format > Format) {
+		err = fmt.Errorf("format %d, this program knows 1 to %d", r.Format, Format)
+	}
+	if err == nil {
+		err = r.checkShapes()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read report: %w", &costs.DataError{Err: err})
+	}
+	r.Deployable = nil // they are made of the rows
+	for i := range r.Rows {
+		r.Rows[i].Role = ""
+	}
+	return &r, nil
+}
+
+// checkShapes reports tables that lack a row, a column or a cell. The rows of one table have one setting.
+func (r *Report) checkShapes() error {
+	width := map[string]int{} // of the table of a setting
+	for i, b := range r.BestAdvice {
+		if width[b.Setting] == 0 {
+			width[b.Setting] = len(b.Experts)
+		}
+		if n := width[b.Setting]; len(b.Experts) != n || len(b.Advice) != n || len(b.Cost) != n {
+			return fmt.Errorf("best_advice[%d] has %d experts, %d advice and %d costs, not %d", i, len(b.Experts), len(b.Advice), len(b.Cost), n)
+		}
+	}
+	clear(width)
+	for i, d := range r.Distribution {
+		if width[d.Setting] == 0 {
+			width[d.Setting] = len(d.Advice)
+		}
+		if n := width[d.Setting]; len(d.Advice) != n || len(d.Share) != n {
+			return fmt.Errorf("advice_distribution[%d] has %d advice and %d shares, not %d", i, len(d.Advice), len(d.Share), n)
+		}
+	}
+	for i, c := range r.Cells {
+		wrong := func(row []*float64) bool { return len(row) != len(c.Advice) }
+		if len(c.TrueLoss) != len(c.Experts) || slices.ContainsFunc(c.TrueLoss, wrong) {
+			return fmt.Errorf("cells[%d] is not a table of %d experts by %d advice", i, len(c.Experts), len(c.Advice))
+		}
+	}
+	return nil
+}
+
+// Lambdas returns the cost regimes of the rows in ascending order.
+func (r *Report) Lambdas() []float64 {
+	var ls []float64
+	for _, row := range r.Rows {
+		if row.Lambda != nil && !slices.Contains(ls, *row.Lambda) {
+			ls = append(ls, *row.Lambda)
+		}
+	}
+	slices.Sort(ls)
+	return ls
+}
+
+// sizes returns the training sizes of the rows in ascending order.
+func (r *Report) sizes() []int {
+	var ns []int
+	for _, row := range r.Rows {
+		if row.N > 0 && !slices.Contains(ns, row.N) {
+			ns = append(ns, row.N)
+		}
+	}
+	slices.Sort(ns)
+	return ns
+}
+
+// methods returns the method names of the rows: known ones in their usual order, then others as they appear.
+func (r *Report) methods() []string {
+	var names []string
+	for _, row := range r.Rows {
+		if !slices.Contains(names, row.Method) {
+			names = append(names, row.Method)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return methods.Rank(a) - methods.Rank(b) })
+	return names
+}

@@ -1,0 +1,67 @@
+package report
+
+import (
+	"slices"
+
+	"pipe/internal/lists"
+)
+
+// SettingNames returns the settings of the rows in the order in which they come; one empty name where there are none.
+func (r *Report) SettingNames() []string {
+	names := []string{}
+	for _, row := range r.Rows {
+		if !slices.Contains(names, row.Setting) {
+			names = append(names, row.Setting)
+		}
+	}
+	if len(names) == 0 {
+		return []string{""}
+	}
+	return names
+}
+
+// Of returns the part of the report that is about one setting. Notes, settings and figures are about all of them and
+// stay with the whole.
+func (r *Report) Of(setting string) *Report {
+	return &Report{
+		Benchmark:    r.Benchmark,
+		Rows:         lists.Keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
+		Disclosure:   lists.Keep(r.Disclosure, func(v Disclosure) bool { return v.Setting == setting }),
+		Experts:      lists.Keep(r.Experts, func(v ExpertQuality) bool { return v.Setting == setting }),
+		Answers:      lists.Keep(r.Answers, func(v AnswerQuality) bool { return v.Setting == setting }),
+		BestAdvice:   lists.Keep(r.BestAdvice, func(v BestAdvice) bool { return v.Setting == setting }),
+		Distribution: lists.Keep(r.Distribution, func(v AdviceShares) bool { return v.Setting == setting }),
+		Cells:        lists.Keep(r.Cells, func(v CellTable) bool { return v.Setting == setting }),
+		Pictures:     lists.Keep(r.Pictures, func(v PairPictures) bool { return v.Setting == setting }),
+	}
+}
+
+// Join appends the part that is about one setting, and names it so.
+func (r *Report) Join(setting string, part *Report) {
+	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
+	r.Disclosure = appendAs(setting, r.Disclosure, part.Disclosure, func(v *Disclosure) *string { return &v.Setting })
+	r.Experts = appendAs(setting, r.Experts, part.Experts, func(v *ExpertQuality) *string { return &v.Setting })
+	r.Answers = appendAs(setting, r.Answers, part.Answers, func(v *AnswerQuality) *string { return &v.Setting })
+	r.BestAdvice = appendAs(setting, r.BestAdvice, part.BestAdvice, func(v *BestAdvice) *string { return &v.Setting })
+	r.Distribution = appendAs(setting, r.Distribution, part.Distribution, func(v *AdviceShares) *string { return &v.Setting })
+	r.Cells = appendAs(setting, r.Cells, part.Cells, func(v *CellTable) *string { return &v.Setting })
+	r.Pictures = appendAs(setting, r.Pictures, part.Pictures, func(v *PairPictures) *string { return &v.Setting })
+}
+
+// appendAs appends values to those of the whole report under the name of their setting, which nameOf points at.
+func appendAs[T any](setting string, whole, part []T, nameOf func(*T) *string) []T {
+	for _, v := range part {
+		*nameOf(&v) = setting
+		whole = append(whole, v)
+	}
+	return whole
+}
+
+// splits is the largest number of splits that a row is the mean of; 0 for a report on one.
+func (r *Report) splits() int {
+	most := 0
+	for _, row := range r.Rows {
+		most = max(most, row.Splits)
+	}
+	return most
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestJoinIsUndoneByOf: what is joined as a setting comes out of a report of several as it does of a report of one.
+func TestJoinIsUndoneByOf(t *testing.T) {
+	alone, whole := &Report{Benchmark: "sample"}, &Report{Benchmark: "sample"}
+	alone.Join("own", sampleReport())
+	whole.Join("own", sampleReport())
+	whole.Join("other", sampleReport())
+	if diff := cmp.Diff(alone.Of("own"), whole.Of("own")); diff != "" {
+		t.Errorf("of(own) (-want +got):\n%s", diff)
+	}
+	if got, want := len(whole.Of("own").Rows), len(sampleReport().Rows); got != want {
+		t.Errorf("%d rows, %d went in", got, want)
+	}
+	if got := whole.SettingNames(); !cmp.Equal(got, []string{"own", "other"}) {
+		t.Errorf("settings %v", got)
+	}
+	full, err := whole.illustrated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range full.Figures {
+		names = append(names, f.Name)
+	}
+	if !cmp.Equal(names, []string{"excess_own", "loss_own", "advice_ours_own", "excess_other", "loss_other", "advice_ours_other"}) {
+		t.Errorf("figures %v", names)
+	}
+}

@@ -1,0 +1,278 @@
+package report
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/csv"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"pipe/costs"
+	"pipe/costs/build"
+	"pipe/internal/atomicfile"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// sampleReport has one of everything a report can hold.
+func sampleReport() *Report {
+	return &Report{
+		Format: 1, Benchmark: "sample", Title: "Sample <report> | with * marks",
+		Rows: []Row{
+			{Method: "best_fixed", Lambda: new(1.0), N: 500, TrueLossMean: 0.4, Pair: "a/none", AdviceRate: new(0.0)},
+			{
+				Method: "ours", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.281, TrueLossStd: new(0.001), ExcessMean: new(0.001), ExcessStd: new(0.001),
+				DiffBestFixed: &Interval{Mean: -0.119, Low: -0.13, High: -0.1}, DiffL2D: &Interval{Mean: -0.061, Low: -0.07, High: -0.05}, AdviceRate: new(0.496), BayesMatch: new(0.993),
+				Regions: []Region{{"x_1 < 0", new(0.381), new(0.993)}, {"x_1 >= 0", new(0.181), nil}},
+			},
+			{Method: "ours", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.3, TrueLossStd: new(0.01), ExcessMean: new(0.02), ExcessStd: new(0.01)},
+			{Method: "l2d", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.342, TrueLossStd: new(0.001), ExcessMean: new(0.062), ExcessStd: new(0.001)},
+			{Method: "l2d", Lambda: new(1.0), N: 250, Seeds: 2, TrueLossMean: 0.345, TrueLossStd: new(0.002), ExcessMean: new(0.065), ExcessStd: new(0.002)},
+			{Method: "ours", Lambda: new(0.0), N: 500, Seeds: 2, TrueLossMean: 0.25, TrueLossStd: new(0.0)},
+			{Method: "oracle", Lambda: new(1.0), N: 500, TrueLossMean: 0.1},
+			{
+				Method: "auto", Lambda: new(1.0), N: 500, Seeds: 2, TrueLossMean: 0.4, Pair: "a/none", Plays: "a/none", Fallback: map[string]int{"a/none": 2},
+				ChangedFees: []costs.FeeChange{{Kind: "expert", Name: "a", Trained: 0.1, Here: 0.2}},
+			},
+			{Method: "best_fixed_train", Lambda: new(1.0), N: 500, TrueLossMean: 0.4, Pair: "a/none"},
+			{Method: "best_fixed_train", Lambda: new(0.0), N: 500, TrueLossMean: 0.2, Pair: "b/help"},
+			{Method: "knn", Lambda: new(1.0), N: 500, TrueLossMean: 0.2},
+			{Method: "random_pair", Lambda: new(0.0), N: 500, TrueLossMean: 0.05},
+		},
+		BestAdvice: []BestAdvice{{Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", ""}, Cost: []float64{0.4, 0}}},
+		Distribution: []AdviceShares{
+			{Method: "ours", Lambda: 1, Routed: 1, Advice: []string{"none", "help"}, Share: []float64{0.504, 0.496}},
+			{Method: "ours", Lambda: 1, Expert: "a", Routed: 0.7, Advice: []string{"none", "help"}, Share: []float64{0.3, 0.7}},
+		},
+		Cells: []CellTable{{
+			Name: "validation", Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", "help"},
+			TrueLoss: [][]*float64{{new(0.4), new(0.5)}, {new(0.45), nil}},
+		}},
+		Disclosure: []Disclosure{
+			{Method: "ours", Lambda: 1, Group: "phone", Opened: 0.496, Gross: new(0.2), Net: new(-0.01), TrueLoss: 0.281, Without: new(0.3)},
+			{Method: "ours", Lambda: 1, Group: "address", TrueLoss: 0.281},
+		},
+		Experts: []ExpertQuality{{Rate: 0.035, ExpertFigures: build.ExpertFigures{
+			Expert: "a", Advice: "help", Threshold: new(0.5), Figures: build.Figures{
+				Loss: 0.1, Accuracy: new(0.9), BalancedAccuracy: new(0.8), AUC: new(0.85), Recall: new(0.7), Brier: new(0.08),
+				CalibrationError: new(0.1), MeanProbability: new(0.2),
+			},
+		}}},
+		StandIn:  "models with random weights.",
+		Pictures: []PairPictures{{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.5, Shown: []Picture{{"x.jpg", "cat", "dog", 1}}}},
+		Latency:  []build.PairLatency{{Expert: "a", Advice: "help", Seconds: 0.0125, Fee: 0.0025}},
+		Skipped:  []build.BadImage{{ID: "y.jpg", Reason: "the file is empty"}},
+		Settings: map[string]string{"epochs": "120", "batch": "256"},
+		Notes:    []string{"a note with <tags> & signs"},
+	}
+}
+
+func TestReportGoldens(t *testing.T) {
+	r := sampleReport()
+	forms := map[string]func(io.Writer) error{
+		"report.txt": r.WriteText, "report.md": r.WriteMarkdown, "report.csv": r.WriteCSV, "report.json": r.WriteJSON,
+	}
+	for name, write := range forms {
+		var got bytes.Buffer
+		if err := write(&got); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join("testdata", name)
+		if *update {
+			if err := atomicfile.Write(path, bytesTo(got.Bytes())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestReportJSONRoundTrip(t *testing.T) {
+	var b bytes.Buffer
+	if err := sampleReport().WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Read(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sampleReport(), got); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Read(strings.NewReader(`{"format":2,"rows":[]}`)); err == nil {
+		t.Error("a newer format was accepted")
+	}
+}
+
+func TestBestIgnoresOraclesAndOtherRegimes(t *testing.T) {
+	rows := sampleReport().headline()
+	var best []string
+	for _, row := range rows {
+		if isBest(row, rows) {
+			best = append(best, Number(row.Lambda)+" "+row.Method)
+		}
+	}
+	if diff := cmp.Diff([]string{"0 ours", "1 ours"}, best); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCSVHasOneLinePerRowAndEqualWidths(t *testing.T) {
+	var b bytes.Buffer
+	if err := sampleReport().WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&b).ReadAll() // fails on lines of different width
+	if err != nil || len(records) != 1+len(sampleReport().Rows) {
+		t.Errorf("%d lines, error %v; want %d lines", len(records), err, 1+len(sampleReport().Rows))
+	}
+}
+
+func TestPageIsSelfContained(t *testing.T) {
+	r := sampleReport()
+	f, err := ExcessFigure(r.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Figures = []Figure{f}
+	var b bytes.Buffer
+	if err := r.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	text := b.String()
+	for _, bad := range []string{"<script", "<link", "src=", "@import", "url(", "<?xml", "<tags>"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("page holds %q", bad)
+		}
+	}
+	for _, want := range []string{"<svg", "&lt;tags&gt;", "prefers-color-scheme: dark", "0.281 ± 0.001"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("page lacks %q", want)
+		}
+	}
+}
+
+func TestWriteReportLeavesEveryForm(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "folder")
+	r := sampleReport()
+	r.Figures = []Figure{{Name: "f", SVG: []byte("<svg/>"), PNG: []byte("png")}}
+	if err := Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"advice_ours.png", "advice_ours.svg", "disclosure.csv", "excess.png", "excess.svg", "experts.csv", "f.png", "f.svg", "loss.png", "loss.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteFileLeavesNothingBehindAFailure(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "out.csv")
+	if err := os.WriteFile(path, []byte("before"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err := atomicfile.Write(path, func(w io.Writer) error { _, _ = io.WriteString(w, "half"); return io.ErrUnexpectedEOF })
+	if err != io.ErrUnexpectedEOF {
+		t.Fatalf("error %v", err)
+	}
+	entries, _ := os.ReadDir(dir)
+	if text, _ := os.ReadFile(path); string(text) != "before" || len(entries) != 1 {
+		t.Errorf("file holds %q, folder has %d entries", text, len(entries))
+	}
+}
+
+func TestNum(t *testing.T) {
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if Num(v) != nil {
+			t.Errorf("Num(%v) is a number", v)
+		}
+	}
+	if p := Num(0.5); p == nil || *p != 0.5 {
+		t.Errorf("Num(0.5) = %v", p)
+	}
+}
+
+func TestWrapKeepsWordsAndWidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOf(rapid.StringMatching(`[a-zé±]{1,30}`)).Draw(t, "words")
+		got := wrap(strings.Join(words, " "), 20)
+		if !slices.Equal(words, strings.Fields(got)) && len(words) > 0 {
+			t.Fatalf("words %q became %q", words, got)
+		}
+		for line := range strings.Lines(got) {
+			line = strings.TrimSuffix(line, "\n")
+			if utf8.RuneCountInString(line) > 20 && strings.Contains(line, " ") {
+				t.Fatalf("line %q is too long", line)
+			}
+		}
+	})
+}
+
+// TestPicturesOfPairs: the page has a line for every pair with pictures, and says what is answered.
+func TestPicturesOfPairs(t *testing.T) {
+	jpeg := []byte("not really a picture")
+	r := sampleReport()
+	r.Pictures = []PairPictures{
+		{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.7, Shown: []Picture{{ID: "x<1>.jpg", Label: "cat", Answer: "dog", Loss: 1}, {ID: "y.jpg", Label: "cat", Answer: "cat"}}},
+		{Method: "ours", Lambda: 1, Expert: "b", Advice: "none", Routed: 0.3, Shown: []Picture{{ID: "z.jpg", Label: "owl", Answer: "owl"}}},
+	}
+	r.Album = &build.Album{JPEG: map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}, Names: map[string]string{"dog": "a dog"}}
+	var page bytes.Buffer
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	source := "data:image/jpeg;base64," + base64.StdEncoding.EncodeToString(jpeg)
+	for text, want := range map[string]int{
+		source: 2, "a, help: 70.0 % of the rows": 1, "b, none": 0, "x&lt;1&gt;.jpg, label cat, answer a dog": 2, "<s>a dog</s>": 1, "<s>cat</s>": 0,
+		"Images by pair: ours at lambda 1": 1,
+	} {
+		if got := bytes.Count(page.Bytes(), []byte(text)); got != want {
+			t.Errorf("%q is there %d times, want %d", text, got, want)
+		}
+	}
+}
+
+// TestNamesOfFilesStayInTheirCells: whatever a file or a class folder is called, reports are lines of printable UTF-8.
+func TestNamesOfFilesStayInTheirCells(t *testing.T) {
+	const name = "a\x1b[2J\nb\t\xff|.jpg"
+	r := sampleReport()
+	r.Skipped = []build.BadImage{{ID: name, Reason: "its name is\x07 odd"}}
+	r.Latency[0].Expert = "a\x1b[0m"
+	r.Pictures[0].Shown = []Picture{{ID: name, Label: "cat\x1b", Answer: "dog\n"}}
+	r.Album = &build.Album{JPEG: map[string][]byte{name: []byte("no picture")}}
+	for form, write := range map[string]func(io.Writer) error{"text": r.WriteText, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !utf8.Valid(b.Bytes()) || strings.ContainsAny(b.String(), "\x1b\x07\ufffd") {
+			t.Errorf("%s has what does not print", form)
+		}
+		if !strings.Contains(b.String(), `a\x1b[2J\nb\t\xff`) {
+			t.Errorf("%s does not name the file", form)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"pipe/internal/atomicfile"
+)
+
+// Write leaves the report in dir in every form: report.json, report.md, report.csv, report.html and every figure
+// as PNG and SVG; the disclosure and the experts, where there are any, as CSV too. Figures that the content allows and
+// the report does not have yet are drawn.
+func Write(dir string, r *Report) error {
+	full, err := r.illustrated()
+	if err != nil {
+		return err
+	}
+	forms := []form{
+		{"report.json", full.WriteJSON}, {"report.md", full.WriteMarkdown}, {"report.csv", full.WriteCSV}, {"report.html", full.WriteHTML},
+	}
+	if len(full.Disclosure) > 0 {
+		forms = append(forms, form{"disclosure.csv", full.WriteDisclosureCSV})
+	}
+	if len(full.Experts) > 0 {
+		forms = append(forms, form{"experts.csv", full.WriteExpertCSV})
+	}
+	for _, f := range full.Figures {
+		forms = append(forms, form{f.Name + ".png", bytesTo(f.PNG)}, form{f.Name + ".svg", bytesTo(f.SVG)})
+	}
+	for _, f := range forms {
+		if err := atomicfile.Write(filepath.Join(dir, f.name), f.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// form is one file of a report.
+type form struct {
+	name  string
+	write func(io.Writer) error
+}
+
+func bytesTo(b []byte) func(io.Writer) error {
+	return func(w io.Writer) error { _, err := w.Write(b); return err }
+}
+
+// illustrated returns the report with the figures that follow from its rows and distributions, a set for every setting.
+func (r *Report) illustrated() (*Report, error) {
+	full := *r
+	full.Figures = slices.Clone(r.Figures)
+	for _, setting := range r.SettingNames() {
+		if err := full.illustrate(r.Of(setting), setting); err != nil {
+			return nil, err
+		}
+	}
+	return &full, nil
+}
+
+// illustrate adds the figures of one setting, unless they are there.
+func (r *Report) illustrate(part *Report, setting string) error {
+	add := func(name string, wanted bool, draw func() (Figure, error)) error {
+		if setting != "" {
+			name += "_" + setting
+		}
+		if !wanted || slices.ContainsFunc(r.Figures, func(f Figure) bool { return f.Name == name }) {
+			return nil
+		}
+		f, err := draw()
+		if setting != "" {
+			f.Name, f.Caption = name, fmt.Sprintf("Setting %s. %s", setting, f.Caption)
+		}
+		r.Figures = append(r.Figures, f)
+		return err
+	}
+	err := add(excessName, len(excessSeries(part.Rows)) > 0 && len(part.sizes()) > 1, func() (Figure, error) { return ExcessFigure(part.Rows) })
+	if err != nil {
+		return err
+	}
+	if err := add(lossName, len(part.Lambdas()) > 1, func() (Figure, error) { return LossFigure(part.headline()) }); err != nil {
+		return err
+	}
+	for _, m := range part.advised() {
+		if err := add(adviceName(m), true, func() (Figure, error) { return AdviceFigure(part.Distribution, m) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// advised returns the methods whose advice can be drawn: there is advice to choose from.
+func (r *Report) advised() []string {
+	var names []string
+	for _, d := range r.Distribution {
+		if len(d.Advice) > 1 && !slices.Contains(names, d.Method) {
+			names = append(names, d.Method)
+		}
+	}
+	return names
+}
+
+// Patterns are the files that WriteReport leaves.
+var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "disclosure.csv", "experts.csv", "*.png", "*.svg"}

@@ -1,0 +1,93 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"pipe/pipeline/stage"
+)
+
+// The generated worlds. In the planted one every cell of the base view has an expert and a disclosure of its own that
+// are best; in the flat one the label is independent of every column, so that the cheapest expert without advice is.
+const (
+	FraudPlanted = "planted"
+	FraudFlat    = "flat"
+)
+
+// FraudWorlds lists the worlds by name.
+func FraudWorlds() []string { return []string{FraudPlanted, FraudFlat} }
+
+// The competition's own size.
+const (
+	fraudFullRows       = 590_540
+	fraudFullIdentities = 144_233
+	fraudMostRows       = 100_000_000
+)
+
+// FraudOptions says which files GenerateFraud makes.
+type FraudOptions struct {
+	Rows      int     // transactions, at least 1
+	World     string  // FraudPlanted or FraudFlat
+	Seed      uint64  // other seeds give other rows of the same world
+	Columns   int     // of the transaction file: 394, or 55 for the file without the V columns
+	FraudRate float64 // share of frauds in every cell, between 0 and 1; the law is stated for 0.5
+	Out       string  // folder for the two files
+	Workers   int     // goroutines; the bytes do not depend on it
+}
+
+// DefaultFraudOptions is a planted world of the competition's size, balanced, on every core.
+func DefaultFraudOptions() FraudOptions {
+	return FraudOptions{
+		Rows: fraudFullRows, World: FraudPlanted, Columns: fraudAllColumns, FraudRate: FraudRate,
+		Workers: runtime.GOMAXPROCS(0),
+	}
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *FraudOptions) Validate() error {
+	var problems []error
+	wrong := func(bad bool, format string, args ...any) {
+		if bad {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	wrong(o.Rows < 1 || o.Rows > fraudMostRows, "rows %d: 1 to %d", o.Rows, fraudMostRows)
+	wrong(!slices.Contains(FraudWorlds(), o.World), "world %q: known are %s", o.World, strings.Join(FraudWorlds(), ", "))
+	wrong(o.Columns != fraudAllColumns && o.Columns != fraudFewColumns,
+		"columns %d: %d, or %d without the V columns", o.Columns, fraudAllColumns, fraudFewColumns)
+	wrong(!(o.FraudRate > 0 && o.FraudRate < 1), "fraud rate %v: between 0 and 1", o.FraudRate)
+	wrong(o.Out == "", "no folder for the files")
+	wrong(o.Workers < 1, "workers %d: at least 1", o.Workers)
+	return errors.Join(problems...)
+}
+
+// GenerateFraud writes train_transaction.csv and train_identity.csv into o.Out: the competition's header, types,
+// spellings and gaps over invented values, with a law that is known (see FraudLaw and docs/generate.md). The same
+// options give the same bytes on any number of cores. Each file appears whole or not at all; options that make no
+// sense are an *stage.OptionError.
+func GenerateFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
+	if err := o.Validate(); err != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("generate fraud: %w", err)}
+	}
+	defer p.Done()
+	report, err := stage.Alone(o.Out, func() (*FraudReport, error) { return writeFraud(ctx, o, p) })
+	if err != nil {
+		return nil, fmt.Errorf("generate fraud: %w", err)
+	}
+	return report, nil
+}
+
+// The names of the competition's training files.
+const (
+	fraudTransactionFile = "train_transaction.csv"
+	fraudIdentityFile    = "train_identity.csv"
+)
+
+func (o *FraudOptions) Files() [2]string {
+	return [2]string{filepath.Join(o.Out, fraudTransactionFile), filepath.Join(o.Out, fraudIdentityFile)}
+}

@@ -1,0 +1,21 @@
+package world
+
+import (
+	"math"
+	"testing"
+
+	"pipe/pipeline/stage"
+)
+
+// TestPageLengths: pages have the mean number of words that their law says.
+func TestPageLengths(t *testing.T) {
+	o := DefaultPagesOptions()
+	o.Pages, o.Out, o.Seed = 5000, t.TempDir(), 1
+	r, err := GeneratePages(t.Context(), o, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mean := float64(r.Words) / float64(r.Pages); math.Abs(mean-pageWords) > 2 {
+		t.Errorf("%v words a page", mean)
+	}
+}
