@@ -248,7 +248,7 @@ func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs
 
 // EvalPolicies is [Eval] on a tensor and policies in memory: each decides, as the
 // file that it would be, the rows of the split that o names.
-func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*Report, error) {
+func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -335,7 +335,7 @@ func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		"split": o.Split, "rows": fmt.Sprint(len(e.rows)), "training rows": fmt.Sprint(len(e.train)),
 		"bootstrap resamples": fmt.Sprint(o.Resamples), "seed": fmt.Sprint(o.Seed),
 	}}
-	r.caption(o.Own)
+	r.Caption(o.Own)
 	r.Notes = append(e.cautions(split, lambdas), costs.RepeatNotes(costs.RepeatsIn(t, slices.Compact([]costs.Split{costs.Train, split})...))...)
 	if e.together.Len() < 2 {
 		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))

@@ -17,6 +17,7 @@ import (
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline"
+	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
 
@@ -117,7 +118,7 @@ func ExampleTrainTensor() {
 	// mine: the expected cost itself
 }
 
-func printLosses(r *pipeline.Report, methods ...string) {
+func printLosses(r *report.Report, methods ...string) {
 	for _, name := range methods {
 		for _, row := range r.Rows {
 			if row.Method == name {

@@ -32,8 +32,8 @@ func (r *Report) standIn() string {
 // note is a method and what it is.
 type note struct{ Name, About string }
 
-// caption gives own methods the captions that other methods have anyway.
-func (r *Report) caption(own []models.Method) {
+// Caption gives own methods the captions that other methods have anyway.
+func (r *Report) Caption(own []models.Method) {
 	for _, m := range own {
 		if r.Captions == nil {
 			r.Captions = map[string]string{}
