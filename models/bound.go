@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Gamma is the transfer function of the comp-sum loss with parameter tau over
+// gammaOf is the transfer function of the comp-sum loss with parameter tau over
 // a set of actions (Mao, Mohri, Zhong 2023; the paper's Theorem on the
 // augmented surrogate):
 //
@@ -18,9 +18,9 @@ import (
 // u >= 0 is an excess surrogate risk per unit of weight; a negative u, which
 // rounding can produce at the optimum, counts as 0. tau must not be negative
 // and actions must be positive: anything else is a programmer error.
-func Gamma(tau float64, actions int, u float64) float64 {
+func gammaOf(tau float64, actions int, u float64) float64 {
 	if !(tau >= 0) || actions < 1 {
-		panic(fmt.Sprintf("models: Gamma with tau %v over %d actions", tau, actions))
+		panic(fmt.Sprintf("models: gammaOf with tau %v over %d actions", tau, actions))
 	}
 	u = math.Max(u, 0)
 	n := float64(actions)
@@ -34,42 +34,42 @@ func Gamma(tau float64, actions int, u float64) float64 {
 	}
 }
 
-// Transfer bounds the excess true loss by the excess surrogate risk u of the
-// augmented surrogate: W * Gamma(u / W), where W is the mean over instances of
+// transfer bounds the excess true loss by the excess surrogate risk u of the
+// augmented surrogate: W * gammaOf(u / W), where W is the mean over instances of
 // the summed conditional weights. W = 0 means that every action costs the same
 // everywhere, and the bound is 0.
-func Transfer(tau float64, actions int, W, u float64) float64 {
+func transfer(tau float64, actions int, W, u float64) float64 {
 	if W == 0 {
 		return 0
 	}
-	return W * Gamma(tau, actions, u/W)
+	return W * gammaOf(tau, actions, u/W)
 }
 
-// CompSumLoss is Phi_tau as a function of the log-probability of an action
+// compSumLoss is Phi_tau as a function of the log-probability of an action
 // (logp <= 0): -logp at tau = 1, else (exp((tau-1) logp) - 1) / (1 - tau),
 // computed through expm1 so that it is continuous in tau around 1.
-func CompSumLoss(tau, logp float64) float64 {
+func compSumLoss(tau, logp float64) float64 {
 	if tau == 1 {
 		return -logp
 	}
 	return math.Expm1((tau-1)*logp) / (1 - tau)
 }
 
-// ConditionalRisk is the comp-sum conditional risk sum_i w_i Phi_tau(p_i) of
+// conditionalRisk is the comp-sum conditional risk sum_i w_i Phi_tau(p_i) of
 // one instance. w and logp have one entry per action; an action without weight
 // contributes nothing, whatever its probability.
-func ConditionalRisk(tau float64, w, logp []float64) float64 {
+func conditionalRisk(tau float64, w, logp []float64) float64 {
 	var risk float64
 	for i, wi := range w {
 		if wi != 0 {
-			risk += wi * CompSumLoss(tau, logp[i])
+			risk += wi * compSumLoss(tau, logp[i])
 		}
 	}
 	return risk
 }
 
-// OptimalProbabilities stores in logp the log of the probabilities that
-// minimise ConditionalRisk over the simplex for weights w >= 0, and returns
+// optimalProbabilities stores in logp the log of the probabilities that
+// minimise conditionalRisk over the simplex for weights w >= 0, and returns
 // the minimum. The minimiser follows from the Lagrangian:
 //
 //	tau < 2    p_i proportional to w_i^(1/(2-tau)), so p proportional to w at tau = 1
@@ -77,7 +77,7 @@ func ConditionalRisk(tau float64, w, logp []float64) float64 {
 //
 // When all weights are 0 every point is optimal; the uniform one is stored.
 // Actions without weight get -Inf, except in that case.
-func OptimalProbabilities(logp []float64, tau float64, w []float64) float64 {
+func optimalProbabilities(logp []float64, tau float64, w []float64) float64 {
 	top := 0
 	for i := range w {
 		if w[i] > w[top] {
@@ -97,7 +97,7 @@ func OptimalProbabilities(logp []float64, tau float64, w []float64) float64 {
 	default:
 		powerProbabilities(logp, w, w[top], 1/(2-tau))
 	}
-	return ConditionalRisk(tau, w, logp)
+	return conditionalRisk(tau, w, logp)
 }
 
 // powerProbabilities stores log(w_i^power / sum w^power), scaled by the
@@ -114,9 +114,9 @@ func powerProbabilities(logp, w []float64, largest, power float64) {
 }
 
 // ExpectedMaximum is E[max_i (fee_i + B_i)] for independent B_i that are 1 with
-// probability p_i and else 0: the mean largest cost of an instance whose task
-// losses are 0-1 and independent, as in the synthetic benchmark. It integrates
-// the product of the distribution functions over their jumps, exactly.
+// probability p_i and 0 otherwise: the expected largest cost of an instance whose
+// task losses are 0 or 1 and independent. p and fee have an entry per action. The
+// sum over the jumps of the distribution function of the maximum is exact.
 func ExpectedMaximum(p, fee []float64) float64 {
 	type jump struct {
 		at  float64

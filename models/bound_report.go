@@ -7,11 +7,12 @@ import (
 	"pipe/models/network"
 )
 
-// BoundKind says which infimum a BoundReport subtracts from the surrogate risk.
+// BoundKind says which infimum a [BoundReport] subtracts from the surrogate risk.
 type BoundKind string
 
 const (
-	// BoundConditional uses the law: conditional mean weights and costs for each x.
+	// BoundConditional uses the known distribution: conditional mean weights and
+	// costs for each x.
 	BoundConditional BoundKind = "conditional"
 	// BoundPerInstance uses realised weights with one infimum per instance. The
 	// infimum of a mean is at least the mean of the infima, so the excess is
@@ -20,6 +21,7 @@ const (
 )
 
 // BoundReport is the consistency bound of one policy over a set of instances.
+// Risks and losses are means per instance, in the unit of the costs.
 type BoundReport struct {
 	Kind          BoundKind `json:"kind"`
 	Tau           float64   `json:"tau"`
@@ -34,11 +36,11 @@ type BoundReport struct {
 	TrueExcess    float64   `json:"true_excess"` // never above Bound for BoundConditional
 }
 
-// BoundProblem is what ConsistencyBound needs to know about n instances and a
-// actions. Rows of each slice belong to instances.
+// BoundProblem is what [ConsistencyBound] needs: n instances and a actions. Slices
+// are row by row, a row per instance.
 type BoundProblem struct {
 	Kind BoundKind
-	Tau  float64
+	Tau  float64 // of the surrogate, at least 0
 	// Costs are n x a: conditional mean costs (BoundConditional) or realised
 	// ones (BoundPerInstance). +Inf or NaN marks an action that does not exist.
 	Costs []float64
@@ -69,10 +71,12 @@ func (p BoundProblem) validate() (n int, err error) {
 	return n, nil
 }
 
-// ConsistencyBound evaluates the bound of the paper's Theorem on the augmented
-// surrogate, with the infimum over all measurable scores: the surrogate excess
-// is risk minus best in class plus minimisability gap, which is exactly risk
-// minus the mean pointwise infimum, so no hypothesis class enters.
+// ConsistencyBound evaluates the bound of the theorem on the augmented surrogate
+// in the paper "Consistent Learning-to-Defer with Expert-Conditional Advice",
+// with the infimum over all measurable scores. The surrogate excess is the risk
+// minus the best risk in the class plus the minimisability gap. That is the risk
+// minus the mean of the pointwise infima, so no hypothesis class enters. The error
+// says which shapes or numbers do not fit.
 func ConsistencyBound(p BoundProblem) (BoundReport, error) {
 	n, err := p.validate()
 	if err != nil {
@@ -100,7 +104,7 @@ func (r *BoundReport) finish(n int) {
 	}
 	r.Excess = math.Max(0, r.SurrogateRisk-r.SurrogateBest)
 	r.TrueExcess = r.TrueLoss - r.TrueBest
-	r.Bound = Transfer(r.Tau, r.Actions, r.WeightNorm, r.Excess)
+	r.Bound = transfer(r.Tau, r.Actions, r.WeightNorm, r.Excess)
 }
 
 // boundRow holds one instance with its missing actions dropped.
@@ -150,8 +154,8 @@ func (b *boundRow) add(r *BoundReport, tau float64) {
 	r.TrueLoss += b.costs[chosen]
 	r.TrueBest += b.costs[best]
 	network.LogSoftmax(b.logp)
-	r.SurrogateRisk += ConditionalRisk(tau, b.weights, b.logp)
+	r.SurrogateRisk += conditionalRisk(tau, b.weights, b.logp)
 	b.best = append(b.best[:0], b.logp...)
-	r.SurrogateBest += OptimalProbabilities(b.best, tau, b.weights)
+	r.SurrogateBest += optimalProbabilities(b.best, tau, b.weights)
 	r.Actions = max(r.Actions, len(b.costs))
 }

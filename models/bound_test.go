@@ -1,7 +1,6 @@
 package models
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -27,31 +26,31 @@ func TestGammaKnownValues(t *testing.T) {
 		{3, 2, 0.5, 4},
 		{1, 4, -1e-18, 0},
 	} {
-		if got := Gamma(c.tau, c.actions, c.u); math.Abs(got-c.want) > 1e-12 {
-			t.Errorf("Gamma(%v, %d, %v) = %v, want %v", c.tau, c.actions, c.u, got, c.want)
+		if got := gammaOf(c.tau, c.actions, c.u); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("gamma(%v, %d, %v) = %v, want %v", c.tau, c.actions, c.u, got, c.want)
 		}
 	}
-	if got := Transfer(1, 4, 0, 3); got != 0 {
-		t.Errorf("Transfer with no weight = %v, want 0", got)
+	if got := transfer(1, 4, 0, 3); got != 0 {
+		t.Errorf("transfer with no weight = %v, want 0", got)
 	}
-	if got := Transfer(1, 4, 2, 0.25); math.Abs(got-1) > 1e-12 { // 2 * sqrt(2 * 0.125)
-		t.Errorf("Transfer = %v, want 1", got)
+	if got := transfer(1, 4, 2, 0.25); math.Abs(got-1) > 1e-12 { // 2 * sqrt(2 * 0.125)
+		t.Errorf("transfer = %v, want 1", got)
 	}
 }
 
 func TestCompSumLossIsContinuousAroundOne(t *testing.T) {
 	for _, logp := range []float64{-1e-9, -0.1, -3, -40} {
-		at := CompSumLoss(1, logp)
+		at := compSumLoss(1, logp)
 		for _, tau := range []float64{1 - 1e-9, 1 + 1e-9} {
-			if got := CompSumLoss(tau, logp); math.Abs(got-at) > 1e-6*(1+at) {
+			if got := compSumLoss(tau, logp); math.Abs(got-at) > 1e-6*(1+at) {
 				t.Errorf("Phi_%v(%v) = %v, Phi_1 = %v", tau, logp, got, at)
 			}
 		}
 	}
-	if got := CompSumLoss(2, math.Log(0.3)); math.Abs(got-0.7) > 1e-12 {
+	if got := compSumLoss(2, math.Log(0.3)); math.Abs(got-0.7) > 1e-12 {
 		t.Errorf("Phi_2 = %v, want 1 - p = 0.7", got)
 	}
-	if got := CompSumLoss(0, math.Log(0.25)); math.Abs(got-3) > 1e-12 {
+	if got := compSumLoss(0, math.Log(0.25)); math.Abs(got-3) > 1e-12 {
 		t.Errorf("Phi_0 = %v, want 1/p - 1 = 3", got)
 	}
 }
@@ -67,10 +66,10 @@ func TestOptimalProbabilitiesAreNotBeaten(t *testing.T) {
 		w := drawWeights(t)
 		tau := rapid.SampledFrom(boundTaus).Draw(t, "tau")
 		logp := make([]float64, len(w))
-		best := OptimalProbabilities(logp, tau, w)
+		best := optimalProbabilities(logp, tau, w)
 		other := rapid.SliceOfN(rapid.Float64Range(-12, 12), len(w), len(w)).Draw(t, "s")
 		network.LogSoftmax(other)
-		if risk := ConditionalRisk(tau, w, other); risk < best-1e-9*(1+best) {
+		if risk := conditionalRisk(tau, w, other); risk < best-1e-9*(1+best) {
 			t.Fatalf("tau %v: risk %v of %v is below the stated optimum %v of %v", tau, risk, other, best, logp)
 		}
 		var sum float64
@@ -88,7 +87,7 @@ func TestOptimalProbabilitiesEqualDescent(t *testing.T) {
 	w := []float64{0.7, 0, 0.25, 0.24, 0.6}
 	for _, tau := range []float64{0, 0.5, 1, 1.5, 1.8} {
 		logp := make([]float64, len(w))
-		want := OptimalProbabilities(logp, tau, w)
+		want := optimalProbabilities(logp, tau, w)
 		got := descend(tau, w, 20000)
 		if got < want-1e-12 || got > want+2e-3 {
 			t.Errorf("tau %v: descent ends at %v, closed form %v", tau, got, want)
@@ -111,7 +110,7 @@ func descend(tau float64, w []float64, steps int) float64 {
 	}
 	copy(logp, s)
 	network.LogSoftmax(logp)
-	return ConditionalRisk(tau, w, logp)
+	return conditionalRisk(tau, w, logp)
 }
 
 func TestBoundHoldsForEveryLaw(t *testing.T) {
@@ -148,7 +147,7 @@ func TestBoundVanishesAtTheOptimum(t *testing.T) {
 		for i, c := range row {
 			w[i] = worst - c
 		}
-		OptimalProbabilities(scores[at*5:][:4], 1, w)
+		optimalProbabilities(scores[at*5:][:4], 1, w)
 		for i := range 4 {
 			scores[at*5+i] = math.Max(scores[at*5+i], -700)
 		}
@@ -196,15 +195,13 @@ func TestPerInstanceBoundIsLooser(t *testing.T) {
 	})
 }
 
-func ExampleTransfer() {
-	// 12 actions whose weights sum to 3 on average, 0.01 above the best surrogate risk.
-	for _, tau := range []float64{0, 1, 2} {
-		fmt.Printf("tau %v: excess true loss at most %.3f\n", tau, Transfer(tau, 12, 3, 0.01))
+// 12 actions whose weights sum to 3 on average, 0.01 above the best surrogate risk.
+func TestTransferKnownValues(t *testing.T) {
+	for tau, want := range map[float64]float64{0: 0.245, 1: 0.245, 2: 0.120} {
+		if got := transfer(tau, 12, 3, 0.01); math.Abs(got-want) > 5e-4 {
+			t.Errorf("tau %v: the excess true loss is at most %v, want %v", tau, got, want)
+		}
 	}
-	// Output:
-	// tau 0: excess true loss at most 0.245
-	// tau 1: excess true loss at most 0.245
-	// tau 2: excess true loss at most 0.120
 }
 
 func TestConsistencyBoundRefusesBadShapes(t *testing.T) {

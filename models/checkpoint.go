@@ -12,9 +12,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// CheckpointPolicy says where and how often a training run is saved. Each
-// group has its own file group-N.ckpt in Dir; a run that is started again with
-// the same problem, specs and settings continues from them to the same bits.
+// CheckpointPolicy says where and how often a training run is saved. Each group
+// of models has a file group-N.ckpt in Dir. A run that is started again with the
+// same problem, specs and settings continues from them, to the same bits.
 type CheckpointPolicy struct {
 	Dir   string        // empty: no checkpoints
 	Every time.Duration // least time between two saves of a group
@@ -38,20 +38,21 @@ type Checkpoint struct {
 	Stopped  bool        `json:"stopped"` // the recorder ended training here
 	Settings Settings    `json:"settings"`
 	Specs    []Spec      `json:"specs"`
-	Params   []string    `json:"params"`  // names and shapes
-	Losses   [][]float64 `json:"losses"`  // per model, per finished epoch
-	Partial  []float64   `json:"partial"` // per model, of the epoch in progress
-	Recorder int         `json:"recorder_bytes"`
-	Floats   int         `json:"floats"`
+	Params   []string    `json:"params"`         // names and shapes
+	Losses   [][]float64 `json:"losses"`         // per model, per finished epoch
+	Partial  []float64   `json:"partial"`        // per model, of the epoch in progress
+	Recorder int         `json:"recorder_bytes"` // bytes of the recorder's state
+	Floats   int         `json:"floats"`         // numbers of the training state
 }
 
-// ErrOtherCheckpoint is wrapped when a checkpoint belongs to another run.
+// ErrOtherCheckpoint is wrapped where a checkpoint belongs to another run.
 var ErrOtherCheckpoint = errors.New("checkpoint belongs to another training run")
 
 // maxCheckpoint bounds the file, in bytes: it is read whole.
 const maxCheckpoint = 16 << 30
 
-// ReadCheckpoint reads and verifies a checkpoint file's head.
+// ReadCheckpoint reads the head of a checkpoint file and checks the whole file
+// against its digest.
 func ReadCheckpoint(path string) (*Checkpoint, error) {
 	c, _, _, err := readCheckpoint(path)
 	return c, err

@@ -10,7 +10,9 @@
 // and row-wise reductions then touch long contiguous runs, which is where small
 // networks spend their time.
 //
-// Around it stand packages with one noun each: network (weights), policy (the
-// file and what decides by it), baseline, auto (the recipe that chooses its own
-// settings) and lightgbm.
+// A [Method] is one way to learn a policy, and a [Surrogate] its training loss; both
+// can come from another module. Two recipes train policies by them: paper, with
+// fixed settings, and auto, which chooses its own. The other packages below are
+// network (weights), policy (the file, and the decider that runs it), baseline and
+// lightgbm.
 package models

@@ -9,9 +9,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Options are what a training run touches outside the mathematics.
+// Options are what a training run needs beside the problem and its settings.
 type Options struct {
-	Runtime  *ort.Runtime
+	Runtime  *ort.Runtime    // must outlive the call
 	Every    int             // epochs between calls of Record; 0: only after the last epoch
 	Record   Recorder        // may be nil
 	Progress func(steps int) // model-steps done since the last call; may be nil
@@ -38,14 +38,14 @@ func (o Options) surrogate(s Settings) (Surrogate, error) {
 	return o.Surrogate, nil
 }
 
-// Recorder watches groups of models in training. Calls for different groups
-// can overlap.
+// Recorder watches groups of models in training: to follow a loss on other rows,
+// or to stop early. Calls for different groups can overlap.
 type Recorder interface {
 	// Record is called at the end of an epoch, before a checkpoint is saved.
 	// Returning stop ends the group's training.
 	Record(ctx context.Context, s *Snapshot) (stop bool, err error)
-	// Save returns what the recorder knows of a group (indices into the specs),
-	// and Load takes it back when a run is continued.
+	// Save returns what the recorder has to keep of a group in a checkpoint, and
+	// Load takes it back when a run continues. models are indices into the specs.
 	Save(models []int) ([]byte, error)
 	Load(models []int, saved []byte) error
 }
@@ -55,11 +55,11 @@ type Trained struct {
 	Spec    Spec
 	Network network.MLP
 	Decoder policy.Decoder
-	Epochs  int       // epochs taken
+	Epochs  int       // finished epochs
 	Loss    []float64 // mean surrogate loss of each epoch
 }
 
-// NonFiniteError says where training left the numbers.
+// NonFiniteError says where a surrogate loss became NaN or infinite.
 type NonFiniteError struct {
 	Step  int // from 0
 	Epoch int // from 0

@@ -13,7 +13,8 @@ import (
 	"pipe/models/network"
 )
 
-// Problem is what is learned from: N rows of features and targets.
+// Problem is what is learned from: N rows of features, and a target for each of
+// the J(K+1) actions, or of the classes.
 type Problem struct {
 	Dim      int
 	Features []float32 // N x Dim, already standardised
@@ -31,7 +32,7 @@ func (p *Problem) Actions() int { return p.Experts * p.Advice }
 // Len is the number of rows.
 func (p *Problem) Len() int { return len(p.Target) / max(1, p.Actions()) }
 
-// Validate checks the shapes and that every number is finite.
+// Validate returns the first problem: a shape, or a number that is not finite.
 func (p *Problem) Validate() error {
 	n, a := p.Len(), p.Actions()
 	switch {
@@ -58,9 +59,9 @@ func (p *Problem) Validate() error {
 // embeds says whether the arrays fit into a model file, whose limit is 2 GB.
 func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)) < 1<<30 }
 
-// CostProblem turns the rows of a tensor into a problem over composite
-// actions. Features are standardised with std; measured fees join the task
-// losses; cells of unavailable pairs become 0 and are masked. rows nil means all.
+// CostProblem turns rows of a tensor into a problem over its actions; rows nil
+// means all. Features are standardised by std. Measured fees are added to the task
+// losses. Targets of unavailable pairs are 0 and masked.
 func CostProblem(t *costs.Tensor, rows []int, std network.Standardizer) *Problem {
 	if rows != nil {
 		t = t.Subset(rows)
@@ -88,9 +89,11 @@ func CostProblem(t *costs.Tensor, rows []int, std network.Standardizer) *Problem
 	return p
 }
 
-// ClassProblem is weighted classification for the "weighted" surrogate: row n
-// carries weight[n] (nil: 1) on its label and 0 elsewhere, so that the loss is
-// weighted cross entropy at tau = 1. Labels lie in 0..classes-1.
+// ClassProblem is classification for the surrogate "weighted". features are N x
+// dim; labels are N, from 0 to classes-1; weight is N, or nil for 1 each. The
+// target of row n is weight[n] at its label and 0 elsewhere, so that the loss is
+// weighted cross entropy at tau = 1. Other labels and weights that are negative or
+// not finite are an error.
 func ClassProblem(features []float32, dim int, labels []int, classes int, weight []float64) (*Problem, error) {
 	p := &Problem{Dim: dim, Features: features, Experts: classes, Advice: 1, Target: make([]float32, len(labels)*classes)}
 	if weight != nil && len(weight) != len(labels) {

@@ -11,9 +11,9 @@ import (
 // Settings are the choices that all models of one Train call share.
 // Zero never means "default": start from [DefaultSettings].
 type Settings struct {
-	Hidden    []int   `json:"hidden" yaml:"hidden"`         // widths of the ReLU layers; empty: the head sees the features
+	Hidden    []int   `json:"hidden" yaml:"hidden"`         // widths of the ReLU layers; empty: a linear scorer
 	Head      string  `json:"head" yaml:"head"`             // last layer: "low_rank" (the paper's) or "linear"
-	Surrogate string  `json:"surrogate" yaml:"surrogate"`   // see [Surrogates]
+	Surrogate string  `json:"surrogate" yaml:"surrogate"`   // training loss: that of a [Method], or "weighted" for classes
 	Epochs    int     `json:"epochs" yaml:"epochs"`         // passes over a model's rows
 	Batch     int     `json:"batch" yaml:"batch"`           // instances per step; the last minibatch of an epoch may be smaller
 	Schedule  string  `json:"schedule" yaml:"schedule"`     // "none" or "cosine" (to zero)
@@ -37,7 +37,8 @@ func DefaultSettings() Settings {
 // widest keeps the weights between two layers within the memory of a machine and the 2 GiB of an ONNX file.
 const widest = 1 << 14
 
-// Validate reports every setting that cannot be trained with, joined.
+// Validate reports every setting that cannot be trained with, joined. It knows
+// the surrogates of this package; [Train] takes the one of its options too.
 func (s Settings) Validate() error {
 	_, err := surrogateNamed(s.Surrogate)
 	return errors.Join(s.check(), err)
@@ -70,17 +71,17 @@ func (s Settings) check() error {
 	return errors.Join(errs...)
 }
 
-// Spec is what one model of a sweep has for itself.
+// Spec is what one of the models of a [Train] call has for itself.
 type Spec struct {
-	Name         string  `json:"name,omitempty"` // regime, for messages
+	Name         string  `json:"name,omitempty"` // for error messages
 	Seed         uint64  `json:"seed"`           // initialisation, order and dropout
 	Lambda       float64 `json:"lambda"`         // multiplier of the advice fees
 	LearningRate float64 `json:"learning_rate"`
-	WeightDecay  float64 `json:"weight_decay"` // decoupled, on every parameter
-	Tau          float64 `json:"tau"`          // comp-sum family, in [0, 3]
-	Dropout      float64 `json:"dropout"`      // on hidden layers, in [0, 1)
-	Mask         []bool  `json:"mask,omitempty"`
-	Rows         []int32 `json:"-"` // training rows of the problem; nil: all
+	WeightDecay  float64 `json:"weight_decay"`   // decoupled (AdamW), on every parameter
+	Tau          float64 `json:"tau"`            // comp-sum family, in [0, 3]
+	Dropout      float64 `json:"dropout"`        // on hidden layers, in [0, 1)
+	Mask         []bool  `json:"mask,omitempty"` // J(K+1), actions that it may choose; nil: all
+	Rows         []int32 `json:"-"`              // training rows of the problem; nil: all
 }
 
 // CheckTau reports a tau that no surrogate is trained with: those are from 0 to 3.

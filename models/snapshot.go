@@ -23,17 +23,18 @@ func (s *Snapshot) Epoch() int { return s.epoch }
 // Models are the indices into the specs given to Train, one per member.
 func (s *Snapshot) Models() []int { return s.models }
 
-// Loss is member m's mean surrogate loss over the last finished epoch.
+// Loss is the mean surrogate loss of member m over the last finished epoch; m
+// counts from 0 within Models.
 func (s *Snapshot) Loss(m int) float64 {
 	l := s.losses[m]
 	return l[len(l)-1]
 }
 
-// Network is a copy of member m.
+// Network is a copy of member m; m counts as in Loss.
 func (s *Snapshot) Network(m int) network.MLP { return s.network(m) }
 
-// Scores runs every member over features ([N, dim], standardised) and returns
-// [members, outputs, N]. Dropout is off.
+// Scores runs every member over features, [N, dim] and standardised, and returns
+// their outputs, [members, outputs, N]. Dropout is off.
 func (s *Snapshot) Scores(ctx context.Context, features *ort.Buffer) ([]float32, error) {
 	return s.scores(ctx, features)
 }

@@ -35,7 +35,7 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// BootstrapSettings governs PairedIntervals.
+// BootstrapSettings are the choices of [PairedIntervals].
 type BootstrapSettings struct {
 	Resamples int     // bootstrap samples, at least 2
 	Level     float64 // two-sided coverage in (0, 1)
@@ -44,7 +44,7 @@ type BootstrapSettings struct {
 }
 
 // ErrOneDraw says that there is no interval: all rows belong together, or there
-// is one row. How much another draw would differ cannot be known.
+// is only one row. How much another draw would differ cannot be known.
 var ErrOneDraw = errors.New("all rows are one draw")
 
 // DefaultBootstrap is 2,000 resamples at 95%.
@@ -73,7 +73,7 @@ func (s BootstrapSettings) validate() error {
 // With clusters these are resampled, not rows: a resample has as many clusters
 // as there are, and its mean is that of their rows. Clusters are often few, and
 // the percentiles of few are too narrow; the interval is therefore widened by
-// what Student's t is wider than the normal (see [studentOf]). The error is
+// what Student's t is wider than the normal (see studentOf). The error is
 // [ErrOneDraw] where there are fewer than two rows or clusters.
 func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, error) {
 	if err := s.validate(); err != nil {
@@ -225,7 +225,7 @@ func sortedQuantile(sorted []float64, q float64) float64 {
 // clusters, if not nil, names the cluster of each row (the rows of one user,
 // one question). Clusters, not rows, are then what is independent: the standard
 // error is that of the jackknife which leaves one of them out at a time, and
-// the quantile that of [studentOf]. Where all are of one size, both are the
+// the quantile that of studentOf. Where all are of one size, both are the
 // usual ones; a cluster that has most of the rows makes the bound low, since
 // little is known beside it. With fewer than two rows or clusters the bound is
 // -Inf: no evidence is not evidence of a gain.

@@ -197,7 +197,7 @@ func TestCompSumInFloat32EqualsTheFormula(t *testing.T) {
 				}
 				continue
 			}
-			want := CompSumLoss(tau, -nll)
+			want := compSumLoss(tau, -nll)
 			// exp of u in float32 has a relative error of about u * 2^-24, and a
 			// log-sum near 0 an absolute one of 2^-24.
 			if tol := (2e-6+1.5e-7*math.Abs(u))*math.Abs(want) + 6e-8; math.Abs(value-want) > tol {

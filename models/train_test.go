@@ -279,3 +279,31 @@ func TestTauWarmup(t *testing.T) {
 		t.Errorf("a warm-up moves a model of tau = 2 by %g only", d)
 	}
 }
+
+// watcher keeps what snapshots show, by model.
+type watcher struct {
+	loss map[int][]float64
+	last map[int]network.MLP
+}
+
+func (w *watcher) Record(_ context.Context, s *Snapshot) (bool, error) {
+	for i, m := range s.Models() {
+		w.loss[m], w.last[m] = append(w.loss[m], s.Loss(i)), s.Network(i)
+	}
+	return false, nil
+}
+func (*watcher) Save([]int) ([]byte, error) { return nil, nil }
+func (*watcher) Load([]int, []byte) error   { return nil }
+
+// TestSnapshotsShowWhatTrainReturns: the losses of every epoch and, at the last
+// one, the weights.
+func TestSnapshotsShowWhatTrainReturns(t *testing.T) {
+	w := &watcher{loss: map[int][]float64{}, last: map[int]network.MLP{}}
+	s := smallSettings()
+	s.Workers, s.Group = 1, 2 // one group after the other
+	for m, trained := range mustTrain(t, smallProblem(100), smallSpecs(5), s, Options{Every: 1, Record: w}) {
+		if !reflect.DeepEqual(w.loss[m], trained.Loss) || !reflect.DeepEqual(w.last[m], trained.Network) {
+			t.Errorf("model %d: snapshots show losses %v, trained has %v", m, w.loss[m], trained.Loss)
+		}
+	}
+}

@@ -114,7 +114,7 @@ func (e *evaluation) baselines(outs []methodActions, lambda float64) ([]methodAc
 		if len(out.actions) == 0 {
 			continue
 		}
-		if b.Constant() {
+		if b.Constant {
 			out.pair = e.t.Actions.Name(out.actions[0][0])
 		}
 		outs = append(outs, out)

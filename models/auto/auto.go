@@ -14,7 +14,7 @@ import (
 // Name is that of the recipe and of its method.
 const Name = "auto"
 
-// Method is what reports say of the policies of the recipe.
+// Method is the method of the recipe's policies, for reports.
 func Method() models.Method {
 	m, err := models.MethodNamed(models.Ours)
 	if err != nil {
@@ -24,20 +24,22 @@ func Method() models.Method {
 	return m
 }
 
-// Report says what the auto recipe found for one lambda.
+// Report says what the recipe found for one lambda. Losses are mean costs per row,
+// in the unit of the task loss.
 type Report struct {
 	Lambda    float64      `json:"lambda"`
 	Rows      int          `json:"rows"`     // training rows
 	Clusters  int          `json:"clusters"` // sets of them that belong together; rows where none repeat
 	Folds     int          `json:"folds"`    // 1: one inner split; 0: nothing could be left out, and there is no choice
 	Chosen    Candidate    `json:"chosen"`
-	Epochs    int          `json:"epochs"` // at which the chosen candidate stops
-	InnerLoss float64      `json:"inner_loss"`
+	Epochs    int          `json:"epochs"`     // at which the chosen candidate stops
+	InnerLoss float64      `json:"inner_loss"` // of the chosen candidate there, on the rows left out
 	Guard     policy.Guard `json:"guard"`
 }
 
-// Train learns one policy per lambda on the tensor's training rows, on any
-// file and without choices by the user:
+// Train learns one policy per lambda on the training rows of a tensor, without
+// choices by the user. lambdas multiply the fees of advice. Policies and reports
+// are in their order:
 //
 //   - a small grid is trained in lockstep on parts of the training rows and its
 //     true loss followed on the rows left out (folds when rows are few, else one
@@ -51,8 +53,11 @@ type Report struct {
 //
 // Rows that belong together ([costs.Tensor.Clusters]) are on one side of every
 // division, and one draw for the bound. Where there are fewer clusters than
-// folds there are as many folds as clusters; where all rows are one cluster
+// folds there are as many folds as clusters. Where all rows are one cluster
 // nothing can be judged, and the policies are the fixed pairs.
+//
+// The error is a *costs.DataError where there are too few training rows,
+// otherwise that of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
 	if err := s.Validate(); err != nil {
 		return nil, nil, err

@@ -9,7 +9,7 @@ import (
 	"pipe/models"
 )
 
-// Candidate is one point of the grid that the auto recipe searches.
+// Candidate is one point of the grid that the recipe searches.
 type Candidate struct {
 	Hidden       []int   `json:"hidden" yaml:"hidden"` // none or one layer; empty is the linear scorer
 	Dropout      float64 `json:"dropout" yaml:"dropout"`
@@ -18,30 +18,32 @@ type Candidate struct {
 	Tau          float64 `json:"tau" yaml:"tau"` // of the surrogate, in [0, 3]
 }
 
-// Settings are the choices of the auto recipe.
+// Settings are the choices of the recipe. Zero never means "default": start from
+// [DefaultSettings].
 type Settings struct {
-	Grid        []Candidate `json:"grid" yaml:"grid"`
+	Grid        []Candidate `json:"grid" yaml:"grid"`               // the candidates
 	Steps       int         `json:"steps" yaml:"steps"`             // optimiser steps of a full run, about; epochs follow from the rows
 	Evaluations int         `json:"evaluations" yaml:"evaluations"` // points of a run at which it may stop
-	TauWarmup   float64     `json:"tau_warmup" yaml:"tau_warmup"`   // see [Settings]
+	TauWarmup   float64     `json:"tau_warmup" yaml:"tau_warmup"`   // as in models.Settings
 	CrossFit    int         `json:"cross_fit" yaml:"cross_fit"`     // up to this many training rows, Folds folds; above, one inner split
-	Folds       int         `json:"folds" yaml:"folds"`
-	Inner       float64     `json:"inner" yaml:"inner"` // share of the training rows in the one inner split
-	Seeds       int         `json:"seeds" yaml:"seeds"` // members of the exported policy
-	Seed        uint64      `json:"seed" yaml:"seed"`
-	Confidence  float64     `json:"confidence" yaml:"confidence"` // of the guard, one-sided
-	Workers     int         `json:"workers" yaml:"workers"`
+	Folds       int         `json:"folds" yaml:"folds"`             // and blocks of the one inner split
+	Inner       float64     `json:"inner" yaml:"inner"`             // share of the training rows in the one inner split
+	Seeds       int         `json:"seeds" yaml:"seeds"`             // members of the exported policy
+	Seed        uint64      `json:"seed" yaml:"seed"`               // of the divisions and of the first member
+	Confidence  float64     `json:"confidence" yaml:"confidence"`   // of the guard, one-sided
+	Workers     int         `json:"workers" yaml:"workers"`         // single-threaded sessions side by side
 }
 
-// DefaultSettings is a grid from a linear scorer over a heavily regularised hidden
-// layer, which noisy tables with little head-room want, to a lightly
-// regularised one, which large tables with sharp boundaries want. Every hidden
-// candidate comes at tau = 1 and tau = 2. At tau = 2 the surrogate is the cost
-// that the softmax policy pays on average, so it spends nothing on estimating
-// how much worse the other pairs are: on noisy tables it decides better, while
-// at tau = 1 it trains faster where pairs are many. It is not convex in the
-// scores, and from a random start some models never leave the best fixed pair;
-// the tau warm-up starts them as models of tau = 1.
+// DefaultSettings has a grid from linear scorers to one hidden layer. Strong
+// regularisation suits noisy tables with little head-room, weak regularisation
+// large tables with sharp boundaries.
+//
+// Every hidden candidate comes at tau = 1 and tau = 2. At tau = 2 the surrogate is
+// the cost that the softmax policy pays on average. It does not estimate how much
+// worse the other pairs are, and decides better on noisy tables. At tau = 1
+// training is faster where pairs are many. The surrogate of tau = 2 is not convex
+// in the scores: from a random start some models never leave the best fixed pair.
+// The tau warm-up therefore starts them at tau = 1.
 func DefaultSettings() Settings {
 	grid := []Candidate{
 		{WeightDecay: 1e-3, LearningRate: 3e-3, Tau: 1},

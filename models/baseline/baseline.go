@@ -2,27 +2,27 @@ package baseline
 
 import (
 	"fmt"
-	"strings"
 )
 
-// Rule is a method that is not trained: a rule for choosing actions and
-// what it looks at. knn is not among them: it is fitted once for all lambdas,
-// see FitKNN.
+// Rule chooses actions without training. Nearest neighbours are no rule: they are
+// fitted once for all lambdas, see [FitKNN].
 type Rule struct {
-	Name   string
-	Random bool // drawn: the result depends on the seed
-	// What of a BaselineInput it needs besides Tensor, Rows and Lambda.
+	Name     string // in reports
+	Random   bool   // drawn: the result depends on the seed
+	Constant bool   // it plays one pair everywhere
+	// What of [Input] it needs besides Tensor, Rows and Lambda.
 	NeedsTrain, NeedsChosen, NeedsL2D bool
-	// Extra marks a second reading of another baseline, for the benchmark that
-	// compares readings.
+	// Extra marks a variant of another rule, which only the benchmark that compares
+	// the two reports.
 	Extra bool
 
 	run func(in Input) ([]int, error)
 }
 
-// Run returns one action per entry of in.Rows. Draws are uniform over the
-// available pairs that the baseline allows itself and depend only on in.Seed,
-// the method and the position in Rows.
+// Run returns one action per entry of in.Rows. Draws are uniform over the pairs
+// that the rule allows, and depend on in.Seed, the name of the rule and the
+// position in Rows only. The error names the rule, and wraps [ErrNoPair] where no
+// pair is available to it.
 func (b Rule) Run(in Input) ([]int, error) {
 	actions, err := b.run(in)
 	if err != nil {
@@ -31,14 +31,11 @@ func (b Rule) Run(in Input) ([]int, error) {
 	return actions, nil
 }
 
-// Constant says whether the baseline plays one pair everywhere.
-func (b Rule) Constant() bool { return strings.HasPrefix(b.Name, "best_fixed") }
-
-// All returns all of them, in the order of reports.
+// All returns all rules, in the order of reports.
 func All() []Rule {
 	return []Rule{
-		{Name: "best_fixed", run: bestFixed},
-		{Name: "best_fixed_train", NeedsTrain: true, run: bestFixedTrain},
+		{Name: "best_fixed", Constant: true, run: bestFixed},
+		{Name: "best_fixed_train", Constant: true, NeedsTrain: true, run: bestFixedTrain},
 		{Name: "learned_expert_random_advice", Random: true, NeedsChosen: true, run: learnedExpertRandomAdvice},
 		{Name: "l2d_random_advice", Random: true, NeedsL2D: true, run: l2dRandomAdvice},
 		{Name: "random_expert_learned_advice", Random: true, NeedsChosen: true, run: randomExpertLearnedAdvice},
@@ -48,16 +45,4 @@ func All() []Rule {
 		{Name: "oracle", run: oracle},
 		{Name: "oracle_no_advice", run: oracleNoAdvice},
 	}
-}
-
-// Run runs the named baseline.
-func Run(name string, in Input) ([]int, error) {
-	var known []string
-	for _, b := range All() {
-		if b.Name == name {
-			return b.Run(in)
-		}
-		known = append(known, b.Name)
-	}
-	return nil, fmt.Errorf("unknown baseline %q; known are %s", name, strings.Join(known, ", "))
 }

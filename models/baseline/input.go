@@ -9,26 +9,25 @@ import (
 	"pipe/internal/seeded"
 )
 
-// Input is what a baseline may look at. Baselines return actions, not
-// losses, so that the caller can apply any loss to them: realised costs of a
-// tensor, or known means on the synthetic benchmark.
+// Input is what a rule may look at. Rules return actions and not losses, so that
+// the caller can apply any loss to them: the costs in a tensor, or expected losses
+// where these are known.
 type Input struct {
 	Tensor *costs.Tensor
-	Rows   []int // instances of Tensor that are decided on
-	Train  []int // instances a deployable baseline may learn from
-	Lambda float64
+	Rows   []int   // rows of Tensor that are decided on
+	Train  []int   // rows that a rule may learn from
+	Lambda float64 // multiplier of the advice fees
 
-	// Chosen and Scores are the learned policy's actions (one per row of Rows)
-	// and scores (len(Rows) x A); L2D holds the l2d policy's actions. Each is
-	// needed only by the baselines that take half of their decision from it.
-	Chosen []int
-	Scores []float32
-	L2D    []int
+	// Decisions of learned policies, for the rules that take half of theirs from one.
+	Chosen []int     // actions of a composite policy, one per entry of Rows
+	Scores []float32 // its scores, len(Rows) x J(K+1)
+	L2D    []int     // actions of the l2d policy, one per entry of Rows
 
 	Seed uint64 // of the draws
 }
 
-// ErrNoPair is wrapped where a baseline has no pair to choose, such as an expert without advice.
+// ErrNoPair is wrapped where a rule has no pair to choose, such as one without
+// advice where every expert needs some.
 var ErrNoPair = errors.New("no available pair fits")
 
 // draws returns the stream of a method: methods with the same seed must not

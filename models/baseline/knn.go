@@ -13,9 +13,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// KNNSettings governs cost regression by nearest neighbours.
+// KNNSettings are the choices of cost regression by nearest neighbours.
 type KNNSettings struct {
-	Grid       []int   // numbers of neighbours to choose from; each is capped at what there is
+	Grid       []int   // numbers of neighbours to choose from; each at most the number of training rows
 	InnerShare float64 // share of the training rows that choose among them, in (0, 1)
 	Seed       uint64  // of the inner split
 }
@@ -35,10 +35,10 @@ func (s KNNSettings) validate() error {
 	return nil
 }
 
-// KNN predicts the cost of every pair as its mean over the nearest training
-// rows (Euclidean distance on standardised features) and takes the cheapest:
-// the baseline `knn`. Neighbours do not depend on lambda, and neither do mean
-// task losses and measured fees, so one fit serves every regime.
+// KNN is the baseline knn. It predicts the cost of a pair as its mean over the
+// nearest training rows, by Euclidean distance on standardised features, and takes
+// the cheapest pair. Neighbours, their task losses and measured fees do not depend
+// on lambda, so that one fit serves every lambda.
 type KNN struct {
 	tensor *costs.Tensor
 	grid   []int
@@ -47,9 +47,9 @@ type KNN struct {
 	rows   []int           // the inner rows
 }
 
-// FitKNN finds the neighbours of the query rows among the training rows of t.
-// It needs two training rows. The error is the context's if it is cancelled, and a
-// *costs.DataError for a row so far from the others that distances overflow.
+// FitKNN finds the neighbours of the query rows of t among its train rows, of
+// which it needs two. The error is a *costs.DataError for a row so far from the
+// others that float32 cannot hold the distance, and that of ctx where it ends.
 func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query []int, s KNNSettings) (*KNN, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
@@ -103,9 +103,9 @@ func capGrid(grid []int, n int) []int {
 	return slices.Compact(out)
 }
 
-// Decide returns the action of every query row in the regime lambda, and the
-// number of neighbours that had the smallest true loss on the inner rows (the
-// larger number on ties: it varies less).
+// Decide returns the action of every query row at lambda, and the number of
+// neighbours behind it: that with the smallest true loss on the inner rows, the
+// larger one on ties.
 func (k *KNN) Decide(lambda float64) (actions []int, neighbours int) {
 	best, at := math.Inf(1), 0
 	for g := range k.grid {

@@ -166,7 +166,7 @@ func TestKNNWithOneNeighbourRepeatsTheTable(t *testing.T) {
 	}
 	for _, lambda := range []float64{0, 1} {
 		got, neighbours := k.Decide(lambda)
-		want, err := Run("oracle", Input{Tensor: tensor, Rows: train, Lambda: lambda})
+		want, err := run(t, "oracle", Input{Tensor: tensor, Rows: train, Lambda: lambda})
 		if err != nil || neighbours != 1 || !slices.Equal(got, want) {
 			t.Errorf("lambda %v: %d neighbours, actions differ from the oracle (%v)", lambda, neighbours, err)
 		}

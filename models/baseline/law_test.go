@@ -24,7 +24,7 @@ func TestBayesExample(t *testing.T) {
 		action int
 		loss   float64
 	}{"oracle": {8, 0.24}, "oracle_no_advice": {0, 0.32}} {
-		actions, err := Run(name, in)
+		actions, err := run(t, name, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,11 +70,11 @@ func TestAdviceDominates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := coststest.Draw(t, 3)
 		in := Input{Tensor: tensor, Rows: []int{0, 1, 2}, Lambda: float64(rapid.IntRange(0, 3).Draw(t, "lambda"))}
-		with, err := Run("oracle", in)
+		with, err := run(t, "oracle", in)
 		if err != nil {
 			t.Fatal(err)
 		}
-		without, err := Run("oracle_no_advice", in)
+		without, err := run(t, "oracle_no_advice", in)
 		if err != nil {
 			t.Fatal(err)
 		}

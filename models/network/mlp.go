@@ -22,7 +22,7 @@ type MLP struct {
 	Layers []Affine
 }
 
-// In is the width of the input, Out that of the output; 0 without layers.
+// In is the width of the input; 0 without layers.
 func (m MLP) In() int {
 	if len(m.Layers) == 0 {
 		return 0
@@ -38,8 +38,8 @@ func (m MLP) Out() int {
 	return m.Layers[len(m.Layers)-1].Out
 }
 
-// Check reports what about the network cannot run over inputs of width in:
-// layers that do not fit together, and weights that are not finite.
+// Check returns why the network cannot take rows of width in: layers that do not
+// fit together, or weights that are not finite; nil if it can.
 func (m MLP) Check(in int) error {
 	if len(m.Layers) == 0 {
 		return errors.New("no layers")
@@ -106,7 +106,8 @@ func dot(w []float32, x []float64) float64 {
 	return s0 + s1 + (s2 + s3)
 }
 
-// LogSoftmax turns scores into their log-softmax, in place.
+// LogSoftmax replaces scores by the logarithm of their softmax, in place:
+// s_i - log(sum_j exp(s_j)).
 func LogSoftmax(s []float64) {
 	top := math.Inf(-1)
 	for _, v := range s {

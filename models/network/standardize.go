@@ -9,13 +9,14 @@ import (
 	"pipe/internal/finite"
 )
 
-// Standardizer maps raw features to what the members were trained on:
-// x' = (x - Mean) * Scale per column. Nil slices mean the identity.
+// Standardizer centres and scales columns: x' = (x - Mean) * Scale. Both slices
+// have a value per column. Nil slices change nothing.
 type Standardizer struct {
 	Mean, Scale []float32
 }
 
-// Check reports what about the standardizer does not suit rows of dim features.
+// Check returns why the standardizer cannot take rows of dim features: other
+// widths, or values that are not finite; nil if it can.
 func (s Standardizer) Check(dim int) error {
 	if s.Mean == nil && s.Scale == nil {
 		return nil
@@ -45,8 +46,8 @@ func (s Standardizer) Apply(features []float32, dim int) []float32 {
 
 // FitStandardizer returns the standardizer that gives every column of the
 // given rows of features (n x dim) mean 0 and population standard deviation 1;
-// rows nil means all. A column that is constant there gets scale 0: what never
-// varied in training carries nothing, and must not explode where it varies later.
+// rows nil means all. A column that is constant on these rows gets scale 0. So a
+// value that differs later has no effect, instead of a very large one.
 func FitStandardizer(features []float32, dim int, rows []int) Standardizer {
 	s := Standardizer{Mean: make([]float32, dim), Scale: make([]float32, dim)}
 	count := len(rows)

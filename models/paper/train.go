@@ -21,9 +21,9 @@ const Name = "paper"
 // for every lambda and seed, seeds of one lambda side by side. A method without
 // advice does not depend on lambda: it has one policy per seed, at lambda 0.
 //
-// The error is a *costs.DataError where no row is of the training split. It says
-// so where the method does not fit the actions; otherwise it is that of
-// models.Train.
+// lambdas multiply the fees of advice. The error is a *costs.DataError where no
+// row is of the training split. It names the method where this does not fit the
+// actions; otherwise it is that of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, m models.Method, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

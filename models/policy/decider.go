@@ -12,8 +12,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Decider runs a policy file. It is safe for concurrent use; Close waits for
-// running calls, and later ones fail with ort.ErrClosed.
+// Decider runs a policy file. It is safe for concurrent use. Close waits for
+// running calls; later calls fail with ort.ErrClosed.
 type Decider struct {
 	info    *Info
 	session *ort.Session
@@ -34,9 +34,9 @@ const (
 	keptRows    = 1 << 16
 )
 
-// Open opens the policy file at path on rt, which must outlive the
-// decider. The errors are those of ReadPolicy, and one for a policy that does
-// not take features (an encoder was merged in front).
+// Open opens the policy file at path on rt. The decider must be closed before
+// rt. The errors are those of [Read], and one for a policy with an encoder in
+// front, which takes texts or images and no features.
 func Open(rt *ort.Runtime, path string) (*Decider, error) {
 	m, _, err := Read(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func Open(rt *ort.Runtime, path string) (*Decider, error) {
 	return d, nil
 }
 
-// NewDecider is OpenDecider for a model in memory, such as Policy.Export returns.
+// NewDecider is [Open] for a model in memory, such as [Policy.Export] returns.
 func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	info, err := Parse(m)
 	if err != nil {
@@ -97,17 +97,19 @@ func (d *Decider) Close() error {
 	return errors.Join(append(errs, d.session.Close())...)
 }
 
-// Decisions are the decisions on a batch of rows, in Go memory.
+// Decisions are the decisions on n rows, for J experts and K+1 levels of advice.
 type Decisions struct {
-	Actions                int // J(K+1), the width of Scores
-	Levels                 int // K+1
-	Action, Expert, Advice []int64
-	Scores                 []float32 // rows x Actions, higher is better
+	Actions int       // J(K+1), the width of Scores
+	Levels  int       // K+1
+	Action  []int64   // n, Expert*Levels + Advice
+	Expert  []int64   // n, from 0 to J-1
+	Advice  []int64   // n, from 0 to K; 0 is no advice
+	Scores  []float32 // n x Actions, higher is better
 }
 
-// Decide decides on n rows of raw features, n x Dim. A feature that is NaN or
-// infinite, and an answer of the graph that breaks the contract of the file, are
-// a *RowError; rows and columns count from 0.
+// Decide decides on n rows of features, n x Dim, as they are before
+// standardisation. The error is a *[RowError] where a feature is NaN or infinite,
+// and where the graph's answer contradicts its own scores.
 func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decisions, error) {
 	out := &Decisions{Actions: d.info.Actions.Len(), Levels: len(d.info.Actions.Advice)}
 	if n == 0 && len(features) == 0 {
@@ -125,8 +127,8 @@ func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decis
 	return out, nil
 }
 
-// DecideOne returns the action for one row of raw features without allocating
-// results; if scores is not nil it receives the J(K+1) scores.
+// DecideOne is Decide for one row, Dim features. It returns the action and
+// allocates no results. If scores is not nil the J(K+1) scores are copied to it.
 func (d *Decider) DecideOne(ctx context.Context, scores, features []float32) (action int, err error) {
 	err = d.run(ctx, features, 1, func(b *batchBuffers) {
 		action = int(b.ints(d.order[0])[0])
@@ -158,7 +160,7 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 	return nil
 }
 
-// RowError says which of the rows of one call cannot be decided on.
+// RowError says on which row of a call no decision is possible.
 type RowError struct {
 	Row int // from 0
 	Err error
@@ -233,7 +235,7 @@ func (b *batchBuffers) close() error {
 	return errors.Join(errs...)
 }
 
-// take returns buffers for n rows that nobody else uses.
+// take returns buffers for n rows that no other call uses.
 func (d *Decider) take(n int) (*batchBuffers, error) {
 	d.mu.Lock()
 	if d.closed {
@@ -282,10 +284,11 @@ func (d *Decider) put(b *batchBuffers) {
 	}
 }
 
-// Masked decides again on the same scores over the actions that available
-// lists (see ParseWithout): the best remaining pair, the smallest index on
-// ties. The error says in which row nothing remains that the policy may choose
-// (an l2d policy without its no-advice actions, say); d is then unchanged.
+// Masked decides again on the same scores, among the actions i for which
+// available[i] is true (see [ParseWithout]): the best of them, the smallest index
+// on ties. The error is a *[RowError] where no action remains that the policy may
+// choose, such as for an l2d policy when every pair without advice is masked out.
+// d is then unchanged.
 func (d *Decisions) Masked(available []bool) error {
 	if len(available) != d.Actions {
 		return fmt.Errorf("mask has %d entries for %d actions", len(available), d.Actions)

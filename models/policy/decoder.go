@@ -9,9 +9,8 @@ import (
 )
 
 // ExcludedScore is the score of an action that a policy must never choose: a
-// pair that does not exist, or one with advice under l2d. It is finite so that
-// the scores of a policy file survive any arithmetic, and so far below every
-// log-probability that ExcludedBelow separates the two.
+// pair that does not exist, or one with advice under l2d. It is finite, so that
+// arithmetic on scores gives no NaN. All other scores are above ExcludedBelow.
 const (
 	ExcludedScore = -1e30
 	ExcludedBelow = -1e29

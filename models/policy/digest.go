@@ -10,12 +10,13 @@ import (
 	"pipe/onnx"
 )
 
-// Digest identifies a policy, in hexadecimal: nodes and constants of its graph,
-// and its metadata. Two files with the same digest are the same training, not two
-// seeds of one. Left out is what a file may say or not without being another
-// policy: the names and digests of the files that the tensor was made of, the
-// figure on the rows that it was reported on, the encoder that was in front, and
-// how the file calls its graph.
+// Digest identifies a policy: SHA-256 in hexadecimal over the nodes and constants
+// of its graph and over its metadata. Two files with one digest come from the
+// same training. They are not two seeds of it.
+//
+// Some metadata are left out, because they do not make another policy: names and
+// digests of the files behind the tensor, the loss on validation rows, the encoder
+// that was in front, and the name of the graph.
 func Digest(m *onnx.Model, info *Info) (string, error) {
 	graph, err := m.Digest()
 	if err != nil {

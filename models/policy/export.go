@@ -10,11 +10,10 @@ import (
 // features to scores and decisions, with everything about the policy in its
 // metadata. The same policy gives the same bytes.
 //
-// The action is the smallest index among the largest scores on every runtime,
-// because it is computed as such and not by ArgMax, whose ties are a matter of
-// the kernel. If a feature is NaN no score equals the largest, and the action
-// is J(K+1), one past the last: wrong input stays visible. A fixed policy does
-// not look at the features.
+// The action is the smallest index of the largest score, on every runtime. It is
+// not computed by ArgMax, whose result on ties depends on the kernel. If a feature
+// is NaN, no score equals the largest, and the action is J(K+1), one past the
+// last: wrong input stays visible. A fixed policy ignores the features.
 func (p *Policy) Export() (*onnx.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("export policy: %w", err)

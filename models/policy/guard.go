@@ -2,9 +2,10 @@ package policy
 
 import "encoding/json"
 
-// Guard compares the learned policy with the best fixed pair on rows that its
-// training and selection did not see. Without rows nothing could be compared:
-// all training rows belong together, and the policy is the fixed pair.
+// Guard compares a learned policy with the best fixed pair, on rows that were not
+// used to train or to choose it. Losses are mean costs per row, in the unit of
+// the task loss. Rows is 0 where all training rows belong together: nothing could
+// be compared, and the policy is the fixed pair.
 type Guard struct {
 	Fixed      string  `json:"fixed"`      // best fixed pair on the training rows
 	FixedLoss  float64 `json:"fixed_loss"` // its true loss on the guarded rows
@@ -13,11 +14,11 @@ type Guard struct {
 	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain
 	Confidence float64 `json:"confidence"`
 	Rows       int     `json:"rows"`
-	Clusters   int     `json:"clusters"` // sets of rows that belong together, which the bound takes for one draw each
+	Clusters   int     `json:"clusters"` // sets of rows that belong together; each is one draw for the bound
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
 }
 
-// JSON is the report for a policy's metadata.
+// JSON is the text that a policy file has under [GuardKey].
 func (g Guard) JSON() string {
 	b, err := json.Marshal(g)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"pipe/onnx"
 )
 
-// Format is the version of the policy file that this package writes and
+// newestFormat is the version of the policy file that this package writes and
 // the newest that it reads.
-const Format = 1
+const newestFormat = 1
 
 // Names of a policy file's input and outputs.
 const (
@@ -41,13 +41,13 @@ var reservedKeys = map[string]bool{
 
 // Info is what a policy file says about itself.
 type Info struct {
-	Format  int
-	Actions *costs.Actions
-	Method  string
-	Recipe  string
-	Lambda  float64
-	Tau     float64
-	Decoder Decoder
+	Format  int               // version of the file
+	Actions *costs.Actions    // names and fees that it was trained with
+	Method  string            // such as "ours" or "l2d"
+	Recipe  string            // such as "paper" or "auto"
+	Lambda  float64           // multiplier of the advice fees that it was trained for
+	Tau     float64           // of the surrogate
+	Decoder Decoder           // how scores are made
 	Dim     int               // width of the features
 	Members int               // networks averaged
 	Fixed   int               // the action of a fixed policy, else -1
@@ -76,7 +76,7 @@ func (p *Policy) metadata() map[string]string {
 		m[keyPrefix+key] = value
 	}
 	set := func(key, value string) { m[keyPrefix+key] = value }
-	set("format", strconv.Itoa(Format))
+	set("format", strconv.Itoa(newestFormat))
 	set("kind", policyKind)
 	set("actions", string(p.Actions.JSON()))
 	set("lambda", formatFloat(p.Lambda))
@@ -95,13 +95,13 @@ func (p *Policy) metadata() map[string]string {
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// ErrNotPolicy is wrapped by the errors for ONNX models that are not policies.
+// ErrNotPolicy is wrapped by the error for an ONNX model that is not a policy.
 var ErrNotPolicy = errors.New("not a policy")
 
-// Read reads a policy file and what it says about itself. The error names
-// the first thing that makes the file unusable as a policy: not ONNX, another
-// model, a newer format, actions that do not parse, inputs or outputs other than
-// the metadata say.
+// Read reads a policy file and what it says about itself. The error names the
+// first reason why the file is no usable policy: it is not ONNX, it is another
+// model ([ErrNotPolicy]), its format is newer, its actions do not parse, or its
+// inputs and outputs are not those that the metadata state.
 func Read(path string) (*onnx.Model, *Info, error) {
 	m, err := onnx.ReadFile(path)
 	if err != nil {
@@ -117,8 +117,8 @@ func Read(path string) (*onnx.Model, *Info, error) {
 	return m, info, nil
 }
 
-// Parse is ReadPolicy for a model in memory. Metadata that contradict the
-// graph or each other are an error: whoever reads a policy learns of it here.
+// Parse is [Read] for a model in memory. Metadata that contradict the graph or
+// each other are an error.
 func Parse(m *onnx.Model) (*Info, error) {
 	meta := m.Metadata()
 	if kind := meta[keyPrefix+"kind"]; kind != policyKind {
@@ -159,8 +159,8 @@ func ioNames(ios []onnx.IO) string {
 func parseInfo(meta map[string]string) (*Info, error) {
 	r := metaReader{meta: meta}
 	info := &Info{Format: r.integer("format", 1, math.MaxInt32)}
-	if r.err == nil && info.Format > Format {
-		return nil, fmt.Errorf("policy format %d is newer than %d, the newest this version reads", info.Format, Format)
+	if r.err == nil && info.Format > newestFormat {
+		return nil, fmt.Errorf("policy format %d is newer than %d, the newest this version reads", info.Format, newestFormat)
 	}
 	info.Method, info.Recipe = r.text("method"), r.text("recipe")
 	info.Decoder = r.decoder()

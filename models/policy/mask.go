@@ -8,9 +8,10 @@ import (
 	"pipe/costs"
 )
 
-// ParseWithout turns exclusions "expert=NAME" and "advice=NAME" into the
-// actions that remain: the available ones that use none of the named. The
-// error lists the known names if one is unknown, and says so if nothing remains.
+// ParseWithout returns which actions remain without some experts and advice.
+// Each entry of without is "expert=NAME" or "advice=NAME". The result has J(K+1)
+// entries, true for available actions that use none of the named. The error lists
+// the known names if one is unknown. No remaining action is an error too.
 func ParseWithout(a *costs.Actions, without []string) (available []bool, err error) {
 	available = a.Mask()
 	for _, w := range without {

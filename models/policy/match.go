@@ -6,11 +6,11 @@ import (
 	"pipe/costs"
 )
 
-// Matches reports whether the policy can be applied to the rows of t: the same
-// experts and advice in the same order, the same missing pairs, features of the
-// same width from the same source, and the same feature digest where both are
-// recorded. Fees may differ: they belong to the evaluation. The error names the
-// first difference, policy first.
+// Matches returns nil if the policy can decide on the rows of t. They need the
+// same experts and advice in the same order, the same unavailable pairs, and
+// features of the same width and source. Feature digests must be equal where both
+// are recorded. Fees may differ: an evaluation uses those of t. The error names
+// the first difference.
 func (info *Info) Matches(t *costs.Tensor) error {
 	if err := info.Actions.SameSet(t.Actions); err != nil {
 		return fmt.Errorf("actions of policy and tensor differ: %w", err)
@@ -29,7 +29,7 @@ func (info *Info) Matches(t *costs.Tensor) error {
 	return nil
 }
 
-// Matches is PolicyInfo.Matches for a policy that has not been written yet.
+// Matches is [Info.Matches] for a policy that has not been written yet.
 func (p *Policy) Matches(t *costs.Tensor) error {
 	info := Info{Actions: p.Actions, Dim: p.FeatureDim()}
 	return info.Matches(t)

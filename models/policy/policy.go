@@ -7,50 +7,52 @@ import (
 	"pipe/models/network"
 )
 
-// Decoder names how the outputs of a member become scores of actions.
+// Decoder names how the outputs of a member become scores of the J(K+1) actions
+// of J experts and K+1 levels of advice.
 type Decoder string
 
-// The decoders; columns are those of a member's last layer, in this order.
+// The decoders. Columns are the outputs of a member's last layer.
 const (
-	// DecoderComposite: one score per action, J(K+1) columns, expert-major.
+	// DecoderComposite has a column per action, J(K+1), expert by expert.
 	DecoderComposite Decoder = "composite"
-	// DecoderL2D: actions without advice only, J columns (or J(K+1), of which
-	// those with advice are ignored).
+	// DecoderL2D chooses among actions without advice. It has J columns, or J(K+1)
+	// of which those with advice are ignored.
 	DecoderL2D Decoder = "l2d"
-	// DecoderSeparated: J = 2 and K = 1; router score r, then one query score
-	// per expert. expert = 1{r >= 0}, advice = 1{q_expert >= 0}.
+	// DecoderSeparated is for J = 2 and K = 1. Its columns are the router score r
+	// and a query score per expert: expert = 1{r >= 0}, advice = 1{q_expert >= 0}.
 	DecoderSeparated Decoder = "separated"
-	// DecoderSeparatedSoftmax: J router scores, then J rows of K+1 query
-	// scores; the best expert, then the best advice in its row.
+	// DecoderSeparatedSoftmax has J router scores and J x (K+1) query scores: the
+	// best expert, then the best advice of that expert.
 	DecoderSeparatedSoftmax Decoder = "separated_softmax"
-	// DecoderFixed: no members; the same action everywhere.
+	// DecoderFixed has no members: the same action everywhere.
 	DecoderFixed Decoder = "fixed"
 )
 
-// Policy maps features to actions. It is what training ends with and what a
-// policy file is written from.
+// Policy maps features to scores of actions. Training returns policies, and
+// [Policy.Export] writes one as a file.
 type Policy struct {
-	Actions *costs.Actions
-	Method  string  // such as "ours" or "l2d"
-	Recipe  string  // such as "paper" or "auto"
-	Lambda  float64 // the regime it was trained for
-	Tau     float64 // of the surrogate
-	Decoder Decoder
+	Actions *costs.Actions // names, fees and unavailable pairs
+	Method  string         // such as "ours" or "l2d"
+	Recipe  string         // such as "paper" or "auto"
+	Lambda  float64        // multiplier of the advice fees that it was trained for
+	Tau     float64        // of the surrogate
+	Decoder Decoder        // how the outputs of Members become scores
 
-	Dim      int // width of the features; 0 means that of the first member
-	Standard network.Standardizer
-	// Members are averaged: log-probabilities for composite and l2d, router and
-	// query scores, which are log-odds up to a constant, for the separated ones.
+	Dim      int                  // width of the features; 0 means that of the first member
+	Standard network.Standardizer // of the features, before Members see them
+	// Members are the networks, which are averaged. Under the decoders composite
+	// and l2d their log-probabilities are, under the others their outputs.
 	Members []network.MLP
 
 	// Fixed is the action of DecoderFixed. FixedScores, J(K+1) values or nil,
-	// orders the others for when Fixed is masked out: higher is better (minus
-	// the mean training cost, say), and Fixed must have the best.
+	// orders the other actions for when Fixed is masked out. Higher is better, as
+	// with minus the mean training cost, and Fixed must have the highest.
 	Fixed       int
 	FixedScores []float64
 
-	// Info is further metadata by key without the "pipe." prefix: settings,
-	// guard, training_digest, validation and the like, JSON where structured.
+	// Info is further metadata, by key without the prefix "pipe.": those of the
+	// keys below ([NamesKey] and others) and any of the caller's. Structured values
+	// are JSON.
 	Info map[string]string
 }
 

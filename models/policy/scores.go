@@ -1,8 +1,8 @@
 package policy
 
-// Scores writes the score of every action for the raw features x (FeatureDim
-// values) to dst, J(K+1) values, higher is better. It is the reference for the
-// exported graph, in float64; the policy must be valid.
+// Scores writes the scores of one row to dst, J(K+1) values, higher is better. x
+// has FeatureDim values, not standardised. It is the Go reference of the exported
+// graph, in float64. The policy must be valid: see [Policy.Validate].
 func (p *Policy) Scores(dst []float64, x []float32) {
 	d, err := p.decoder()
 	if err != nil {
@@ -22,8 +22,8 @@ func (p *Policy) Scores(dst []float64, x []float32) {
 	d.scores(dst, p, outputs)
 }
 
-// Decide returns the action for the raw features x: the largest of Scores, the
-// smallest index on ties.
+// Decide returns the action for one row: that with the largest of [Policy.Scores],
+// the smallest index on ties. A [Decider] is faster and runs the file itself.
 func (p *Policy) Decide(x []float32) int {
 	scores := make([]float64, p.Actions.Len())
 	p.Scores(scores, x)

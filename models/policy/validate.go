@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Validate reports every problem of the policy at once.
+// Validate reports every problem of the policy at once: shapes that do not fit
+// together, numbers that are not finite, reserved keys in Info.
 func (p *Policy) Validate() error {
 	if p.Actions == nil {
 		return errors.New("policy has no actions")

@@ -105,7 +105,7 @@ func (r *syntheticRun) bayesMatch(rows, actions []int) float64 {
 func (r *syntheticRun) baselineRows(rep *report.Report, n int) error {
 	rows := r.test.Rows(costs.Test)
 	for _, b := range baseline.All() {
-		if b.NeedsTrain || !(b.Random || b.Constant()) {
+		if b.NeedsTrain || !(b.Random || b.Constant) {
 			continue // nothing is chosen on training rows, and on expected losses the oracle is the Bayes policy
 		}
 		var actions [][]int

@@ -26,7 +26,7 @@ var compared = []models.Method{
 	{Name: "random_pair", Role: models.RoleReference, About: "a pair drawn uniformly"},
 	{Name: "oracle_no_advice", Role: models.RoleOracle, About: "the cheapest expert of every row without advice: a floor"},
 	{Name: "oracle", Role: models.RoleOracle, About: "the cheapest pair of every row: a floor"},
-	{Name: "bayes", Role: models.RoleOracle, About: "the pair with the smallest expected cost under the known law: a floor"},
+	{Name: "bayes", Role: models.RoleOracle, About: "the pair with the smallest expected cost under the known distribution: a floor"},
 }
 
 // All lists the methods in the order of tables and legends: what is trained,
