@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"pipe/costs/retrieval/pagename"
 	"pipe/featurize/pixel"
 )
 
@@ -24,8 +25,17 @@ type Shown struct {
 	Prompts  []string     // templates for the names of classes, each with one placeholder
 }
 
-// placeholder is where a template of Shown.Prompts takes the name of a class.
-const placeholder = "{}"
+// Placeholder is where a template of Shown.Prompts takes the name of a class.
+const Placeholder = "{}"
+
+// Passage is a piece of text that was found for an instance.
+type Passage struct {
+	Page string // id of the page that it comes from, as the corpus spells it
+	Text string
+}
+
+// Title is the name of the page as people write it.
+func (p Passage) Title() string { return pagename.Title(p.Page) }
 
 // PassageCounter is advice that shows passages.
 type PassageCounter interface {

@@ -18,7 +18,7 @@ func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, er
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	e, err := s.encoder()
+	e, err := s.Encoder()
 	if err != nil {
 		return nil, err
 	}

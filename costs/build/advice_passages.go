@@ -21,7 +21,7 @@ type passagesSettings struct {
 
 func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice, error) {
 	var cfg passagesSettings
-	if err := decodeSettings(settings, &cfg); err != nil {
+	if err := DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	asks := cfg.Reformulator != nil
@@ -52,7 +52,7 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 // queries.
 func openPassagesRetriever(ctx context.Context, s *Setup, settings map[string]any) (*cachedRetriever, error) {
 	var cfg passagesSettings
-	if err := decodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
+	if err := DecodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
 		return nil, err
 	}
 	return newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top)
@@ -68,7 +68,7 @@ func (a *passages) Queried() bool { return a.queries != nil }
 func (a *passages) Show(ctx context.Context, batch []Instance) ([]Shown, error) {
 	shown, queries := make([]Shown, len(batch)), make([]string, len(batch))
 	for n := range batch {
-		if err := batch[n].needText(); err != nil {
+		if err := batch[n].NeedText(); err != nil {
 			return nil, err
 		}
 		queries[n] = batch[n].Text

@@ -59,9 +59,9 @@ func readTemplates(path string) ([]string, error) {
 
 // fault is what is wrong with a template that comes after others; "" is nothing.
 func (t template) fault(before []string) string {
-	switch n := strings.Count(t.text, placeholder); {
+	switch n := strings.Count(t.text, Placeholder); {
 	case n != 1:
-		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, placeholder)
+		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, Placeholder)
 	case slices.Contains(before, t.text):
 		return "is there twice"
 	}

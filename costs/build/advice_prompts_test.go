@@ -139,7 +139,7 @@ func FuzzTemplates(f *testing.F) {
 			t.Fatalf("%q, %v", list, err)
 		}
 		for i, s := range list {
-			if strings.Count(s, placeholder) != 1 || slices.Contains(list[:i], s) {
+			if strings.Count(s, Placeholder) != 1 || slices.Contains(list[:i], s) {
 				t.Errorf("template %d of %q", i, list)
 			}
 		}

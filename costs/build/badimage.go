@@ -26,8 +26,8 @@ type BadImagesError struct {
 	File   string     // holds the whole list; "": it was not written
 }
 
-// badShown is how many images an error lists at most.
-const badShown = 12
+// BadShown is how many images an error lists at most.
+const BadShown = 12
 
 // Error counts the images and lists the first ones, a line each.
 func (e *BadImagesError) Error() string {
@@ -46,10 +46,10 @@ func (e *BadImagesError) Error() string {
 // FirstBad describes the first 12 images, a line each, and counts the others.
 func FirstBad(images []BadImage) []string {
 	var lines []string
-	for _, bad := range images[:min(badShown, len(images))] {
+	for _, bad := range images[:min(BadShown, len(images))] {
 		lines = append(lines, bad.String())
 	}
-	if more := len(images) - badShown; more > 0 {
+	if more := len(images) - BadShown; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
 	return lines
@@ -67,8 +67,8 @@ func (e *BadImagesError) Hint() string {
 	return hint
 }
 
-// badList is the list as a text: a line per image.
-func badList(images []BadImage) string {
+// BadList is the list as a text: a line per image.
+func BadList(images []BadImage) string {
 	var b strings.Builder
 	for _, bad := range images {
 		b.WriteString(bad.String() + "\n")

@@ -39,7 +39,7 @@ func writeBad(folder string, images []BadImage) (string, error) {
 		}
 		return "", nil
 	}
-	err := atomicfile.WriteFile(file, []byte(badList(images)))
+	err := atomicfile.WriteFile(file, []byte(BadList(images)))
 	if err != nil {
 		return "", fmt.Errorf("list bad images: %w", err)
 	}

@@ -31,7 +31,7 @@ type endpoint struct {
 
 func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat, error) {
 	cfg := defaultEndpoint()
-	if err := decodeSettings(settings, &cfg); err != nil {
+	if err := DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	return newEndpoint(s, &cfg)

@@ -49,7 +49,7 @@ func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed
 	texts := textfile.NewTexts(s.Held)
 	err = eachRow(ctx, path, func(have *Columns) ([]string, error) {
 		names := []string{f.Claim, f.Label, f.Sentence}
-		_, err := have.find(names...)
+		_, err := have.At(names...)
 		return names, err
 	}, func(cells []string, line int) error {
 		if routed[normal(cells[0])] {
@@ -88,7 +88,7 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 		class = slices.Index(labels, feverLabels[label])
 	}
 	if class < 0 {
-		return bad(f.Label, "unknown label %q; known are %s", label, textfile.Listed(labels, namesShown))
+		return bad(f.Label, "unknown label %q; known are %s", label, textfile.Listed(labels, NamesShown))
 	}
 	sentence = strings.TrimSpace(pagename.Unescape(sentence))
 	switch settles := labels[class] != unsettled; {

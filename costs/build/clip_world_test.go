@@ -103,7 +103,7 @@ func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []I
 	if err != nil {
 		t.Fatal(err)
 	}
-	if batch, err = sized(batch, nil); err != nil {
+	if batch, err = Sized(batch, nil); err != nil {
 		t.Fatal(err)
 	}
 	return e, batch

@@ -33,11 +33,11 @@ type encoderSettings struct {
 	Encoder Path `json:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
 }
 
-// embedder returns the embedder of an encoder, which parts that name the same
+// openEmbedder returns the embedder of an encoder, which parts that name the same
 // share, and makes the encoder a model of the part in the making. The texts of
 // all instances, and the passages that the given levels of advice show, will be
 // embedded before they are asked for. The build closes it.
-func (s *Setup) embedder(name Path, levels ...int) (*embedder, error) {
+func openEmbedder(s *Setup, name Path, levels ...int) (*embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: none is named")
 	}

@@ -19,8 +19,8 @@ import (
 	"pipe/onnx"
 )
 
-// openEmbedder is an embedder of words whose vectors lie in a folder of the test.
-func openEmbedder(t *testing.T) *embedder {
+// wordsEmbedder is an embedder of words whose vectors lie in a folder of the test.
+func wordsEmbedder(t *testing.T) *embedder {
 	t.Helper()
 	e := &embedder{TextEncoder: &wordsEncoder{}}
 	if err := e.open(t.Context(), t.TempDir()); err != nil {
@@ -31,7 +31,7 @@ func openEmbedder(t *testing.T) *embedder {
 
 // TestPairCoder checks what rows of claims and passages promise.
 func TestPairCoder(t *testing.T) {
-	e := openEmbedder(t)
+	e := wordsEmbedder(t)
 	c := &pairCoder{e}
 	row := func(t *rapid.T, claim string, passages ...string) []float32 {
 		dst, list := make([]float32, c.Width()), make([]Passage, len(passages))
@@ -82,7 +82,7 @@ func TestPairCoder(t *testing.T) {
 // TestPairCoderLevels codes several instances under several levels at once, as
 // one by one.
 func TestPairCoderLevels(t *testing.T) {
-	c := &pairCoder{openEmbedder(t)}
+	c := &pairCoder{wordsEmbedder(t)}
 	batch := []Instance{{Text: "a b"}, {Text: "c"}}
 	levels := [][]Shown{{{}, {}}, nil, {{Passages: []Passage{{Text: "a"}, {Text: "d"}}}, {Passages: []Passage{{Text: "e"}}}}}
 	got := make([]float32, 4*c.Width())

@@ -34,9 +34,9 @@ type trainingRows struct {
 	basis   string
 }
 
-// trainingRows returns the build's training rows as examples for the expert in
+// newTrainingRows returns the build's training rows as examples for the expert in
 // the making.
-func (s *Setup) trainingRows(ctx context.Context, seed uint64) (*trainingRows, error) {
+func newTrainingRows(ctx context.Context, s *Setup, seed uint64) (*trainingRows, error) {
 	levels, err := s.TakenLevels()
 	if err != nil {
 		return nil, err
@@ -45,12 +45,12 @@ func (s *Setup) trainingRows(ctx context.Context, seed uint64) (*trainingRows, e
 	if err != nil {
 		return nil, err
 	}
-	return &trainingRows{lessons, levels, seed, s.rowsBasis(levels)}, nil
+	return &trainingRows{lessons, levels, seed, rowsBasis(s, levels)}, nil
 }
 
 // rowsBasis names the inputs of the build that decide which rows there are and
 // what advice shows of them.
-func (s *Setup) rowsBasis(levels []int) string {
+func rowsBasis(s *Setup, levels []int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.SourceKind, s.SplitKind)
 	for _, k := range levels {

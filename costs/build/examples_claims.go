@@ -83,7 +83,7 @@ func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, lev
 	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err
 	}
-	texts, err := s.texts(ctx)
+	texts, err := s.Texts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -150,8 +150,8 @@ func (x *claimExamples) describe(s *Setup, levels []int) {
 		fmt.Fprintf(&text, "level %d %q shows %d passages\n", levels[i], s.Levels[levels[i]].Name, most)
 	}
 	for _, name := range s.Inputs.Of(s.Part) {
-		if name != inputName(SettingsRole, s.Part) {
-			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, inputName("", s.Part)), s.Inputs[name])
+		if name != InputName(SettingsRole, s.Part) {
+			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, InputName("", s.Part)), s.Inputs[name])
 		}
 	}
 	for _, c := range x.claims {

@@ -50,7 +50,7 @@ func newClip(ctx context.Context, s *Setup, settings map[string]any) (Expert, er
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	if err := s.checkImages(ctx); err != nil {
+	if err := s.CheckImages(ctx); err != nil {
 		return nil, err
 	}
 	e := &clip{clipSettings: cfg, model: s.ModelPath(cfg.Model)}

@@ -19,7 +19,7 @@ func (e *clip) Takes(advice string) bool { return e.takes[advice] }
 
 // Predict looks at every image once and reads off what every family says.
 func (e *clip) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	batch, err := sized(batch, shown)
+	batch, err := Sized(batch, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (e *clip) pixels(batch []Instance) (*onnx.Tensor, error) {
 	size := e.preprocess.Len()
 	raw := make([]uint8, len(batch)*size)
 	for n := range batch {
-		prepared, err := batch[n].sizes.of(e.preprocess)
+		prepared, err := batch[n].Sizes.Prepared(e.preprocess)
 		if err == nil {
 			err = prepared.Pixels(raw[n*size:(n+1)*size], pixel.Centre())
 		}

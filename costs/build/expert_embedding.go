@@ -35,7 +35,7 @@ func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Exper
 	if err != nil {
 		return nil, err
 	}
-	embedder, err := s.embedder(cfg.Encoder, levels...)
+	embedder, err := openEmbedder(s, cfg.Encoder, levels...)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type endpointExpertSettings struct {
 
 func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
 	cfg := endpointExpertSettings{endpointSettings: defaultEndpoint(), UnparseableLoss: 1}
-	if err := decodeSettings(settings, &cfg); err != nil {
+	if err := DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if !(cfg.UnparseableLoss >= 0) {
@@ -53,7 +53,7 @@ func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Sh
 	var asked []conversation
 	for _, level := range shown {
 		for n := range level {
-			if err := batch[n].needText(); err != nil {
+			if err := batch[n].NeedText(); err != nil {
 				return nil, err
 			}
 			asked = append(asked, claimConversation(e.labels, &batch[n], level[n]))

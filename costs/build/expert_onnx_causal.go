@@ -64,7 +64,7 @@ func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]
 		}
 		var rows []continuation
 		for n := range batch {
-			if err := batch[n].needText(); err != nil {
+			if err := batch[n].NeedText(); err != nil {
 				return nil, err
 			}
 			prompt, err := e.fitting(&batch[n], level[n])

@@ -24,8 +24,8 @@ type imageClassifier struct {
 type imageClassifierSettings struct {
 	modelSettings
 	Layout string     `json:"layout"` // nchw or nhwc
-	Mean   perChannel `json:"mean"`   // pixels in 0..1
-	Std    perChannel `json:"std"`
+	Mean   PerChannel `json:"mean"`   // pixels in 0..1
+	Std    PerChannel `json:"std"`
 	Size   int        `json:"size"` // side in pixels, for a graph that leaves it open
 
 	Resize        int                 `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
@@ -33,7 +33,7 @@ type imageClassifierSettings struct {
 }
 
 func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: perChannel{0, 0, 0}, Std: perChannel{1, 1, 1}}
+	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: PerChannel{0, 0, 0}, Std: PerChannel{1, 1, 1}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 	if cfg.Layout != string(pixel.NCHW) && cfg.Layout != string(pixel.NHWC) {
 		return nil, fmt.Errorf("layout is %q; known are nchw, nhwc", cfg.Layout)
 	}
-	if err := s.checkImages(ctx); err != nil {
+	if err := s.CheckImages(ctx); err != nil {
 		return nil, err
 	}
 	model, err := openModel(ctx, s, &cfg.modelSettings)
@@ -53,7 +53,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 	e := &imageClassifier{model: model, labels: cfg.Labels}
 	e.preprocess, err = preprocessOf(model, &cfg)
 	if err == nil {
-		err = errors.Join(e.preprocess.Validate(), s.checkViews(e.preprocess))
+		err = errors.Join(e.preprocess.Validate(), checkViews(s, e.preprocess))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", s.Path(cfg.Model), err), model.Close())
@@ -66,7 +66,7 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 
 // checkViews reports a view that the expert in the making will be shown, and
 // whose crop its model cannot have.
-func (s *Setup) checkViews(p pixel.Preprocess) error {
+func checkViews(s *Setup, p pixel.Preprocess) error {
 	for _, level := range s.Levels {
 		shown, ok := level.Advice.(ViewLister)
 		if !ok || slices.Contains(s.Unavailable, level.Name) {
@@ -121,14 +121,14 @@ func (e *imageClassifier) Labels() []string { return e.labels }
 
 // Predict runs every distinct view of every instance once.
 func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	batch, err := sized(batch, shown)
+	batch, err := Sized(batch, shown)
 	if err != nil {
 		return nil, err
 	}
 	jobs, index := viewJobs(batch, shown)
 	p, err := e.model.stream(ctx, len(jobs), func(dst []float32, i int) error {
 		in := &batch[jobs[i].instance]
-		prepared, err := in.sizes.of(e.preprocess)
+		prepared, err := in.Sizes.Prepared(e.preprocess)
 		if err == nil {
 			err = prepared.Fill(dst, jobs[i].view)
 		}

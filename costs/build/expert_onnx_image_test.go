@@ -5,11 +5,13 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"pipe/costs"
 	"pipe/internal/progress"
 	"pipe/onnx"
+	"pipe/onnx/ort"
 )
 
 // TestImageModelsThatDoNotFit: one clear error for each.
@@ -158,5 +160,42 @@ func TestProbabilitiesAreADistribution(t *testing.T) {
 	w.cfg.Experts[0].Settings["scores"] = "probabilities"
 	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), "set scores: logits") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// countingRunner counts the rows of the calls of one network, none of which are filling.
+type countingRunner struct {
+	runner
+	rows *atomic.Int64
+}
+
+func (r countingRunner) RunBuffers(ctx context.Context, in, out []*ort.Buffer) error {
+	r.rows.Add(in[0].Shape()[0])
+	return r.runner.RunBuffers(ctx, in, out)
+}
+
+// TestDistinctViewsRunOnce counts: one row of a call per network, image and distinct view, however many levels show it.
+func TestDistinctViewsRunOnce(t *testing.T) {
+	p := sizesWorld(t).plan(t)
+	batch, err := p.Source.Load(t.Context(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make([][]Shown, len(p.Levels))
+	for k, level := range p.Levels {
+		if shown[k], err = level.Advice.Show(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, e := range p.Experts {
+		var rows atomic.Int64
+		m := e.Expert.(*imageClassifier).model
+		m.session = countingRunner{m.session, &rows}
+		if _, err := e.Predict(t.Context(), batch, shown); err != nil {
+			t.Fatal(err)
+		}
+		if got := rows.Load(); got != 10*10 {
+			t.Errorf("expert %q: %d rows forwarded, want 10 views of 10 images", e.Name, got)
+		}
 	}
 }

@@ -75,13 +75,13 @@ func classLabels(classes, names map[string]string, labels []string) ([]string, e
 			out[i], ok = names[strings.ToLower(class)]
 		}
 		if !ok {
-			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, textfile.Listed(slices.Sorted(maps.Values(classes)), namesShown))
+			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, textfile.Listed(slices.Sorted(maps.Values(classes)), NamesShown))
 		}
 		if slices.Contains(out[:i], out[i]) {
 			return nil, fmt.Errorf("label_names gives label %q to two classes", out[i])
 		}
 		if !slices.Contains(labels, out[i]) {
-			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, textfile.Listed(labels, namesShown))
+			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, textfile.Listed(labels, NamesShown))
 		}
 	}
 	for _, l := range labels {
@@ -105,7 +105,7 @@ func (e *pairClassifier) Predict(ctx context.Context, batch []Instance, shown []
 		}
 		pairs := make([]tokenizer.Encoding, len(batch))
 		for n := range batch {
-			if err := batch[n].needText(); err != nil {
+			if err := batch[n].NeedText(); err != nil {
 				return nil, err
 			}
 			var err error

@@ -62,7 +62,7 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 	e.answers = make(map[answerKey]Prediction)
 	found := make(map[string]bool)
 	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
-		return have.named(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
+		return have.Existing(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
 	}, func(cells []string, line int) error {
 		bad := func(name, format string, args ...any) error {
 			return &costs.DataError{File: file, Row: line, Column: name, Msg: fmt.Sprintf(format, args...)}
@@ -126,7 +126,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 		p.Label = here
 	}
 	if cfg.Prediction != "" && cfg.Loss == "" && len(labels) > 0 && !slices.Contains(labels, p.Label) {
-		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, textfile.Listed(labels, namesShown))
+		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, textfile.Listed(labels, NamesShown))
 	}
 	for _, n := range []struct {
 		name, text string

@@ -48,7 +48,7 @@ func newFileFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 // columnsOf returns the names of id and features, in this order.
 func (cfg *fileFeaturesSettings) columnsOf(c *Columns) ([]string, error) {
 	others := append([]string{cfg.ID}, cfg.Skip...)
-	if _, err := c.find(append(others, cfg.Columns...)...); err != nil {
+	if _, err := c.At(append(others, cfg.Columns...)...); err != nil {
 		return nil, err
 	}
 	names := []string{cfg.ID}
@@ -151,7 +151,7 @@ func (f *fileFeatures) complete(file string, entries []Entry) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d instances have no features: %s", len(missing), textfile.Listed(missing, namesShown))}
+	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d instances have no features: %s", len(missing), textfile.Listed(missing, NamesShown))}
 }
 
 func (f *fileFeatures) Name() string { return f.name }

@@ -20,7 +20,7 @@ func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Fea
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	e, err := s.encoder()
+	e, err := s.Encoder()
 	if err != nil {
 		return nil, err
 	}

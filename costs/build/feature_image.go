@@ -28,8 +28,8 @@ type preprocessSettings struct {
 	Size          int                 `json:"size,omitempty"`   // 0: as the folder of the model says
 	Interpolation pixel.Interpolation `json:"interpolation"`
 	Layout        pixel.Layout        `json:"layout"`
-	Mean          perChannel          `json:"mean,omitempty"` // pixels in 0..1; none: 0
-	Std           perChannel          `json:"std,omitempty"`  // none: 1
+	Mean          PerChannel          `json:"mean,omitempty"` // pixels in 0..1; none: 0
+	Std           PerChannel          `json:"std,omitempty"`  // none: 1
 }
 
 func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
@@ -47,7 +47,7 @@ func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (F
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkImages(ctx); err != nil {
+	if err := s.CheckImages(ctx); err != nil {
 		return nil, err
 	}
 	rt, err := s.Runtime()
@@ -79,7 +79,7 @@ func (c *preprocessSettings) preprocess() (*pixel.Preprocess, error) {
 	}
 	for _, v := range []struct {
 		name string
-		from perChannel
+		from PerChannel
 		to   *[3]float32
 	}{{"mean", c.Mean, &p.Mean}, {"std", c.Std, &p.Std}} {
 		if len(v.from) != 0 && len(v.from) != 3 {
@@ -88,15 +88,6 @@ func (c *preprocessSettings) preprocess() (*pixel.Preprocess, error) {
 		copy(v.to[:], v.from)
 	}
 	return p, p.Validate()
-}
-
-// checkImages refuses instances without an image.
-func (s *Setup) checkImages(ctx context.Context) error {
-	first, err := s.Source.Load(ctx, []int{0})
-	if err != nil {
-		return err
-	}
-	return first[0].needImage()
 }
 
 // Name is the encoder's.
@@ -109,12 +100,12 @@ func (f *imageFeatures) Dim() int { return f.encoder.Dim() }
 
 // Encode runs the encoder; sizes are shared with the experts.
 func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *Batch) error {
-	batch, err := sized(b.Instances, nil)
+	batch, err := Sized(b.Instances, nil)
 	if err != nil {
 		return err
 	}
 	err = f.encoder.EncodePixels(ctx, dst, len(batch), func(dst []uint8, i int) error {
-		prepared, err := batch[i].sizes.of(f.encoder.Preprocess())
+		prepared, err := batch[i].Sizes.Prepared(f.encoder.Preprocess())
 		if err != nil {
 			return err
 		}

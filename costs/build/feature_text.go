@@ -15,23 +15,14 @@ func newTextFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	if err := s.checkTexts(ctx); err != nil {
+	if err := s.CheckTexts(ctx); err != nil {
 		return nil, err
 	}
-	e, err := s.embedder(cfg.Encoder)
+	e, err := openEmbedder(s, cfg.Encoder)
 	if err != nil {
 		return nil, err
 	}
 	return &textFeatures{e}, nil
-}
-
-// checkTexts refuses instances without a text.
-func (s *Setup) checkTexts(ctx context.Context) error {
-	first, err := s.Source.Load(ctx, []int{0})
-	if err != nil {
-		return err
-	}
-	return first[0].needText()
 }
 
 // Name is the encoder's.

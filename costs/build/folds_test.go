@@ -148,7 +148,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		if err := s.Settings(settings, &cfg); err != nil {
 			return nil, err
 		}
-		rows, err := s.trainingRows(ctx, cfg.Seed)
+		rows, err := newTrainingRows(ctx, s, cfg.Seed)
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout tabular.
 	if len(s.Labels) != 2 {
 		return nil, fmt.Errorf("labels: there are %d, an expert of this kind tells two apart", len(s.Labels))
 	}
-	if e.examples, err = s.trainingRows(ctx, e.Seed); err != nil {
+	if e.examples, err = newTrainingRows(ctx, s, e.Seed); err != nil {
 		return nil, err
 	}
 	return newTrained(s, e, kind, learning, extra...)
@@ -40,7 +40,7 @@ func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout tabular.
 // newGroupCoder hides with 0, the mean, in the dense layout, and with NaN, a
 // missing value, in that for trees.
 func newGroupCoder(s *Setup, layout tabular.Layout) (*groupCoder, error) {
-	e, err := s.encoder()
+	e, err := s.Encoder()
 	if err != nil {
 		return nil, err
 	}

@@ -21,11 +21,11 @@ const (
 	ImagePrefix = "image "
 )
 
-// inputName is the name of an input that belongs to a part.
-func inputName(role, part string) string { return role + " of " + part }
+// InputName is the name of an input that belongs to a part.
+func InputName(role, part string) string { return role + " of " + part }
 
 // Set adds an input of a part.
-func (m Inputs) Set(role, part, value string) { m[inputName(role, part)] = value }
+func (m Inputs) Set(role, part, value string) { m[InputName(role, part)] = value }
 
 // SetJSON adds the digest of the JSON form of v as an input of a part.
 func (m Inputs) SetJSON(role, part string, v any) error {
@@ -41,7 +41,7 @@ func (m Inputs) SetJSON(role, part string, v any) error {
 func (m Inputs) Of(parts ...string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		belongs := func(part string) bool { return strings.HasSuffix(name, inputName("", part)) }
+		belongs := func(part string) bool { return strings.HasSuffix(name, InputName("", part)) }
 		if slices.ContainsFunc(parts, belongs) {
 			names = append(names, name)
 		}

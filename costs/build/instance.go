@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize/pixel"
+	"pipe/featurize/tabular"
 	"pipe/internal/textfile"
 )
 
@@ -64,6 +65,13 @@ type SkipLister interface {
 	Skipped() []BadImage // by id
 }
 
+// EncodedSource is a Source whose instances carry the values that a fitted encoder
+// describes. Setup offers it to the other parts.
+type EncodedSource interface {
+	Source
+	Encoder() *tabular.Encoder
+}
+
 // Instance is one loaded example. What it holds is shared and read only.
 type Instance struct {
 	Entry
@@ -74,20 +82,20 @@ type Instance struct {
 	Line   int          // line or row of the file, for errors
 	Row    int          // index in the source's Entries
 
-	sizes *sizes // of the image, shared by all who look at the instance; nil: nobody shares
+	Sizes *Sizes // of the image, shared by all who look at the instance; nil: nobody shares
 }
 
-// needText is the error of an instance without a text, which a language model
+// NeedText is the error of an instance without a text, which a language model
 // cannot do anything with.
-func (in *Instance) needText() error {
+func (in *Instance) NeedText() error {
 	if in.Text == "" {
 		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no text", in.ID)}
 	}
 	return nil
 }
 
-// needImage is the error of an instance without an image.
-func (in *Instance) needImage() error {
+// NeedImage is the error of an instance without an image.
+func (in *Instance) NeedImage() error {
 	if in.Image == nil {
 		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", in.ID)}
 	}
@@ -99,9 +107,9 @@ func (in *Instance) needImage() error {
 type Columns struct {
 	File  string
 	Names []string
+	Use   func(columns []int) error             // is called with what Find was asked for; nil: nothing has to be noted
+	Cell  func(in *Instance, column int) string // the text of a cell; "" is a missing value
 	index map[string]int
-	use   func(columns []int) error             // notes what Find was asked for; nil: nothing has to be noted
-	cell  func(in *Instance, column int) string // "" is a missing value
 }
 
 // NewColumns returns the columns of a file, whose names are unique.
@@ -120,9 +128,9 @@ func (c *Columns) Find(names ...string) ([]int, error) {
 	if c == nil {
 		return nil, fmt.Errorf("columns %s are wanted, but the instances are not a table", strings.Join(names, ", "))
 	}
-	at, err := c.find(names...)
-	if err == nil && c.use != nil {
-		err = c.use(at)
+	at, err := c.At(names...)
+	if err == nil && c.Use != nil {
+		err = c.Use(at)
 	}
 	if err != nil {
 		return nil, err
@@ -130,18 +138,18 @@ func (c *Columns) Find(names ...string) ([]int, error) {
 	return at, nil
 }
 
-// named returns the names if all columns are there; "" always is.
-func (c *Columns) named(names ...string) ([]string, error) {
+// Existing returns the names if the table has all of these columns; "" always exists.
+func (c *Columns) Existing(names ...string) ([]string, error) {
 	for _, name := range names {
-		if _, err := c.find(name); name != "" && err != nil {
+		if _, err := c.At(name); name != "" && err != nil {
 			return nil, err
 		}
 	}
 	return names, nil
 }
 
-// find is Find for a caller that does not read cells of instances.
-func (c *Columns) find(names ...string) ([]int, error) {
+// At is Find for a caller that does not read cells of instances.
+func (c *Columns) At(names ...string) ([]int, error) {
 	at := make([]int, len(names))
 	for i, n := range names {
 		j, ok := c.index[n]
@@ -149,7 +157,7 @@ func (c *Columns) find(names ...string) ([]int, error) {
 			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is wanted; give it a name in the file"}
 		}
 		if !ok {
-			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", textfile.Listed(c.Names, namesShown))}
+			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", textfile.Listed(c.Names, NamesShown))}
 		}
 		at[i] = j
 	}
@@ -159,7 +167,7 @@ func (c *Columns) find(names ...string) ([]int, error) {
 // Number parses one cell of an instance. A missing value is NaN; text, an
 // infinity or a written NaN is an error with row and column.
 func (c *Columns) Number(in *Instance, column int) (float32, error) {
-	cell := c.cell(in, column)
+	cell := c.Cell(in, column)
 	if cell == "" {
 		return float32(math.NaN()), nil
 	}
@@ -170,5 +178,5 @@ func (c *Columns) Number(in *Instance, column int) (float32, error) {
 	return v, nil
 }
 
-// namesShown is how many names an error lists at most.
-const namesShown = 12
+// NamesShown is how many names an error lists at most.
+const NamesShown = 12

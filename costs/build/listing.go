@@ -31,10 +31,10 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
 	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
 		l.columns = have
-		if _, err := have.find(c.id); err != nil {
+		if _, err := have.At(c.id); err != nil {
 			return nil, err
 		}
-		return have.named(c.id, c.label, c.split, c.group, c.text)
+		return have.Existing(c.id, c.label, c.split, c.group, c.text)
 	}, func(cells []string, line int) error {
 		e := Entry{ID: cells[0], Label: cells[1], Split: cells[2], Group: cells[3]}
 		bad := c.check(e, cells[4])

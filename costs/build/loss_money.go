@@ -37,7 +37,7 @@ func newMoney(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, e
 		return nil, err
 	}
 	if !slices.Contains(s.Labels, cfg.Positive) {
-		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, textfile.Listed(s.Labels, namesShown))
+		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, textfile.Listed(s.Labels, NamesShown))
 	}
 	missed, err := newPrice(s, "false_negative", cfg.FalseNegative)
 	if err != nil {
@@ -87,7 +87,7 @@ func newPrice(s *Setup, name string, cfg priceSettings) (*price, error) {
 		return p, nil
 	}
 	var err error
-	if p.read, err = s.number(cfg.Column); err != nil {
+	if p.read, err = numberOf(s, cfg.Column); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
@@ -108,9 +108,9 @@ func (p *price) of(in *Instance) (float32, error) {
 	return cost, nil
 }
 
-// number returns how to read a numeric column of the build's instances, in the
+// numberOf returns how to read a numeric column of the build's instances, in the
 // unit of the file; a missing value is NaN.
-func (s *Setup) number(column string) (func(in *Instance) (float32, error), error) {
+func numberOf(s *Setup, column string) (func(in *Instance) (float32, error), error) {
 	source, ok := s.Source.(EncodedSource)
 	if !ok {
 		columns := s.Source.Columns()
@@ -129,5 +129,5 @@ func (s *Setup) number(column string) (func(in *Instance) (float32, error), erro
 			names = append(names, c.Name)
 		}
 	}
-	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, textfile.Listed(names, namesShown))
+	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, textfile.Listed(names, NamesShown))
 }

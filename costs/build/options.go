@@ -31,10 +31,6 @@ type Options struct {
 	memory      int64         // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
 }
 
-// Progress is told how far a build has come, and of waits before a retry by its Note. Add is called from several
-// goroutines between Start and Done, Note at any time.
-type Progress = progress.Progress
-
 // complete checks the configuration, fills in what the options leave open, and
 // returns the file that the build leaves.
 func (o *Options) complete(cfg *Config) (out string, err error) {
@@ -65,7 +61,7 @@ func (o *Options) kinds() *Kinds {
 	if o.Kinds == nil {
 		return &builtin
 	}
-	return builtin.with(o.Kinds)
+	return builtin.With(o.Kinds)
 }
 
 // checkpointEvery is the least time between two checkpoints of an expert that learns.

@@ -32,7 +32,7 @@ func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []Instance, s
 		}
 	}
 	for n := range batch {
-		if err := batch[n].needText(); err != nil {
+		if err := batch[n].NeedText(); err != nil {
 			return err
 		}
 	}

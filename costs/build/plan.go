@@ -128,7 +128,7 @@ func (p *plan) describe() {
 	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
 		switch {
 		case strings.HasPrefix(name, ImagePrefix):
-		case strings.HasPrefix(name, inputName(SettingsRole, "")):
+		case strings.HasPrefix(name, InputName(SettingsRole, "")):
 			fmt.Fprintf(settings, "%s  %s\n", p.Inputs[name], name)
 		default:
 			p.actions.Digests[name] = p.Inputs[name]

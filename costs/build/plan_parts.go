@@ -61,7 +61,7 @@ func labelsOf(entries []Entry, listed []string) ([]string, error) {
 			continue
 		}
 		if len(listed) > 0 && !found[e.Label] && !slices.Contains(listed, e.Label) {
-			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, textfile.Listed(listed, namesShown))
+			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, textfile.Listed(listed, NamesShown))
 		}
 		found[e.Label] = true
 	}

@@ -29,7 +29,7 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	s := bm25.DefaultSettings()
-	if err := decodeSettings(given, &s); err != nil {
+	if err := DecodeSettings(given, &s); err != nil {
 		return err
 	}
 	*r = ranking(s)

@@ -42,7 +42,7 @@ func (s *searchService) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &given); err != nil {
 		return err
 	}
-	if err := decodeSettings(given, &p); err != nil {
+	if err := DecodeSettings(given, &p); err != nil {
 		return fmt.Errorf("opensearch: %w", err)
 	}
 	*s = searchService(p)

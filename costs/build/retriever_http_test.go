@@ -88,7 +88,7 @@ func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error)
 		all[k] = v
 	}
 	var cfg retrievalSettings
-	if err := decodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
+	if err := DecodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
 		return nil, err
 	}
 	c, err := openSearch(context.Background(), searchSetup(t.Logf), cfg.OpenSearch)
@@ -282,7 +282,7 @@ func TestSearchServiceIsAnInput(t *testing.T) {
 		t.Helper()
 		settings["url"], settings["index"] = "http://localhost:9200", "wiki"
 		var cfg embeddingSettings // whose service lies within other settings
-		if err := decodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
+		if err := DecodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
 			t.Fatal(err)
 		}
 		in := make(Inputs)

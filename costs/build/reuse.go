@@ -21,7 +21,7 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 		return nil, err
 	}
 	for _, change := range difference(m.Inputs, p.Inputs) {
-		if !strings.HasPrefix(change, inputName(SettingsRole, splitPart)+" ") {
+		if !strings.HasPrefix(change, InputName(SettingsRole, splitPart)+" ") {
 			return nil, nil
 		}
 	}

@@ -20,10 +20,10 @@ type Path string
 // MarshalJSON returns the last element of the path.
 func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
 
-// decodeSettings fills dst, a pointer to a struct that holds the defaults, from
+// DecodeSettings fills dst, a pointer to a struct that holds the defaults, from
 // the settings of a part. Unknown keys, keys without a value and wrong types are
 // errors that name the key.
-func decodeSettings(settings map[string]any, dst any) error {
+func DecodeSettings(settings map[string]any, dst any) error {
 	if err := checkKeys(settings, reflect.TypeOf(dst).Elem(), ""); err != nil {
 		return err
 	}
@@ -42,21 +42,21 @@ func decodeSettings(settings map[string]any, dst any) error {
 	return nil
 }
 
-// perChannel are numbers for red, green and blue; a configuration may give one
+// PerChannel are numbers for red, green and blue; a configuration may give one
 // for all.
-type perChannel []float32
+type PerChannel []float32
 
 // UnmarshalJSON takes a number or a list.
-func (p *perChannel) UnmarshalJSON(b []byte) error {
+func (p *PerChannel) UnmarshalJSON(b []byte) error {
 	var one float32
 	if err := json.Unmarshal(b, &one); err == nil && !bytes.Equal(b, []byte("null")) {
-		*p = perChannel{one, one, one}
+		*p = PerChannel{one, one, one}
 		return nil
 	}
 	err := json.Unmarshal(b, (*[]float32)(p))
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && wrong.Type == reflect.TypeFor[[]float32]() {
-		wrong.Type = reflect.TypeFor[perChannel]()
+		wrong.Type = reflect.TypeFor[PerChannel]()
 	}
 	return err
 }
@@ -70,7 +70,7 @@ func settingName(field string) string {
 
 // inWords names a type of value as who writes YAML knows it.
 func inWords(t reflect.Type) string {
-	if t == reflect.TypeFor[perChannel]() {
+	if t == reflect.TypeFor[PerChannel]() {
 		return "a number or a list"
 	}
 	switch t.Kind() {

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// unknownKeyError is about a key that a part does not have.
-type unknownKeyError struct {
-	key string       // with the sections that it stands in, such as "limits.side"
-	of  reflect.Type // the section's struct
+// UnknownKeyError is about a key that a part does not have.
+type UnknownKeyError struct {
+	Key string       // with the sections that it stands in, such as "limits.side"
+	Of  reflect.Type // the section's struct
 }
 
 // Error returns the key and those that are known.
-func (e *unknownKeyError) Error() string {
-	keys := settingKeys(e.of)
+func (e *UnknownKeyError) Error() string {
+	keys := SettingKeys(e.Of)
 	if len(keys) == 0 {
-		return fmt.Sprintf("unknown key %q; there are no settings", e.key)
+		return fmt.Sprintf("unknown key %q; there are no settings", e.Key)
 	}
-	return fmt.Sprintf("unknown key %q; known are %s", e.key, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
+	return fmt.Sprintf("unknown key %q; known are %s", e.Key, strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 }
 
 // checkKeys compares the keys of settings with those of the struct that they go
@@ -29,11 +29,11 @@ func (e *unknownKeyError) Error() string {
 // list without a value where the setting is no pointer. within names the sections
 // around, each followed by a dot.
 func checkKeys(settings map[string]any, of reflect.Type, within string) error {
-	known := settingKeys(of)
+	known := SettingKeys(of)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		field, ok := known[name]
 		if !ok {
-			return &unknownKeyError{within + name, of}
+			return &UnknownKeyError{within + name, of}
 		}
 		if err := checkValue(settings[name], field.Type, within+name); err != nil {
 			return err
@@ -99,16 +99,16 @@ func elementType(of reflect.Type) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// settingKeys returns the fields of settings by their keys. Those of embedded
+// SettingKeys returns the fields of settings by their keys. Those of embedded
 // structs are keys of the same section.
-func settingKeys(of reflect.Type) map[string]reflect.StructField {
+func SettingKeys(of reflect.Type) map[string]reflect.StructField {
 	keys := make(map[string]reflect.StructField)
 	for i := range of.NumField() {
 		f := of.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
-			maps.Copy(keys, settingKeys(f.Type))
+			maps.Copy(keys, SettingKeys(f.Type))
 		case f.IsExported() && name != "-":
 			keys[name] = f
 		}

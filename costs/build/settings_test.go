@@ -22,7 +22,7 @@ func TestSettingsName(t *testing.T) {
 		"many: expected a list, not a section with keys": {"many": map[string]any{"a": 1}},
 		"some: expected an integer":                      {"some": 1.5},
 	} {
-		err := decodeSettings(settings, &struct {
+		err := DecodeSettings(settings, &struct {
 			LearningRate float64        `json:"learning_rate"`
 			L2           float64        `json:"l2"`
 			More         map[string]any `json:"more"`
@@ -46,7 +46,7 @@ func TestOneNumberForAllChannels(t *testing.T) {
 		if err := s.Settings(map[string]any{"mean": mean}, &cfg); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(cfg.Mean, perChannel{0.5, 0.5, 0.5}) {
+		if !slices.Equal(cfg.Mean, PerChannel{0.5, 0.5, 0.5}) {
 			t.Errorf("mean %v is %v", mean, cfg.Mean)
 		}
 		digests = append(digests, s.Inputs)

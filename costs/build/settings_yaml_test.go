@@ -38,11 +38,11 @@ func (k registeredKind) yaml(setting string) string {
 func settingsType(t *testing.T, name string, create func(map[string]any) error) reflect.Type {
 	t.Helper()
 	err := create(map[string]any{"no such key": 1})
-	var unknown *unknownKeyError
+	var unknown *UnknownKeyError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("%s takes any key: %v", name, err)
 	}
-	return unknown.of
+	return unknown.Of
 }
 
 // everyKind lists all kinds of all registries.
@@ -204,7 +204,7 @@ func TestEverySettingArrivesFromYAML(t *testing.T) {
 					continue
 				}
 				into := reflect.New(k.of)
-				if err := decodeSettings(k.settings(cfg), into.Interface()); err != nil && !isOwnCheck(err) {
+				if err := DecodeSettings(k.settings(cfg), into.Interface()); err != nil && !isOwnCheck(err) {
 					t.Errorf("%v: %s: %s: %v", k, s.name(), text, err)
 					continue
 				}
@@ -260,7 +260,7 @@ func TestNoSettingTakesWhatItCannotHold(t *testing.T) {
 				other.path = append(slices.Clone(s.path[:len(s.path)-1]), key)
 				for text := range samples(t, s.of) {
 					if err := decodeYAML(t, k, other.written(text)); err == nil || !strings.Contains(err.Error(), "unknown key") || !strings.Contains(err.Error(), "known are ") {
-						if _, isKey := settingKeys(k.of)[key]; !isKey {
+						if _, isKey := SettingKeys(k.of)[key]; !isKey {
 							t.Errorf("%v: %s: %s gives %v", k, key, text, err)
 						}
 					}
@@ -277,7 +277,7 @@ func decodeYAML(t *testing.T, k registeredKind, setting string) error {
 		t.Errorf("%v: %q: %v", k, setting, err)
 		return err
 	}
-	return decodeSettings(k.settings(cfg), reflect.New(k.of).Interface())
+	return DecodeSettings(k.settings(cfg), reflect.New(k.of).Interface())
 }
 
 // isOwnCheck tells an error about the sample's value from one about its type.
@@ -310,7 +310,7 @@ func TestDocumentedSettings(t *testing.T) {
 		}
 	}
 	for _, section := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LatencyConfig]()} {
-		for key := range settingKeys(section) {
+		for key := range SettingKeys(section) {
 			known[key] = true
 			if !strings.Contains(pages, "`"+key+"`") {
 				t.Errorf("%v: %s is not documented", section, key)

@@ -94,7 +94,7 @@ func (b *Build) Setup(part string) *Setup { return &Setup{Build: b, Part: part} 
 // outcome an input of the build. Keys are the JSON names of the fields. Unknown keys, keys without a value and wrong
 // types are errors that name the key.
 func (s *Setup) Settings(settings map[string]any, dst any) error {
-	if err := decodeSettings(settings, dst); err != nil {
+	if err := DecodeSettings(settings, dst); err != nil {
 		return err
 	}
 	return s.InputSettings(dst)
@@ -110,14 +110,14 @@ func (s *Setup) Input(role, value string) { s.Inputs.Set(role, s.Part, value) }
 // InputJSON makes the JSON form of v the settings of something within the part among the inputs, such as its prompt: that
 // is the role.
 func (s *Setup) InputJSON(role string, v any) error {
-	return s.Inputs.SetJSON(SettingsRole, inputName(role, s.Part), v)
+	return s.Inputs.SetJSON(SettingsRole, InputName(role, s.Part), v)
 }
 
 // Subpart returns the setup of something within the part: with the role "reformulator", errors and inputs name it
 // `reformulator of advice "b"`.
 func (s *Setup) Subpart(role string) *Setup {
 	sub := *s
-	sub.Part = inputName(role, s.Part)
+	sub.Part = InputName(role, s.Part)
 	return &sub
 }
 

@@ -107,7 +107,7 @@ func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][
 	if err := log.add(p.LevelNames(), batch, shown); err != nil {
 		return nil, err
 	}
-	shareSizes(batch, shown)
+	ShareSizes(batch, shown)
 	all := make([][][]Prediction, len(p.Experts))
 	for j, e := range p.Experts {
 		levels := make([][]Shown, len(shown))

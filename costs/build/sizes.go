@@ -7,29 +7,31 @@ import (
 	"pipe/featurize/pixel"
 )
 
-// sizes are an image in the sizes that models take. Each is made once, when it is first asked for, for all models of the
+// Sizes are an image in the sizes that models take. Each is made once, when it is first asked for, for all models of the
 // same geometry. It is safe for concurrent use.
-type sizes struct {
-	image *pixel.Image
-	views []pixel.View // that anybody may ask for
+type Sizes struct {
+	image   *pixel.Image
+	views   []pixel.View // that may be asked for
+	prepare PrepareImage
 
 	mu   sync.Mutex
 	made map[pixel.Geometry]func() (*pixel.Prepared, error)
 }
 
-func newSizes(image *pixel.Image, views []pixel.View) *sizes {
-	return &sizes{image: image, views: views, made: make(map[pixel.Geometry]func() (*pixel.Prepared, error))}
+// PrepareImage resizes one image for the views of a model.
+type PrepareImage = func(p pixel.Preprocess, image *pixel.Image, views []pixel.View) (*pixel.Prepared, error)
+
+// NewSizes returns the sizes of an image that views may be asked of; prepare is pixel.Preprocess.Prepare.
+func NewSizes(image *pixel.Image, views []pixel.View, prepare PrepareImage) *Sizes {
+	return &Sizes{image: image, views: views, prepare: prepare, made: make(map[pixel.Geometry]func() (*pixel.Prepared, error))}
 }
 
-// prepareImage resizes one image.
-var prepareImage = pixel.Preprocess.Prepare
-
-// of returns the image as a model wants it.
-func (s *sizes) of(p pixel.Preprocess) (*pixel.Prepared, error) {
+// Prepared returns the image as a model wants it.
+func (s *Sizes) Prepared(p pixel.Preprocess) (*pixel.Prepared, error) {
 	s.mu.Lock()
 	prepare, ok := s.made[p.Geometry()]
 	if !ok {
-		prepare = sync.OnceValues(func() (*pixel.Prepared, error) { return prepareImage(p, s.image, s.shownBy(p)) })
+		prepare = sync.OnceValues(func() (*pixel.Prepared, error) { return s.prepare(p, s.image, s.shownBy(p)) })
 		s.made[p.Geometry()] = prepare
 	}
 	s.mu.Unlock()
@@ -41,7 +43,7 @@ func (s *sizes) of(p pixel.Preprocess) (*pixel.Prepared, error) {
 }
 
 // shownBy returns the views that a model can be shown. Others belong to models of another geometry.
-func (s *sizes) shownBy(p pixel.Preprocess) []pixel.View {
+func (s *Sizes) shownBy(p pixel.Preprocess) []pixel.View {
 	var list []pixel.View
 	for _, v := range s.views {
 		if p.CheckView(v) == nil {
@@ -51,11 +53,11 @@ func (s *sizes) shownBy(p pixel.Preprocess) []pixel.View {
 	return list
 }
 
-// shareSizes makes all experts and features of a batch share the sizes of its images: whatever a level of advice shows.
-func shareSizes(batch []Instance, shown [][]Shown) {
+// ShareSizes makes all experts and features of a batch share the sizes of its images: whatever a level of advice shows.
+func ShareSizes(batch []Instance, shown [][]Shown) {
 	for n := range batch {
-		if in := &batch[n]; in.Image != nil && in.sizes == nil {
-			in.sizes = newSizes(in.Image, viewsShown(n, shown))
+		if in := &batch[n]; in.Image != nil && in.Sizes == nil {
+			in.Sizes = NewSizes(in.Image, viewsShown(n, shown), pixel.Preprocess.Prepare)
 		}
 	}
 }
@@ -78,14 +80,14 @@ func viewsShown(n int, shown [][]Shown) []pixel.View {
 	return list
 }
 
-// sized returns instances whose sizes are there to be asked for: those of the batch where they are shared, else their own.
-func sized(batch []Instance, shown [][]Shown) ([]Instance, error) {
+// Sized returns instances whose sizes are there to be asked for: those of the batch where they are shared, else their own.
+func Sized(batch []Instance, shown [][]Shown) ([]Instance, error) {
 	own := slices.Clone(batch)
 	for n := range own {
-		if err := own[n].needImage(); err != nil {
+		if err := own[n].NeedImage(); err != nil {
 			return nil, err
 		}
 	}
-	shareSizes(own, shown)
+	ShareSizes(own, shown)
 	return own, nil
 }

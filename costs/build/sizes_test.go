@@ -12,28 +12,44 @@ import (
 	"pipe/costs"
 	"pipe/featurize/pixel"
 	"pipe/onnx"
-	"pipe/onnx/ort"
 )
 
-// workCount counts what a build does with decoded images.
-type workCount struct {
-	mu       sync.Mutex
-	resized  map[string]int // by image and geometry
-	forwards map[string]int // rows by network
+// countingSource counts what a build does with the images of a source.
+type countingSource struct {
+	Source
+	mu      sync.Mutex
+	loaded  map[string]int // by instance
+	resized map[string]int // by image and geometry
 }
 
-// countingRunner counts the rows of the calls of one network, none of which are filling.
-type countingRunner struct {
-	runner
-	name  string
-	count *workCount
+// Load gives every image sizes that count, of all views that the test shows.
+func (s *countingSource) Load(ctx context.Context, rows []int) ([]Instance, error) {
+	list, err := s.Source.Load(ctx, rows)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range list {
+		s.loaded[list[n].ID]++
+		list[n].Sizes = NewSizes(list[n].Image, allTenViews(), s.prepare)
+	}
+	return list, err
 }
 
-func (r countingRunner) RunBuffers(ctx context.Context, in, out []*ort.Buffer) error {
-	r.count.mu.Lock()
-	r.count.forwards[r.name] += int(in[0].Shape()[0])
-	r.count.mu.Unlock()
-	return r.runner.RunBuffers(ctx, in, out)
+func (s *countingSource) prepare(p pixel.Preprocess, img *pixel.Image, views []pixel.View) (*pixel.Prepared, error) {
+	s.mu.Lock()
+	s.resized[fmt.Sprint(img.Width, img.Height, p.Geometry())]++
+	s.mu.Unlock()
+	return p.Prepare(img, views)
+}
+
+func allTenViews() []pixel.View {
+	views := make([]pixel.View, len(tenViews))
+	for i, name := range tenViews {
+		var err error
+		if views[i], err = pixel.ParseView(name, 0); err != nil {
+			panic(err)
+		}
+	}
+	return views
 }
 
 // sizesWorld has pictures of many shapes and three networks: two of one geometry that scale pixels differently, and a
@@ -71,44 +87,22 @@ func sizesWorld(t *testing.T) *world {
 	return w
 }
 
-// TestImagesAreWorkedOnOnce counts: one decoding per image, one resizing per image and geometry, one row of a call per
-// network, image and distinct view.
+// TestImagesAreWorkedOnOnce counts: one decoding per image, one resizing per image and geometry.
 func TestImagesAreWorkedOnOnce(t *testing.T) {
-	w := sizesWorld(t)
-	count := &workCount{resized: make(map[string]int), forwards: make(map[string]int)}
-	inner := prepareImage
-	prepareImage = func(p pixel.Preprocess, img *pixel.Image, views []pixel.View) (*pixel.Prepared, error) {
-		count.mu.Lock()
-		defer count.mu.Unlock()
-		count.resized[fmt.Sprint(img.Width, img.Height, p.Geometry())]++
-		return inner(p, img, views)
-	}
-	t.Cleanup(func() { prepareImage = inner })
-	p := w.plan(t)
-	source := p.Source.(*images)
-	decoder := &countedDecoder{Decoder: source.decoder}
-	source.decoder = decoder
-	for _, e := range p.Experts {
-		m := e.Expert.(*imageClassifier).model
-		m.session = countingRunner{m.session, e.Name, count}
-	}
+	p := sizesWorld(t).plan(t)
+	source := &countingSource{Source: p.Source, loaded: make(map[string]int), resized: make(map[string]int)}
+	p.Source = source
 	if _, err := p.build(context.Background(), 0, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := decoder.calls.Load(); got != 10 {
-		t.Errorf("%d images decoded, want 10", got)
+	if len(source.loaded) != 10 || len(source.resized) != 2*10 {
+		t.Errorf("%d images loaded, want 10; %d resized, want 2 sizes of 10", len(source.loaded), len(source.resized))
 	}
-	if len(count.resized) != 2*10 {
-		t.Errorf("%d images resized, want 2 sizes of 10", len(count.resized))
-	}
-	for what, n := range count.resized {
-		if n != 1 {
-			t.Errorf("%s resized %d times", what, n)
-		}
-	}
-	for _, e := range p.Experts {
-		if got := count.forwards[e.Name]; got != 10*10 {
-			t.Errorf("expert %q: %d rows forwarded, want 10 views of 10 images", e.Name, got)
+	for _, counted := range []map[string]int{source.loaded, source.resized} {
+		for what, n := range counted {
+			if n != 1 {
+				t.Errorf("%s: %d times", what, n)
+			}
 		}
 	}
 }

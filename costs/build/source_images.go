@@ -101,7 +101,7 @@ func (s *images) describe(in Inputs) {
 	}
 	in["images"] = digest.Sum(all)
 	if len(s.skipped) > 0 {
-		in["skipped"] = digest.Of([]byte(badList(s.skipped)))
+		in["skipped"] = digest.Of([]byte(BadList(s.skipped)))
 	}
 }
 

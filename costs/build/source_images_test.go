@@ -24,7 +24,7 @@ func TestBadImagesAreOneError(t *testing.T) {
 	}
 	checkBad(t, bad.Images, want)
 	text := err.Error()
-	if !strings.Contains(text, fmt.Sprintf("%d bad images", len(want))) || !strings.Contains(text, "and 2 more") || strings.Count(text, "\n") != badShown+1 {
+	if !strings.Contains(text, fmt.Sprintf("%d bad images", len(want))) || !strings.Contains(text, "and 2 more") || strings.Count(text, "\n") != BadShown+1 {
 		t.Errorf("%v", text)
 	}
 	list := readBytes(t, bad.File)

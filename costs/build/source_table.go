@@ -59,7 +59,7 @@ func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, e
 		listing: l, settings: cfg, held: s.Held, digest: s.Inputs["table of "+s.Part],
 		asked: make([]bool, columns), cells: make([][]string, columns),
 	}
-	l.columns.use, l.columns.cell = t.use, t.cell
+	l.columns.Use, l.columns.Cell = t.use, t.cell
 	return t, nil
 }
 

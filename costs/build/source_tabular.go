@@ -11,13 +11,6 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// EncodedSource is a Source whose instances carry the values that a fitted encoder
-// describes. Setup offers it to the other parts.
-type EncodedSource interface {
-	Source
-	Encoder() *tabular.Encoder
-}
-
 // tabularSource is a table file of pipe featurize. Ids, labels and splits are kept in
 // memory, values are read when they are asked for.
 type tabularSource struct {
@@ -155,11 +148,3 @@ func spanEnd(rows []int, at int) int {
 
 // Close closes the file.
 func (t *tabularSource) Close() error { return t.reader.Close() }
-
-// encoder returns the encoder of the build's instances.
-func (s *Setup) encoder() (*tabular.Encoder, error) {
-	if e, ok := s.Source.(EncodedSource); ok {
-		return e.Encoder(), nil
-	}
-	return nil, errors.New("column groups are wanted, but the instances are not of kind tabular")
-}

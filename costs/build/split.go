@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"pipe/costs"
 )
@@ -49,7 +48,7 @@ func drawSplits(kind string) func(context.Context, *Setup, map[string]any) ([]co
 		if err := draw.Validate(); err != nil {
 			return nil, err
 		}
-		groups, err := s.splitGroups(ctx, cfg.Group)
+		groups, err := splitGroups(ctx, s, cfg.Group)
 		if err != nil {
 			return nil, err
 		}
@@ -64,22 +63,21 @@ func drawSplits(kind string) func(context.Context, *Setup, map[string]any) ([]co
 
 // splitGroups returns what keeps instances together, one per instance; nil if
 // nothing does.
-func (s *Setup) splitGroups(ctx context.Context, by string) ([]string, error) {
+func splitGroups(ctx context.Context, s *Setup, by string) ([]string, error) {
 	switch by {
 	case "":
-		return s.groups(), nil
+		return groupsOf(s.Source.Entries()), nil
 	case "text":
-		if s.groups() != nil {
+		if groupsOf(s.Source.Entries()) != nil {
 			return nil, errors.New("group is text, but the instances have groups, which are kept together already")
 		}
-		return s.texts(ctx)
+		return s.Texts(ctx)
 	}
 	return nil, fmt.Errorf("group is %q; only text is known; a column of groups is named by group of the instances", by)
 }
 
-// groups returns the group of every instance, nil if the source has none.
-func (s *Setup) groups() []string {
-	entries := s.Source.Entries()
+// groupsOf returns the group of every instance, nil if the source has none.
+func groupsOf(entries []Entry) []string {
 	if entries[0].Group == "" {
 		return nil
 	}
@@ -88,27 +86,4 @@ func (s *Setup) groups() []string {
 		groups[n] = e.Group
 	}
 	return groups
-}
-
-// texts returns the text of every instance.
-func (s *Setup) texts(ctx context.Context) ([]string, error) {
-	const some = 4096
-	rows := make([]int, len(s.Source.Entries()))
-	for n := range rows {
-		rows[n] = n
-	}
-	texts := make([]string, 0, len(rows))
-	for part := range slices.Chunk(rows, some) {
-		list, err := s.Source.Load(ctx, part)
-		if err != nil {
-			return nil, err
-		}
-		for n := range list {
-			if err := list[n].needText(); err != nil {
-				return nil, err
-			}
-			texts = append(texts, list[n].Text)
-		}
-	}
-	return texts, nil
 }

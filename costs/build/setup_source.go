@@ -1,0 +1,58 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"pipe/featurize/tabular"
+)
+
+// Encoder returns the encoder of the instances. It is an error if the source has none.
+func (b *Build) Encoder() (*tabular.Encoder, error) {
+	if e, ok := b.Source.(EncodedSource); ok {
+		return e.Encoder(), nil
+	}
+	return nil, errors.New("column groups are wanted, but the instances are not of kind tabular")
+}
+
+// CheckImages returns the error of a source whose first instance has no image.
+func (b *Build) CheckImages(ctx context.Context) error {
+	first, err := b.Source.Load(ctx, []int{0})
+	if err != nil {
+		return err
+	}
+	return first[0].NeedImage()
+}
+
+// CheckTexts returns the error of a source whose first instance has no text.
+func (b *Build) CheckTexts(ctx context.Context) error {
+	first, err := b.Source.Load(ctx, []int{0})
+	if err != nil {
+		return err
+	}
+	return first[0].NeedText()
+}
+
+// Texts returns the text of every instance of the source. An instance without one is an error.
+func (b *Build) Texts(ctx context.Context) ([]string, error) {
+	const some = 4096
+	rows := make([]int, len(b.Source.Entries()))
+	for n := range rows {
+		rows[n] = n
+	}
+	texts := make([]string, 0, len(rows))
+	for part := range slices.Chunk(rows, some) {
+		list, err := b.Source.Load(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for n := range list {
+			if err := list[n].NeedText(); err != nil {
+				return nil, err
+			}
+			texts = append(texts, list[n].Text)
+		}
+	}
+	return texts, nil
+}
