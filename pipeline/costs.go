@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/onnx/ort"
@@ -147,7 +148,7 @@ func writeSkipped(w io.Writer, r *build.Report) {
 		return
 	}
 	fmt.Fprintf(w, "bad images left out: %d, listed in %s\n", len(r.Skipped), safetext.Line(r.BadList))
-	for _, line := range build.FirstBad(r.Skipped) {
+	for _, line := range part.FirstBad(r.Skipped) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
 	"pipe/costs/service"
 	"pipe/featurize/jpegturbo"
@@ -90,7 +91,7 @@ var codes = []struct {
 	{exitBadData, is[*tokenizer.UnsupportedError]},
 	{exitBadData, is[*tokenizer.FormatError]},
 	{exitBadData, is[*config.Error]},
-	{exitBadData, is[*build.BadImagesError]},
+	{exitBadData, is[*part.BadImagesError]},
 	{exitBadData, is[*build.PartError]},
 	{exitBadData, is[*bm25.PageError]},
 	{exitBadData, is[*bm25.IndexError]},

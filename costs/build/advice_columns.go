@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"pipe/costs/builder/part"
 )
 
 // columns reveals some columns of a table and hides the others.
@@ -15,7 +17,7 @@ type columnsSettings struct {
 	Extends string   `json:"extends"` // an earlier level whose columns are revealed too
 }
 
-func newColumns(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
+func newColumns(_ context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
 	var cfg columnsSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -42,6 +44,6 @@ func newColumns(_ context.Context, s *Setup, settings map[string]any) (Advice, e
 }
 
 // Show returns the same columns for every instance.
-func (a *columns) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return ShowAll(batch, Shown{Revealed: a.revealed}), nil
+func (a *columns) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+	return part.ShowAll(batch, part.Shown{Revealed: a.revealed}), nil
 }

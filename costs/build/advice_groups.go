@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"errors"
+
+	"pipe/costs/builder/part"
 )
 
 // groups discloses the column groups of an encoded table, in their order up to
@@ -13,7 +15,7 @@ type groupsSettings struct {
 	Through string `json:"through"` // the last group that is disclosed
 }
 
-func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
+func newGroups(_ context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
 	var cfg groupsSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -37,6 +39,6 @@ func newGroups(_ context.Context, s *Setup, settings map[string]any) (Advice, er
 }
 
 // Show returns the same groups for every instance.
-func (a *groups) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return ShowAll(batch, Shown{Groups: a.revealed}), nil
+func (a *groups) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+	return part.ShowAll(batch, part.Shown{Groups: a.revealed}), nil
 }

@@ -1,15 +1,19 @@
 package build
 
-import "context"
+import (
+	"context"
+
+	"pipe/costs/builder/part"
+)
 
 // none shows nothing beyond the instance.
 type none struct{}
 
-func newNone(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
+func newNone(_ context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
 	return none{}, s.Settings(settings, &struct{}{})
 }
 
 // Show returns empty showings.
-func (none) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return make([]Shown, len(batch)), nil
+func (none) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+	return make([]part.Shown, len(batch)), nil
 }

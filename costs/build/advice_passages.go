@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"fmt"
+
+	"pipe/costs/builder/part"
 )
 
 // passages shows the best passages that are found for an instance's text, or for
@@ -19,9 +21,9 @@ type passagesSettings struct {
 	Reformulator map[string]any `json:"reformulator,omitempty"` // kind and settings of a chat model
 }
 
-func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice, error) {
+func newPassages(ctx context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
 	var cfg passagesSettings
-	if err := DecodeSettings(settings, &cfg); err != nil {
+	if err := part.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	asks := cfg.Reformulator != nil
@@ -50,9 +52,9 @@ func newPassages(ctx context.Context, s *Setup, settings map[string]any) (Advice
 // openPassagesRetriever opens the retriever of advice with the settings of kind passages
 // that searches by the instances' own texts. It returns nil where a model writes the
 // queries.
-func openPassagesRetriever(ctx context.Context, s *Setup, settings map[string]any) (*cachedRetriever, error) {
+func openPassagesRetriever(ctx context.Context, s *part.Setup, settings map[string]any) (*cachedRetriever, error) {
 	var cfg passagesSettings
-	if err := DecodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
+	if err := part.DecodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
 		return nil, err
 	}
 	return newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top)
@@ -65,8 +67,8 @@ func (a *passages) Most() int { return a.top }
 func (a *passages) Queried() bool { return a.queries != nil }
 
 // Show finds the passages of every instance.
-func (a *passages) Show(ctx context.Context, batch []Instance) ([]Shown, error) {
-	shown, queries := make([]Shown, len(batch)), make([]string, len(batch))
+func (a *passages) Show(ctx context.Context, batch []part.Instance) ([]part.Shown, error) {
+	shown, queries := make([]part.Shown, len(batch)), make([]string, len(batch))
 	for n := range batch {
 		if err := batch[n].NeedText(); err != nil {
 			return nil, err

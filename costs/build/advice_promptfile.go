@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/dataerror"
 	"pipe/internal/outside"
 	"pipe/internal/textfile"
@@ -59,9 +60,9 @@ func readTemplates(path string) ([]string, error) {
 
 // fault is what is wrong with a template that comes after others; "" is nothing.
 func (t template) fault(before []string) string {
-	switch n := strings.Count(t.text, Placeholder); {
+	switch n := strings.Count(t.text, part.Placeholder); {
 	case n != 1:
-		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, Placeholder)
+		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, part.Placeholder)
 	case slices.Contains(before, t.text):
 		return "is there twice"
 	}

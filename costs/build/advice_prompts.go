@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // prompts shows a family of templates, in which an expert that reads images and
@@ -15,12 +16,12 @@ import (
 type prompts struct{ templates []string }
 
 type promptsSettings struct {
-	Templates Path     `json:"templates"`
-	First     []string `json:"first"` // templates that come first, in this order; the others follow as in the file
-	Count     int      `json:"count"` // so many of the list
+	Templates part.Path `json:"templates"`
+	First     []string  `json:"first"` // templates that come first, in this order; the others follow as in the file
+	Count     int       `json:"count"` // so many of the list
 }
 
-func newPrompts(ctx context.Context, s *Setup, settings map[string]any) (Advice, error) {
+func newPrompts(ctx context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
 	var cfg promptsSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -63,6 +64,6 @@ func moveFirst(list, first []string) ([]string, error) {
 func (a *prompts) Templates() []string { return a.templates }
 
 // Show returns the same templates for every instance.
-func (a *prompts) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return ShowAll(batch, Shown{Prompts: a.templates}), nil
+func (a *prompts) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+	return part.ShowAll(batch, part.Shown{Prompts: a.templates}), nil
 }

@@ -9,18 +9,19 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/realdata"
 )
 
 // shownPrompts is what an advice with the given settings shows.
 func shownPrompts(t testing.TB, dir string, settings map[string]any) ([]string, error) {
 	t.Helper()
-	s := (&Build{Dir: dir, Inputs: make(Inputs)}).Setup(`advice "a"`)
+	s := (&part.Build{Dir: dir, Inputs: make(part.Inputs)}).Setup(`advice "a"`)
 	a, err := newPrompts(t.Context(), s, settings)
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.Show(t.Context(), make([]Instance, 2))
+	shown, err := a.Show(t.Context(), make([]part.Instance, 2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +140,7 @@ func FuzzTemplates(f *testing.F) {
 			t.Fatalf("%q, %v", list, err)
 		}
 		for i, s := range list {
-			if strings.Count(s, Placeholder) != 1 || slices.Contains(list[:i], s) {
+			if strings.Count(s, part.Placeholder) != 1 || slices.Contains(list[:i], s) {
 				t.Errorf("template %d of %q", i, list)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 )
 
@@ -19,7 +20,7 @@ type viewsSettings struct {
 	Corners float64  `json:"corners,omitempty"` // side of crops in corners as a share of the image's shorter side; 0: as each expert's resizing leaves it
 }
 
-func newViews(_ context.Context, s *Setup, settings map[string]any) (Advice, error) {
+func newViews(_ context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
 	cfg := viewsSettings{Pixels: 2}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -62,6 +63,6 @@ func (a *views) add(cfg *viewsSettings) error {
 func (a *views) Views() []pixel.View { return a.list }
 
 // Show returns the same views for every instance.
-func (a *views) Show(_ context.Context, batch []Instance) ([]Shown, error) {
-	return ShowAll(batch, Shown{Views: a.list}), nil
+func (a *views) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+	return part.ShowAll(batch, part.Shown{Views: a.list}), nil
 }

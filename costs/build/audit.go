@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 )
 
@@ -37,7 +38,7 @@ func (p *plan) newAudit() *audit {
 }
 
 // add notes what the levels of advice show of a batch, instance by instance.
-func (a *audit) add(names []string, batch []Instance, shown [][]Shown) error {
+func (a *audit) add(names []string, batch []part.Instance, shown [][]part.Shown) error {
 	if a == nil {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 )
 
@@ -16,7 +17,7 @@ const badListName = "bad-images.txt"
 // keepBad leaves the whole list of a *BadImagesError beside the output, and
 // names the file in it.
 func keepBad(err error, out string) error {
-	var bad *BadImagesError
+	var bad *part.BadImagesError
 	if !errors.As(err, &bad) {
 		return err
 	}
@@ -31,7 +32,7 @@ func keepBad(err error, out string) error {
 
 // writeBad writes the list into a work folder, or removes the one of an earlier
 // run if there is nothing to tell, and returns the file, "" if there is none.
-func writeBad(folder string, images []BadImage) (string, error) {
+func writeBad(folder string, images []part.BadImage) (string, error) {
 	file := filepath.Join(folder, badListName)
 	if len(images) == 0 {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +40,7 @@ func writeBad(folder string, images []BadImage) (string, error) {
 		}
 		return "", nil
 	}
-	err := atomicfile.WriteFile(file, []byte(BadList(images)))
+	err := atomicfile.WriteFile(file, []byte(part.BadList(images)))
 	if err != nil {
 		return "", fmt.Errorf("list bad images: %w", err)
 	}

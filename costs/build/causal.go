@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tokenizer"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -58,7 +59,7 @@ const (
 const longestRow = 4096
 
 // openCausal loads a model.
-func openCausal(ctx context.Context, s *Setup, cfg *causalSettings) (_ *causal, err error) {
+func openCausal(ctx context.Context, s *part.Setup, cfg *causalSettings) (_ *causal, err error) {
 	f, err := openModelFolder(ctx, s, &cfg.modelFolderSettings)
 	if err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (c *causal) bind(f *modelFolder) error {
 
 // open makes the session. The graph is narrowed to the logits that are asked
 // for: all of them would be batch x sequence x vocabulary numbers.
-func (c *causal) open(s *Setup, graph *onnx.Model) error {
+func (c *causal) open(s *part.Setup, graph *onnx.Model) error {
 	picked, err := onnx.PickRows(graph, onnx.PickOptions{Output: logitsOutput, Rows: rowsInput, Picked: pickedOutput})
 	if err != nil {
 		return &costs.DataError{File: c.file, Err: err}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/progress"
@@ -18,11 +19,11 @@ import (
 )
 
 // languageSetup is the setup of an expert over texts.
-func languageSetup(t testing.TB) *Setup {
+func languageSetup(t testing.TB) *part.Setup {
 	t.Helper()
-	b := &Build{
+	b := &part.Build{
 		Labels: []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"},
-		Inputs: make(Inputs), Open: func() (*ort.Runtime, error) { return orttest.Open(t, 0), nil }, Progress: progress.Silent{},
+		Inputs: make(part.Inputs), Open: func() (*ort.Runtime, error) { return orttest.Open(t, 0), nil }, Progress: progress.Silent{},
 	}
 	return b.Setup(`expert "model"`)
 }
@@ -31,7 +32,7 @@ func languageSetup(t testing.TB) *Setup {
 func openCausalTest(t testing.TB, folder string, change func(*causalSettings)) *causal {
 	t.Helper()
 	cfg := defaultCausalSettings()
-	cfg.Model = Path(folder)
+	cfg.Model = part.Path(folder)
 	if change != nil {
 		change(&cfg)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"pipe/costs/builder/part"
 )
 
 // chat answers conversations. It is safe for concurrent use.
@@ -25,7 +27,7 @@ func (e *conversationError) Unwrap() error { return e.err }
 
 // nameInstance says which instance of a batch a conversation was about. Every
 // level that is asked about has the whole batch.
-func nameInstance(err error, batch []Instance) error {
+func nameInstance(err error, batch []part.Instance) error {
 	var about *conversationError
 	var over *BudgetError
 	if errors.As(err, &about) && !errors.As(err, &over) {

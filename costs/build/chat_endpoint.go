@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/service"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
@@ -29,9 +30,9 @@ type endpoint struct {
 	scout   chan struct{} // held by the one request that goes ahead while it is not known
 }
 
-func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat, error) {
+func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) (chat, error) {
 	cfg := defaultEndpoint()
-	if err := DecodeSettings(settings, &cfg); err != nil {
+	if err := part.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	return newEndpoint(s, &cfg)
@@ -39,7 +40,7 @@ func newEndpointChat(_ context.Context, s *Setup, settings map[string]any) (chat
 
 // newEndpoint makes the chat of the part in the making. Nothing is sent yet, and
 // the key is not looked for: answers that are kept need none.
-func newEndpoint(s *Setup, cfg *endpointSettings) (*endpoint, error) {
+func newEndpoint(s *part.Setup, cfg *endpointSettings) (*endpoint, error) {
 	session, err := sessionOf(s.Build)
 	if err != nil {
 		return nil, err

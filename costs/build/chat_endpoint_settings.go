@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/service"
 )
 
@@ -27,11 +28,11 @@ type endpointSettings struct {
 	FeeScale       float64     `json:"fee_scale"`       // measured fee of an answer per unit of money
 	EstimateTokens bool        `json:"estimate_tokens"` // prices hold for estimates too
 
-	Timeout           float64 `json:"timeout"`             // of a request, in seconds
-	Concurrency       int     `json:"concurrency"`         // requests at a time
-	RequestsPerSecond float64 `json:"requests_per_second"` // 0: as many as there are
-	TokensPerMinute   float64 `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
-	CAFile            Path    `json:"ca_file,omitempty"`   // PEM file of certificates that are trusted beside those of the system
+	Timeout           float64   `json:"timeout"`             // of a request, in seconds
+	Concurrency       int       `json:"concurrency"`         // requests at a time
+	RequestsPerSecond float64   `json:"requests_per_second"` // 0: as many as there are
+	TokensPerMinute   float64   `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
+	CAFile            part.Path `json:"ca_file,omitempty"`   // PEM file of certificates that are trusted beside those of the system
 	service.RetrySettings
 }
 

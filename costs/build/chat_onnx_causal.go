@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"fmt"
+
+	"pipe/costs/builder/part"
 )
 
 // causalChat answers with the likeliest tokens of a causal language model.
@@ -16,7 +18,7 @@ type causalChatSettings struct {
 	Most int `json:"max_new_tokens"`
 }
 
-func newCausalChat(ctx context.Context, s *Setup, settings map[string]any) (chat, error) {
+func newCausalChat(ctx context.Context, s *part.Setup, settings map[string]any) (chat, error) {
 	cfg := causalChatSettings{causalSettings: defaultCausalSettings(), Most: 64}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/realdata"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
 
 // causalSetup is chatSetup with a runtime.
-func causalSetup(t *testing.T) *Setup {
+func causalSetup(t *testing.T) *part.Setup {
 	t.Helper()
 	s := chatSetup(t, 0)
 	s.Open = func() (*ort.Runtime, error) { return orttest.Open(t, 0), nil }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/service"
 )
 
@@ -21,25 +22,25 @@ type chatSession struct {
 // openChatSession opens the session of a build, which its chat models find there and
 // which it closes. Answers are kept in a folder, which is made when the first answer
 // is wanted; a build without a budget, nil, spends any money.
-func openChatSession(b *Build, folder string, money *Budget) *chatSession {
+func openChatSession(b *part.Build, folder string, money *Budget) *chatSession {
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
 	q := &chatSession{store: newAnswerStore(folder), money: money, accounts: accountsOf(b), run: &tally{}}
-	q, _ = Shared(b, "", func() (*chatSession, error) { return q, nil })
+	q, _ = part.Shared(b, "", func() (*chatSession, error) { return q, nil })
 	return q
 }
 
 // sessionOf returns the session of a build.
-func sessionOf(b *Build) (*chatSession, error) {
-	return Shared(b, "", func() (*chatSession, error) {
+func sessionOf(b *part.Build) (*chatSession, error) {
+	return part.Shared(b, "", func() (*chatSession, error) {
 		return nil, errors.New("asks a chat model, and the build has no session for them")
 	})
 }
 
 // accountsOf returns the accounts of a build at HTTP services.
-func accountsOf(b *Build) *service.Accounts {
-	a, _ := Shared(b, "", func() (*service.Accounts, error) { return service.NewAccounts(b.Progress.Note), nil })
+func accountsOf(b *part.Build) *service.Accounts {
+	a, _ := part.Shared(b, "", func() (*service.Accounts, error) { return service.NewAccounts(b.Progress.Note), nil })
 	return a
 }
 
@@ -47,7 +48,7 @@ func accountsOf(b *Build) *service.Accounts {
 func (q *chatSession) Close() error { return q.store.Close() }
 
 // countAnswers makes the part one whose answers are counted.
-func countAnswers(s *Setup) error {
+func countAnswers(s *part.Setup) error {
 	q, err := sessionOf(s.Build)
 	if err == nil {
 		q.parts = append(q.parts, s.Part)

@@ -5,23 +5,24 @@ import (
 	"os"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/progress"
 )
 
 // chatSetup is what a constructor of a chat gets, with a folder of answers of its own; a budget of 0 is none.
-func chatSetup(t testing.TB, budget float64) *Setup {
+func chatSetup(t testing.TB, budget float64) *part.Setup {
 	t.Helper()
 	return chatSetupSaying(t, budget, func(string, ...any) {})
 }
 
 // chatSetupSaying is chatSetup with a note to the user.
-func chatSetupSaying(t testing.TB, budget float64, note func(string, ...any)) *Setup {
+func chatSetupSaying(t testing.TB, budget float64, note func(string, ...any)) *part.Setup {
 	t.Helper()
 	var money *Budget
 	if budget > 0 {
 		money = newBudget(budget)
 	}
-	s := (&Build{Inputs: make(Inputs), Progress: noted{note: note}}).Setup("chat")
+	s := (&part.Build{Inputs: make(part.Inputs), Progress: noted{note: note}}).Setup("chat")
 	openChatSession(s.Build, t.TempDir(), money)
 	t.Cleanup(func() {
 		if err := s.Build.Close(); err != nil {
@@ -40,7 +41,7 @@ type noted struct {
 func (n noted) Note(format string, args ...any) { n.note(format, args...) }
 
 // session is the session of a setup.
-func session(t testing.TB, s *Setup) *chatSession {
+func session(t testing.TB, s *part.Setup) *chatSession {
 	t.Helper()
 	q, err := sessionOf(s.Build)
 	if err != nil {
@@ -50,7 +51,7 @@ func session(t testing.TB, s *Setup) *chatSession {
 }
 
 // newChat makes an endpoint, closed at the end.
-func newChat(t testing.TB, s *Setup, settings map[string]any) chat {
+func newChat(t testing.TB, s *part.Setup, settings map[string]any) chat {
 	t.Helper()
 	c, err := newEndpointChat(t.Context(), s, settings)
 	if err != nil {

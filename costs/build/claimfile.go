@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/pagename"
 	"pipe/internal/textfile"
 )
@@ -15,10 +16,10 @@ import (
 // claimFile is a table of claims to learn from, a row for each claim and
 // sentence that settles it.
 type claimFile struct {
-	File     Path   `json:"train"`
-	Claim    string `json:"claim"`    // name of a column, as are the next two
-	Label    string `json:"label"`    //
-	Sentence string `json:"sentence"` // the evidence; empty where nothing settles the claim
+	File     part.Path `json:"train"`
+	Claim    string    `json:"claim"`    // name of a column, as are the next two
+	Label    string    `json:"label"`    //
+	Sentence string    `json:"sentence"` // the evidence; empty where nothing settles the claim
 }
 
 func defaultClaimFile() claimFile {
@@ -38,7 +39,7 @@ func normal(text string) string { return strings.ToLower(strings.Join(strings.Fi
 // read returns the rows whose claims are not among routed, by their normal text,
 // and how many were left out. Labels are known by FEVER's spellings, too. A row
 // without a sentence has the label unsettled.
-func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed map[string]bool) (list []claim, dropped int, err error) {
+func (f *claimFile) read(ctx context.Context, s *part.Setup, unsettled string, routed map[string]bool) (list []claim, dropped int, err error) {
 	if f.File == "" {
 		return nil, 0, errors.New("train: no file is named")
 	}
@@ -47,7 +48,7 @@ func (f *claimFile) read(ctx context.Context, s *Setup, unsettled string, routed
 		return nil, 0, err
 	}
 	texts := textfile.NewTexts(s.Held)
-	err = eachRow(ctx, path, func(have *Columns) ([]string, error) {
+	err = eachRow(ctx, path, func(have *part.Columns) ([]string, error) {
 		names := []string{f.Claim, f.Label, f.Sentence}
 		_, err := have.At(names...)
 		return names, err
@@ -88,7 +89,7 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 		class = slices.Index(labels, feverLabels[label])
 	}
 	if class < 0 {
-		return bad(f.Label, "unknown label %q; known are %s", label, textfile.Listed(labels, NamesShown))
+		return bad(f.Label, "unknown label %q; known are %s", label, textfile.Listed(labels, part.NamesShown))
 	}
 	sentence = strings.TrimSpace(pagename.Unescape(sentence))
 	switch settles := labels[class] != unsettled; {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // classList is the classes of a data set in the order of a classifier's outputs.
@@ -47,7 +48,7 @@ func readClassNames(path string) ([]string, error) {
 }
 
 // openClasses is readClasses for a file that is an input of the build.
-func openClasses(ctx context.Context, s *Setup, role string, file Path) (*classList, error) {
+func openClasses(ctx context.Context, s *part.Setup, role string, file part.Path) (*classList, error) {
 	path := s.Path(file)
 	if err := s.File(ctx, role, path); err != nil {
 		return nil, err

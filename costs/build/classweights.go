@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"pipe/costs/builder/part"
 )
 
 // classPrompts are the texts that stand for the classes: every template with
@@ -61,7 +63,7 @@ func checkDistinct(weights []float32, names []string, dim int) error {
 const coinciding = 1e-6
 
 func inTemplate(template, name string) string {
-	return strings.Replace(template, Placeholder, name, 1)
+	return strings.Replace(template, part.Placeholder, name, 1)
 }
 
 // classWeights returns, names x dim, the weights of a classifier that compares an

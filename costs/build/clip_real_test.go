@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/judge"
 	"pipe/internal/progress"
 	"pipe/internal/realdata"
@@ -134,7 +135,7 @@ func TestClipAgreesWithPython(t *testing.T) {
 		if !(worst <= 1e-4) {
 			t.Errorf("%s: logits are %v off", name, worst)
 		}
-		kept, err := e.weights(t.Context(), &Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}})
+		kept, err := e.weights(t.Context(), &part.Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +150,7 @@ func TestClipAgreesWithPython(t *testing.T) {
 	}
 }
 
-func askClipJudge(t *testing.T, py string, w *world, e *clip, batch []Instance) (logits, weights []float32) {
+func askClipJudge(t *testing.T, py string, w *world, e *clip, batch []part.Instance) (logits, weights []float32) {
 	t.Helper()
 	pixels, err := e.pixels(batch)
 	if err != nil {
@@ -194,7 +195,7 @@ func TestClipRoadsAgree(t *testing.T) {
 		w.cfg.Split.Settings = map[string]any{"validation": 0}
 		e, _ := openClip(t, w, experts, 1)
 		var err error
-		if roads[i], err = e.weights(t.Context(), &Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}}); err != nil {
+		if roads[i], err = e.weights(t.Context(), &part.Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/progress"
 	"pipe/onnx/hf/hftest"
 )
@@ -67,7 +68,7 @@ func (w *world) picture(t testing.TB, name string, seed int) {
 	r, img := rand.New(rand.NewPCG(uint64(seed), 5)), image.NewRGBA(image.Rect(0, 0, 40, 36))
 	for i := range img.Bounds().Dx() * img.Bounds().Dy() {
 		v := r.Uint32()
-		img.Set(i%40, i/40, color.RGBA{uint8(v), uint8(v >> 8), uint8(v >> 16), 255})
+		img.Set(i%40, i/40, color.RGBA{R: uint8(v), G: uint8(v >> 8), B: uint8(v >> 16), A: 255})
 	}
 	f, err := os.Create(filepath.Join(w.dir, name))
 	if err == nil {
@@ -83,7 +84,7 @@ func (w *world) picture(t testing.TB, name string, seed int) {
 
 // openClip makes the first expert of a configuration, ready to answer, and loads
 // the first instances.
-func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []Instance) {
+func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []part.Instance) {
 	t.Helper()
 	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
 	p, err := newPlan(t.Context(), &w.cfg, &o)
@@ -103,7 +104,7 @@ func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []I
 	if err != nil {
 		t.Fatal(err)
 	}
-	if batch, err = Sized(batch, nil); err != nil {
+	if batch, err = part.Sized(batch, nil); err != nil {
 		t.Fatal(err)
 	}
 	return e, batch

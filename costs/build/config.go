@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // Config describes one build. Durable parts come first; every field that can
@@ -76,9 +77,9 @@ func DefaultConfig() Config {
 
 // Validate reports every problem that can be seen without opening a file. own are the caller's kinds, as in
 // Options.Kinds.
-func (c *Config) Validate(own *Kinds) error { return c.validate((&Options{Kinds: own}).kinds()) }
+func (c *Config) Validate(own *part.Kinds) error { return c.validate((&Options{Kinds: own}).kinds()) }
 
-func (c *Config) validate(kinds *Kinds) error {
+func (c *Config) validate(kinds *part.Kinds) error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if c.Instances.Kind == "" {
@@ -108,7 +109,7 @@ func (c *Config) validate(kinds *Kinds) error {
 }
 
 // checkKinds holds every kind that is named against those there are.
-func (c *Config) checkKinds(kinds *Kinds, add func(string, ...any)) {
+func (c *Config) checkKinds(kinds *part.Kinds, add func(string, ...any)) {
 	check := func(part string, err error) {
 		if err != nil {
 			add("%s: %w", part, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/parallel"
 )
 
@@ -148,7 +149,7 @@ type verdict struct {
 }
 
 // judgeAll asks about the rows, batch by batch.
-func (p *plan) judgeAll(ctx context.Context, rows []int, progress Progress) (*verdict, error) {
+func (p *plan) judgeAll(ctx context.Context, rows []int, progress part.Progress) (*verdict, error) {
 	v := &verdict{make([]*judgement, p.actions.Len()), make([]*judgement, len(p.Labels))}
 	for a, available := range p.actions.Mask() {
 		if available {
@@ -191,7 +192,7 @@ func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) e
 		}
 	}
 	for c, j := range v.constants {
-		always := make([]Prediction, len(batch))
+		always := make([]part.Prediction, len(batch))
 		for n := range always {
 			always[n].Label = p.Labels[c]
 		}
@@ -213,7 +214,7 @@ func newJudgement(p *plan, rows []int) *judgement {
 // positive is where an expert's probabilities have that of the second of two
 // labels, -1 if it has none.
 func (p *plan) positive(expert int) int {
-	c, ok := p.Experts[expert].Expert.(Classifier)
+	c, ok := p.Experts[expert].Expert.(part.Classifier)
 	if !ok || len(p.Labels) != 2 || len(c.Labels()) != 2 {
 		return -1
 	}
@@ -222,7 +223,7 @@ func (p *plan) positive(expert int) int {
 
 // note writes the answers of a batch into the rows from at. positive is where the
 // probability of the positive label is, -1 if it is not known.
-func (p *plan) note(j *judgement, at int, batch []Instance, answers []Prediction, positive int) error {
+func (p *plan) note(j *judgement, at int, batch []part.Instance, answers []part.Prediction, positive int) error {
 	for n, a := range answers {
 		j.answer[at+n] = int16(slices.Index(p.Labels, a.Label))
 		if positive >= 0 {

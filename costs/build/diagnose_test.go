@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // pairsAUC counts the pairs of a positive and a negative row one by one.
@@ -206,11 +207,11 @@ type backwards struct{ labels []string }
 func (e backwards) Labels() []string { return e.labels }
 func (backwards) Close() error       { return nil }
 
-func (e backwards) Predict(_ context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (e backwards) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		for n := range level {
-			p := Prediction{Label: batch[n].Label, Probabilities: make([]float32, len(e.labels))}
+			p := part.Prediction{Label: batch[n].Label, Probabilities: make([]float32, len(e.labels))}
 			p.Probabilities[slices.Index(e.labels, p.Label)] = 1
 			out[k] = append(out[k], p)
 		}
@@ -222,7 +223,7 @@ func (e backwards) Predict(_ context.Context, batch []Instance, shown [][]Shown)
 // figures in that of the configuration.
 func TestDiagnoseKnowsTheOrderOfLabels(t *testing.T) {
 	w := newClaimWorld(t, 24)
-	w.addExpert("backwards", func(_ context.Context, s *Setup, _ map[string]any) (Expert, error) {
+	w.addExpert("backwards", func(_ context.Context, s *part.Setup, _ map[string]any) (part.Expert, error) {
 		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
 	})
 	w.cfg.Experts = []ExpertConfig{{Name: "sure", Kind: "backwards"}}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
@@ -22,27 +23,27 @@ import (
 // open on: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use
 // once it is open.
 type embedder struct {
-	TextEncoder
-	build   *Build
+	part.TextEncoder
+	build   *part.Build
 	levels  map[int]bool // of advice, whose passages parts of the build embed
 	vectors *vectorFile  // nil until open
 }
 
 // encoderSettings name the encoder of a part.
 type encoderSettings struct {
-	Encoder Path `json:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
+	Encoder part.Path `json:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
 }
 
 // openEmbedder returns the embedder of an encoder, which parts that name the same
 // share, and makes the encoder a model of the part in the making. The texts of
 // all instances, and the passages that the given levels of advice show, will be
 // embedded before they are asked for. The build closes it.
-func openEmbedder(s *Setup, name Path, levels ...int) (*embedder, error) {
+func openEmbedder(s *part.Setup, name part.Path, levels ...int) (*embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: none is named")
 	}
 	path := s.ModelPath(name)
-	e, err := Shared(s.Build, path, func() (*embedder, error) { return newEmbedder(s.Build, path) })
+	e, err := part.Shared(s.Build, path, func() (*embedder, error) { return newEmbedder(s.Build, path) })
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func openEmbedder(s *Setup, name Path, levels ...int) (*embedder, error) {
 	return e, nil
 }
 
-func newEmbedder(b *Build, path string) (*embedder, error) {
+func newEmbedder(b *part.Build, path string) (*embedder, error) {
 	rt, err := b.Runtime()
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func newEmbedder(b *Build, path string) (*embedder, error) {
 }
 
 // openTextEncoder opens an encoder that featurize knows.
-func openTextEncoder(rt *ort.Runtime, name string) (TextEncoder, error) {
+func openTextEncoder(rt *ort.Runtime, name string) (part.TextEncoder, error) {
 	return featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
 }
 
@@ -86,7 +87,7 @@ func (e *embedder) open(ctx context.Context, folder string) (err error) {
 const embedRows = 512
 
 // Ensure embeds those of the texts that have no vector yet, short ones first.
-func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress Progress) error {
+func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress part.Progress) error {
 	missing := slices.SortedFunc(maps.Keys(texts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
@@ -134,7 +135,7 @@ func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, er
 }
 
 // Prepare gives every text that the shards of the rows will ask for its vector.
-func (e *embedder) Prepare(ctx context.Context, p *Preparation) error {
+func (e *embedder) Prepare(ctx context.Context, p *part.Preparation) error {
 	if err := e.open(ctx, p.Folder); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (e *embedder) Prepare(ctx context.Context, p *Preparation) error {
 }
 
 // texts collects the texts of rows and the passages that advice shows of them.
-func (e *embedder) texts(ctx context.Context, p *Preparation) (map[string]bool, error) {
+func (e *embedder) texts(ctx context.Context, p *part.Preparation) (map[string]bool, error) {
 	var mu sync.Mutex
 	texts := make(map[string]bool)
 	p.Progress.Start(int64(len(p.Rows)), "instances' texts")
@@ -165,7 +166,7 @@ func (e *embedder) texts(ctx context.Context, p *Preparation) (map[string]bool, 
 	return texts, err
 }
 
-func (e *embedder) textsOf(ctx context.Context, p *Preparation, rows []int) ([]string, error) {
+func (e *embedder) textsOf(ctx context.Context, p *part.Preparation, rows []int) ([]string, error) {
 	batch, err := p.Load(ctx, rows)
 	if err != nil {
 		return nil, err
@@ -175,7 +176,7 @@ func (e *embedder) textsOf(ctx context.Context, p *Preparation, rows []int) ([]s
 		list = append(list, batch[n].Text)
 	}
 	for _, k := range slices.Sorted(maps.Keys(e.levels)) {
-		if q, ok := e.build.Levels[k].Advice.(Queried); ok && q.Queried() {
+		if q, ok := e.build.Levels[k].Advice.(part.Queried); ok && q.Queried() {
 			continue
 		}
 		shown, err := p.Show(ctx, k, batch)

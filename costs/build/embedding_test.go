@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/progress"
 	"pipe/onnx"
 )
@@ -34,11 +35,11 @@ func TestPairCoder(t *testing.T) {
 	e := wordsEmbedder(t)
 	c := &pairCoder{e}
 	row := func(t *rapid.T, claim string, passages ...string) []float32 {
-		dst, list := make([]float32, c.Width()), make([]Passage, len(passages))
+		dst, list := make([]float32, c.Width()), make([]part.Passage, len(passages))
 		for i, text := range passages {
 			list[i].Text = text
 		}
-		if err := c.Code(context.Background(), dst, []Instance{{Text: claim}}, [][]Shown{nil, {{Passages: list}}}); err != nil {
+		if err := c.Code(context.Background(), dst, []part.Instance{{Text: claim}}, [][]part.Shown{nil, {{Passages: list}}}); err != nil {
 			t.Fatal(err)
 		}
 		return dst
@@ -83,8 +84,8 @@ func TestPairCoder(t *testing.T) {
 // one by one.
 func TestPairCoderLevels(t *testing.T) {
 	c := &pairCoder{wordsEmbedder(t)}
-	batch := []Instance{{Text: "a b"}, {Text: "c"}}
-	levels := [][]Shown{{{}, {}}, nil, {{Passages: []Passage{{Text: "a"}, {Text: "d"}}}, {Passages: []Passage{{Text: "e"}}}}}
+	batch := []part.Instance{{Text: "a b"}, {Text: "c"}}
+	levels := [][]part.Shown{{{}, {}}, nil, {{Passages: []part.Passage{{Text: "a"}, {Text: "d"}}}, {Passages: []part.Passage{{Text: "e"}}}}}
 	got := make([]float32, 4*c.Width())
 	if err := c.Code(t.Context(), got, batch, levels); err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func TestPairCoderLevels(t *testing.T) {
 	for n := range batch {
 		for i, k := range []int{0, 2} {
 			want := make([]float32, c.Width())
-			if err := c.Code(t.Context(), want, batch[n:n+1], [][]Shown{levels[k][n : n+1]}); err != nil {
+			if err := c.Code(t.Context(), want, batch[n:n+1], [][]part.Shown{levels[k][n : n+1]}); err != nil {
 				t.Fatal(err)
 			}
 			at := (2*n + i) * c.Width()
@@ -101,7 +102,7 @@ func TestPairCoderLevels(t *testing.T) {
 			}
 		}
 	}
-	if err := c.Code(t.Context(), got, []Instance{{Entry: Entry{ID: "x"}}}, levels[:1]); err == nil || !strings.Contains(err.Error(), `instance "x" has no text`) {
+	if err := c.Code(t.Context(), got, []part.Instance{{Entry: part.Entry{ID: "x"}}}, levels[:1]); err == nil || !strings.Contains(err.Error(), `instance "x" has no text`) {
 		t.Errorf("without a text: %v", err)
 	}
 }
@@ -119,7 +120,7 @@ func (w *world) examplesOf(t *testing.T) (*plan, *claimExamples) {
 }
 
 // read reads all examples.
-func (x *claimExamples) read(t *testing.T, p *plan) ([]Instance, []Shown) {
+func (x *claimExamples) read(t *testing.T, p *plan) ([]part.Instance, []part.Shown) {
 	t.Helper()
 	if x.embedder.vectors == nil {
 		if err := x.embedder.open(t.Context(), t.TempDir()); err != nil {
@@ -203,7 +204,7 @@ func TestRoutedClaimsAreNotLearnt(t *testing.T) {
 	p, x := w.examplesOf(t)
 	batch, shown := x.read(t, p)
 	for i := range batch {
-		if strings.HasPrefix(normal(batch[i].Text), "thing") || slices.ContainsFunc(shown[i].Passages, func(p Passage) bool { return p.Text == "secret" }) {
+		if strings.HasPrefix(normal(batch[i].Text), "thing") || slices.ContainsFunc(shown[i].Passages, func(p part.Passage) bool { return p.Text == "secret" }) {
 			t.Fatalf("example %d is %q with %v", i, batch[i].Text, shown[i].Passages)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+
+	"pipe/costs/builder/part"
 )
 
 // examples are what an expert learns from, before a coder makes rows of them.
@@ -16,13 +18,13 @@ type examples interface {
 	// depend on.
 	Basis() string
 	// Open makes the examples ready to be read.
-	Open(ctx context.Context, t *Preparation) (exampleReader, error)
+	Open(ctx context.Context, t *part.Preparation) (exampleReader, error)
 }
 
 // exampleReader reads examples. It is safe for concurrent use.
 type exampleReader interface {
 	// Read returns examples from..to as instances, and what is shown of each.
-	Read(ctx context.Context, from, to int) ([]Instance, []Shown, error)
+	Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error)
 }
 
 // trainingRows are the training rows of the build, each under one level of
@@ -36,7 +38,7 @@ type trainingRows struct {
 
 // newTrainingRows returns the build's training rows as examples for the expert in
 // the making.
-func newTrainingRows(ctx context.Context, s *Setup, seed uint64) (*trainingRows, error) {
+func newTrainingRows(ctx context.Context, s *part.Setup, seed uint64) (*trainingRows, error) {
 	levels, err := s.TakenLevels()
 	if err != nil {
 		return nil, err
@@ -50,7 +52,7 @@ func newTrainingRows(ctx context.Context, s *Setup, seed uint64) (*trainingRows,
 
 // rowsBasis names the inputs of the build that decide which rows there are and
 // what advice shows of them.
-func rowsBasis(s *Setup, levels []int) string {
+func rowsBasis(s *part.Setup, levels []int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.SourceKind, s.SplitKind)
 	for _, k := range levels {
@@ -73,18 +75,18 @@ func (x *trainingRows) Lessons() *Lessons { return x.lessons }
 func (x *trainingRows) Basis() string { return x.basis }
 
 // Open returns a reader that loads rows when they are asked for.
-func (x *trainingRows) Open(_ context.Context, t *Preparation) (exampleReader, error) {
+func (x *trainingRows) Open(_ context.Context, t *part.Preparation) (exampleReader, error) {
 	return &rowReader{x, t}, nil
 }
 
 // rowReader reads the rows of the build.
 type rowReader struct {
 	*trainingRows
-	t *Preparation
+	t *part.Preparation
 }
 
 // Read loads rows and shows each what the level that was drawn for it shows.
-func (x *rowReader) Read(ctx context.Context, from, to int) ([]Instance, []Shown, error) {
+func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error) {
 	batch, err := x.t.Load(ctx, x.lessons.Rows[from:to])
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +96,7 @@ func (x *rowReader) Read(ctx context.Context, from, to int) ([]Instance, []Shown
 		l := drawLevel(x.seed, batch[n].Row, len(x.levels))
 		members[l] = append(members[l], n)
 	}
-	shown := make([]Shown, len(batch))
+	shown := make([]part.Shown, len(batch))
 	for l, level := range x.levels {
 		if len(members[l]) == 0 {
 			continue

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/digest"
 )
 
@@ -79,7 +80,7 @@ type claimExample struct {
 
 // newClaimExamples reads the claims and draws the examples for the expert in the
 // making, which takes some levels of advice.
-func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, levels []int, e *embedder) (*claimExamples, error) {
+func newClaimExamples(ctx context.Context, s *part.Setup, cfg *embeddingSettings, levels []int, e *embedder) (*claimExamples, error) {
 	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err
 	}
@@ -108,10 +109,10 @@ func newClaimExamples(ctx context.Context, s *Setup, cfg *embeddingSettings, lev
 }
 
 // passagesOf returns how many passages each of some levels shows at most.
-func passagesOf(s *Setup, levels []int) []int {
+func passagesOf(s *part.Setup, levels []int) []int {
 	most := make([]int, len(levels))
 	for i, k := range levels {
-		if a, ok := s.Levels[k].Advice.(PassageCounter); ok {
+		if a, ok := s.Levels[k].Advice.(part.PassageCounter); ok {
 			most[i] = a.Most()
 		}
 	}
@@ -144,14 +145,14 @@ func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, 
 
 // describe writes down what the examples depend on beside the settings: the
 // files, the claims that were left out, and the levels.
-func (x *claimExamples) describe(s *Setup, levels []int) {
+func (x *claimExamples) describe(s *part.Setup, levels []int) {
 	var text, kept strings.Builder
 	for i, most := range passagesOf(s, levels) {
 		fmt.Fprintf(&text, "level %d %q shows %d passages\n", levels[i], s.Levels[levels[i]].Name, most)
 	}
 	for _, name := range s.Inputs.Of(s.Part) {
-		if name != InputName(SettingsRole, s.Part) {
-			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, InputName("", s.Part)), s.Inputs[name])
+		if name != part.InputName(part.SettingsRole, s.Part) {
+			fmt.Fprintf(&text, "%s: %s\n", strings.TrimSuffix(name, part.InputName("", s.Part)), s.Inputs[name])
 		}
 	}
 	for _, c := range x.claims {

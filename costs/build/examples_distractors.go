@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
@@ -23,7 +24,7 @@ type claimReader struct {
 }
 
 // Open finds the distractors of all claims and embeds every text there is.
-func (x *claimExamples) Open(ctx context.Context, t *Preparation) (exampleReader, error) {
+func (x *claimExamples) Open(ctx context.Context, t *part.Preparation) (exampleReader, error) {
 	r := &claimReader{x, make([][]string, len(x.claims))}
 	if x.most() > 0 {
 		if err := r.find(ctx, t); err != nil {
@@ -42,7 +43,7 @@ func (x *claimExamples) Open(ctx context.Context, t *Preparation) (exampleReader
 }
 
 // find lists the distractors of every claim.
-func (r *claimReader) find(ctx context.Context, t *Preparation) (err error) {
+func (r *claimReader) find(ctx context.Context, t *part.Preparation) (err error) {
 	pages, sentences := make([][]string, len(r.claims)), make([][]string, len(r.claims))
 	if r.sentences {
 		if sentences, err = r.amongSentences(ctx, t); err != nil {
@@ -90,7 +91,7 @@ func (x *claimExamples) most() int {
 }
 
 // among finds, for every claim, passages that hold none of its sentences.
-func (x *claimExamples) among(ctx context.Context, t *Preparation, from retriever) ([][]string, error) {
+func (x *claimExamples) among(ctx context.Context, t *part.Preparation, from retriever) ([][]string, error) {
 	settling, most := x.settling(), x.most()
 	out, longest := make([][]string, len(x.claims)), 0
 	for _, s := range settling {
@@ -131,7 +132,7 @@ func (x *claimExamples) settling() map[string][]string {
 
 // without returns the texts of the first passages that hold none of the
 // sentences, at most so many.
-func without(list []Passage, sentences []string, most int) []string {
+func without(list []part.Passage, sentences []string, most int) []string {
 	var texts []string
 	for _, p := range list {
 		settles := slices.ContainsFunc(sentences, func(s string) bool { return strings.Contains(p.Text, s) })
@@ -158,7 +159,7 @@ func shareTexts(lists [][]string) {
 
 // amongSentences finds distractors among the sentences of all claims, through an
 // index of them that lives as long as that takes.
-func (x *claimExamples) amongSentences(ctx context.Context, t *Preparation) (_ [][]string, err error) {
+func (x *claimExamples) amongSentences(ctx context.Context, t *part.Preparation) (_ [][]string, err error) {
 	if err := os.MkdirAll(t.Scratch, 0o777); err != nil {
 		return nil, err
 	}
@@ -212,8 +213,8 @@ func (x *claimExamples) writeSentences(path string) error {
 }
 
 // Read returns examples from..to.
-func (r *claimReader) Read(_ context.Context, from, to int) ([]Instance, []Shown, error) {
-	batch, shown := make([]Instance, to-from), make([]Shown, to-from)
+func (r *claimReader) Read(_ context.Context, from, to int) ([]part.Instance, []part.Shown, error) {
+	batch, shown := make([]part.Instance, to-from), make([]part.Shown, to-from)
 	for i := range batch {
 		batch[i], shown[i] = r.example(from + i)
 	}
@@ -222,17 +223,17 @@ func (r *claimReader) Read(_ context.Context, from, to int) ([]Instance, []Shown
 
 // example returns one example: the sentence that settles it, if it is there,
 // then distractors.
-func (r *claimReader) example(i int) (Instance, Shown) {
+func (r *claimReader) example(i int) (part.Instance, part.Shown) {
 	e := r.list[i]
 	c := r.claims[e.claim]
-	var list []Passage
+	var list []part.Passage
 	if e.settled && e.passages > 0 {
-		list = append(list, Passage{Text: c.Sentence})
+		list = append(list, part.Passage{Text: c.Sentence})
 	}
 	for _, text := range r.distractors[e.claim] {
 		if len(list) < int(e.passages) {
-			list = append(list, Passage{Text: text})
+			list = append(list, part.Passage{Text: text})
 		}
 	}
-	return Instance{Text: c.Text, Row: i}, Shown{Passages: list}
+	return part.Instance{Text: c.Text, Row: i}, part.Shown{Passages: list}
 }

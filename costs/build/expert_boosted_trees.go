@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/models"
 	"pipe/models/lightgbm"
@@ -16,7 +17,7 @@ type boostedTreesSettings struct {
 	lightgbm.Params
 }
 
-func newBoostedTrees(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newBoostedTrees(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := boostedTreesSettings{defaultTrainedSettings().Threshold, lightgbm.DefaultParams()}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
@@ -34,15 +35,15 @@ type clip struct {
 }
 
 type clipSettings struct {
-	Model     Path   `json:"model"`     // a folder, or org/name in the local Hugging Face cache
-	Tokenizer Path   `json:"tokenizer"` // a folder or file; "": the model's own
-	Classes   Path   `json:"classes"`   // class list, whose ids are the labels; "": the labels of the configuration
-	Names     Path   `json:"names"`     // class list, whose names templates take; "": those of classes
-	Precision string `json:"precision"` // of the vision tower: float32 or float16
-	Batch     int    `json:"batch"`     // images per call
+	Model     part.Path `json:"model"`     // a folder, or org/name in the local Hugging Face cache
+	Tokenizer part.Path `json:"tokenizer"` // a folder or file; "": the model's own
+	Classes   part.Path `json:"classes"`   // class list, whose ids are the labels; "": the labels of the configuration
+	Names     part.Path `json:"names"`     // class list, whose names templates take; "": those of classes
+	Precision string    `json:"precision"` // of the vision tower: float32 or float16
+	Batch     int       `json:"batch"`     // images per call
 }
 
-func newClip(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newClip(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := clipSettings{Precision: float32Precision, Batch: 32}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func (cfg *clipSettings) check() error {
 
 // describe reads both towers, to find out whether they fit, and makes what
 // decides the answers inputs of the build. Their weights are not kept.
-func (e *clip) describe(s *Setup) error {
+func (e *clip) describe(s *part.Setup) error {
 	images, err := e.describeVision(s)
 	if err != nil {
 		return err
@@ -104,7 +105,7 @@ func (e *clip) describe(s *Setup) error {
 
 // describeVision is describe for the tower of images. It returns the length of
 // its vectors.
-func (e *clip) describeVision(s *Setup) (dim int, err error) {
+func (e *clip) describeVision(s *part.Setup) (dim int, err error) {
 	vision, err := e.vision()
 	if err != nil {
 		return 0, err

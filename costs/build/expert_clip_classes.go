@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // listClasses reads labels and names of the classes.
-func (e *clip) listClasses(ctx context.Context, s *Setup) error {
+func (e *clip) listClasses(ctx context.Context, s *part.Setup) error {
 	e.labels, e.names = s.Labels, s.Labels
 	if e.Classes != "" {
 		list, err := openClasses(ctx, s, "classes", e.Classes)
@@ -27,7 +28,7 @@ func (e *clip) listClasses(ctx context.Context, s *Setup) error {
 	return e.checkLabels(s.Labels)
 }
 
-func (e *clip) readNames(ctx context.Context, s *Setup) (err error) {
+func (e *clip) readNames(ctx context.Context, s *part.Setup) (err error) {
 	path := s.Path(e.Names)
 	if err := s.File(ctx, "names", path); err != nil {
 		return err
@@ -60,7 +61,7 @@ func (e *clip) checkLabels(labels []string) error {
 
 // listFamilies collects the distinct families of templates that the levels of
 // advice show. Levels that show other things cannot be taken.
-func (e *clip) listFamilies(s *Setup) error {
+func (e *clip) listFamilies(s *part.Setup) error {
 	levels, err := s.TakenLevels()
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (e *clip) listFamilies(s *Setup) error {
 		if level.Kind == "none" {
 			return fmt.Errorf("advice %q shows no prompts, and without one there is nothing to compare an image with: make it kind prompts with a count of 1, or list it under unavailable", level.Name)
 		}
-		a, ok := level.Advice.(PromptLister)
+		a, ok := level.Advice.(part.PromptLister)
 		if !ok {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize"
 	"pipe/featurize/pixel"
 	"pipe/onnx"
@@ -18,8 +19,8 @@ func (e *clip) Labels() []string { return e.labels }
 func (e *clip) Takes(advice string) bool { return e.takes[advice] }
 
 // Predict looks at every image once and reads off what every family says.
-func (e *clip) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	batch, err := Sized(batch, shown)
+func (e *clip) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	batch, err := part.Sized(batch, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -27,12 +28,12 @@ func (e *clip) Predict(ctx context.Context, batch []Instance, shown [][]Shown) (
 	if err != nil {
 		return nil, err
 	}
-	out, width := make([][]Prediction, len(shown)), len(e.families)*len(e.labels)
+	out, width := make([][]part.Prediction, len(shown)), len(e.families)*len(e.labels)
 	for k, level := range shown {
 		if level == nil {
 			continue
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			f := e.family(level[n].Prompts)
 			if f < 0 {
@@ -46,14 +47,14 @@ func (e *clip) Predict(ctx context.Context, batch []Instance, shown [][]Shown) (
 }
 
 // prediction is the likeliest class, the first of equals.
-func (e *clip) prediction(logits []float32) Prediction {
+func (e *clip) prediction(logits []float32) part.Prediction {
 	best, p := argmax(logits), slices.Clone(logits) // levels may show the same family
 	softmax(p)
-	return Prediction{Label: e.labels[best], Probabilities: p}
+	return part.Prediction{Label: e.labels[best], Probabilities: p}
 }
 
 // logits are instances x families x classes. The instances have sizes.
-func (e *clip) logits(ctx context.Context, batch []Instance) ([]float32, error) {
+func (e *clip) logits(ctx context.Context, batch []part.Instance) ([]float32, error) {
 	out := make([]float32, 0, len(batch)*len(e.families)*len(e.labels))
 	for some := range slices.Chunk(batch, e.Batch) {
 		pixels, err := e.pixels(some)
@@ -79,7 +80,7 @@ func (e *clip) logits(ctx context.Context, batch []Instance) ([]float32, error) 
 }
 
 // pixels are the images as the model sees them: batch x height x width x 3.
-func (e *clip) pixels(batch []Instance) (*onnx.Tensor, error) {
+func (e *clip) pixels(batch []part.Instance) (*onnx.Tensor, error) {
 	size := e.preprocess.Len()
 	raw := make([]uint8, len(batch)*size)
 	for n := range batch {

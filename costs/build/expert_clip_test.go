@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/onnx/hf/hftest"
 )
 
@@ -98,10 +99,10 @@ func TestClipLevelsShareFamilies(t *testing.T) {
 	if len(e.families) != 2 {
 		t.Fatalf("%d families", len(e.families))
 	}
-	shown := make([][]Shown, 3)
+	shown := make([][]part.Shown, 3)
 	for k, count := range []int{1, 3, 1} {
 		if k != 1 {
-			shown[k] = ShowAll(batch, Shown{Prompts: []string{"art of a {}"}[:count]})
+			shown[k] = part.ShowAll(batch, part.Shown{Prompts: []string{"art of a {}"}[:count]})
 		}
 	}
 	answers, err := e.Predict(t.Context(), batch, shown)
@@ -116,7 +117,7 @@ func TestClipLevelsShareFamilies(t *testing.T) {
 			t.Errorf("instance %d: %+v and %+v", n, answers[0][n], answers[2][n])
 		}
 	}
-	shown[0] = ShowAll(batch, Shown{Prompts: []string{"no {}"}})
+	shown[0] = part.ShowAll(batch, part.Shown{Prompts: []string{"no {}"}})
 	if _, err := e.Predict(t.Context(), batch, shown); err == nil || !strings.Contains(err.Error(), "is shown prompts that no level has") {
 		t.Errorf("got %v", err)
 	}

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs/builder/part"
 	"pipe/onnx/ort"
 )
 
 // Prepare makes the class weights that are not in the folder of experts, and opens
 // the graph.
-func (e *clip) Prepare(ctx context.Context, t *Preparation) error {
+func (e *clip) Prepare(ctx context.Context, t *part.Preparation) error {
 	weights, err := e.weights(ctx, t)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (e *clip) Prepare(ctx context.Context, t *Preparation) error {
 }
 
 // weights returns the class weights of every family, each classes x dim.
-func (e *clip) weights(ctx context.Context, t *Preparation) ([][]float32, error) {
+func (e *clip) weights(ctx context.Context, t *part.Preparation) ([][]float32, error) {
 	files, weights := make([]*classWeightFile, len(e.families)), make([][]float32, len(e.families))
 	for i := range files {
 		files[i] = newClassWeightFile(t.Folder, e.bases[i], len(e.names))
@@ -55,7 +56,7 @@ func (e *clip) weights(ctx context.Context, t *Preparation) ([][]float32, error)
 // folder of experts, so that a build that was killed, or one with further
 // templates, does not make them again; in memory they are no longer than this
 // call: texts x dim x 4 bytes.
-func (e *clip) makeWeights(ctx context.Context, t *Preparation, files []*classWeightFile, weights [][]float32) (err error) {
+func (e *clip) makeWeights(ctx context.Context, t *part.Preparation, files []*classWeightFile, weights [][]float32) (err error) {
 	vectors, err := e.embed(ctx, t, weights)
 	if err != nil {
 		return err
@@ -81,7 +82,7 @@ func (e *clip) makeWeights(ctx context.Context, t *Preparation, files []*classWe
 }
 
 // embed returns the vectors of the prompts of all families whose weights are nil.
-func (e *clip) embed(ctx context.Context, t *Preparation, weights [][]float32) (_ *vectorFile, err error) {
+func (e *clip) embed(ctx context.Context, t *part.Preparation, weights [][]float32) (_ *vectorFile, err error) {
 	model, err := e.text()
 	if err != nil {
 		return nil, err

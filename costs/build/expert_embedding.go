@@ -2,6 +2,8 @@ package build
 
 import (
 	"context"
+
+	"pipe/costs/builder/part"
 )
 
 // embeddingSettings describe a network on the vectors of claims and passages,
@@ -20,7 +22,7 @@ type embeddingLearning struct {
 	mlpLearning
 }
 
-func newEmbedding(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := embeddingSettings{
 		trainedSettings: defaultTrainedSettings(), claimFile: defaultClaimFile(),
 		embeddingLearning: embeddingLearning{defaultClaimSettings(), mlpLearning{

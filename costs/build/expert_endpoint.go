@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"fmt"
+
+	"pipe/costs/builder/part"
 )
 
 // chatExpert asks a chat model for one of the labels.
@@ -19,9 +21,9 @@ type endpointExpertSettings struct {
 	UnparseableLoss float32 `json:"unparseable_loss"`
 }
 
-func newEndpointExpert(_ context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newEndpointExpert(_ context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := endpointExpertSettings{endpointSettings: defaultEndpoint(), UnparseableLoss: 1}
-	if err := DecodeSettings(settings, &cfg); err != nil {
+	if err := part.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if !(cfg.UnparseableLoss >= 0) {
@@ -49,7 +51,7 @@ func (e *chatExpert) Recorded() bool { return true }
 func (e *chatExpert) Metered() bool { return e.metered }
 
 // Predict asks about every instance under every advice, all at once.
-func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	var asked []conversation
 	for _, level := range shown {
 		for n := range level {
@@ -63,12 +65,12 @@ func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Sh
 	if err != nil {
 		return nil, nameInstance(err, batch)
 	}
-	out := make([][]Prediction, len(shown))
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
 			continue
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			out[k][n] = e.judge(tallyOf(ctx), answers[0])
 			answers = answers[1:]
@@ -78,9 +80,9 @@ func (e *chatExpert) Predict(ctx context.Context, batch []Instance, shown [][]Sh
 }
 
 // judge reads an answer. One that is no label has a loss of its own.
-func (e *chatExpert) judge(t *tally, a completion) Prediction {
+func (e *chatExpert) judge(t *tally, a completion) part.Prediction {
 	label, strict, ok := parseLabel(a.Text, e.labels)
-	p := Prediction{Label: label, Fee: float32(a.Fee)}
+	p := part.Prediction{Label: label, Fee: float32(a.Fee)}
 	switch {
 	case strict:
 		t.add(e.part, AnswerCount{Strict: 1})

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 )
 
@@ -12,7 +13,7 @@ type logisticSettings struct {
 	networkSettings
 }
 
-func newLogistic(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newLogistic(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := logisticSettings{
 		defaultTrainedSettings(),
 		networkSettings{Epochs: 20, Batch: 512, LearningRate: 0.01},

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 )
 
@@ -20,7 +21,7 @@ type mlpLearning struct {
 	Dropout float64 `json:"dropout"` // on them
 }
 
-func newMLP(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newMLP(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := mlpSettings{
 		defaultTrainedSettings(),
 		mlpLearning{networkSettings: networkSettings{Epochs: 10, Batch: 512, LearningRate: 0.001}},

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // causalExpert lets a causal language model choose a label: the one that is
@@ -24,7 +25,7 @@ type causalExpertSettings struct {
 	Normalise string `json:"normalise"` // over the tokens of a label: sum or mean of their log-probabilities
 }
 
-func newCausalExpert(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newCausalExpert(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := causalExpertSettings{causalSettings: defaultCausalSettings(), Normalise: "sum"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -56,8 +57,8 @@ func (e *causalExpert) Labels() []string { return e.labels }
 
 // Predict scores every label after every prompt. Batches are formed within a
 // level, so that an answer does not depend on which others are asked.
-func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
 			continue
@@ -79,7 +80,7 @@ func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]
 		if err != nil {
 			return nil, err
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			out[k][n] = e.choose(scores[n*len(e.next) : (n+1)*len(e.next)])
 		}
@@ -89,8 +90,8 @@ func (e *causalExpert) Predict(ctx context.Context, batch []Instance, shown [][]
 
 // fitting is the prompt about an instance, with passages cut from their end so
 // that prompt and label stay within the limit.
-func (e *causalExpert) fitting(in *Instance, shown Shown) ([]int32, error) {
-	prompt := func(passages []Passage) ([]int32, bool, error) {
+func (e *causalExpert) fitting(in *part.Instance, shown part.Shown) ([]int32, error) {
+	prompt := func(passages []part.Passage) ([]int32, bool, error) {
 		cut := shown
 		cut.Passages = passages
 		ids, err := e.prompt(claimConversation(e.labels, in, cut))
@@ -100,7 +101,7 @@ func (e *causalExpert) fitting(in *Instance, shown Shown) ([]int32, error) {
 	if fits || err != nil {
 		return ids, err
 	}
-	cut, ok := longestFitting(shown.Passages, func(passages []Passage) bool {
+	cut, ok := longestFitting(shown.Passages, func(passages []part.Passage) bool {
 		_, fits, _ := prompt(passages)
 		return fits
 	})
@@ -112,7 +113,7 @@ func (e *causalExpert) fitting(in *Instance, shown Shown) ([]int32, error) {
 }
 
 // choose makes a prediction of the labels' log-probabilities.
-func (e *causalExpert) choose(scores []float64) Prediction {
+func (e *causalExpert) choose(scores []float64) part.Prediction {
 	total, top := 0.0, math.Inf(-1)
 	for i := range scores {
 		if e.mean {
@@ -120,7 +121,7 @@ func (e *causalExpert) choose(scores []float64) Prediction {
 		}
 		top = max(top, scores[i])
 	}
-	p := Prediction{Probabilities: make([]float32, len(scores))}
+	p := part.Prediction{Probabilities: make([]float32, len(scores))}
 	for _, v := range scores {
 		total += math.Exp(v - top)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/progress"
@@ -20,26 +21,26 @@ import (
 
 // claims are instances with passages of several lengths under three levels of
 // advice: none, the best passage, all of them.
-func claims(n int) (batch []Instance, shown [][]Shown) {
-	shown = make([][]Shown, 3)
+func claims(n int) (batch []part.Instance, shown [][]part.Shown) {
+	shown = make([][]part.Shown, 3)
 	for i := range n {
 		text := fmt.Sprintf("Claim %d: the %s lake froze.", i, strings.Repeat("old ", i%4))
-		batch = append(batch, Instance{Entry: Entry{ID: fmt.Sprint("c", i)}, Text: text})
-		var found []Passage
+		batch = append(batch, part.Instance{Entry: part.Entry{ID: fmt.Sprint("c", i)}, Text: text})
+		var found []part.Passage
 		for p := range 1 + i%3 {
-			found = append(found, Passage{Page: fmt.Sprint("Lake ", p), Text: strings.Repeat(fmt.Sprintf("It was cold in year %d. ", i+p), 1+p)})
+			found = append(found, part.Passage{Page: fmt.Sprint("Lake ", p), Text: strings.Repeat(fmt.Sprintf("It was cold in year %d. ", i+p), 1+p)})
 		}
-		for k, passages := range [][]Passage{nil, found[:1], found} {
-			shown[k] = append(shown[k], Shown{Passages: passages})
+		for k, passages := range [][]part.Passage{nil, found[:1], found} {
+			shown[k] = append(shown[k], part.Shown{Passages: passages})
 		}
 	}
 	return batch, shown
 }
 
 // textSetup is the setup of an expert over texts.
-func textSetup(t testing.TB) *Setup {
+func textSetup(t testing.TB) *part.Setup {
 	t.Helper()
-	b := &Build{Labels: claimLabels, Inputs: make(Inputs), Open: openRuntime(t), Progress: progress.Silent{}}
+	b := &part.Build{Labels: claimLabels, Inputs: make(part.Inputs), Open: openRuntime(t), Progress: progress.Silent{}}
 	return b.Setup(`expert "model"`)
 }
 
@@ -106,8 +107,8 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 // first words stay, and the prompt is as long as can be.
 func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 	e := newCausalTest(t, languagetest.Toy{}, map[string]any{"max_length": 800})
-	in := &Instance{Entry: Entry{ID: "c"}, Text: "The lake froze."}
-	shown := Shown{Passages: []Passage{{"First", strings.Repeat("cold ", 20) + "winter"}, {"Second", strings.Repeat("ice ", 300)}, {"Third", "never"}}}
+	in := &part.Instance{Entry: part.Entry{ID: "c"}, Text: "The lake froze."}
+	shown := part.Shown{Passages: []part.Passage{{Page: "First", Text: strings.Repeat("cold ", 20) + "winter"}, {Page: "Second", Text: strings.Repeat("ice ", 300)}, {Page: "Third", Text: "never"}}}
 	ids, err := e.fitting(in, shown)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,7 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 		t.Errorf("%d tokens are left", room)
 	}
 	text := e.tokens.Decode(ids)
-	whole, err := e.render(claimConversation(e.labels, in, Shown{}))
+	whole, err := e.render(claimConversation(e.labels, in, part.Shown{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,19 +137,19 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 }
 
 func TestLongestFitting(t *testing.T) {
-	passages := []Passage{{"a", "one two"}, {"b", "three  four five"}}
+	passages := []part.Passage{{Page: "a", Text: "one two"}, {Page: "b", Text: "three  four five"}}
 	for most, want := range []string{"", "a:one", "a:one two", "a:one two b:three", "a:one two b:three four"} {
-		got, ok := longestFitting(passages, func(p []Passage) bool { return len(strings.Fields(texts(p))) <= most })
+		got, ok := longestFitting(passages, func(p []part.Passage) bool { return len(strings.Fields(texts(p))) <= most })
 		if joined := texts(got); !ok || joined != strings.TrimSpace(want) {
 			t.Errorf("%d words: %q, %v, want %q", most, joined, ok, want)
 		}
 	}
-	if _, ok := longestFitting(passages, func([]Passage) bool { return false }); ok {
+	if _, ok := longestFitting(passages, func([]part.Passage) bool { return false }); ok {
 		t.Error("nothing fits and something is found")
 	}
 }
 
-func texts(passages []Passage) string {
+func texts(passages []part.Passage) string {
 	var list []string
 	for _, p := range passages {
 		list = append(list, p.Page+":"+p.Text)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 )
@@ -23,17 +24,17 @@ type imageClassifier struct {
 
 type imageClassifierSettings struct {
 	modelSettings
-	Layout string     `json:"layout"` // nchw or nhwc
-	Mean   PerChannel `json:"mean"`   // pixels in 0..1
-	Std    PerChannel `json:"std"`
-	Size   int        `json:"size"` // side in pixels, for a graph that leaves it open
+	Layout string          `json:"layout"` // nchw or nhwc
+	Mean   part.PerChannel `json:"mean"`   // pixels in 0..1
+	Std    part.PerChannel `json:"std"`
+	Size   int             `json:"size"` // side in pixels, for a graph that leaves it open
 
 	Resize        int                 `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
 	Interpolation pixel.Interpolation `json:"interpolation,omitempty"` // of the resizing; "": bicubic
 }
 
-func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
-	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: PerChannel{0, 0, 0}, Std: PerChannel{1, 1, 1}}
+func newImageClassifier(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
+	cfg := imageClassifierSettings{modelSettings: defaultModelSettings(), Layout: "nchw", Mean: part.PerChannel{0, 0, 0}, Std: part.PerChannel{1, 1, 1}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -66,9 +67,9 @@ func newImageClassifier(ctx context.Context, s *Setup, settings map[string]any) 
 
 // checkViews reports a view that the expert in the making will be shown, and
 // whose crop its model cannot have.
-func checkViews(s *Setup, p pixel.Preprocess) error {
+func checkViews(s *part.Setup, p pixel.Preprocess) error {
 	for _, level := range s.Levels {
-		shown, ok := level.Advice.(ViewLister)
+		shown, ok := level.Advice.(part.ViewLister)
 		if !ok || slices.Contains(s.Unavailable, level.Name) {
 			continue
 		}
@@ -120,8 +121,8 @@ var channelAxis = map[pixel.Layout]int{pixel.NCHW: 0, pixel.NHWC: 2}
 func (e *imageClassifier) Labels() []string { return e.labels }
 
 // Predict runs every distinct view of every instance once.
-func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	batch, err := Sized(batch, shown)
+func (e *imageClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	batch, err := part.Sized(batch, shown)
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +141,12 @@ func (e *imageClassifier) Predict(ctx context.Context, batch []Instance, shown [
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]Prediction, len(shown))
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
 			continue
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			out[k][n] = e.average(p, index, n, viewsOf(level[n]))
 		}
@@ -160,7 +161,7 @@ type viewJob struct {
 }
 
 // viewJobs lists the distinct views that the levels ask for, instance by instance, and where each is in the list.
-func viewJobs(batch []Instance, shown [][]Shown) ([]viewJob, map[viewJob]int) {
+func viewJobs(batch []part.Instance, shown [][]part.Shown) ([]viewJob, map[viewJob]int) {
 	var jobs []viewJob
 	index := make(map[viewJob]int)
 	for n := range batch {
@@ -181,7 +182,7 @@ func viewJobs(batch []Instance, shown [][]Shown) ([]viewJob, map[viewJob]int) {
 }
 
 // viewsOf returns the views of a showing: the plain one if there are none.
-func viewsOf(s Shown) []pixel.View {
+func viewsOf(s part.Shown) []pixel.View {
 	if len(s.Views) == 0 {
 		return []pixel.View{pixel.Centre()}
 	}
@@ -189,7 +190,7 @@ func viewsOf(s Shown) []pixel.View {
 }
 
 // average returns the mean distribution over the views of an instance.
-func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, views []pixel.View) Prediction {
+func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, views []pixel.View) part.Prediction {
 	classes := e.model.classes
 	sum := make([]float64, classes)
 	for _, v := range views {
@@ -202,7 +203,7 @@ func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, vie
 	for c, v := range sum {
 		mean[c] = float32(v / float64(len(views)))
 	}
-	return Prediction{Label: e.labels[argmax(mean)], Probabilities: mean}
+	return part.Prediction{Label: e.labels[argmax(mean)], Probabilities: mean}
 }
 
 // Close frees the network.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/progress"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -181,7 +182,7 @@ func TestDistinctViewsRunOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := make([][]Shown, len(p.Levels))
+	shown := make([][]part.Shown, len(p.Levels))
 	for k, level := range p.Levels {
 		if shown[k], err = level.Advice.Show(t.Context(), batch); err != nil {
 			t.Fatal(err)

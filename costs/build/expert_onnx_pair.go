@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/textfile"
 )
@@ -36,7 +37,7 @@ var inference = map[string]string{
 	"neutral":       "NOT ENOUGH INFO",
 }
 
-func newPairClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newPairClassifier(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := pairClassifierSettings{pairSettings: defaultPairSettings(), Titles: true}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -75,13 +76,13 @@ func classLabels(classes, names map[string]string, labels []string) ([]string, e
 			out[i], ok = names[strings.ToLower(class)]
 		}
 		if !ok {
-			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, textfile.Listed(slices.Sorted(maps.Values(classes)), NamesShown))
+			return nil, fmt.Errorf("label_names has no label for class %q; the model's classes are %s", class, textfile.Listed(slices.Sorted(maps.Values(classes)), part.NamesShown))
 		}
 		if slices.Contains(out[:i], out[i]) {
 			return nil, fmt.Errorf("label_names gives label %q to two classes", out[i])
 		}
 		if !slices.Contains(labels, out[i]) {
-			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, textfile.Listed(labels, NamesShown))
+			return nil, fmt.Errorf("label_names: unknown label %q of class %q; known are %s", out[i], class, textfile.Listed(labels, part.NamesShown))
 		}
 	}
 	for _, l := range labels {
@@ -97,8 +98,8 @@ func (e *pairClassifier) Labels() []string { return e.labels }
 
 // Predict reads every claim with its evidence. Batches are formed within a
 // level, so that an answer does not depend on which others are asked.
-func (e *pairClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (e *pairClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
 			continue
@@ -117,18 +118,18 @@ func (e *pairClassifier) Predict(ctx context.Context, batch []Instance, shown []
 		if err != nil {
 			return nil, err
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			row := scores[n*len(e.labels) : (n+1)*len(e.labels)]
 			softmax(row)
-			out[k][n] = Prediction{Label: e.labels[argmax(row)], Probabilities: row}
+			out[k][n] = part.Prediction{Label: e.labels[argmax(row)], Probabilities: row}
 		}
 	}
 	return out, nil
 }
 
 // premise joins the passages.
-func (e *pairClassifier) premise(passages []Passage) string {
+func (e *pairClassifier) premise(passages []part.Passage) string {
 	if len(passages) == 0 {
 		return e.cfg.NoEvidence
 	}

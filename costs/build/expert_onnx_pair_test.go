@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/realdata"
@@ -98,7 +99,7 @@ func TestPairAnswersUseTheModelsClasses(t *testing.T) {
 }
 
 func TestPremises(t *testing.T) {
-	two := []Passage{{"Lake", "It is cold."}, {"", "It is deep."}}
+	two := []part.Passage{{Page: "Lake", Text: "It is cold."}, {Page: "", Text: "It is deep."}}
 	e := &pairClassifier{cfg: pairClassifierSettings{NoEvidence: "?", Titles: true}}
 	if got := e.premise(nil) + "|" + e.premise(two); got != "?|Lake: It is cold. It is deep." {
 		t.Errorf("got %q", got)

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"pipe/costs/builder/part"
 )
 
 // tableClassifier is an ONNX classifier over numeric columns. Columns that an
 // advice does not reveal are replaced by a fill value.
 type tableClassifier struct {
 	model   *rowModel
-	columns *Columns
+	columns *part.Columns
 	at      []int
 	cfg     tableClassifierSettings
 }
@@ -25,7 +27,7 @@ type tableClassifierSettings struct {
 	Indicators bool      `json:"indicators"` // append 1 or 0 per column: revealed or not
 }
 
-func newTableClassifier(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newTableClassifier(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := tableClassifierSettings{modelSettings: defaultModelSettings()}
 	cfg.Batch = 256
 	if err := s.Settings(settings, &cfg); err != nil {
@@ -77,8 +79,8 @@ func (e *tableClassifier) width() int {
 func (e *tableClassifier) Labels() []string { return e.cfg.Labels }
 
 // Predict runs the classifier once per level.
-func (e *tableClassifier) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (e *tableClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
 			continue
@@ -93,17 +95,17 @@ func (e *tableClassifier) Predict(ctx context.Context, batch []Instance, shown [
 		if err != nil {
 			return nil, err
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			row := p[n*e.model.classes : (n+1)*e.model.classes]
-			out[k][n] = Prediction{Label: e.cfg.Labels[argmax(row)], Probabilities: row}
+			out[k][n] = part.Prediction{Label: e.cfg.Labels[argmax(row)], Probabilities: row}
 		}
 	}
 	return out, nil
 }
 
 // fill writes one row: scaled columns, then the indicators.
-func (e *tableClassifier) fill(dst []float32, in *Instance, revealed []bool) error {
+func (e *tableClassifier) fill(dst []float32, in *part.Instance, revealed []bool) error {
 	for i, column := range e.at {
 		if revealed != nil && !revealed[column] {
 			dst[i] = e.cfg.Hidden

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/textfile"
 )
 
@@ -14,7 +15,7 @@ import (
 // and, if there is such a column, per expert and advice. Without an advice
 // column only the answers without advice are known.
 type precomputed struct {
-	answers map[answerKey]Prediction
+	answers map[answerKey]part.Prediction
 	takes   []string // advice that the file tells of
 	advice  []string // all levels
 	metered bool
@@ -23,7 +24,7 @@ type precomputed struct {
 type answerKey struct{ id, advice string }
 
 type precomputedSettings struct {
-	File       Path              `json:"file"`
+	File       part.Path         `json:"file"`
 	ID         string            `json:"id"`           // columns
 	Expert     string            `json:"expert"`       // "": all rows are this expert's
 	As         string            `json:"as"`           // name of the expert in the file; "": its name here
@@ -34,7 +35,7 @@ type precomputedSettings struct {
 	LabelNames map[string]string `json:"label_names"`  // label in the file -> label here
 }
 
-func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := precomputedSettings{ID: "id"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -59,9 +60,9 @@ func newPrecomputed(ctx context.Context, s *Setup, settings map[string]any) (Exp
 // read keeps the rows of this expert.
 func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string, held *textfile.Held) error {
 	ids, texts := textfile.NewNames(held), textfile.NewNames(held)
-	e.answers = make(map[answerKey]Prediction)
+	e.answers = make(map[answerKey]part.Prediction)
 	found := make(map[string]bool)
-	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
+	err := eachRow(ctx, file, func(have *part.Columns) ([]string, error) {
 		return have.Existing(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
 	}, func(cells []string, line int) error {
 		bad := func(name, format string, args ...any) error {
@@ -120,13 +121,13 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 const answerBytes = 160
 
 // prediction checks one answer.
-func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []string, bad func(string, string, ...any) error) (Prediction, error) {
-	p := Prediction{Label: label}
+func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []string, bad func(string, string, ...any) error) (part.Prediction, error) {
+	p := part.Prediction{Label: label}
 	if here, ok := cfg.LabelNames[label]; ok {
 		p.Label = here
 	}
 	if cfg.Prediction != "" && cfg.Loss == "" && len(labels) > 0 && !slices.Contains(labels, p.Label) {
-		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, textfile.Listed(labels, NamesShown))
+		return p, bad(cfg.Prediction, "unknown label %q; known are %s", p.Label, textfile.Listed(labels, part.NamesShown))
 	}
 	for _, n := range []struct {
 		name, text string
@@ -147,7 +148,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 
 // complete reports the cells that the instances need and the file lacks:
 // their number and the first few.
-func (e *precomputed) complete(file string, entries []Entry, unavailable []string) error {
+func (e *precomputed) complete(file string, entries []part.Entry, unavailable []string) error {
 	var missing []string
 	count := 0
 	for _, name := range e.takes {
@@ -178,13 +179,13 @@ func (e *precomputed) Recorded() bool { return true }
 func (e *precomputed) Metered() bool { return e.metered }
 
 // Predict looks the answers up.
-func (e *precomputed) Predict(_ context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (e *precomputed) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		if level == nil {
 			continue
 		}
-		out[k] = make([]Prediction, len(batch))
+		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			out[k][n] = e.answers[answerKey{batch[n].ID, e.advice[k]}]
 		}

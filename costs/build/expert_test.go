@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/progress"
 	"pipe/onnx"
 )
@@ -22,7 +23,7 @@ import (
 // expertLaws is what every expert has to hold, whatever it is: answers follow
 // their instances, a level does not depend on the others being asked, levels
 // that are not asked stay silent, probabilities sum to one.
-func expertLaws(t *testing.T, e Expert, batch []Instance, shown [][]Shown) {
+func expertLaws(t *testing.T, e part.Expert, batch []part.Instance, shown [][]part.Shown) {
 	t.Helper()
 	ctx := context.Background()
 	all, err := e.Predict(ctx, batch, shown)
@@ -30,7 +31,7 @@ func expertLaws(t *testing.T, e Expert, batch []Instance, shown [][]Shown) {
 		t.Fatal(err)
 	}
 	for k := range shown {
-		alone := make([][]Shown, len(shown))
+		alone := make([][]part.Shown, len(shown))
 		alone[k] = shown[k]
 		got, err := e.Predict(ctx, batch, alone)
 		if err != nil || !reflect.DeepEqual(got[k], all[k]) {
@@ -42,7 +43,7 @@ func expertLaws(t *testing.T, e Expert, batch []Instance, shown [][]Shown) {
 			}
 		}
 	}
-	reversed, levels := make([]Instance, len(batch)), make([][]Shown, len(shown))
+	reversed, levels := make([]part.Instance, len(batch)), make([][]part.Shown, len(shown))
 	for n := range batch {
 		reversed[len(batch)-1-n] = batch[n]
 		for k := range shown {
@@ -63,7 +64,7 @@ func expertLaws(t *testing.T, e Expert, batch []Instance, shown [][]Shown) {
 }
 
 // sameAnswer allows probabilities the rounding of another batch.
-func sameAnswer(a, b Prediction) bool {
+func sameAnswer(a, b part.Prediction) bool {
 	sum := 0.0
 	for i, p := range a.Probabilities {
 		if math.Abs(float64(p-b.Probabilities[i])) > 1e-6 {
@@ -107,7 +108,7 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 			if (x < 2) == (label == "left") {
 				v += 100
 			}
-			m.SetNRGBA(x, p/4, color.NRGBA{v, v, v, 255})
+			m.SetNRGBA(x, p/4, color.NRGBA{R: v, G: v, B: v, A: 255})
 		}
 		writePNG(t, filepath.Join(w.dir, "images", label, fmt.Sprintf("%02d.png", i)), m)
 	}
@@ -165,7 +166,7 @@ func checkLaws(t *testing.T, p *plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := make([][]Shown, len(p.Levels))
+	shown := make([][]part.Shown, len(p.Levels))
 	for k, a := range p.Levels {
 		if shown[k], err = a.Advice.Show(context.Background(), batch); err != nil {
 			t.Fatal(err)

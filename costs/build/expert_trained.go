@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/digest"
 	"pipe/onnx/ort"
 )
@@ -19,7 +20,7 @@ type coder interface {
 	// Code writes one row per instance and level: instance by instance, and for
 	// each the levels of shown that are not nil, in order. dst has Width values
 	// per row. shown is indexed [level][instance]. Errors name the instance.
-	Code(ctx context.Context, dst []float32, batch []Instance, shown [][]Shown) error
+	Code(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error
 }
 
 // teacher makes classifiers from rows: what tells one kind of trained expert
@@ -61,7 +62,7 @@ func defaultTrainedSettings() trainedSettings { return trainedSettings{Threshold
 // newTrained finishes an expert whose settings have been read. kind and
 // learning, a struct of the settings that the models depend on, tell what it
 // learns; extra is whatever else they depend on, such as a library's version.
-func newTrained(s *Setup, e *trained, kind string, learning any, extra ...string) (*trained, error) {
+func newTrained(s *part.Setup, e *trained, kind string, learning any, extra ...string) (*trained, error) {
 	if !(e.Threshold > 0 && e.Threshold < 1) {
 		return nil, fmt.Errorf("threshold is %v; a probability between 0 and 1 is needed", e.Threshold)
 	}
@@ -98,7 +99,7 @@ const trainingFormat = 1
 
 // describe writes down what the models depend on: the examples and the settings
 // of the expert, but neither task loss nor fees nor other experts.
-func (e *trained) describe(s *Setup, kind string, learning any, extra []string) error {
+func (e *trained) describe(s *part.Setup, kind string, learning any, extra []string) error {
 	b, err := json.Marshal(learning)
 	if err != nil {
 		return err
@@ -140,11 +141,11 @@ func (e *trained) Limit() (limit float64, ok bool) { return e.Threshold, len(e.l
 
 // Predict asks, for every instance, the model that answers for it, about all
 // levels in one call of the runtime per model.
-func (e *trained) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (e *trained) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k := range shown {
 		if shown[k] != nil {
-			out[k] = make([]Prediction, len(batch))
+			out[k] = make([]part.Prediction, len(batch))
 		}
 	}
 	asked := make([][]int, len(e.models)) // instances per model
@@ -164,7 +165,7 @@ func (e *trained) Predict(ctx context.Context, batch []Instance, shown [][]Shown
 }
 
 // ask lets one model answer for some instances of a batch.
-func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []Instance, shown [][]Shown, out [][]Prediction) error {
+func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
 	batch, shown = choose(members, batch, shown)
 	levels := 0
 	for k := range shown {
@@ -208,7 +209,7 @@ func spread(p []float32, outputs int) (rows []float32, classes int) {
 // prediction is the answer that follows from the probabilities of the labels:
 // of two, the second from the threshold on; of more, the likeliest, of equals
 // the first.
-func (e *trained) prediction(p []float32) Prediction {
+func (e *trained) prediction(p []float32) part.Prediction {
 	answer := argmax(p)
 	if len(p) == 2 {
 		answer = 0
@@ -216,15 +217,15 @@ func (e *trained) prediction(p []float32) Prediction {
 			answer = 1
 		}
 	}
-	return Prediction{Label: e.lessons.Labels[answer], Probabilities: p}
+	return part.Prediction{Label: e.lessons.Labels[answer], Probabilities: p}
 }
 
 // choose returns some instances of a batch and what is shown of them.
-func choose(members []int, batch []Instance, shown [][]Shown) ([]Instance, [][]Shown) {
+func choose(members []int, batch []part.Instance, shown [][]part.Shown) ([]part.Instance, [][]part.Shown) {
 	if len(members) == len(batch) {
 		return batch, shown
 	}
-	some, theirs := make([]Instance, len(members)), make([][]Shown, len(shown))
+	some, theirs := make([]part.Instance, len(members)), make([][]part.Shown, len(shown))
 	for i, n := range members {
 		some[i] = batch[n]
 	}
@@ -232,7 +233,7 @@ func choose(members []int, batch []Instance, shown [][]Shown) ([]Instance, [][]S
 		if shown[k] == nil {
 			continue
 		}
-		theirs[k] = make([]Shown, len(members))
+		theirs[k] = make([]part.Shown, len(members))
 		for i, n := range members {
 			theirs[k][i] = shown[k][n]
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 	"pipe/onnx"
@@ -28,7 +29,7 @@ const (
 
 // Prepare takes over the models whose files are there and fit, and makes the
 // others.
-func (e *trained) Prepare(ctx context.Context, t *Preparation) error {
+func (e *trained) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
 	}

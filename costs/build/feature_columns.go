@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // columnFeatures are numeric columns of the table that the instances come from.
 type columnFeatures struct {
-	columns *Columns
+	columns *part.Columns
 	at      []int
 	missing *float32
 }
@@ -19,7 +20,7 @@ type columnFeaturesSettings struct {
 	Missing *float32 `json:"missing"` // stands for an empty cell; without it one is an error
 }
 
-func newColumnFeatures(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newColumnFeatures(_ context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	var cfg columnFeaturesSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (f *columnFeatures) Name() string { return "columns" }
 func (f *columnFeatures) Dim() int { return len(f.at) }
 
 // Encode writes the cells as numbers, unscaled: a policy standardises by itself.
-func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *Batch) error {
+func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
 		for i, column := range f.at {
 			v, err := numberOr(f.columns, &b.Instances[n], column, f.missing)
@@ -51,7 +52,7 @@ func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *Batch) erro
 }
 
 // numberOr parses a cell; missing, if given, stands for an empty one.
-func numberOr(c *Columns, in *Instance, column int, missing *float32) (float32, error) {
+func numberOr(c *part.Columns, in *part.Instance, column int, missing *float32) (float32, error) {
 	v, err := c.Number(in, column)
 	if err == nil && v != v {
 		if missing == nil {

@@ -1,17 +1,21 @@
 package build
 
-import "testing"
+import (
+	"testing"
+
+	"pipe/costs/builder/part"
+)
 
 // TestFeatureDigestFollowsTheModel: the digest changes with the bytes of the
 // model behind a feature, and with nothing that belongs to one set of
 // instances or to another expert.
 func TestFeatureDigestFollowsTheModel(t *testing.T) {
 	digest := func(change map[string]string) string {
-		p := &plan{cfg: &Config{Features: []Part{{Kind: "expert"}}}, Build: &Build{Inputs: Inputs{
+		p := &plan{cfg: &Config{Features: []Part{{Kind: "expert"}}}, Build: &part.Build{Inputs: part.Inputs{
 			`model of expert "vit"`: "a", `model data w.bin of expert "vit"`: "b", `model of expert "vit2"`: "c",
 			`settings of expert "vit"`: "d", "images": "e", "table of instances": "f",
 		}}}
-		p.features = []Feature{&expertProbabilities{name: "vit", dim: 10}}
+		p.features = []part.Feature{&expertProbabilities{name: "vit", dim: 10}}
 		for name, v := range change {
 			p.Inputs[name] = v
 		}

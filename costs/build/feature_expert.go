@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"fmt"
+
+	"pipe/costs/builder/part"
 )
 
 // expertProbabilities is what an expert says before it gets any advice: a
@@ -17,7 +19,7 @@ type expertSettings struct {
 	Expert string `json:"expert"`
 }
 
-func newExpertProbabilities(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newExpertProbabilities(_ context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	var cfg expertSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -26,7 +28,7 @@ func newExpertProbabilities(_ context.Context, s *Setup, settings map[string]any
 		if e.Name != cfg.Expert {
 			continue
 		}
-		c, ok := e.Expert.(Classifier)
+		c, ok := e.Expert.(part.Classifier)
 		if !ok || !e.Takes[0] {
 			return nil, fmt.Errorf("expert %q gives no probabilities without advice", cfg.Expert)
 		}
@@ -44,7 +46,7 @@ func (f *expertProbabilities) From() string { return expertPart(f.name) }
 func (f *expertProbabilities) Dim() int { return f.dim }
 
 // Encode writes the probabilities given under advice 0.
-func (f *expertProbabilities) Encode(_ context.Context, dst []float32, b *Batch) error {
+func (f *expertProbabilities) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n, p := range b.Answers[f.expert][0] {
 		if copy(dst[n*f.dim:], p.Probabilities) != f.dim {
 			return fmt.Errorf("instance %q: expert %q gave %d probabilities, not %d", b.Instances[n].ID, f.name, len(p.Probabilities), f.dim)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/textfile"
 )
 
@@ -20,13 +21,13 @@ type fileFeatures struct {
 }
 
 type fileFeaturesSettings struct {
-	File    Path     `json:"file"`
-	ID      string   `json:"id"`
-	Columns []string `json:"columns"` // numeric, or a single list column; none: all but id and skip
-	Skip    []string `json:"skip"`    // columns that are no features
+	File    part.Path `json:"file"`
+	ID      string    `json:"id"`
+	Columns []string  `json:"columns"` // numeric, or a single list column; none: all but id and skip
+	Skip    []string  `json:"skip"`    // columns that are no features
 }
 
-func newFileFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newFileFeatures(ctx context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	cfg := fileFeaturesSettings{ID: "id"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -46,7 +47,7 @@ func newFileFeatures(ctx context.Context, s *Setup, settings map[string]any) (Fe
 }
 
 // columnsOf returns the names of id and features, in this order.
-func (cfg *fileFeaturesSettings) columnsOf(c *Columns) ([]string, error) {
+func (cfg *fileFeaturesSettings) columnsOf(c *part.Columns) ([]string, error) {
 	others := append([]string{cfg.ID}, cfg.Skip...)
 	if _, err := c.At(append(others, cfg.Columns...)...); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 	texts := textfile.NewTexts(held)
 	var names []string
 	var widths []int // numbers per column, as the first row has them
-	return eachRow(ctx, file, func(have *Columns) (_ []string, err error) {
+	return eachRow(ctx, file, func(have *part.Columns) (_ []string, err error) {
 		names, err = cfg.columnsOf(have)
 		return names, err
 	}, func(cells []string, line int) error {
@@ -141,7 +142,7 @@ func numbers(cell string) ([]float32, error) {
 	return []float32{v}, nil
 }
 
-func (f *fileFeatures) complete(file string, entries []Entry) error {
+func (f *fileFeatures) complete(file string, entries []part.Entry) error {
 	var missing []string
 	for _, e := range entries {
 		if _, ok := f.rows[e.ID]; !ok {
@@ -151,7 +152,7 @@ func (f *fileFeatures) complete(file string, entries []Entry) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d instances have no features: %s", len(missing), textfile.Listed(missing, NamesShown))}
+	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d instances have no features: %s", len(missing), textfile.Listed(missing, part.NamesShown))}
 }
 
 func (f *fileFeatures) Name() string { return f.name }
@@ -160,7 +161,7 @@ func (f *fileFeatures) Name() string { return f.name }
 func (f *fileFeatures) Dim() int { return f.dim }
 
 // Encode copies rows.
-func (f *fileFeatures) Encode(_ context.Context, dst []float32, b *Batch) error {
+func (f *fileFeatures) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
 		copy(dst[n*f.dim:], f.rows[b.Instances[n].ID])
 	}

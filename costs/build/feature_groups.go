@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 )
 
@@ -15,7 +16,7 @@ type groupFeaturesSettings struct {
 	Groups []string `json:"groups"`
 }
 
-func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newGroupFeatures(_ context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	var cfg groupFeaturesSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -33,7 +34,7 @@ func newGroupFeatures(_ context.Context, s *Setup, settings map[string]any) (Fea
 }
 
 // Encode writes the columns of the groups, group after group.
-func (f groupFeatures) Encode(_ context.Context, dst []float32, b *Batch) error {
+func (f groupFeatures) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
 		f.Groups.Encode(dst[n*f.Dim():(n+1)*f.Dim()], b.Instances[n].Values)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/featurize/pixel"
@@ -15,7 +16,7 @@ import (
 type imageFeatures struct{ encoder *featurize.ImageEncoder }
 
 type imageFeaturesSettings struct {
-	Encoder   Path                `json:"encoder"`             // a folder, an .onnx file, or org/name in the local Hugging Face cache
+	Encoder   part.Path           `json:"encoder"`             // a folder, an .onnx file, or org/name in the local Hugging Face cache
 	Output    string              `json:"output,omitempty"`    // of an .onnx file; "": image_embeds, or the only one
 	Precision featurize.Precision `json:"precision,omitempty"` // float32 or float16; "": as an encoder's file has it, else float32
 
@@ -28,11 +29,11 @@ type preprocessSettings struct {
 	Size          int                 `json:"size,omitempty"`   // 0: as the folder of the model says
 	Interpolation pixel.Interpolation `json:"interpolation"`
 	Layout        pixel.Layout        `json:"layout"`
-	Mean          PerChannel          `json:"mean,omitempty"` // pixels in 0..1; none: 0
-	Std           PerChannel          `json:"std,omitempty"`  // none: 1
+	Mean          part.PerChannel     `json:"mean,omitempty"` // pixels in 0..1; none: 0
+	Std           part.PerChannel     `json:"std,omitempty"`  // none: 1
 }
 
-func newImageFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newImageFeatures(ctx context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	cfg := imageFeaturesSettings{preprocessSettings: preprocessSettings{Interpolation: pixel.Bicubic, Layout: pixel.NCHW}}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func (c *preprocessSettings) preprocess() (*pixel.Preprocess, error) {
 	}
 	for _, v := range []struct {
 		name string
-		from PerChannel
+		from part.PerChannel
 		to   *[3]float32
 	}{{"mean", c.Mean, &p.Mean}, {"std", c.Std, &p.Std}} {
 		if len(v.from) != 0 && len(v.from) != 3 {
@@ -99,8 +100,8 @@ func (f *imageFeatures) Name() string {
 func (f *imageFeatures) Dim() int { return f.encoder.Dim() }
 
 // Encode runs the encoder; sizes are shared with the experts.
-func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *Batch) error {
-	batch, err := Sized(b.Instances, nil)
+func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch) error {
+	batch, err := part.Sized(b.Instances, nil)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 )
 
@@ -15,7 +16,7 @@ type pooledSettings struct {
 	Grid int `json:"grid"`
 }
 
-func newPooled(_ context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newPooled(_ context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	cfg := pooledSettings{Grid: 4}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (f pooled) Name() string { return fmt.Sprintf("pooled %dx%d", f.grid, f.gri
 func (f pooled) Dim() int { return 3 * f.grid * f.grid }
 
 // Encode writes channel means in 0..1, cells by row, channels innermost.
-func (f pooled) Encode(_ context.Context, dst []float32, b *Batch) error {
+func (f pooled) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
 		in := &b.Instances[n]
 		if in.Image == nil {

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 	"pipe/featurize"
 )
@@ -10,7 +11,7 @@ import (
 // textFeatures are the vectors of the instances' texts.
 type textFeatures struct{ embedder *embedder }
 
-func newTextFeatures(ctx context.Context, s *Setup, settings map[string]any) (Feature, error) {
+func newTextFeatures(ctx context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
 	var cfg encoderSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -34,7 +35,7 @@ func (f *textFeatures) Name() string {
 func (f *textFeatures) Dim() int { return f.embedder.Dim() }
 
 // Encode copies the vector of every text.
-func (f *textFeatures) Encode(ctx context.Context, dst []float32, b *Batch) error {
+func (f *textFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch) error {
 	texts := make([]string, len(b.Instances))
 	for n := range b.Instances {
 		texts[n] = b.Instances[n].Text

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // Lessons say which examples an expert learns from, and which of its models
@@ -29,10 +30,10 @@ type Lessons struct {
 // sharedLessons returns what the experts of a build learn from. The first caller
 // decides that the build has any: its inputs then say how training rows are
 // answered.
-func sharedLessons(ctx context.Context, b *Build) (*Lessons, error) {
-	return Shared(b, "", func() (*Lessons, error) {
+func sharedLessons(ctx context.Context, b *part.Build) (*Lessons, error) {
+	return part.Shared(b, "", func() (*Lessons, error) {
 		var twins []int
-		if source, ok := b.Source.(TwinFinder); ok && b.CrossFit > 0 {
+		if source, ok := b.Source.(part.TwinFinder); ok && b.CrossFit > 0 {
 			var err error
 			if twins, err = source.Twins(ctx); err != nil {
 				return nil, err
@@ -44,7 +45,7 @@ func sharedLessons(ctx context.Context, b *Build) (*Lessons, error) {
 		}
 		b.Inputs["cross_fit"] = l.how()
 		if l.Folds > 0 {
-			return l, b.Inputs.SetJSON(SettingsRole, "folds", b.FoldSeed)
+			return l, b.Inputs.SetJSON(part.SettingsRole, "folds", b.FoldSeed)
 		}
 		return l, nil
 	})
@@ -57,7 +58,7 @@ const maxFolds = 100
 // within every label as evenly as allowed. Rows of one group stay together, and
 // so do rows with the same number in twins, which has one per instance or is nil.
 // The draw depends on the labels, their order, what stays together, and seed.
-func newLessons(entries []Entry, splits []costs.Split, labels []string, folds int, seed uint64, twins []int) (*Lessons, error) {
+func newLessons(entries []part.Entry, splits []costs.Split, labels []string, folds int, seed uint64, twins []int) (*Lessons, error) {
 	l := &Lessons{Labels: labels, Folds: folds, seed: seed}
 	for n, e := range entries {
 		if splits[n] != costs.Train {
@@ -119,7 +120,7 @@ func (l *Lessons) counts() []int {
 }
 
 // clusters returns which examples stay together.
-func (l *Lessons) clusters(entries []Entry, twins []int) costs.Clusters {
+func (l *Lessons) clusters(entries []part.Entry, twins []int) costs.Clusters {
 	var same [][]int
 	if entries[0].Group != "" {
 		groups := make([]string, len(l.Rows))

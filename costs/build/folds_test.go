@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/onnx"
 )
@@ -20,10 +21,10 @@ func TestFoldsDealEveryLabelEvenly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		folds := rapid.IntRange(2, 6).Draw(t, "folds")
 		labels := []string{"a", "b", "c"}[:rapid.IntRange(2, 3).Draw(t, "labels")]
-		var entries []Entry
+		var entries []part.Entry
 		var splits []costs.Split
 		add := func(label string, s costs.Split) {
-			entries, splits = append(entries, Entry{ID: fmt.Sprint(len(entries)), Label: label}), append(splits, s)
+			entries, splits = append(entries, part.Entry{ID: fmt.Sprint(len(entries)), Label: label}), append(splits, s)
 		}
 		for _, l := range labels { // folds need two of each
 			add(l, costs.Train)
@@ -68,7 +69,7 @@ func TestFoldsDealEveryLabelEvenly(t *testing.T) {
 }
 
 func TestFoldsNeedEveryLabel(t *testing.T) {
-	entries := []Entry{{ID: "0", Label: "no"}, {ID: "1", Label: "no"}, {ID: "2", Label: "yes"}, {ID: "3", Label: "yes"}, {ID: "4"}}
+	entries := []part.Entry{{ID: "0", Label: "no"}, {ID: "1", Label: "no"}, {ID: "2", Label: "yes"}, {ID: "3", Label: "yes"}, {ID: "4"}}
 	for name, c := range map[string]struct {
 		splits string // t or v
 		folds  int
@@ -130,7 +131,7 @@ type serial struct{}
 
 func (serial) Width() int { return 1 }
 
-func (serial) Code(_ context.Context, dst []float32, batch []Instance, shown [][]Shown) error {
+func (serial) Code(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	for n := range batch {
 		for _, level := range shown {
 			if level != nil {
@@ -143,7 +144,7 @@ func (serial) Code(_ context.Context, dst []float32, batch []Instance, shown [][
 
 // TestNoRowIsAnsweredByAModelThatSawIt lets an expert learn by heart.
 func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
-	memorise := func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	memorise := func(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 		cfg := defaultTrainedSettings()
 		if err := s.Settings(settings, &cfg); err != nil {
 			return nil, err
@@ -264,7 +265,7 @@ func TestTabularLoadReadsWhatIsAskedFor(t *testing.T) {
 		}
 		asked = append(asked, rows)
 	}
-	columns := p.Source.(EncodedSource).Encoder().Columns()
+	columns := p.Source.(part.EncodedSource).Encoder().Columns()
 	at := slices.IndexFunc(columns, func(c tabular.Column) bool { return c.Name == "serial" })
 	for _, rows := range asked {
 		got, err := p.Source.Load(t.Context(), rows)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/progress"
@@ -212,7 +213,7 @@ func FuzzVerdicts(f *testing.F) {
 // FuzzManifest: the manifest of a build is an error about the file, or is written again as it was read.
 func FuzzManifest(f *testing.F) {
 	for _, m := range []*manifest{
-		{Inputs: Inputs{"model of expert \"a\"": "sha256:00"}},
+		{Inputs: part.Inputs{"model of expert \"a\"": "sha256:00"}},
 		{Done: &done{File: "sha256:00", Actions: "sha256:01", Answers: []AnswerCount{{Part: "p", Asked: 3, Money: 0.5}}}, Latency: []PairLatency{{"a", "none", 0.1, 2}}},
 	} {
 		m.Format = manifestFormat
@@ -237,7 +238,7 @@ func FuzzManifest(f *testing.F) {
 		if changes := difference(m.Inputs, m.Inputs); changes != nil {
 			t.Fatal(changes)
 		}
-		difference(m.Inputs, Inputs{"a": "sha256:00", ImagePrefix + "b": "1"})
+		difference(m.Inputs, part.Inputs{"a": "sha256:00", part.ImagePrefix + "b": "1"})
 		if err := w.write(m); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +261,7 @@ func FuzzCounts(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	w := &work{folder: f.TempDir()}
-	build := &Build{Progress: progress.Silent{}}
+	build := &part.Build{Progress: progress.Silent{}}
 	p := &plan{session: openChatSession(build, "", nil)}
 	for _, part := range []string{"a", "b"} {
 		if err := countAnswers(build.Setup(part)); err != nil {
@@ -309,7 +310,7 @@ func FuzzLatency(f *testing.F) {
 		}
 		p := &plan{
 			cfg:     &Config{Advice: []AdviceConfig{{Name: "none"}}, Latency: LatencyConfig{FeePerSecond: maxFeePerSecond}},
-			Build:   &Build{Levels: []Level{{Name: "none"}}, Experts: []NamedExpert{{&fixedExpert{}, "a", []bool{true}}}},
+			Build:   &part.Build{Levels: []part.Level{{Name: "none"}}, Experts: []part.NamedExpert{{Expert: &fixedExpert{}, Name: "a", Takes: []bool{true}}}},
 			actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}}, Digests: map[string]string{}},
 		}
 		if p.useLatency(pairs) != nil || pairs == nil {
@@ -327,7 +328,7 @@ func FuzzLatency(f *testing.F) {
 }
 
 // fixedExpert takes no time.
-type fixedExpert struct{ Expert }
+type fixedExpert struct{ part.Expert }
 
 // FuzzAuditPart: the audit of a shard is an error about the file, or is copied; one that is whole is copied whole.
 func FuzzAuditPart(f *testing.F) {

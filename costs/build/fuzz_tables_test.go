@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // tableFiles is a file per format of tables that are text.
@@ -169,7 +170,7 @@ func FuzzClaimFile(f *testing.F) {
 		s := fuzzSetup("SUPPORTS", "REFUTES", unsettled)
 		read := func(file string) ([]claim, error) {
 			c := defaultClaimFile()
-			c.File = Path(file)
+			c.File = part.Path(file)
 			list, _, err := c.read(t.Context(), s, unsettled, routed)
 			return list, err
 		}

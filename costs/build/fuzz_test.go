@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // fuzzFile is a file that a fuzz target writes anew for every input.
@@ -58,6 +59,6 @@ func sameAgain(t *testing.T, got, want any, err error) {
 }
 
 // fuzzSetup is what readers need of a build.
-func fuzzSetup(labels ...string) *Setup {
-	return (&Build{Labels: labels, Inputs: make(Inputs)}).Setup("part")
+func fuzzSetup(labels ...string) *part.Setup {
+	return (&part.Build{Labels: labels, Inputs: make(part.Inputs)}).Setup("part")
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 )
 
@@ -23,7 +24,7 @@ type groupCoder struct {
 
 // newTabularExpert finishes an expert that learns from the training rows of an
 // encoded table, as newTrained does.
-func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout tabular.Layout, kind string, learning any, extra ...string) (*trained, error) {
+func newTabularExpert(ctx context.Context, s *part.Setup, e *trained, layout tabular.Layout, kind string, learning any, extra ...string) (*trained, error) {
 	var err error
 	if e.coder, err = newGroupCoder(s, layout); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func newTabularExpert(ctx context.Context, s *Setup, e *trained, layout tabular.
 
 // newGroupCoder hides with 0, the mean, in the dense layout, and with NaN, a
 // missing value, in that for trees.
-func newGroupCoder(s *Setup, layout tabular.Layout) (*groupCoder, error) {
+func newGroupCoder(s *part.Setup, layout tabular.Layout) (*groupCoder, error) {
 	e, err := s.Encoder()
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func newGroupCoder(s *Setup, layout tabular.Layout) (*groupCoder, error) {
 func (c *groupCoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
 
 // Code encodes an instance once and hides per level.
-func (c *groupCoder) Code(_ context.Context, dst []float32, batch []Instance, shown [][]Shown) error {
+func (c *groupCoder) Code(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	whole := c.scratch.Get().(*[]float32)
 	defer c.scratch.Put(whole)
 	for n := range batch {

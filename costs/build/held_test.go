@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/textfile"
 )
 
@@ -42,7 +43,7 @@ func TestTablesAreBounded(t *testing.T) {
 		}
 	}
 
-	s := (&Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: Inputs{}, Held: textfile.NewHeld(1000)}).Setup("part")
+	s := (&part.Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: part.Inputs{}, Held: textfile.NewHeld(1000)}).Setup("part")
 	claims := claimFile{File: "instances.csv", Claim: "id", Label: "label", Sentence: "label"}
 	_, _, err := claims.read(t.Context(), s, "", nil)
 	bounded(t, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
@@ -19,7 +20,7 @@ type imageCheck struct {
 	decoder  pixel.Decoder
 	limits   pixel.Limits
 	workers  int
-	progress Progress
+	progress part.Progress
 	gate     *pixel.Gate
 }
 
@@ -35,7 +36,7 @@ const checkRows = 256
 
 // run checks the images of all entries. What is known of their contents from
 // earlier runs lies in a file of the given folder.
-func (c *imageCheck) run(ctx context.Context, folder string, entries []Entry) ([]checkedImage, error) {
+func (c *imageCheck) run(ctx context.Context, folder string, entries []part.Entry) ([]checkedImage, error) {
 	v, err := openVerdicts(ctx, folder, c.decoder.Name(), c.limits)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/progress"
 )
@@ -38,11 +39,11 @@ func (d *countedDecoder) Decode(b []byte) (*pixel.Image, error) {
 }
 
 // checkWorld is a check of a world's images with a decoder that counts.
-func checkWorld(w *world) (*imageCheck, *countedDecoder, []Entry) {
+func checkWorld(w *world) (*imageCheck, *countedDecoder, []part.Entry) {
 	d := &countedDecoder{Decoder: pixel.StandardDecoder(), name: "counting 1"}
 	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: pixel.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: pixel.NewGate(pixel.MostAtOnce)}
 	ids, _, _ := listImages(context.Background(), c.folder)
-	entries := make([]Entry, len(ids))
+	entries := make([]part.Entry, len(ids))
 	for i, id := range ids {
 		entries[i].ID = id
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // Where labels of images come from.
@@ -21,12 +22,12 @@ const (
 
 // foundImages is what the images of a source are before any file is read.
 type foundImages struct {
-	entries []Entry
-	bad     []BadImage
+	entries []part.Entry
+	bad     []part.BadImage
 }
 
 // findImages lists images and gives each its label.
-func findImages(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundImages, error) {
+func findImages(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*foundImages, error) {
 	folder := s.Path(cfg.Folder)
 	if cfg.List != "" {
 		return imagesOfList(ctx, s, cfg)
@@ -40,13 +41,13 @@ func findImages(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundImage
 		return found, found.labelByTable(ctx, s, cfg, ids)
 	}
 	for _, id := range ids {
-		found.add(Entry{ID: id}, cfg.LabelsFrom)
+		found.add(part.Entry{ID: id}, cfg.LabelsFrom)
 	}
 	return found, nil
 }
 
 // add takes an image whose label its path tells, unless it is known already.
-func (f *foundImages) add(e Entry, from string) {
+func (f *foundImages) add(e part.Entry, from string) {
 	reason := ""
 	switch {
 	case !utf8.ValidString(e.ID):
@@ -70,12 +71,12 @@ func (f *foundImages) add(e Entry, from string) {
 }
 
 func (f *foundImages) refuse(id, format string, args ...any) {
-	f.bad = append(f.bad, BadImage{id, fmt.Sprintf(format, args...)})
+	f.bad = append(f.bad, part.BadImage{ID: id, Reason: fmt.Sprintf(format, args...)})
 }
 
 // imagesOfList reads the table whose rows are the instances. Whether the files
 // are there is not looked at yet.
-func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundImages, error) {
+func imagesOfList(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*foundImages, error) {
 	file := s.Path(cfg.List)
 	if err := s.File(ctx, "list", file); err != nil {
 		return nil, err
@@ -108,7 +109,7 @@ func imagesOfList(ctx context.Context, s *Setup, cfg *imagesSettings) (*foundIma
 
 // labelByTable takes label, split and group of every image from a table. Images that it
 // does not list, and rows without an image, are bad.
-func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSettings, ids []string) error {
+func (f *foundImages) labelByTable(ctx context.Context, s *part.Setup, cfg *imagesSettings, ids []string) error {
 	file := s.Path(cfg.Labels)
 	if err := s.File(ctx, "labels", file); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (f *foundImages) labelByTable(ctx context.Context, s *Setup, cfg *imagesSet
 	if err != nil {
 		return err
 	}
-	byID := make(map[string]Entry, len(t.entries))
+	byID := make(map[string]part.Entry, len(t.entries))
 	for _, e := range t.entries {
 		byID[e.ID] = e
 	}
@@ -147,7 +148,7 @@ func (f *foundImages) keepLabels(classes []string) {
 	for _, c := range classes {
 		known[c] = true
 	}
-	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
+	f.entries = slices.DeleteFunc(f.entries, func(e part.Entry) bool {
 		if known[e.Label] {
 			return false
 		}
@@ -162,7 +163,7 @@ func (f *foundImages) firstPerLabel(most int) {
 		return
 	}
 	seen := make(map[string]int)
-	f.entries = slices.DeleteFunc(f.entries, func(e Entry) bool {
+	f.entries = slices.DeleteFunc(f.entries, func(e part.Entry) bool {
 		seen[e.Label]++
 		return seen[e.Label] > most
 	})

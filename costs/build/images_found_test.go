@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/realdata"
 )
 
@@ -19,29 +20,29 @@ func TestImageNetLayouts(t *testing.T) {
 		files    []string
 		text     string // of list.csv
 		settings map[string]any
-		want     []Entry
+		want     []part.Entry
 	}{
-		"folders": {[]string{"train/n2/n2_1.JPEG", "train/n1/n1_7.JPEG"}, "", nil, []Entry{{ID: "train/n1/n1_7.JPEG", Label: "n1"}, {ID: "train/n2/n2_1.JPEG", Label: "n2"}}},
+		"folders": {[]string{"train/n2/n2_1.JPEG", "train/n1/n1_7.JPEG"}, "", nil, []part.Entry{{ID: "train/n1/n1_7.JPEG", Label: "n1"}, {ID: "train/n2/n2_1.JPEG", Label: "n2"}}},
 		"names": {
 			[]string{"n2_tench.JPEG", "n1_great_shark.JPEG"},
 			"",
 			map[string]any{"labels_from": "name"},
-			[]Entry{{ID: "n1_great_shark.JPEG", Label: "n1"}, {ID: "n2_tench.JPEG", Label: "n2"}},
+			[]part.Entry{{ID: "n1_great_shark.JPEG", Label: "n1"}, {ID: "n2_tench.JPEG", Label: "n2"}},
 		},
 		"list": {
 			[]string{"val/b.JPEG", "val/a.JPEG", "val/unlisted.JPEG"},
 			"path,label,split\nval/b.JPEG,n2,val\n./val//a.JPEG,n1,train\n",
 			map[string]any{"list": "list.csv", "split": "split"},
-			[]Entry{{ID: "val/b.JPEG", Label: "n2", Split: "val"}, {ID: "val/a.JPEG", Label: "n1", Split: "train"}},
+			[]part.Entry{{ID: "val/b.JPEG", Label: "n2", Split: "val"}, {ID: "val/a.JPEG", Label: "n1", Split: "train"}},
 		},
 		"list of paths": {
 			[]string{"n2/b.bin", "n1/a.bin"},
 			"file\nn2/b.bin\nn1/a.bin\n",
 			map[string]any{"list": "list.csv", "id": "file", "labels_from": "folder"},
-			[]Entry{{ID: "n2/b.bin", Label: "n2"}, {ID: "n1/a.bin", Label: "n1"}},
+			[]part.Entry{{ID: "n2/b.bin", Label: "n2"}, {ID: "n1/a.bin", Label: "n1"}},
 		},
 		"first of each": {
-			[]string{"n1/a.jpg", "n1/b.jpg", "n2/c.jpg"}, "", map[string]any{"per_label": 1}, []Entry{{ID: "n1/a.jpg", Label: "n1"}, {ID: "n2/c.jpg", Label: "n2"}},
+			[]string{"n1/a.jpg", "n1/b.jpg", "n2/c.jpg"}, "", map[string]any{"per_label": 1}, []part.Entry{{ID: "n1/a.jpg", Label: "n1"}, {ID: "n2/c.jpg", Label: "n2"}},
 		},
 	} {
 		w := newPictures(t, 0, 0)

@@ -4,15 +4,16 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 )
 
 type imagesSettings struct {
-	Folder     Path         `json:"folder"`
-	List       Path         `json:"list"`            // table of the instances: id is a path below folder, label, split; "": all images of the folder
-	Labels     Path         `json:"labels"`          // table with id and label (and split) of all images of the folder
+	Folder     part.Path    `json:"folder"`
+	List       part.Path    `json:"list"`            // table of the instances: id is a path below folder, label, split; "": all images of the folder
+	Labels     part.Path    `json:"labels"`          // table with id and label (and split) of all images of the folder
 	LabelsFrom string       `json:"labels_from"`     // folder, name or table; "": table if one is named, else folder
-	Classes    Path         `json:"classes"`         // class list: labels are its ids; "": any label
+	Classes    part.Path    `json:"classes"`         // class list: labels are its ids; "": any label
 	ID         string       `json:"id"`              // columns of the table; "": path in a list, else id
 	Label      string       `json:"label"`           //
 	Split      string       `json:"split"`           // "": none

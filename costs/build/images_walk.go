@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 )
 
@@ -22,12 +23,12 @@ type imageWalk struct {
 	root string            // free of links
 	seen map[string]string // path of a folder, free of links -> id under which it was found
 	ids  []string
-	bad  []BadImage
+	bad  []part.BadImage
 }
 
 // listImages returns the images below a folder, sorted, and what cannot be
 // looked into. Hidden files and files with another extension are passed over.
-func listImages(ctx context.Context, folder string) (ids []string, bad []BadImage, err error) {
+func listImages(ctx context.Context, folder string) (ids []string, bad []part.BadImage, err error) {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list images: %w", err)
@@ -49,7 +50,9 @@ func listImages(ctx context.Context, folder string) (ids []string, bad []BadImag
 	return w.ids, w.bad, nil
 }
 
-func (w *imageWalk) refuse(id, reason string) { w.bad = append(w.bad, BadImage{id, reason}) }
+func (w *imageWalk) refuse(id, reason string) {
+	w.bad = append(w.bad, part.BadImage{ID: id, Reason: reason})
+}
 
 // visit lists the folder at a path that is free of links; its id is "" for the
 // folder of all images.

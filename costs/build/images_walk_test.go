@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/costs/builder/part"
 )
 
 func link(t *testing.T, target, file string) {
@@ -79,7 +81,7 @@ func TestFoldersWithoutPermission(t *testing.T) {
 		t.Skip("this user may read everything")
 	}
 	_, err := w.source(t, false)
-	var bad *BadImagesError
+	var bad *part.BadImagesError
 	if !errors.As(err, &bad) {
 		t.Fatalf("got %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // classFolders are the classes of newPictures.
@@ -58,7 +59,7 @@ func shades(width, height int, seed uint8) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, width, height))
 	for y := range height {
 		for x := range width {
-			m.SetRGBA(x, y, color.RGBA{seed + uint8(x), uint8(3*y) ^ seed, uint8(x * y), 255})
+			m.SetRGBA(x, y, color.RGBA{R: seed + uint8(x), G: uint8(3*y) ^ seed, B: uint8(x * y), A: 255})
 		}
 	}
 	return m
@@ -117,9 +118,9 @@ func (w *world) spoil(t testing.TB) map[string]string {
 }
 
 // checkBad compares a list with what is to be said.
-func checkBad(t *testing.T, got []BadImage, want map[string]string) {
+func checkBad(t *testing.T, got []part.BadImage, want map[string]string) {
 	t.Helper()
-	if !slices.IsSortedFunc(got, func(a, b BadImage) int { return strings.Compare(a.ID, b.ID) }) {
+	if !slices.IsSortedFunc(got, func(a, b part.BadImage) int { return strings.Compare(a.ID, b.ID) }) {
 		t.Errorf("not sorted: %v", got)
 	}
 	left := maps.Clone(want)

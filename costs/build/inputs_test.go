@@ -4,11 +4,13 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"pipe/costs/builder/part"
 )
 
 // TestInputNames: what a resumed build compares, and what a tensor's digests stand for, is known by these names.
 func TestInputNames(t *testing.T) {
-	s := (&Build{Inputs: make(Inputs)}).Setup(`advice "a"`)
+	s := (&part.Build{Inputs: make(part.Inputs)}).Setup(`advice "a"`)
 	s.Input("model", "sha256:0")
 	for _, err := range []error{s.InputSettings(1), s.InputJSON("prompt", 2), s.Subpart("reformulator").InputJSON("kind", "k")} {
 		if err != nil {

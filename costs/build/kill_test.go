@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/onnx/ort"
 )
 
@@ -53,34 +54,34 @@ func runChild(file string) error {
 	o := Options{
 		Out: c.Out, Dir: c.Dir, Experts: c.Experts, SkipBad: c.Skip,
 		Runtime:     func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) },
-		Kinds:       &Kinds{Experts: map[string]NewExpert{"precomputed": c.slowAnswers}},
+		Kinds:       &part.Kinds{Experts: map[string]part.NewExpert{"precomputed": c.slowAnswers}},
 		checkpoints: -1, // as many moments to be killed at as there are
 	}
 	if c.Words {
-		o.OpenText = func(*ort.Runtime, string) (TextEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
+		o.OpenText = func(*ort.Runtime, string) (part.TextEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
 	}
 	_, err = Run(context.Background(), c.Config, o)
 	return err
 }
 
-func (c *child) slowAnswers(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+func (c *child) slowAnswers(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	e, err := newPrecomputed(ctx, s, settings)
 	return slow{e, c.Delay}, err
 }
 
 // slow is an expert that takes its time.
 type slow struct {
-	Expert
+	part.Expert
 	delay time.Duration
 }
 
-func (e slow) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+func (e slow) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	time.Sleep(e.delay)
 	return e.Expert.Predict(ctx, batch, shown)
 }
 
-func (e slow) Takes(advice string) bool { return e.Expert.(Selective).Takes(advice) }
-func (e slow) Metered() bool            { return e.Expert.(Metered).Metered() }
+func (e slow) Takes(advice string) bool { return e.Expert.(part.Selective).Takes(advice) }
+func (e slow) Metered() bool            { return e.Expert.(part.Metered).Metered() }
 
 func (c *child) start(t *testing.T) *exec.Cmd {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
 	"pipe/internal/filelock"
@@ -66,10 +67,10 @@ func (p *plan) makeLatency(context.Context) error {
 		return &PartError{latencyPart, errors.New("no expert can be measured: their answers come from files or are kept")}
 	}
 	p.options.Fee = true
-	return p.Inputs.SetJSON(SettingsRole, latencyPart, p.cfg.Latency)
+	return p.Inputs.SetJSON(part.SettingsRole, latencyPart, p.cfg.Latency)
 }
 
-func timed(e NamedExpert) bool {
+func timed(e part.NamedExpert) bool {
 	r, ok := e.Expert.(Recorded)
 	return !ok || !r.Recorded()
 }

@@ -5,17 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"pipe/costs/builder/part"
 )
 
 // measureLatency times every pair on one instance at a time, from the loaded instance and what advice shows of it to
 // the answer. A repeat is the mean over the instances; repeats of a pair lie apart, such that what else the machine does
 // hits all pairs alike.
-func (p *plan) measureLatency(ctx context.Context, progress Progress) ([]PairLatency, error) {
+func (p *plan) measureLatency(ctx context.Context, progress part.Progress) ([]PairLatency, error) {
 	batch, err := p.Source.Load(ctx, p.measured())
 	if err != nil {
 		return nil, err
 	}
-	shown := make([][]Shown, len(p.Levels))
+	shown := make([][]part.Shown, len(p.Levels))
 	for k := range p.Levels {
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
 			return nil, err
@@ -64,8 +66,8 @@ func (p *plan) timedPairs() (pairs [][2]int) {
 }
 
 // timePair returns the mean seconds that an expert takes for one instance under one advice.
-func (p *plan) timePair(ctx context.Context, expert, level int, batch []Instance, shown []Shown) (float64, error) {
-	levels := make([][]Shown, len(p.Levels))
+func (p *plan) timePair(ctx context.Context, expert, level int, batch []part.Instance, shown []part.Shown) (float64, error) {
+	levels := make([][]part.Shown, len(p.Levels))
 	var sum time.Duration
 	for n := range batch {
 		levels[level] = shown[n : n+1]
@@ -81,7 +83,7 @@ func (p *plan) timePair(ctx context.Context, expert, level int, batch []Instance
 // measured returns the rows that are asked about: as many as the configuration says, or as memory holds.
 func (p *plan) measured() []int {
 	rows := p.spread(p.cfg.Latency.Instances)
-	if b, ok := p.Source.(BatchLimiter); ok {
+	if b, ok := p.Source.(part.BatchLimiter); ok {
 		for n := b.Fit(rows); n < len(rows); n = b.Fit(rows) {
 			rows = p.spread(n)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // TestKilledLatencyBuildsResumeToTheSameBytes kills builds that share a folder of experts, where the times are.
@@ -64,7 +65,7 @@ func recordedLatency(t *testing.T, folder string) []PairLatency {
 
 // bulky is a source of which so many rows may be loaded together.
 type bulky struct {
-	Source
+	part.Source
 	most int
 }
 

@@ -14,15 +14,16 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // paced takes some milliseconds more for every further level of advice, and counts single instances that it is asked for.
 type paced struct {
-	Expert
+	part.Expert
 	alone *atomic.Int64
 }
 
-func (e paced) Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
+func (e paced) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	if len(batch) == 1 {
 		e.alone.Add(1)
 		for k, level := range shown {
@@ -34,15 +35,15 @@ func (e paced) Predict(ctx context.Context, batch []Instance, shown [][]Shown) (
 	return e.Expert.Predict(ctx, batch, shown)
 }
 
-func (e paced) Takes(advice string) bool { return e.Expert.(Selective).Takes(advice) }
-func (e paced) Metered() bool            { return e.Expert.(Metered).Metered() }
+func (e paced) Takes(advice string) bool { return e.Expert.(part.Selective).Takes(advice) }
+func (e paced) Metered() bool            { return e.Expert.(part.Metered).Metered() }
 
 // latencyWorld makes time a fee in the small world, whose batches have more than one instance.
 func latencyWorld(t *testing.T) (*world, *atomic.Int64) {
 	t.Helper()
 	alone := &atomic.Int64{}
 	w := newWorld(t, 48)
-	w.addExpert("precomputed", func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) {
+	w.addExpert("precomputed", func(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 		e, err := newPrecomputed(ctx, s, settings)
 		return paced{e, alone}, err
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/textfile"
 )
 
@@ -18,8 +19,8 @@ type entryColumns struct {
 
 // listing is what a table says of its instances, one a row.
 type listing struct {
-	columns *Columns
-	entries []Entry
+	columns *part.Columns
+	entries []part.Entry
 	texts   []string // nil without a column of texts
 	lines   []int    // where each row is in the file
 }
@@ -29,14 +30,14 @@ type listing struct {
 func readListing(ctx context.Context, file string, c entryColumns, held *textfile.Held) (*listing, error) {
 	l := &listing{}
 	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
-	err := eachRow(ctx, file, func(have *Columns) ([]string, error) {
+	err := eachRow(ctx, file, func(have *part.Columns) ([]string, error) {
 		l.columns = have
 		if _, err := have.At(c.id); err != nil {
 			return nil, err
 		}
 		return have.Existing(c.id, c.label, c.split, c.group, c.text)
 	}, func(cells []string, line int) error {
-		e := Entry{ID: cells[0], Label: cells[1], Split: cells[2], Group: cells[3]}
+		e := part.Entry{ID: cells[0], Label: cells[1], Split: cells[2], Group: cells[3]}
 		bad := c.check(e, cells[4])
 		if there := ids.Find(e.ID); there >= 0 && bad == nil {
 			bad = &costs.DataError{Column: c.id, Msg: fmt.Sprintf("%q is there already, in row %d", e.ID, l.lines[there])}
@@ -82,7 +83,7 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 const entryBytes = 72
 
 // check returns what is wrong with one row, but for its place.
-func (c *entryColumns) check(e Entry, text string) *costs.DataError {
+func (c *entryColumns) check(e part.Entry, text string) *costs.DataError {
 	bad := func(column, msg string) *costs.DataError { return &costs.DataError{Column: column, Msg: msg} }
 	switch {
 	case e.ID == "":

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/textfile"
 )
 
@@ -31,13 +32,13 @@ type priceSettings struct {
 	Factor *float64 `json:"factor"` // of the column; 1
 }
 
-func newMoney(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, error) {
+func newMoney(_ context.Context, s *part.Setup, settings map[string]any) (part.TaskLoss, error) {
 	var cfg moneySettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(s.Labels, cfg.Positive) {
-		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, textfile.Listed(s.Labels, NamesShown))
+		return nil, fmt.Errorf("positive is %q; the labels are %s", cfg.Positive, textfile.Listed(s.Labels, part.NamesShown))
 	}
 	missed, err := newPrice(s, "false_negative", cfg.FalseNegative)
 	if err != nil {
@@ -49,7 +50,7 @@ func newMoney(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, e
 
 // Loss returns the price of a wrong answer and 0 for a right one. Where neither
 // label nor answer is the positive one, a wrong answer costs nothing.
-func (l *money) Loss(in *Instance, p Prediction) (float32, error) {
+func (l *money) Loss(in *part.Instance, p part.Prediction) (float32, error) {
 	switch {
 	case in.Label == "":
 		return 0, errors.New("has no label, which the money loss needs")
@@ -67,10 +68,10 @@ func (l *money) Loss(in *Instance, p Prediction) (float32, error) {
 type price struct {
 	amount, factor float64
 	column         string
-	read           func(in *Instance) (float32, error) // nil: no column
+	read           func(in *part.Instance) (float32, error) // nil: no column
 }
 
-func newPrice(s *Setup, name string, cfg priceSettings) (*price, error) {
+func newPrice(s *part.Setup, name string, cfg priceSettings) (*price, error) {
 	p := &price{amount: cfg.Amount, factor: 1, column: cfg.Column}
 	if cfg.Factor != nil {
 		p.factor = *cfg.Factor
@@ -93,7 +94,7 @@ func newPrice(s *Setup, name string, cfg priceSettings) (*price, error) {
 	return p, nil
 }
 
-func (p *price) of(in *Instance) (float32, error) {
+func (p *price) of(in *part.Instance) (float32, error) {
 	if p.read == nil {
 		return float32(p.amount), nil
 	}
@@ -110,24 +111,24 @@ func (p *price) of(in *Instance) (float32, error) {
 
 // numberOf returns how to read a numeric column of the build's instances, in the
 // unit of the file; a missing value is NaN.
-func numberOf(s *Setup, column string) (func(in *Instance) (float32, error), error) {
-	source, ok := s.Source.(EncodedSource)
+func numberOf(s *part.Setup, column string) (func(in *part.Instance) (float32, error), error) {
+	source, ok := s.Source.(part.EncodedSource)
 	if !ok {
 		columns := s.Source.Columns()
 		at, err := columns.Find(column)
 		if err != nil {
 			return nil, err
 		}
-		return func(in *Instance) (float32, error) { return columns.Number(in, at[0]) }, nil
+		return func(in *part.Instance) (float32, error) { return columns.Number(in, at[0]) }, nil
 	}
 	var names []string
 	for i, c := range source.Encoder().Columns() {
 		if c.Name == column && !c.Categorical && !c.Time {
-			return func(in *Instance) (float32, error) { return in.Values[i], nil }, nil
+			return func(in *part.Instance) (float32, error) { return in.Values[i], nil }, nil
 		}
 		if !c.Categorical && !c.Time {
 			names = append(names, c.Name)
 		}
 	}
-	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, textfile.Listed(names, NamesShown))
+	return nil, fmt.Errorf("there is no numeric column %q; known are %s", column, textfile.Listed(names, part.NamesShown))
 }

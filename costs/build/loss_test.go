@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // TestConstantAnswersLoseHalf: under the weighted loss every constant answer
@@ -17,7 +18,7 @@ func TestConstantAnswersLoseHalf(t *testing.T) {
 	for _, label := range p.Labels {
 		sum, rows, val := 0.0, 0, 0.0
 		for n, e := range p.Source.Entries() {
-			loss, err := p.loss.Loss(&Instance{Entry: e}, Prediction{Label: label})
+			loss, err := p.loss.Loss(&part.Instance{Entry: e}, part.Prediction{Label: label})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,7 +35,7 @@ func TestConstantAnswersLoseHalf(t *testing.T) {
 			t.Errorf("always %q loses nothing over validation rows", label)
 		}
 	}
-	if _, err := p.loss.Loss(&Instance{}, Prediction{Label: "no"}); err == nil {
+	if _, err := p.loss.Loss(&part.Instance{}, part.Prediction{Label: "no"}); err == nil {
 		t.Error("an instance without a label was judged")
 	}
 }
@@ -68,7 +69,7 @@ func moneyWorld(t *testing.T, settings map[string]any) (*world, error) {
 		{2, "dog", 7, ""},        // a false alarm
 		{4, "cat", 0, "column x: is -5"},
 	} {
-		got, err := p.loss.Loss(&rows[c.row], Prediction{Label: c.answer})
+		got, err := p.loss.Loss(&rows[c.row], part.Prediction{Label: c.answer})
 		if got != c.loss || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("row %d answered %q: got %v, %v, want %v, %q", c.row, c.answer, got, err, c.loss, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // weighted is the 0-1 loss in which every label carries the same weight over
@@ -19,7 +20,7 @@ type weightedSettings struct {
 	By string `json:"by"`
 }
 
-func newWeighted(_ context.Context, s *Setup, settings map[string]any) (TaskLoss, error) {
+func newWeighted(_ context.Context, s *part.Setup, settings map[string]any) (part.TaskLoss, error) {
 	cfg := weightedSettings{By: "class"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func newWeighted(_ context.Context, s *Setup, settings map[string]any) (TaskLoss
 
 // Loss returns 0 for the instance's own label and the label's weight for
 // anything else.
-func (l weighted) Loss(in *Instance, p Prediction) (float32, error) {
+func (l weighted) Loss(in *part.Instance, p part.Prediction) (float32, error) {
 	if in.Label == "" {
 		return 0, errors.New("has no label, which the weighted loss needs")
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
@@ -30,8 +31,8 @@ type modelFolder struct {
 
 // modelFolderSettings name a language model.
 type modelFolderSettings struct {
-	Model Path   `json:"model"` // folder, or org/name in the local Hugging Face cache
-	File  string `json:"file"`  // the graph, inside the folder; "": onnx/model.onnx, else model.onnx
+	Model part.Path `json:"model"` // folder, or org/name in the local Hugging Face cache
+	File  string    `json:"file"`  // the graph, inside the folder; "": onnx/model.onnx, else model.onnx
 }
 
 // modelConfig is what is read of config.json and generation_config.json.
@@ -66,7 +67,7 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 // openModelFolder finds a model and reads everything but its weights. The
 // digests of its files become inputs of the build; they start with "model", as
 // all do that features of an expert depend on.
-func openModelFolder(ctx context.Context, s *Setup, cfg *modelFolderSettings) (*modelFolder, error) {
+func openModelFolder(ctx context.Context, s *part.Setup, cfg *modelFolderSettings) (*modelFolder, error) {
 	if cfg.Model == "" {
 		return nil, errors.New("model: none is named")
 	}
@@ -129,7 +130,7 @@ func (f *modelFolder) findGraph(file string) error {
 
 // readConfig reads config.json and, over it, the end tokens of
 // generation_config.json where there is one.
-func (f *modelFolder) readConfig(ctx context.Context, s *Setup) error {
+func (f *modelFolder) readConfig(ctx context.Context, s *part.Setup) error {
 	const name, generation = "config.json", "generation_config.json"
 	if err := f.readJSON(ctx, s, "model configuration", name, &f.config); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (f *modelFolder) readConfig(ctx context.Context, s *Setup) error {
 	return nil
 }
 
-func (f *modelFolder) readJSON(ctx context.Context, s *Setup, role, name string, dst any) error {
+func (f *modelFolder) readJSON(ctx context.Context, s *part.Setup, role, name string, dst any) error {
 	path := filepath.Join(f.path, name)
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, os.ErrNotExist) {
@@ -168,7 +169,7 @@ func (f *modelFolder) readJSON(ctx context.Context, s *Setup, role, name string,
 }
 
 // readTokenizer checks that the tokenizer knows no id that the model does not.
-func (f *modelFolder) readTokenizer(ctx context.Context, s *Setup) error {
+func (f *modelFolder) readTokenizer(ctx context.Context, s *part.Setup) error {
 	const name = "tokenizer.json"
 	path := filepath.Join(f.path, name)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {

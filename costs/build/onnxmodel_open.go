@@ -7,27 +7,28 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs/builder/part"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
 // modelSettings are shared by the experts that are ONNX classifiers.
 type modelSettings struct {
-	Model  Path     `json:"model"`
-	Output string   `json:"output"` // name of the output; "": the only one
-	Scores string   `json:"scores"` // logits or probabilities
-	Labels []string `json:"labels"` // in the order of the output; none: those of labels_file, else of the configuration
-	Batch  int      `json:"batch"`  // rows per call of a graph with a free batch
+	Model  part.Path `json:"model"`
+	Output string    `json:"output"` // name of the output; "": the only one
+	Scores string    `json:"scores"` // logits or probabilities
+	Labels []string  `json:"labels"` // in the order of the output; none: those of labels_file, else of the configuration
+	Batch  int       `json:"batch"`  // rows per call of a graph with a free batch
 
-	LabelsFile   Path     `json:"labels_file,omitempty"`   // classes in the order of the output
-	LabelsBefore []string `json:"labels_before,omitempty"` // of outputs before the first of them
-	Precision    string   `json:"precision,omitempty"`     // float32, which is also "", or float16
+	LabelsFile   part.Path `json:"labels_file,omitempty"`   // classes in the order of the output
+	LabelsBefore []string  `json:"labels_before,omitempty"` // of outputs before the first of them
+	Precision    string    `json:"precision,omitempty"`     // float32, which is also "", or float16
 }
 
 func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
 
 // openModel loads the graph and checks that it maps rows to one score per label.
-func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, error) {
+func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*rowModel, error) {
 	if err := cfg.readLabels(ctx, s); err != nil {
 		return nil, err
 	}
@@ -54,7 +55,7 @@ func openModel(ctx context.Context, s *Setup, cfg *modelSettings) (*rowModel, er
 	if err != nil {
 		return nil, err
 	}
-	slots, err := Shared(s.Build, "slots", func() (callSlots, error) { return make(callSlots, s.Workers), nil })
+	slots, err := part.Shared(s.Build, "slots", func() (callSlots, error) { return make(callSlots, s.Workers), nil })
 	if err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
@@ -85,7 +86,7 @@ func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOption
 }
 
 // readLabels completes the labels in the order of the output.
-func (cfg *modelSettings) readLabels(ctx context.Context, s *Setup) error {
+func (cfg *modelSettings) readLabels(ctx context.Context, s *part.Setup) error {
 	switch {
 	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
 		return errors.New("labels and labels_file are both there; one is enough")
@@ -102,7 +103,7 @@ func (cfg *modelSettings) readLabels(ctx context.Context, s *Setup) error {
 	return nil
 }
 
-func (cfg *modelSettings) check(s *Setup) error {
+func (cfg *modelSettings) check(s *part.Setup) error {
 	switch {
 	case cfg.Model == "":
 		return errors.New("model: none is named")

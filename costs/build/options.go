@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
 	"pipe/internal/textfile"
@@ -21,11 +22,11 @@ type Options struct {
 	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
 	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
 	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
-	Progress Progress                     // nil: nobody is told
+	Progress part.Progress                // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 
-	Kinds    *Kinds       // of the caller's own, beside those of this module or in the place of those of the same name; nil: none
-	OpenText TextEncoders // opens encoders of texts; nil: as featurize does
+	Kinds    *part.Kinds       // of the caller's own, beside those of this module or in the place of those of the same name; nil: none
+	OpenText part.TextEncoders // opens encoders of texts; nil: as featurize does
 
 	checkpoints time.Duration // least time between two checkpoints of an expert that learns; 0: checkpointEvery; negative: none
 	memory      int64         // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
@@ -57,7 +58,7 @@ func (o *Options) answers(out string) string {
 }
 
 // kinds returns the kinds that a configuration may name.
-func (o *Options) kinds() *Kinds {
+func (o *Options) kinds() *part.Kinds {
 	if o.Kinds == nil {
 		return &builtin
 	}

@@ -3,6 +3,8 @@ package build
 import (
 	"context"
 	"math"
+
+	"pipe/costs/builder/part"
 )
 
 // pairCoder codes a claim c, the vector of the instance's text, and its evidence
@@ -20,9 +22,9 @@ type pairCoder struct{ embedder *embedder }
 func (c *pairCoder) Width() int { return 4*c.embedder.Dim() + 2 }
 
 // Code looks up the vectors of all texts at once.
-func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []Instance, shown [][]Shown) error {
+func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	var texts []string
-	each := func(do func(in *Instance, passages []Passage)) {
+	each := func(do func(in *part.Instance, passages []part.Passage)) {
 		for n := range batch {
 			for k := range shown {
 				if shown[k] != nil {
@@ -36,7 +38,7 @@ func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []Instance, s
 			return err
 		}
 	}
-	each(func(in *Instance, passages []Passage) {
+	each(func(in *part.Instance, passages []part.Passage) {
 		texts = append(texts, in.Text)
 		for _, p := range passages {
 			texts = append(texts, p.Text)
@@ -46,7 +48,7 @@ func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []Instance, s
 	if err != nil {
 		return err
 	}
-	each(func(_ *Instance, passages []Passage) {
+	each(func(_ *part.Instance, passages []part.Passage) {
 		c.code(dst[:c.Width()], vectors[0], vectors[1:1+len(passages)])
 		dst, vectors = dst[c.Width():], vectors[1+len(passages):]
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tokenizer"
 	"pipe/onnx"
 	"pipe/onnx/ort"
@@ -44,7 +45,7 @@ const longestPair = 512
 func defaultPairSettings() pairSettings { return pairSettings{Output: logitsOutput, Tokens: 4096} }
 
 // openPair loads the graph of a folder with a number of classes.
-func openPair(s *Setup, cfg *pairSettings, f *modelFolder, classes int) (*pairModel, error) {
+func openPair(s *part.Setup, cfg *pairSettings, f *modelFolder, classes int) (*pairModel, error) {
 	m := &pairModel{file: f.file, output: cfg.Output, tokens: f.tokens, classes: classes, batch: cfg.Tokens}
 	var err error
 	if m.limit, err = rowLimit(cfg.MaxLength, f.config.Positions, longestPair); err != nil {

@@ -3,13 +3,15 @@ package build
 import (
 	"sort"
 	"strings"
+
+	"pipe/costs/builder/part"
 )
 
 // longestFitting returns as much of passages, all of which do not fit, as fits:
 // whole ones from the first on, then the beginning of the next. Longer showings
 // must not fit where shorter ones do not. It reports false if not even no passage
 // fits.
-func longestFitting(passages []Passage, fits func([]Passage) bool) ([]Passage, bool) {
+func longestFitting(passages []part.Passage, fits func([]part.Passage) bool) ([]part.Passage, bool) {
 	total := 0
 	for _, p := range passages {
 		total += len(strings.Fields(p.Text))
@@ -23,8 +25,8 @@ func longestFitting(passages []Passage, fits func([]Passage) bool) ([]Passage, b
 
 // firstWords cuts passages after a number of words; one of which nothing is left
 // is left out.
-func firstWords(passages []Passage, words int) []Passage {
-	var kept []Passage
+func firstWords(passages []part.Passage, words int) []part.Passage {
+	var kept []part.Passage
 	for _, p := range passages {
 		if words == 0 {
 			break

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
 )
 
@@ -19,13 +20,13 @@ import (
 // keeps what it was shown.
 type showing struct{}
 
-func (showing) Predict(_ context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error) {
-	out := make([][]Prediction, len(shown))
+func (showing) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
 		for n := range level {
-			told := slices.ContainsFunc(level[n].Passages, func(p Passage) bool { return p.Text == batch[n].Text })
+			told := slices.ContainsFunc(level[n].Passages, func(p part.Passage) bool { return p.Text == batch[n].Text })
 			label := map[bool]string{true: "SUPPORTS", false: "REFUTES"}[told]
-			out[k] = append(out[k], Prediction{Label: label})
+			out[k] = append(out[k], part.Prediction{Label: label})
 		}
 	}
 	return out, nil
@@ -56,7 +57,7 @@ func newClaimWorld(t testing.TB, n int) *world {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	w.addExpert("showing", func(context.Context, *Setup, map[string]any) (Expert, error) { return showing{}, nil })
+	w.addExpert("showing", func(context.Context, *part.Setup, map[string]any) (part.Expert, error) { return showing{}, nil })
 	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
 	w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"group": "text"}}
 	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
@@ -188,7 +189,7 @@ func TestClaims(t *testing.T) {
 {"id": 7, "label": "NOT ENOUGH INFO", "claim": "z"}
 {"id": 8, "label": "SUPPORTS", "claim": "u", "evidence": [[[1, 2, "Q_-LRB-r-RRB-", 0], [1, 2, "P", 3]], [[1, 2, "P", 1]]]}
 `)
-	s := (&Build{Dir: w.dir, Inputs: make(Inputs)}).Setup("instances")
+	s := (&part.Build{Dir: w.dir, Inputs: make(part.Inputs)}).Setup("instances")
 	source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl"})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +210,7 @@ func TestClaims(t *testing.T) {
 func TestClaimsAreDrawn(t *testing.T) {
 	w := newClaimWorld(t, 100)
 	draw := func(seed int) (ids []string) {
-		s := (&Build{Dir: w.dir, Inputs: make(Inputs)}).Setup("instances")
+		s := (&part.Build{Dir: w.dir, Inputs: make(part.Inputs)}).Setup("instances")
 		source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 30, "seed": seed})
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +228,7 @@ func TestClaimsAreDrawn(t *testing.T) {
 	if a, b := draw(1), draw(1); !slices.Equal(a, b) || slices.Equal(a, draw(2)) {
 		t.Error("the draw does not depend on the seed alone")
 	}
-	s := (&Build{Dir: w.dir, Inputs: make(Inputs)}).Setup("instances")
+	s := (&part.Build{Dir: w.dir, Inputs: make(part.Inputs)}).Setup("instances")
 	var bad *costs.DataError
 	if _, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 101}); !errors.As(err, &bad) {
 		t.Errorf("got %v", err)

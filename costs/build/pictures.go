@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/image/draw"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 )
@@ -66,7 +67,7 @@ func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side i
 	for i, id := range ids {
 		out.JPEG[id] = files[i]
 	}
-	if c, ok := p.Source.(ClassLister); ok {
+	if c, ok := p.Source.(part.ClassLister); ok {
 		out.Names = c.LabelNames()
 	}
 	return out, nil

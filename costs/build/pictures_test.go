@@ -20,8 +20,8 @@ func pictureFolder(t *testing.T) Config {
 		w, h int
 		c    color.NRGBA
 	}{
-		"red/wide.png": {400, 100, color.NRGBA{250, 10, 10, 255}}, "red/high.png": {30, 300, color.NRGBA{240, 0, 0, 255}},
-		"blue/small.png": {20, 10, color.NRGBA{0, 0, 240, 255}},
+		"red/wide.png": {400, 100, color.NRGBA{R: 250, G: 10, B: 10, A: 255}}, "red/high.png": {30, 300, color.NRGBA{R: 240, G: 0, B: 0, A: 255}},
+		"blue/small.png": {20, 10, color.NRGBA{R: 0, G: 0, B: 240, A: 255}},
 	} {
 		img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
 		for y := range p.h {
@@ -50,7 +50,7 @@ func pictureFolder(t *testing.T) Config {
 // TestPicturesAreSmallAndOfTheirInstance: shape and colour are kept, small ones are not enlarged.
 func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
 	cfg, o := pictureFolder(t), Options{Out: filepath.Join(t.TempDir(), "x.parquet")}
-	sizes := map[string]image.Point{"red/wide.png": {96, 24}, "red/high.png": {10, 96}, "blue/small.png": {20, 10}}
+	sizes := map[string]image.Point{"red/wide.png": {X: 96, Y: 24}, "red/high.png": {X: 10, Y: 96}, "blue/small.png": {X: 20, Y: 10}}
 	var ids []string
 	for id := range sizes {
 		ids = append(ids, id)

@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 	"pipe/internal/digest"
 )
 
 // plan is a configuration with every part made and checked.
 type plan struct {
-	*Build
+	*part.Build
 	cfg        *Config
-	kinds      *Kinds
+	kinds      *part.Kinds
 	splits     []costs.Split // per instance
-	loss       TaskLoss
-	features   []Feature
+	loss       part.TaskLoss
+	features   []part.Feature
 	actions    *costs.Actions
 	session    *chatSession
 	options    costs.WriterOptions // what the rows have
@@ -49,7 +50,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	if err := p.Inputs.SetJSON(SettingsRole, "build", p.shape()); err != nil {
+	if err := p.Inputs.SetJSON(part.SettingsRole, "build", p.shape()); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	p.describe()
@@ -62,14 +63,14 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 // blankPlan returns a plan without parts.
 func blankPlan(cfg *Config, o *Options) *plan {
 	p := &plan{cfg: cfg, kinds: o.kinds(), actions: cfg.actions()}
-	p.Build = &Build{
+	p.Build = &part.Build{
 		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.workers(),
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
-		Open: o.runtime, OpenText: o.OpenText, Inputs: make(Inputs),
+		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs),
 	}
 	p.session = openChatSession(p.Build, o.Answers, o.Budget)
 	for _, a := range cfg.Advice {
-		p.Levels = append(p.Levels, Level{Name: a.Name, Kind: a.Kind})
+		p.Levels = append(p.Levels, part.Level{Name: a.Name, Kind: a.Kind})
 	}
 	return p
 }
@@ -127,8 +128,8 @@ func (p *plan) describe() {
 	settings := digest.New()
 	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
 		switch {
-		case strings.HasPrefix(name, ImagePrefix):
-		case strings.HasPrefix(name, InputName(SettingsRole, "")):
+		case strings.HasPrefix(name, part.ImagePrefix):
+		case strings.HasPrefix(name, part.InputName(part.SettingsRole, "")):
 			fmt.Fprintf(settings, "%s  %s\n", p.Inputs[name], name)
 		default:
 			p.actions.Digests[name] = p.Inputs[name]
@@ -144,7 +145,7 @@ func (p *plan) featureDigest() string {
 	var blocks []identity.Block
 	for i, f := range p.features {
 		parts := []string{p.featurePart(i)}
-		if d, ok := f.(Derived); ok {
+		if d, ok := f.(part.Derived); ok {
 			parts = append(parts, d.From())
 		}
 		var models []string

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 	"pipe/internal/textfile"
 )
@@ -33,10 +34,10 @@ func (p *plan) openSource(ctx context.Context) error {
 	}
 	p.options.Labels, p.options.Groups = entries[0].Label != "", entries[0].Group != ""
 	listed := p.cfg.Labels
-	if e, ok := source.(EncodedSource); ok && len(listed) == 0 && p.options.Labels {
+	if e, ok := source.(part.EncodedSource); ok && len(listed) == 0 && p.options.Labels {
 		listed = e.Encoder().Labels() // the negative one first
 	}
-	if c, ok := source.(ClassLister); ok && len(listed) == 0 {
+	if c, ok := source.(part.ClassLister); ok && len(listed) == 0 {
 		listed = c.Classes()
 	}
 	p.Labels, err = labelsOf(entries, listed)
@@ -54,14 +55,14 @@ func (p *plan) makeSplit(ctx context.Context) error {
 
 // labelsOf returns the labels there are: those listed, against which every
 // instance is checked, or else those of the instances, sorted.
-func labelsOf(entries []Entry, listed []string) ([]string, error) {
+func labelsOf(entries []part.Entry, listed []string) ([]string, error) {
 	found := make(map[string]bool)
 	for _, e := range entries {
 		if e.Label == "" {
 			continue
 		}
 		if len(listed) > 0 && !found[e.Label] && !slices.Contains(listed, e.Label) {
-			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, textfile.Listed(listed, NamesShown))
+			return nil, fmt.Errorf("instance %q: unknown label %q; known are %s", e.ID, e.Label, textfile.Listed(listed, part.NamesShown))
 		}
 		found[e.Label] = true
 	}
@@ -104,17 +105,17 @@ func (p *plan) makeExperts(ctx context.Context) error {
 		if err != nil {
 			return made(ctx, s.Part, err)
 		}
-		named := NamedExpert{Expert: e, Name: c.Name}
+		named := part.NamedExpert{Expert: e, Name: c.Name}
 		p.Own(named)
 		for k, level := range p.Levels {
-			selective, ok := e.(Selective)
+			selective, ok := e.(part.Selective)
 			takes := !slices.Contains(c.Unavailable, level.Name) && (!ok || selective.Takes(level.Name))
 			named.Takes = append(named.Takes, takes)
 			if !takes {
 				p.actions.Unavailable = append(p.actions.Unavailable, costs.Pair{Expert: j, Advice: k})
 			}
 		}
-		if m, ok := e.(Metered); ok && m.Metered() {
+		if m, ok := e.(part.Metered); ok && m.Metered() {
 			p.options.Fee = true
 		}
 		p.Experts = append(p.Experts, named)
@@ -122,7 +123,7 @@ func (p *plan) makeExperts(ctx context.Context) error {
 	return nil
 }
 
-func (p *plan) makeExpert(ctx context.Context, s *Setup, c ExpertConfig) (Expert, error) {
+func (p *plan) makeExpert(ctx context.Context, s *part.Setup, c ExpertConfig) (part.Expert, error) {
 	create, err := lookup(p.kinds.Experts, c.Kind)
 	if err != nil {
 		return nil, err
@@ -146,7 +147,7 @@ func (p *plan) makeFeatures(ctx context.Context) error {
 	return nil
 }
 
-func (p *plan) makeFeature(ctx context.Context, s *Setup, c Part) (Feature, error) {
+func (p *plan) makeFeature(ctx context.Context, s *part.Setup, c Part) (part.Feature, error) {
 	create, err := lookup(p.kinds.Features, c.Kind)
 	if err != nil {
 		return nil, err

@@ -9,14 +9,15 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/filelock"
 )
 
 // prepare makes everything that the shards of some rows need: the vectors of
 // texts, and experts that have learnt.
 func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (err error) {
-	experts := slices.DeleteFunc(slices.Clone(p.Experts), func(e NamedExpert) bool { return !prepares(e) })
-	shared := Opened[Preparer](p.Build)
+	experts := slices.DeleteFunc(slices.Clone(p.Experts), func(e part.NamedExpert) bool { return !prepares(e) })
+	shared := part.Opened[part.Preparer](p.Build)
 	if len(experts)+len(shared) == 0 {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 	}
 	for _, e := range experts {
 		scratch := filepath.Join(w.training(), e.Name)
-		if err := e.Expert.(Preparer).Prepare(ctx, p.preparation(folder, scratch, rows, o)); err != nil {
+		if err := e.Expert.(part.Preparer).Prepare(ctx, p.preparation(folder, scratch, rows, o)); err != nil {
 			return &PartError{expertPart(e.Name), err}
 		}
 		// The rows that it learnt from are gone; shards should not run beside
@@ -48,14 +49,14 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 	return os.RemoveAll(w.training())
 }
 
-func prepares(e NamedExpert) bool {
-	_, ok := e.Expert.(Preparer)
+func prepares(e part.NamedExpert) bool {
+	_, ok := e.Expert.(part.Preparer)
 	return ok
 }
 
 // preparation lends the build to a Preparer.
-func (p *plan) preparation(folder, scratch string, rows []int, o *Options) *Preparation {
-	return &Preparation{
+func (p *plan) preparation(folder, scratch string, rows []int, o *Options) *part.Preparation {
+	return &part.Preparation{
 		Folder: folder, Scratch: scratch, Rows: rows, Workers: p.Workers, Progress: o.Progress, Checkpoint: o.checkpoint(),
 		Load: p.Source.Load, Show: p.show,
 		Batches: func(rows []int) [][]int {

@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"pipe/costs/builder/part"
 )
 
 // claimConversation asks for exactly one of the labels of an instance's text,
 // given the passages that are shown of it.
-func claimConversation(labels []string, in *Instance, shown Shown) conversation {
+func claimConversation(labels []string, in *part.Instance, shown part.Shown) conversation {
 	names := make([]string, len(labels))
 	for i, l := range labels {
 		names[i] = spelled(l)
@@ -26,11 +28,11 @@ func claimConversation(labels []string, in *Instance, shown Shown) conversation 
 // wording is the prompt about an instance that says nothing, with passages that
 // show how a page is named. Builds that ask it depend on it.
 func wording(labels []string) conversation {
-	return claimConversation(labels, &Instance{}, Shown{Passages: []Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
+	return claimConversation(labels, &part.Instance{}, part.Shown{Passages: []part.Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
 }
 
 // evidence lists passages, or says that there are none.
-func evidence(passages []Passage) string {
+func evidence(passages []part.Passage) string {
 	if len(passages) == 0 {
 		return "EMPTY"
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
+
 	"pgregory.net/rapid"
 )
 
@@ -74,15 +76,15 @@ func TestParsingHoldsItsLaws(t *testing.T) {
 }
 
 func TestPagesAreNamedAsPeopleWriteThem(t *testing.T) {
-	shown := Shown{Passages: []Passage{{Page: "Soul_Food_-LRB-film-RRB-", Text: "It is a film."}}}
-	if got := claimConversation(factLabels, &Instance{Text: "c"}, shown)[1].Content; !strings.Contains(got, "[1] Soul Food (film): It is a film.") {
+	shown := part.Shown{Passages: []part.Passage{{Page: "Soul_Food_-LRB-film-RRB-", Text: "It is a film."}}}
+	if got := claimConversation(factLabels, &part.Instance{Text: "c"}, shown)[1].Content; !strings.Contains(got, "[1] Soul Food (film): It is a film.") {
 		t.Errorf("the passage is shown as %q", got)
 	}
 }
 
 func TestClaimConversation(t *testing.T) {
-	in := &Instance{Text: "Oil is wet."}
-	c := claimConversation(factLabels, in, Shown{})
+	in := &part.Instance{Text: "Oil is wet."}
+	c := claimConversation(factLabels, in, part.Shown{})
 	if len(c) != 2 || c[0].Role != "system" || c[1].Role != "user" {
 		t.Fatalf("roles: %+v", c)
 	}
@@ -94,7 +96,7 @@ func TestClaimConversation(t *testing.T) {
 	if !strings.Contains(c[1].Content, in.Text) || !strings.Contains(c[1].Content, "EMPTY") {
 		t.Errorf("without evidence: %q", c[1].Content)
 	}
-	c = claimConversation(factLabels, in, Shown{Passages: []Passage{{"Oil", "Oil is a liquid."}, {"Wet", "Wet is a state."}}})
+	c = claimConversation(factLabels, in, part.Shown{Passages: []part.Passage{{Page: "Oil", Text: "Oil is a liquid."}, {Page: "Wet", Text: "Wet is a state."}}})
 	if strings.Contains(c[1].Content, "EMPTY") || !strings.Contains(c[1].Content, "[1] Oil: Oil is a liquid.\n[2] Wet: Wet is a state.") {
 		t.Errorf("with evidence: %q", c[1].Content)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"pipe/costs/builder/part"
 )
 
 // reformulator lets a chat model turn instances into queries. It is safe for
@@ -16,7 +18,7 @@ type reformulator struct {
 
 // newReformulator makes the reformulator of the part in the making from its own
 // settings: the kind of a chat model, and the settings of that kind.
-func newReformulator(ctx context.Context, of *Setup, settings map[string]any) (*reformulator, error) {
+func newReformulator(ctx context.Context, of *part.Setup, settings map[string]any) (*reformulator, error) {
 	s := of.Subpart("reformulator")
 	c, err := openChat(ctx, s, settings)
 	if err != nil {
@@ -25,12 +27,12 @@ func newReformulator(ctx context.Context, of *Setup, settings map[string]any) (*
 	if err := countAnswers(s); err != nil {
 		return nil, errors.Join(fmt.Errorf("reformulator: %w", err), c.Close())
 	}
-	return &reformulator{c, s.Part}, s.InputJSON("prompt", queryConversation(&Instance{}))
+	return &reformulator{c, s.Part}, s.InputJSON("prompt", queryConversation(&part.Instance{}))
 }
 
 // Queries returns a query per instance: the model's, or the instance's text where
 // the model's answer is empty.
-func (r *reformulator) Queries(ctx context.Context, batch []Instance) ([]string, error) {
+func (r *reformulator) Queries(ctx context.Context, batch []part.Instance) ([]string, error) {
 	asked := make([]conversation, len(batch))
 	for n := range batch {
 		asked[n] = queryConversation(&batch[n])
@@ -52,7 +54,7 @@ func (r *reformulator) Queries(ctx context.Context, batch []Instance) ([]string,
 }
 
 // queryConversation asks for a search query for an instance's text.
-func queryConversation(in *Instance) conversation {
+func queryConversation(in *part.Instance) conversation {
 	return conversation{
 		{Role: "system", Content: "You turn claims into search queries for Wikipedia. Your whole reply is one short query."},
 		{Role: "user", Content: "CLAIM\n" + in.Text + "\n\nReply with a concise Wikipedia search query that would find the pages which settle this claim, and nothing else."},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/chat/chattest"
 	"pipe/internal/progress"
 	"pipe/internal/realdata"
@@ -14,10 +15,10 @@ import (
 )
 
 // reformulatorSetup is what the constructor of an advice gets.
-func reformulatorSetup(t testing.TB) *Setup {
+func reformulatorSetup(t testing.TB) *part.Setup {
 	t.Helper()
-	b := &Build{
-		Inputs: make(Inputs), Progress: progress.Silent{},
+	b := &part.Build{
+		Inputs: make(part.Inputs), Progress: progress.Silent{},
 		Open: func() (*ort.Runtime, error) { return orttest.Open(t, 0), nil },
 	}
 	openChatSession(b, t.TempDir(), nil)
@@ -44,7 +45,7 @@ func TestReformulator(t *testing.T) {
 	}
 	defer r.Close()
 	counted := &tally{}
-	batch := []Instance{{Text: "Oil is thick."}, {Text: "An empty claim."}, {Text: "Oil is thick."}}
+	batch := []part.Instance{{Text: "Oil is thick."}, {Text: "An empty claim."}, {Text: "Oil is thick."}}
 	got, err := r.Queries(withTally(t.Context(), counted), batch)
 	if want := []string{"oil viscosity", "An empty claim.", "oil viscosity"}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %q, want %q (%v)", got, want, err)
@@ -98,7 +99,7 @@ func TestReformulatorOnACausalModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	batch := []Instance{{Text: "The old lake froze."}, {Text: "Ice."}, {Text: "It was cold in year 7."}}
+	batch := []part.Instance{{Text: "The old lake froze."}, {Text: "Ice."}, {Text: "It was cold in year 7."}}
 	queries, err := r.Queries(context.Background(), batch)
 	if err != nil || len(queries) != 3 {
 		t.Fatalf("%q, %v", queries, err)
@@ -122,7 +123,7 @@ func TestReformulatorNamesTheInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	batch := []Instance{{Entry: Entry{ID: "short"}, Text: ""}, {Entry: Entry{ID: "long"}, Text: strings.Repeat("long ", 200)}}
+	batch := []part.Instance{{Entry: part.Entry{ID: "short"}, Text: ""}, {Entry: part.Entry{ID: "long"}, Text: strings.Repeat("long ", 200)}}
 	if _, err := r.Queries(context.Background(), batch); err == nil || !strings.Contains(err.Error(), `instance "long": the prompt has`) {
 		t.Errorf("got %v", err)
 	}

@@ -2,28 +2,29 @@ package build
 
 import (
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // builtin are the kinds of this module. A new one is a file with its settings and its constructor, and one line here.
-var builtin = Kinds{
-	Sources: map[string]NewSource{
+var builtin = part.Kinds{
+	Sources: map[string]part.NewSource{
 		"fever":   newFever,
 		"images":  newImages,
 		"table":   newTable,
 		"tabular": newTabular,
 	},
-	Splits: map[string]NewSplit{
+	Splits: map[string]part.NewSplit{
 		"column":              splitByColumn,
 		costs.SplitHash:       drawSplits(costs.SplitHash),
 		costs.SplitRandom:     drawSplits(costs.SplitRandom),
 		costs.SplitStratified: drawSplits(costs.SplitStratified),
 	},
-	Losses: map[string]NewLoss{
+	Losses: map[string]part.NewLoss{
 		"money":    newMoney,
 		"weighted": newWeighted,
 		"zero_one": newZeroOne,
 	},
-	Advice: map[string]NewAdvice{
+	Advice: map[string]part.NewAdvice{
 		"none":     newNone,
 		"passages": newPassages,
 		"prompts":  newPrompts,
@@ -31,7 +32,7 @@ var builtin = Kinds{
 		"columns":  newColumns,
 		"groups":   newGroups,
 	},
-	Experts: map[string]NewExpert{
+	Experts: map[string]part.NewExpert{
 		"boosted_trees": newBoostedTrees,
 		"clip":          newClip,
 		"endpoint":      newEndpointExpert,
@@ -44,7 +45,7 @@ var builtin = Kinds{
 		"onnx_table":    newTableClassifier,
 		"precomputed":   newPrecomputed,
 	},
-	Features: map[string]NewFeature{
+	Features: map[string]part.NewFeature{
 		"pooled":  newPooled,
 		"expert":  newExpertProbabilities,
 		"columns": newColumnFeatures,
@@ -56,10 +57,10 @@ var builtin = Kinds{
 }
 
 var (
-	_ Preparer = (*clip)(nil)
-	_ Preparer = (*embedder)(nil)
-	_ Preparer = (*trained)(nil)
+	_ part.Preparer = (*clip)(nil)
+	_ part.Preparer = (*embedder)(nil)
+	_ part.Preparer = (*trained)(nil)
 )
 
 // BuiltinKinds returns the kinds of this module. The maps are the caller's.
-func BuiltinKinds() *Kinds { return builtin.With(&Kinds{}) }
+func BuiltinKinds() *part.Kinds { return builtin.With(&part.Kinds{}) }

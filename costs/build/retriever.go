@@ -7,14 +7,15 @@ import (
 	"fmt"
 	"sync"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
 )
 
 // retrievalSettings say where passages are found: one of index, pages and
 // opensearch is named. Parts that name the same share one retriever.
 type retrievalSettings struct {
-	Index      Path           `json:"index,omitempty"`      // an index file of pipe index
-	Pages      Path           `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
+	Index      part.Path      `json:"index,omitempty"`      // an index file of pipe index
+	Pages      part.Path      `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
 	Ranking    *ranking       `json:"ranking,omitempty"`    // of pages; an index has its own
 	OpenSearch *searchService `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
 }
@@ -29,7 +30,7 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	s := bm25.DefaultSettings()
-	if err := DecodeSettings(given, &s); err != nil {
+	if err := part.DecodeSettings(given, &s); err != nil {
 		return err
 	}
 	*r = ranking(s)
@@ -41,7 +42,7 @@ const mostPassages = 1000
 
 // newRetriever opens what the settings name and makes it an input of the part in
 // the making, which will ask for up to top passages. The build closes it.
-func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int) (*cachedRetriever, error) {
+func newRetriever(ctx context.Context, s *part.Setup, cfg retrievalSettings, top int) (*cachedRetriever, error) {
 	named := 0
 	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
 		if there {
@@ -58,7 +59,7 @@ func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Shared(s.Build, key, func() (*cachedRetriever, error) {
+	r, err := part.Shared(s.Build, key, func() (*cachedRetriever, error) {
 		corpus, err := cfg.open(ctx, s)
 		if err != nil {
 			return nil, err
@@ -75,7 +76,7 @@ func newRetriever(ctx context.Context, s *Setup, cfg retrievalSettings, top int)
 
 // key tells settings apart: paths are taken as they resolve, and a service with
 // whatever it is asked with.
-func (cfg retrievalSettings) key(s *Setup) (string, error) {
+func (cfg retrievalSettings) key(s *part.Setup) (string, error) {
 	b, err := json.Marshal(cfg)
 	key := fmt.Sprintf("%s\n%s\n%s", s.Path(cfg.Index), s.Path(cfg.Pages), b)
 	if cfg.OpenSearch != nil {
@@ -84,7 +85,7 @@ func (cfg retrievalSettings) key(s *Setup) (string, error) {
 	return key, err
 }
 
-func (cfg retrievalSettings) open(ctx context.Context, s *Setup) (corpus, error) {
+func (cfg retrievalSettings) open(ctx context.Context, s *part.Setup) (corpus, error) {
 	switch {
 	case cfg.Index != "":
 		return openIndex(s.Path(cfg.Index))
@@ -102,7 +103,7 @@ func (cfg retrievalSettings) open(ctx context.Context, s *Setup) (corpus, error)
 type retriever interface {
 	// Find returns, for every query, up to top passages, best first; equally good
 	// ones in the order of their pages' names. No passage is found twice.
-	Find(ctx context.Context, queries []string, top int) ([][]Passage, error)
+	Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error)
 }
 
 // corpus is a retriever that the build owns.
@@ -124,7 +125,7 @@ type cachedRetriever struct {
 
 // foundList is the best passages of a query.
 type foundList struct {
-	passages []Passage
+	passages []part.Passage
 	asked    int // how many were asked for
 }
 
@@ -133,7 +134,7 @@ const rememberedQueries = 4096
 
 // Find returns what it remembers, and searches for the rest as many passages as
 // any level shows.
-func (r *cachedRetriever) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
+func (r *cachedRetriever) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
 	most := max(r.most, top)
 	out, missing := r.recall(queries, top)
 	if len(missing) == 0 {
@@ -157,10 +158,10 @@ func (r *cachedRetriever) Find(ctx context.Context, queries []string, top int) (
 }
 
 // recall returns what is known, and the indices of what is not.
-func (r *cachedRetriever) recall(queries []string, top int) (out [][]Passage, missing []int) {
+func (r *cachedRetriever) recall(queries []string, top int) (out [][]part.Passage, missing []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out = make([][]Passage, len(queries))
+	out = make([][]part.Passage, len(queries))
 	for n, q := range queries {
 		list, ok := r.recent[q]
 		if !ok {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/digest"
 )
@@ -26,7 +27,7 @@ func openIndex(path string) (*indexCorpus, error) {
 
 // indexPages opens the index of pages in the folder of experts, and makes it if it
 // is not there. Its name tells pages and settings, so that one that is there fits.
-func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Settings) (corpus, error) {
+func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.Settings) (corpus, error) {
 	source, err := bm25.SourceDigest(ctx, pages)
 	if err != nil {
 		return nil, err
@@ -51,8 +52,8 @@ func indexPages(ctx context.Context, s *Setup, pages string, settings bm25.Setti
 func (p *indexCorpus) identity() string { return p.index.Digest() }
 
 // Find searches for one query after the other.
-func (p *indexCorpus) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
-	out := make([][]Passage, len(queries))
+func (p *indexCorpus) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
+	out := make([][]part.Passage, len(queries))
 	for n, q := range queries {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -61,13 +62,13 @@ func (p *indexCorpus) Find(ctx context.Context, queries []string, top int) ([][]
 		if err != nil {
 			return nil, err
 		}
-		out[n] = make([]Passage, len(hits))
+		out[n] = make([]part.Passage, len(hits))
 		for i, h := range hits {
 			page, err := p.index.Page(h.Number)
 			if err != nil {
 				return nil, err
 			}
-			out[n][i] = Passage{Page: page.ID, Text: page.Text}
+			out[n][i] = part.Passage{Page: page.ID, Text: page.Text}
 		}
 	}
 	return out, nil

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/service"
 	"pipe/internal/parallel"
 )
@@ -19,17 +20,17 @@ import (
 // searchService is an index of OpenSearch or Elasticsearch. Its credentials are
 // in environment variables, whose names stand here.
 type searchService struct {
-	URL      string   `json:"url"`               // of the service
-	Index    string   `json:"index"`             // its name there
-	Page     string   `json:"page"`              // field that holds the id of a page
-	Text     string   `json:"text"`              // field that holds the text that is shown
-	Fields   []string `json:"fields"`            // that are searched; none: the one of the text
-	Tie      string   `json:"tie"`               // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
-	Key      string   `json:"key"`               // variable with an API key
-	User     string   `json:"user"`              // variables with a user
-	Password string   `json:"password"`          // and a password
-	Timeout  float64  `json:"timeout"`           // seconds
-	CAFile   Path     `json:"ca_file,omitempty"` // PEM file of certificates that are trusted beside those of the system
+	URL      string    `json:"url"`               // of the service
+	Index    string    `json:"index"`             // its name there
+	Page     string    `json:"page"`              // field that holds the id of a page
+	Text     string    `json:"text"`              // field that holds the text that is shown
+	Fields   []string  `json:"fields"`            // that are searched; none: the one of the text
+	Tie      string    `json:"tie"`               // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
+	Key      string    `json:"key"`               // variable with an API key
+	User     string    `json:"user"`              // variables with a user
+	Password string    `json:"password"`          // and a password
+	Timeout  float64   `json:"timeout"`           // seconds
+	CAFile   part.Path `json:"ca_file,omitempty"` // PEM file of certificates that are trusted beside those of the system
 	service.RetrySettings
 	Concurrency int `json:"concurrency"` // requests in flight per batch
 }
@@ -42,7 +43,7 @@ func (s *searchService) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &given); err != nil {
 		return err
 	}
-	if err := DecodeSettings(given, &p); err != nil {
+	if err := part.DecodeSettings(given, &p); err != nil {
 		return fmt.Errorf("opensearch: %w", err)
 	}
 	*s = searchService(p)
@@ -116,7 +117,7 @@ type searched struct {
 
 // openSearch asks the service how many pages its index has, so that a wrong
 // address or key stops a build before it begins.
-func openSearch(ctx context.Context, setup *Setup, cfg *searchService) (corpus, error) {
+func openSearch(ctx context.Context, setup *part.Setup, cfg *searchService) (corpus, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -164,8 +165,8 @@ func (s *searched) Close() error {
 }
 
 // Find searches for several queries at a time.
-func (s *searched) Find(ctx context.Context, queries []string, top int) ([][]Passage, error) {
-	out := make([][]Passage, len(queries))
+func (s *searched) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
+	out := make([][]part.Passage, len(queries))
 	err := parallel.First(ctx, s.service.Concurrency, len(queries), func(ctx context.Context, n int) (err error) {
 		out[n], err = s.find(ctx, queries[n], top)
 		return err
@@ -187,7 +188,7 @@ type searchResponse struct {
 	} `json:"hits"`
 }
 
-func (s *searched) find(ctx context.Context, query string, top int) ([]Passage, error) {
+func (s *searched) find(ctx context.Context, query string, top int) ([]part.Passage, error) {
 	body, err := json.Marshal(s.request(query, top))
 	if err != nil {
 		return nil, err
@@ -205,8 +206,8 @@ func (s *searched) find(ctx context.Context, query string, top int) ([]Passage, 
 			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.Page, b.Page))
 		})
 	}
-	var list []Passage
-	seen := make(map[Passage]bool)
+	var list []part.Passage
+	seen := make(map[part.Passage]bool)
 	for _, f := range found {
 		if len(list) < top && !seen[f.Passage] {
 			seen[f.Passage] = true
@@ -233,7 +234,7 @@ func (s *searched) request(query string, top int) map[string]any {
 
 // scored is a passage with the service's score.
 type scored struct {
-	Passage
+	part.Passage
 	score float64
 }
 
@@ -263,7 +264,7 @@ func (s *searched) read(text []byte) ([]scored, error) {
 		case !isText:
 			return nil, fmt.Errorf("hit %d has no text field %q for the text", i, s.service.Text)
 		}
-		found = append(found, scored{Passage{Page: s.redactAnswer(page), Text: s.redactAnswer(text)}, *h.Score})
+		found = append(found, scored{part.Passage{Page: s.redactAnswer(page), Text: s.redactAnswer(text)}, *h.Score})
 	}
 	return found, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 )
@@ -81,7 +82,7 @@ func TestSearchServiceCertificates(t *testing.T) {
 		var fault *service.Error
 		search := func(ca string) error {
 			r, err := openSearch(t.Context(), searchSetup(t.Logf), &searchService{
-				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}, CAFile: Path(ca),
+				URL: server.URL, Index: "i", Page: "id", Text: "text", Timeout: 5, Concurrency: 1, RetrySettings: service.RetrySettings{Backoff: 0.001}, CAFile: part.Path(ca),
 			})
 			if err == nil {
 				err = r.Close()

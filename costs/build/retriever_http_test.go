@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
 	"pipe/internal/progress"
@@ -88,7 +89,7 @@ func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error)
 		all[k] = v
 	}
 	var cfg retrievalSettings
-	if err := DecodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
+	if err := part.DecodeSettings(map[string]any{"opensearch": all}, &cfg); err != nil {
 		return nil, err
 	}
 	c, err := openSearch(context.Background(), searchSetup(t.Logf), cfg.OpenSearch)
@@ -99,8 +100,8 @@ func (f *fakeSearch) open(t *testing.T, settings map[string]any) (corpus, error)
 }
 
 // searchSetup is what a retriever gets.
-func searchSetup(note func(string, ...any)) *Setup {
-	return (&Build{Inputs: make(Inputs), Progress: saying{note: note}}).Setup("search")
+func searchSetup(note func(string, ...any)) *part.Setup {
+	return (&part.Build{Inputs: make(part.Inputs), Progress: saying{note: note}}).Setup("search")
 }
 
 // saying passes notes on.
@@ -126,7 +127,7 @@ func TestSearchService(t *testing.T) {
 	if err != nil || len(found) != 3 || len(found[0]) != 2 || len(found[1]) != 1 || len(found[2]) != 0 {
 		t.Fatalf("found %v, %v", found, err)
 	}
-	if found[0][0] != (Passage{Page: "A", Text: "oil floats"}) { // equally good pages by their ids
+	if found[0][0] != (part.Passage{Page: "A", Text: "oil floats"}) { // equally good pages by their ids
 		t.Errorf("found %v", found[0])
 	}
 	if c, err = f.open(t, map[string]any{"tie": "id.keyword", "fields": []string{"title^2", "text"}}); err != nil {
@@ -282,11 +283,11 @@ func TestSearchServiceIsAnInput(t *testing.T) {
 		t.Helper()
 		settings["url"], settings["index"] = "http://localhost:9200", "wiki"
 		var cfg embeddingSettings // whose service lies within other settings
-		if err := DecodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
+		if err := part.DecodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
 			t.Fatal(err)
 		}
-		in := make(Inputs)
-		if err := in.SetJSON(SettingsRole, "part", cfg); err != nil {
+		in := make(part.Inputs)
+		if err := in.SetJSON(part.SettingsRole, "part", cfg); err != nil {
 			t.Fatal(err)
 		}
 		return in["settings of part"]

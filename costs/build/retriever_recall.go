@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/parallel"
 )
 
@@ -28,7 +29,7 @@ type RecallAt struct {
 
 // evidenceSource is a source that knows the evidence of its instances.
 type evidenceSource interface {
-	Source
+	part.Source
 	// Evidence returns the evidence sets of an instance; the pages of one of them
 	// settle it together.
 	Evidence(row int) [][]string
@@ -56,7 +57,7 @@ type recallMeter struct {
 }
 
 // Run goes through all instances, once.
-func (m *recallMeter) Run(ctx context.Context, progress Progress) (*RecallReport, error) {
+func (m *recallMeter) Run(ctx context.Context, progress part.Progress) (*RecallReport, error) {
 	entries := m.Source.Entries()
 	m.report = RecallReport{Advice: m.Advice, Instances: len(entries)}
 	m.any, m.full = make([]int, len(m.K)), make([]int, len(m.K))
@@ -111,7 +112,7 @@ func (m *recallMeter) batch(ctx context.Context, rows []int) error {
 }
 
 // count counts one instance with evidence.
-func (m *recallMeter) count(sets [][]string, found []Passage) error {
+func (m *recallMeter) count(sets [][]string, found []part.Passage) error {
 	inside, whole, err := covered(sets, m.Retriever.has)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (m *recallMeter) count(sets [][]string, found []Passage) error {
 	for i, k := range m.K {
 		best := found[:min(k, len(found))]
 		among := func(page string) (bool, error) {
-			return slices.ContainsFunc(best, func(p Passage) bool { return p.Page == page }), nil
+			return slices.ContainsFunc(best, func(p part.Passage) bool { return p.Page == page }), nil
 		}
 		some, all, _ := covered(sets, among)
 		m.any[i] += some

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"pipe/costs/builder/part"
 )
 
 // counting counts what is searched for.
@@ -11,13 +13,13 @@ type counting struct {
 	queries, most int
 }
 
-func (c *counting) Find(_ context.Context, queries []string, top int) ([][]Passage, error) {
+func (c *counting) Find(_ context.Context, queries []string, top int) ([][]part.Passage, error) {
 	c.queries += len(queries)
 	c.most = max(c.most, top)
-	out := make([][]Passage, len(queries))
+	out := make([][]part.Passage, len(queries))
 	for n := range out {
 		for i := range min(top, 4) {
-			out[n] = append(out[n], Passage{Page: fmt.Sprint(i), Text: queries[n]})
+			out[n] = append(out[n], part.Passage{Page: fmt.Sprint(i), Text: queries[n]})
 		}
 	}
 	return out, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // reusable returns the manifest of a finished output whose rows are those of this
@@ -21,7 +22,7 @@ func (p *plan) reusable(ctx context.Context, out string) (*manifest, error) {
 		return nil, err
 	}
 	for _, change := range difference(m.Inputs, p.Inputs) {
-		if !strings.HasPrefix(change, InputName(SettingsRole, splitPart)+" ") {
+		if !strings.HasPrefix(change, part.InputName(part.SettingsRole, splitPart)+" ") {
 			return nil, nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // draw returns the options and the configuration of one random split of a world.
@@ -106,12 +107,12 @@ func TestRowsThatDependOnTheSplitAreNotTakenOver(t *testing.T) {
 
 // TestRandomSplitsIgnoreLabels: with one instance per label every seed draws others, and shares are held.
 func TestRandomSplitsIgnoreLabels(t *testing.T) {
-	entries := make([]Entry, 40)
+	entries := make([]part.Entry, 40)
 	for i := range entries {
 		entries[i].Label = string(rune('a' + i))
 	}
 	of := func(seed int) []costs.Split {
-		s := (&Build{Source: &images{entries: entries}, Inputs: make(Inputs)}).Setup(splitPart)
+		s := (&part.Build{Source: &images{entries: entries}, Inputs: make(part.Inputs)}).Setup(splitPart)
 		got, err := drawSplits(costs.SplitRandom)(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
 		if err != nil {
 			t.Fatal(err)

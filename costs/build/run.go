@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
 )
@@ -30,10 +31,10 @@ type Report struct {
 	Resumed   int     `json:"resumed"` // shards that were done before
 	Seconds   float64 `json:"seconds"` // of this run
 
-	Skipped []BadImage    `json:"skipped,omitempty"`  // images that were left out, by id
-	BadList string        `json:"bad_list,omitempty"` // file that lists them, too
-	Answers []AnswerCount `json:"answers,omitempty"`  // of parts that ask a chat model
-	Latency []PairLatency `json:"latency,omitempty"`  // of every pair, where time is a fee
+	Skipped []part.BadImage `json:"skipped,omitempty"`  // images that were left out, by id
+	BadList string          `json:"bad_list,omitempty"` // file that lists them, too
+	Answers []AnswerCount   `json:"answers,omitempty"`  // of parts that ask a chat model
+	Latency []PairLatency   `json:"latency,omitempty"`  // of every pair, where time is a fee
 }
 
 // Run builds the cost tensor of a configuration, or goes on with the build that
@@ -151,7 +152,7 @@ func (p *plan) report(out string) *Report {
 		File: out, Instances: len(p.splits), Actions: p.actions.Len(), Shards: p.shards(),
 		Features: p.actions.Features.Name, Dim: p.options.Dim,
 	}
-	if s, ok := p.Source.(SkipLister); ok {
+	if s, ok := p.Source.(part.SkipLister); ok {
 		r.Skipped = s.Skipped()
 	}
 	groups := make([]string, 0, len(p.splits))

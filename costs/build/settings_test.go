@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/costs/builder/part"
 )
 
 func TestSettingsName(t *testing.T) {
@@ -22,7 +24,7 @@ func TestSettingsName(t *testing.T) {
 		"many: expected a list, not a section with keys": {"many": map[string]any{"a": 1}},
 		"some: expected an integer":                      {"some": 1.5},
 	} {
-		err := DecodeSettings(settings, &struct {
+		err := part.DecodeSettings(settings, &struct {
 			LearningRate float64        `json:"learning_rate"`
 			L2           float64        `json:"l2"`
 			More         map[string]any `json:"more"`
@@ -39,14 +41,14 @@ func TestSettingsName(t *testing.T) {
 
 // TestOneNumberForAllChannels is the same setting as the number three times.
 func TestOneNumberForAllChannels(t *testing.T) {
-	var digests []Inputs
+	var digests []part.Inputs
 	for _, mean := range []any{0.5, []any{0.5, 0.5, 0.5}} {
-		s := (&Build{Inputs: make(Inputs)}).Setup("part")
+		s := (&part.Build{Inputs: make(part.Inputs)}).Setup("part")
 		var cfg preprocessSettings
 		if err := s.Settings(map[string]any{"mean": mean}, &cfg); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(cfg.Mean, PerChannel{0.5, 0.5, 0.5}) {
+		if !slices.Equal(cfg.Mean, part.PerChannel{0.5, 0.5, 0.5}) {
 			t.Errorf("mean %v is %v", mean, cfg.Mean)
 		}
 		digests = append(digests, s.Inputs)

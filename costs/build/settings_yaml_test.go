@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/progress"
 )
 
@@ -38,7 +39,7 @@ func (k registeredKind) yaml(setting string) string {
 func settingsType(t *testing.T, name string, create func(map[string]any) error) reflect.Type {
 	t.Helper()
 	err := create(map[string]any{"no such key": 1})
-	var unknown *UnknownKeyError
+	var unknown *part.UnknownKeyError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("%s takes any key: %v", name, err)
 	}
@@ -48,7 +49,7 @@ func settingsType(t *testing.T, name string, create func(map[string]any) error) 
 // everyKind lists all kinds of all registries.
 func everyKind(t *testing.T) []registeredKind {
 	t.Helper()
-	s := (&Build{Inputs: make(Inputs), Labels: claimLabels, Progress: progress.Silent{}}).Setup("part")
+	s := (&part.Build{Inputs: make(part.Inputs), Labels: claimLabels, Progress: progress.Silent{}}).Setup("part")
 	openChatSession(s.Build, t.TempDir(), nil)
 	var all []registeredKind
 	add := func(part, lead, indent string, kinds []string, create func(kind string, m map[string]any) error, settings func(*Config) map[string]any) {
@@ -204,7 +205,7 @@ func TestEverySettingArrivesFromYAML(t *testing.T) {
 					continue
 				}
 				into := reflect.New(k.of)
-				if err := DecodeSettings(k.settings(cfg), into.Interface()); err != nil && !isOwnCheck(err) {
+				if err := part.DecodeSettings(k.settings(cfg), into.Interface()); err != nil && !isOwnCheck(err) {
 					t.Errorf("%v: %s: %s: %v", k, s.name(), text, err)
 					continue
 				}
@@ -260,7 +261,7 @@ func TestNoSettingTakesWhatItCannotHold(t *testing.T) {
 				other.path = append(slices.Clone(s.path[:len(s.path)-1]), key)
 				for text := range samples(t, s.of) {
 					if err := decodeYAML(t, k, other.written(text)); err == nil || !strings.Contains(err.Error(), "unknown key") || !strings.Contains(err.Error(), "known are ") {
-						if _, isKey := SettingKeys(k.of)[key]; !isKey {
+						if _, isKey := part.SettingKeys(k.of)[key]; !isKey {
 							t.Errorf("%v: %s: %s gives %v", k, key, text, err)
 						}
 					}
@@ -277,7 +278,7 @@ func decodeYAML(t *testing.T, k registeredKind, setting string) error {
 		t.Errorf("%v: %q: %v", k, setting, err)
 		return err
 	}
-	return DecodeSettings(k.settings(cfg), reflect.New(k.of).Interface())
+	return part.DecodeSettings(k.settings(cfg), reflect.New(k.of).Interface())
 }
 
 // isOwnCheck tells an error about the sample's value from one about its type.
@@ -310,7 +311,7 @@ func TestDocumentedSettings(t *testing.T) {
 		}
 	}
 	for _, section := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LatencyConfig]()} {
-		for key := range SettingKeys(section) {
+		for key := range part.SettingKeys(section) {
 			known[key] = true
 			if !strings.Contains(pages, "`"+key+"`") {
 				t.Errorf("%v: %s is not documented", section, key)

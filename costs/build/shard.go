@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // build makes the tensor of one shard, batch by batch. log gets what is shown.
@@ -34,7 +35,7 @@ func (p *plan) cut(rows []int) []piece {
 	var list []piece
 	for at := 0; at < len(rows); {
 		some := rows[at:min(at+p.cfg.Batch, len(rows))]
-		if b, ok := p.Source.(BatchLimiter); ok {
+		if b, ok := p.Source.(part.BatchLimiter); ok {
 			some = some[:b.Fit(some)]
 		}
 		list = append(list, piece{at, some})
@@ -78,7 +79,7 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 	if err != nil {
 		return err
 	}
-	b := &Batch{Instances: instances}
+	b := &part.Batch{Instances: instances}
 	if b.Answers, err = p.answers(ctx, instances, log); err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, lo
 }
 
 // answers asks every expert under every advice that it takes.
-func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][]Prediction, error) {
-	shown := make([][]Shown, len(p.Levels))
+func (p *plan) answers(ctx context.Context, batch []part.Instance, log *audit) ([][][]part.Prediction, error) {
+	shown := make([][]part.Shown, len(p.Levels))
 	for k := range p.Levels {
 		var err error
 		if shown[k], err = p.show(ctx, k, batch); err != nil {
@@ -107,10 +108,10 @@ func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][
 	if err := log.add(p.LevelNames(), batch, shown); err != nil {
 		return nil, err
 	}
-	ShareSizes(batch, shown)
-	all := make([][][]Prediction, len(p.Experts))
+	part.ShareSizes(batch, shown)
+	all := make([][][]part.Prediction, len(p.Experts))
 	for j, e := range p.Experts {
-		levels := make([][]Shown, len(shown))
+		levels := make([][]part.Shown, len(shown))
 		for k := range shown {
 			if e.Takes[k] {
 				levels[k] = shown[k]
@@ -125,7 +126,7 @@ func (p *plan) answers(ctx context.Context, batch []Instance, log *audit) ([][][
 }
 
 // show asks one level of advice.
-func (p *plan) show(ctx context.Context, level int, batch []Instance) ([]Shown, error) {
+func (p *plan) show(ctx context.Context, level int, batch []part.Instance) ([]part.Shown, error) {
 	name := p.actions.Advice[level].Name
 	shown, err := p.Levels[level].Advice.Show(ctx, batch)
 	if err != nil {
@@ -138,7 +139,7 @@ func (p *plan) show(ctx context.Context, level int, batch []Instance) ([]Shown, 
 }
 
 // judge writes the losses of one action.
-func (p *plan) judge(t *costs.Tensor, batch []Instance, answers []Prediction, at, action int) error {
+func (p *plan) judge(t *costs.Tensor, batch []part.Instance, answers []part.Prediction, at, action int) error {
 	for n, answer := range answers {
 		cell := (at+n)*p.actions.Len() + action
 		t.Predictions[cell] = answer.Label
@@ -157,7 +158,7 @@ func (p *plan) judge(t *costs.Tensor, batch []Instance, answers []Prediction, at
 }
 
 // lossOf is the task loss of an answer, the expert's own where it has one.
-func (p *plan) lossOf(in *Instance, answer Prediction) (float32, error) {
+func (p *plan) lossOf(in *part.Instance, answer part.Prediction) (float32, error) {
 	if answer.Judged {
 		return answer.Loss, nil
 	}
@@ -165,7 +166,7 @@ func (p *plan) lossOf(in *Instance, answer Prediction) (float32, error) {
 }
 
 // encode writes the features, block by block, into the rows of the tensor.
-func (p *plan) encode(ctx context.Context, t *costs.Tensor, b *Batch, at int) error {
+func (p *plan) encode(ctx context.Context, t *costs.Tensor, b *part.Batch, at int) error {
 	offset := 0
 	for i, f := range p.features {
 		block := make([]float32, len(b.Instances)*f.Dim())

@@ -10,26 +10,27 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/onnx"
 )
 
 // countingSource counts what a build does with the images of a source.
 type countingSource struct {
-	Source
+	part.Source
 	mu      sync.Mutex
 	loaded  map[string]int // by instance
 	resized map[string]int // by image and geometry
 }
 
 // Load gives every image sizes that count, of all views that the test shows.
-func (s *countingSource) Load(ctx context.Context, rows []int) ([]Instance, error) {
+func (s *countingSource) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 	list, err := s.Source.Load(ctx, rows)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n := range list {
 		s.loaded[list[n].ID]++
-		list[n].Sizes = NewSizes(list[n].Image, allTenViews(), s.prepare)
+		list[n].Sizes = part.NewSizes(list[n].Image, allTenViews(), s.prepare)
 	}
 	return list, err
 }
@@ -60,7 +61,7 @@ func sizesWorld(t *testing.T) *world {
 		m := image.NewNRGBA(image.Rect(0, 0, 20+3*i, 50-2*i))
 		for p := range m.Rect.Dx() * m.Rect.Dy() {
 			x, y := p%m.Rect.Dx(), p/m.Rect.Dx()
-			m.SetNRGBA(x, y, color.NRGBA{uint8(9 * x), uint8(7 * y), uint8(20 * i), 255})
+			m.SetNRGBA(x, y, color.NRGBA{R: uint8(9 * x), G: uint8(7 * y), B: uint8(20 * i), A: 255})
 		}
 		writePNG(t, filepath.Join(w.dir, "images", []string{"a", "b"}[i%2], fmt.Sprintf("%02d.png", i)), m)
 	}

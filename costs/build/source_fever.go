@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
@@ -20,7 +21,7 @@ type fever struct {
 	file    string
 	group   string // key of the groups; "": there are none
 	held    *textfile.Held
-	entries []Entry
+	entries []part.Entry
 	claims  []feverClaim
 }
 
@@ -33,10 +34,10 @@ type feverClaim struct {
 }
 
 type feverSettings struct {
-	File  Path   `json:"file"`
-	Group string `json:"group,omitempty"` // key of a line that holds its group; "": none
-	Rows  int    `json:"rows"`            // instances that are drawn, the labels in their shares; 0: all
-	Seed  uint64 `json:"seed"`            // of that draw
+	File  part.Path `json:"file"`
+	Group string    `json:"group,omitempty"` // key of a line that holds its group; "": none
+	Rows  int       `json:"rows"`            // instances that are drawn, the labels in their shares; 0: all
+	Seed  uint64    `json:"seed"`            // of that draw
 }
 
 // feverLabels maps the spellings of a label, in files and in prompts, to ours.
@@ -44,7 +45,7 @@ var feverLabels = map[string]string{
 	"SUPPORTS": "SUPPORTS", "REFUTES": "REFUTES", "NOT ENOUGH INFO": "NOT ENOUGH INFO", "NOT_ENOUGH_INFO": "NOT ENOUGH INFO",
 }
 
-func newFever(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+func newFever(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
 	var cfg feverSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -136,7 +137,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		return inRow(f.file, n, err)
 	}
 	first[id] = n
-	f.entries = append(f.entries, Entry{ID: id, Label: label, Group: group})
+	f.entries = append(f.entries, part.Entry{ID: id, Label: label, Group: group})
 	f.claims = append(f.claims, feverClaim{*raw.Claim, sets, distinct(slices.Concat(sets...)), n})
 	return nil
 }
@@ -238,20 +239,20 @@ func (f *fever) draw(rows int, seed uint64) error {
 }
 
 // Entries returns the claims in the order of the file.
-func (f *fever) Entries() []Entry { return f.entries }
+func (f *fever) Entries() []part.Entry { return f.entries }
 
 // Evidence returns the pages of every evidence set of a claim.
 func (f *fever) Evidence(row int) [][]string { return f.claims[row].sets }
 
 // Columns returns nil.
-func (f *fever) Columns() *Columns { return nil }
+func (f *fever) Columns() *part.Columns { return nil }
 
 // Load returns claims; nothing is copied.
-func (f *fever) Load(_ context.Context, rows []int) ([]Instance, error) {
-	out := make([]Instance, len(rows))
+func (f *fever) Load(_ context.Context, rows []int) ([]part.Instance, error) {
+	out := make([]part.Instance, len(rows))
 	for n, i := range rows {
 		c := f.claims[i]
-		out[n] = Instance{Entry: f.entries[i], Text: c.text, Gold: c.gold, Line: c.line, Row: i}
+		out[n] = part.Instance{Entry: f.entries[i], Text: c.text, Gold: c.gold, Line: c.line, Row: i}
 	}
 	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
@@ -24,13 +25,13 @@ type images struct {
 	workers int      // that decode at a time
 	classes []string // nil: no list of them was given
 	names   []string // of the classes, for people
-	entries []Entry
+	entries []part.Entry
 	sums    []string // digests of the files, aligned with entries
 	pixels  []int    // of the images, aligned with entries
-	skipped []BadImage
+	skipped []part.BadImage
 }
 
-func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+func newImages(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
 	cfg := imagesSettings{Label: "label", Limits: pixel.DefaultLimits()}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func newImages(ctx context.Context, s *Setup, settings map[string]any) (Source, 
 }
 
 // check takes the images that can be used; the others are an error, or left out.
-func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) error {
+func (s *images) check(ctx context.Context, setup *part.Setup, found *foundImages) error {
 	c := &imageCheck{
 		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
 		progress: setup.Progress, gate: pixel.NewGate(pixel.MostAtOnce),
@@ -77,14 +78,14 @@ func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) er
 	bad := found.bad
 	for i, e := range found.entries {
 		if reason := checked[i].reason; reason != "" {
-			bad = append(bad, BadImage{e.ID, reason})
+			bad = append(bad, part.BadImage{ID: e.ID, Reason: reason})
 			continue
 		}
 		s.entries, s.sums, s.pixels = append(s.entries, e), append(s.sums, checked[i].sum), append(s.pixels, checked[i].pixels)
 	}
-	slices.SortStableFunc(bad, func(a, b BadImage) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(bad, func(a, b part.BadImage) int { return strings.Compare(a.ID, b.ID) })
 	if len(bad) > 0 && (!setup.SkipBad || len(s.entries) == 0) {
-		return &BadImagesError{Folder: s.folder, Images: bad, Usable: len(s.entries)}
+		return &part.BadImagesError{Folder: s.folder, Images: bad, Usable: len(s.entries)}
 	}
 	s.skipped = bad
 	s.describe(setup.Inputs)
@@ -92,16 +93,16 @@ func (s *images) check(ctx context.Context, setup *Setup, found *foundImages) er
 }
 
 // describe makes the decoder, every image and what is left out inputs.
-func (s *images) describe(in Inputs) {
+func (s *images) describe(in part.Inputs) {
 	in[costs.DecoderDigest] = s.decoder.Name()
 	all := digest.New()
 	for i, e := range s.entries {
-		in[ImagePrefix+e.ID] = s.sums[i]
+		in[part.ImagePrefix+e.ID] = s.sums[i]
 		fmt.Fprintf(all, "%s  %s\n", s.sums[i], e.ID)
 	}
 	in["images"] = digest.Sum(all)
 	if len(s.skipped) > 0 {
-		in["skipped"] = digest.Of([]byte(BadList(s.skipped)))
+		in["skipped"] = digest.Of([]byte(part.BadList(s.skipped)))
 	}
 }
 
@@ -120,10 +121,10 @@ func (s *images) Fit(rows []int) int {
 }
 
 // Entries returns the images: sorted by id, or in the order of the list.
-func (s *images) Entries() []Entry { return s.entries }
+func (s *images) Entries() []part.Entry { return s.entries }
 
 // Columns returns nil.
-func (s *images) Columns() *Columns { return nil }
+func (s *images) Columns() *part.Columns { return nil }
 
 // Classes returns the ids of the class list, nil if there is none.
 func (s *images) Classes() []string { return s.classes }
@@ -138,12 +139,12 @@ func (s *images) LabelNames() map[string]string {
 }
 
 // Skipped returns the images that were left out, by id.
-func (s *images) Skipped() []BadImage { return s.skipped }
+func (s *images) Skipped() []part.BadImage { return s.skipped }
 
 // Load decodes images, several at a time. A file that is not what it was when it
 // was checked is an error.
-func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
-	out := make([]Instance, len(rows))
+func (s *images) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
+	out := make([]part.Instance, len(rows))
 	err := parallel.Each(ctx, s.workers, len(rows), func(_ context.Context, n int) (err error) {
 		out[n], err = s.load(rows[n])
 		return err
@@ -151,20 +152,20 @@ func (s *images) Load(ctx context.Context, rows []int) ([]Instance, error) {
 	return out, err
 }
 
-func (s *images) load(i int) (Instance, error) {
+func (s *images) load(i int) (part.Instance, error) {
 	file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
 	b, err := s.limits.ReadFile(file)
 	if err != nil {
-		return Instance{}, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
+		return part.Instance{}, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
 	}
 	if digest.Of(b) != s.sums[i] {
-		return Instance{}, &costs.DataError{File: file, Msg: "has changed since images were checked"}
+		return part.Instance{}, &costs.DataError{File: file, Msg: "has changed since images were checked"}
 	}
 	img, err := s.decoder.Decode(b)
 	if err != nil {
-		return Instance{}, &costs.DataError{File: file, Err: err}
+		return part.Instance{}, &costs.DataError{File: file, Err: err}
 	}
-	return Instance{Entry: s.entries[i], Image: img, Row: i}, nil
+	return part.Instance{Entry: s.entries[i], Image: img, Row: i}, nil
 }
 
 var errNoInstances = errors.New("there are no instances")

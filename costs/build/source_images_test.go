@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // TestBadImagesAreOneError lists everything at once, and leaves no output.
@@ -18,13 +19,13 @@ func TestBadImagesAreOneError(t *testing.T) {
 	w := newPictures(t, 12, 16)
 	want := w.spoil(t)
 	_, err := w.run(t.Context())
-	var bad *BadImagesError
+	var bad *part.BadImagesError
 	if !errors.As(err, &bad) {
 		t.Fatalf("got %v", err)
 	}
 	checkBad(t, bad.Images, want)
 	text := err.Error()
-	if !strings.Contains(text, fmt.Sprintf("%d bad images", len(want))) || !strings.Contains(text, "and 2 more") || strings.Count(text, "\n") != BadShown+1 {
+	if !strings.Contains(text, fmt.Sprintf("%d bad images", len(want))) || !strings.Contains(text, "and 2 more") || strings.Count(text, "\n") != part.BadShown+1 {
 		t.Errorf("%v", text)
 	}
 	list := readBytes(t, bad.File)
@@ -92,7 +93,7 @@ func TestSkipBadOfGoodImagesIsNoChange(t *testing.T) {
 func TestNoImageIsLeft(t *testing.T) {
 	w := newPictures(t, 3, 4)
 	_, err := w.skipBad(t.Context())
-	var bad *BadImagesError
+	var bad *part.BadImagesError
 	if !errors.As(err, &bad) || len(bad.Images) != 3 || !strings.Contains(bad.Hint(), "no image is left") {
 		t.Errorf("got %v", err)
 	}
@@ -168,7 +169,7 @@ func TestImagesThatChangeBehindTheCheck(t *testing.T) {
 func TestLargeImagesMakeSmallBatches(t *testing.T) {
 	const half = batchPixels / 2
 	s := &images{pixels: []int{half, half, 1, 3 * half, 1, 1}}
-	p := &plan{cfg: &Config{Batch: 3}, Build: &Build{Source: s}}
+	p := &plan{cfg: &Config{Batch: 3}, Build: &part.Build{Source: s}}
 	if got, want := p.cut([]int{0, 1, 2, 3, 4, 5}), []piece{{0, []int{0, 1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4, 5}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("batches %v, want %v", got, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -30,15 +31,15 @@ type table struct {
 }
 
 type tableSettings struct {
-	File  Path   `json:"file"`
-	ID    string `json:"id"`
-	Label string `json:"label"`           // "": no labels
-	Split string `json:"split"`           // "": none
-	Group string `json:"group,omitempty"` // "": none
-	Text  string `json:"text,omitempty"`  // "": none
+	File  part.Path `json:"file"`
+	ID    string    `json:"id"`
+	Label string    `json:"label"`           // "": no labels
+	Split string    `json:"split"`           // "": none
+	Group string    `json:"group,omitempty"` // "": none
+	Text  string    `json:"text,omitempty"`  // "": none
 }
 
-func newTable(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+func newTable(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
 	cfg := tableSettings{ID: "id", Label: "label"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (t *table) fetch(ctx context.Context) error {
 	changed := func(line int) error {
 		return &costs.DataError{File: t.columns.File, Row: line, Msg: "has changed while it was in use"}
 	}
-	err := eachRow(ctx, t.columns.File, func(*Columns) ([]string, error) { return names, nil }, func(cells []string, line int) error {
+	err := eachRow(ctx, t.columns.File, func(*part.Columns) ([]string, error) { return names, nil }, func(cells []string, line int) error {
 		if rows == len(t.entries) || cells[0] != t.entries[rows].ID {
 			return changed(line)
 		}
@@ -150,22 +151,22 @@ func (t *table) unchanged(ctx context.Context, otherwise error) error {
 }
 
 // cell returns a cell of an instance that was loaded after use of the column.
-func (t *table) cell(in *Instance, column int) string { return t.cells[column][in.Row] }
+func (t *table) cell(in *part.Instance, column int) string { return t.cells[column][in.Row] }
 
 // Entries returns the rows in the order of the file.
-func (t *table) Entries() []Entry { return t.entries }
+func (t *table) Entries() []part.Entry { return t.entries }
 
 // Columns returns the columns of the file.
-func (t *table) Columns() *Columns { return t.columns }
+func (t *table) Columns() *part.Columns { return t.columns }
 
 // Load returns rows; nothing is copied.
-func (t *table) Load(ctx context.Context, rows []int) ([]Instance, error) {
+func (t *table) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 	if err := t.fetch(ctx); err != nil {
 		return nil, err
 	}
-	out := make([]Instance, len(rows))
+	out := make([]part.Instance, len(rows))
 	for n, i := range rows {
-		out[n] = Instance{Entry: t.entries[i], Line: t.lines[i], Row: i}
+		out[n] = part.Instance{Entry: t.entries[i], Line: t.lines[i], Row: i}
 		if t.texts != nil {
 			out[n].Text = t.texts[i]
 		}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 )
 
@@ -16,14 +17,14 @@ import (
 type tabularSource struct {
 	file   string
 	reader *tabular.TableReader
-	list   []Entry
+	list   []part.Entry
 }
 
 type tabularSettings struct {
-	File Path `json:"file"`
+	File part.Path `json:"file"`
 }
 
-func newTabular(ctx context.Context, s *Setup, settings map[string]any) (Source, error) {
+func newTabular(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
 	var cfg tabularSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
@@ -46,11 +47,11 @@ func newTabular(ctx context.Context, s *Setup, settings map[string]any) (Source,
 	return t, nil
 }
 
-func (t *tabularSource) entries() ([]Entry, error) {
+func (t *tabularSource) entries() ([]part.Entry, error) {
 	ids, labels, splits, groups := t.reader.IDs(), t.reader.Labels(), t.reader.Splits(), t.reader.Groups()
-	list := make([]Entry, len(ids))
+	list := make([]part.Entry, len(ids))
 	for n, id := range ids {
-		list[n] = Entry{ID: id, Label: labels[n], Split: splits[n]}
+		list[n] = part.Entry{ID: id, Label: labels[n], Split: splits[n]}
 		if groups != nil {
 			list[n].Group = groups[n]
 		}
@@ -62,10 +63,10 @@ func (t *tabularSource) entries() ([]Entry, error) {
 }
 
 // Entries returns the rows in the order of the file.
-func (t *tabularSource) Entries() []Entry { return t.list }
+func (t *tabularSource) Entries() []part.Entry { return t.list }
 
 // Columns returns nil: there is no text to read.
-func (t *tabularSource) Columns() *Columns { return nil }
+func (t *tabularSource) Columns() *part.Columns { return nil }
 
 // Encoder returns what describes the values.
 func (t *tabularSource) Encoder() *tabular.Encoder { return t.reader.Encoder() }
@@ -78,9 +79,9 @@ const (
 
 // Load reads the values of the given rows; memory is that of the rows and of a
 // span of the file around them.
-func (t *tabularSource) Load(ctx context.Context, rows []int) ([]Instance, error) {
+func (t *tabularSource) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 	width := len(t.reader.Encoder().Columns())
-	out := make([]Instance, len(rows))
+	out := make([]part.Instance, len(rows))
 	values := make([]float32, len(rows)*width)
 	var buffer []float32
 	for at := 0; at < len(rows); {
@@ -104,7 +105,7 @@ func (t *tabularSource) Load(ctx context.Context, rows []int) ([]Instance, error
 		at = end
 	}
 	for i, row := range rows {
-		out[i] = Instance{Entry: t.list[row], Values: values[i*width : (i+1)*width : (i+1)*width], Line: row + 1, Row: row}
+		out[i] = part.Instance{Entry: t.list[row], Values: values[i*width : (i+1)*width : (i+1)*width], Line: row + 1, Row: row}
 	}
 	return out, nil
 }

@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // splitByColumn takes the split that the source names for every instance.
-func splitByColumn(_ context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
+func splitByColumn(_ context.Context, s *part.Setup, settings map[string]any) ([]costs.Split, error) {
 	if err := s.Settings(settings, &struct{}{}); err != nil {
 		return nil, err
 	}
@@ -38,8 +39,8 @@ type drawSettings struct {
 }
 
 // drawSplits draws the splits; kind is one of costs.SplitDraw.
-func drawSplits(kind string) func(context.Context, *Setup, map[string]any) ([]costs.Split, error) {
-	return func(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) {
+func drawSplits(kind string) func(context.Context, *part.Setup, map[string]any) ([]costs.Split, error) {
+	return func(ctx context.Context, s *part.Setup, settings map[string]any) ([]costs.Split, error) {
 		cfg := drawSettings{Validation: 0.25}
 		if err := s.Settings(settings, &cfg); err != nil {
 			return nil, err
@@ -63,7 +64,7 @@ func drawSplits(kind string) func(context.Context, *Setup, map[string]any) ([]co
 
 // splitGroups returns what keeps instances together, one per instance; nil if
 // nothing does.
-func splitGroups(ctx context.Context, s *Setup, by string) ([]string, error) {
+func splitGroups(ctx context.Context, s *part.Setup, by string) ([]string, error) {
 	switch by {
 	case "":
 		return groupsOf(s.Source.Entries()), nil
@@ -77,7 +78,7 @@ func splitGroups(ctx context.Context, s *Setup, by string) ([]string, error) {
 }
 
 // groupsOf returns the group of every instance, nil if the source has none.
-func groupsOf(entries []Entry) []string {
+func groupsOf(entries []part.Entry) []string {
 	if entries[0].Group == "" {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // groupedWorld is a table of n instances of which a third share a user with two
@@ -151,7 +152,7 @@ func TestClaimGroups(t *testing.T) {
 		`{"id": 2, "claim": "c d", "label": "REFUTES", "evidence": [], "page": 7}`,
 		`{"id": 3, "claim": "e f", "label": "REFUTES", "evidence": [], "page": "Lake"}`,
 	}
-	open := func(text string) (Source, error) {
+	open := func(text string) (part.Source, error) {
 		w := newWorld(t, 1)
 		w.write(t, "claims.jsonl", text)
 		w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl", "group": "page"}}
@@ -181,9 +182,9 @@ func TestFoldsKeepTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 200
 		folds, seed := rapid.IntRange(2, 6).Draw(t, "folds"), rapid.Uint64().Draw(t, "seed")
-		entries, splits, twins := make([]Entry, n), make([]costs.Split, n), make([]int, n)
+		entries, splits, twins := make([]part.Entry, n), make([]costs.Split, n), make([]int, n)
 		for i := range entries {
-			entries[i] = Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[rapid.IntRange(0, 1).Draw(t, "label")]}
+			entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[rapid.IntRange(0, 1).Draw(t, "label")]}
 			entries[i].Group = fmt.Sprint("g", rapid.IntRange(0, 150).Draw(t, "group"))
 			twins[i] = rapid.IntRange(0, 300).Draw(t, "twin")
 		}
@@ -214,9 +215,9 @@ func TestFoldsKeepTogether(t *testing.T) {
 
 // TestFoldsOfOneClusterPerLabel cannot hide a label from a model.
 func TestFoldsOfOneClusterPerLabel(t *testing.T) {
-	entries := make([]Entry, 8)
+	entries := make([]part.Entry, 8)
 	for i := range entries {
-		entries[i] = Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[i/6], Group: fmt.Sprint(min(i, 6))}
+		entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[i/6], Group: fmt.Sprint(min(i, 6))}
 	}
 	_, err := newLessons(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
 	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" belong together: with cross_fit 3`) {

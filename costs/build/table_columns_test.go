@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/judge"
 )
 
@@ -63,7 +64,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 	}
 
 	claims := claimFile{File: "instances.parquet", Claim: "id", Label: "label", Sentence: "label"}
-	list, _, err := claims.read(t.Context(), (&Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: Inputs{}}).Setup("part"), "", nil)
+	list, _, err := claims.read(t.Context(), (&part.Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: part.Inputs{}}).Setup("part"), "", nil)
 	if err != nil || len(list) != 12 {
 		t.Errorf("%d claims, %v", len(list), err)
 	}
@@ -88,7 +89,7 @@ func TestColumnsAreReadAgain(t *testing.T) {
 	for _, text := range []string{"id,x\na,1\nb,3\n", "id,x\na,1\n", "id,x\na,1\nc,2\n", "id,x\na,1\nb,2\nc,3\n"} {
 		w := newWorld(t, 1)
 		w.write(t, "t.csv", "id,x\na,1\nb,2\n")
-		src, err := newTable(t.Context(), (&Build{Dir: w.dir, Inputs: Inputs{}}).Setup("part"), map[string]any{"file": "t.csv", "label": ""})
+		src, err := newTable(t.Context(), (&part.Build{Dir: w.dir, Inputs: part.Inputs{}}).Setup("part"), map[string]any{"file": "t.csv", "label": ""})
 		if err != nil {
 			t.Fatal(err)
 		}

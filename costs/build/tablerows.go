@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -15,13 +16,13 @@ import (
 // cells in that order, "" for "", and the line or number of the row. What it keeps
 // of them it copies, and counts; its error is about this row. The other columns of
 // the file may hold anything.
-func eachRow(ctx context.Context, file string, choose func(*Columns) ([]string, error), row func(cells []string, line int) error) error {
+func eachRow(ctx context.Context, file string, choose func(*part.Columns) ([]string, error), row func(cells []string, line int) error) error {
 	r, err := tablefile.OpenText(file)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	names, err := choose(NewColumns(file, r.Columns()))
+	names, err := choose(part.NewColumns(file, r.Columns()))
 	if err != nil {
 		return err
 	}

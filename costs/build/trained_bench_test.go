@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/models/lightgbm"
 )
@@ -106,7 +107,7 @@ func BenchmarkTrees(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	shown := make([][]Shown, len(p.Levels))
+	shown := make([][]part.Shown, len(p.Levels))
 	for k := range shown {
 		if shown[k], err = p.show(b.Context(), k, batch); err != nil {
 			b.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/models/lightgbm"
 	"pipe/onnx"
@@ -59,7 +60,7 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 	for i := range rows {
 		rows[i] = 3 + 4*i
 	}
-	ask := func(column int, value float32) [][][]Prediction {
+	ask := func(column int, value float32) [][][]part.Prediction {
 		batch, err := p.Source.Load(t.Context(), rows)
 		if err != nil {
 			t.Fatal(err)
@@ -76,12 +77,12 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 		return answers
 	}
 	before := ask(-1, 0)
-	for i, c := range p.Source.(EncodedSource).Encoder().Columns() {
+	for i, c := range p.Source.(part.EncodedSource).Encoder().Columns() {
 		for _, value := range []float32{3, float32(math.NaN())} {
 			after := ask(i, value)
 			for j := range p.Experts {
 				for k := range p.Levels {
-					same := slices.EqualFunc(before[j][k], after[j][k], func(a, b Prediction) bool {
+					same := slices.EqualFunc(before[j][k], after[j][k], func(a, b part.Prediction) bool {
 						return a.Probabilities[1] == b.Probabilities[1]
 					})
 					if c.Group > k && !same {
@@ -101,7 +102,7 @@ func TestHiddenColumnsDoNotCount(t *testing.T) {
 func TestGroupCoder(t *testing.T) {
 	w := newTabularWorld(t, 200)
 	p := w.learnt(t)
-	e := p.Source.(EncodedSource).Encoder()
+	e := p.Source.(part.EncodedSource).Encoder()
 	batch, err := p.Source.Load(t.Context(), []int{5, 9, 14})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestGroupCoder(t *testing.T) {
 		tabular.LayoutDense: func(v float32) bool { return v == 0 },
 		tabular.LayoutTree:  func(v float32) bool { return v != v },
 	} {
-		c, err := newGroupCoder((&Build{Source: p.Source}).Setup("part"), layout)
+		c, err := newGroupCoder((&part.Build{Source: p.Source}).Setup("part"), layout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,10 +119,10 @@ func TestGroupCoder(t *testing.T) {
 		if c.Width() != width+2 {
 			t.Fatalf("width %d, want %d columns and 2 indicators", c.Width(), width)
 		}
-		levels := [][]Shown{
-			make([]Shown, 3), nil,
-			ShowAll(batch, Shown{Groups: []bool{true, true, false}}),
-			ShowAll(batch, Shown{Groups: []bool{true, true, true}}),
+		levels := [][]part.Shown{
+			make([]part.Shown, 3), nil,
+			part.ShowAll(batch, part.Shown{Groups: []bool{true, true, false}}),
+			part.ShowAll(batch, part.Shown{Groups: []bool{true, true, true}}),
 		}
 		rows := make([]float32, 3*3*c.Width())
 		if err := c.Code(t.Context(), rows, batch, levels); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"pipe/costs/builder/part"
 	"pipe/internal/parallel"
 	"pipe/onnx"
 )
@@ -59,7 +60,7 @@ type classifier struct {
 
 // teaching is what a teacher may use.
 type teaching struct {
-	*Preparation
+	*part.Preparation
 	Name string // of the expert
 	Seed uint64
 	Done func(l lesson, c *classifier) error // takes a classifier over
@@ -69,7 +70,7 @@ type teaching struct {
 const gatherRows = 4096
 
 // gather turns every example into a row.
-func (e *trained) gather(ctx context.Context, t *Preparation) (*trainingSet, error) {
+func (e *trained) gather(ctx context.Context, t *part.Preparation) (*trainingSet, error) {
 	reader, err := e.examples.Open(ctx, t)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (e *trained) gather(ctx context.Context, t *Preparation) (*trainingSet, err
 		if err != nil {
 			return err
 		}
-		if err := e.coder.Code(ctx, set.X[from*set.Width:to*set.Width], batch, [][]Shown{shown}); err != nil {
+		if err := e.coder.Code(ctx, set.X[from*set.Width:to*set.Width], batch, [][]part.Shown{shown}); err != nil {
 			return err
 		}
 		t.Progress.Add(int64(to - from))

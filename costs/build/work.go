@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
@@ -41,9 +42,9 @@ type work struct {
 
 // manifest is the content of manifest.json.
 type manifest struct {
-	Format int    `json:"format"`
-	Inputs Inputs `json:"inputs"`
-	Done   *done  `json:"done,omitempty"` // the output is written, here or under its name
+	Format int         `json:"format"`
+	Inputs part.Inputs `json:"inputs"`
+	Done   *done       `json:"done,omitempty"` // the output is written, here or under its name
 
 	Latency []PairLatency `json:"latency,omitempty"` // that the fees of the shards were made of
 }
@@ -137,7 +138,7 @@ func (w *work) Close() error { return w.lock.Release() }
 
 // resume compares the manifest with the inputs of this run. It returns what was
 // done before; nil is a fresh start, for which the manifest has been written.
-func (w *work) resume(ctx context.Context, in Inputs, restart bool) (*manifest, error) {
+func (w *work) resume(ctx context.Context, in part.Inputs, restart bool) (*manifest, error) {
 	m, err := w.read()
 	if err != nil && !restart {
 		return nil, err
@@ -266,7 +267,7 @@ func (w *work) training() string { return w.file(trainingName) }
 func (w *work) file(name string) string { return filepath.Join(w.folder, name) }
 
 // difference names the inputs that differ, sorted.
-func difference(was, is Inputs) []string {
+func difference(was, is part.Inputs) []string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		now, ok := is[name]
@@ -289,7 +290,7 @@ func difference(was, is Inputs) []string {
 
 // specific leaves out the digest of all images where single ones are named.
 func specific(changes []string) []string {
-	named := slices.ContainsFunc(changes, func(s string) bool { return strings.HasPrefix(s, ImagePrefix) })
+	named := slices.ContainsFunc(changes, func(s string) bool { return strings.HasPrefix(s, part.ImagePrefix) })
 	if !named {
 		return changes
 	}

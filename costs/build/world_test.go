@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/onnx/ort"
 )
 
@@ -16,20 +17,20 @@ import (
 type world struct {
 	dir   string
 	cfg   Config
-	kinds *Kinds        // beside the built-in ones; nil: none
+	kinds *part.Kinds   // beside the built-in ones; nil: none
 	words *wordsEncoder // that stands for every encoder of texts; nil: none does
 }
 
 // addExpert adds a kind of expert to the world's, or takes the place of a built-in one.
-func (w *world) addExpert(kind string, create NewExpert) {
+func (w *world) addExpert(kind string, create part.NewExpert) {
 	if w.kinds == nil {
-		w.kinds = &Kinds{Experts: make(map[string]NewExpert)}
+		w.kinds = &part.Kinds{Experts: make(map[string]part.NewExpert)}
 	}
 	w.kinds.Experts[kind] = create
 }
 
 // openText opens the world's words in the place of an encoder of texts.
-func (w *world) openText(rt *ort.Runtime, name string) (TextEncoder, error) {
+func (w *world) openText(rt *ort.Runtime, name string) (part.TextEncoder, error) {
 	if w.words == nil {
 		return openTextEncoder(rt, name)
 	}

@@ -38,7 +38,7 @@ func encodePNG(t testing.TB, src image.Image) []byte {
 // PNG has.
 func TestDecodeKeepsColours(t *testing.T) {
 	r := image.Rect(0, 0, 3, 2)
-	at := func(x, y int) color.NRGBA { return color.NRGBA{uint8(40 * x), uint8(90 * y), 200, 255} }
+	at := func(x, y int) color.NRGBA { return color.NRGBA{R: uint8(40 * x), G: uint8(90 * y), B: 200, A: 255} }
 	nrgba, rgba, deep := image.NewNRGBA(r), image.NewRGBA(r), image.NewNRGBA64(r)
 	palette := image.NewPaletted(r, nil)
 	for y := range 2 {
@@ -74,8 +74,8 @@ func TestDecodeKeepsColours(t *testing.T) {
 func TestDecodeDropsTransparency(t *testing.T) {
 	for _, alpha := range []uint8{0, 1, 128, 255} {
 		src, deep := image.NewNRGBA(image.Rect(0, 0, 1, 1)), image.NewNRGBA64(image.Rect(0, 0, 1, 1))
-		src.SetNRGBA(0, 0, color.NRGBA{10, 20, 30, alpha})
-		deep.SetNRGBA64(0, 0, color.NRGBA64{10<<8 | 200, 20 << 8, 30<<8 | 255, uint16(alpha) << 8})
+		src.SetNRGBA(0, 0, color.NRGBA{R: 10, G: 20, B: 30, A: alpha})
+		deep.SetNRGBA64(0, 0, color.NRGBA64{R: 10<<8 | 200, G: 20 << 8, B: 30<<8 | 255, A: uint16(alpha) << 8})
 		for depth, file := range map[int][]byte{8: encodePNG(t, src), 16: encodePNG(t, deep)} {
 			m, err := Decode(file)
 			if err != nil || !bytes.Equal(m.Pix, []uint8{10, 20, 30}) {

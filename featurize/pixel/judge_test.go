@@ -113,7 +113,7 @@ func TestYCbCrIsGos(t *testing.T) {
 		image.YCbCrSubsampleRatio444, image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420,
 		image.YCbCrSubsampleRatio440, image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410,
 	} {
-		for _, size := range []image.Point{{1, 1}, {37, 29}, {64, 16}, {3, 40}} {
+		for _, size := range []image.Point{{X: 1, Y: 1}, {X: 37, Y: 29}, {X: 64, Y: 16}, {X: 3, Y: 40}} {
 			s := image.NewYCbCr(image.Rectangle{Max: size}, ratio)
 			for _, plane := range [][]uint8{s.Y, s.Cb, s.Cr} {
 				for i := range plane {

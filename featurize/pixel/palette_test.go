@@ -17,7 +17,7 @@ import (
 // fourColours is a picture of 4 x 3 pixels whose columns have colours 0 to 3.
 func fourColours() *image.Paletted {
 	m := image.NewPaletted(image.Rect(0, 0, 4, 3), color.Palette{
-		color.RGBA{1, 2, 3, 255}, color.RGBA{40, 50, 60, 255}, color.RGBA{200, 0, 0, 255}, color.RGBA{0, 250, 0, 255},
+		color.RGBA{R: 1, G: 2, B: 3, A: 255}, color.RGBA{R: 40, G: 50, B: 60, A: 255}, color.RGBA{R: 200, G: 0, B: 0, A: 255}, color.RGBA{R: 0, G: 250, B: 0, A: 255},
 	})
 	for i := range m.Pix {
 		m.Pix[i] = uint8(i % 4)

@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
 	"pipe/onnx/hf/hftest"
@@ -94,7 +95,7 @@ func TestImagenetPaperConfiguration(t *testing.T) {
 		t.Skip("a whole benchmark; the small one of fraud runs in the short form, too")
 	}
 	o := imagenetPaper(t)
-	var bad *build.BadImagesError
+	var bad *part.BadImagesError
 	if _, err := Run(t.Context(), "imagenet", o, stage.Quiet); !errors.As(err, &bad) || len(bad.Images) != 1 || bad.Images[0].ID != badImage {
 		t.Errorf("a bad image gives %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/models"
 	"pipe/pipeline/methods"
 )
@@ -36,7 +37,7 @@ type Report struct {
 	Cells        []CellTable          `json:"cells,omitempty"`
 	Pictures     []PairPictures       `json:"pictures,omitempty"`
 	Latency      []build.PairLatency  `json:"latency,omitempty"` // where time is a fee
-	Skipped      []build.BadImage     `json:"skipped,omitempty"` // instances that were left out
+	Skipped      []part.BadImage      `json:"skipped,omitempty"` // instances that were left out
 	Settings     map[string]string    `json:"settings,omitempty"`
 	Notes        []string             `json:"notes,omitempty"`
 	Figures      []Figure             `json:"-"`

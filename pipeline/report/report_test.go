@@ -19,6 +19,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 )
 
@@ -71,7 +72,7 @@ func sampleReport() *Report {
 		StandIn:  "models with random weights.",
 		Pictures: []PairPictures{{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.5, Shown: []Picture{{"x.jpg", "cat", "dog", 1}}}},
 		Latency:  []build.PairLatency{{Expert: "a", Advice: "help", Seconds: 0.0125, Fee: 0.0025}},
-		Skipped:  []build.BadImage{{ID: "y.jpg", Reason: "the file is empty"}},
+		Skipped:  []part.BadImage{{ID: "y.jpg", Reason: "the file is empty"}},
 		Settings: map[string]string{"epochs": "120", "batch": "256"},
 		Notes:    []string{"a note with <tags> & signs"},
 	}
@@ -259,7 +260,7 @@ func TestPicturesOfPairs(t *testing.T) {
 func TestNamesOfFilesStayInTheirCells(t *testing.T) {
 	const name = "a\x1b[2J\nb\t\xff|.jpg"
 	r := sampleReport()
-	r.Skipped = []build.BadImage{{ID: name, Reason: "its name is\x07 odd"}}
+	r.Skipped = []part.BadImage{{ID: name, Reason: "its name is\x07 odd"}}
 	r.Latency[0].Expert = "a\x1b[0m"
 	r.Pictures[0].Shown = []Picture{{ID: name, Label: "cat\x1b", Answer: "dog\n"}}
 	r.Album = &build.Album{JPEG: map[string][]byte{name: []byte("no picture")}}

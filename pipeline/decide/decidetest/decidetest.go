@@ -141,7 +141,7 @@ func Pictures(t testing.TB, dir string, n int) (names []string, images []*pixel.
 		for y := range img.Rect.Dy() {
 			for x := range img.Rect.Dx() {
 				at := func(c int) uint8 { return uint8(from[c] + (to[c]-from[c])*(x*y%97)/97) }
-				img.SetNRGBA(x, y, color.NRGBA{at(0), at(1), at(2), 255})
+				img.SetNRGBA(x, y, color.NRGBA{R: at(0), G: at(1), B: at(2), A: 255})
 			}
 		}
 		var b bytes.Buffer
