@@ -1,8 +1,10 @@
 package featurize
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -24,7 +26,8 @@ type modelFolder struct {
 
 // open reads config.json and looks for an export. A tower is taken of models
 // that have it, or that nothing but an export of it is known of; an export needs
-// no config.json.
+// no config.json. The export of a model with that tower alone may be called as
+// that of a model without towers.
 func (f *modelFolder) open(tower hf.Tower) error {
 	c, err := hf.ReadConfig(f.path)
 	if err == nil {
@@ -33,13 +36,20 @@ func (f *modelFolder) open(tower hf.Tower) error {
 	if f.config.Has(tower) {
 		f.tower = tower
 	}
-	for _, t := range []hf.Tower{f.tower, tower} {
+	towers := []hf.Tower{f.tower, tower}
+	if len(f.config.Towers) == 1 {
+		towers = append(towers, "")
+	}
+	for _, t := range towers {
 		if export, found := hf.ExportOf(f.path, t); found && f.export == "" {
-			f.export, f.tower = export, t
+			f.export, f.tower = export, cmp.Or(t, f.tower)
 		}
 	}
-	if f.export != "" && errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case f.export != "" && errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err == nil && f.tower == "" && f.export == "" && len(f.config.Towers) > 0:
+		return fmt.Errorf("a model of type %q has the towers %q, not %q", f.config.ModelType, f.config.Towers, tower)
 	}
 	return err
 }

@@ -61,6 +61,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 	}{
 		{"texts", hftest.Folder(t), "", false, hftest.Hidden},
 		{"images", hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "", true, 12},
+		{"images of a tower alone", hftest.VisionFolder(t, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "CLIPVisionModel", "vision_model."), "", true, 24},
 		{"texts of a CLIP", hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "text", false, 12},
 		{"images of another", realdata.Folder(t, "models", "tiny-random", "clip-tiny-random"), "", true, 12},
 	} {

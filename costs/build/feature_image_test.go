@@ -12,6 +12,7 @@ import (
 	"pipe/featurize"
 	"pipe/featurize/pixel"
 	"pipe/internal/realdata"
+	"pipe/onnx/hf/hftest"
 )
 
 // TestImageFeatures holds the vectors of a linear encoder against sums over the pixels that it is shown, and the
@@ -102,6 +103,9 @@ func TestImageFeaturesOfRealEncoders(t *testing.T) {
 			"mean": []float64{0.5, 0.5, 0.5}, "std": []float64{0.5, 0.5, 0.5},
 		}, "image mobilenet_v1_100_224_embedding", 1024},
 		{map[string]any{"encoder": filepath.Join(models, "tiny-random", "clip-tiny-random")}, "image clip-tiny-random", 12},
+		{map[string]any{
+			"encoder": hftest.VisionFolder(t, filepath.Join(models, "tiny-random", "clip-tiny-random"), "CLIPVisionModelWithProjection", "vision_model."),
+		}, "image vision", 12},
 	} {
 		w := sizesWorld(t)
 		w.cfg.Features = []Part{{Kind: "image", Settings: c.settings}}

@@ -16,21 +16,18 @@ type clip struct {
 // clipAttention are how checkpoints call the parts of attention.
 var clipAttention = projections{query: "self_attn.q_proj", key: "self_attn.k_proj", value: "self_attn.v_proj"}
 
-func newCLIP(folder string, t Tower, prefix string, w *weights) (*clip, error) {
-	c, err := readCLIP(folder, t)
-	if err != nil {
-		return nil, err
-	}
+func newCLIP(c *clipConfig, prefix string, w *weights) *clip {
 	return &clip{clipConfig: c, transformer: &transformer{
 		g: onnx.NewGraph("encoder"), w: w, prefix: prefix, hidden: c.Hidden, heads: c.Heads, epsilon: c.Epsilon,
-	}}, nil
+	}}
 }
 
 func buildCLIPText(folder string, w *weights, o Options) (*onnx.Model, error) {
-	c, err := newCLIP(folder, TowerText, "text_model.", w)
+	config, err := readCLIP(folder, TowerText)
 	if err != nil {
 		return nil, err
 	}
+	c := newCLIP(config, "text_model.", w)
 	g := c.g
 	ids, mask := textInput(g, "input_ids"), textInput(g, "attention_mask")
 	c.axes, c.shape = onnx.Shape{batch, sequence}, g.ShapeOf(ids)
@@ -53,10 +50,16 @@ func (c *clip) endOf(ids *onnx.Value) *onnx.Value {
 }
 
 func buildCLIPVision(folder string, w *weights, o Options) (*onnx.Model, error) {
-	c, err := newCLIP(folder, TowerVision, "vision_model.", w)
+	config, err := readCLIP(folder, TowerVision)
 	if err != nil {
 		return nil, err
 	}
+	c := newCLIP(config, visionPrefix, w)
+	return c.finish(ImageEmbeds, c.projected(c.image()), o.Head)
+}
+
+// image is the hidden state that stands for the image, behind its norm: the first of [batch, places, hidden].
+func (c *clip) image() *onnx.Value {
 	g := c.g
 	pixels := g.Input(PixelValues, onnx.Float32, onnx.Shape{batch, onnx.Fix(3), onnx.Fix(c.Image), onnx.Fix(c.Image)})
 	grid := c.Image / c.Patch
@@ -65,8 +68,17 @@ func buildCLIPVision(folder string, w *weights, o Options) (*onnx.Model, error) 
 	c.shape = g.Concat(0, g.Slice(g.ShapeOf(pixels), []int64{0}, []int64{1}, nil, nil), g.Const(onnx.Int64s([]int64{1}, []int64{places})))
 	x := g.Reshape(c.embeddings(pixels, grid), -1, c.Hidden)
 	x = c.layers(c.norm(x, "pre_layrnorm")) // as checkpoints spell it
-	x = c.project(c.norm(x, "post_layernorm"), "visual_projection.weight")
-	return c.finish(ImageEmbeds, g.Squeeze(g.Slice(x, []int64{0}, []int64{1}, []int64{1}, nil), 1), o.Head)
+	return c.norm(x, "post_layernorm")
+}
+
+// projected brings the image into the common space: [batch, projection].
+func (c *clip) projected(x *onnx.Value) *onnx.Value {
+	return c.firstPlace(c.project(x, "visual_projection.weight"))
+}
+
+// firstPlace is the first of [batch, places, width]: [batch, width].
+func (c *clip) firstPlace(x *onnx.Value) *onnx.Value {
+	return c.g.Squeeze(c.g.Slice(x, []int64{0}, []int64{1}, []int64{1}, nil), 1)
 }
 
 // embeddings are those of the image and of its patches, with their places:

@@ -28,6 +28,9 @@ type clipConfig struct {
 	Patch    int64 `json:"patch_size"`
 }
 
+// clipProjectionDefault is the width of the common space where projection_dim is left out.
+const clipProjectionDefault = 512
+
 // clipDefaults are those of the official library.
 func clipDefaults(t Tower) clipConfig {
 	c := clipConfig{
@@ -46,7 +49,7 @@ func readCLIP(folder string, t Tower) (*clipConfig, error) {
 		Projection int64           `json:"projection_dim"`
 		Text       json.RawMessage `json:"text_config"`
 		Vision     json.RawMessage `json:"vision_config"`
-	}{Projection: 512}
+	}{Projection: clipProjectionDefault}
 	if err := readJSON(folder, configFile, &whole); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ const configFile = "config.json"
 // Config is what config.json says about any model, its towers included.
 type Config struct {
 	ModelType    string  `json:"model_type"` // the architecture
-	Towers       []Tower `json:"-"`          // of an architecture that has several; empty: one
+	Towers       []Tower `json:"-"`          // by name; empty: there is one, an encoder of texts
 	VocabSize    int64   `json:"vocab_size"`
 	MaxPositions int64   `json:"max_position_embeddings"` // most tokens of a text
 	PadID        int64   `json:"pad_token_id"`

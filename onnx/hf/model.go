@@ -33,7 +33,7 @@ func (e *UnknownArchitectureError) Hint() string {
 // architecture is what a model_type stands for.
 type architecture struct {
 	towers   map[Tower]builder
-	describe func(folder string, c *Config) error // completes c from the configurations of several towers; nil: there is one
+	describe func(folder string, c *Config) error // completes c from the configurations of the towers; nil: the tower has no name
 	shifted  bool                                 // positions count from one past the padding token's id
 }
 
@@ -44,12 +44,13 @@ func oneTower(b builder) map[Tower]builder { return map[Tower]builder{"": b} }
 
 // architectures are known by the model_type of config.json.
 var architectures = map[string]architecture{
-	"bert":        {towers: oneTower(buildBERT)},
-	"camembert":   {towers: oneTower(buildRoBERTa), shifted: true},
-	"clip":        {towers: map[Tower]builder{TowerText: buildCLIPText, TowerVision: buildCLIPVision}, describe: describeCLIP},
-	"distilbert":  {towers: oneTower(buildDistilBERT)},
-	"roberta":     {towers: oneTower(buildRoBERTa), shifted: true},
-	"xlm-roberta": {towers: oneTower(buildRoBERTa), shifted: true},
+	"bert":              {towers: oneTower(buildBERT)},
+	"camembert":         {towers: oneTower(buildRoBERTa), shifted: true},
+	"clip":              {towers: map[Tower]builder{TowerText: buildCLIPText, TowerVision: buildCLIPVision}, describe: describeCLIP},
+	"clip_vision_model": {towers: map[Tower]builder{TowerVision: buildCLIPVisionAlone}, describe: describeCLIPVision},
+	"distilbert":        {towers: oneTower(buildDistilBERT)},
+	"roberta":           {towers: oneTower(buildRoBERTa), shifted: true},
+	"xlm-roberta":       {towers: oneTower(buildRoBERTa), shifted: true},
 }
 
 // Model builds the graph of the model in a folder: config.json names the
@@ -62,7 +63,8 @@ var architectures = map[string]architecture{
 // Of a model with several towers, one has to be named. TowerText has the inputs
 // input_ids and attention_mask and the output text_embeds, TowerVision the input
 // pixel_values, float32 [batch, 3, size, size], and the output image_embeds; both
-// are float32 [batch, width].
+// are float32 [batch, width]. A vision tower alone that has no projection has the
+// output pooler_output, float32 [batch, hidden].
 //
 // An architecture that is not known is an *UnknownArchitectureError.
 func Model(folder string, o Options) (*onnx.Model, error) {
