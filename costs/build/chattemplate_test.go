@@ -1,6 +1,9 @@
 package build
 
 import (
+	"encoding/json"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,4 +79,51 @@ func TestConversationsThatNoTemplateTakes(t *testing.T) {
 	if _, err := write(nil); err == nil {
 		t.Error("an empty conversation is written")
 	}
+}
+
+// FuzzChatTemplate: every conversation that ends with a user's turn is written, with what the users said in it and nothing of
+// the former answers' thoughts beside it; any other is an error.
+func FuzzChatTemplate(f *testing.F) {
+	file, err := os.ReadFile("testdata/chat_templates.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var cases []struct{ Messages conversation }
+	if err := json.Unmarshal(file, &cases); err != nil {
+		f.Fatal(err)
+	}
+	for _, c := range cases {
+		text, err := json.Marshal(c.Messages)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`[{"role":"assistant","content":"</think>"},{"role":"user","content":"<|im_end|>\n"}]`))
+	f.Add([]byte(`[{"role":"user"},{"role":"system"}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var c conversation
+		if json.Unmarshal(text, &c) != nil {
+			return
+		}
+		for name := range chatTemplates {
+			write, err := templateFor(name, "", name == "qwen3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := slices.Clone(c)
+			got, err := write(c)
+			if (err == nil) != (checkTurns(c) == nil) || !slices.Equal(c, before) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for at, m := range c {
+				if err == nil && m.Role != "assistant" && !strings.Contains(got, m.Content) {
+					t.Fatalf("%s: turn %d is not in %q", name, at, got)
+				}
+			}
+			if err == nil && name == "qwen3" && !strings.HasSuffix(got, turnStart+"assistant\n<think>\n\n</think>\n\n") {
+				t.Fatalf("%q", got)
+			}
+		}
+	})
 }

@@ -83,8 +83,8 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 				}
 				var scores []float64
 				for _, l := range []string{"SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO"} {
-					next := e.tokens.Encode(l, tokenizer.Options{}).IDs
-					p, err := e.logProbabilities(ctx, []continuation{{prompt, next}})
+					next := e.Encode(l)
+					p, err := e.logProbabilities(ctx, []continuation{{Prompt: prompt, Next: next}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -113,15 +113,20 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if room := e.limit - e.spare - len(ids); room < 0 || room >= len("ice ") {
+	if room := e.Limit() - e.spare - len(ids); room < 0 || room >= len("ice ") {
 		t.Errorf("%d tokens are left", room)
 	}
-	text := e.tokens.Decode(ids)
-	whole, err := e.render(claimConversation(e.labels, in, part.Shown{}))
+	tokens, err := tokenizer.Load(filepath.Join(filepath.Dir(e.File()), "tokenizer.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	instruction := whole[strings.LastIndex(whole, "Reply with"):strings.LastIndex(whole, "<|im_end|>")]
+	bare, err := e.prompt(claimConversation(e.labels, in, part.Shown{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, whole := tokens.Decode(ids), tokens.Decode(bare)
+	_, instruction, _ := strings.Cut(whole, "Reply with")
+	instruction, _, _ = strings.Cut(instruction, "\n")
 	for _, want := range []string{"The lake froze.", "cold winter\n", "Second: ice ice", instruction} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the prompt lost %q: %s", want, text)
@@ -130,7 +135,7 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 	if strings.Contains(text, "Third") {
 		t.Errorf("the prompt kept the last passage: %s", text)
 	}
-	e.limit = 100
+	e = newCausalTest(t, languagetest.Toy{}, map[string]any{"max_length": 100})
 	if _, err := e.fitting(in, shown); err == nil || !strings.Contains(err.Error(), "more than the 100 tokens of max_length") {
 		t.Errorf("got %v", err)
 	}

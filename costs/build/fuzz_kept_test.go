@@ -5,83 +5,19 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
+	"pipe/internal/fuzztest"
 	"pipe/internal/progress"
 )
-
-// FuzzAnswersFile: a file of kept answers is an error about the file with its row, or answers that are written as they were
-// read, up to the end of the last whole line. An answer that is written is read back.
-func FuzzAnswersFile(f *testing.F) {
-	one, err := answer{Request: "r", Text: "SUPPORTS", PromptTokens: 7, Time: time.Unix(1, 0).UTC()}.line()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add([]byte(answersHead+string(one)), "r1", "two\nlines", 3, 4, int64(5))
-	f.Add([]byte(answersHead+string(one[:20])), "", "\xff\u2028<", 0, 1, int64(-1))
-	f.Add([]byte(answersHead+strings.Replace(string(one), "SUPPORTS", "REFUTES", 1)), "r", "", math.MaxInt, -1, int64(math.MaxInt64))
-	f.Add([]byte("{}\n"), "r", "x", maxTokens, 0, int64(0))
-	file := newFuzzFile(f, answersName)
-	load := func(t *testing.T, b []byte) (kept map[string]answer, whole int64, err error) {
-		in, err := os.Open(file.write(t, b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
-		s := answerStore{file: in}
-		whole, err = s.load()
-		return s.kept, whole, err
-	}
-	f.Fuzz(func(t *testing.T, b []byte, request, text string, prompt, completion int, nanoseconds int64) {
-		kept, whole, err := load(t, b)
-		var bad *costs.DataError
-		switch {
-		case err != nil && (!errors.As(err, &bad) || bad.Row == 0):
-			t.Fatalf("%v is no error with a row", err)
-		case err != nil:
-			file.blames(t, err)
-		case whole > int64(len(b)) || whole > 0 && b[whole-1] != '\n' || bytes.IndexByte(b[whole:], '\n') >= 0:
-			t.Fatalf("%d of %d bytes are whole", whole, len(b))
-		}
-		if err != nil {
-			b, whole, kept = []byte(answersHead), int64(len(answersHead)), map[string]answer{}
-		} else if whole == 0 {
-			b, whole = []byte(answersHead), int64(len(answersHead))
-		}
-		valid := func(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
-		a := answer{Request: valid(request), Text: valid(text), PromptTokens: prompt, CompletionTokens: completion, Time: time.Unix(0, nanoseconds).UTC()}
-		line, err := a.line()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, _, err := load(t, append(slices.Clone(b[:whole]), line...))
-		if min(prompt, completion) < 0 || max(prompt, completion) > maxTokens {
-			if err == nil {
-				t.Fatalf("%s is read", line)
-			}
-			return
-		}
-		back := again[a.Request]
-		back.Check = ""
-		sameAgain(t, back, a, err)
-		for name, was := range kept {
-			if is := again[name]; name != a.Request && is != was {
-				t.Fatalf("%+v is now %+v", was, is)
-			}
-		}
-	})
-}
 
 // FuzzVectorFile: whatever follows the first line, whole records of the right checksum are the vectors, and what is added is
 // there when the file is opened again.
@@ -91,7 +27,7 @@ func FuzzVectorFile(f *testing.F) {
 	f.Add([]byte("a\x00\x00\x80\x3f"), two, true)
 	f.Add([]byte{}, two[:50], true)
 	f.Add([]byte("pipe vectors 1, 2 numbers each"), []byte("\n"), false)
-	path := string(newFuzzFile(f, "vectors"))
+	path := string(fuzztest.NewFile(f, "vectors"))
 	f.Fuzz(func(t *testing.T, sound, rest []byte, headed bool) {
 		const dim = 2
 		b := fuzzHead(headed, vectorHead("e", dim))
@@ -106,7 +42,7 @@ func FuzzVectorFile(f *testing.F) {
 				b, want[key] = appendRecord(b, key, v), [2]uint32{math.Float32bits(v[0]), math.Float32bits(v[1])}
 			}
 		}
-		fuzzFile(path).write(t, append(b, rest...))
+		fuzztest.File(path).Write(t, append(b, rest...))
 		for range 2 {
 			v, err := openVectors(t.Context(), path, "e", dim)
 			if err != nil {
@@ -146,8 +82,8 @@ func FuzzClassWeightFile(f *testing.F) {
 	folder := f.TempDir()
 	f.Fuzz(func(t *testing.T, b, numbers []byte, classes, dim uint8) {
 		w := newClassWeightFile(folder, digest.Of([]byte("basis")), int(classes%8))
-		file, n := fuzzFile(w.path), int(classes%8)*int(dim)
-		file.write(t, b)
+		file, n := fuzztest.File(w.path), int(classes%8)*int(dim)
+		file.Write(t, b)
 		if got, err := w.Read(int(dim)); err != nil || got != nil {
 			t.Fatalf("%q is read as %v (%v)", b, got, err)
 		}
@@ -156,12 +92,12 @@ func FuzzClassWeightFile(f *testing.F) {
 			weights[i] = float32(numbers[i]) / 7
 		}
 		whole := w.bytes(weights)
-		file.write(t, whole)
+		file.Write(t, whole)
 		got, err := w.Read(int(dim))
-		sameAgain(t, got, weights, err)
+		fuzztest.Same(t, got, weights, err)
 		if len(b) > 0 {
 			whole[int(b[0])%len(whole)]++
-			file.write(t, whole)
+			file.Write(t, whole)
 			if got, err := w.Read(int(dim)); err != nil || got != nil {
 				t.Fatalf("damaged, it is read as %v (%v)", got, err)
 			}
@@ -183,7 +119,7 @@ func FuzzVerdicts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rest []byte, digest, text string, pixels int, reason string, headed bool) {
 		b := fuzzHead(headed, []byte(first.head))
 		b = append(b, verdictRecord(digest, text)...)
-		fuzzFile(first.path).write(t, append(b, rest...))
+		fuzztest.File(first.path).Write(t, append(b, rest...))
 		open := func() *verdicts {
 			v, err := openVerdicts(t.Context(), folder, "go", pixel.DefaultLimits())
 			if err != nil {
@@ -206,7 +142,7 @@ func FuzzVerdicts(f *testing.F) {
 			t.Fatal(err)
 		}
 		was[c.sum] = c.usability
-		sameAgain(t, open().known, was, nil)
+		fuzztest.Same(t, open().known, was, nil)
 	})
 }
 
@@ -227,12 +163,12 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`null`))
 	f.Add([]byte(`{"format":1,"inputs":{"a":"1","a":"2"}}`))
 	w := &work{folder: f.TempDir()}
-	file := fuzzFile(w.file(manifestName))
+	file := fuzztest.File(w.file(manifestName))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file.write(t, b)
+		file.Write(t, b)
 		m, err := w.read()
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		if changes := difference(m.Inputs, m.Inputs); changes != nil {
@@ -245,7 +181,7 @@ func FuzzManifest(f *testing.F) {
 		again, err := w.read()
 		text, _ := json.Marshal(m)
 		back, _ := json.Marshal(again)
-		sameAgain(t, string(back), string(text), err)
+		fuzztest.Same(t, string(back), string(text), err)
 	})
 }
 
@@ -268,12 +204,12 @@ func FuzzCounts(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	file := fuzzFile(w.countsFile(0))
+	file := fuzztest.File(w.countsFile(0))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		file.write(t, b)
+		file.Write(t, b)
 		counts, err := w.loadCounts(p, 0)
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		var all tally
@@ -283,12 +219,12 @@ func FuzzCounts(f *testing.F) {
 				t.Fatalf("%+v", c)
 			}
 		}
-		sameAgain(t, len(p.session.Parts()), len(counts), nil)
+		fuzztest.Same(t, len(p.session.Parts()), len(counts), nil)
 		if err := w.saveCounts(0, counts); err != nil {
 			t.Fatal(err)
 		}
 		again, err := w.loadCounts(p, 0)
-		sameAgain(t, again, counts, err)
+		fuzztest.Same(t, again, counts, err)
 	})
 }
 
@@ -302,9 +238,9 @@ func FuzzLatency(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	file := newFuzzFile(f, "latency.json")
+	file := fuzztest.NewFile(f, "latency.json")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		pairs, err := readLatency(file.write(t, b), of)
+		pairs, err := readLatency(file.Write(t, b), of)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -323,7 +259,7 @@ func FuzzLatency(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := readLatency(string(file), of)
-		sameAgain(t, again, pairs, err)
+		fuzztest.Same(t, again, pairs, err)
 	})
 }
 
@@ -352,20 +288,20 @@ func FuzzAuditPart(f *testing.F) {
 	f.Add(append(zip(line), "junk"...), false)
 	f.Add(append(zip(line), zip(line)...), false)
 	w := &work{folder: f.TempDir()}
-	file := fuzzFile(w.auditPart(0))
+	file := fuzztest.File(w.auditPart(0))
 	f.Fuzz(func(t *testing.T, b []byte, whole bool) {
 		if whole {
-			file.write(t, zip(b))
+			file.Write(t, zip(b))
 		} else {
-			file.write(t, b)
+			file.Write(t, b)
 		}
 		var back bytes.Buffer
 		err := w.copyAudit(&back, 0)
 		switch {
 		case whole:
-			sameAgain(t, back.String(), string(b), err)
+			fuzztest.Same(t, back.String(), string(b), err)
 		case err != nil:
-			file.blames(t, err)
+			file.Blames(t, err)
 		}
 	})
 }

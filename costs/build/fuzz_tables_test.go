@@ -9,12 +9,13 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/internal/fuzztest"
 )
 
 // tableFiles is a file per format of tables that are text.
-func tableFiles(f *testing.F) func(lines bool) fuzzFile {
-	csv, jsonl := newFuzzFile(f, "t.csv"), newFuzzFile(f, "t.jsonl")
-	return func(lines bool) fuzzFile {
+func tableFiles(f *testing.F) func(lines bool) fuzztest.File {
+	csv, jsonl := fuzztest.NewFile(f, "t.csv"), fuzztest.NewFile(f, "t.jsonl")
+	return func(lines bool) fuzztest.File {
 		if lines {
 			return jsonl
 		}
@@ -31,7 +32,7 @@ func FuzzTable(f *testing.F) {
 	files := tableFiles(f)
 	f.Fuzz(func(t *testing.T, b []byte, lines bool, columns byte) {
 		file := files(lines)
-		settings := map[string]any{"file": file.write(t, b), "label": ""}
+		settings := map[string]any{"file": file.Write(t, b), "label": ""}
 		for i, name := range []string{"label", "split", "group", "text"} {
 			if columns>>i&1 == 1 {
 				settings[name] = name
@@ -39,7 +40,7 @@ func FuzzTable(f *testing.F) {
 		}
 		src, err := newTable(t.Context(), fuzzSetup(), settings)
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		first, rows := map[string]bool{}, make([]int, len(src.Entries()))
@@ -58,7 +59,7 @@ func FuzzTable(f *testing.F) {
 		}
 		list, err := src.Load(t.Context(), rows)
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		for _, in := range list {
@@ -67,7 +68,7 @@ func FuzzTable(f *testing.F) {
 			}
 			for _, c := range at {
 				if _, err := src.Columns().Number(&in, c); err != nil {
-					file.blames(t, err)
+					file.Blames(t, err)
 				}
 			}
 		}
@@ -98,9 +99,9 @@ func FuzzPrecomputed(f *testing.F) {
 			return e, e.read(t.Context(), file, &cfg, labels, nil)
 		}
 		file := files(lines)
-		e, err := read(file.write(t, b))
+		e, err := read(file.Write(t, b))
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		var rows []map[string]any
@@ -114,8 +115,8 @@ func FuzzPrecomputed(f *testing.F) {
 				"id": key.id, "expert": "me", "advice": key.advice, "prediction": p.Label, "loss": number(p.Loss), "fee": number(p.Fee),
 			})
 		}
-		again, err := read(files(true).lines(t, rows))
-		sameAgain(t, again.answers, e.answers, err)
+		again, err := read(files(true).WriteLines(t, rows))
+		fuzztest.Same(t, again.answers, e.answers, err)
 	})
 }
 
@@ -137,9 +138,9 @@ func FuzzFeatureFile(f *testing.F) {
 			return x, x.read(t.Context(), file, &cfg, nil)
 		}
 		file := files(lines)
-		x, err := read(file.write(t, b))
+		x, err := read(file.Write(t, b))
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		if x.Dim() < 1 {
@@ -152,8 +153,8 @@ func FuzzFeatureFile(f *testing.F) {
 			}
 			rows = append(rows, map[string]any{"id": id, "v": row})
 		}
-		again, err := read(files(true).lines(t, rows))
-		sameAgain(t, again.rows, x.rows, err)
+		again, err := read(files(true).WriteLines(t, rows))
+		fuzztest.Same(t, again.rows, x.rows, err)
 	})
 }
 
@@ -175,9 +176,9 @@ func FuzzClaimFile(f *testing.F) {
 			return list, err
 		}
 		file := files(lines)
-		list, err := read(file.write(t, b))
+		list, err := read(file.Write(t, b))
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		if len(list) == 0 {
@@ -190,8 +191,8 @@ func FuzzClaimFile(f *testing.F) {
 			}
 			rows = append(rows, map[string]any{"claim": c.Text, "label": s.Labels[c.Class], "sentence": c.Sentence})
 		}
-		again, err := read(files(true).lines(t, rows))
-		sameAgain(t, again, list, err)
+		again, err := read(files(true).WriteLines(t, rows))
+		fuzztest.Same(t, again, list, err)
 	})
 }
 
@@ -206,15 +207,15 @@ func FuzzFever(f *testing.F) {
 		f.Add([]byte(text), "")
 		f.Add([]byte(text), "user")
 	}
-	file := newFuzzFile(f, "claims.jsonl")
+	file := fuzztest.NewFile(f, "claims.jsonl")
 	f.Fuzz(func(t *testing.T, b []byte, group string) {
 		read := func(b []byte) (*fever, error) {
-			x := &fever{file: file.write(t, b), group: group}
+			x := &fever{file: file.Write(t, b), group: group}
 			return x, x.read(t.Context())
 		}
 		x, err := read(b)
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		var rows []map[string]any
@@ -247,14 +248,14 @@ func FuzzFever(f *testing.F) {
 		if len(rows) == 0 {
 			return
 		}
-		file.lines(t, rows)
+		file.WriteLines(t, rows)
 		again := &fever{file: string(file), group: group}
 		err = again.read(t.Context())
 		for i := range again.claims {
 			again.claims[i].line = 0
 		}
-		sameAgain(t, again.claims, x.claims, err)
-		sameAgain(t, again.entries, x.entries, nil)
+		fuzztest.Same(t, again.claims, x.claims, err)
+		fuzztest.Same(t, again.entries, x.entries, nil)
 	})
 }
 
@@ -264,11 +265,11 @@ func FuzzClassFile(f *testing.F) {
 	for _, seed := range []string{"tench\ngoldfish\n", `["a", "b"]`, `{"0": ["n1", "cat"], "1": ["n2", "cat"]}`, "a\na\n", "\xff", "{", `{"0": ["a"]}`} {
 		f.Add([]byte(seed))
 	}
-	file := newFuzzFile(f, "classes")
+	file := fuzztest.NewFile(f, "classes")
 	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := readClasses(file.write(t, b))
+		list, err := readClasses(file.Write(t, b))
 		if err != nil {
-			file.blames(t, err)
+			file.Blames(t, err)
 			return
 		}
 		index := map[string]any{}
@@ -278,10 +279,10 @@ func FuzzClassFile(f *testing.F) {
 				t.Fatalf("%q is there twice", id)
 			}
 		}
-		again, err := readClasses(file.lines(t, []map[string]any{index}))
+		again, err := readClasses(file.WriteLines(t, []map[string]any{index}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameAgain(t, fmt.Sprint(again.IDs, again.Names), fmt.Sprint(list.IDs, list.Names), nil)
+		fuzztest.Same(t, fmt.Sprint(again.IDs, again.Names), fmt.Sprint(list.IDs, list.Names), nil)
 	})
 }

@@ -77,13 +77,19 @@ func everyKind(t *testing.T) []registeredKind {
 	add("features", "features:\n- kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Features)),
 		func(k string, m map[string]any) error { _, err := builtin.Features[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Features[0].Settings })
-	add("reformulator", "advice:\n- name: a\n  kind: passages\n  reformulator:\n    kind: %s\n", "    ", slices.Collect(maps.Keys(chatKinds)),
-		func(k string, m map[string]any) error { _, err := chatKinds[k](ctx, s, m); return err },
+	// The error about an unknown kind of chat model names those that there are.
+	_, err := openChat(ctx, s, map[string]any{"kind": "?"})
+	_, chats, _ := strings.Cut(fmt.Sprint(err), "known are ")
+	add("reformulator", "advice:\n- name: a\n  kind: passages\n  reformulator:\n    kind: %s\n", "    ", strings.Split(chats, ", "),
+		func(k string, m map[string]any) error {
+			all := maps.Clone(m)
+			all["kind"] = k
+			_, err := openChat(ctx, s, all)
+			return err
+		},
 		func(c *Config) map[string]any {
-			_, rest, err := splitKind(c.Advice[0].Settings["reformulator"].(map[string]any))
-			if err != nil {
-				t.Error(err)
-			}
+			rest := maps.Clone(c.Advice[0].Settings["reformulator"].(map[string]any))
+			delete(rest, "kind")
 			return rest
 		})
 	slices.SortFunc(all, func(a, b registeredKind) int { return strings.Compare(a.String(), b.String()) })
