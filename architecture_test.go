@@ -44,6 +44,7 @@ var mayImport = map[string][]string{
 	"internal/digest":                  {},
 	"internal/filelock":                {},
 	"internal/finite":                  {},
+	"internal/fuzztest":                {"internal/dataerror"},
 	"internal/judge":                   {"internal/realdata"},
 	"internal/lists":                   {},
 	"internal/outside":                 {},
@@ -88,7 +89,7 @@ var mayImport = map[string][]string{
 var testsMayImport = map[string][]string{
 	"cmd/pipe":             {"models/network", "models/policy", "onnx", "onnx/hf/hftest"},
 	"costs":                {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
-	"costs/build":          {"costs/chat/chattest", "costs/language/languagetest", "costs/service/servicetest", "internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest"},
+	"costs/build":          {"costs/chat/chattest", "costs/language/languagetest", "costs/service/servicetest", "internal/fuzztest", "internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest"},
 	"costs/outcome":        {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata"},
 	"costs/retrieval/bm25": {"internal/judge", "internal/realdata"},
 	"costs/service":        {"costs/service/servicetest"},
