@@ -246,23 +246,6 @@ func TestSplitNames(t *testing.T) {
 	}
 }
 
-func TestFirstNonFinite(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		values := rapid.SliceOfN(rapid.Float32Range(-math.MaxFloat32, math.MaxFloat32), 0, 600).Draw(t, "values")
-		if got := firstNonFinite(values); got != -1 {
-			t.Fatalf("value %d of finite ones is %v", got, values[got])
-		}
-		if len(values) == 0 {
-			return
-		}
-		at := rapid.IntRange(0, len(values)-1).Draw(t, "at")
-		values[at] = float32(rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1)}).Draw(t, "bad"))
-		if got := firstNonFinite(values); got != at {
-			t.Fatalf("found %d, expected %d", got, at)
-		}
-	})
-}
-
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {

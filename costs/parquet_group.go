@@ -3,6 +3,8 @@ package costs
 import (
 	"errors"
 	"unicode/utf8"
+
+	"pipe/internal/finite"
 )
 
 // groupRead is one row group on its way into a tensor.
@@ -106,7 +108,7 @@ func (g *groupRead) features(l *leaf) columnReader {
 			if err := c.fillFloats(part); err != nil {
 				return err
 			}
-			if i := firstNonFinite(part); i >= 0 {
+			if i := finite.First(part); i >= 0 {
 				return &DataError{Row: c.row(done + i), Column: c.column(done + i), Msg: l.shown(part[i])}
 			}
 			rest = rest[len(part):]

@@ -3,9 +3,9 @@ package costs
 import (
 	"fmt"
 	"math"
-	"slices"
 	"unicode/utf8"
 
+	"pipe/internal/finite"
 	"pipe/internal/textfile"
 )
 
@@ -214,7 +214,7 @@ func errNotUTF8(text string) error {
 }
 
 func (t *Tensor) checkValues() error {
-	if i := firstNonFinite(t.Features); i >= 0 {
+	if i := finite.First(t.Features); i >= 0 {
 		return cellError("features", i, t.Dim, fmt.Sprintf("is %v", t.Features[i]))
 	}
 	mask := t.Actions.Mask()
@@ -253,28 +253,3 @@ func checkFees(fee []float32, mask []bool) error {
 }
 
 func isFinite(v float32) bool { return v-v == 0 }
-
-// firstNonFinite returns the index of the first NaN or infinity, or -1. A
-// whole run is checked with one test: x-x is 0 for every finite x, NaN else.
-// Four sums side by side keep the additions from waiting for each other.
-func firstNonFinite(values []float32) int {
-	const run = 256
-	for start := 0; start < len(values); start += run {
-		part := values[start:min(start+run, len(values))]
-		var a, b, c, d float32
-		rest := part
-		for ; len(rest) >= 4; rest = rest[4:] {
-			a += rest[0] - rest[0]
-			b += rest[1] - rest[1]
-			c += rest[2] - rest[2]
-			d += rest[3] - rest[3]
-		}
-		for _, v := range rest {
-			a += v - v
-		}
-		if a+b+c+d != 0 {
-			return start + slices.IndexFunc(part, func(v float32) bool { return !isFinite(v) })
-		}
-	}
-	return -1
-}

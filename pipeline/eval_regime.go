@@ -79,7 +79,7 @@ func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
 	}
 	if e.knn != nil {
 		actions, _ := e.knn.Decide(lambda)
-		outs = append(outs, methodActions{method: "knn", actions: [][]int{actions}})
+		outs = append(outs, methodActions{method: baseline.NameKNN, actions: [][]int{actions}})
 	}
 	return outs, nil
 }
@@ -235,7 +235,7 @@ func (e *evaluation) differences(rows []report.Row, outs []methodActions, perRow
 	}
 	var places []place
 	var series [][]float64
-	for _, ref := range []string{"best_fixed", models.L2D} {
+	for _, ref := range []string{baseline.BestFixed, models.L2D} {
 		r := slices.IndexFunc(outs, func(o methodActions) bool { return o.method == ref })
 		if r < 0 {
 			continue

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"pipe/internal/config"
+	"pipe/models"
 	"pipe/pipeline"
 )
 
@@ -59,6 +62,19 @@ func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "the first seed")
 	f.Float64Var(&c.Tau, "tau", c.Tau, "tau of the surrogate, 0 to 3")
+}
+
+// otherMethods lists what --methods takes.
+func otherMethods() string {
+	var names []string
+	for _, m := range models.Methods() {
+		name := m.Name
+		if name == models.Ours {
+			name += " (with auto)" // with paper it is the recipe's own
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
 }
 
 func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) error {

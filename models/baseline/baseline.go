@@ -31,11 +31,18 @@ func (b Rule) Run(in Input) ([]int, error) {
 	return actions, nil
 }
 
+// Names of rules and fits that others refer to.
+const (
+	BestFixed      = "best_fixed"
+	BestFixedTrain = "best_fixed_train"
+	NameKNN        = "knn" // of [KNN]
+)
+
 // All returns all rules, in the order of reports.
 func All() []Rule {
 	return []Rule{
-		{Name: "best_fixed", Constant: true, run: bestFixed},
-		{Name: "best_fixed_train", Constant: true, NeedsTrain: true, run: bestFixedTrain},
+		{Name: BestFixed, Constant: true, run: bestFixed},
+		{Name: BestFixedTrain, Constant: true, NeedsTrain: true, run: bestFixedTrain},
 		{Name: "learned_expert_random_advice", Random: true, NeedsChosen: true, run: learnedExpertRandomAdvice},
 		{Name: "l2d_random_advice", Random: true, NeedsL2D: true, run: l2dRandomAdvice},
 		{Name: "random_expert_learned_advice", Random: true, NeedsChosen: true, run: randomExpertLearnedAdvice},

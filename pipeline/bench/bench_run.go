@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs/build"
 	"pipe/internal/atomicfile"
+	"pipe/models/auto"
 	"pipe/onnx/ort"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -135,7 +136,7 @@ func fallbackNotes(splits []*report.Report) []string {
 	for _, name := range splits[0].SettingNames() {
 		var parts []string
 		for _, row := range splits[0].Rows {
-			if row.Method == "auto" && row.Setting == name {
+			if row.Method == auto.Name && row.Setting == name {
 				parts = append(parts, fmt.Sprintf("%d at lambda %s", counts[row.Key()], report.Number(row.Lambda)))
 			}
 		}

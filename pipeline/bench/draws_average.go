@@ -6,6 +6,7 @@ import (
 
 	"pipe/internal/lists"
 	"pipe/models"
+	"pipe/models/baseline"
 	"pipe/pipeline/report"
 )
 
@@ -57,7 +58,7 @@ func averageRows(splits []*report.Report) []report.Row {
 		}
 		row := averageRow(rows)
 		row.PairedL2D = pairedDifference(rows, of(report.RowKey{Setting: first.Setting, Method: models.L2D, Lambda: first.Key().Lambda}))
-		row.PairedFixedTrain = pairedDifference(rows, of(report.RowKey{Setting: first.Setting, Method: "best_fixed_train", Lambda: first.Key().Lambda}))
+		row.PairedFixedTrain = pairedDifference(rows, of(report.RowKey{Setting: first.Setting, Method: baseline.BestFixedTrain, Lambda: first.Key().Lambda}))
 		out = append(out, row)
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/config"
+	"pipe/models/paper"
 	"pipe/pipeline"
 )
 
@@ -48,7 +49,7 @@ type FeverSetting struct {
 // DefaultFeverTrain is the paper's recipe and grid of regimes.
 func DefaultFeverTrain() pipeline.TrainConfig {
 	c := pipeline.DefaultTrainConfig()
-	c.Recipe, c.Lambdas = "paper", []float64{0, 0.5, 1, 2, 4, 6, 8, 10}
+	c.Recipe, c.Lambdas = paper.Name, []float64{0, 0.5, 1, 2, 4, 6, 8, 10}
 	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 5e-3, 1e-4
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch, c.Network.Schedule = []int{128, 64}, 50, 128, "none"
 	return c
@@ -57,7 +58,7 @@ func DefaultFeverTrain() pipeline.TrainConfig {
 // UnmarshalYAML reads a setting over its defaults.
 func (s *FeverSetting) UnmarshalYAML(n *yaml.Node) error {
 	type plain FeverSetting // without this method
-	v := plain{Recipes: []string{"paper"}, Train: DefaultFeverTrain()}
+	v := plain{Recipes: []string{paper.Name}, Train: DefaultFeverTrain()}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func (s *FeverSetting) UnmarshalYAML(n *yaml.Node) error {
 func DefaultFever() FeverConfig {
 	return FeverConfig{
 		Split:    FeverSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1},
-		Settings: []FeverSetting{{Name: "paper", Recipes: []string{"paper"}, Train: DefaultFeverTrain()}},
+		Settings: []FeverSetting{{Name: "paper", Recipes: []string{paper.Name}, Train: DefaultFeverTrain()}},
 		Shard:    256, KNN: true, Resample: 2000,
 	}
 }

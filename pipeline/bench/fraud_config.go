@@ -11,6 +11,7 @@ import (
 	"pipe/internal/config"
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/models/paper"
 	"pipe/pipeline"
 	"pipe/pipeline/world"
 )
@@ -81,7 +82,7 @@ type FraudSetting struct {
 // DefaultFraudTrain is the paper's recipe and grid of regimes.
 func DefaultFraudTrain() pipeline.TrainConfig {
 	c := pipeline.DefaultTrainConfig()
-	c.Recipe, c.Lambdas, c.WeightDecay = "paper", []float64{0, 0.04, 0.12, 0.20, 5}, 0
+	c.Recipe, c.Lambdas, c.WeightDecay = paper.Name, []float64{0, 0.04, 0.12, 0.20, 5}, 0
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch = []int{64}, 30, 512
 	return c
 }

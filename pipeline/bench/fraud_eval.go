@@ -8,6 +8,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/internal/lists"
+	"pipe/models/baseline"
 	"pipe/models/policy"
 	"pipe/pipeline"
 	"pipe/pipeline/methods"
@@ -65,7 +66,7 @@ func (x *fraudSetting) addDisclosure(r *report.Report, t *costs.Tensor, rows []i
 // bestFixedTrain is the deployable constant as if a policy had decided it: scores are minus the mean training cost.
 func bestFixedTrain(t *costs.Tensor, n int, lambda float64) pipeline.Learned {
 	s := costs.Summarize(t, t.Rows(costs.Train), lambda)
-	l := pipeline.Learned{Info: &policy.Info{Method: "best_fixed_train", Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
+	l := pipeline.Learned{Info: &policy.Info{Method: baseline.BestFixedTrain, Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}
 	scores := make([]float32, len(s.Cost))
 	for i, c := range s.Cost {
 		scores[i] = float32(-c)

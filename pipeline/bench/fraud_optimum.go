@@ -42,7 +42,7 @@ func (x *fraudSetting) addOptimum(ctx context.Context, r *report.Report, t *cost
 			row.BayesMatch = bayesMatch(learned, row.Method, lambda, best)
 		}
 		r.Rows = append(r.Rows, report.Row{
-			Method: "bayes", Lambda: report.Num(lambda), N: len(t.Rows(costs.Train)), Seeds: 1, TrueLossMean: bayes, ExcessMean: report.Num(0),
+			Method: methods.Bayes, Lambda: report.Num(lambda), N: len(t.Rows(costs.Train)), Seeds: 1, TrueLossMean: bayes, ExcessMean: report.Num(0),
 			AdviceRate: report.Num(t.Actions.AdviceRate(best)), BayesMatch: report.Num(1),
 		})
 	}

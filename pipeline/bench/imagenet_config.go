@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs/build"
 	"pipe/internal/config"
+	"pipe/models/paper"
 	"pipe/pipeline"
 )
 
@@ -37,7 +38,7 @@ const mostSide = 96
 // DefaultImagenetTrain is the paper's recipe and grid of regimes.
 func DefaultImagenetTrain() pipeline.TrainConfig {
 	c := pipeline.DefaultTrainConfig()
-	c.Recipe, c.Lambdas = "paper", []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}
+	c.Recipe, c.Lambdas = paper.Name, []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}
 	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 1e-2, 1e-3
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch, c.Network.Schedule = []int{512, 256}, 400, 256, "cosine"
 	return c
@@ -46,7 +47,7 @@ func DefaultImagenetTrain() pipeline.TrainConfig {
 // DefaultImagenet is the paper's recipe on one split, with a few pictures.
 func DefaultImagenet() ImagenetConfig {
 	return ImagenetConfig{
-		Title: "Images: which network classifies, and what it is shown", Draws: 1, Recipes: []string{"paper"}, Train: DefaultImagenetTrain(),
+		Title: "Images: which network classifies, and what it is shown", Draws: 1, Recipes: []string{paper.Name}, Train: DefaultImagenetTrain(),
 		KNN: true, Resample: 2000, Pictures: PictureConfig{PerPair: 6, Side: mostSide},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/baseline"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -125,7 +126,7 @@ func (r *syntheticRun) baselineRows(rep *report.Report, n int) error {
 		}
 		rep.Rows = append(rep.Rows, r.row(b.Name, n, actions))
 	}
-	rep.Rows = append(rep.Rows, r.row("bayes", n, [][]int{r.bayesActions(rows)}))
+	rep.Rows = append(rep.Rows, r.row(methods.Bayes, n, [][]int{r.bayesActions(rows)}))
 	return nil
 }
 

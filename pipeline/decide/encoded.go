@@ -46,8 +46,8 @@ func openEncoded(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io
 }
 
 // open holds the policy against the encoder before the file is touched.
-func (s *encodedSource) open(o StreamOptions, stdin io.Reader, policy *policy.Info) error {
-	if err := FitsEncoder(policy, s.encoder.info()); err != nil {
+func (s *encodedSource) open(o StreamOptions, stdin io.Reader, about *policy.Info) error {
+	if err := FitsEncoder(about, s.encoder.info()); err != nil {
 		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", o.Policy, err)}
 	}
 	var r *bufio.Reader

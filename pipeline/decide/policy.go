@@ -123,12 +123,12 @@ func (f *PolicyFile) checkRaw(o StreamOptions) error {
 
 // FitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
 // features are.
-func FitsEncoder(policy *policy.Info, e featurize.EncoderInfo) error {
-	if err := identity.CheckEncoder(policy.Actions, e); err != nil {
+func FitsEncoder(info *policy.Info, e featurize.EncoderInfo) error {
+	if err := identity.CheckEncoder(info.Actions, e); err != nil {
 		return err
 	}
-	if e.Dim != policy.Dim {
-		return fmt.Errorf("takes %d features, the encoder makes %d", policy.Dim, e.Dim)
+	if e.Dim != info.Dim {
+		return fmt.Errorf("takes %d features, the encoder makes %d", info.Dim, e.Dim)
 	}
 	return nil
 }

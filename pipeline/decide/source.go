@@ -44,21 +44,21 @@ const standardInput = "standard input"
 // openFeatures opens the input and checks that its rows are what the policy takes: as many features, and where the file
 // has actions, those of the policy. Format auto goes by the extension, then by the first bytes. When ctx ends, reads of
 // standard input end too.
-func openFeatures(ctx context.Context, path, format string, stdin io.Reader, policy *policy.Info) (featureSource, error) {
+func openFeatures(ctx context.Context, path, format string, stdin io.Reader, info *policy.Info) (featureSource, error) {
 	if path == "-" {
-		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(stdin)), policy)
+		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(stdin)), info)
 	}
 	if format == formatAuto {
 		format = formatOf(path)
 	}
 	if format == formatParquet && textfile.CheckRegular(path) == nil {
-		return openParquet(path, policy)
+		return openParquet(path, info)
 	}
 	f, err := openText(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
-	return openStream(path, format, f, policy)
+	return openStream(path, format, f, info)
 }
 
 // openText opens a file of rows for one reading from the front; reads of a named pipe end with ctx.
@@ -114,7 +114,7 @@ func formatOf(path string) string {
 
 // openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
 // a file.
-func openStream(name, format string, in io.ReadCloser, policy *policy.Info) (featureSource, error) {
+func openStream(name, format string, in io.ReadCloser, info *policy.Info) (featureSource, error) {
 	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
 	if err != nil {
 		in.Close()
@@ -127,11 +127,11 @@ func openStream(name, format string, in io.ReadCloser, policy *policy.Info) (fea
 	switch format {
 	case formatParquet:
 		defer in.Close()
-		return spoolParquet(name, r, policy)
+		return spoolParquet(name, r, info)
 	case formatJSONL:
-		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: policy.Dim, scores: policy.Actions.Len()}
+		src = &jsonlSource{file: name, in: in, lines: textfile.NewLines(name, r), dim: info.Dim, scores: info.Actions.Len()}
 	default:
-		src, err = newCSVSource(name, in, r, policy)
+		src, err = newCSVSource(name, in, r, info)
 	}
 	if err != nil {
 		in.Close()
@@ -153,13 +153,13 @@ func sniff(r *bufio.Reader) string {
 }
 
 // changedFees are those of the input that are not the policy's; none where the input has no actions.
-func changedFees(src featureSource, policy *policy.Info) []costs.FeeChange {
+func changedFees(src featureSource, info *policy.Info) []costs.FeeChange {
 	switch s := src.(type) {
 	case *spooled:
-		return changedFees(s.featureSource, policy)
+		return changedFees(s.featureSource, info)
 	case *parquetSource:
 		if a := s.reader.Actions(); a != nil {
-			return policy.Actions.ChangedFees(a)
+			return info.Actions.ChangedFees(a)
 		}
 	}
 	return nil
@@ -173,7 +173,7 @@ func wrongDim(file string, row, have, want int) error {
 func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
 
 // spoolParquet copies a Parquet stream to a temporary file and opens that.
-func spoolParquet(name string, r io.Reader, policy *policy.Info) (featureSource, error) {
+func spoolParquet(name string, r io.Reader, info *policy.Info) (featureSource, error) {
 	folder, remove, err := atomicfile.TempFolder("", "pipe-*")
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
@@ -182,7 +182,7 @@ func spoolParquet(name string, r io.Reader, policy *policy.Info) (featureSource,
 	if err := spool(path, r); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, errors.Join(err, remove()))
 	}
-	src, err := openParquet(path, policy)
+	src, err := openParquet(path, info)
 	if err != nil {
 		return nil, errors.Join(renamed(err, name), remove())
 	}
@@ -234,12 +234,12 @@ type parquetSource struct {
 	seen   int
 }
 
-func openParquet(path string, policy *policy.Info) (featureSource, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(policy.Dim, policy.Actions.Len())})
+func openParquet(path string, info *policy.Info) (featureSource, error) {
+	r, err := costs.OpenReader(path, costs.ReadOptions{FeaturesOnly: true, BatchRows: batchRows(info.Dim, info.Actions.Len())})
 	if err != nil {
 		return nil, err
 	}
-	if err := checkParquet(path, r, policy); err != nil {
+	if err := checkParquet(path, r, info); err != nil {
 		r.Close()
 		return nil, err
 	}
@@ -247,14 +247,14 @@ func openParquet(path string, policy *policy.Info) (featureSource, error) {
 }
 
 // checkParquet holds the width and, where the file has them, the actions and what made the features against the policy.
-func checkParquet(path string, r *costs.Reader, policy *policy.Info) error {
-	if r.Dim() != policy.Dim {
-		return wrongDim(path, 0, r.Dim(), policy.Dim)
+func checkParquet(path string, r *costs.Reader, info *policy.Info) error {
+	if r.Dim() != info.Dim {
+		return wrongDim(path, 0, r.Dim(), info.Dim)
 	}
 	if r.Actions() == nil {
 		return nil
 	}
-	if err := policy.Matches(&costs.Tensor{Actions: r.Actions(), Dim: r.Dim()}); err != nil {
+	if err := info.Matches(&costs.Tensor{Actions: r.Actions(), Dim: r.Dim()}); err != nil {
 		return badFeatures(&costs.DataError{File: path, Err: err})
 	}
 	return nil

@@ -43,13 +43,13 @@ type csvSource struct {
 	seen   int
 }
 
-func newCSVSource(file string, in io.Closer, r io.Reader, policy *policy.Info) (*csvSource, error) {
+func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*csvSource, error) {
 	text, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
 		return nil, badText("features", file, err)
 	}
 	header := text.Header()
-	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: policy.Dim, scores: policy.Actions.Len()}
+	s := &csvSource{file: file, in: in, csv: text, header: header, id: -1, dim: info.Dim, scores: info.Actions.Len()}
 	seen := make(map[string]bool, len(header))
 	for c, name := range header {
 		if seen[name] {
@@ -70,7 +70,7 @@ func newCSVSource(file string, in io.Closer, r io.Reader, policy *policy.Info) (
 			Msg: fmt.Sprintf("has %d feature columns (every column but id), the policy takes %d", features, s.dim),
 		})
 	}
-	s.to, err = featurePlaces(file, header, s.id, policy.Names)
+	s.to, err = featurePlaces(file, header, s.id, info.Names)
 	return s, err
 }
 

@@ -7,16 +7,20 @@ import (
 
 	"pipe/models"
 	"pipe/models/auto"
+	"pipe/models/baseline"
 )
 
-// AlwaysLegitimate answers the negative label without asking an expert.
-const AlwaysLegitimate = "always_legitimate"
+// Names of methods that single benchmarks report.
+const (
+	AlwaysLegitimate = "always_legitimate" // the negative label for every row, without asking an expert
+	Bayes            = "bayes"             // the best policy under a known distribution
+)
 
 // compared are the methods that no policy file is of.
 var compared = []models.Method{
-	{Name: "knn", Role: models.RoleReference, About: "cost regression by nearest neighbours, k chosen on inner rows"},
-	{Name: "best_fixed", Role: models.RoleOracle, About: "the best constant pair, chosen on the split it is reported on: an oracle"},
-	{Name: "best_fixed_train", Role: models.RoleConstant, About: "the best constant pair, chosen on training rows: what one could deploy"},
+	{Name: baseline.NameKNN, Role: models.RoleReference, About: "cost regression by nearest neighbours, k chosen on inner rows"},
+	{Name: baseline.BestFixed, Role: models.RoleOracle, About: "the best constant pair, chosen on the split it is reported on: an oracle"},
+	{Name: baseline.BestFixedTrain, Role: models.RoleConstant, About: "the best constant pair, chosen on training rows: what one could deploy"},
 	{Name: AlwaysLegitimate, Role: models.RoleConstant, About: "answers the negative label for every row without an expert: what a task loss makes of rare positives"},
 	{Name: "learned_expert_random_advice", Role: models.RoleReference, About: "the composite policy's expert with advice drawn uniformly"},
 	{Name: "l2d_random_advice", Role: models.RoleReference, About: "the L2D policy's expert with advice drawn uniformly"},
@@ -26,7 +30,7 @@ var compared = []models.Method{
 	{Name: "random_pair", Role: models.RoleReference, About: "a pair drawn uniformly"},
 	{Name: "oracle_no_advice", Role: models.RoleOracle, About: "the cheapest expert of every row without advice: a floor"},
 	{Name: "oracle", Role: models.RoleOracle, About: "the cheapest pair of every row: a floor"},
-	{Name: "bayes", Role: models.RoleOracle, About: "the pair with the smallest expected cost under the known distribution: a floor"},
+	{Name: Bayes, Role: models.RoleOracle, About: "the pair with the smallest expected cost under the known distribution: a floor"},
 }
 
 // All lists the methods in the order of tables and legends: what is trained,

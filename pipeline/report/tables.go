@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/internal/safetext"
+	"pipe/models/baseline"
 	"pipe/pipeline/methods"
 )
 
@@ -180,7 +181,7 @@ func (r *Report) methodCaption() string {
 	}
 	fmt.Fprintf(&b, "True loss is the mean realised cost of the executed pair, with its %s; lower is better. "+
 		"Marked: the lowest policy, of which there is a file.", spread)
-	if slices.Contains(r.methods(), "best_fixed") {
+	if slices.Contains(r.methods(), baseline.BestFixed) {
 		b.WriteString(" best_fixed is an oracle: it is chosen on the split it is reported on.")
 	}
 	return b.String()
