@@ -13,6 +13,7 @@ import (
 	"pipe/internal/atomicfile"
 	"pipe/internal/safetext"
 	"pipe/onnx/hf"
+	"pipe/pipeline/decide"
 	"pipe/pipeline/inspect"
 	"pipe/pipeline/stage"
 )
@@ -90,7 +91,11 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	r := &ConvertReport{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: encoder.Info(), Policy: o.Merge}
 	if o.Merge != "" {
 		r.Kind = "policy"
-		if m, err = mergePolicy(m, r.Encoder, o.Merge); err != nil {
+		f, err := decide.ReadPolicy(o.Merge)
+		if err != nil {
+			return nil, err
+		}
+		if m, err = f.Behind(m, r.Encoder); err != nil {
 			return nil, err
 		}
 	}

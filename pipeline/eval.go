@@ -185,7 +185,7 @@ func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	if f.About != nil {
 		l.Encoder = f.About.Name
 	}
-	l.Digest, err = policy.Digest(f.Policy, f.Info)
+	l.Digest, err = f.Digest()
 	return l, err
 }
 

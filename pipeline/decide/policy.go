@@ -18,15 +18,16 @@ import (
 
 // PolicyFile is a policy as it was read, and the encoder that was merged in front of it, if there is one.
 type PolicyFile struct {
+	Info  *policy.Info
+	About *featurize.EncoderInfo // of the encoder in front; nil: there is none
+
 	path    string
-	Info    *policy.Info
-	Policy  *onnx.Model            // features to decisions
-	Encoder *onnx.Model            // texts or images to features; nil: none is in front
-	About   *featurize.EncoderInfo // of the encoder
+	model   *onnx.Model // features to decisions
+	encoder *onnx.Model // texts or images to features; nil: none is in front
 }
 
-// ReadPolicy reads a policy file for whoever needs one. A file that is there but is no policy, or says of itself what is
-// not so, is a *costs.DataError, since to the user it is an input like any other.
+// ReadPolicy reads a policy file. A file that is there but is no policy, or whose metadata contradict each other, is a
+// *costs.DataError: to the user it is an input like any other.
 func ReadPolicy(path string) (*PolicyFile, error) {
 	m, info, err := policy.Read(path)
 	var onDisk *fs.PathError
@@ -39,7 +40,7 @@ func ReadPolicy(path string) (*PolicyFile, error) {
 	if err != nil {
 		return nil, &costs.DataError{Err: err}
 	}
-	f := &PolicyFile{path: path, Info: info, Policy: m}
+	f := &PolicyFile{path: path, Info: info, model: m}
 	if info.Encoded {
 		if err := f.split(); err != nil {
 			return nil, &costs.DataError{Err: fmt.Errorf("read policy %q: %w", path, err)}
@@ -51,23 +52,17 @@ func ReadPolicy(path string) (*PolicyFile, error) {
 // The names that pipe convert gives to the two halves of a merged file.
 const encoderPrefix, policyPrefix = "encoder/", "policy/"
 
-// MergeEncoder puts an encoder before a policy.
-func MergeEncoder(encoder, decider *onnx.Model) (*onnx.Model, error) {
-	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
-	return onnx.Merge(encoder, decider, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
-}
-
 // encoderKeys begin the metadata of an encoder, the common prefix left out.
 const encoderKeys = "encoder."
 
 // split takes encoder and policy of a merged file apart, and holds one against the other.
 func (f *PolicyFile) split() error {
-	about, _, err := featurize.ParseEncoderInfo(f.Policy.Metadata())
+	about, _, err := featurize.ParseEncoderInfo(f.model.Metadata())
 	if err != nil {
 		return err
 	}
-	merged, vector := f.Policy, about.Vector()
-	f.Encoder, f.Policy, err = onnx.Split(merged, onnx.SplitOptions{
+	merged, vector := f.model, about.Vector()
+	f.encoder, f.model, err = onnx.Split(merged, onnx.SplitOptions{
 		At: encoderPrefix + vector, Output: vector,
 		Input:       onnx.IO{Name: policy.FeaturesInput, DType: onnx.Float32, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(f.Info.Dim))}},
 		FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix,
@@ -77,15 +72,15 @@ func (f *PolicyFile) split() error {
 	}
 	own := merged.Metadata()
 	maps.DeleteFunc(own, func(key, _ string) bool { return strings.HasPrefix(key, "pipe."+encoderKeys) })
-	f.Policy.SetMetadata(own)
-	if f.Info, err = policy.Parse(f.Policy); err != nil {
+	f.model.SetMetadata(own)
+	if f.Info, err = policy.Parse(f.model); err != nil {
 		return err
 	}
 	if about.Dim == 0 {
 		about.Dim = f.Info.Dim // an export need not state its width
 	}
 	f.About = &about
-	if err := FitsEncoder(f.Info, about); err != nil {
+	if err := checkEncoder(f.Info, about); err != nil {
 		return fmt.Errorf("the encoder in front is not the policy's: %w", err)
 	}
 	return nil
@@ -94,36 +89,43 @@ func (f *PolicyFile) split() error {
 // Open opens the policy for decisions on features. A graph that the runtime refuses is bad data, like a file that cannot
 // be read.
 func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
-	d, err := policy.NewDecider(rt, f.Policy)
+	d, err := policy.NewDecider(rt, f.model)
 	if err != nil {
 		return nil, &costs.DataError{Err: fmt.Errorf("open policy %q: %w", f.path, err)}
 	}
 	return d, nil
 }
 
-// checkRaw holds the options about raw rows against what the policy takes.
-func (f *PolicyFile) checkRaw(o StreamOptions) error {
-	bad := func(format string, args ...any) error {
-		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, fmt.Errorf(format, args...))}
+// Digest identifies the policy, whatever its file is called and whether an encoder is in front; see policy.Digest.
+func (f *PolicyFile) Digest() (string, error) { return policy.Digest(f.model, f.Info) }
+
+// Behind puts the policy behind an encoder that made its features. The result is the policy, metadata included, with other
+// inputs. An encoder that made other features, and a policy that has one in front already, are an *stage.OptionError.
+func (f *PolicyFile) Behind(encoder *onnx.Model, about featurize.EncoderInfo) (*onnx.Model, error) {
+	if f.encoder != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: has an encoder in front already", f.path)}
 	}
-	switch {
-	case f.Encoder == nil && o.encoded() && o.Encoder == "":
-		return bad("has no encoder in front: texts and images need an encoder (--encoder)")
-	case f.Encoder == nil:
-		return nil
-	case o.Encoder != "":
-		return bad("has its encoder in front: no other is taken (leave out --encoder)")
-	case !o.encoded():
-		return bad("has an encoder in front and reads %ss: name the column or field that holds them (--%s)", f.About.Input, f.About.Input)
-	case f.About.Input != o.input():
-		return bad("has an encoder of %ss in front, the rows hold %ss", f.About.Input, o.input())
+	if about.Dim == 0 {
+		about.Dim = f.Info.Dim // an export need not state its width
+	}
+	if err := f.fits(about); err != nil {
+		return nil, err
+	}
+	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
+	return onnx.Merge(encoder, f.model, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
+}
+
+// fits is an *stage.OptionError where an encoder does not make the policy's features.
+func (f *PolicyFile) fits(e featurize.EncoderInfo) error {
+	if err := checkEncoder(f.Info, e); err != nil {
+		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
 	}
 	return nil
 }
 
-// FitsEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
+// checkEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
 // features are.
-func FitsEncoder(info *policy.Info, e featurize.EncoderInfo) error {
+func checkEncoder(info *policy.Info, e featurize.EncoderInfo) error {
 	if err := identity.CheckEncoder(info.Actions, e); err != nil {
 		return err
 	}

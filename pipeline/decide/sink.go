@@ -24,15 +24,21 @@ type streamOutput struct{ io.Writer }
 func (streamOutput) Commit() error { return nil }
 func (streamOutput) Abort()        {}
 
-// openSink starts the output that the options ask for.
-func openSink(o StreamOptions, stdout io.Writer, a *costs.Actions) (decisionSink, error) {
-	format := o.OutFormat
-	if format == formatAuto && o.Out != "-" {
-		format = formatOf(o.Out)
+// decisionSink takes decisions in order. commit makes the output complete, abort drops it.
+type decisionSink interface {
+	write(ids []string, d *policy.Decisions) error
+	commit() error
+	abort()
+}
+
+// openSink starts the output at path, "-" for stdout, in a format.
+func openSink(path, format string, scores bool, stdout io.Writer, a *costs.Actions) (decisionSink, error) {
+	if format == formatAuto && path != "-" {
+		format = formatOf(path)
 	}
 	var out output = streamOutput{stdout}
-	if o.Out != "-" {
-		file, err := atomicfile.CreateBuffered(o.Out)
+	if path != "-" {
+		file, err := atomicfile.CreateBuffered(path)
 		if err != nil {
 			return nil, err
 		}
@@ -40,11 +46,11 @@ func openSink(o StreamOptions, stdout io.Writer, a *costs.Actions) (decisionSink
 	}
 	switch format {
 	case formatParquet:
-		return newParquetSink(out, a, o.Scores), nil
+		return newParquetSink(out, a, scores), nil
 	case formatJSONL:
-		return newTextSink(out, jsonlRows(a, o.Scores)), nil
+		return newTextSink(out, jsonlRows(a, scores)), nil
 	default:
-		return newTextSink(out, csvRows(a, o.Scores)), nil
+		return newTextSink(out, csvRows(a, scores)), nil
 	}
 }
 

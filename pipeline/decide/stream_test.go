@@ -309,7 +309,7 @@ func FuzzDecideText(f *testing.F) {
 				continue
 			}
 			for {
-				b, err := src.next()
+				b, err := src.next(t.Context())
 				if err != nil {
 					break
 				}
@@ -364,11 +364,11 @@ func TestDecideReadsGzippedRows(t *testing.T) {
 			if err := os.WriteFile(path, b.Bytes()[:b.Len()-cut], 0o600); err != nil {
 				t.Fatal(err)
 			}
-			src, err := openFeatures(context.Background(), path, formatAuto, nil, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
+			src, err := openFeatures(t.Context(), rowFile{path: path, format: formatAuto}, &policy.Info{Dim: 2, Actions: &costs.Actions{}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			batch, err := src.next()
+			batch, err := src.next(t.Context())
 			src.close()
 			if cut == 0 && (err != nil || !slices.Equal(batch.features, []float32{1, 2, 3, 4})) {
 				t.Errorf("%s: %+v, %v", name, batch, err)

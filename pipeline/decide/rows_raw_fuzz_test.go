@@ -24,15 +24,16 @@ func FuzzDecideRaw(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	table := newTableEncoder(e, x)
 	for _, text := range []string{"key,amount,when,n-1\na,10,3600,x\nb,,,\n", "amount\n-5\n1e30\n", "n_1,n-1\nx,y\n", "when\n1e400\n", "other\n1\n", "amount\n1,2\n", "amount\n\"", ""} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s := &rawSource{file: "rows", in: io.NopCloser(nil), encoder: e, features: x, values: make([]float32, len(e.Columns())), scores: 2}
+		s := &rawSource{file: "rows", in: io.NopCloser(nil), encoder: table, values: make([]float32, table.width()), scores: 2}
 		_, err := s.start(bytes.NewReader(text))
 		for err == nil {
 			var b *rowBatch
-			if b, err = s.next(); err != nil {
+			if b, err = s.next(t.Context()); err != nil {
 				break
 			}
 			if len(b.ids) == 0 || len(b.features) != x.Dim()*len(b.ids) {

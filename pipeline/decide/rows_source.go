@@ -41,12 +41,20 @@ func checkFormat(what, name string) error {
 // standardInput is how errors call what came from "-".
 const standardInput = "standard input"
 
+// rowFile is where rows come from.
+type rowFile struct {
+	path   string // "-": stdin
+	format string
+	stdin  io.Reader
+}
+
 // openFeatures opens the input and checks that its rows are what the policy takes: as many features, and where the file
 // has actions, those of the policy. Format auto goes by the extension, then by the first bytes. When ctx ends, reads of
 // standard input end too.
-func openFeatures(ctx context.Context, path, format string, stdin io.Reader, info *policy.Info) (featureSource, error) {
+func openFeatures(ctx context.Context, in rowFile, info *policy.Info) (featureSource, error) {
+	path, format := in.path, in.format
 	if path == "-" {
-		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(stdin)), info)
+		return openStream(standardInput, format, interruptible(ctx, io.NopCloser(in.stdin)), info)
 	}
 	if format == formatAuto {
 		format = formatOf(path)
@@ -217,8 +225,8 @@ type spooled struct {
 	name   string // for errors
 }
 
-func (s *spooled) next() (*rowBatch, error) {
-	b, err := s.featureSource.next()
+func (s *spooled) next(ctx context.Context) (*rowBatch, error) {
+	b, err := s.featureSource.next(ctx)
 	return b, renamed(err, s.name)
 }
 
@@ -263,7 +271,7 @@ func checkParquet(path string, r *costs.Reader, info *policy.Info) error {
 func (s *parquetSource) rows() int64 { return int64(s.reader.Rows()) }
 func (s *parquetSource) close()      { s.reader.Close() }
 
-func (s *parquetSource) next() (*rowBatch, error) {
+func (s *parquetSource) next(ctx context.Context) (*rowBatch, error) {
 	t, err := s.reader.Next()
 	if err != nil {
 		return nil, err

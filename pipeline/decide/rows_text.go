@@ -2,6 +2,7 @@ package decide
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 func (s *csvSource) rows() int64 { return -1 }
 func (s *csvSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
-func (s *csvSource) next() (*rowBatch, error) {
+func (s *csvSource) next(ctx context.Context) (*rowBatch, error) {
 	b, rows := batchOf(s.dim, s.scores)
 	for len(b.ids) < rows {
 		record, err := s.csv.Read()
@@ -128,7 +129,7 @@ type jsonlSource struct {
 func (s *jsonlSource) rows() int64 { return -1 }
 func (s *jsonlSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
-func (s *jsonlSource) next() (*rowBatch, error) {
+func (s *jsonlSource) next(ctx context.Context) (*rowBatch, error) {
 	b, rows := batchOf(s.dim, s.scores)
 	for len(b.ids) < rows {
 		row, err := s.readObject()

@@ -147,21 +147,15 @@ func (d *countingDecoder) Decode(b []byte) (*pixel.Image, error) {
 func TestDecideDecodesWithinTheGate(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	names, _ := decidetest.Pictures(t, dir, 64)
-	o := seeingOptions(t, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)))
-	o.In, o.Workers = filepath.Join(dir, "photos.csv"), 4
-	opened, err := openImageRows(rt, o, nil, &Summary{})
+	e, err := openImages(rt, nil, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer opened.close()
-	m, rows := opened.(*imageRows), make([]encodedRow, len(names))
-	for i, name := range names {
-		rows[i].value = name
-	}
-	for most, gate := range map[int64]*pixel.Gate{1: pixel.NewGate(1), 4: m.gate} {
+	defer e.Close()
+	for most, gate := range map[int64]*pixel.Gate{1: pixel.NewGate(1), 4: e.gate} {
 		d := &countingDecoder{Decoder: pixel.StandardDecoder()}
-		m.decoder, m.gate = d, gate
-		if err := m.encode(t.Context(), make([]float32, 12*len(rows)), rows); err != nil {
+		e.decoder, e.gate = d, gate
+		if err := imageFiles(e, dir)(t.Context(), make([]float32, 12*len(names)), names); err != nil {
 			t.Fatal(err)
 		}
 		if d.most.Load() != most {

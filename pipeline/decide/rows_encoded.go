@@ -13,83 +13,75 @@ import (
 	"pipe/costs"
 	"pipe/internal/textfile"
 	"pipe/models/policy"
-	"pipe/onnx/ort"
-	"pipe/pipeline/stage"
 )
 
-// encodedSource reads raw rows, CSV with a header or JSONL, and makes of one field of each what the policy was trained on.
+// fieldEncoder makes the policy's features of one field of raw rows: of texts, or of images that are named there.
+type fieldEncoder struct {
+	input string // InputText or InputImage
+	field string // the column of CSV, or field of JSONL, that is read
+	dim   int    // features of a row
+	most  int    // rows of a call
+	// encode writes the features of every value into dst, values x dim. What is wrong with one of them is a *RowError.
+	encode func(ctx context.Context, dst []float32, values []string) error
+}
+
+// encodedSource reads raw rows, CSV with a header or JSONL, and encodes one field of each.
 type encodedSource struct {
-	ctx     context.Context
 	file    string
 	in      io.Closer
-	encoder rowEncoder
+	encoder fieldEncoder
 	read    func() (encodedRow, error) // the next row
-	most    int                        // most rows of a batch
 	seen    int
 }
 
-// openEncoded opens raw rows for a policy.
-func openEncoded(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Reader, policy *PolicyFile, done *Summary) (featureSource, error) {
-	e, err := openRowEncoder(rt, o, policy.Encoder, done)
-	if err != nil {
+// encodedRow is a raw row of which one field goes through an encoder.
+type encodedRow struct {
+	id    string // "" if it has none
+	value string // of the field
+	line  int    // in the file, counted from 1
+}
+
+// openEncoded opens raw rows.
+func openEncoded(ctx context.Context, in rowFile, e fieldEncoder) (featureSource, error) {
+	s := &encodedSource{encoder: e}
+	var r *bufio.Reader
+	var err error
+	if s.file, s.in, r, err = openRawText(ctx, in); err != nil {
 		return nil, err
 	}
-	if was := policy.Info.Actions.Digests[costs.DecoderDigest]; was != "" && done.Decoder != "" && was != done.Decoder {
-		done.Trained = was
-	}
-	s := &encodedSource{ctx: ctx, encoder: e, most: min(e.batch(), batchRows(e.info().Dim, policy.Info.Actions.Len()))}
-	if err := s.open(o, stdin, policy.Info); err != nil {
+	if err := s.start(r, in); err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// open holds the policy against the encoder before the file is touched.
-func (s *encodedSource) open(o StreamOptions, stdin io.Reader, about *policy.Info) error {
-	if err := FitsEncoder(about, s.encoder.info()); err != nil {
-		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", o.Policy, err)}
-	}
-	var r *bufio.Reader
-	var err error
-	if s.file, s.in, r, err = openRawText(s.ctx, o.In, stdin); err != nil {
-		return err
-	}
-	return s.start(r, o)
-}
-
 // start chooses the reader of rows by format, name or first bytes.
-func (s *encodedSource) start(r *bufio.Reader, o StreamOptions) (err error) {
-	format := o.InFormat
-	if format == formatAuto && o.In != "-" {
-		format = formatOf(o.In)
+func (s *encodedSource) start(r *bufio.Reader, in rowFile) (err error) {
+	format := in.format
+	if format == formatAuto && in.path != "-" {
+		format = formatOf(in.path)
 	}
 	if format == formatAuto {
 		format = sniff(r)
 	}
 	switch format {
 	case formatJSONL:
-		s.read = jsonField(s.file, r, s.encoder.field())
+		s.read = jsonField(s.file, r, s.encoder.field)
 	case formatCSV:
-		s.read, err = csvField(s.file, r, s.encoder.field())
+		s.read, err = csvField(s.file, r, s.encoder.field)
 	default:
-		err = &costs.DataError{File: s.file, Msg: fmt.Sprintf("is Parquet; %ss come as CSV or JSONL", s.encoder.info().Input)}
+		err = &costs.DataError{File: s.file, Msg: fmt.Sprintf("is Parquet; %ss come as CSV or JSONL", s.encoder.input)}
 	}
 	return err
 }
 
 func (s *encodedSource) rows() int64 { return -1 }
+func (s *encodedSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
-func (s *encodedSource) close() {
-	if s.in != nil {
-		_ = s.in.Close() // only read from: nothing is lost
-	}
-	s.encoder.close()
-}
-
-func (s *encodedSource) next() (*rowBatch, error) {
-	b, rows := &rowBatch{}, []encodedRow(nil)
-	for len(rows) < s.most {
+func (s *encodedSource) next(ctx context.Context) (*rowBatch, error) {
+	b, values, lines := &rowBatch{}, []string(nil), []int(nil)
+	for len(values) < s.encoder.most {
 		row, err := s.read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -101,22 +93,22 @@ func (s *encodedSource) next() (*rowBatch, error) {
 			row.id = strconv.Itoa(s.seen)
 		}
 		s.seen++
-		b.ids, rows = append(b.ids, row.id), append(rows, row)
+		b.ids, values, lines = append(b.ids, row.id), append(values, row.value), append(lines, row.line)
 	}
-	b.features = make([]float32, len(rows)*s.encoder.info().Dim)
-	if err := s.encoder.encode(s.ctx, b.features, rows); err != nil {
-		return nil, s.bad(err, rows)
+	b.features = make([]float32, len(values)*s.encoder.dim)
+	if err := s.encoder.encode(ctx, b.features, values); err != nil {
+		return nil, s.bad(err, lines)
 	}
 	return b.orEnd(s.file, s.seen)
 }
 
-// bad says where in the file an error about rows belongs.
-func (s *encodedSource) bad(err error, rows []encodedRow) error {
-	var row *rowError
+// bad says where in the file an error about rows, which stand in some lines, belongs.
+func (s *encodedSource) bad(err error, lines []int) error {
+	var row *policy.RowError
 	if errors.As(err, &row) {
-		return badRows(&costs.DataError{File: s.file, Row: rows[row.row].line, Column: s.encoder.field(), Err: row.err})
+		return badRows(&costs.DataError{File: s.file, Row: lines[row.Row], Column: s.encoder.field, Err: row.Err})
 	}
-	return fmt.Errorf("rows %d to %d of %s: %w", s.seen-len(rows)+1, s.seen, s.file, err)
+	return fmt.Errorf("rows %d to %d of %s: %w", s.seen-len(lines)+1, s.seen, s.file, err)
 }
 
 func badRows(e *costs.DataError) error { return fmt.Errorf("read rows: %w", e) }

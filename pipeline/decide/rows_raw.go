@@ -11,66 +11,53 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/identity"
 	"pipe/featurize/tabular"
 	"pipe/internal/dataerror"
 	"pipe/internal/textfile"
-	"pipe/pipeline/stage"
 )
 
 // rawSource reads raw rows, as they came before anything was featurized: CSV with a header in any order. An encoder makes
-// of every row what the policy was trained on. Categories that no training row had get the encoder's code for them; gaps
-// and columns that the file lacks count as missing; columns that the policy does not see are not looked at.
+// the policy's features of every row.
 type rawSource struct {
-	file     string
-	in       io.Closer
-	csv      *textfile.CSV
-	encoder  *tabular.Encoder
-	features *identity.Groups
-	columns  map[string]int // by name, of those that the policy sees
-	id       int            // -1 if the file has none
-	values   []float32      // of one row
-	record   []string       // the row being read
-	scores   int            // of a row: the policy's actions
-	seen     int
+	file    string
+	in      io.Closer
+	csv     *textfile.CSV
+	encoder *tableEncoder
+	columns map[string]int // by name, of those that the policy sees
+	id      int            // -1 if the file has none
+	values  []float32      // of one row
+	record  []string       // the row being read
+	scores  int            // of a row: the policy's actions
+	seen    int
 }
 
-// openRaw opens raw rows for a policy with the given actions. done gets the columns that the policy sees and the file
+// openRaw opens raw rows for a policy with a number of actions. absent are the columns that the policy sees and the file
 // lacks.
-func openRaw(ctx context.Context, o StreamOptions, stdin io.Reader, a *costs.Actions, done *Summary) (featureSource, error) {
-	e, err := tabular.ReadEncoder(o.Encoder)
-	if err != nil {
-		return nil, err
-	}
-	f, err := identity.GroupsOf(a, e)
-	if err != nil {
-		return nil, &stage.OptionError{Err: fmt.Errorf("encoder %q: %w", o.Encoder, err)}
-	}
-	s := &rawSource{encoder: e, features: f, values: make([]float32, len(e.Columns())), scores: a.Len()}
+func openRaw(ctx context.Context, in rowFile, e *tableEncoder, actions int) (_ featureSource, absent []string, err error) {
+	s := &rawSource{encoder: e, values: make([]float32, e.width()), scores: actions}
 	var r *bufio.Reader
-	if s.file, s.in, r, err = openRawText(ctx, o.In, stdin); err != nil {
-		return nil, err
+	if s.file, s.in, r, err = openRawText(ctx, in); err != nil {
+		return nil, nil, err
 	}
-	if done.Absent, err = s.start(r); err != nil {
+	if absent, err = s.start(r); err != nil {
 		s.close()
-		return nil, err
+		return nil, nil, err
 	}
-	return s, nil
+	return s, absent, nil
 }
 
 // openRawText opens raw rows that are text, gzipped or not. name is how errors call them.
-func openRawText(ctx context.Context, path string, stdin io.Reader) (name string, in io.Closer, r *bufio.Reader, err error) {
-	var source io.ReadCloser
-	if path == "-" {
-		path, source = standardInput, interruptible(ctx, io.NopCloser(stdin))
-	} else if source, err = openText(ctx, path); err != nil {
+func openRawText(ctx context.Context, in rowFile) (name string, source io.ReadCloser, r *bufio.Reader, err error) {
+	if name = in.path; name == "-" {
+		name, source = standardInput, interruptible(ctx, io.NopCloser(in.stdin))
+	} else if source, err = openText(ctx, name); err != nil {
 		return "", nil, nil, fmt.Errorf("read rows: %w", err)
 	}
-	if r, err = textfile.Decode(path, source, true); err != nil {
+	if r, err = textfile.Decode(name, source, true); err != nil {
 		source.Close()
 		return "", nil, nil, fmt.Errorf("read rows: %w", dataerror.FromText(err))
 	}
-	return path, source, r, nil
+	return name, source, r, nil
 }
 
 // start reads the header.
@@ -92,17 +79,14 @@ func (s *rawSource) match(header []string) (absent []string, err error) {
 		at[name] = c
 	}
 	s.id, s.columns = -1, map[string]int{}
-	if c, ok := at[plainColumn(s.encoder.IDColumn())]; ok {
+	if c, ok := at[plainColumn(s.encoder.encoder.IDColumn())]; ok {
 		s.id = c
 	}
-	for _, c := range s.encoder.Columns() {
-		if !s.features.Reads(c) {
-			continue
-		}
-		if i, ok := at[c.Name]; ok {
-			s.columns[c.Name] = i
+	for _, name := range s.encoder.columns {
+		if i, ok := at[name]; ok {
+			s.columns[name] = i
 		} else {
-			absent = append(absent, c.Name)
+			absent = append(absent, name)
 		}
 	}
 	if len(s.columns) == 0 {
@@ -111,14 +95,11 @@ func (s *rawSource) match(header []string) (absent []string, err error) {
 	return absent, nil
 }
 
-// plainColumn is a column's name with underscores only: files of the same data write "id-01" and "id_01".
-func plainColumn(name string) string { return strings.ReplaceAll(name, "-", "_") }
-
 func (s *rawSource) rows() int64 { return -1 }
 func (s *rawSource) close()      { _ = s.in.Close() } // only read from: nothing is lost
 
-func (s *rawSource) next() (*rowBatch, error) {
-	dim := s.features.Dim()
+func (s *rawSource) next(ctx context.Context) (*rowBatch, error) {
+	dim := s.encoder.groups.Dim()
 	b, rows := batchOf(dim, s.scores)
 	for len(b.ids) < rows {
 		var err error
@@ -137,15 +118,14 @@ func (s *rawSource) next() (*rowBatch, error) {
 }
 
 func (s *rawSource) add(b *rowBatch, dim int) error {
-	if err := s.encoder.ParseRow(s.values, s.cell); err != nil {
+	b.features = slices.Grow(b.features, dim)[:len(b.features)+dim]
+	if err := s.encoder.encode(b.features[len(b.features)-dim:], s.values, s.cell); err != nil {
 		var data *tabular.DataError
 		if !errors.As(err, &data) {
 			return err
 		}
 		return s.bad(s.csv.Line(s.columns[data.Column]), data.Column, data.Msg)
 	}
-	b.features = slices.Grow(b.features, dim)[:len(b.features)+dim]
-	s.features.Encode(b.features[len(b.features)-dim:], s.values)
 	id := strconv.Itoa(s.seen)
 	if s.id >= 0 {
 		id = strings.Clone(s.record[s.id]) // the record's memory is used again

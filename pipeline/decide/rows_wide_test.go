@@ -36,7 +36,7 @@ func TestWideHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.close()
-	if b, err := src.next(); err != nil || len(b.features) != columns {
+	if b, err := src.next(t.Context()); err != nil || len(b.features) != columns {
 		t.Fatalf("%v", err)
 	}
 	if took := time.Since(start); took > time.Minute {
@@ -85,7 +85,7 @@ func TestBatchesOfManyActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, err := src.next(); err != nil || len(b.ids) != want {
+		if b, err := src.next(t.Context()); err != nil || len(b.ids) != want {
 			t.Errorf("%s: a batch has not %d rows: %v", format, want, err)
 		}
 		src.close()

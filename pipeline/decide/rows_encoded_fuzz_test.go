@@ -11,26 +11,21 @@ import (
 	"testing"
 
 	"pipe/costs"
-	"pipe/featurize"
 )
 
 // lengthEncoder encodes a text as its length, and refuses texts with an exclamation mark.
-type lengthEncoder struct{ most int }
-
-func (e lengthEncoder) info() featurize.EncoderInfo {
-	return featurize.EncoderInfo{Input: featurize.InputText, Dim: 1}
-}
-func (e lengthEncoder) field() string { return "claim" }
-func (e lengthEncoder) batch() int    { return e.most }
-func (e lengthEncoder) close()        {}
-
-func (e lengthEncoder) encode(_ context.Context, dst []float32, rows []encodedRow) error {
-	for i, row := range rows {
-		if dst[i] = float32(len(row.value)); strings.Contains(row.value, "!") {
-			return &rowError{row: i, err: errors.New("shouts")}
-		}
+func lengthEncoder(most int) fieldEncoder {
+	return fieldEncoder{
+		input: InputText, field: "claim", dim: 1, most: most,
+		encode: func(_ context.Context, dst []float32, values []string) error {
+			for i, v := range values {
+				if dst[i] = float32(len(v)); strings.Contains(v, "!") {
+					return &RowError{Row: i, Err: errors.New("shouts")}
+				}
+			}
+			return nil
+		},
 	}
-	return nil
 }
 
 // FuzzDecideEncoded feeds texts as CSV and JSONL to a policy with an encoder: rows of one feature, the length of the text, as
@@ -41,18 +36,17 @@ func FuzzDecideEncoded(f *testing.F) {
 		f.Add([]byte(text), true)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, lines bool) {
-		o := StreamOptions{In: "-", InFormat: formatCSV}
+		in := rowFile{path: "-", format: formatCSV}
 		if lines {
-			o.InFormat = formatJSONL
+			in.format = formatJSONL
 		}
 		decided := func(most int) (ids []string, features []float32, err error) {
-			s := &encodedSource{ctx: t.Context(), file: "rows", encoder: lengthEncoder{most}, most: most}
-			defer s.close()
-			if err := s.start(bufio.NewReader(bytes.NewReader(text)), o); err != nil {
+			s := &encodedSource{file: "rows", encoder: lengthEncoder(most)}
+			if err := s.start(bufio.NewReader(bytes.NewReader(text)), in); err != nil {
 				return nil, nil, err
 			}
 			for {
-				b, err := s.next()
+				b, err := s.next(t.Context())
 				if errors.Is(err, io.EOF) {
 					return ids, features, nil
 				}

@@ -1,0 +1,30 @@
+package decide
+
+import (
+	"pipe/costs"
+	"pipe/models/policy"
+)
+
+// Decision is what a policy chooses for one row: a pair of an expert and an advice.
+type Decision struct {
+	Action      int       // the index of the pair: ExpertIndex * number of advice + AdviceIndex
+	Expert      string    // its name
+	Advice      string    // its name
+	ExpertIndex int       // among the experts of the policy
+	AdviceIndex int       // among the advice of the policy; 0 is none
+	Scores      []float32 // of every pair, by action; higher is better. Pairs that are not available have the lowest
+}
+
+// decisions are those of a batch by name.
+func decisions(a *costs.Actions, d *policy.Decisions) []Decision {
+	out := make([]Decision, len(d.Action))
+	for n := range out {
+		out[n] = decisionOf(a, int(d.Action[n]), d.Scores[n*d.Actions:(n+1)*d.Actions:(n+1)*d.Actions])
+	}
+	return out
+}
+
+func decisionOf(a *costs.Actions, action int, scores []float32) Decision {
+	j, k := a.Pair(action)
+	return Decision{Action: action, Expert: a.Experts[j].Name, Advice: a.Advice[k].Name, ExpertIndex: j, AdviceIndex: k, Scores: scores}
+}

@@ -1,0 +1,137 @@
+package decide
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"pipe/featurize"
+	"pipe/models/policy"
+	"pipe/pipeline/stage"
+)
+
+// What a router decides on.
+const (
+	InputFeatures = "features"
+	InputRow      = "row" // raw columns of a table
+	InputText     = featurize.InputText
+	InputImage    = featurize.InputImage
+)
+
+// RowError is an error about one row of a batch; rows count from 0.
+type RowError = policy.RowError
+
+// InputError says that a router was asked about something else than its policy decides on.
+type InputError struct {
+	Takes string // what Router.Input says
+	Given string
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("decide: the policy takes %s, not %s", inputWords[e.Takes], inputWords[e.Given])
+}
+
+var inputWords = map[string]string{InputFeatures: "features", InputRow: "raw rows", InputText: "texts", InputImage: "images"}
+
+// input is what an encoder of that name makes features of; the name is empty where the policy needs none.
+func (f *PolicyFile) input(encoder string) (string, error) {
+	switch {
+	case f.encoder != nil && encoder != "":
+		return "", &stage.OptionError{Err: fmt.Errorf("policy %q: has its encoder in front: no other is taken", f.path)}
+	case f.encoder != nil:
+		return f.About.Input, nil
+	case encoder == "":
+		return InputFeatures, nil
+	case isJSON(encoder):
+		return InputRow, nil
+	}
+	inputs, err := featurize.EncoderInputs(encoder)
+	if err != nil {
+		return "", err
+	}
+	kind, _, _ := strings.Cut(f.Info.Actions.Features.Name, " ")
+	if slices.Contains(inputs, kind) {
+		return kind, nil
+	}
+	return inputs[0], nil
+}
+
+// isJSON tells whether path is a file that begins as a JSON object does: the encoder of a table, not a model.
+func isJSON(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 1)
+	_, err = io.ReadFull(f, head)
+	return err == nil && head[0] == '{'
+}
+
+// Text decides on one text.
+func (r *Router) Text(ctx context.Context, text string) (Decision, error) {
+	return one(r.Texts(ctx, []string{text}))
+}
+
+// Texts decides on several texts. A router of another input is an *InputError.
+func (r *Router) Texts(ctx context.Context, texts []string) ([]Decision, error) {
+	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error { return r.vectors.encodeTexts(ctx, dst, texts) })
+}
+
+// Image decides on one image, the bytes of its file.
+func (r *Router) Image(ctx context.Context, file []byte) (Decision, error) {
+	return one(r.Images(ctx, [][]byte{file}))
+}
+
+// Images decides on several images, the bytes of a file each. An image that cannot be decoded or breaks the limits of
+// pixel.DefaultLimits is a *RowError; a router of another input is an *InputError.
+func (r *Router) Images(ctx context.Context, files [][]byte) ([]Decision, error) {
+	return r.encoded(ctx, InputImage, len(files), func(dst []float32) error {
+		return r.vectors.image.encodeFiles(ctx, dst, len(files), func(i int) ([]byte, error) { return files[i], nil })
+	})
+}
+
+// Row decides on the raw columns of one row, by name; see Rows.
+func (r *Router) Row(ctx context.Context, columns map[string]string) (Decision, error) {
+	return one(r.Rows(ctx, []map[string]string{columns}))
+}
+
+// Rows decides on raw columns of several rows, as they came before anything was featurized. Columns that a row lacks count
+// as missing, categories that training did not see as rare; columns that the policy does not see (see Columns) are not
+// looked at. A row with none of its columns, and a value that is no number where one is needed, are a *RowError; a router
+// of another input is an *InputError.
+func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision, error) {
+	return r.encoded(ctx, InputRow, len(rows), func(dst []float32) error {
+		dim, values := r.file.Info.Dim, make([]float32, r.table.width())
+		for n, row := range rows {
+			if err := r.table.encodeNamed(dst[n*dim:(n+1)*dim], values, row); err != nil {
+				return &RowError{Row: n, Err: err}
+			}
+		}
+		return nil
+	})
+}
+
+// encoded decides on n rows of an input, whose features encode writes.
+func (r *Router) encoded(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]Decision, error) {
+	if r.input != input {
+		return nil, &InputError{Takes: r.input, Given: input}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	features := make([]float32, n*r.file.Info.Dim)
+	if n > 0 {
+		if err := encode(features); err != nil {
+			return nil, fmt.Errorf("decide: %w", err)
+		}
+	}
+	return r.decide(ctx, features, n)
+}

@@ -1,0 +1,182 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"pipe/costs"
+	"pipe/featurize/pixel"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
+)
+
+// StreamOptions says what to decide on and where the decisions go.
+type StreamOptions struct {
+	Policy    string   // the policy file
+	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
+	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these: In holds raw rows then; empty: features, or the policy has an encoder in front
+	Text      string   // the column of raw rows, or field of JSONL objects, that holds the text; empty: rows are no texts
+	Image     string   // likewise that holds the path of an image, relative to In's folder; empty: rows are no images
+	Decoder   string   // of images: standard, libjpeg-turbo or auto; empty: standard
+	InFormat  string   // auto, parquet, csv or jsonl
+	Out       string   // decisions: a file, or "-" for standard output
+	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
+	Without   []string // "expert=NAME" or "advice=NAME": pairs that must not be chosen
+	Scores    bool     // write the score of every pair
+	Workers   int      // batches decided side by side
+}
+
+// DefaultStreamOptions reads standard input, writes standard output and uses every core.
+func DefaultStreamOptions() StreamOptions {
+	return StreamOptions{In: "-", InFormat: "auto", Out: "-", OutFormat: "auto", Workers: runtime.GOMAXPROCS(0)}
+}
+
+// Validate reports every problem at once.
+func (o StreamOptions) Validate() error {
+	var problems []error
+	if o.Policy == "" {
+		problems = append(problems, errors.New("decide: no policy file named"))
+	}
+	if o.In == "" || o.Out == "" {
+		problems = append(problems, errors.New(`decide: input and output are files or "-"`))
+	}
+	if o.Workers < 1 {
+		problems = append(problems, fmt.Errorf("decide: %d workers", o.Workers))
+	}
+	problems = append(problems, o.checkRaw()...)
+	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
+}
+
+// checkRaw reports what is wrong with the options for raw rows.
+func (o StreamOptions) checkRaw() (problems []error) {
+	if o.Text != "" && o.Image != "" {
+		problems = append(problems, errors.New("decide: rows are texts or images, not both"))
+	}
+	if raw := o.Encoder != "" || o.encoded(); raw && (o.InFormat == formatParquet || o.InFormat == formatJSONL && !o.encoded()) {
+		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, texts and images as jsonl too, not %s", o.InFormat))
+	}
+	switch {
+	case o.Decoder != "" && o.Image == "":
+		problems = append(problems, errors.New("decide: a decoder is for images"))
+	case o.Decoder != "" && !slices.Contains(pixel.DecoderNames, o.Decoder):
+		problems = append(problems, fmt.Errorf("decide: unknown decoder %q; known are %s", o.Decoder, strings.Join(pixel.DecoderNames, ", ")))
+	}
+	return problems
+}
+
+// encoded tells whether one field of every row goes through an encoder.
+func (o StreamOptions) encoded() bool { return o.Text != "" || o.Image != "" }
+
+// mask are the pairs that may be chosen; nil: the policy's own decision stands.
+func (o StreamOptions) mask(a *costs.Actions) ([]bool, error) {
+	mask, err := policy.ParseWithout(a, o.Without)
+	if err != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("decide: %w", err)}
+	}
+	if len(o.Without) == 0 {
+		return nil, nil
+	}
+	return mask, nil
+}
+
+// input is what is decided on.
+func (o StreamOptions) input() string {
+	switch {
+	case o.Image != "":
+		return InputImage
+	case o.Text != "":
+		return InputText
+	case o.Encoder != "":
+		return InputRow
+	}
+	return InputFeatures
+}
+
+// Summary is what a run of Decide did.
+type Summary struct {
+	Format  int              `json:"format"`
+	Policy  string           `json:"policy"`
+	Rows    int64            `json:"rows"`
+	Seconds float64          `json:"seconds"`
+	Chosen  map[string]int64 `json:"chosen"`            // rows per pair that was chosen at least once
+	Absent  []string         `json:"absent,omitempty"`  // columns of raw rows that the policy sees and the file lacks
+	Decoder string           `json:"decoder,omitempty"` // of images, with its version
+	Trained string           `json:"trained,omitempty"` // the decoder of the images that the policy was trained on, if it is another
+
+	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the input, where it has actions; decisions are by the policy's
+}
+
+// Stream decides on a file of rows and writes a file of decisions. Memory does not grow with the number of rows, and
+// decisions leave in the order of the input. An output file appears when it is complete; on standard output the rows
+// decided so far have been written when an error ends the run.
+//
+// Errors about the input are *costs.DataError with file, row and column. rt should have been opened with one thread:
+// batches, not operators, run side by side.
+func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Reader, stdout io.Writer, p stage.Progress) (_ *Summary, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.files(stdin, stdout).Check(); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	p.Start(-1, "open policy and rows")
+	defer p.Done()
+	r, err := openFor(rt, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	s := stream{decider: r.decider, workers: o.Workers, progress: p}
+	if s.mask, err = o.mask(r.Info().Actions); err != nil {
+		return nil, err
+	}
+	done := &Summary{Format: 1, Policy: o.Policy}
+	src, err := openRows(ctx, r, o, stdin, done)
+	if err != nil {
+		return nil, err
+	}
+	done.ChangedFees = changedFees(src, r.Info())
+	sink, err := openSink(o.Out, o.OutFormat, o.Scores, stdout, r.Info().Actions)
+	if err != nil {
+		src.close()
+		return nil, err
+	}
+	p.Start(src.rows(), "decide")
+	if err := s.run(ctx, src, sink); err != nil {
+		sink.abort()
+		return nil, err
+	}
+	if err := sink.commit(); err != nil {
+		return nil, err
+	}
+	done.Rows, done.Seconds, done.Chosen = s.done, time.Since(begin).Seconds(), s.chosen(r.Info().Actions)
+	return done, nil
+}
+
+func (o StreamOptions) files(stdin io.Reader, stdout io.Writer) stage.Files {
+	f := stage.Files{Reads: append(stage.NamedFiles(o.Policy), stage.ModelFiles(o.Encoder)...), Writes: []stage.Output{{Path: o.Out}}}
+	if o.In == "-" {
+		f.Reads = append(f.Reads, stage.Input{Path: standardInput, Info: stage.Standard(stdin)})
+	} else {
+		f.Reads = append(f.Reads, stage.Input{Path: o.In, Part: stage.Ending(".parquet"), Grow: true})
+	}
+	if o.Image != "" {
+		f.Reads = append(f.Reads, stage.Input{Path: filepath.Dir(o.In), Part: stage.Ending(stage.ImageEndings...), Big: true})
+	}
+	if o.Out == "-" {
+		f.Writes = nil
+		if info := stage.Standard(stdout); info != nil {
+			f.Writes = []stage.Output{{Path: "standard output", Info: info}}
+		}
+	}
+	return f
+}

@@ -1,0 +1,105 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
+)
+
+// openFor opens the policy and the encoder that the options name. Options that do not fit them are an *stage.OptionError.
+func openFor(rt *ort.Runtime, o StreamOptions) (*Router, error) {
+	f, err := ReadPolicy(o.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkPolicy(f); err != nil {
+		return nil, err
+	}
+	r, err := open(rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers})
+	if err == nil || f.encoder != nil || !o.encoded() {
+		return r, err
+	}
+	if reads, failed := featurize.EncoderInputs(o.Encoder); failed == nil && !slices.Contains(reads, o.input()) {
+		err = &stage.OptionError{Err: fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], o.input())}
+	}
+	return nil, err
+}
+
+// checkPolicy holds the options about raw rows against what the policy takes.
+func (o StreamOptions) checkPolicy(f *PolicyFile) error {
+	bad := func(format string, args ...any) error {
+		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, fmt.Errorf(format, args...))}
+	}
+	switch {
+	case f.encoder == nil && o.encoded() && o.Encoder == "":
+		return bad("has no encoder in front: texts and images need an encoder (--encoder)")
+	case f.encoder == nil:
+		return nil
+	case o.Encoder != "":
+		return bad("has its encoder in front: no other is taken (leave out --encoder)")
+	case !o.encoded():
+		return bad("has an encoder in front and reads %ss: name the column or field that holds them (--%s)", f.About.Input, f.About.Input)
+	case f.About.Input != o.input():
+		return bad("has an encoder of %ss in front, the rows hold %ss", f.About.Input, o.input())
+	}
+	return nil
+}
+
+// openRows opens features, or raw rows where the policy has an encoder for them, and notes in done what it found out.
+func openRows(ctx context.Context, r *Router, o StreamOptions, stdin io.Reader, done *Summary) (src featureSource, err error) {
+	in := rowFile{path: o.In, format: o.InFormat, stdin: stdin}
+	switch {
+	case o.encoded():
+		e := fieldEncoder{input: o.input(), field: o.Text, most: mostRows, dim: r.vectors.info().Dim, encode: r.vectors.encodeTexts}
+		if o.Image != "" {
+			e.field, e.most, e.encode = o.Image, imageBatch, imageFiles(r.vectors.image, in.folder())
+			done.noteDecoder(r.vectors.image.decoder.Name(), r.Info().Actions)
+		}
+		e.most = min(e.most, batchRows(e.dim, r.Info().Actions.Len()))
+		return openEncoded(ctx, in, e)
+	case r.table != nil:
+		src, done.Absent, err = openRaw(ctx, in, r.table, r.Info().Actions.Len())
+		return src, err
+	}
+	return openFeatures(ctx, in, r.Info())
+}
+
+// noteDecoder notes which decoder reads the images, and which one those of training, if it is another.
+func (s *Summary) noteDecoder(name string, a *costs.Actions) {
+	s.Decoder = name
+	if was := a.Digests[costs.DecoderDigest]; was != "" && was != name {
+		s.Trained = was
+	}
+}
+
+// imageBatch is how many images are decoded and encoded between two deliveries of vectors.
+const imageBatch = 256
+
+// imageFiles encodes images that rows name by their paths, relative to a folder.
+func imageFiles(e *imageEncoder, folder string) func(ctx context.Context, dst []float32, paths []string) error {
+	return func(ctx context.Context, dst []float32, paths []string) error {
+		err := e.encodeFiles(ctx, dst, len(paths), func(i int) ([]byte, error) { return e.readFile(folder, paths[i]) })
+		var bad *policy.RowError
+		if errors.As(err, &bad) {
+			return &RowError{Row: bad.Row, Err: fmt.Errorf("image %q: %w", paths[bad.Row], bad.Err)}
+		}
+		return err
+	}
+}
+
+// folder is where relative paths in the rows start.
+func (in rowFile) folder() string {
+	if in.path == "-" {
+		return ""
+	}
+	return filepath.Dir(in.path)
+}

@@ -1,0 +1,153 @@
+package decide
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"pipe/costs"
+	"pipe/models/policy"
+	"pipe/pipeline/stage"
+)
+
+// stream carries batches from a source over several workers to a sink.
+type stream struct {
+	decider  *policy.Decider
+	mask     []bool
+	workers  int
+	progress stage.Progress
+	done     int64
+	counts   []int64
+}
+
+// job is one batch on its way; ready is closed when decisions or err are set.
+type job struct {
+	batch     *rowBatch
+	decisions *policy.Decisions
+	err       error
+	ready     chan struct{}
+}
+
+// run reads, decides and writes at the same time. queue keeps the order and bounds what is in flight: each batch
+// enters it before a worker may take it. Everything started here has ended when run returns, except a read of text
+// that nothing can interrupt.
+func (s *stream) run(ctx context.Context, src featureSource, sink decisionSink) error {
+	ctx, cancel := context.WithCancel(ctx)
+	queue, work := make(chan *job, 2*s.workers), make(chan *job)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		s.read(ctx, src, queue, work)
+	}()
+	if src.rows() >= 0 { // a file, which has an end, and perhaps a temporary one to remove
+		defer func() { <-finished }()
+	}
+	var workers sync.WaitGroup
+	for range s.workers {
+		workers.Go(func() { s.work(ctx, work) })
+	}
+	defer workers.Wait()
+	defer cancel()
+	s.counts = make([]int64, s.decider.Info().Actions.Len())
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case j, more := <-queue:
+			if !more {
+				return ctx.Err()
+			}
+			if err := s.write(ctx, j, sink); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// read feeds queue and work until the source ends, and closes both and the source.
+func (s *stream) read(ctx context.Context, src featureSource, queue, work chan<- *job) {
+	defer src.close()
+	defer close(queue)
+	defer close(work)
+	for {
+		batch, err := src.next(ctx)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		j := &job{batch: batch, err: err, ready: make(chan struct{})}
+		select {
+		case queue <- j:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			close(j.ready)
+			return
+		}
+		select {
+		case work <- j:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// work decides on batches until there are no more or ctx ends, whichever comes first: the reader may be stuck in a
+// read that never returns.
+func (s *stream) work(ctx context.Context, work <-chan *job) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case j, more := <-work:
+			if !more {
+				return
+			}
+			s.decide(ctx, j)
+		}
+	}
+}
+
+func (s *stream) decide(ctx context.Context, j *job) {
+	defer close(j.ready)
+	j.decisions, j.err = s.decider.Decide(ctx, j.batch.features, len(j.batch.ids))
+	if j.err == nil && s.mask != nil {
+		j.err = j.decisions.Masked(s.mask)
+	}
+	var row *policy.RowError
+	if errors.As(j.err, &row) {
+		j.err = &costs.DataError{Msg: fmt.Sprintf("decide: id %q", j.batch.ids[row.Row]), Err: row.Err}
+	}
+}
+
+func (s *stream) write(ctx context.Context, j *job, sink decisionSink) error {
+	select {
+	case <-j.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if j.err != nil {
+		return j.err
+	}
+	if err := sink.write(j.batch.ids, j.decisions); err != nil {
+		return err
+	}
+	for _, i := range j.decisions.Action {
+		s.counts[i]++
+	}
+	s.done += int64(len(j.batch.ids))
+	s.progress.Add(int64(len(j.batch.ids)))
+	return nil
+}
+
+func (s *stream) chosen(a *costs.Actions) map[string]int64 {
+	names := make(map[string]int64)
+	for i, n := range s.counts {
+		if n > 0 {
+			names[a.Name(i)] = n
+		}
+	}
+	return names
+}
