@@ -4,14 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	"pipe/featurize/pixel"
-	"pipe/internal/dataerror"
 	"pipe/internal/digest"
-	"pipe/internal/outside"
 	"pipe/onnx"
-	"pipe/onnx/hf"
 )
 
 // The input and the output of the graphs of image encoders.
@@ -108,39 +104,14 @@ func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	path, err := hf.Resolve(name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := outside.Read(func() (*ImageModel, error) { return readImageModel(path, o) })
-	if err == nil {
-		err = m.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read encoder: %w", &dataerror.Error{File: name, Err: err})
-	}
-	if m.Name == "" {
+	m, err := readModel(name, modelReader[*ImageModel]{
+		folder: func(f modelFolder) (*ImageModel, error) { return (&imageFolder{f}).read(o) },
+		file:   func(graph *onnx.Model) (*ImageModel, error) { return parseImageEncoder(graph, o) },
+	})
+	if err == nil && m.Name == "" {
 		m.Name = modelName(name)
 	}
-	return m, nil
-}
-
-func readImageModel(path string, o ImageModelOptions) (*ImageModel, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return (&imageFolder{modelFolder{path: path}}).read(o)
-	}
-	m, err := onnx.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if m.Metadata()[keyKind] == EncoderKind {
-		return parseImageEncoder(m, o)
-	}
-	return (&imageFolder{modelFolder{path: hf.FolderOf(path), export: path, graph: m}}).read(o)
+	return m, err
 }
 
 // Dim is the length of a vector, 0 where the graph does not tell it.

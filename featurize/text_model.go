@@ -3,15 +3,11 @@ package featurize
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"pipe/featurize/tokenizer"
-	"pipe/internal/dataerror"
 	"pipe/internal/digest"
-	"pipe/internal/outside"
 	"pipe/onnx"
 	"pipe/onnx/hf"
 )
@@ -69,48 +65,14 @@ func ReadTextModel(name string, o TextModelOptions) (*TextModel, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	path, err := hf.Resolve(name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := outside.Read(func() (*TextModel, error) { return readTextModel(path, o) })
-	if err == nil {
-		err = m.check()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read encoder: %w", &dataerror.Error{File: name, Err: err})
-	}
-	if m.Name == "" {
+	m, err := readModel(name, modelReader[*TextModel]{
+		folder: func(f modelFolder) (*TextModel, error) { return (&textFolder{modelFolder: f}).read(o) },
+		file:   func(graph *onnx.Model) (*TextModel, error) { return parseTextEncoder(graph, o) },
+	})
+	if err == nil && m.Name == "" {
 		m.Name = modelName(name)
 	}
-	return m, nil
-}
-
-func readTextModel(path string, o TextModelOptions) (*TextModel, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if info.IsDir() {
-		return (&textFolder{modelFolder: modelFolder{path: path}}).read(o)
-	}
-	m, err := onnx.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if m.Metadata()[keyKind] == EncoderKind {
-		return parseTextEncoder(m, o)
-	}
-	return (&textFolder{modelFolder: modelFolder{path: hf.FolderOf(path), export: path, graph: m}}).read(o)
-}
-
-// modelName is the last part of a name that says something.
-func modelName(name string) string {
-	name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), ".onnx")
-	for _, plain := range []string{"/model", "/text_model", "/vision_model", "/onnx"} {
-		name = strings.TrimSuffix(name, plain)
-	}
-	return filepath.Base(name)
+	return m, err
 }
 
 // Dim is the length of a vector, 0 where the graph does not tell it.
