@@ -79,17 +79,6 @@ func flatGraph(values onnx.IO, batch onnx.Dim) (*onnx.Model, error) {
 	return g.Build(onnx.BuildOptions{})
 }
 
-// widthOf is the length of the vectors of an output, 0 where the graph does not
-// tell it.
-func widthOf(m *onnx.Model, output string) int {
-	for _, v := range m.Outputs() {
-		if v.Name == output && len(v.Shape) == 2 && v.Shape[1].Known() {
-			return int(v.Shape[1].Size)
-		}
-	}
-	return 0
-}
-
 // largestBatch bounds the bytes of the images that a graph asks for at a time.
 const largestBatch = 1 << 30
 
@@ -112,18 +101,4 @@ func checkPixels(graph *onnx.Model, p *pixel.Preprocess) error {
 		return fmt.Errorf("the graph has outputs %s; that of an image encoder is %s, float32 [batch width]", listed(out), ImageEmbedding)
 	}
 	return nil
-}
-
-// fits tells whether a batch of things of some sizes has a shape; axes that are
-// not told fit all.
-func fits(s onnx.Shape, sizes ...int) bool {
-	if len(s) != len(sizes)+1 {
-		return false
-	}
-	for i, n := range sizes {
-		if d := s[i+1]; d.Known() && d.Size != int64(n) {
-			return false
-		}
-	}
-	return true
 }

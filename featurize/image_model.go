@@ -10,12 +10,6 @@ import (
 	"pipe/onnx"
 )
 
-// The input and the output of the graphs of image encoders.
-const (
-	PixelsInput    = "pixels"          // uint8 [batch, height, width, 3]: RGB, resized and cropped
-	ImageEmbedding = "image_embedding" // float32 [batch, width]
-)
-
 // ImageModel is an image encoder as it was read: a graph from pixels, with the
 // scaling of their values inside, to one vector, and what makes such pixels of
 // images.

@@ -3,10 +3,8 @@ package featurize
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"pipe/featurize/tokenizer"
@@ -118,17 +116,6 @@ func (e *TextEncoder) encodeBatch(ctx context.Context, dst []float32, texts []to
 		}
 	}
 	return nil
-}
-
-// decodeRow copies float32 values out and reports whether all are finite.
-func decodeRow(dst []float32, raw []byte) bool {
-	finite := true
-	for i := range dst {
-		v := math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-		finite = finite && v-v == 0
-		dst[i] = v
-	}
-	return finite
 }
 
 // tokenTensor is an input of a graph for texts of one length in tokens: int64

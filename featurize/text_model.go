@@ -28,10 +28,6 @@ type TextModel struct {
 	end       int64  // as in hf.Config
 }
 
-// textInputs are the inputs that an encoder may have, all int64 [batch,
-// sequence]. The first is needed.
-var textInputs = []string{"input_ids", "attention_mask", "token_type_ids"}
-
 // TextModelOptions say what is not taken as the model's folder says.
 type TextModelOptions struct {
 	MaxLength int    // most tokens of a text, special ones counted; 0: as the model says
@@ -107,14 +103,6 @@ func checkTextInputs(inputs []onnx.IO) error {
 		return fmt.Errorf("the graph has inputs %s, but no %s", listed(inputs), textInputs[0])
 	}
 	return nil
-}
-
-func listed(list []onnx.IO) string {
-	words := make([]string, len(list))
-	for i, v := range list {
-		words[i] = fmt.Sprintf("%s (%s %s)", v.Name, v.DType, v.Shape)
-	}
-	return strings.Join(words, ", ")
 }
 
 // sentenceGraph gives an export the output hf.SentenceEmbedding, which it may

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// EnvLibrary is the environment variable that names the library.
+const EnvLibrary = "PIPE_JPEG_LIB"
+
 const advice = "apt install libturbojpeg0, brew install jpeg-turbo, or `make jpegturbo`; " + EnvLibrary + " can name the library"
 
 // MissingLibraryError says that no TurboJPEG library was found.

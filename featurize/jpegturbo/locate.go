@@ -8,9 +8,6 @@ import (
 	"pipe/internal/sharedlib"
 )
 
-// EnvLibrary is the environment variable that names the library.
-const EnvLibrary = "PIPE_JPEG_LIB"
-
 // Locate finds the TurboJPEG library: the path, the environment variable
 // PIPE_JPEG_LIB, the project's download folder (beside the executable, then
 // upwards from the working folder), the system. The path and the variable are

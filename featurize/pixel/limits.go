@@ -3,14 +3,6 @@ package pixel
 import (
 	"errors"
 	"fmt"
-
-	"pipe/internal/outside"
-)
-
-// What bounds every image, whatever the limits are.
-const (
-	maxPixels = 100_000_000 // width x height
-	maxBytes  = 1 << 30     // of the file; pixels without compression need no more
 )
 
 // Limits are the images that are decoded at all. A few bytes of a crafted file
@@ -68,28 +60,4 @@ func (l Limits) Check(b []byte) error {
 		return fmt.Errorf("decode image: %d x %d pixels, the limit max_pixels is %d", w, h, l.MaxPixels)
 	}
 	return nil
-}
-
-// Size reads width and height in pixels from the header of a file.
-func Size(b []byte) (width, height int, err error) {
-	err = outside.Check(func() (err error) {
-		width, height, err = sizeOf(b)
-		return err
-	})
-	return width, height, decodeError(b, err)
-}
-
-func sizeOf(b []byte) (width, height int, err error) {
-	f, err := formatOf(b)
-	if err != nil {
-		return 0, 0, err
-	}
-	cfg, err := f.config(b)
-	switch {
-	case err != nil:
-		return 0, 0, err
-	case cfg.Width <= 0 || cfg.Height <= 0:
-		return 0, 0, errors.New("it has no pixels")
-	}
-	return cfg.Width, cfg.Height, nil
 }

@@ -44,8 +44,6 @@ func (m *Image) fill(src image.Image, format imageFormat, file []byte) error {
 	return nil
 }
 
-func (m *Image) row(y int) []uint8 { return m.Pix[3*m.Width*y:][:3*m.Width] }
-
 func (m *Image) fillAny(s image.Image) {
 	least := s.Bounds().Min
 	for y := range m.Height {

@@ -186,3 +186,17 @@ func (o *object) owner() string {
 	}
 	return o.path
 }
+
+// parsePattern reads {"String": ...} or {"Regex": ...}.
+func parsePattern(o *object) (pattern string, regex bool) {
+	p := o.object("pattern")
+	if p == nil {
+		o.fail("pattern", "is missing")
+		return "", false
+	}
+	defer p.done()
+	if _, regex = p.fields["Regex"]; regex {
+		return field[string](p, "Regex"), true
+	}
+	return field[string](p, "String"), false
+}

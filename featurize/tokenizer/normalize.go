@@ -175,12 +175,6 @@ func (n replaceRuns) normalize(s string) string {
 	return b.String()
 }
 
-// runeLen is the length of the first character, 0 at the end of a text.
-func runeLen(s string) int {
-	_, size := utf8.DecodeRuneInString(s)
-	return size
-}
-
 // runPatterns are the patterns of Replace that stand for runs.
 var runPatterns = map[string]replaceRuns{
 	`\s+`:     {in: unicode.IsSpace, least: 1},
@@ -211,18 +205,4 @@ func parseReplace(o *object) (normalizer, int) {
 	}
 	n.new = content
 	return n, growth
-}
-
-// parsePattern reads {"String": ...} or {"Regex": ...}.
-func parsePattern(o *object) (pattern string, regex bool) {
-	p := o.object("pattern")
-	if p == nil {
-		o.fail("pattern", "is missing")
-		return "", false
-	}
-	defer p.done()
-	if _, regex = p.fields["Regex"]; regex {
-		return field[string](p, "Regex"), true
-	}
-	return field[string](p, "String"), false
 }

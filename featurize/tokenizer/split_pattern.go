@@ -1,9 +1,7 @@
 package tokenizer
 
 import (
-	"fmt"
 	"regexp"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -251,13 +249,4 @@ func scanRest(s string) int {
 		}
 	}
 	return spaces(s)
-}
-
-// shown is a text of a file for an error: the start of a long one.
-func shown(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return strconv.Quote(s)
-	}
-	return fmt.Sprintf("%q, and %d more bytes", s[:most], len(s)-most)
 }

@@ -43,12 +43,6 @@ type Options struct {
 	MaxLength int  // most ids, special ones counted; 0: no limit
 }
 
-// Encoding is one text, or a pair of texts, as ids.
-type Encoding struct {
-	IDs   []int32
-	Types []int32 // segment of each id: 0, or 1 where the file says so for the second text
-}
-
 // fileName is what a folder is searched for.
 const fileName = "tokenizer.json"
 

@@ -1,0 +1,51 @@
+package pixel
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+
+	"pipe/internal/outside"
+)
+
+// Decode decodes the bytes of one picture by its content, whatever its
+// name. Transparency is dropped without blending, 16-bit channels keep their
+// high byte, greyscale and CMYK become RGB, and orientation tags are ignored.
+// Images of more than 100 million pixels, and JPEG files of more than 500 scans,
+// are refused before they are decoded. A panic of a format's decoder is an error.
+func Decode(b []byte) (*Image, error) {
+	m, err := outside.Read(func() (*Image, error) { return decodeImage(b) })
+	return m, decodeError(b, err)
+}
+
+func decodeImage(b []byte) (*Image, error) {
+	width, height, err := sizeOf(b)
+	if err != nil {
+		return nil, err
+	}
+	if width > maxPixels/height {
+		return nil, fmt.Errorf("%d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
+	}
+	if n := jpegScans(b); n > maxScans {
+		return nil, fmt.Errorf("%d scans, supported are %d", n, maxScans)
+	}
+	if err := checkJPEGTables(b); err != nil {
+		return nil, err
+	}
+	format, err := formatOf(b)
+	if err != nil {
+		return nil, err
+	}
+	src, err := format.decode(bytes.NewReader(withColourModel(b)))
+	if err != nil {
+		return nil, err
+	}
+	if size := src.Bounds().Size(); size != image.Pt(width, height) {
+		return nil, fmt.Errorf("a frame of %d x %d pixels in an image of %d x %d", size.X, size.Y, width, height)
+	}
+	img := &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
+	if err := img.fill(src, format, b); err != nil {
+		return nil, err
+	}
+	return img, nil
+}

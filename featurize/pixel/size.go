@@ -1,0 +1,68 @@
+package pixel
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"slices"
+	"strings"
+
+	"pipe/internal/outside"
+)
+
+// What bounds every image, whatever the limits are.
+const (
+	maxPixels = 100_000_000 // width x height
+	maxBytes  = 1 << 30     // of the file; pixels without compression need no more
+)
+
+// Size reads width and height in pixels from the header of a file.
+func Size(b []byte) (width, height int, err error) {
+	err = outside.Check(func() (err error) {
+		width, height, err = sizeOf(b)
+		return err
+	})
+	return width, height, decodeError(b, err)
+}
+
+func sizeOf(b []byte) (width, height int, err error) {
+	f, err := formatOf(b)
+	if err != nil {
+		return 0, 0, err
+	}
+	cfg, err := f.config(b)
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case cfg.Width <= 0 || cfg.Height <= 0:
+		return 0, 0, errors.New("it has no pixels")
+	}
+	return cfg.Width, cfg.Height, nil
+}
+
+// decodeError says what is wrong with the file of an image; nil stays nil.
+func decodeError(b []byte, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case len(b) == 0:
+		return errors.New("decode image: the file is empty")
+	case errors.Is(err, image.ErrFormat):
+		return errors.New("decode image: the content is neither JPEG, PNG, GIF, BMP nor WebP" + foreign(b))
+	case isAnimatedWebP(b):
+		return errors.New("decode image: an animated WebP; supported are those of one frame")
+	case endedEarly(err):
+		return fmt.Errorf("decode image: the file is truncated (%w)", err)
+	}
+	return fmt.Errorf("decode image: %w", err)
+}
+
+// endedEarly knows the words that the decoders have for missing data.
+func endedEarly(err error) bool {
+	if errors.Is(err, io.EOF) {
+		return true
+	}
+	words := []string{"unexpected EOF", "short Huffman data", "not enough pixel data", "not enough image data", "short chunk"}
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
+}
