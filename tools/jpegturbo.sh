@@ -22,8 +22,8 @@ work=$(mktemp -d "$PWD/third_party/.jpegturbo-XXXXXX")
 trap 'rm -rf "$work"' EXIT INT TERM
 cd "$work"
 
-# download takes the package from apt as the machine has it set up, or with
-# lists of its own where those are missing.
+# download takes the package from apt as the machine has it set up, or with our
+# own package lists where those are missing.
 download() {
 	for package in libturbojpeg0 libturbojpeg; do
 		apt-get -qq "$@" download $package >log 2>&1 && return 0

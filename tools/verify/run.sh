@@ -5,7 +5,8 @@
 # The tensor is that of the four CIFAR-10 networks where the data folder ($PIPE_DATA, else
 # ../shared/data) has them, else a synthetic one. Where it has FEVER and all-MiniLM-L6-v2, a policy for claims
 # is trained, merged with the encoder, and verified from token ids to actions; where it has ImageNet, policies on the
-# vectors of a MobileNet and of a small CLIP likewise, from pixels. Runtimes go to third_party/verify; $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
+# vectors of a MobileNet and of a small CLIP, from pixels to actions. Runtimes go to third_party/verify;
+# $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -69,7 +70,7 @@ has_claims() {
 	return 1
 }
 
-# Sets $claims, $encoder, $reader and $merged: the policy that tells which of two published systems should verify a
+# Sets $claims, $encoder, $reader and $merged: the policy that chooses which of two published systems verifies a
 # claim, and what pipe convert makes of encoder and policy.
 make_merged() {
 	work=$1
@@ -94,7 +95,7 @@ has_images() {
 	return 1
 }
 
-# Sets $encoder, $reader and $merged as make_merged does, for a policy that tells which of two networks should name an
+# Sets $encoder, $reader and $merged as make_merged does, for a policy that chooses which of two networks classifies an
 # image, by the vector of an encoder: make_seeing FOLDER MODEL [FLAG...] says how pipe convert makes it.
 make_seeing() {
 	work=$1
