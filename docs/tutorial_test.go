@@ -16,14 +16,16 @@ import (
 )
 
 // TestTutorial does what a reader of the tutorial does, in an empty folder: it saves the files, runs the commands in one
-// shell, and compares what they print with the page. Only ~/pipe, which stands for the checkout, is replaced.
+// shell, and compares what they print with the page. Only ~/pipe and $HOME/pipe, which stand for the
+// checkout, are replaced.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it trains twice and builds the program")
 	}
 	page := read(t, "tutorial.md")
 	python := judge.Python(t, "onnxruntime", "numpy")
-	commands, script := shellScript(t, strings.ReplaceAll(page, "~/pipe", realdata.ModuleRoot(t)))
+	root := realdata.ModuleRoot(t)
+	commands, script := shellScript(t, strings.NewReplacer("~/pipe", root, "$HOME/pipe", root).Replace(page))
 	printed := strings.Split(run(t, script, python), boundary)
 	if len(printed) != len(commands)+1 {
 		t.Fatalf("%d commands printed %d times", len(commands), len(printed)-1)
