@@ -21,7 +21,7 @@ func openChat(ctx context.Context, s *part.Setup, settings map[string]any) (chat
 	if err != nil {
 		return nil, err
 	}
-	create, err := lookup(chatKinds, kind)
+	create, err := part.Lookup(chatKinds, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func splitKind(settings map[string]any) (kind string, rest map[string]any, err e
 	}
 	kind, ok := settings["kind"].(string)
 	if !ok {
-		return "", nil, errors.New("kind: none is named; known are " + known(chatKinds))
+		return "", nil, errors.New("kind: none is named; known are " + part.Known(chatKinds))
 	}
 	return kind, rest, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 )
 
 // chatTemplate writes a conversation as the text that a model was trained on, up
@@ -28,12 +29,12 @@ var templatesOf = map[string]string{"qwen2": "qwen2.5", "qwen3": "qwen3"}
 func templateFor(name, modelType string, noThinking bool) (chatTemplate, error) {
 	if name == "" {
 		if name = templatesOf[modelType]; name == "" {
-			return nil, fmt.Errorf("template: none is known for models of type %q; name one of %s", modelType, known(chatTemplates))
+			return nil, fmt.Errorf("template: none is known for models of type %q; name one of %s", modelType, part.Known(chatTemplates))
 		}
 	}
 	write, ok := chatTemplates[name]
 	if !ok {
-		return nil, fmt.Errorf("template is %q; known are %s", name, known(chatTemplates))
+		return nil, fmt.Errorf("template is %q; known are %s", name, part.Known(chatTemplates))
 	}
 	if noThinking && name != "qwen3" {
 		return nil, fmt.Errorf("no_thinking: template %s knows no thoughts", name)

@@ -48,7 +48,7 @@ func (f *claimFile) read(ctx context.Context, s *part.Setup, unsettled string, r
 		return nil, 0, err
 	}
 	texts := textfile.NewTexts(s.Held)
-	err = eachRow(ctx, path, func(have *part.Columns) ([]string, error) {
+	err = part.EachRow(ctx, path, func(have *part.Columns) ([]string, error) {
 		names := []string{f.Claim, f.Label, f.Sentence}
 		_, err := have.At(names...)
 		return names, err

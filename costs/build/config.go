@@ -83,13 +83,13 @@ func (c *Config) validate(kinds *part.Kinds) error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if c.Instances.Kind == "" {
-		add("instances: no kind; known are %s", known(kinds.Sources))
+		add("instances: no kind; known are %s", part.Known(kinds.Sources))
 	}
 	if c.Shard <= 0 || c.Batch <= 0 {
 		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
 	}
-	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > maxFolds {
-		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, maxFolds)
+	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > part.MaxFolds {
+		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, part.MaxFolds)
 	}
 	if c.Workers < 0 {
 		add("workers is %d", c.Workers)
@@ -98,7 +98,7 @@ func (c *Config) validate(kinds *part.Kinds) error {
 		add("%w", err)
 	}
 	if len(c.Features) == 0 {
-		add("features: none are listed; known kinds are %s", known(kinds.Features))
+		add("features: none are listed; known kinds are %s", part.Known(kinds.Features))
 	}
 	if err := c.actions().Validate(); err != nil {
 		problems = append(problems, err)
@@ -121,10 +121,10 @@ func (c *Config) checkKinds(kinds *part.Kinds, add func(string, ...any)) {
 	check("split", has(kinds.Splits, c.Split.Kind))
 	check("task_loss", has(kinds.Losses, c.TaskLoss.Kind))
 	for _, a := range c.Advice {
-		check(advicePart(a.Name), has(kinds.Advice, a.Kind))
+		check(part.AdviceName(a.Name), has(kinds.Advice, a.Kind))
 	}
 	for _, e := range c.Experts {
-		check(expertPart(e.Name), has(kinds.Experts, e.Kind))
+		check(part.ExpertName(e.Name), has(kinds.Experts, e.Kind))
 	}
 	for i, f := range c.Features {
 		check(fmt.Sprintf("features[%d]", i), has(kinds.Features, f.Kind))
@@ -132,7 +132,7 @@ func (c *Config) checkKinds(kinds *part.Kinds, add func(string, ...any)) {
 }
 
 func has[T any](kinds map[string]T, kind string) error {
-	_, err := lookup(kinds, kind)
+	_, err := part.Lookup(kinds, kind)
 	return err
 }
 

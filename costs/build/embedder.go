@@ -191,3 +191,5 @@ func (e *embedder) textsOf(ctx context.Context, p *part.Preparation, rows []int)
 	}
 	return list, nil
 }
+
+var _ part.Preparer = (*embedder)(nil)

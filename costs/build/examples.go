@@ -60,7 +60,7 @@ func rowsBasis(s *part.Setup, levels []int) string {
 	}
 	parts := []string{"instances", "split"}
 	for _, level := range s.Levels {
-		parts = append(parts, advicePart(level.Name))
+		parts = append(parts, part.AdviceName(level.Name))
 	}
 	for _, name := range s.Inputs.Of(parts...) {
 		fmt.Fprintf(&text, "%s: %s\n", name, s.Inputs[name])

@@ -132,3 +132,5 @@ func (e *clip) vision() (*featurize.ImageModel, error) {
 func (e *clip) text() (*featurize.TextModel, error) {
 	return featurize.ReadTextModel(e.model, featurize.TextModelOptions{Tokenizer: e.tokenizer})
 }
+
+var _ part.Preparer = (*clip)(nil)

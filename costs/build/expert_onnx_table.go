@@ -111,7 +111,7 @@ func (e *tableClassifier) fill(dst []float32, in *part.Instance, revealed []bool
 			dst[i] = e.cfg.Hidden
 			continue
 		}
-		v, err := numberOr(e.columns, in, column, e.cfg.Missing)
+		v, err := e.columns.NumberOr(in, column, e.cfg.Missing)
 		if err != nil {
 			return err
 		}

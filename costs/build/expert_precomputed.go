@@ -62,7 +62,7 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 	ids, texts := textfile.NewNames(held), textfile.NewNames(held)
 	e.answers = make(map[answerKey]part.Prediction)
 	found := make(map[string]bool)
-	err := eachRow(ctx, file, func(have *part.Columns) ([]string, error) {
+	err := part.EachRow(ctx, file, func(have *part.Columns) ([]string, error) {
 		return have.Existing(cfg.ID, cfg.Expert, cfg.Advice, cfg.Prediction, cfg.Loss, cfg.Fee)
 	}, func(cells []string, line int) error {
 		bad := func(name, format string, args ...any) error {

@@ -252,3 +252,5 @@ func (e *trained) Close() error {
 	e.models = nil
 	return errors.Join(errs...)
 }
+
+var _ part.Preparer = (*trained)(nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"pipe/costs"
 	"pipe/costs/builder/part"
 )
 
@@ -41,7 +40,7 @@ func (f *columnFeatures) Dim() int { return len(f.at) }
 func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
 		for i, column := range f.at {
-			v, err := numberOr(f.columns, &b.Instances[n], column, f.missing)
+			v, err := f.columns.NumberOr(&b.Instances[n], column, f.missing)
 			if err != nil {
 				return err
 			}
@@ -49,16 +48,4 @@ func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *part.Batch)
 		}
 	}
 	return nil
-}
-
-// numberOr parses a cell; missing, if given, stands for an empty one.
-func numberOr(c *part.Columns, in *part.Instance, column int, missing *float32) (float32, error) {
-	v, err := c.Number(in, column)
-	if err == nil && v != v {
-		if missing == nil {
-			return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to say what stands for it"}
-		}
-		v = *missing
-	}
-	return v, err
 }

@@ -40,7 +40,7 @@ func newExpertProbabilities(_ context.Context, s *part.Setup, settings map[strin
 func (f *expertProbabilities) Name() string { return "expert " + f.name }
 
 // From names the expert.
-func (f *expertProbabilities) From() string { return expertPart(f.name) }
+func (f *expertProbabilities) From() string { return part.ExpertName(f.name) }
 
 // Dim returns the number of labels of the expert.
 func (f *expertProbabilities) Dim() int { return f.dim }

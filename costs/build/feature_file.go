@@ -78,7 +78,7 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 	texts := textfile.NewTexts(held)
 	var names []string
 	var widths []int // numbers per column, as the first row has them
-	return eachRow(ctx, file, func(have *part.Columns) (_ []string, err error) {
+	return part.EachRow(ctx, file, func(have *part.Columns) (_ []string, err error) {
 		names, err = cfg.columnsOf(have)
 		return names, err
 	}, func(cells []string, line int) error {

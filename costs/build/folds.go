@@ -51,9 +51,6 @@ func sharedLessons(ctx context.Context, b *part.Build) (*Lessons, error) {
 	})
 }
 
-// maxFolds bounds cross_fit: more folds than this are a mistake, not a choice.
-const maxFolds = 100
-
 // newLessons takes the training rows of a build and deals them out into folds,
 // within every label as evenly as allowed. Rows of one group stay together, and
 // so do rows with the same number in twins, which has one per instance or is nil.

@@ -201,7 +201,7 @@ func (p *plan) latencyKey() string {
 	text := fmt.Sprintf("%d instances, %d repeats\n", p.cfg.Latency.Instances, p.cfg.Latency.Repeats)
 	for _, pair := range p.timedPairs() {
 		e, a := p.cfg.Experts[pair[0]], p.cfg.Advice[pair[1]]
-		parts = append(parts, expertPart(e.Name), advicePart(a.Name))
+		parts = append(parts, part.ExpertName(e.Name), part.AdviceName(a.Name))
 		text += fmt.Sprintf("%q %s under %q %s\n", e.Name, e.Kind, a.Name, a.Kind)
 	}
 	for _, name := range append(p.Inputs.Of(parts...), "runtime", costs.DecoderDigest, "images") {

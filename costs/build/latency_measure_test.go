@@ -88,7 +88,7 @@ func TestTimesBelongToTheirInputs(t *testing.T) {
 	w, _ := latencyWorld(t)
 	p := w.plan(t)
 	key := p.latencyKey()
-	for _, name := range []string{"images", "runtime", "settings of " + expertPart(p.Experts[0].Name), "settings of " + advicePart(p.cfg.Advice[0].Name), "settings of instances"} {
+	for _, name := range []string{"images", "runtime", "settings of " + part.ExpertName(p.Experts[0].Name), "settings of " + part.AdviceName(p.cfg.Advice[0].Name), "settings of instances"} {
 		was := p.Inputs[name]
 		p.Inputs[name] = "other"
 		if p.latencyKey() == key {

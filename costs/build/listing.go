@@ -30,7 +30,7 @@ type listing struct {
 func readListing(ctx context.Context, file string, c entryColumns, held *textfile.Held) (*listing, error) {
 	l := &listing{}
 	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
-	err := eachRow(ctx, file, func(have *part.Columns) ([]string, error) {
+	err := part.EachRow(ctx, file, func(have *part.Columns) ([]string, error) {
 		l.columns = have
 		if _, err := have.At(c.id); err != nil {
 			return nil, err

@@ -60,7 +60,7 @@ func (o *Options) answers(out string) string {
 // kinds returns the kinds that a configuration may name.
 func (o *Options) kinds() *part.Kinds {
 	if o.Kinds == nil {
-		return &builtin
+		return builtin
 	}
 	return builtin.With(o.Kinds)
 }

@@ -18,7 +18,7 @@ func (p *plan) makeSource(ctx context.Context) error {
 }
 
 func (p *plan) openSource(ctx context.Context) error {
-	create, err := lookup(p.kinds.Sources, p.cfg.Instances.Kind)
+	create, err := part.Lookup(p.kinds.Sources, p.cfg.Instances.Kind)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (p *plan) openSource(ctx context.Context) error {
 	p.Source = source
 	entries := source.Entries()
 	if len(entries) == 0 {
-		return errNoInstances
+		return part.ErrNoInstances
 	}
 	p.options.Labels, p.options.Groups = entries[0].Label != "", entries[0].Group != ""
 	listed := p.cfg.Labels
@@ -45,7 +45,7 @@ func (p *plan) openSource(ctx context.Context) error {
 }
 
 func (p *plan) makeSplit(ctx context.Context) error {
-	split, err := lookup(p.kinds.Splits, p.cfg.Split.Kind)
+	split, err := part.Lookup(p.kinds.Splits, p.cfg.Split.Kind)
 	if err == nil {
 		p.splits, err = split(ctx, p.Setup(splitPart), p.cfg.Split.Settings)
 	}
@@ -73,19 +73,19 @@ func labelsOf(entries []part.Entry, listed []string) ([]string, error) {
 }
 
 func (p *plan) makeLoss(ctx context.Context) error {
-	const part = "task_loss"
-	create, err := lookup(p.kinds.Losses, p.cfg.TaskLoss.Kind)
+	const name = "task_loss"
+	create, err := part.Lookup(p.kinds.Losses, p.cfg.TaskLoss.Kind)
 	if err == nil {
-		p.loss, err = create(ctx, p.Setup(part), p.cfg.TaskLoss.Settings)
+		p.loss, err = create(ctx, p.Setup(name), p.cfg.TaskLoss.Settings)
 	}
-	return made(ctx, part, err)
+	return made(ctx, name, err)
 }
 
 func (p *plan) makeAdvice(ctx context.Context) error {
 	for k, c := range p.cfg.Advice {
-		s := p.Setup(advicePart(c.Name))
+		s := p.Setup(part.AdviceName(c.Name))
 		s.Name = c.Name
-		create, err := lookup(p.kinds.Advice, c.Kind)
+		create, err := part.Lookup(p.kinds.Advice, c.Kind)
 		if err == nil {
 			p.Levels[k].Advice, err = create(ctx, s, c.Settings)
 		}
@@ -99,7 +99,7 @@ func (p *plan) makeAdvice(ctx context.Context) error {
 
 func (p *plan) makeExperts(ctx context.Context) error {
 	for j, c := range p.cfg.Experts {
-		s := p.Setup(expertPart(c.Name))
+		s := p.Setup(part.ExpertName(c.Name))
 		s.Name, s.Unavailable = c.Name, c.Unavailable
 		e, err := p.makeExpert(ctx, s, c)
 		if err != nil {
@@ -124,7 +124,7 @@ func (p *plan) makeExperts(ctx context.Context) error {
 }
 
 func (p *plan) makeExpert(ctx context.Context, s *part.Setup, c ExpertConfig) (part.Expert, error) {
-	create, err := lookup(p.kinds.Experts, c.Kind)
+	create, err := part.Lookup(p.kinds.Experts, c.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (p *plan) makeFeatures(ctx context.Context) error {
 }
 
 func (p *plan) makeFeature(ctx context.Context, s *part.Setup, c Part) (part.Feature, error) {
-	create, err := lookup(p.kinds.Features, c.Kind)
+	create, err := part.Lookup(p.kinds.Features, c.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -157,11 +157,6 @@ func (p *plan) makeFeature(ctx context.Context, s *part.Setup, c Part) (part.Fea
 
 // instancesPart is the name of the source in inputs and errors.
 const instancesPart = "instances"
-
-func advicePart(name string) string { return fmt.Sprintf("advice %q", name) }
-
-// expertPart and featurePart are the names of parts in inputs and errors.
-func expertPart(name string) string { return fmt.Sprintf("expert %q", name) }
 
 func (p *plan) featurePart(i int) string {
 	return fmt.Sprintf("features[%d] %s", i, p.cfg.Features[i].Kind)

@@ -40,7 +40,7 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 	for _, e := range experts {
 		scratch := filepath.Join(w.training(), e.Name)
 		if err := e.Expert.(part.Preparer).Prepare(ctx, p.preparation(folder, scratch, rows, o)); err != nil {
-			return &PartError{expertPart(e.Name), err}
+			return &PartError{part.ExpertName(e.Name), err}
 		}
 		// The rows that it learnt from are gone; shards should not run beside
 		// a heap of their size.

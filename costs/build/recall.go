@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"pipe/costs/builder/part"
 )
 
 // Recall measures, for the advice of kind passages that searches by the instances'
@@ -56,13 +58,13 @@ func (p *plan) recallMeters(ctx context.Context, ks []int) ([]*recallMeter, erro
 	}
 	var meters []*recallMeter
 	for _, c := range p.cfg.Advice {
-		part := advicePart(c.Name)
+		level := part.AdviceName(c.Name)
 		if c.Kind != "passages" {
 			continue
 		}
-		r, err := openPassagesRetriever(ctx, p.Setup(part), c.Settings)
+		r, err := openPassagesRetriever(ctx, p.Setup(level), c.Settings)
 		if err != nil {
-			return nil, made(ctx, part, err)
+			return nil, made(ctx, level, err)
 		}
 		if r == nil {
 			continue

@@ -5,14 +5,9 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// builtin are the kinds of this module. A new one is a file with its settings and its constructor, and one line here.
-var builtin = part.Kinds{
-	Sources: map[string]part.NewSource{
-		"fever":   newFever,
-		"images":  newImages,
-		"table":   newTable,
-		"tabular": newTabular,
-	},
+// builtin are the kinds of this module. Those of sources, advice, experts and features are listed beside their code.
+var builtin = (&part.Kinds{
+	Sources: sourceKinds(),
 	Splits: map[string]part.NewSplit{
 		"column":              splitByColumn,
 		costs.SplitHash:       drawSplits(costs.SplitHash),
@@ -24,43 +19,7 @@ var builtin = part.Kinds{
 		"weighted": newWeighted,
 		"zero_one": newZeroOne,
 	},
-	Advice: map[string]part.NewAdvice{
-		"none":     newNone,
-		"passages": newPassages,
-		"prompts":  newPrompts,
-		"views":    newViews,
-		"columns":  newColumns,
-		"groups":   newGroups,
-	},
-	Experts: map[string]part.NewExpert{
-		"boosted_trees": newBoostedTrees,
-		"clip":          newClip,
-		"endpoint":      newEndpointExpert,
-		"embedding":     newEmbedding,
-		"logistic":      newLogistic,
-		"mlp":           newMLP,
-		"onnx_causal":   newCausalExpert,
-		"onnx_image":    newImageClassifier,
-		"onnx_pair":     newPairClassifier,
-		"onnx_table":    newTableClassifier,
-		"precomputed":   newPrecomputed,
-	},
-	Features: map[string]part.NewFeature{
-		"pooled":  newPooled,
-		"expert":  newExpertProbabilities,
-		"columns": newColumnFeatures,
-		"file":    newFileFeatures,
-		"groups":  newGroupFeatures,
-		"image":   newImageFeatures,
-		"text":    newTextFeatures,
-	},
-}
-
-var (
-	_ part.Preparer = (*clip)(nil)
-	_ part.Preparer = (*embedder)(nil)
-	_ part.Preparer = (*trained)(nil)
-)
-
-// BuiltinKinds returns the kinds of this module. The maps are the caller's.
-func BuiltinKinds() *part.Kinds { return builtin.With(&part.Kinds{}) }
+	Advice:   adviceKinds(),
+	Experts:  expertKinds(),
+	Features: featureKinds(),
+}).With(&part.Kinds{Experts: trainedKinds()})

@@ -134,7 +134,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		return bad(f.group, "%v", err)
 	}
 	if err := f.held.Add(int64(len(line)) + claimBytes); err != nil {
-		return inRow(f.file, n, err)
+		return part.InRow(f.file, n, err)
 	}
 	first[id] = n
 	f.entries = append(f.entries, part.Entry{ID: id, Label: label, Group: group})

@@ -2,7 +2,6 @@ package build
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -167,5 +166,3 @@ func (s *images) load(i int) (part.Instance, error) {
 	}
 	return part.Instance{Entry: s.entries[i], Image: img, Row: i}, nil
 }
-
-var errNoInstances = errors.New("there are no instances")

@@ -78,7 +78,7 @@ func (t *table) use(columns []int) error {
 	for i, c := range columns {
 		names[i] = t.columns.Names[c]
 	}
-	distinct, _ := withoutRepeats(names)
+	distinct, _ := part.Distinct(names)
 	if err := r.Choose(distinct...); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (t *table) fetch(ctx context.Context) error {
 	changed := func(line int) error {
 		return &costs.DataError{File: t.columns.File, Row: line, Msg: "has changed while it was in use"}
 	}
-	err := eachRow(ctx, t.columns.File, func(*part.Columns) ([]string, error) { return names, nil }, func(cells []string, line int) error {
+	err := part.EachRow(ctx, t.columns.File, func(*part.Columns) ([]string, error) { return names, nil }, func(cells []string, line int) error {
 		if rows == len(t.entries) || cells[0] != t.entries[rows].ID {
 			return changed(line)
 		}

@@ -48,7 +48,7 @@ func TestEveryFormatReadsTheSameTable(t *testing.T) {
 	}
 	for _, name := range []string{"t.csv", "mark.csv", "t.csv.gz", "t.jsonl", "t.parquet"} {
 		var cells [][]string
-		err := eachRow(t.Context(), filepath.Join(dir, name), func(have *part.Columns) ([]string, error) {
+		err := part.EachRow(t.Context(), filepath.Join(dir, name), func(have *part.Columns) ([]string, error) {
 			return have.Existing("id", "score", "note")
 		}, func(row []string, _ int) error {
 			cells = append(cells, slices.Clone(row))

@@ -180,3 +180,15 @@ func (c *Columns) Number(in *Instance, column int) (float32, error) {
 
 // NamesShown is how many names an error lists at most.
 const NamesShown = 12
+
+// NumberOr is Number with a value for an empty cell: missing, or an error with row and column if missing is nil.
+func (c *Columns) NumberOr(in *Instance, column int, missing *float32) (float32, error) {
+	v, err := c.Number(in, column)
+	if err == nil && v != v {
+		if missing == nil {
+			return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to say what stands for it"}
+		}
+		v = *missing
+	}
+	return v, err
+}

@@ -40,7 +40,8 @@ func (k *Kinds) With(others *Kinds) *Kinds {
 }
 
 func joined[T any](a, b map[string]T) map[string]T {
-	all := maps.Clone(a)
+	all := make(map[string]T, len(a)+len(b))
+	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
 }

@@ -1,4 +1,4 @@
-package build
+package part
 
 import (
 	"context"
@@ -6,27 +6,26 @@ import (
 	"io"
 
 	"pipe/costs"
-	"pipe/costs/builder/part"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
-// eachRow reads a table row by row. choose returns the columns that are wanted, in
+// EachRow reads a table row by row. choose returns the columns that are wanted, in
 // any order, each as often as it likes and "" where it wants none; row gets their
 // cells in that order, "" for "", and the line or number of the row. What it keeps
 // of them it copies, and counts; its error is about this row. The other columns of
 // the file may hold anything.
-func eachRow(ctx context.Context, file string, choose func(*part.Columns) ([]string, error), row func(cells []string, line int) error) error {
+func EachRow(ctx context.Context, file string, choose func(*Columns) ([]string, error), row func(cells []string, line int) error) error {
 	r, err := tablefile.OpenText(file)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	names, err := choose(part.NewColumns(file, r.Columns()))
+	names, err := choose(NewColumns(file, r.Columns()))
 	if err != nil {
 		return err
 	}
-	distinct, at := withoutRepeats(names)
+	distinct, at := Distinct(names)
 	if err := r.Choose(distinct...); err != nil {
 		return err
 	}
@@ -51,22 +50,22 @@ func eachRow(ctx context.Context, file string, choose func(*part.Columns) ([]str
 			}
 		}
 		if err := row(cells, line); err != nil {
-			return inRow(file, line, err)
+			return InRow(file, line, err)
 		}
 	}
 }
 
-// inRow makes an error about data of a fault whose place is not said yet.
-func inRow(file string, line int, err error) error {
+// InRow makes an error about data of a fault whose place is not said yet.
+func InRow(file string, line int, err error) error {
 	if fault, ok := err.(*textfile.Fault); ok {
 		return &costs.DataError{File: file, Row: line, Err: fault}
 	}
 	return err
 }
 
-// withoutRepeats returns the names that are not empty once each, and where among
+// Distinct returns the names that are not empty once each, and where among
 // them each name is, -1 for "".
-func withoutRepeats(names []string) (distinct []string, at []int) {
+func Distinct(names []string) (distinct []string, at []int) {
 	place := make(map[string]int, len(names))
 	at = make([]int, len(names))
 	for i, name := range names {

@@ -1,0 +1,15 @@
+package build
+
+import "pipe/costs/builder/part"
+
+// adviceKinds returns the kinds of advice by name. A new one is a file with its settings and its constructor, and one line here.
+func adviceKinds() map[string]part.NewAdvice {
+	return map[string]part.NewAdvice{
+		"none":     newNone,
+		"passages": newPassages,
+		"prompts":  newPrompts,
+		"views":    newViews,
+		"columns":  newColumns,
+		"groups":   newGroups,
+	}
+}

@@ -1,0 +1,16 @@
+package build
+
+import "pipe/costs/builder/part"
+
+// featureKinds returns the kinds of features by name. A new one is a file with its settings and its constructor, and one line here.
+func featureKinds() map[string]part.NewFeature {
+	return map[string]part.NewFeature{
+		"pooled":  newPooled,
+		"expert":  newExpertProbabilities,
+		"columns": newColumnFeatures,
+		"file":    newFileFeatures,
+		"groups":  newGroupFeatures,
+		"image":   newImageFeatures,
+		"text":    newTextFeatures,
+	}
+}
