@@ -19,9 +19,9 @@ folders=$(git ls-files --cached --others --exclude-standard '*.go' | sed -n 's|/
 old=${from//./\\.}
 git ls-files -z --cached --others --exclude-standard '*.go' '*.mod' '*.md' '*.sh' Makefile .ci/run |
 	xargs -0 sed -Ei \
-		-e "s#\"$old/(($folders)[/\"])#\"$to/\\1#g" \
+		-e "s#(^|[\"\`( =])$old/(($folders)([]/\"\`), ]|\$))#\1$to/\2#g" \
 		-e "s#\"$old/\"#\"$to/\"#g" \
-		-e "s#^module $old(/|\$)#module $to\\1#" \
-		-e "s#(-replace[ =])$old=#\\1$to=#g" \
-		-e "s#=$old/(($folders)/)#=$to/\\1#g"
+		-e "s#^module $old(/|\$)#module $to\1#" \
+		-e "s#(-replace[ =])$old=#\1$to=#g" \
+		-e "s#(-require[ =])$old@#\1$to@#g"
 echo "move: the module was $from and is $(go list -m)" >&2
