@@ -44,10 +44,10 @@ type BoundProblem struct {
 	// Costs are n x a: conditional mean costs (BoundConditional) or realised
 	// ones (BoundPerInstance). +Inf or NaN marks an action that does not exist.
 	Costs []float64
-	// Largest is E[max_i c_i | x] per instance for BoundConditional: the weights
-	// that the surrogate sees are means of realised max-minus-cost, and the mean
-	// of a maximum is not the maximum of the means. Nil means that the largest
-	// entry of the row is meant (costs are deterministic given x, or per instance).
+	// Largest is E[max_i c_i | x] per instance, for BoundConditional. The surrogate's
+	// weights are means of max - c_i, and the mean of a maximum is not the maximum
+	// of the means. Nil stands for the largest entry of each row of Costs, which is
+	// right where costs are known given x, and per instance.
 	Largest []float64
 	// Scores are n x a, higher is better; any offset per row is irrelevant.
 	Scores  []float64

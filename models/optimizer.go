@@ -22,9 +22,9 @@ type stepScalars struct {
 //
 //	scale = min(1/f, clip/(|grad| + 1e-6 f)),
 //
-// and the sums are kept divided by the scale of the step that wrote them (M by
-// scale, V by its square). AdamW's update is unchanged by that division once
-// eps is divided too, and a new step rescales the sums by one number per model.
+// and the sums are kept divided by the scale of the step that wrote them: M by
+// scale, V by its square. AdamW's update stays the same if eps is divided too. A
+// new step rescales the sums by one number per model.
 func adamW(g *onnx.Graph, slots []slot, grads []*onnx.Value, s stepScalars, scale, lossScale *onnx.Value, clip float64) ([]slot, *onnx.Value) {
 	f := func(v float64) *onnx.Value { return g.Scalar(onnx.Float32, v) }
 	squares := make([]*onnx.Value, len(grads))

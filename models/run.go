@@ -201,7 +201,7 @@ func (r *run) advance(ctx context.Context, n int) error {
 	return r.account(in.outLoss.Float32s(), n)
 }
 
-// account books the losses [n, S] of the steps taken and moves on.
+// account adds the losses [n, S] of the steps taken to those of their epochs.
 func (r *run) account(loss []float32, n int) error {
 	s := len(r.g.members)
 	for t := range n {

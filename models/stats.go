@@ -12,10 +12,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MeanStd returns the mean and the population standard deviation (divisor n)
-// of values, which is the convention of every table in this project: a seed
-// is a fixed condition of the experiment, not a draw whose spread is inferred.
-// Both are NaN for an empty slice.
+// MeanStd returns the mean and the population standard deviation (divisor n) of
+// values. All tables of this project use that divisor: a seed is a fixed condition
+// of an experiment, not a draw whose spread is estimated. Both are NaN for an
+// empty slice.
 func MeanStd(values []float64) (mean, std float64) {
 	n := float64(len(values))
 	for _, v := range values {
@@ -62,19 +62,18 @@ func (s BootstrapSettings) validate() error {
 	return nil
 }
 
-// PairedIntervals returns, for every series of paired differences, the
-// percentile bootstrap interval of its mean. Each series holds one difference
-// per row (cost of a method minus cost of its reference on that row; average
-// over seeds first, because rows are what is resampled), and all have the same
-// length. The series share their resamples, so comparing many methods costs
-// little more than comparing one: resamples become rows of a count matrix that
-// is multiplied with all series at once.
+// PairedIntervals returns the percentile bootstrap interval of the mean of every
+// series. A series has one difference per row: the cost of a method on that row
+// minus the cost of its reference, averaged over seeds. All series have the same
+// length. They share their resamples, so that many cost little more than one.
 //
-// With clusters these are resampled, not rows: a resample has as many clusters
-// as there are, and its mean is that of their rows. Clusters are often few, and
-// the percentiles of few are too narrow; the interval is therefore widened by
-// what Student's t is wider than the normal (see studentOf). The error is
-// [ErrOneDraw] where there are fewer than two rows or clusters.
+// With clusters it is clusters that are resampled. A resample has as many of them
+// as there are, and its mean is over their rows. Percentiles of few clusters are
+// too narrow. The interval is therefore wider, by the ratio of the quantiles of
+// Student's t and the normal distribution (see studentOf).
+//
+// The error says which settings or lengths do not fit, and wraps [ErrOneDraw] where
+// there are fewer than two rows or clusters.
 func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -138,10 +137,10 @@ func sumClusters(rows blas32.General, clusters []int) (sums blas32.General, size
 	return sums, sizes
 }
 
-// studentOf is the distribution of a mean over clusters of the given sizes in
-// units of its standard error: Student's t whose degrees of freedom are one less
-// than the number of equally large clusters that say as much, (sum of
-// sizes)^2 / sum of squared sizes, and at least one.
+// studentOf is the distribution of a mean over clusters of the given sizes, in
+// units of its standard error: Student's t. Its degrees of freedom are the
+// effective number of clusters, (sum of sizes)^2 / sum of squared sizes, minus 1,
+// and at least 1.
 func studentOf(sizes []float64) distuv.StudentsT {
 	rows, squares := 0.0, 0.0
 	for _, n := range sizes {
@@ -152,7 +151,7 @@ func studentOf(sizes []float64) distuv.StudentsT {
 }
 
 // centreSeries stores each mean in out and returns the deviations, n x len(series):
-// float32 products of deviations lose nothing that an interval could show.
+// float32 is exact enough for products of deviations.
 func centreSeries(series [][]float64, out []Interval) blas32.General {
 	n, cols := len(series[0]), len(series)
 	m := blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}
@@ -217,18 +216,16 @@ func sortedQuantile(sorted []float64, q float64) float64 {
 // (0.95 for the guard). gains holds, per row, the cost of the reference minus
 // the cost of the candidate: positive means that the candidate is cheaper.
 //
-// The t bound is used rather than a bootstrap because it is free of draws, so
-// that whether a policy is replaced by a constant never depends on a seed; the
-// gains are bounded paired differences, for which it is accurate at the row
-// counts where a guard matters.
+// The bound uses no random draws, unlike a bootstrap. So no seed decides whether a
+// policy is replaced by a constant. Gains are bounded paired differences, for which
+// the t bound is accurate at the numbers of rows where a guard matters.
 //
-// clusters, if not nil, names the cluster of each row (the rows of one user,
-// one question). Clusters, not rows, are then what is independent: the standard
-// error is that of the jackknife which leaves one of them out at a time, and
-// the quantile that of studentOf. Where all are of one size, both are the
-// usual ones; a cluster that has most of the rows makes the bound low, since
-// little is known beside it. With fewer than two rows or clusters the bound is
-// -Inf: no evidence is not evidence of a gain.
+// clusters, if not nil, has the cluster of each row, such as its user or question.
+// Clusters are then independent, and rows are not. The standard error is that of
+// the jackknife which leaves one cluster out at a time, and the quantile is that of
+// studentOf. Where all clusters are of one size both are the usual ones. A cluster
+// with most of the rows makes the bound low. With fewer than two rows or clusters
+// the bound is -Inf.
 func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, bound float64, err error) {
 	if !(confidence > 0 && confidence < 1) {
 		return 0, 0, fmt.Errorf("gain bound: confidence %v is outside (0, 1)", confidence)

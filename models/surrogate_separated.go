@@ -12,8 +12,8 @@ import (
 //
 //	loss = sum_j Psi_j(r) [c_j0 log(1+e^-q_j) + c_j1 log(1+e^q_j)],
 //
-// Psi_0(r) = log(1+e^-r), Psi_1(r) = log(1+e^r). It is not consistent, which
-// is the point of having it.
+// Psi_0(r) = log(1+e^-r), Psi_1(r) = log(1+e^r). It is not consistent; the
+// paper compares with it.
 type separated struct{}
 
 func (separated) Name() string            { return "separated" }

@@ -58,7 +58,7 @@ func trainCommand(a *app) *cobra.Command {
 func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
 	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each")
-	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: ours (with auto), l2d, separated, separated_softmax")
+	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "the first seed")
 	f.Float64Var(&c.Tau, "tau", c.Tau, "tau of the surrogate, 0 to 3")

@@ -63,9 +63,9 @@ func (a *auto) means(t trace, rows []int32) []float64 {
 	return out
 }
 
-// smoothed averages each stop with its neighbours. Between two stops at a high
-// learning rate the decisions jump about, and the smallest of many jumps says
-// more about luck on the held rows than about the stop.
+// smoothed averages each stop with its neighbours. At a high learning rate
+// decisions change much between two stops, and the smallest of many values is a
+// matter of luck on the held rows.
 func smoothed(v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i := range v {
@@ -226,8 +226,8 @@ func (a *auto) judge(ctx context.Context, l int, policies []*policy.Policy) (g p
 	return g, err
 }
 
-// decide lets the graph that would be served decide on the rows: on large
-// tables the Go reference would take minutes.
+// decide runs the policy as the file that would be served. The Go reference would
+// take minutes on large tables.
 func (a *auto) decide(ctx context.Context, p *policy.Policy, rows []int32) ([]int64, error) {
 	m, err := p.Export()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type auto struct {
 	full     *costs.Tensor
 	train    *costs.Tensor // training rows only
-	mask     []bool        // actions that there are
+	mask     []bool        // available actions
 	std      network.Standardizer
 	clusters costs.Clusters // of the training rows
 	problem  *models.Problem
@@ -45,8 +45,8 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s Settings, o model
 	if a.divide(n); a.parts == nil {
 		return a
 	}
-	// All training rows, also those that a part holds: the mean and the spread of
-	// features say nothing about losses, and the exported policy has the same.
+	// Fitted on all training rows, also those that a part holds: means and spreads
+	// of features say nothing about losses, and the exported policy has the same.
 	a.std = network.FitStandardizer(t.Features, t.Dim, rows)
 	a.problem = models.CostProblem(a.train, nil, a.std)
 	a.at = make([]int32, n)
@@ -72,8 +72,9 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s Settings, o model
 }
 
 // divide cuts the rows into folds, or into one inner split whose held rows
-// form the blocks. Rows that belong together stay together in all of them: a
-// copy of a held row among those that learn would let memory pass for skill.
+// form the blocks. Rows that belong together stay together in all of them: with a
+// copy of a held row among the training rows, a model that remembers would look
+// like one that has learned.
 func (a *auto) divide(n int) {
 	if a.clusters.Len() < 2 {
 		return
@@ -89,7 +90,7 @@ func (a *auto) divide(n int) {
 	}
 }
 
-// divideFolds lets every fold be judged by models of the others.
+// divideFolds makes folds: models trained on the others decide on each.
 func (a *auto) divideFolds(order []int) {
 	a.held = int32s(order)
 	for f, held := range a.deal(order) {

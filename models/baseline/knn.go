@@ -175,8 +175,8 @@ func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*
 	return m, nil
 }
 
-// near reports the first of some rows, standardised, whose squared length is not
-// within float32: its distances would be no numbers, and no order of them right.
+// near reports the first of some standardised rows whose squared length float32
+// cannot hold: its distances would be infinite or NaN.
 func (k *KNN) near(standardised []float32, rows []int) error {
 	for i, half := range halfNorms(standardised, k.tensor.Dim) {
 		if n := rows[i]; !(half < math.MaxFloat32/4) {

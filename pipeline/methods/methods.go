@@ -62,13 +62,19 @@ func Composite(own ...models.Method) []string {
 	return names
 }
 
-// Rank is the place of a method in tables; unknown names come last.
+// Rank is the place of a method in tables. Unknown names are policies, and come
+// after the known ones.
 func Rank(name string) int {
 	all := All()
-	if i := slices.IndexFunc(all, func(m models.Method) bool { return m.Name == name }); i >= 0 {
+	trained := len(all) - len(compared)
+	switch i := slices.IndexFunc(all, func(m models.Method) bool { return m.Name == name }); {
+	case i < 0:
+		return trained
+	case i < trained:
 		return i
+	default:
+		return i + 1
 	}
-	return len(all)
 }
 
 // Named returns the method of that name. An unknown one is a policy: files bring

@@ -33,6 +33,11 @@ func TestOrderOfTables(t *testing.T) {
 	if !slices.Equal(names[:len(want)], want) {
 		t.Errorf("order is %v", names)
 	}
+	for _, order := range [][]string{want[:2], {"separated_softmax", "a file's own"}, {"a file's own", "knn"}, {"knn", "best_fixed", "oracle", "bayes"}} {
+		if !slices.IsSortedFunc(order, func(a, b string) int { return Rank(a) - Rank(b) }) {
+			t.Errorf("%v are in another order", order)
+		}
+	}
 	if got := Composite(mine); !slices.Equal(got, want[:3]) {
 		t.Errorf("composite are %v", got)
 	}
