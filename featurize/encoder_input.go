@@ -10,8 +10,8 @@ import (
 	"pipe/onnx/hf"
 )
 
-// EncoderInputs tells what an encoder reads, InputText, InputImage or both, the
-// one first that is meant if nothing else is said. The name is as for
+// EncoderInputs returns what an encoder reads: InputText, InputImage or both, the
+// default first. The name is as for
 // ReadTextModel and ReadImageModel. A file of pipe that holds no encoder alone is
 // a *dataerror.Error.
 func EncoderInputs(name string) ([]string, error) {
@@ -29,7 +29,7 @@ func EncoderInputs(name string) ([]string, error) {
 		}
 		export, found := hf.Export(path)
 		if !found {
-			return []string{InputText}, nil // the reader of texts tells what is missing
+			return []string{InputText}, nil // the reader of texts says what is missing
 		}
 		path = export
 	}
@@ -61,7 +61,7 @@ func graphInput(m *onnx.Model) (string, error) {
 	return "", fmt.Errorf("the graph has inputs %s: neither texts (%s) nor images (four axes)", listed(inputs), textInputs[0])
 }
 
-// maybeImages tells inputs of images, and those of which the graph does not tell
+// maybeImages finds inputs of images, and those of which the graph does not say
 // the axes.
 func maybeImages(v onnx.IO) bool {
 	return len(v.Shape) == 4 || v.Shape == nil && v.DType == onnx.Float32

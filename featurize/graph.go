@@ -39,8 +39,8 @@ func widthOf(m *onnx.Model, output string) int {
 	return 0
 }
 
-// fits tells whether a batch of things of some sizes has a shape; axes that are
-// not told fit all.
+// fits reports whether a batch of things of some sizes has a shape; unknown axes
+// fit all.
 func fits(s onnx.Shape, sizes ...int) bool {
 	if len(s) != len(sizes)+1 {
 		return false

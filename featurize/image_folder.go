@@ -96,7 +96,7 @@ func vectorOutput(m *onnx.Model, asked string) (string, error) {
 	return v.Name, nil
 }
 
-// fitsVector tells whether a shape is that of maps of one pixel.
+// fitsVector reports whether a shape is that of maps of one pixel.
 func fitsVector(s onnx.Shape) bool {
 	return len(s) == 4 && (!s[2].Known() || s[2].Size == 1) && (!s[3].Known() || s[3].Size == 1)
 }

@@ -65,18 +65,18 @@ func (o ImageModelOptions) Validate() error {
 	return nil
 }
 
-// MissingPreprocessError says that nothing tells how a model wants its images.
+// MissingPreprocessError says that the preprocessing of a model is not known.
 type MissingPreprocessError struct {
 	Folder string // that was looked at
 }
 
 func (e *MissingPreprocessError) Error() string {
-	return fmt.Sprintf("nothing tells how images become its input: no preprocessor_config.json in %q", e.Folder)
+	return fmt.Sprintf("its preprocessing of images is not known: no preprocessor_config.json in %q", e.Folder)
 }
 
 // Hint names what to say.
 func (e *MissingPreprocessError) Hint() string {
-	return "say size, resizing, layout, mean and deviation as the model's page tells them: to pipe convert (--size and the flags beside it), " +
+	return "say size, resizing, layout, mean and deviation as on the model's page: to pipe convert (--size and the flags beside it), " +
 		"whose file then says it itself, or in the settings of a configuration"
 }
 

@@ -114,7 +114,7 @@ func (f *textFolder) maxLength(t *tokenizer.Tokenizer, asked int) (int, error) {
 		n = min(n, positions)
 	}
 	if n < 1 {
-		return 0, errors.New("nothing tells the most tokens of a text: neither sentence_bert_config.json, tokenizer.json nor config.json")
+		return 0, errors.New("the most tokens of a text are not known: sentence_bert_config.json, tokenizer.json and config.json do not say")
 	}
 	return n, nil
 }

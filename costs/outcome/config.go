@@ -54,7 +54,7 @@ type Table struct {
 }
 
 // Columns maps our words to column names. In long form exactly one of
-// Loss, Correct and Score is set; Advice may be empty, and then nobody gets any.
+// Loss, Correct and Score is set; Advice may be empty, and then there is none.
 type Columns struct {
 	ID         string `yaml:"id"`
 	Expert     string `yaml:"expert"`
@@ -85,7 +85,7 @@ type WideColumn struct {
 }
 
 // FeeTable gives the fees: a JSON file {"experts": {NAME: FEE}, "advice":
-// {NAME: FEE}}, or the same inline, which wins where both name somebody. With
+// {NAME: FEE}}, or the same inline, which wins where both name one. With
 // neither, everything is free; otherwise every expert and every advice but the
 // absent one needs a fee.
 type FeeTable struct {
@@ -217,7 +217,7 @@ func (c *Config) checkWide(add func(bool, string, ...any)) {
 	for i, p := range w.Pairs {
 		add(p.Expert == "" || p.Column == "", "outcomes.wide.pairs[%d] needs expert and column", i)
 		name := PairName{p.Expert, p.Advice}
-		add(seen[name], "outcomes.wide.pairs[%d]: expert %q with advice %q is there twice", i, p.Expert, p.Advice)
+		add(seen[name], "outcomes.wide.pairs[%d]: expert %q with advice %q is a duplicate", i, p.Expert, p.Advice)
 		seen[name] = true
 		add((p.Fee == "") != (w.Pairs[0].Fee == ""), "outcomes.wide.pairs[%d]: either all pairs have a fee or none", i)
 		add((p.Prediction == "") != (w.Pairs[0].Prediction == ""), "outcomes.wide.pairs[%d]: either all pairs have a prediction or none", i)

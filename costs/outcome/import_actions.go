@@ -70,7 +70,7 @@ func (m *importer) actions() (*costs.Actions, []int, error) {
 	return a, m.appearance(a), nil
 }
 
-// asData makes an error about data of one that only tells what is wrong. A file
+// asData makes an error about data of one that only says what is wrong. A file
 // that cannot be opened stays what it is.
 func asData(file string, err error) error {
 	var data *costs.DataError

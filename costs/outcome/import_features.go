@@ -80,7 +80,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f 
 			return nil
 		}
 		if seen[n] {
-			return &costs.DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells[row.id].String()) + " is there already"}
+			return &costs.DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells[row.id].String()) + " is a duplicate"}
 		}
 		seen[n] = true
 		if row.listLength < 0 {

@@ -101,7 +101,7 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at outcomeCells, toLo
 		return err
 	}
 	if !free {
-		return &costs.DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is there already",
+		return &costs.DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
 			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
 	return nil
@@ -205,7 +205,7 @@ func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes
 			return err
 		}
 		if n != m.report.OutcomeRows-1 {
-			return &costs.DataError{Row: row, Column: c.ID, Msg: textfile.Quoted(cells[id].String()) + " is there already"}
+			return &costs.DataError{Row: row, Column: c.ID, Msg: textfile.Quoted(cells[id].String()) + " is a duplicate"}
 		}
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, row)

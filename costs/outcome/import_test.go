@@ -215,7 +215,7 @@ func TestImportWideForm(t *testing.T) {
 	}
 	put(t, c.Outcomes.File, "id,xn,xy,yn,yy\na,1,0,0,0.5\na,1,1,0,0\n")
 	_, _, err = Import(context.Background(), c)
-	dataerrortest.Check(t, err, c.Outcomes.File, 3, "id", "already")
+	dataerrortest.Check(t, err, c.Outcomes.File, 3, "id", "is a duplicate")
 }
 
 func TestImportScores(t *testing.T) {
@@ -292,7 +292,7 @@ func TestImportRefuses(t *testing.T) {
 		row            int
 		column, msg    string
 	}{
-		{"duplicate cell", "b,y,yes,1", "b,y,no,1", 9, "wrong", "is there already"},
+		{"duplicate cell", "b,y,yes,1", "b,y,no,1", 9, "wrong", "is a duplicate"},
 		{"no number", "b,x,no,0", "b,x,no,zero", 6, "wrong", "no number"},
 		{"NaN", "b,x,no,0", "b,x,no,nan", 6, "wrong", "is no number"},
 		{"infinite", "b,x,no,0", "b,x,no,Inf", 6, "wrong", "is no number"},
@@ -305,7 +305,7 @@ func TestImportRefuses(t *testing.T) {
 		{"no column", "id,who", "id,whom", 0, "who", "is missing; the table has"},
 		{"column twice", "answer,paid", "wrong,paid", 0, "wrong", "more than once"},
 		{"feature is text", "a,1,0.5", "a,one,0.5", 2, "f0", "no number"},
-		{"feature row twice", "c,3,2.5", "a,3,2.5", 4, "id", "already"},
+		{"feature row twice", "c,3,2.5", "a,3,2.5", 4, "id", "is a duplicate"},
 		{"no label", "red,héllo,cat", "red,héllo,", 2, "truth", "is missing"},
 		{"unknown split", "cat,train", "cat,training", 2, "part", "split.names can map it"},
 		{"nothing", longCSV, "", 0, "", "is empty"},

@@ -89,8 +89,8 @@ func isWarning(msg string) bool {
 	}, func(start string) bool { return strings.HasPrefix(msg, start) })
 }
 
-// ends tells whether the marker of the end stands behind the last scan. Of
-// several warnings, the library tells the first alone, which need not be that
+// ends reports whether the marker of the end stands behind the last scan. Of
+// several warnings, the library reports the first alone, which need not be that
 // the data ended.
 func ends(file []byte) bool {
 	scan, end := []byte{0xff, 0xda}, []byte{0xff, 0xd9}

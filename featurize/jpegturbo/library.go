@@ -59,10 +59,10 @@ func load(path string) (*Library, error) {
 	return &Library{path: path, digest: hex.EncodeToString(sum[:]), native: n}, nil
 }
 
-// Path is where the library was loaded from.
-func (l *Library) Path() string { return l.path }
+// file is where the library was loaded from.
+func (l *Library) file() string { return l.path }
 
-// Name tells libraries apart: the major version, which is all of it that a
+// Name identifies the library: the major version, which is all of it that a
 // library says about itself, and the start of the SHA-256 of its file.
 func (l *Library) Name() string {
 	return fmt.Sprintf("libjpeg-turbo %d (sha256:%s)", l.native.major, l.digest[:16])

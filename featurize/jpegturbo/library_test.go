@@ -69,7 +69,7 @@ func TestMissingLibrary(t *testing.T) {
 // a good library still loads in the same process.
 func TestBadLibraries(t *testing.T) {
 	good := testLibrary(t)
-	whole, err := os.ReadFile(good.Path())
+	whole, err := os.ReadFile(good.file())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,14 +16,14 @@ type Gate struct {
 // image: its few bytes for each are what a machine has.
 const MostAtOnce = 32 << 20
 
-// NewGate lets so many pixels in.
+// NewGate makes a gate that lets in most pixels at a time.
 func NewGate(most int) *Gate {
 	g := &Gate{most: most}
 	g.left.L = &g.mu
 	return g
 }
 
-// Enter waits until there is room for so many pixels; Leave makes it again.
+// Enter waits until there is room for this many pixels; Leave frees it.
 func (g *Gate) Enter(pixels int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	jpegAdobe        = 0xee
 )
 
-// adobe is the marker that tells what four channels of a JPEG file are: inks,
+// adobe is the marker that says what four channels of a JPEG file are: inks,
 // inverted, which is what all such files hold.
 var adobe = []byte{0xff, jpegAdobe, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0}
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ReadFile reads the file of an image, and never more than the limit of bytes.
-// Check tells whether the content is within the others.
+// Check reports whether the content is within the other limits.
 func (l Limits) ReadFile(path string) ([]byte, error) {
 	f, size, err := textfile.Open(path)
 	var kind *textfile.Error

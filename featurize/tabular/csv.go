@@ -28,7 +28,7 @@ type csvFile struct {
 
 func (f *csvFile) close() { f.file.Close() }
 
-// has tells whether the file has a column.
+// has reports whether the file has a column.
 func (f *csvFile) has(name string) bool {
 	_, ok := f.at[name]
 	return ok

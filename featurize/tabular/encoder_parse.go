@@ -49,7 +49,7 @@ func (f *encoderFile) check() error {
 	for _, c := range f.Columns {
 		switch {
 		case c.Name == "" || seen[c.Name]:
-			return fmt.Errorf("column %q is there twice, or has no name of its own", c.Name)
+			return fmt.Errorf("column %q is a duplicate, or has no name", c.Name)
 		case c.Group < group || c.Group >= len(f.Groups):
 			return fmt.Errorf("column %s: group %d is out of order", c.Name, c.Group)
 		}
@@ -86,7 +86,7 @@ func (c *fittedColumn) checkLevels() error {
 	seen := make(map[string]bool, len(c.Levels)+len(c.Rare))
 	for _, l := range slices.Concat(c.Levels, c.Rare) {
 		if l == "" || seen[l] {
-			return fmt.Errorf("level %q is empty or there twice", l)
+			return fmt.Errorf("level %q is empty or a duplicate", l)
 		}
 		seen[l] = true
 	}

@@ -35,7 +35,7 @@ type FrameColumn struct {
 // Len returns the number of rows.
 func (f *Frame) Len() int { return len(f.IDs) }
 
-// LoadReport tells what Load found.
+// LoadReport is what Load found.
 type LoadReport struct {
 	Rows      int            `json:"rows"`
 	Labels    map[string]int `json:"labels,omitempty"` // rows by label; nil if the file has no label column

@@ -148,7 +148,7 @@ func (s *Schema) checkLabels(add func(string, ...any)) {
 	}
 	for i, l := range s.Labels {
 		if l == "" || slices.ContainsFunc(s.Labels[:i], func(o string) bool { return plainLevel(o) == plainLevel(l) }) {
-			add("labels: %q is empty or there twice", l)
+			add("labels: %q is empty or a duplicate", l)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestSchemaReportsEveryProblem(t *testing.T) {
 		t.Fatal("a schema with every problem is accepted")
 	}
 	for _, want := range []string{
-		"column key is both id and label", `"0.0" is empty or there twice`, "max_levels is 0", "min_count is -1",
+		"column key is both id and label", `"0.0" is empty or a duplicate`, "max_levels is 0", "min_count is -1",
 		`column V2 is twice in group "base"`, `column split in group "base": the name is taken`, "column key is the label and in group",
 		`two groups are called "base"`, `range "V9-V7" ends before it begins`, `begins with "V" and ends with "W"`,
 		"more than 10000 columns", "a column has no name", "group 3 has no name", `group "" has no columns`,

@@ -1,4 +1,4 @@
 package tabular
 
-// EncoderKey is the key of the encoder in the metadata of a table file.
-const EncoderKey = "pipe.encoder"
+// encoderKey is the key of the encoder in the metadata of a table file.
+const encoderKey = "pipe.encoder"

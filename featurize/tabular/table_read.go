@@ -54,12 +54,12 @@ func (t *TableReader) open() (err error) {
 	if t.file, err = parquetfile.Open(t.path); err != nil {
 		return parquetfile.InColumn("", err)
 	}
-	text, ok := t.file.Lookup(EncoderKey)
+	text, ok := t.file.Lookup(encoderKey)
 	if !ok {
-		return &DataError{Msg: fmt.Sprintf("metadata have no %q", EncoderKey), Err: ErrNotTable}
+		return &DataError{Msg: fmt.Sprintf("metadata have no %q", encoderKey), Err: ErrNotTable}
 	}
 	if t.encoder, err = ParseEncoder([]byte(text)); err != nil {
-		return &DataError{Msg: "metadata " + EncoderKey, Err: err}
+		return &DataError{Msg: "metadata " + encoderKey, Err: err}
 	}
 	if err := t.findColumns(); err != nil {
 		return err

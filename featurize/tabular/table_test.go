@@ -209,7 +209,7 @@ func TestOpenTableRefuses(t *testing.T) {
 		"CSV":        {smallPrimary, "is no Parquet file, or a truncated one"},
 		"truncated":  {string(b[:len(b)/2]), "is no Parquet file, or a truncated one"},
 		"footer":     {string(length), "is no Parquet file, or a truncated one"},
-		"no encoder": {strings.ReplaceAll(string(b), EncoderKey, "pipe.encoded"), `metadata have no "pipe.encoder"`},
+		"no encoder": {strings.ReplaceAll(string(b), encoderKey, "pipe.encoded"), `metadata have no "pipe.encoder"`},
 		"encoder":    {strings.Replace(string(b), `"format": 1`, `"format": 9`, 1), "format 9"},
 		"a column":   {strings.Replace(string(b), `"name": "amount"`, `"name": "amuont"`, 1), "column amuont: is missing"},
 	} {

@@ -75,7 +75,7 @@ func tableOptions(e *Encoder, groups bool) []parquet.WriterOption {
 		parquet.PageBufferSize(4 * tableGroupRows), // a column's part of a row group in one page
 		parquet.DataPageStatistics(false),
 		parquet.CreatedBy("pipe", "1", "0"),
-		parquet.KeyValueMetadata(EncoderKey, string(e.text)),
+		parquet.KeyValueMetadata(encoderKey, string(e.text)),
 	}
 	for _, name := range root.order {
 		options = append(options, parquet.SkipPageBounds(name))

@@ -171,7 +171,7 @@ func (o *object) ignore(keys ...string) {
 	}
 }
 
-// done refuses the fields that nobody took.
+// done refuses the fields that were not read.
 func (o *object) done() {
 	for _, key := range slices.Sorted(maps.Keys(o.fields)) {
 		if o.take(key) != nil {

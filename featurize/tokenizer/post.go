@@ -18,7 +18,7 @@ var plain = templates{
 }
 
 // parsePost reads a component of the section post_processor. The second result
-// tells that it does nothing to ids.
+// says that it does nothing to ids.
 func parsePost(o *object, vocab *vocabulary) (t templates, idle bool) {
 	switch kind := o.kind(); kind {
 	case "TemplateProcessing":
@@ -81,7 +81,7 @@ func parseNamed(o *object, key string, vocab *vocabulary) int32 {
 	return int32(id)
 }
 
-// has tells whether a number is the id of a token.
+// has reports whether a number is the id of a token.
 func (v *vocabulary) has(id float64) bool {
 	if id < 0 || id >= float64(v.size) || id != float64(int32(id)) {
 		return false

@@ -15,7 +15,7 @@ type splitter interface {
 }
 
 // parseSplitter reads a component of the section pre_tokenizer. The second
-// result tells that the pieces go to the model byte by byte (ByteLevel).
+// result says that the pieces go to the model byte by byte (ByteLevel).
 func parseSplitter(o *object) (s splitter, byteLevel bool) {
 	switch kind := o.kind(); kind {
 	case "BertPreTokenizer":
@@ -107,7 +107,7 @@ type cutter struct {
 	dst      []piece
 	from     piece
 	how      behavior
-	start    int  // where the piece in the making begins
+	start    int  // where the current piece begins
 	end      int  // where the last span ended
 	matching bool // whether the last span was a match
 }
@@ -126,7 +126,7 @@ func (c *cutter) span(end int, match bool) {
 	c.end, c.matching = end, match
 }
 
-// begins tells whether a span opens a new piece.
+// begins reports whether a span opens a new piece.
 func (c *cutter) begins(match bool) bool {
 	switch c.how {
 	case cutWithPrevious:
@@ -139,7 +139,7 @@ func (c *cutter) begins(match bool) bool {
 	return true
 }
 
-// flush writes the piece in the making.
+// flush writes the current piece.
 func (c *cutter) flush() {
 	if c.start < c.end {
 		c.dst = append(c.dst, piece{text: c.from.text[c.start:c.end], first: c.from.first && c.start == 0})

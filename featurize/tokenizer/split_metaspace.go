@@ -47,7 +47,7 @@ func (m metaspace) split(dst []piece, p piece) []piece {
 	return literal{old: m.space, cut: cutWithNext}.split(dst, p)
 }
 
-// prefixesFirst tells whether a splitter treats the beginning of the text
+// prefixesFirst reports whether a splitter treats the beginning of the text
 // otherwise. The reference knows that beginning by offsets in the text as it
 // came, which a normalizer moves.
 func prefixesFirst(s splitter) bool {

@@ -7,7 +7,7 @@ import (
 
 // scanner is a regular expression written by hand. It finds the match at the
 // beginning of a text that is not empty and returns its length; a negative
-// length tells that no match begins in as many bytes.
+// length says that no match begins in as many bytes.
 type scanner func(s string) int
 
 // scanned cuts a text by a scanner.

@@ -9,8 +9,9 @@ import (
 	"pipe/internal/dataerror"
 )
 
-// Parts lists the files of a tensor, sorted by name, and the folder that
-// they are in. Names that start with a dot or an underscore are not parts.
+// Parts returns the files of a table: path itself, or the .parquet files of the folder path, sorted by name, but for those
+// whose names start with a dot or an underscore. folder is where they are. A folder without such a file is a
+// *dataerror.Error.
 func Parts(path string) (files []string, folder string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -30,7 +30,7 @@ func OpenText(path string) (*TextReader, error) {
 func (r *TextReader) Columns() []string { return r.in.Names() }
 
 // Choose fixes the columns that Next returns, and comes before the first Next. A
-// column that is not there, is there twice or is of a type that is not read is a
+// column that is not there, appears twice or is of a type that is not read is a
 // *dataerror.Error with file and column.
 func (r *TextReader) Choose(names ...string) error {
 	if err := r.in.Choose(names); err != nil {
