@@ -30,6 +30,9 @@ func openTable(f *PolicyFile, path string) (*tableEncoder, error) {
 	if err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("encoder %q: %w", path, err)}
 	}
+	if g.Dim() != f.Info.Dim {
+		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: takes %d features, the encoder makes %d", f.path, f.Info.Dim, g.Dim())}
+	}
 	return newTableEncoder(e, g), nil
 }
 

@@ -9,14 +9,13 @@ import (
 	"pipe/costs"
 	"pipe/costs/identity"
 	"pipe/featurize/tabular"
+	"pipe/pipeline/decide/decidetest"
 )
 
 // FuzzDecideRaw feeds raw rows to the encoder of a table: rows of as many finite numbers as the policy takes, or an error about
 // data that names the file.
 func FuzzDecideRaw(f *testing.F) {
-	e, err := tabular.ParseEncoder([]byte(`{"format": 1, "id": "key", "label": "bad", "labels": ["0", "1"], "rows": 4, "groups": [{"name": "base"}], "columns": [
-		{"name": "amount", "group": 0, "kind": "number", "mean": 2, "std": 3, "log": true}, {"name": "when", "group": 0, "kind": "time", "std": 1},
-		{"name": "n_1", "group": 0, "kind": "category", "levels": ["x", "7"]}]}`))
+	e, err := tabular.ParseEncoder([]byte(decidetest.Table))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -54,10 +54,20 @@ func WritePolicy(t testing.TB, p *policy.Policy) string {
 	return path
 }
 
-// EncoderPolicy writes a policy of drawn weights over vectors of an encoder. features names them and digest tells what made them;
-// around the centre, if one is given, the actions are equally good.
+// EncoderPolicy writes the policy of WriteEncoderPolicy into dir, and returns its path.
 func EncoderPolicy(t testing.TB, dir string, dim int, features costs.FeatureSource, digest string, centre ...float32) string {
 	t.Helper()
+	path := filepath.Join(dir, "policy.onnx")
+	if err := WriteEncoderPolicy(path, dim, features, digest, centre...); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// WriteEncoderPolicy writes a policy of drawn weights over vectors of an encoder: experts small and large, advice none and
+// search. features names the vectors and digest says what made them; around the centre, if one is given, the actions are
+// equally good.
+func WriteEncoderPolicy(path string, dim int, features costs.FeatureSource, digest string, centre ...float32) error {
 	actions := &costs.Actions{
 		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
 		Advice:   []costs.Advice{{Name: "none"}, {Name: "search", Fee: 0.02}},
@@ -81,14 +91,22 @@ func EncoderPolicy(t testing.TB, dir string, dim int, features costs.FeatureSour
 		Members: []network.MLP{{Layers: []network.Affine{layer}}}, Info: map[string]string{"note": "kept"},
 	}
 	m, err := p.Export()
-	if err == nil {
-		err = m.WriteFile(filepath.Join(dir, "policy.onnx"))
-	}
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	return filepath.Join(dir, "policy.onnx")
+	return m.WriteFile(path)
 }
+
+// TableDim is the number of features of the encoder of WriteTable, which are those of the column group base.
+const TableDim = 7
+
+// WriteTable writes the encoder of a table with columns amount, when and n_1, and the id key.
+func WriteTable(path string) error { return os.WriteFile(path, []byte(Table), 0o666) }
+
+// Table is the encoder of a table with a number, a time and a category of two levels.
+const Table = `{"format": 1, "id": "key", "label": "bad", "labels": ["0", "1"], "rows": 4, "groups": [{"name": "base"}], "columns": [
+	{"name": "amount", "group": 0, "kind": "number", "mean": 2, "std": 3, "log": true}, {"name": "when", "group": 0, "kind": "time", "std": 1},
+	{"name": "n_1", "group": 0, "kind": "category", "levels": ["x", "7"]}]}`
 
 // Texts draws texts of letters.
 func Texts(n int) []string {
@@ -158,4 +176,19 @@ func Pictures(t testing.TB, dir string, n int) (names []string, images []*pixel.
 		names, images = append(names, fmt.Sprintf("%d.png", i)), append(images, decoded)
 	}
 	return names, images
+}
+
+// PNG is the file of a small picture, whose colours change from side to side.
+func PNG() []byte {
+	img := image.NewNRGBA(image.Rect(0, 0, 48, 40))
+	for y := range img.Rect.Dy() {
+		for x := range img.Rect.Dx() {
+			img.SetNRGBA(x, y, color.NRGBA{uint8(5 * x), uint8(6 * y), 90, 255})
+		}
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return b.Bytes()
 }

@@ -1,0 +1,142 @@
+package decide_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pipe/costs"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/decide/decidetest"
+)
+
+func TestMain(m *testing.M) { orttest.Main(m) }
+
+// A policy that was trained on the vectors of texts decides on texts.
+func ExampleRouter_Text() {
+	folder, remove := files()
+	defer remove()
+	r, err := decide.Open(filepath.Join(folder, "texts.onnx"), decide.Options{Encoder: filepath.Join(folder, "small")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	d, err := r.Text(context.Background(), "how high is the Eiffel Tower?")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("expert:", d.Expert)
+	fmt.Println("advice:", d.Advice)
+	for _, i := range r.Ranked(d) {
+		fmt.Println(r.Info().Actions.Name(i))
+	}
+	// Output:
+	// expert: small
+	// advice: none
+	// small/none
+	// large/search
+	// small/search
+	// large/none
+}
+
+// A policy of pipe featurize, pipe costs and pipe train decides on raw columns.
+func ExampleRouter_Row() {
+	folder, remove := files()
+	defer remove()
+	r, err := decide.Open(filepath.Join(folder, "rows.onnx"), decide.Options{Encoder: filepath.Join(folder, "encoder.json")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	fmt.Println("columns:", r.Columns())
+	d, err := r.Row(context.Background(), map[string]string{"amount": "120.50", "n_1": "x"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Expert, d.Advice)
+	// The same row, were that expert not available.
+	if d, err = r.Without(d, "expert="+d.Expert); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Expert, d.Advice)
+	// Output:
+	// columns: [amount when n_1]
+	// small search
+	// large search
+}
+
+// A policy that was trained on the vectors of images decides on the bytes of an image's file.
+func ExampleRouter_Image() {
+	folder, remove := files()
+	defer remove()
+	r, err := decide.Open(filepath.Join(folder, "images.onnx"), decide.Options{Encoder: filepath.Join(folder, "clip")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	d, err := r.Image(context.Background(), decidetest.PNG())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(d.Expert, d.Advice)
+	// Output:
+	// small none
+}
+
+// Features that were computed elsewhere need no encoder.
+func ExampleRouter_Features() {
+	folder, remove := files()
+	defer remove()
+	r, err := decide.Open(filepath.Join(folder, "features.onnx"), decide.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	for _, x := range [][]float32{{1, 0}, {0, 1}} {
+		d, err := r.Features(context.Background(), x)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(x, d.Expert, d.Advice)
+	}
+	// Output:
+	// [1 0] large none
+	// [0 1] large search
+}
+
+// files makes a folder with small encoders, and a policy of drawn weights for each.
+func files() (folder string, remove func()) {
+	folder, err := os.MkdirTemp("", "decide")
+	if err != nil {
+		log.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(folder, name) }
+	for _, make := range []func() error{
+		func() error { return os.Mkdir(in("small"), 0o777) },
+		func() error { return os.Mkdir(in("clip"), 0o777) },
+		func() error { return hftest.WriteBERT(in("small")) },
+		func() error { return hftest.WriteCLIP(in("clip"), hftest.SpellingCLIP(1)) },
+		func() error { return decidetest.WriteTable(in("encoder.json")) },
+		func() error {
+			return decidetest.WriteEncoderPolicy(in("texts.onnx"), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
+		},
+		func() error {
+			return decidetest.WriteEncoderPolicy(in("images.onnx"), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
+		},
+		func() error {
+			source := costs.FeatureSource{Name: "groups base", Dim: decidetest.TableDim}
+			return decidetest.WriteEncoderPolicy(in("rows.onnx"), decidetest.TableDim, source, "")
+		},
+		func() error { return decidetest.WriteEncoderPolicy(in("features.onnx"), 2, costs.FeatureSource{}, "") },
+	} {
+		if err := make(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	return folder, func() { os.RemoveAll(folder) }
+}

@@ -1,0 +1,409 @@
+package decide
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pipe/costs"
+	"pipe/featurize"
+	"pipe/onnx/hf/hftest"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
+	"pipe/pipeline/stage"
+)
+
+// A sample is a router of one input, rows for it, and the same rows as the file and the options of Stream.
+type sample struct {
+	router *Router
+	n      int
+	all    func(ctx context.Context) ([]Decision, error)
+	single func(ctx context.Context, i int) (Decision, error)
+	file   string
+	stream StreamOptions
+}
+
+// samples has one of every input; a text, an image or a row each is decided on by a policy of its own.
+func samples(t *testing.T, rt *ort.Runtime) map[string]*sample {
+	t.Helper()
+	return map[string]*sample{
+		InputFeatures: featureSample(t, rt), InputText: textSample(t, rt), InputImage: imageSample(t, rt), InputRow: rowSample(t, rt),
+	}
+}
+
+func opened(t *testing.T, rt *ort.Runtime, path, encoder string) *Router {
+	t.Helper()
+	r, err := Open(path, Options{Encoder: encoder, Runtime: rt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+func featureSample(t *testing.T, rt *ort.Runtime) *sample {
+	path := decidetest.WritePolicy(t, decidetest.Policy(3, 4))
+	s := &sample{router: opened(t, rt, path, ""), n: 40, file: "a,b,c\n", stream: StreamOptions{Policy: path}}
+	r, rows := rand.New(rand.NewPCG(1, 1)), [][]float32(nil)
+	for range s.n {
+		row := []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64())}
+		rows = append(rows, row)
+		s.file += fmt.Sprintf("%g,%g,%g\n", row[0], row[1], row[2])
+	}
+	s.all = func(ctx context.Context) ([]Decision, error) { return s.router.FeatureRows(ctx, rows) }
+	s.single = func(ctx context.Context, i int) (Decision, error) { return s.router.Features(ctx, rows[i]) }
+	return s
+}
+
+func textSample(t *testing.T, rt *ort.Runtime) *sample {
+	model := hftest.Folder(t)
+	texts := decidetest.Texts(30)
+	centre := meanVector(t, rt, model, texts)
+	path := decidetest.EncoderPolicy(t, t.TempDir(), hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "", centre...)
+	s := &sample{router: opened(t, rt, path, model), n: len(texts), file: "claim\n", stream: StreamOptions{Policy: path, Encoder: model, Text: "claim"}}
+	for _, text := range texts {
+		s.file += strconv.Quote(text) + "\n"
+	}
+	s.all = func(ctx context.Context) ([]Decision, error) { return s.router.Texts(ctx, texts) }
+	s.single = func(ctx context.Context, i int) (Decision, error) { return s.router.Text(ctx, texts[i]) }
+	return s
+}
+
+// meanVector is the mean of the vectors of texts.
+func meanVector(t *testing.T, rt *ort.Runtime, model string, texts []string) []float32 {
+	t.Helper()
+	e, err := featurize.OpenTextEncoder(rt, model, featurize.DefaultTextEncoderOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	vectors, mean := make([]float32, len(texts)*e.Dim()), make([]float32, e.Dim())
+	if err := e.Encode(t.Context(), vectors, texts); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range vectors {
+		mean[i%len(mean)] += v / float32(len(texts))
+	}
+	return mean
+}
+
+func imageSample(t *testing.T, rt *ort.Runtime) *sample {
+	dir, model := t.TempDir(), hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
+	path := decidetest.EncoderPolicy(t, t.TempDir(), 12, costs.FeatureSource{Name: "image clip", Dim: 12}, "")
+	names, _ := decidetest.Pictures(t, dir, 10)
+	s := &sample{router: opened(t, rt, path, model), n: len(names), file: "file\n", stream: StreamOptions{Policy: path, Encoder: model, Image: "file"}}
+	var files [][]byte
+	for _, name := range names {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, b)
+		s.file += filepath.Join(dir, name) + "\n"
+	}
+	s.all = func(ctx context.Context) ([]Decision, error) { return s.router.Images(ctx, files) }
+	s.single = func(ctx context.Context, i int) (Decision, error) { return s.router.Image(ctx, files[i]) }
+	return s
+}
+
+func rowSample(t *testing.T, rt *ort.Runtime) *sample {
+	dir := t.TempDir()
+	encoder := filepath.Join(dir, "encoder.json")
+	if err := decidetest.WriteTable(encoder); err != nil {
+		t.Fatal(err)
+	}
+	path := decidetest.EncoderPolicy(t, dir, decidetest.TableDim, costs.FeatureSource{Name: "groups base", Dim: decidetest.TableDim}, "")
+	s := &sample{router: opened(t, rt, path, encoder), n: 30, file: "n-1,amount,other\n", stream: StreamOptions{Policy: path, Encoder: encoder}}
+	r, rows := rand.New(rand.NewPCG(2, 2)), []map[string]string(nil)
+	for range s.n {
+		row := map[string]string{"n-1": []string{"x", "7", "new", ""}[r.IntN(4)], "amount": fmt.Sprint(r.IntN(900)), "other": "z"}
+		rows = append(rows, row)
+		s.file += fmt.Sprintf("%s,%s,z\n", row["n-1"], row["amount"])
+	}
+	s.all = func(ctx context.Context) ([]Decision, error) { return s.router.Rows(ctx, rows) }
+	s.single = func(ctx context.Context, i int) (Decision, error) { return s.router.Row(ctx, rows[i]) }
+	return s
+}
+
+// Whatever a policy decides on, it decides the same in memory, one by one or together, and in a stream.
+func TestRouterDecidesAsTheStreamDoes(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	for input, s := range samples(t, rt) {
+		if s.router.Input() != input {
+			t.Errorf("the router decides on %s, want %s", s.router.Input(), input)
+		}
+		all, err := s.all(t.Context())
+		if err != nil || len(all) != s.n {
+			t.Fatalf("%s: %d decisions, %v", input, len(all), err)
+		}
+		chosen := map[int]bool{}
+		streamed := streamRows(t, rt, s)
+		for i, d := range all {
+			one, err := s.single(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(d, one); diff != "" {
+				t.Errorf("%s %d alone (-together +alone):\n%s", input, i, diff)
+			}
+			if diff := cmp.Diff(d, streamed[i]); diff != "" {
+				t.Errorf("%s %d in a stream (-memory +stream):\n%s", input, i, diff)
+			}
+			chosen[d.Action] = true
+		}
+		if len(chosen) < 2 {
+			t.Errorf("%s: the sample says little: only pair %v is chosen", input, chosen)
+		}
+	}
+}
+
+// streamRows reads decisions that Stream wrote.
+func streamRows(t *testing.T, rt *ort.Runtime, s *sample) []Decision {
+	t.Helper()
+	o := s.stream
+	o.In, o.InFormat, o.Out, o.OutFormat, o.Workers, o.Scores = "-", "csv", "-", "csv", 2, true
+	var out bytes.Buffer
+	if _, err := Stream(t.Context(), rt, o, strings.NewReader(s.file), &out, stage.Quiet); err != nil {
+		t.Fatal(err)
+	}
+	records, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []Decision
+	number := func(text string) int {
+		v, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for _, r := range records[1:] {
+		d := Decision{Action: number(r[1]), Expert: r[2], Advice: r[3], ExpertIndex: number(r[4]), AdviceIndex: number(r[5])}
+		for _, text := range r[6:] {
+			v, err := strconv.ParseFloat(text, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Scores = append(d.Scores, float32(v))
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// Routers are shared by goroutines, and closed while these run: a call gives the decisions of a call alone, or ends with
+// ort.ErrClosed.
+func TestRouterIsSharedAndClosedWhileItRuns(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	for input, s := range samples(t, rt) {
+		want, err := s.all(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var calls sync.WaitGroup
+		for g := range 4 {
+			calls.Go(func() {
+				for i := g; ; i = (i + 1) % s.n {
+					d, err := s.single(t.Context(), i)
+					if errors.Is(err, ort.ErrClosed) {
+						return
+					}
+					if err != nil || d.Action != want[i].Action || !slices.Equal(d.Scores, want[i].Scores) {
+						t.Errorf("%s %d: %+v, %v", input, i, d, err)
+						return
+					}
+				}
+			})
+		}
+		if _, err := s.all(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			if err := s.router.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		calls.Wait()
+		if _, err := s.single(t.Context(), 0); !errors.Is(err, ort.ErrClosed) {
+			t.Errorf("%s after Close: %v", input, err)
+		}
+	}
+}
+
+// Excluding what was chosen gives the next of the ranking that is left; excluding anything else changes nothing.
+func TestWithoutFollowsTheRanking(t *testing.T) {
+	s := featureSample(t, orttest.Open(t, 1))
+	all, err := s.all(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := s.router.Info().Actions
+	for _, d := range all {
+		ranked := s.router.Ranked(d)
+		if ranked[0] != d.Action || len(ranked) != a.Len() {
+			t.Fatalf("ranked %v of %+v", ranked, d)
+		}
+		for n := 1; n < len(ranked); n++ {
+			if d.Scores[ranked[n-1]] < d.Scores[ranked[n]] {
+				t.Errorf("scores %v are ranked %v", d.Scores, ranked)
+			}
+		}
+		left := slices.DeleteFunc(ranked, func(i int) bool { j, _ := a.Pair(i); return j == d.ExpertIndex })
+		if next, err := s.router.Without(d, "expert="+d.Expert); err != nil || next.Action != left[0] || next.Expert != a.Experts[next.ExpertIndex].Name {
+			t.Errorf("without %q: %+v, %v, want pair %d", d.Expert, next, err, left[0])
+		}
+		other := a.Experts[(d.ExpertIndex+1)%len(a.Experts)].Name
+		if same, err := s.router.Without(d, "expert="+other); err != nil || !cmp.Equal(same, d) {
+			t.Errorf("without %q: %+v, %v", other, same, err)
+		}
+	}
+	if _, err := s.router.Without(all[0], "expert=nobody"); err == nil || !strings.Contains(err.Error(), "known are") {
+		t.Errorf("an unknown expert: %v", err)
+	}
+}
+
+func TestRouterErrorsAreTyped(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	all := samples(t, rt)
+	ctx := t.Context()
+	asked := map[string]func(r *Router) error{
+		InputText:  func(r *Router) error { _, err := r.Text(ctx, "a"); return err },
+		InputImage: func(r *Router) error { _, err := r.Image(ctx, nil); return err },
+		InputRow:   func(r *Router) error { _, err := r.Row(ctx, map[string]string{"amount": "1"}); return err },
+	}
+	for takes, s := range all {
+		for given, ask := range asked {
+			var wrong *InputError
+			if err := ask(s.router); given != takes && (!errors.As(err, &wrong) || wrong.Takes != takes || wrong.Given != given) {
+				t.Errorf("a router of %s asked about a %s: %v", takes, given, err)
+			}
+		}
+	}
+	features, rows, images := all[InputFeatures].router, all[InputRow].router, all[InputImage].router
+	for name, call := range map[string]func() error{
+		"width": func() error { _, err := features.FeatureRows(ctx, [][]float32{{1, 2, 3}, {1, 2}}); return err },
+		"NaN": func() error {
+			_, err := features.FeatureRows(ctx, [][]float32{{1, 2, 3}, {1, 2, float32(math.NaN())}})
+			return err
+		},
+		"number": func() error {
+			_, err := rows.Rows(ctx, []map[string]string{{"amount": "1"}, {"amount": "many"}})
+			return err
+		},
+		"columns": func() error { _, err := rows.Rows(ctx, []map[string]string{{"amount": "1"}, {"sum": "1"}}); return err },
+		"two ways": func() error {
+			_, err := rows.Rows(ctx, []map[string]string{{"amount": "1"}, {"n-1": "x", "n_1": "7"}})
+			return err
+		},
+		"image": func() error { _, err := images.Images(ctx, [][]byte{decidetest.PNG(), []byte("none")}); return err },
+	} {
+		var bad *RowError
+		if err := call(); !errors.As(err, &bad) || bad.Row != 1 {
+			t.Errorf("%s: %v is no error about row 1", name, err)
+		}
+	}
+	if d, err := features.FeatureRows(ctx, nil); err != nil || len(d) != 0 {
+		t.Errorf("no rows: %v, %v", d, err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := all[InputText].router.Text(ended, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+}
+
+// The encoder is held against the policy when a router is opened.
+func TestOpenRefusesAnotherEncoder(t *testing.T) {
+	rt, dir := orttest.Open(t, 1), t.TempDir()
+	model, table := hftest.Folder(t), filepath.Join(dir, "encoder.json")
+	if err := decidetest.WriteTable(table); err != nil {
+		t.Fatal(err)
+	}
+	source := func(name string, dim int) costs.FeatureSource { return costs.FeatureSource{Name: name, Dim: dim} }
+	for name, c := range map[string]struct {
+		dim      int
+		features costs.FeatureSource
+		digest   string
+		encoder  string
+	}{
+		"digest of texts":  {hftest.Hidden, source("text small", hftest.Hidden), "sha256:00", model},
+		"width of texts":   {3, source("", 0), "", model},
+		"images, not text": {hftest.Hidden, source("image clip", hftest.Hidden), "", model},
+		"digest of rows":   {decidetest.TableDim, source("groups base", decidetest.TableDim), "sha256:00", table},
+		"width of rows":    {3, source("groups base", 3), "", table},
+		"other group":      {decidetest.TableDim, source("groups more", decidetest.TableDim), "", table},
+	} {
+		path := decidetest.EncoderPolicy(t, t.TempDir(), c.dim, c.features, c.digest)
+		var option *stage.OptionError
+		if r, err := Open(path, Options{Encoder: c.encoder, Runtime: rt}); !errors.As(err, &option) {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+	}
+	var data *costs.DataError
+	if _, err := Open(table, Options{Runtime: rt}); !errors.As(err, &data) {
+		t.Errorf("a file that is no policy: %v", err)
+	}
+	if _, err := Open(filepath.Join(dir, "absent.onnx"), Options{Runtime: rt}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// A router that opened its own runtime works as well as one that was lent one.
+func TestRouterOpensARuntime(t *testing.T) {
+	orttest.Open(t, 1)
+	r, err := Open(decidetest.WritePolicy(t, decidetest.Policy(2, 3)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Features(t.Context(), []float32{1, 2}); err != nil {
+		t.Error(err)
+	}
+	if r.Digest() == "" {
+		t.Error("the policy has no digest")
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A program that decides links what decides.
+func TestDecidingLinksNoBuilderAndNoPlots(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, "pipe/models/policy") {
+		t.Fatalf("only %d packages are listed", len(linked))
+	}
+	for _, name := range linked {
+		for _, unwanted := range []string{"/build", "/builder", "/chat", "/bm25", "/retrieval", "/lightgbm", "/auto", "/paper", "cobra", "gonum", "pipe/pipeline/report", "pipe/pipeline/bench"} {
+			if own := strings.HasPrefix(name, "pipe/") || strings.Contains(strings.SplitN(name, "/", 2)[0], "."); own && strings.Contains(name, unwanted) {
+				t.Errorf("%s is linked", name)
+			}
+		}
+		if name == "pipe/models" || name == "pipe/pipeline" {
+			t.Errorf("%s is linked", name)
+		}
+	}
+}
