@@ -62,10 +62,6 @@ func (c Codec) decompress(dst, src []byte, size int) ([]byte, error) {
 	return nil, c.known()
 }
 
-// errLength says that compressed bytes are for another length than the page's
-// header says.
-func errLength(size int) error { return fmt.Errorf("does not decompress to %d bytes", size) }
-
 func unsnap(dst, src []byte, size int) ([]byte, error) {
 	n, err := snappy.DecodedLen(src)
 	if err != nil || n != size || size > 64*len(src) {

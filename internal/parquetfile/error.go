@@ -33,3 +33,7 @@ const rewrite = `write it again, for example in Python: import pyarrow.parquet a
 func claim(rows, width int, size int64) string {
 	return fmt.Sprintf("it is damaged or compressed beyond what is believed: %d rows of %d values in %d bytes", rows, width, size)
 }
+
+// errLength says that compressed bytes are for another length than the page's
+// header says.
+func errLength(size int) error { return fmt.Errorf("does not decompress to %d bytes", size) }

@@ -307,11 +307,3 @@ func (p *Pages) values(b []byte, e encoding) error {
 	page.look(p.dict, p.index)
 	return nil
 }
-
-// sized returns a slice of n elements, s itself where it has the room.
-func sized[T any](s []T, n int64) []T {
-	if int64(cap(s)) < n {
-		return make([]T, n)
-	}
-	return s[:n]
-}

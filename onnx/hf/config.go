@@ -34,28 +34,6 @@ const (
 // Has reports whether the model has a tower of that name.
 func (c *Config) Has(t Tower) bool { return slices.Contains(c.Towers, t) }
 
-// ReadConfig reads the config.json of a folder.
-func ReadConfig(folder string) (*Config, error) {
-	c, err := readConfig(folder)
-	if err != nil {
-		return nil, err
-	}
-	a := architectures[c.ModelType]
-	if a.describe != nil {
-		c.Towers = slices.Sorted(maps.Keys(a.towers))
-		if err := a.describe(folder, c); err != nil {
-			return nil, err
-		}
-	}
-	if a.shifted {
-		if c.PadID < 0 || c.PadID > c.MaxPositions-2 {
-			return nil, fmt.Errorf("read model: %q: pad_token_id %d leaves no position of %d", filepath.Join(folder, configFile), c.PadID, c.MaxPositions)
-		}
-		c.MaxPositions -= c.PadID + 1
-	}
-	return c, nil
-}
-
 // readConfig is ReadConfig of a model with one tower, with the positions as the
 // file has them.
 func readConfig(folder string) (*Config, error) {

@@ -3,54 +3,32 @@ package hf
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
-	"strings"
 
 	"pipe/onnx"
 )
 
-// Options say what a graph computes.
-type Options struct {
-	Head  *Head // from hidden states to one vector; nil: what the model makes is the result
-	Tower Tower // of a model that has several
-}
-
-// UnknownArchitectureError says that there is no graph for a model_type.
-type UnknownArchitectureError struct {
-	ModelType string
-}
-
-func (e *UnknownArchitectureError) Error() string {
-	return fmt.Sprintf("model_type %q is not known; known are %s",
-		e.ModelType, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
-}
-
-// Hint names the other road.
-func (e *UnknownArchitectureError) Hint() string {
-	return "an ONNX export in the folder, onnx/model.onnx, is used as it is"
-}
-
-// architecture is what a model_type stands for.
-type architecture struct {
-	towers   map[Tower]builder
-	describe func(folder string, c *Config) error // completes c from the configurations of the towers; nil: the tower has no name
-	shifted  bool                                 // positions count from one past the padding token's id
-}
-
-// builder makes the graph of one tower.
-type builder func(folder string, w *weights, o Options) (*onnx.Model, error)
-
-func oneTower(b builder) map[Tower]builder { return map[Tower]builder{"": b} }
-
-// architectures are known by the model_type of config.json.
-var architectures = map[string]architecture{
-	"bert":              {towers: oneTower(buildBERT)},
-	"camembert":         {towers: oneTower(buildRoBERTa), shifted: true},
-	"clip":              {towers: map[Tower]builder{TowerText: buildCLIPText, TowerVision: buildCLIPVision}, describe: describeCLIP},
-	"clip_vision_model": {towers: map[Tower]builder{TowerVision: buildCLIPVisionAlone}, describe: describeCLIPVision},
-	"distilbert":        {towers: oneTower(buildDistilBERT)},
-	"roberta":           {towers: oneTower(buildRoBERTa), shifted: true},
-	"xlm-roberta":       {towers: oneTower(buildRoBERTa), shifted: true},
+// ReadConfig reads the config.json of a folder.
+func ReadConfig(folder string) (*Config, error) {
+	c, err := readConfig(folder)
+	if err != nil {
+		return nil, err
+	}
+	a := architectures[c.ModelType]
+	if a.describe != nil {
+		c.Towers = slices.Sorted(maps.Keys(a.towers))
+		if err := a.describe(folder, c); err != nil {
+			return nil, err
+		}
+	}
+	if a.shifted {
+		if c.PadID < 0 || c.PadID > c.MaxPositions-2 {
+			return nil, fmt.Errorf("read model: %q: pad_token_id %d leaves no position of %d", filepath.Join(folder, configFile), c.PadID, c.MaxPositions)
+		}
+		c.MaxPositions -= c.PadID + 1
+	}
+	return c, nil
 }
 
 // Model builds the graph of the model in a folder: config.json names the
