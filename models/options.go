@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"pipe/models/network"
-	"pipe/models/policy"
 	"pipe/onnx/ort"
 )
 
@@ -54,7 +53,6 @@ type Recorder interface {
 type Trained struct {
 	Spec    Spec
 	Network network.MLP
-	Decoder policy.Decoder
 	Epochs  int       // finished epochs
 	Loss    []float64 // mean surrogate loss of each epoch
 }

@@ -288,7 +288,7 @@ func (r *run) trained() []Trained {
 	var out []Trained
 	for m, spec := range r.g.plan.specs {
 		out = append(out, Trained{
-			Spec: spec, Network: r.g.plan.net.mlp(r.params(m)), Decoder: r.g.plan.surrogate.Decoder(),
+			Spec: spec, Network: r.g.plan.net.mlp(r.params(m)),
 			Epochs: len(r.losses[m]), Loss: r.losses[m],
 		})
 	}

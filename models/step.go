@@ -155,6 +155,9 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 		Scores: scores, Target: y, Coef: in.coef, Fees: in.fees,
 		Slope: p.slope(g, in.scalars), Models: len(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
 	})
+	if s := losses.Shape(); len(s) != 3 || s[0] != onnx.Fix(int64(len(p.specs))) {
+		return nil, nil, fmt.Errorf("surrogate %s: its loss has the shape %v, [%d, *, %d] is needed", p.surrogate.Name(), s, len(p.specs), p.batch)
+	}
 	grads, lossScale, err := p.gradients(g, losses, scores, params)
 	if err != nil {
 		return nil, nil, err

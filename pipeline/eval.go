@@ -249,9 +249,6 @@ func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs
 // EvalPolicies is [Eval] on a tensor and policies in memory: each decides, as the
 // file that it would be, the rows of the split that o names.
 func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*report.Report, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err
@@ -312,6 +309,9 @@ func trainingOf(l Learned) string {
 // method and lambda are seeds of each other; method l2d has no lambda of its
 // own and is reported at all of them.
 func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*report.Report, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err

@@ -229,6 +229,9 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 // policies of the recipe, then those of the other methods. Checkpoints of every
 // method have a folder of their name.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
+	if err := c.Validate(); err != nil {
+		return nil, nil, err
+	}
 	if len(t.Rows(costs.Train)) == 0 {
 		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
 	}

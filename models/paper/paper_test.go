@@ -101,6 +101,7 @@ func TestTrainRefuses(t *testing.T) {
 		"no name":          {m: models.Method{Surrogate: expectedCost{}}, want: "no name"},
 		"gaps":             {m: own(expectedCost{}), t: gaps, want: "some are unavailable"},
 		"cannot mask":      {m: models.Method{Name: "own", Surrogate: expectedCost{}, NoAdvice: true}, want: "scores every pair"},
+		"loss of a scalar": {m: own(summed{}), want: "its loss has the shape"},
 		"taken name":       {m: own(named{crossEntropy{}, "comp_sum"}), want: `"comp_sum" is the name of another`},
 		"other decoder":    {m: models.Method{Name: "own", Surrogate: models.Methods()[2].Surrogate, NoAdvice: true}, want: "without advice"},
 		"settings":         {m: own(expectedCost{}), s: func(s *paper.Settings) { s.Seeds = 0 }, want: "seeds: 0"},
@@ -125,6 +126,13 @@ func TestTrainRefuses(t *testing.T) {
 			t.Errorf("%s: %T is no error of the data", name, err)
 		}
 	}
+}
+
+// summed adds up the loss of all models.
+type summed struct{ expectedCost }
+
+func (s summed) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
+	return g.ReduceSum(s.expectedCost.Loss(g, b), true, 0, 1, 2)
 }
 
 // named is a surrogate under another name.
