@@ -9,7 +9,7 @@ import (
 )
 
 // chat answers conversations. It is safe for concurrent use.
-type chat interface {
+type chatModel interface {
 	// Complete returns one answer per conversation, in their order. An error that
 	// is about one of them is a *conversationError.
 	Complete(ctx context.Context, batch []conversation) ([]completion, error)

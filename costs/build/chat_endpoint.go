@@ -30,7 +30,7 @@ type endpoint struct {
 	scout   chan struct{} // held by the one request that goes ahead while it is not known
 }
 
-func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) (chat, error) {
+func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) (chatModel, error) {
 	cfg := defaultEndpoint()
 	if err := part.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err

@@ -9,14 +9,14 @@ import (
 
 // chatKinds are the kinds of chat models. A new one is a file with its settings
 // and its constructor, and one line here.
-var chatKinds = map[string]func(context.Context, *part.Setup, map[string]any) (chat, error){
+var chatKinds = map[string]func(context.Context, *part.Setup, map[string]any) (chatModel, error){
 	"endpoint":    newEndpointChat,
 	"onnx_causal": newCausalChat,
 }
 
 // openChat makes the chat model of the part in the making: settings are its kind,
 // which becomes an input, and the settings of that kind.
-func openChat(ctx context.Context, s *part.Setup, settings map[string]any) (chat, error) {
+func openChat(ctx context.Context, s *part.Setup, settings map[string]any) (chatModel, error) {
 	kind, rest, err := splitKind(settings)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestLimitsAreShared(t *testing.T) {
 	two := newChat(t, s, server.Settings(map[string]any{"requests_per_second": 1000, "model": "b"}))
 	begin := time.Now()
 	var wg sync.WaitGroup
-	for _, c := range []chat{one, two} {
+	for _, c := range []chatModel{one, two} {
 		wg.Go(func() {
 			if _, err := c.Complete(t.Context(), many(10)); err != nil {
 				t.Error(err)

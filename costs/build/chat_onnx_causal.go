@@ -18,7 +18,7 @@ type causalChatSettings struct {
 	Most int `json:"max_new_tokens"`
 }
 
-func newCausalChat(ctx context.Context, s *part.Setup, settings map[string]any) (chat, error) {
+func newCausalChat(ctx context.Context, s *part.Setup, settings map[string]any) (chatModel, error) {
 	cfg := causalChatSettings{causalSettings: defaultCausalSettings(), Most: 64}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err

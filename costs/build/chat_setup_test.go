@@ -51,7 +51,7 @@ func session(t testing.TB, s *part.Setup) *chatSession {
 }
 
 // newChat makes an endpoint, closed at the end.
-func newChat(t testing.TB, s *part.Setup, settings map[string]any) chat {
+func newChat(t testing.TB, s *part.Setup, settings map[string]any) chatModel {
 	t.Helper()
 	c, err := newEndpointChat(t.Context(), s, settings)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 // chatExpert asks a chat model for one of the labels.
 type chatExpert struct {
-	chat
+	chatModel
 	part        string
 	labels      []string
 	unparseable float32 // loss of an answer that is no label
@@ -39,7 +39,7 @@ func newEndpointExpert(_ context.Context, s *part.Setup, settings map[string]any
 	if err := countAnswers(s); err != nil {
 		return nil, err
 	}
-	e := &chatExpert{chat: c, part: s.Part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
+	e := &chatExpert{chatModel: c, part: s.Part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
 	s.Input("unparseable_loss", fmt.Sprint(cfg.UnparseableLoss))
 	return e, s.InputJSON("prompt", wording(s.Labels))
 }

@@ -233,7 +233,11 @@ func TestBuildWithABudget(t *testing.T) {
 	w := newClaims(t, server, 40, settings)
 	runs := 0
 	for ; ; runs++ {
-		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: newBudget(2)})
+		budget, err := NewBudget(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: budget})
 		var over *BudgetError
 		if err == nil {
 			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {

@@ -12,7 +12,7 @@ import (
 // reformulator lets a chat model turn instances into queries. It is safe for
 // concurrent use.
 type reformulator struct {
-	chat
+	chatModel
 	part string // of the configuration
 }
 

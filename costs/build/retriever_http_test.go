@@ -282,7 +282,10 @@ func TestSearchServiceIsAnInput(t *testing.T) {
 	identity := func(settings map[string]any) string {
 		t.Helper()
 		settings["url"], settings["index"] = "http://localhost:9200", "wiki"
-		var cfg embeddingSettings // whose service lies within other settings
+		var cfg struct { // whose service lies within other settings
+			retrievalSettings
+			Top int `json:"top"`
+		}
 		if err := part.DecodeSettings(map[string]any{"opensearch": settings}, &cfg); err != nil {
 			t.Fatal(err)
 		}
