@@ -26,7 +26,7 @@ func openChatSession(b *part.Build, folder string, money *Budget) *chatSession {
 	if money == nil {
 		money = newBudget(math.Inf(1))
 	}
-	q := &chatSession{store: newAnswerStore(folder), money: money, accounts: accountsOf(b), run: &tally{}}
+	q := &chatSession{store: newAnswerStore(folder), money: money, accounts: service.AccountsOf(b), run: &tally{}}
 	q, _ = part.Shared(b, "", func() (*chatSession, error) { return q, nil })
 	return q
 }
@@ -36,12 +36,6 @@ func sessionOf(b *part.Build) (*chatSession, error) {
 	return part.Shared(b, "", func() (*chatSession, error) {
 		return nil, errors.New("asks a chat model, and the build has no session for them")
 	})
-}
-
-// accountsOf returns the accounts of a build at HTTP services.
-func accountsOf(b *part.Build) *service.Accounts {
-	a, _ := part.Shared(b, "", func() (*service.Accounts, error) { return service.NewAccounts(b.Progress.Note), nil })
-	return a
 }
 
 // Close gives the folder of answers back.

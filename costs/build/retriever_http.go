@@ -130,9 +130,9 @@ func openSearch(ctx context.Context, setup *part.Setup, cfg *searchService) (cor
 		return nil, fmt.Errorf("opensearch: %w", err)
 	}
 	if len(hidden) > 0 {
-		accountsOf(setup.Build).WarnOpen(cfg.URL)
+		service.AccountsOf(setup.Build).WarnOpen(cfg.URL)
 	}
-	s := &searched{service: cfg, sign: sign, hidden: hidden, account: accountsOf(setup.Build).Unshared(), client: client}
+	s := &searched{service: cfg, sign: sign, hidden: hidden, account: service.AccountsOf(setup.Build).Unshared(), client: client}
 	if err := s.ask(ctx, http.MethodGet, "_count", nil, s.readCount); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

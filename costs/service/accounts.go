@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"pipe/costs/builder/part"
 )
 
 // Accounts are the accounts that the parts of a build share: one for each
@@ -23,6 +25,15 @@ type payer struct{ url, key string }
 // be safe for concurrent use.
 func NewAccounts(note func(format string, args ...any)) *Accounts {
 	return &Accounts{note: note, accounts: make(map[payer]*Account)}
+}
+
+// AccountsOf returns the accounts of a build, which all its parts share.
+func AccountsOf(b *part.Build) *Accounts {
+	a, err := part.Shared(b, "", func() (*Accounts, error) { return NewAccounts(b.Progress.Note), nil })
+	if err != nil {
+		panic(err) // of a function that never fails
+	}
+	return a
 }
 
 // Account returns the account at a service for a key, which is known by the name of its

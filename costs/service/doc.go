@@ -4,5 +4,6 @@
 // clients with certificates, and the error that says what went wrong. What is asked,
 // and what an answer means, is the caller's.
 //
-// It imports internal/textfile, which bounds the files of certificates.
+// It imports costs/builder/part, through which the parts of a build share accounts, and
+// internal/textfile, which bounds the files of certificates.
 package service
