@@ -12,6 +12,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/onnx/ort"
@@ -29,12 +30,12 @@ func (c *CostsConfig) Validate() error { return c.Costs.Validate(nil) }
 
 // CostsOptions fixes one run of BuildCosts.
 type CostsOptions struct {
-	Config  string        // the configuration file
-	Out     string        // a .parquet file, or a folder
-	Restart bool          // drop what an earlier run has done
-	Answers string        // folder of the answers of chat models; "": answers beside the output
-	Budget  *build.Budget // for new answers; nil: any
-	SkipBad bool          // leave out images that cannot be used
+	Config  string       // the configuration file
+	Out     string       // a .parquet file, or a folder
+	Restart bool         // drop what an earlier run has done
+	Answers string       // folder of the answers of chat models; "": answers beside the output
+	Budget  *chat.Budget // for new answers; nil: any
+	SkipBad bool         // leave out images that cannot be used
 	Runtime ort.Config
 }
 
@@ -167,7 +168,7 @@ func writeLatency(w io.Writer, pairs []build.PairLatency) error {
 }
 
 // writeAnswers tells how answers of chat models could be read, and what they cost.
-func writeAnswers(w io.Writer, counts []build.AnswerCount) error {
+func writeAnswers(w io.Writer, counts []chat.AnswerCount) error {
 	for _, c := range counts {
 		fmt.Fprintf(w, "\nanswers of %s: %d asked, %d kept from before\n", safetext.Line(c.Part), c.Asked, c.Cached)
 		share := func(n, all int64) string { return fmt.Sprintf("%d (%.1f%%)", n, 100*float64(n)/float64(max(1, all))) }

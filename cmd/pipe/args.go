@@ -7,18 +7,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"pipe/costs/build"
+	"pipe/costs/chat"
 	"pipe/internal/textfile"
 )
 
 // budgetFlag adds the flag of commands that may ask paid chat models. Without it there is no limit.
-func budgetFlag(f *pflag.FlagSet, to **build.Budget) {
+func budgetFlag(f *pflag.FlagSet, to **chat.Budget) {
 	f.Func("budget", "most `money` to spend on chat models in this run (default: no limit)", func(text string) error {
 		limit, err := textfile.ParseNumber(text)
 		if err != nil {
 			return errors.New("it is not a number")
 		}
-		*to, err = build.NewBudget(limit)
+		*to, err = chat.NewBudget(limit)
 		return err
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/costs/retrieval/bm25"
 	"pipe/costs/service"
 	"pipe/featurize/jpegturbo"
@@ -73,7 +74,7 @@ var codes = []struct {
 	{exitUsage, is[*usageError]},
 	{exitUsage, is[*stage.UnknownError]},
 	{exitUsage, is[*stage.OptionError]},
-	{exitFailure, is[*build.BudgetError]}, // wherever in a build it happens
+	{exitFailure, is[*chat.BudgetError]}, // wherever in a build it happens
 	{exitFailure, is[*service.Error]},
 	{exitFailure, isFull}, // whatever part of a build was writing
 	{exitNoRuntime, is[*ort.MissingLibraryError]},

@@ -22,6 +22,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/chat"
 	"pipe/costs/service"
 	"pipe/internal/config"
 	"pipe/models/network"
@@ -273,7 +274,7 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), fmt.Errorf("a: %w", &stage.UnknownError{}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &stage.OptionError{Err: errors.New("x")}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
-		{t.Context(), &build.PartError{Part: "a", Err: &build.BudgetError{}}, exitFailure},
+		{t.Context(), &build.PartError{Part: "a", Err: &chat.BudgetError{}}, exitFailure},
 		{t.Context(), &build.PartError{Part: "a", Err: &service.Error{}}, exitFailure},
 		{t.Context(), &build.PartError{Part: "a", Err: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}, exitFailure},
 		{t.Context(), errors.Join(errors.New("x"), &config.Error{Problems: []string{"y"}}), exitBadData},

@@ -5,18 +5,19 @@ import (
 	"fmt"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 )
 
 // passages shows the best passages that are found for an instance's text, or for
 // a query that a model makes of it.
 type passages struct {
-	retriever retriever
+	retriever retrieval.Retriever
 	top       int
-	queries   *reformulator // nil: the instance's text is the query
+	queries   *retrieval.Reformulator // nil: the instance's text is the query
 }
 
 type passagesSettings struct {
-	retrievalSettings
+	retrieval.Settings
 	Top          int            `json:"top"`                    // passages that are shown, at most
 	Reformulator map[string]any `json:"reformulator,omitempty"` // kind and settings of a chat model
 }
@@ -35,16 +36,16 @@ func newPassages(ctx context.Context, s *part.Setup, settings map[string]any) (p
 	}{own, asks}); err != nil {
 		return nil, err
 	}
-	if cfg.Top <= 0 || cfg.Top > mostPassages {
-		return nil, fmt.Errorf("top is %d, not 1 to %d passages", cfg.Top, mostPassages)
+	if cfg.Top <= 0 || cfg.Top > retrieval.MaxPassages {
+		return nil, fmt.Errorf("top is %d, not 1 to %d passages", cfg.Top, retrieval.MaxPassages)
 	}
 	a := &passages{top: cfg.Top}
 	var err error
-	if a.retriever, err = newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top); err != nil {
+	if a.retriever, err = retrieval.Open(ctx, s, cfg.Settings, cfg.Top); err != nil {
 		return nil, err
 	}
 	if asks {
-		a.queries, err = newReformulator(ctx, s, cfg.Reformulator)
+		a.queries, err = retrieval.OpenReformulator(ctx, s, cfg.Reformulator)
 	}
 	return a, err
 }
@@ -52,12 +53,12 @@ func newPassages(ctx context.Context, s *part.Setup, settings map[string]any) (p
 // openPassagesRetriever opens the retriever of advice with the settings of kind passages
 // that searches by the instances' own texts. It returns nil where a model writes the
 // queries.
-func openPassagesRetriever(ctx context.Context, s *part.Setup, settings map[string]any) (*cachedRetriever, error) {
+func openPassagesRetriever(ctx context.Context, s *part.Setup, settings map[string]any) (*retrieval.CachedRetriever, error) {
 	var cfg passagesSettings
 	if err := part.DecodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
 		return nil, err
 	}
-	return newRetriever(ctx, s, cfg.retrievalSettings, cfg.Top)
+	return retrieval.Open(ctx, s, cfg.Settings, cfg.Top)
 }
 
 // Most is how many passages an instance is shown, at most.

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 	"pipe/internal/digest"
 )
 
 // claimSettings say how examples are made of a file of claims.
 type claimSettings struct {
 	Unsettled   string  `json:"unsettled"`   // the label of a claim that its passages do not settle
-	Share       float64 `json:"share"`       // of such examples among those with passages that are made of settled claims
+	Share       float64 `json:"share"`       // Of such examples among those with passages that are made of settled claims
 	Draws       int     `json:"draws"`       // examples that are made of a row, each under a level of its own
 	Distractors string  `json:"distractors"` // passages that do not settle a claim: pages, sentences or both
 }
@@ -65,8 +66,8 @@ type claimExamples struct {
 	claims    []claim
 	list      []claimExample
 	lessons   *Lessons
-	pages     retriever // nil: they are not among the distractors
-	sentences bool      // are among the distractors
+	pages     retrieval.Retriever // nil: they are not among the distractors
+	sentences bool                // are among the distractors
 	embedder  *embedder
 	basis     string
 }
@@ -74,7 +75,7 @@ type claimExamples struct {
 // claimExample is one example.
 type claimExample struct {
 	claim    int32
-	passages int16 // of its level
+	passages int16 // Of its level
 	settled  bool  // the sentence is among them
 }
 
@@ -94,7 +95,7 @@ func newClaimExamples(ctx context.Context, s *part.Setup, cfg *embeddingSettings
 	}
 	x := &claimExamples{sentences: cfg.fromSentences(), embedder: e}
 	if cfg.fromPages() {
-		if x.pages, err = newRetriever(ctx, s, cfg.retrievalSettings, 0); err != nil {
+		if x.pages, err = retrieval.Open(ctx, s, cfg.Settings, 0); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 	"pipe/costs/retrieval/bm25"
 	"pipe/internal/atomicfile"
 	"pipe/internal/parallel"
@@ -91,7 +92,7 @@ func (x *claimExamples) most() int {
 }
 
 // among finds, for every claim, passages that hold none of its sentences.
-func (x *claimExamples) among(ctx context.Context, t *part.Preparation, from retriever) ([][]string, error) {
+func (x *claimExamples) among(ctx context.Context, t *part.Preparation, from retrieval.Retriever) ([][]string, error) {
 	settling, most := x.settling(), x.most()
 	out, longest := make([][]string, len(x.claims)), 0
 	for _, s := range settling {
@@ -177,7 +178,7 @@ func (x *claimExamples) amongSentences(ctx context.Context, t *part.Preparation)
 	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: index, Settings: settings, Workers: t.Workers}); err != nil {
 		return nil, err
 	}
-	corpus, err := openIndex(index)
+	corpus, err := retrieval.OpenIndex(index)
 	if err != nil {
 		return nil, err
 	}

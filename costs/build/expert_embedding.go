@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 )
 
 // embeddingSettings describe a network on the vectors of claims and passages,
@@ -11,7 +12,7 @@ import (
 type embeddingSettings struct {
 	trainedSettings
 	encoderSettings
-	retrievalSettings // of the pages that distractors are found among
+	retrieval.Settings // Of the pages that distractors are found among
 	claimFile
 	embeddingLearning
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
+	"pipe/costs/language"
 )
 
 // chatExpert asks a chat model for one of the labels.
 type chatExpert struct {
-	chatModel
+	chat.Model
 	part        string
 	labels      []string
 	unparseable float32 // loss of an answer that is no label
@@ -17,31 +19,31 @@ type chatExpert struct {
 }
 
 type endpointExpertSettings struct {
-	endpointSettings
+	chat.EndpointSettings
 	UnparseableLoss float32 `json:"unparseable_loss"`
 }
 
 func newEndpointExpert(_ context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-	cfg := endpointExpertSettings{endpointSettings: defaultEndpoint(), UnparseableLoss: 1}
+	cfg := endpointExpertSettings{EndpointSettings: chat.DefaultEndpointSettings(), UnparseableLoss: 1}
 	if err := part.DecodeSettings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if !(cfg.UnparseableLoss >= 0) {
 		return nil, fmt.Errorf("unparseable_loss is %v; at least 0 is needed", cfg.UnparseableLoss)
 	}
-	if err := checkLabels(s.Labels); err != nil {
+	if err := language.CheckLabels(s.Labels); err != nil {
 		return nil, err
 	}
-	c, err := newEndpoint(s, &cfg.endpointSettings)
+	c, err := chat.OpenEndpoint(s, &cfg.EndpointSettings)
 	if err != nil {
 		return nil, err
 	}
-	if err := countAnswers(s); err != nil {
+	if err := chat.CountAnswers(s); err != nil {
 		return nil, err
 	}
-	e := &chatExpert{chatModel: c, part: s.Part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
+	e := &chatExpert{Model: c, part: s.Part, labels: s.Labels, unparseable: cfg.UnparseableLoss, metered: cfg.Price != nil}
 	s.Input("unparseable_loss", fmt.Sprint(cfg.UnparseableLoss))
-	return e, s.InputJSON("prompt", wording(s.Labels))
+	return e, s.InputJSON("prompt", language.ClaimWording(s.Labels))
 }
 
 // Recorded is true: answers are kept.
@@ -52,18 +54,18 @@ func (e *chatExpert) Metered() bool { return e.metered }
 
 // Predict asks about every instance under every advice, all at once.
 func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
-	var asked []conversation
+	var asked []language.Conversation
 	for _, level := range shown {
 		for n := range level {
 			if err := batch[n].NeedText(); err != nil {
 				return nil, err
 			}
-			asked = append(asked, claimConversation(e.labels, &batch[n], level[n]))
+			asked = append(asked, language.ClaimConversation(e.labels, &batch[n], level[n]))
 		}
 	}
 	answers, err := e.Complete(ctx, asked)
 	if err != nil {
-		return nil, nameInstance(err, batch)
+		return nil, chat.NameInstance(err, batch)
 	}
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
@@ -72,7 +74,7 @@ func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [
 		}
 		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
-			out[k][n] = e.judge(tallyOf(ctx), answers[0])
+			out[k][n] = e.judge(chat.TallyOf(ctx), answers[0])
 			answers = answers[1:]
 		}
 	}
@@ -80,16 +82,16 @@ func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [
 }
 
 // judge reads an answer. One that is no label has a loss of its own.
-func (e *chatExpert) judge(t *tally, a completion) part.Prediction {
-	label, strict, ok := parseLabel(a.Text, e.labels)
+func (e *chatExpert) judge(t *chat.Tally, a chat.Completion) part.Prediction {
+	label, strict, ok := language.ParseLabel(a.Text, e.labels)
 	p := part.Prediction{Label: label, Fee: float32(a.Fee)}
 	switch {
 	case strict:
-		t.add(e.part, AnswerCount{Strict: 1})
+		t.Add(e.part, chat.AnswerCount{Strict: 1})
 	case ok:
-		t.add(e.part, AnswerCount{Lenient: 1})
+		t.Add(e.part, chat.AnswerCount{Lenient: 1})
 	default:
-		t.add(e.part, AnswerCount{Unparseable: 1})
+		t.Add(e.part, chat.AnswerCount{Unparseable: 1})
 		p.Judged, p.Loss = true, e.unparseable
 	}
 	return p

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/chat"
 	"pipe/costs/chat/chattest"
 	"pipe/costs/service"
 	"pipe/costs/service/servicetest"
@@ -58,7 +59,7 @@ func newClaims(t testing.TB, server *chattest.Server, n int, more map[string]any
 
 // countsOf returns the counts of a report without what is of the run alone.
 func countsOf(r *Report) string {
-	var counts []AnswerCount
+	var counts []chat.AnswerCount
 	for _, c := range r.Answers {
 		c.Asked, c.Cached, c.Spent = 0, 0, 0
 		counts = append(counts, c)
@@ -233,12 +234,12 @@ func TestBuildWithABudget(t *testing.T) {
 	w := newClaims(t, server, 40, settings)
 	runs := 0
 	for ; ; runs++ {
-		budget, err := NewBudget(2)
+		budget, err := chat.NewBudget(2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: budget})
-		var over *BudgetError
+		var over *chat.BudgetError
 		if err == nil {
 			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {
 				t.Errorf("counts %+v", c)
@@ -265,7 +266,7 @@ func TestBuildWithABudget(t *testing.T) {
 func TestBuildsShareABudget(t *testing.T) {
 	server := chattest.NewServer(t)
 	w := newClaims(t, server, 10, map[string]any{"price": map[string]any{"prompt": 1000, "completion": 1000}, "max_tokens": 10})
-	money, err := NewBudget(3)
+	money, err := chat.NewBudget(3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,12 +276,12 @@ func TestBuildsShareABudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var over *BudgetError
+	var over *chat.BudgetError
 	if !errors.As(err, &over) || over.Budget != 3 || over.Spent <= 2 || over.Spent > 3 {
 		t.Errorf("the second build: %v", err)
 	}
 	for _, limit := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := NewBudget(limit); err == nil {
+		if _, err := chat.NewBudget(limit); err == nil {
 			t.Errorf("a budget of %v", limit)
 		}
 	}

@@ -8,12 +8,13 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/language"
 )
 
 // causalExpert lets a causal language model choose a label: the one that is
 // likeliest to follow the conversation about the claim.
 type causalExpert struct {
-	*causal
+	*language.Causal
 	labels []string
 	next   [][]int32 // tokens of each label, as prompts spell it
 	spare  int       // tokens of the longest
@@ -21,35 +22,35 @@ type causalExpert struct {
 }
 
 type causalExpertSettings struct {
-	causalSettings
+	language.CausalSettings
 	Normalise string `json:"normalise"` // over the tokens of a label: sum or mean of their log-probabilities
 }
 
 func newCausalExpert(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-	cfg := causalExpertSettings{causalSettings: defaultCausalSettings(), Normalise: "sum"}
+	cfg := causalExpertSettings{CausalSettings: language.DefaultCausalSettings(), Normalise: "sum"}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if cfg.Normalise != "sum" && cfg.Normalise != "mean" {
 		return nil, fmt.Errorf("normalise is %q; known are sum, mean", cfg.Normalise)
 	}
-	if err := checkLabels(s.Labels); err != nil {
+	if err := language.CheckLabels(s.Labels); err != nil {
 		return nil, err
 	}
-	model, err := openCausal(ctx, s, &cfg.causalSettings)
+	model, err := language.OpenCausal(ctx, s, &cfg.CausalSettings)
 	if err != nil {
 		return nil, err
 	}
-	e := &causalExpert{causal: model, labels: s.Labels, mean: cfg.Normalise == "mean"}
+	e := &causalExpert{Causal: model, labels: s.Labels, mean: cfg.Normalise == "mean"}
 	for _, l := range s.Labels {
-		ids := model.Encode(spelled(l))
+		ids := model.Encode(language.Spelled(l))
 		if len(ids) == 0 {
 			return nil, errors.Join(fmt.Errorf("the tokenizer of %q has no token for label %q", model.File(), l), model.Close())
 		}
 		e.next = append(e.next, ids)
 		e.spare = max(e.spare, len(ids))
 	}
-	return e, s.InputJSON("prompt", wording(s.Labels))
+	return e, s.InputJSON("prompt", language.ClaimWording(s.Labels))
 }
 
 // Labels returns the labels in the order of the probabilities.
@@ -63,7 +64,7 @@ func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown
 		if level == nil {
 			continue
 		}
-		var rows []continuation
+		var rows []language.Continuation
 		for n := range batch {
 			if err := batch[n].NeedText(); err != nil {
 				return nil, err
@@ -73,10 +74,10 @@ func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown
 				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
 			}
 			for _, next := range e.next {
-				rows = append(rows, continuation{Prompt: prompt, Next: next})
+				rows = append(rows, language.Continuation{Prompt: prompt, Next: next})
 			}
 		}
-		scores, err := e.logProbabilities(ctx, rows)
+		scores, err := e.LogProbabilities(ctx, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +95,7 @@ func (e *causalExpert) fitting(in *part.Instance, shown part.Shown) ([]int32, er
 	prompt := func(passages []part.Passage) ([]int32, bool, error) {
 		cut := shown
 		cut.Passages = passages
-		ids, err := e.prompt(claimConversation(e.labels, in, cut))
+		ids, err := e.Prompt(language.ClaimConversation(e.labels, in, cut))
 		return ids, err == nil && len(ids)+e.spare <= e.Limit(), err
 	}
 	ids, fits, err := prompt(shown.Passages)

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/language"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/progress"
@@ -77,14 +78,14 @@ func TestCausalExpertChoosesTheLikeliestLabel(t *testing.T) {
 		}
 		for k := range shown {
 			for n := range batch {
-				prompt, err := e.prompt(claimConversation(e.labels, &batch[n], shown[k][n]))
+				prompt, err := e.Prompt(language.ClaimConversation(e.labels, &batch[n], shown[k][n]))
 				if err != nil {
 					t.Fatal(err)
 				}
 				var scores []float64
 				for _, l := range []string{"SUPPORTS", "REFUTES", "NOT_ENOUGH_INFO"} {
 					next := e.Encode(l)
-					p, err := e.logProbabilities(ctx, []continuation{{Prompt: prompt, Next: next}})
+					p, err := e.LogProbabilities(ctx, []language.Continuation{{Prompt: prompt, Next: next}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -120,7 +121,7 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bare, err := e.prompt(claimConversation(e.labels, in, part.Shown{}))
+	bare, err := e.Prompt(language.ClaimConversation(e.labels, in, part.Shown{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +266,7 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
-			var missing *MissingFileError
+			var missing *language.MissingFileError
 			if errors.As(err, &missing) && missing.Hint() == "" {
 				t.Error("no hint")
 			}

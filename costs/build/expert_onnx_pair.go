@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/language"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/textfile"
 )
@@ -18,13 +19,13 @@ import (
 // pairClassifier is a model of natural language inference: the premise is the
 // evidence that is shown, the hypothesis the claim.
 type pairClassifier struct {
-	*pairModel
+	*language.Pair
 	labels []string // by class of the model
 	cfg    pairClassifierSettings
 }
 
 type pairClassifierSettings struct {
-	pairSettings
+	language.PairSettings
 	LabelNames map[string]string `json:"label_names"` // class in config.json -> label here; none: see inference
 	NoEvidence string            `json:"no_evidence"` // the premise where nothing is shown
 	Titles     bool              `json:"titles"`      // a passage starts with the name of its page
@@ -38,11 +39,11 @@ var inference = map[string]string{
 }
 
 func newPairClassifier(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-	cfg := pairClassifierSettings{pairSettings: defaultPairSettings(), Titles: true}
+	cfg := pairClassifierSettings{PairSettings: language.DefaultPairSettings(), Titles: true}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
-	f, err := openModelFolder(ctx, s, &cfg.modelFolderSettings)
+	f, err := language.OpenFolder(ctx, s, &cfg.FolderSettings)
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +51,11 @@ func newPairClassifier(ctx context.Context, s *part.Setup, settings map[string]a
 	if err != nil {
 		return nil, fmt.Errorf("model %q: %w", f.Path(), err)
 	}
-	model, err := openPair(s, &cfg.pairSettings, f, len(labels))
+	model, err := language.OpenPair(s, &cfg.PairSettings, f, len(labels))
 	if err != nil {
 		return nil, err
 	}
-	return &pairClassifier{pairModel: model, labels: labels, cfg: cfg}, nil
+	return &pairClassifier{Pair: model, labels: labels, cfg: cfg}, nil
 }
 
 // classLabels returns the label of every class of a model, in their order. Every
@@ -110,11 +111,11 @@ func (e *pairClassifier) Predict(ctx context.Context, batch []part.Instance, sho
 				return nil, err
 			}
 			var err error
-			if pairs[n], err = e.encode(e.premise(level[n].Passages), batch[n].Text); err != nil {
+			if pairs[n], err = e.Encode(e.premise(level[n].Passages), batch[n].Text); err != nil {
 				return nil, &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[n].ID), Err: err}
 			}
 		}
-		scores, err := e.logits(ctx, pairs)
+		scores, err := e.Logits(ctx, pairs)
 		if err != nil {
 			return nil, err
 		}

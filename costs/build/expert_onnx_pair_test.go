@@ -50,11 +50,11 @@ func TestPairAnswersUseTheModelsClasses(t *testing.T) {
 	}
 	for k := range shown {
 		for n, in := range batch {
-			pair, err := e.encode(e.premise(shown[k][n].Passages), in.Text)
+			pair, err := e.Encode(e.premise(shown[k][n].Passages), in.Text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			row, err := e.logits(ctx, []tokenizer.Encoding{pair})
+			row, err := e.Logits(ctx, []tokenizer.Encoding{pair})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/fuzztest"
@@ -150,7 +151,7 @@ func FuzzVerdicts(f *testing.F) {
 func FuzzManifest(f *testing.F) {
 	for _, m := range []*manifest{
 		{Inputs: part.Inputs{"model of expert \"a\"": "sha256:00"}},
-		{Done: &done{File: "sha256:00", Actions: "sha256:01", Answers: []AnswerCount{{Part: "p", Asked: 3, Money: 0.5}}}, Latency: []PairLatency{{"a", "none", 0.1, 2}}},
+		{Done: &done{File: "sha256:00", Actions: "sha256:01", Answers: []chat.AnswerCount{{Part: "p", Asked: 3, Money: 0.5}}}, Latency: []PairLatency{{"a", "none", 0.1, 2}}},
 	} {
 		m.Format = manifestFormat
 		b, err := json.Marshal(m)
@@ -188,7 +189,7 @@ func FuzzManifest(f *testing.F) {
 // FuzzCounts: what was counted of a shard's answers is an error about the file, or counts of the parts that ask, none of them
 // below 0; written again they are the same.
 func FuzzCounts(f *testing.F) {
-	b, err := json.Marshal([]AnswerCount{{Part: "a", Asked: 1, Cached: 2, PromptTokens: 30, Money: 0.25}, {Part: "b"}})
+	b, err := json.Marshal([]chat.AnswerCount{{Part: "a", Asked: 1, Cached: 2, PromptTokens: 30, Money: 0.25}, {Part: "b"}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -198,9 +199,9 @@ func FuzzCounts(f *testing.F) {
 	}
 	w := &work{folder: f.TempDir()}
 	build := &part.Build{Progress: progress.Silent{}}
-	p := &plan{session: openChatSession(build, "", nil)}
+	p := &plan{session: chat.OpenSession(build, "", nil)}
 	for _, part := range []string{"a", "b"} {
-		if err := countAnswers(build.Setup(part)); err != nil {
+		if err := chat.CountAnswers(build.Setup(part)); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -212,9 +213,9 @@ func FuzzCounts(f *testing.F) {
 			file.Blames(t, err)
 			return
 		}
-		var all tally
-		all.addAll(counts)
-		for _, c := range all.of(p.session.Parts()) {
+		var all chat.Tally
+		all.AddAll(counts)
+		for _, c := range all.Of(p.session.Parts()) {
 			if !c.Possible() {
 				t.Fatalf("%+v", c)
 			}
@@ -274,7 +275,7 @@ func FuzzAuditPart(f *testing.F) {
 		zipped.Reset()
 		z.Reset(&zipped)
 		if _, err := z.Write(b); err != nil {
-			panic(err) // of a buffer
+			panic(err) // Of a buffer
 		}
 		if err := z.Close(); err != nil {
 			panic(err)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/internal/filelock"
 	"pipe/internal/progress"
 	"pipe/internal/textfile"
@@ -18,14 +19,14 @@ type Options struct {
 	Dir      string                       // where relative paths of the configuration start; "": the working folder
 	Experts  string                       // folder of trained experts; "": the folder experts beside the output
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
-	Budget   *Budget                      // money that may be spent on answers; nil: any
+	Budget   *chat.Budget                 // money that may be spent on answers; nil: any
 	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
 	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
 	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
 	Progress part.Progress                // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 
-	Kinds    *part.Kinds       // of the caller's own, beside those of this module or in the place of those of the same name; nil: none
+	Kinds    *part.Kinds       // Of the caller's own, beside those of this module or in the place of those of the same name; nil: none
 	OpenText part.TextEncoders // opens encoders of texts; nil: as featurize does
 
 	checkpoints time.Duration // least time between two checkpoints of an expert that learns; 0: checkpointEvery; negative: none

@@ -13,6 +13,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 	"pipe/costs/retrieval/bm25"
 )
 
@@ -251,9 +252,9 @@ func TestRecall(t *testing.T) {
 	}
 	// fact1 finds Page_1 alone; fact3 common finds Page_3, then all others, of which Page_0, Page_2 and Page_4 are the
 	// first of the shortest.
-	want := RecallReport{
+	want := retrieval.RecallReport{
 		Advice: []string{"top-1", "top-3", "top-5"}, Instances: 5, Gold: 4, Inside: 3, Whole: 2,
-		At: []RecallAt{{K: 1, Any: 1, Full: 0}, {K: 3, Any: 1, Full: 0}, {K: 4, Any: 1, Full: 0.5}},
+		At: []retrieval.RecallAt{{K: 1, Any: 1, Full: 0}, {K: 3, Any: 1, Full: 0}, {K: 4, Any: 1, Full: 0.5}},
 	}
 	if !reflect.DeepEqual(reports[0], want) {
 		t.Errorf("got %+v, want %+v", reports[0], want)

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/costs/identity"
 	"pipe/internal/digest"
 )
@@ -23,7 +24,7 @@ type plan struct {
 	loss       part.TaskLoss
 	features   []part.Feature
 	actions    *costs.Actions
-	session    *chatSession
+	session    *chat.Session
 	options    costs.WriterOptions // what the rows have
 	latency    []PairLatency       // nil until it is known
 	latencyFee []float32           // per action; nil until it is known
@@ -68,7 +69,7 @@ func blankPlan(cfg *Config, o *Options) *plan {
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
 		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs),
 	}
-	p.session = openChatSession(p.Build, o.Answers, o.Budget)
+	p.session = chat.OpenSession(p.Build, o.Answers, o.Budget)
 	for _, a := range cfg.Advice {
 		p.Levels = append(p.Levels, part.Level{Name: a.Name, Kind: a.Kind})
 	}

@@ -7,13 +7,14 @@ import (
 	"slices"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 )
 
 // Recall measures, for the advice of kind passages that searches by the instances'
 // own texts, how often the best ks pages are those that settle an instance. The
 // source must know evidence, as kind fever does. A corpus that cannot tell its
 // pages counts as one that has all.
-func Recall(ctx context.Context, cfg Config, o Options, ks []int) ([]RecallReport, error) {
+func Recall(ctx context.Context, cfg Config, o Options, ks []int) ([]retrieval.RecallReport, error) {
 	r, err := recall(ctx, &cfg, &o, ks)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
@@ -21,16 +22,16 @@ func Recall(ctx context.Context, cfg Config, o Options, ks []int) ([]RecallRepor
 	return r, nil
 }
 
-func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []RecallReport, err error) {
-	if len(ks) == 0 || slices.Min(ks) < 1 || slices.Max(ks) > mostPassages {
-		return nil, fmt.Errorf("k is %v, not numbers from 1 to %d", ks, mostPassages)
+func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []retrieval.RecallReport, err error) {
+	if len(ks) == 0 || slices.Min(ks) < 1 || slices.Max(ks) > retrieval.MaxPassages {
+		return nil, fmt.Errorf("k is %v, not numbers from 1 to %d", ks, retrieval.MaxPassages)
 	}
 	if _, err := o.complete(cfg); err != nil {
 		return nil, err
 	}
 	p := blankPlan(cfg, o)
 	defer func() { err = errors.Join(err, p.Close()) }()
-	var meters []*recallMeter
+	var meters []*retrieval.RecallMeter
 	err = p.make(ctx, p.makeSource, func(ctx context.Context) (err error) {
 		meters, err = p.recallMeters(ctx, ks)
 		return err
@@ -38,7 +39,7 @@ func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []RecallR
 	if err != nil {
 		return nil, err
 	}
-	var reports []RecallReport
+	var reports []retrieval.RecallReport
 	for _, m := range meters {
 		report, err := m.Run(ctx, o.Progress)
 		if err != nil {
@@ -51,12 +52,12 @@ func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []RecallR
 
 // recallMeters returns a meter for every retriever that levels search by the
 // instances' texts.
-func (p *plan) recallMeters(ctx context.Context, ks []int) ([]*recallMeter, error) {
-	source, ok := p.Source.(evidenceSource)
+func (p *plan) recallMeters(ctx context.Context, ks []int) ([]*retrieval.RecallMeter, error) {
+	source, ok := p.Source.(retrieval.EvidenceSource)
 	if !ok {
 		return nil, &PartError{instancesPart, fmt.Errorf("instances of kind %q come without evidence", p.cfg.Instances.Kind)}
 	}
-	var meters []*recallMeter
+	var meters []*retrieval.RecallMeter
 	for _, c := range p.cfg.Advice {
 		level := part.AdviceName(c.Name)
 		if c.Kind != "passages" {
@@ -69,10 +70,10 @@ func (p *plan) recallMeters(ctx context.Context, ks []int) ([]*recallMeter, erro
 		if r == nil {
 			continue
 		}
-		at := slices.IndexFunc(meters, func(m *recallMeter) bool { return m.Retriever == r })
+		at := slices.IndexFunc(meters, func(m *retrieval.RecallMeter) bool { return m.Retriever == r })
 		if at < 0 {
 			at = len(meters)
-			meters = append(meters, &recallMeter{Source: source, Retriever: r, K: ks, Batch: p.cfg.Batch, Workers: p.Workers})
+			meters = append(meters, &retrieval.RecallMeter{Source: source, Retriever: r, K: ks, Batch: p.cfg.Batch, Workers: p.Workers})
 		}
 		meters[at].Advice = append(meters[at].Advice, c.Name)
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"pipe/costs/retrieval"
 	"pipe/internal/realdata"
 )
 
@@ -25,7 +26,7 @@ func TestRecallOnRealClaims(t *testing.T) {
 	if r.Instances != 9999 || r.Gold != 6666 || r.Inside != 6666 {
 		t.Errorf("counts %+v", r)
 	}
-	for i, least := range []RecallAt{{Any: 0.979, Full: 0.971}, {Any: 0.9969, Full: 0.992}, {Any: 0.9978, Full: 0.994}} {
+	for i, least := range []retrieval.RecallAt{{Any: 0.979, Full: 0.971}, {Any: 0.9969, Full: 0.992}, {Any: 0.9978, Full: 0.994}} {
 		if r.At[i].Any < least.Any || r.At[i].Full < least.Full {
 			t.Errorf("recall at %d: %+v, want %+v", r.At[i].K, r.At[i], least)
 		}

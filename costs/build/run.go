@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
 )
@@ -16,25 +17,25 @@ import (
 // Report is what a build did.
 type Report struct {
 	File      string  `json:"file"`
-	Digest    string  `json:"digest"`          // of the file
+	Digest    string  `json:"digest"`          // Of the file
 	Audit     string  `json:"audit,omitempty"` // file with what advice showed, if that is kept
 	Instances int     `json:"instances"`
 	Train     int     `json:"train"`
 	Val       int     `json:"val"`
 	Test      int     `json:"test"`
 	Groups    int     `json:"groups,omitempty"`  // distinct groups, where the instances have any
-	Divided   int     `json:"divided,omitempty"` // of them, groups that a split column puts on several sides
+	Divided   int     `json:"divided,omitempty"` // Of them, groups that a split column puts on several sides
 	Actions   int     `json:"actions"`
 	Features  string  `json:"features"`
 	Dim       int     `json:"dim"`
 	Shards    int     `json:"shards"`
 	Resumed   int     `json:"resumed"` // shards that were done before
-	Seconds   float64 `json:"seconds"` // of this run
+	Seconds   float64 `json:"seconds"` // Of this run
 
-	Skipped []part.BadImage `json:"skipped,omitempty"`  // images that were left out, by id
-	BadList string          `json:"bad_list,omitempty"` // file that lists them, too
-	Answers []AnswerCount   `json:"answers,omitempty"`  // of parts that ask a chat model
-	Latency []PairLatency   `json:"latency,omitempty"`  // of every pair, where time is a fee
+	Skipped []part.BadImage    `json:"skipped,omitempty"`  // images that were left out, by id
+	BadList string             `json:"bad_list,omitempty"` // file that lists them, too
+	Answers []chat.AnswerCount `json:"answers,omitempty"`  // Of parts that ask a chat model
+	Latency []PairLatency      `json:"latency,omitempty"`  // Of every pair, where time is a fee
 }
 
 // Run builds the cost tensor of a configuration, or goes on with the build that
@@ -199,16 +200,16 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	o.Progress.Start(int64(len(rows)), "instances")
 	defer o.Progress.Done()
 	err = parallel.First(ctx, p.Workers, len(missing), func(ctx context.Context, i int) error {
-		counted := &tally{}
+		counted := &chat.Tally{}
 		shown := p.newAudit()
-		t, err := p.build(withTally(ctx, counted), missing[i], shown)
+		t, err := p.build(chat.WithTally(ctx, counted), missing[i], shown)
 		if err != nil {
 			return err
 		}
 		if err := w.saveAudit(missing[i], shown); err != nil {
 			return err
 		}
-		if err := w.saveCounts(missing[i], counted.of(p.session.Parts())); err != nil {
+		if err := w.saveCounts(missing[i], counted.Of(p.session.Parts())); err != nil {
 			return err
 		}
 		if err := w.save(missing[i], t, p.options); err != nil {

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/internal/progress"
 )
 
@@ -23,7 +24,7 @@ import (
 type registeredKind struct {
 	part, kind string
 	lead       string // YAML up to the settings, which follow on lines of their own
-	indent     string // of those lines
+	indent     string // Of those lines
 	settings   func(*Config) map[string]any
 	of         reflect.Type
 }
@@ -50,7 +51,7 @@ func settingsType(t *testing.T, name string, create func(map[string]any) error) 
 func everyKind(t *testing.T) []registeredKind {
 	t.Helper()
 	s := (&part.Build{Inputs: make(part.Inputs), Labels: claimLabels, Progress: progress.Silent{}}).Setup("part")
-	openChatSession(s.Build, t.TempDir(), nil)
+	chat.OpenSession(s.Build, t.TempDir(), nil)
 	var all []registeredKind
 	add := func(part, lead, indent string, kinds []string, create func(kind string, m map[string]any) error, settings func(*Config) map[string]any) {
 		for _, kind := range kinds {
@@ -78,13 +79,13 @@ func everyKind(t *testing.T) []registeredKind {
 		func(k string, m map[string]any) error { _, err := builtin.Features[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Features[0].Settings })
 	// The error about an unknown kind of chat model names those that there are.
-	_, err := openChat(ctx, s, map[string]any{"kind": "?"})
+	_, err := chat.Open(ctx, s, map[string]any{"kind": "?"})
 	_, chats, _ := strings.Cut(fmt.Sprint(err), "known are ")
 	add("reformulator", "advice:\n- name: a\n  kind: passages\n  reformulator:\n    kind: %s\n", "    ", strings.Split(chats, ", "),
 		func(k string, m map[string]any) error {
 			all := maps.Clone(m)
 			all["kind"] = k
-			_, err := openChat(ctx, s, all)
+			_, err := chat.Open(ctx, s, all)
 			return err
 		},
 		func(c *Config) map[string]any {
@@ -99,7 +100,7 @@ func everyKind(t *testing.T) []registeredKind {
 // setting is one key of a kind, perhaps within sections.
 type setting struct {
 	path  []string // keys, from the outermost
-	index [][]int  // of the fields, one per key, within the struct around
+	index [][]int  // Of the fields, one per key, within the struct around
 	of    reflect.Type
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/chat"
 	"pipe/internal/atomicfile"
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
@@ -55,7 +56,7 @@ type done struct {
 	Actions string `json:"actions"`         // digest of the actions in it, fees included
 	Audit   string `json:"audit,omitempty"` // digest of the audit; "": there is none
 
-	Answers []AnswerCount `json:"answers,omitempty"` // of the whole tensor
+	Answers []chat.AnswerCount `json:"answers,omitempty"` // Of the whole tensor
 }
 
 const (
@@ -114,7 +115,7 @@ func OutputFiles(out, answers string) []string {
 	}
 	o := Options{Answers: answers}
 	w := work{out: file}
-	return []string{file, w.auditFile(), filepath.Join(o.answers(file), answersName)}
+	return []string{file, w.auditFile(), filepath.Join(o.answers(file), chat.AnswersFile)}
 }
 
 // workFolder is the folder of the build that leaves a file.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/costs/chat"
 	"pipe/internal/atomicfile"
 	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
@@ -31,7 +32,7 @@ func (w *work) countsFile(shard int) string { return w.file(fmt.Sprintf("part-%0
 
 // saveCounts writes what was counted of the answers of a shard. Builds that ask
 // nobody have no such file.
-func (w *work) saveCounts(shard int, counts []AnswerCount) error {
+func (w *work) saveCounts(shard int, counts []chat.AnswerCount) error {
 	if len(counts) == 0 {
 		return nil
 	}
@@ -43,7 +44,7 @@ func (w *work) saveCounts(shard int, counts []AnswerCount) error {
 }
 
 // loadCounts reads what saveCounts wrote. Counts that cannot be those of the shard are a *costs.DataError.
-func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
+func (w *work) loadCounts(p *plan, shard int) ([]chat.AnswerCount, error) {
 	if len(p.session.Parts()) == 0 {
 		return nil, nil
 	}
@@ -52,11 +53,11 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 	if err != nil {
 		return nil, dataerror.FromText(err)
 	}
-	var counts []AnswerCount
+	var counts []chat.AnswerCount
 	if err := strictjson.Unmarshal(b, &counts); err != nil {
 		return nil, &costs.DataError{File: file, Err: err}
 	}
-	ofPart := func(c AnswerCount, part string) bool { return c.Part == part }
+	ofPart := func(c chat.AnswerCount, part string) bool { return c.Part == part }
 	if !slices.EqualFunc(counts, p.session.Parts(), ofPart) {
 		return nil, &costs.DataError{File: file, Msg: "does not count the answers of the parts that ask"}
 	}
@@ -64,7 +65,7 @@ func (w *work) loadCounts(p *plan, shard int) ([]AnswerCount, error) {
 }
 
 // faultOf is a *costs.DataError where counts in a file are not possible.
-func faultOf(counts []AnswerCount, file string) error {
+func faultOf(counts []chat.AnswerCount, file string) error {
 	for _, c := range counts {
 		if !c.Possible() {
 			return &costs.DataError{File: file, Msg: fmt.Sprintf("the counts of %s are below 0, or larger than they can be", c.Part)}
@@ -74,22 +75,22 @@ func faultOf(counts []AnswerCount, file string) error {
 }
 
 // counts returns what was counted of the answers of all shards.
-func (p *plan) counts(w *work) ([]AnswerCount, error) {
-	var all tally
+func (p *plan) counts(w *work) ([]chat.AnswerCount, error) {
+	var all chat.Tally
 	for shard := range p.shards() {
 		counts, err := w.loadCounts(p, shard)
 		if err != nil {
 			return nil, err
 		}
-		all.addAll(counts)
+		all.AddAll(counts)
 	}
-	return all.of(p.session.Parts()), nil
+	return all.Of(p.session.Parts()), nil
 }
 
 // withRun adds what this run asked and spent.
-func (p *plan) withRun(whole []AnswerCount) []AnswerCount {
-	var all tally
-	all.addAll(whole)
-	all.addAll(p.session.Run())
-	return all.of(p.session.Parts())
+func (p *plan) withRun(whole []chat.AnswerCount) []chat.AnswerCount {
+	var all chat.Tally
+	all.AddAll(whole)
+	all.AddAll(p.session.Run())
+	return all.Of(p.session.Parts())
 }

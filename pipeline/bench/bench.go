@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pipe/costs/build"
+	"pipe/costs/chat"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
 	"pipe/pipeline/report"
@@ -25,12 +25,12 @@ type Benchmark struct {
 
 // Options fixes one run of a benchmark.
 type Options struct {
-	Config  string        // configuration file; empty: the benchmark's defaults
-	Out     string        // folder for the report and what else the benchmark leaves; empty: nothing is written
-	Runtime ort.Config    // which library and device
-	Restart bool          // drop what an earlier run has built of costs; other steps notice changes by themselves
-	Budget  *build.Budget // for answers of chat models; nil: any
-	SkipBad bool          // leave out images that cannot be used
+	Config  string       // configuration file; empty: the benchmark's defaults
+	Out     string       // folder for the report and what else the benchmark leaves; empty: nothing is written
+	Runtime ort.Config   // which library and device
+	Restart bool         // drop what an earlier run has built of costs; other steps notice changes by themselves
+	Budget  *chat.Budget // for answers of chat models; nil: any
+	SkipBad bool         // leave out images that cannot be used
 	// Say is told remarks in the course of the run, such as a part that is left out; nil: nobody is.
 	Say func(remark string)
 }

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/retrieval"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/textfile"
@@ -95,7 +96,7 @@ func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
 var recallAt = []int{1, 3, 5}
 
 // recall measures retrieval on all claims, which no split and no setting changes.
-func (r *feverRun) recall(ctx context.Context) (out []build.RecallReport, err error) {
+func (r *feverRun) recall(ctx context.Context) (out []retrieval.RecallReport, err error) {
 	x := r.trial(r.c.Settings[0], r.splitFolder(0), 0)
 	x.options.Out = filepath.Join(x.folder, x.tensorFile())
 	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for claims and pages

@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/chat"
 	"pipe/pipeline"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -145,7 +146,7 @@ func below(folder, path string) string {
 }
 
 // answersOf is what a report says of the answers of one part.
-func answersOf(c build.AnswerCount) report.AnswerQuality {
+func answersOf(c chat.AnswerCount) report.AnswerQuality {
 	return report.AnswerQuality{
 		Part: c.Part, Answers: c.Strict + c.Lenient + c.Unparseable + c.Queries + c.Empty,
 		Strict: c.Strict, Lenient: c.Lenient, Unparseable: c.Unparseable, Queries: c.Queries, Empty: c.Empty,

@@ -10,6 +10,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/build"
 	"pipe/costs/builder/part"
+	"pipe/costs/retrieval"
 	"pipe/models"
 	"pipe/pipeline/methods"
 )
@@ -21,27 +22,27 @@ const Format = 1
 // Markdown, CSV and HTML. docs/report.md describes the fields. Losses are mean realised costs in the units of the
 // task loss; rates and shares lie in [0, 1].
 type Report struct {
-	Format       int                  `json:"format"`
-	Benchmark    string               `json:"benchmark"`
-	Title        string               `json:"title,omitempty"`
-	StandIn      string               `json:"stand_in,omitempty"` // what stands in for the real models or data
-	Captions     map[string]string    `json:"captions,omitempty"` // of methods from outside, by name
-	Rows         []Row                `json:"rows"`
-	Deployable   []Deployable         `json:"deployable,omitempty"` // made of the rows when the report is written
-	Disclosure   []Disclosure         `json:"disclosure,omitempty"`
-	Experts      []ExpertQuality      `json:"experts,omitempty"`
-	Answers      []AnswerQuality      `json:"answers,omitempty"`
-	Retrieval    []build.RecallReport `json:"retrieval,omitempty"` // of all instances, whatever the setting and the split
-	BestAdvice   []BestAdvice         `json:"best_advice,omitempty"`
-	Distribution []AdviceShares       `json:"advice_distribution,omitempty"`
-	Cells        []CellTable          `json:"cells,omitempty"`
-	Pictures     []PairPictures       `json:"pictures,omitempty"`
-	Latency      []build.PairLatency  `json:"latency,omitempty"` // where time is a fee
-	Skipped      []part.BadImage      `json:"skipped,omitempty"` // instances that were left out
-	Settings     map[string]string    `json:"settings,omitempty"`
-	Notes        []string             `json:"notes,omitempty"`
-	Figures      []Figure             `json:"-"`
-	Album        *build.Album         `json:"-"` // the pictures themselves; nil: none
+	Format       int                      `json:"format"`
+	Benchmark    string                   `json:"benchmark"`
+	Title        string                   `json:"title,omitempty"`
+	StandIn      string                   `json:"stand_in,omitempty"` // what stands in for the real models or data
+	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
+	Rows         []Row                    `json:"rows"`
+	Deployable   []Deployable             `json:"deployable,omitempty"` // made of the rows when the report is written
+	Disclosure   []Disclosure             `json:"disclosure,omitempty"`
+	Experts      []ExpertQuality          `json:"experts,omitempty"`
+	Answers      []AnswerQuality          `json:"answers,omitempty"`
+	Retrieval    []retrieval.RecallReport `json:"retrieval,omitempty"` // of all instances, whatever the setting and the split
+	BestAdvice   []BestAdvice             `json:"best_advice,omitempty"`
+	Distribution []AdviceShares           `json:"advice_distribution,omitempty"`
+	Cells        []CellTable              `json:"cells,omitempty"`
+	Pictures     []PairPictures           `json:"pictures,omitempty"`
+	Latency      []build.PairLatency      `json:"latency,omitempty"` // where time is a fee
+	Skipped      []part.BadImage          `json:"skipped,omitempty"` // instances that were left out
+	Settings     map[string]string        `json:"settings,omitempty"`
+	Notes        []string                 `json:"notes,omitempty"`
+	Figures      []Figure                 `json:"-"`
+	Album        *build.Album             `json:"-"` // the pictures themselves; nil: none
 }
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.

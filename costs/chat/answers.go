@@ -1,0 +1,175 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"pipe/internal/filelock"
+)
+
+// Answer is an answer as it is kept: whatever it cost, at whichever prices.
+type answer struct {
+	Request          string    `json:"request"` // digest of all that it depends on
+	Text             string    `json:"text"`
+	PromptTokens     int       `json:"prompt_tokens"`
+	CompletionTokens int       `json:"completion_tokens"`
+	Estimated        bool      `json:"estimated,omitempty"` // the tokens, which the service did not count
+	Time             time.Time `json:"time"`
+	Check            string    `json:"check"` // CRC-32 of the line without it
+}
+
+// answerStore keeps answers in a file of a folder, a line each, which is on disk
+// before anybody uses the answer. The folder is opened, and locked against other
+// processes, when the first answer is wanted.
+type answerStore struct {
+	folder string
+
+	mu      sync.Mutex // Of everything but disk
+	lock    *filelock.Lock
+	file    *os.File
+	kept    map[string]answer
+	open    map[string]*question // asked, and not yet answered
+	written int64                // lines of this run
+	broken  error                // Of a write: what is in the file is not known
+
+	disk   sync.Mutex
+	synced int64 // lines of this run that are on disk
+}
+
+// question is what several may wait for.
+type question struct {
+	answered chan struct{}
+	answer   answer
+	err      error
+}
+
+// settled is the channel of questions that are answered already.
+var settled = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+func newAnswerStore(folder string) *answerStore {
+	return &answerStore{folder: folder, open: make(map[string]*question)}
+}
+
+// once returns the answer to a request. The first who wants it asks; others wait
+// for the same answer, or for the same error, unless that is the first one's
+// interruption: then one of them asks. fresh says that this call asked.
+func (s *answerStore) once(ctx context.Context, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
+	for {
+		q, first, err := s.question(request)
+		if err != nil {
+			return answer{}, false, err
+		}
+		if first {
+			s.settle(request, q, ask)
+			return q.answer, true, q.err
+		}
+		select {
+		case <-q.answered:
+			if !errors.Is(q.err, context.Canceled) {
+				return q.answer, false, q.err
+			}
+		case <-ctx.Done():
+		}
+		if err := ctx.Err(); err != nil {
+			return answer{}, false, err
+		}
+	}
+}
+
+// question returns what is known of a request: its answer, or that somebody asks.
+// first says that the caller has to.
+func (s *answerStore) question(request string) (q *question, first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ready(); err != nil {
+		return nil, false, err
+	}
+	if a, ok := s.kept[request]; ok {
+		return &question{answered: settled, answer: a}, false, nil
+	}
+	q, asked := s.open[request]
+	if !asked {
+		q = &question{answered: make(chan struct{})}
+		s.open[request] = q
+	}
+	return q, !asked, nil
+}
+
+// settle asks, keeps the answer and wakes those who wait for it. They get the text as the file has it: a file of JSON
+// holds UTF-8 alone.
+func (s *answerStore) settle(request string, q *question, ask func() (answer, error)) {
+	if q.answer, q.err = ask(); q.err == nil {
+		q.answer.Text = strings.ToValidUTF8(q.answer.Text, "\ufffd")
+		q.err = s.keep(q.answer)
+	}
+	s.mu.Lock()
+	if q.err == nil {
+		s.kept[request] = q.answer
+	}
+	delete(s.open, request)
+	s.mu.Unlock()
+	close(q.answered)
+}
+
+// keep writes an answer and returns when it is on disk. Whoever waits for the
+// disk brings the lines of all who wait behind along.
+func (s *answerStore) keep(a answer) error {
+	line, err := a.line()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if s.broken == nil {
+		_, s.broken = s.file.Write(line)
+		s.written++
+	}
+	mine, err := s.written, s.broken
+	s.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("keep answer: %w", err)
+	}
+	s.disk.Lock()
+	defer s.disk.Unlock()
+	if s.synced >= mine {
+		return nil
+	}
+	s.mu.Lock()
+	all := s.written
+	s.mu.Unlock()
+	if err := s.file.Sync(); err != nil {
+		s.mu.Lock()
+		s.broken = err
+		s.mu.Unlock()
+		return fmt.Errorf("keep answer: %w", err)
+	}
+	s.synced = all
+	return nil
+}
+
+// Close gives the folder back.
+func (s *answerStore) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.close()
+}
+
+func (s *answerStore) close() (err error) {
+	if s.file != nil {
+		err = s.file.Close()
+		s.file = nil
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Release())
+		s.lock = nil
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pipe/costs"
+	"pipe/internal/atomicfile"
+	"pipe/internal/filelock"
+)
+
+// line is the answer as a line of the file.
+func (a answer) line() ([]byte, error) {
+	a.Check = ""
+	b, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	a.Check = fmt.Sprintf("%08x", crc32.ChecksumIEEE(b))
+	b, err = json.Marshal(a)
+	return append(b, '\n'), err
+}
+
+// maxTokens bounds what a service may count for one request: no model reads or
+// writes as much, and sums of such counts stay exact.
+const maxTokens = 1_000_000_000
+
+// readAnswer reads a line back.
+func readAnswer(line []byte) (answer, error) {
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		return a, err
+	}
+	again, err := a.line()
+	if err == nil && !bytes.Equal(again, line) {
+		err = errors.New("its checksum is wrong")
+	}
+	for _, tokens := range []int{a.PromptTokens, a.CompletionTokens} {
+		if err == nil && (tokens < 0 || tokens > maxTokens) {
+			err = fmt.Errorf("it says that it took %d tokens", tokens)
+		}
+	}
+	return a, err
+}
+
+// The files of a folder of answers.
+const (
+	AnswersFile = "answers.jsonl"
+	answersLock = "lock"
+)
+
+// answersHead is the first line of the file: what it is, and in which version.
+const answersHead = `{"format":"pipe answers 1"}` + "\n"
+
+// ready opens the folder, if that is not done yet.
+func (s *answerStore) ready() error {
+	if s.file != nil {
+		return nil
+	}
+	err := s.start()
+	if err != nil {
+		err = errors.Join(fmt.Errorf("folder of answers: %w", err), s.close())
+	}
+	return err
+}
+
+func (s *answerStore) start() (err error) {
+	if err := os.MkdirAll(s.folder, 0o777); err != nil {
+		return err
+	}
+	if s.lock, err = filelock.Take(filepath.Join(s.folder, answersLock)); err != nil {
+		var used *filelock.InUseError
+		if errors.As(err, &used) {
+			err = &inUseError{used}
+		}
+		return err
+	}
+	if s.file, err = os.OpenFile(filepath.Join(s.folder, AnswersFile), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
+		return err
+	}
+	whole, err := s.load()
+	if err != nil {
+		return err
+	}
+	if err := s.file.Truncate(whole); err != nil {
+		return err
+	}
+	if _, err := s.file.Seek(whole, io.SeekStart); err != nil {
+		return err
+	}
+	if whole == 0 {
+		if _, err := s.file.WriteString(answersHead); err != nil {
+			return err
+		}
+	}
+	return errors.Join(s.file.Sync(), atomicfile.SyncFolder(s.folder))
+}
+
+// load reads the answers and returns where the last whole line ends. A line
+// without an end was being written when a process was killed: nobody has used it.
+func (s *answerStore) load() (whole int64, err error) {
+	s.kept = make(map[string]answer)
+	row := 0
+	whole, err = wholeLines(s.file, func(line []byte) error {
+		if row++; row == 1 {
+			if string(line) != answersHead {
+				return &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is no file of answers, or one of another version"}
+			}
+			return nil
+		}
+		a, err := readAnswer(line)
+		if err != nil {
+			return &damagedError{costs.DataError{File: s.file.Name(), Row: row, Msg: "the answer is damaged", Err: err}}
+		}
+		s.kept[a.Request] = a
+		return nil
+	})
+	if errors.Is(err, errLongLine) {
+		err = &damagedError{costs.DataError{File: s.file.Name(), Row: row + 1, Err: err}}
+	}
+	return whole, err
+}
+
+// damagedError is about a line of the file of answers that somebody, or a disk,
+// has changed. It is an error, since asking again costs money.
+type damagedError struct{ costs.DataError }
+
+// Unwrap tells that it is bad data.
+func (e *damagedError) Unwrap() error { return &e.DataError }
+
+// Hint tells the way out.
+func (e *damagedError) Hint() string {
+	return "put the line back from a copy, or remove it: its answer is then asked for again"
+}
+
+// inUseError says that another build has the folder of answers.
+type inUseError struct{ error }
+
+// Unwrap returns the error of the lock.
+func (e *inUseError) Unwrap() error { return e.error }
+
+// Hint tells the way out.
+func (e *inUseError) Hint() string { return "wait for it, or name another folder with --answers" }

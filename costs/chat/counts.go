@@ -1,0 +1,103 @@
+package chat
+
+import (
+	"context"
+	"sync"
+)
+
+// AnswerCount counts the answers of one part that asks a chat model: an expert,
+// or the reformulator of an advice. Asked, Cached and Spent are of this run; the
+// others are of the whole tensor, whichever runs made it.
+type AnswerCount struct {
+	Part   string  `json:"part"`
+	Asked  int64   `json:"asked"`  // answers that were asked for
+	Cached int64   `json:"cached"` // answers that were there
+	Spent  float64 `json:"spent"`  // money, with what answers may have cost that were lost on their way
+
+	Strict      int64 `json:"strict"`      // answers that are a label and nothing else
+	Lenient     int64 `json:"lenient"`     // answers in which one label occurs
+	Unparseable int64 `json:"unparseable"` // other answers of an expert
+	Queries     int64 `json:"queries"`     // answers of a reformulator that hold one
+	Empty       int64 `json:"empty"`       // answers of a reformulator that hold no query
+
+	PromptTokens     int64   `json:"prompt_tokens"`
+	CompletionTokens int64   `json:"completion_tokens"`
+	Estimated        int64   `json:"estimated"` // answers whose tokens were not counted by the service
+	Money            float64 `json:"money"`     // what all answers cost at the prices of the configuration
+}
+
+// plus returns the sum of two counts of the same part.
+func (c AnswerCount) plus(d AnswerCount) AnswerCount {
+	return AnswerCount{
+		Part:  c.Part,
+		Asked: c.Asked + d.Asked, Cached: c.Cached + d.Cached, Spent: c.Spent + d.Spent,
+		Strict: c.Strict + d.Strict, Lenient: c.Lenient + d.Lenient, Unparseable: c.Unparseable + d.Unparseable,
+		Queries: c.Queries + d.Queries, Empty: c.Empty + d.Empty,
+		PromptTokens: c.PromptTokens + d.PromptTokens, CompletionTokens: c.CompletionTokens + d.CompletionTokens,
+		Estimated: c.Estimated + d.Estimated, Money: c.Money + d.Money,
+	}
+}
+
+// mostCounted bounds a count that is read from a file, so that sums of them are exact.
+const mostCounted = 1 << 50
+
+// Possible reports whether every number is from 0 to 2^50, so that sums of counts are exact.
+func (c AnswerCount) Possible() bool {
+	for _, n := range []int64{c.Asked, c.Cached, c.Strict, c.Lenient, c.Unparseable, c.Queries, c.Empty, c.PromptTokens, c.CompletionTokens, c.Estimated} {
+		if n < 0 || n > mostCounted {
+			return false
+		}
+	}
+	return c.Spent >= 0 && c.Spent <= mostCounted && c.Money >= 0 && c.Money <= mostCounted
+}
+
+// Tally counts answers by part. A nil tally counts nothing.
+type Tally struct {
+	mu    sync.Mutex
+	parts map[string]AnswerCount
+}
+
+func (t *Tally) Add(part string, c AnswerCount) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.parts == nil {
+		t.parts = make(map[string]AnswerCount)
+	}
+	c.Part = part
+	t.parts[part] = c.plus(t.parts[part])
+}
+
+// AddAll adds other counts.
+func (t *Tally) AddAll(counts []AnswerCount) {
+	for _, c := range counts {
+		t.Add(c.Part, c)
+	}
+}
+
+// Of returns the counts of parts, in their order.
+func (t *Tally) Of(parts []string) []AnswerCount {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var counts []AnswerCount
+	for _, part := range parts {
+		c := t.parts[part]
+		c.Part = part
+		counts = append(counts, c)
+	}
+	return counts
+}
+
+type tallyKey struct{}
+
+// WithTally lets whoever answers under the context be counted.
+func WithTally(ctx context.Context, t *Tally) context.Context {
+	return context.WithValue(ctx, tallyKey{}, t)
+}
+
+func TallyOf(ctx context.Context) *Tally {
+	t, _ := ctx.Value(tallyKey{}).(*Tally)
+	return t
+}

@@ -1,0 +1,226 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"pipe/costs/builder/part"
+	"pipe/costs/language"
+	"pipe/costs/service"
+	"pipe/internal/digest"
+	"pipe/internal/parallel"
+)
+
+// endpoint is a chat model behind an HTTP service that speaks OpenAI's protocol
+// for chat completions.
+type endpoint struct {
+	cfg     EndpointSettings
+	part    string // Of the configuration
+	url     string
+	session *Session
+	account *service.Account
+	client  *http.Client
+	slots   chan struct{} // one per request in flight
+	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
+	known   atomic.Bool   // an answer has told hidden
+	scout   chan struct{} // held by the one request that goes ahead while it is not known
+}
+
+func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) (Model, error) {
+	cfg := DefaultEndpointSettings()
+	if err := part.DecodeSettings(settings, &cfg); err != nil {
+		return nil, err
+	}
+	return OpenEndpoint(s, &cfg)
+}
+
+// OpenEndpoint makes a model behind an HTTP service for a part. Nothing is sent yet, and
+// the key is not looked for: answers that are kept need none.
+func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Model, error) {
+	session, err := sessionOf(s.Build)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(session.money.limited()); err != nil {
+		return nil, err
+	}
+	if err := s.InputSettings(cfg.identity()); err != nil {
+		return nil, err
+	}
+	client, err := service.NewClient(cfg.Concurrency, s.Path(cfg.CAFile))
+	if err != nil {
+		return nil, err
+	}
+	return &endpoint{
+		cfg: *cfg, part: s.Part, url: cfg.url(), session: session,
+		account: session.accounts.Account(cfg.url(), cfg.Key, cfg.RequestsPerSecond, cfg.TokensPerMinute),
+		client:  client,
+		slots:   make(chan struct{}, cfg.Concurrency),
+		scout:   make(chan struct{}, 1),
+	}, nil
+}
+
+// Close ends the connections.
+func (e *endpoint) Close() error {
+	e.client.CloseIdleConnections()
+	return nil
+}
+
+// Complete returns answers that are kept, and asks for the others.
+func (e *endpoint) Complete(ctx context.Context, batch []language.Conversation) ([]Completion, error) {
+	out := make([]Completion, len(batch))
+	err := parallel.First(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
+		var err error
+		if out[n], err = e.complete(ctx, batch[n]); err != nil {
+			return &conversationError{n, err}
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (e *endpoint) complete(ctx context.Context, c language.Conversation) (Completion, error) {
+	body, err := e.body(c)
+	if err != nil {
+		return Completion{}, err
+	}
+	a, fresh, err := e.session.store.once(ctx, requestKey(e.url, body), func() (answer, error) {
+		return e.ask(ctx, c, body)
+	})
+	if err != nil {
+		return Completion{}, err
+	}
+	money := e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
+	e.count(ctx, a, fresh, money)
+	if a.Estimated && e.cfg.Price != nil && !e.cfg.EstimateTokens {
+		return Completion{}, e.fault(0, "the answer does not say how many tokens it took, and there is a price for them").
+			Advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
+	}
+	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
+}
+
+// count adds an answer to what the run did, and to what the tensor is made of.
+func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float64) {
+	now := AnswerCount{Cached: 1}
+	if fresh {
+		now = AnswerCount{Asked: 1, Spent: money}
+	}
+	e.session.run.Add(e.part, now)
+	whole := AnswerCount{PromptTokens: int64(a.PromptTokens), CompletionTokens: int64(a.CompletionTokens), Money: money}
+	if a.Estimated {
+		whole.Estimated = 1
+	}
+	TallyOf(ctx).Add(e.part, whole)
+}
+
+// body is the request for a conversation: keys sorted, so that the same request
+// is the same bytes.
+func (e *endpoint) body(c language.Conversation) ([]byte, error) {
+	fields := map[string]any{"model": e.cfg.Model, "messages": c}
+	if e.cfg.Temperature != nil {
+		fields["temperature"] = *e.cfg.Temperature
+	}
+	if e.cfg.MaxTokens != nil {
+		fields["max_tokens"] = *e.cfg.MaxTokens
+	}
+	if e.cfg.Seed != nil {
+		fields["seed"] = *e.cfg.Seed
+	}
+	maps.Copy(fields, e.cfg.Extra)
+	return json.Marshal(fields)
+}
+
+// requestKey identifies everything that an answer depends on. The key that pays
+// for it is not part of that.
+func requestKey(url string, body []byte) string {
+	return digest.Of(fmt.Appendf(nil, "POST %s\n%s", url, body))
+}
+
+// ask sends a request until it is answered, refused for good, or tried often
+// enough.
+func (e *endpoint) ask(ctx context.Context, c language.Conversation, body []byte) (answer, error) {
+	select {
+	case e.slots <- struct{}{}:
+		defer func() { <-e.slots }()
+	case <-ctx.Done():
+		return answer{}, ctx.Err()
+	}
+	key, err := e.key()
+	if err != nil {
+		return answer{}, err
+	}
+	if key != "" {
+		e.session.accounts.WarnOpen(e.url)
+	}
+	var a answer
+	err = e.account.Do(ctx, e.cfg.RetrySettings, func() (err error) {
+		a, err = e.attempt(ctx, key, c, body)
+		return err
+	})
+	a.Request, a.Time = requestKey(e.url, body), time.Now().UTC()
+	return a, err
+}
+
+// attempt sends a request once, as soon as limits and budget allow.
+func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.Conversation, body []byte) (answer, error) {
+	prompt := characters(c)/charactersPerToken + 1
+	most := e.cfg.mostTokens()
+	if err := e.account.Wait(ctx, prompt+most); err != nil {
+		return answer{}, err
+	}
+	release, err := e.ahead(ctx)
+	if err != nil {
+		return answer{}, err
+	}
+	defer release()
+	worst := e.cfg.Price.of(mostPromptTokens(c)+int(e.hidden.Load()), most)
+	if err := e.session.money.reserve(ctx, worst); err != nil {
+		return answer{}, err
+	}
+	a, billed, err := e.send(ctx, key, c, body)
+	cost := 0.0
+	switch {
+	case err == nil:
+		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
+		e.account.Owe(a.PromptTokens + a.CompletionTokens - prompt - most)
+		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
+	case billed: // perhaps: the budget is never exceeded by what nobody counted
+		cost = worst
+		e.session.run.Add(e.part, AnswerCount{Spent: worst})
+	}
+	e.session.money.settle(worst, cost)
+	return a, err
+}
+
+// ahead lets one request of a run with a budget go before all others, until an
+// answer has told how many tokens the service adds: what is set aside for requests
+// in flight is not corrected any more.
+func (e *endpoint) ahead(ctx context.Context) (release func(), err error) {
+	if !e.session.money.limited() || e.known.Load() {
+		return func() {}, nil
+	}
+	select {
+	case e.scout <- struct{}{}:
+		if e.known.Load() { // while this one waited
+			<-e.scout
+			return func() {}, nil
+		}
+		return func() { <-e.scout }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// learn remembers how many tokens a service puts before a prompt, so that later
+// requests set enough aside.
+func (e *endpoint) learn(hidden int64) {
+	defer e.known.Store(true)
+	for was := e.hidden.Load(); hidden > was && !e.hidden.CompareAndSwap(was, hidden); {
+		was = e.hidden.Load()
+	}
+}

@@ -1,0 +1,69 @@
+package chat
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+
+	"pipe/costs/language"
+	"pipe/costs/service"
+)
+
+// chatResponse is what is read of a response of OpenAI's protocol.
+type chatResponse struct {
+	Choices []struct {
+		Message *struct {
+			Content *string `json:"content"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage json.RawMessage `json:"usage"`
+}
+
+// countedTokens reads what a service counted. ok is false where a count is not
+// there, or can be none: negative, no whole number, or beyond maxTokens.
+func countedTokens(usage json.RawMessage) (prompt, completion int, ok bool) {
+	var u struct {
+		Prompt     json.RawMessage `json:"prompt_tokens"`
+		Completion json.RawMessage `json:"completion_tokens"`
+	}
+	if len(usage) == 0 || json.Unmarshal(usage, &u) != nil {
+		return 0, 0, false
+	}
+	prompt, isCount := wholeTokens(u.Prompt)
+	completion, isCount2 := wholeTokens(u.Completion)
+	return prompt, completion, isCount && isCount2 && prompt+completion > 0
+}
+
+// wholeTokens reads a whole number, which JSON may write as 100, 100.0 or 1e2.
+func wholeTokens(text json.RawMessage) (tokens int, ok bool) {
+	n, err := strconv.ParseFloat(string(text), 64)
+	if err != nil || !(n >= 0 && n <= maxTokens) || n != math.Trunc(n) {
+		return 0, false
+	}
+	return int(n), true
+}
+
+// read takes the answer out of a response.
+func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte) (answer, error) {
+	var r chatResponse
+	err := json.Unmarshal(text, &r)
+	if service.IsTruncated(text, err) {
+		return answer{}, e.fault(0, "the answer ends early: %s", key.Excerpt(text)).Retry(0)
+	}
+	if err != nil || len(r.Choices) == 0 || r.Choices[0].Message == nil {
+		return answer{}, e.fault(0, "the response is not that of a chat completion: %s", key.Excerpt(text)).
+			Advise("check base_url: it may be that of a web page, a proxy or another protocol")
+	}
+	var a answer
+	if content := r.Choices[0].Message.Content; content != nil { // null where a model refuses, or only thought
+		a.Text = key.RedactAnswer(*content)
+	}
+	var counted bool
+	if a.PromptTokens, a.CompletionTokens, counted = countedTokens(r.Usage); counted {
+		return a, nil
+	}
+	a.Estimated = true
+	a.PromptTokens = characters(c)/charactersPerToken + 1
+	a.CompletionTokens = len([]rune(a.Text))/charactersPerToken + 1
+	return a, nil
+}

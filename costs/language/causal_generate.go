@@ -1,0 +1,50 @@
+package language
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"pipe/onnx"
+)
+
+// Answer returns the text that follows a conversation: the likeliest tokens, at
+// most so many.
+func (c *Causal) Answer(ctx context.Context, talk Conversation, most int) (string, error) {
+	prompt, err := c.Prompt(talk)
+	if err != nil {
+		return "", err
+	}
+	ids, err := c.generate(ctx, prompt, most)
+	return c.tokens.Decode(ids), err
+}
+
+// generate returns the likeliest next token again and again, up to a number of
+// tokens, the model's limit, or an end token, which is not part of the answer.
+// Rows are not batched: that way an answer depends on its prompt alone, bit for
+// bit, and caches of any export stay without gaps.
+func (c *Causal) generate(ctx context.Context, prompt []int32, most int) ([]int32, error) {
+	if len(prompt) >= c.limit {
+		return nil, fmt.Errorf("the prompt has %d tokens; the limit is %d with the answer", len(prompt), c.limit)
+	}
+	var answer []int32
+	var past map[string]*onnx.Tensor
+	unread, seen := slices.Clone(prompt), 0
+	for len(answer) < most && len(prompt)+len(answer) < c.limit {
+		logits, now, err := c.run(ctx, &call{rows: [][]int32{unread}, past: past, seen: seen, picks: [][2]int{{0, len(unread) - 1}}})
+		if err != nil {
+			return nil, err
+		}
+		token := int32(slices.Index(logits, slices.Max(logits))) // the first of equals
+		if slices.Contains(c.end, token) {
+			break
+		}
+		answer = append(answer, token)
+		if !c.cached {
+			unread = append(unread, token)
+			continue
+		}
+		seen, past, unread = seen+len(unread), now, []int32{token}
+	}
+	return answer, nil
+}

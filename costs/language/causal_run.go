@@ -1,0 +1,154 @@
+package language
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	"pipe/costs"
+	"pipe/onnx"
+)
+
+// cacheInput is one tensor of what a model remembers of earlier tokens:
+// [batch, heads, tokens so far, size].
+type cacheInput struct {
+	name    string // Of the input
+	present string // Of the output with the new tokens appended
+	dtype   onnx.DType
+	heads   int64
+	size    int64
+}
+
+// cacheName is how exports call what they remember of a layer.
+var cacheName = regexp.MustCompile(`^past_key_values\.(\d+\.(?:key|value))$`)
+
+// newCacheInput reads an input that is part of the cache. Axes that the graph
+// leaves open come from the model's configuration.
+func newCacheInput(in onnx.IO, cfg *modelConfig) (cacheInput, error) {
+	m := cacheName.FindStringSubmatch(in.Name)
+	if m == nil {
+		return cacheInput{}, fmt.Errorf("has an input %q that a causal language model is not known to take; known are %s, %s, %s and past_key_values.N.key and .value",
+			in.Name, idsInput, maskInput, positionInput)
+	}
+	e := cacheInput{name: in.Name, present: "present." + m[1], dtype: in.DType, heads: cfg.CacheHeads, size: cfg.HeadSize}
+	if e.heads == 0 {
+		e.heads = cfg.Heads
+	}
+	if e.size == 0 && cfg.Heads > 0 {
+		e.size = cfg.Hidden / cfg.Heads
+	}
+	if len(in.Shape) != 4 {
+		return e, fmt.Errorf("input %q has shape %s; [batch, heads, tokens, size] is needed", in.Name, in.Shape)
+	}
+	if d := in.Shape[1]; d.Known() {
+		e.heads = d.Size
+	}
+	if d := in.Shape[3]; d.Known() {
+		e.size = d.Size
+	}
+	if e.heads < 1 || e.size < 1 || e.dtype.Size() == 0 {
+		return e, fmt.Errorf("input %q is %v of shape %s, and config.json does not say how many heads of which size there are", in.Name, in.DType, in.Shape)
+	}
+	return e, nil
+}
+
+// empty is the cache before the first token.
+func (e *cacheInput) empty(rows int) *onnx.Tensor {
+	return &onnx.Tensor{DType: e.dtype, Shape: []int64{int64(rows), e.heads, 0, e.size}}
+}
+
+// growing reports whether a graph gives back every tensor of its cache, in a
+// type that can be read.
+func growing(cache []cacheInput, outputs []onnx.IO) bool {
+	for _, e := range cache {
+		found := slices.ContainsFunc(outputs, func(o onnx.IO) bool { return o.Name == e.present })
+		if !found || e.dtype != onnx.Float32 {
+			return false
+		}
+	}
+	return len(cache) > 0
+}
+
+// call is one run of a model: rows of tokens, after what it remembers of each.
+type call struct {
+	rows  [][]int32
+	past  map[string]*onnx.Tensor // by input; nil: nothing
+	seen  int                     // tokens in past
+	picks [][2]int                // (row, token) whose next token is asked for
+}
+
+// run returns the logits of the picks, picks x vocabulary, and what the model
+// remembers now.
+func (c *Causal) run(ctx context.Context, q *call) ([]float32, map[string]*onnx.Tensor, error) {
+	got, err := c.session.Run(ctx, c.feed(q))
+	if err != nil {
+		return nil, nil, &costs.DataError{File: c.file, Err: err}
+	}
+	logits := got[pickedOutput]
+	vocabulary := int64(c.tokens.Size())
+	if len(logits.Shape) != 2 || logits.Shape[0] != int64(len(q.picks)) || logits.Shape[1] < vocabulary {
+		return nil, nil, &costs.DataError{File: c.file, Msg: fmt.Sprintf("gives logits of shape %v for %d positions, and its tokenizer has %d tokens", logits.Shape, len(q.picks), vocabulary)}
+	}
+	values := logits.Float32s()
+	width := int(logits.Shape[1])
+	for i, v := range values {
+		if v-v != 0 {
+			p := q.picks[i/width]
+			return nil, nil, &costs.DataError{File: c.file, Msg: fmt.Sprintf("logit %d after token %d is %v", i%width, q.seen+p[1], v)}
+		}
+	}
+	past := make(map[string]*onnx.Tensor, len(c.cache))
+	if c.cached {
+		for _, e := range c.cache {
+			past[e.name] = got[e.present]
+		}
+	}
+	return values, past, nil
+}
+
+// feed lays the rows out as the inputs of the graph. Rows that are shorter than
+// the longest are filled up on the right.
+func (c *Causal) feed(q *call) map[string]*onnx.Tensor {
+	rows, width := len(q.rows), 0
+	for _, r := range q.rows {
+		width = max(width, len(r))
+	}
+	ids, positions := make([]int64, rows*width), make([]int64, rows*width)
+	mask := make([]int64, rows*(q.seen+width))
+	pad := int64(c.tokens.Pad())
+	for i, r := range q.rows {
+		for j := range width {
+			at := i*width + j
+			ids[at], positions[at] = pad, int64(q.seen+j)
+			if j < len(r) {
+				ids[at] = int64(r[j])
+			}
+		}
+		for j := range q.seen + len(r) {
+			mask[i*(q.seen+width)+j] = 1
+		}
+	}
+	shape := []int64{int64(rows), int64(width)}
+	in := map[string]*onnx.Tensor{idsInput: onnx.Int64s(shape, ids), rowsInput: pickTensor(q.picks)}
+	if c.mask {
+		in[maskInput] = onnx.Int64s([]int64{int64(rows), int64(q.seen + width)}, mask)
+	}
+	if c.positions {
+		in[positionInput] = onnx.Int64s(shape, positions)
+	}
+	for _, e := range c.cache {
+		in[e.name] = e.empty(rows)
+	}
+	maps.Copy(in, q.past)
+	return in
+}
+
+func pickTensor(picks [][2]int) *onnx.Tensor {
+	flat := make([]int64, 0, 2*len(picks))
+	for _, p := range picks {
+		flat = append(flat, int64(p[0]), int64(p[1]))
+	}
+	return onnx.Int64s([]int64{int64(len(picks)), 2}, flat)
+}

@@ -1,0 +1,122 @@
+package language
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"pipe/costs/builder/part"
+)
+
+// ClaimConversation asks for exactly one of the labels of an instance's text,
+// given the passages that are shown of it.
+func ClaimConversation(labels []string, in *part.Instance, shown part.Shown) Conversation {
+	names := make([]string, len(labels))
+	for i, l := range labels {
+		names[i] = Spelled(l)
+	}
+	choice := strings.Join(names, ", ")
+	return Conversation{
+		{Role: "system", Content: "You judge claims by the evidence that comes with them. Your whole reply is exactly one of these labels: " + choice + "."},
+		{Role: "user", Content: fmt.Sprintf("CLAIM\n%s\n\nEVIDENCE\n%s\n\nReply with exactly one of these labels and nothing else: %s.",
+			in.Text, evidence(shown.Passages), choice)},
+	}
+}
+
+// ClaimWording is the prompt about an instance that says nothing, with passages that
+// show how a page is named. Builds that ask it depend on it.
+func ClaimWording(labels []string) Conversation {
+	return ClaimConversation(labels, &part.Instance{}, part.Shown{Passages: []part.Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
+}
+
+// evidence lists passages, or says that there are none.
+func evidence(passages []part.Passage) string {
+	if len(passages) == 0 {
+		return "EMPTY"
+	}
+	lines := make([]string, len(passages))
+	for i, p := range passages {
+		lines[i] = fmt.Sprintf("[%d] %s: %s", i+1, p.Title(), p.Text)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Spelled is how prompts write a label: in one word.
+func Spelled(label string) string { return strings.ReplaceAll(label, " ", "_") }
+
+// CheckLabels wants labels that an answer can name, each in words of its own.
+func CheckLabels(labels []string) error {
+	if len(labels) < 2 {
+		return fmt.Errorf("there are %d labels to choose from; list them under labels", len(labels))
+	}
+	seen := make(map[string]string)
+	for _, l := range labels {
+		key := strings.Join(words(l), " ")
+		if other, ok := seen[key]; ok || key == "" {
+			return fmt.Errorf("label %q cannot be told from %q in an answer: labels need words of their own", l, other)
+		}
+		seen[key] = l
+	}
+	return nil
+}
+
+// ParseLabel returns the label that an answer gives. An answer is strict if it is
+// a label and nothing else, in the spelling of the labels or of the prompts.
+// Otherwise a label counts, ok, if it is the only one whose words occur in the
+// answer in their order, whatever their case and whatever stands between them
+// that is neither letter nor digit. What a model thinks aloud is not looked at.
+func ParseLabel(answer string, labels []string) (label string, strict, ok bool) {
+	answer = strings.TrimSpace(answer)
+	for _, l := range labels {
+		if answer == l || answer == Spelled(l) {
+			return l, true, true
+		}
+	}
+	found := named(words(WithoutThoughts(answer)), labels)
+	if len(found) != 1 {
+		return "", false, false
+	}
+	return found[0], false, true
+}
+
+// named returns the labels that occur in a text. A label inside a longer one
+// that is there does not count.
+func named(text []string, labels []string) []string {
+	var found []string
+	for at := 0; at < len(text); at++ {
+		longest, length := "", 0
+		for _, l := range labels {
+			w := words(l)
+			if len(w) > length && at+len(w) <= len(text) && slices.Equal(text[at:at+len(w)], w) {
+				longest, length = l, len(w)
+			}
+		}
+		if length == 0 {
+			continue
+		}
+		at += length - 1
+		if !slices.Contains(found, longest) {
+			found = append(found, longest)
+		}
+	}
+	return found
+}
+
+// words are the runs of letters and digits of a text, in lower case.
+func words(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return !unicode.In(r, unicode.Letter, unicode.Number, unicode.Mark)
+	})
+}
+
+var (
+	thought     = regexp.MustCompile(`(?is)^.*</think>`) // a template may have opened it in the prompt
+	openThought = regexp.MustCompile(`(?is)<think>.*$`)  // cut off by the limit of tokens
+)
+
+// WithoutThoughts drops what reasoning models write before their answer.
+func WithoutThoughts(answer string) string {
+	return openThought.ReplaceAllString(thought.ReplaceAllString(answer, ""), "")
+}

@@ -1,0 +1,193 @@
+package retrieval
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"pipe/costs/builder/part"
+	"pipe/costs/retrieval/bm25"
+)
+
+// Settings say where passages are found: one of index, pages and
+// opensearch is named. Parts that name the same share one retriever.
+type Settings struct {
+	Index      part.Path      `json:"index,omitempty"`      // an index file of pipe index
+	Pages      part.Path      `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
+	Ranking    *ranking       `json:"ranking,omitempty"`    // Of pages; an index has its own
+	OpenSearch *searchService `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
+}
+
+// ranking is how pages are ranked; what is left out is as by default.
+type ranking bm25.Settings
+
+// UnmarshalJSON starts from the defaults.
+func (r *ranking) UnmarshalJSON(b []byte) error {
+	var given map[string]any
+	if err := json.Unmarshal(b, &given); err != nil {
+		return err
+	}
+	s := bm25.DefaultSettings()
+	if err := part.DecodeSettings(given, &s); err != nil {
+		return err
+	}
+	*r = ranking(s)
+	return s.Validate()
+}
+
+// MaxPassages bounds how many passages are asked for.
+const MaxPassages = 1000
+
+// Open opens what the settings name and makes it an input of the part in
+// the making, which will ask for up to top passages. The build closes it.
+func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRetriever, error) {
+	named := 0
+	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
+		if there {
+			named++
+		}
+	}
+	if named != 1 {
+		return nil, errors.New("index, pages, opensearch: name one of them")
+	}
+	if cfg.Ranking != nil && cfg.Pages == "" {
+		return nil, errors.New("ranking goes with pages; an index and a service have their own")
+	}
+	key, err := cfg.key(s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := part.Shared(s.Build, key, func() (*CachedRetriever, error) {
+		corpus, err := cfg.open(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return &CachedRetriever{corpus: corpus}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.most = max(r.most, top)
+	s.Input("pages", r.identity())
+	return r, nil
+}
+
+// key tells settings apart: paths are taken as they resolve, and a service with
+// whatever it is asked with.
+func (cfg Settings) key(s *part.Setup) (string, error) {
+	b, err := json.Marshal(cfg)
+	key := fmt.Sprintf("%s\n%s\n%s", s.Path(cfg.Index), s.Path(cfg.Pages), b)
+	if cfg.OpenSearch != nil {
+		key += fmt.Sprintf("\n%+v", *cfg.OpenSearch)
+	}
+	return key, err
+}
+
+func (cfg Settings) open(ctx context.Context, s *part.Setup) (corpus, error) {
+	switch {
+	case cfg.Index != "":
+		return OpenIndex(s.Path(cfg.Index))
+	case cfg.Pages != "":
+		settings := bm25.DefaultSettings()
+		if cfg.Ranking != nil {
+			settings = bm25.Settings(*cfg.Ranking)
+		}
+		return indexPages(ctx, s, s.Path(cfg.Pages), settings)
+	}
+	return openSearch(ctx, s, cfg.OpenSearch)
+}
+
+// Retriever finds passages. It is safe for concurrent use.
+type Retriever interface {
+	// Find returns, for every query, up to top passages, best first; equally good
+	// ones in the order of their pages' names. No passage is found twice.
+	Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error)
+}
+
+// corpus is a retriever that the build owns.
+type corpus interface {
+	Retriever
+	identity() string // Of what is searched: a digest, or a short text
+	Close() error
+}
+
+// CachedRetriever keeps what was found of late, so that levels of advice which show
+// more or fewer passages of the same query search once.
+type CachedRetriever struct {
+	corpus
+	most int // passages that a level shows; nothing but the configuration decides how many are searched for
+
+	mu          sync.Mutex
+	recent, old map[string]foundList // by query
+}
+
+// foundList is the best passages of a query.
+type foundList struct {
+	passages []part.Passage
+	asked    int // how many were asked for
+}
+
+// rememberedQueries is how many queries are kept at least, if there are so many.
+const rememberedQueries = 4096
+
+// Find returns what it remembers, and searches for the rest as many passages as
+// any level shows.
+func (r *CachedRetriever) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
+	most := max(r.most, top)
+	out, missing := r.recall(queries, top)
+	if len(missing) == 0 {
+		return out, nil
+	}
+	asked := make([]string, len(missing))
+	for i, n := range missing {
+		asked[i] = queries[n]
+	}
+	found, err := r.corpus.Find(ctx, asked, most)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, n := range missing {
+		out[n] = found[i][:min(top, len(found[i]))]
+		r.remember(asked[i], foundList{found[i], most})
+	}
+	return out, nil
+}
+
+// recall returns what is known, and the indices of what is not.
+func (r *CachedRetriever) recall(queries []string, top int) (out [][]part.Passage, missing []int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out = make([][]part.Passage, len(queries))
+	for n, q := range queries {
+		list, ok := r.recent[q]
+		if !ok {
+			list = r.old[q]
+		}
+		if list.asked < top {
+			missing = append(missing, n)
+			continue
+		}
+		out[n] = list.passages[:min(top, len(list.passages))]
+	}
+	return out, missing
+}
+
+func (r *CachedRetriever) remember(query string, list foundList) {
+	if len(r.recent) >= rememberedQueries || r.recent == nil {
+		r.old, r.recent = r.recent, make(map[string]foundList, rememberedQueries)
+	}
+	r.recent[query] = list
+}
+
+// has reports whether a page is in the corpus. One that does not know its pages
+// counts as one that has all.
+func (r *CachedRetriever) has(page string) (bool, error) {
+	if c, ok := r.corpus.(pageLister); ok {
+		return c.has(page)
+	}
+	return true, nil
+}
