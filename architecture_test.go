@@ -86,6 +86,9 @@ var mayImport = map[string][]string{
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"tools":                            {},
 	"tools/fetch":                      {},
+	"tools/outside/expert":             {"costs/builder/part", "pipeline", "pipeline/stage"},
+	"tools/outside/router":             {"pipeline/decide"},
+	"tools/outside/surrogate":          {"models", "models/paper", "models/policy", "onnx", "pipeline", "pipeline/stage"},
 }
 
 // testsMayImport adds what only _test.go files may import.
@@ -119,6 +122,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
+	"tools":                {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 }
 
 // ownedBy names the packages that may import a module which holds memory or

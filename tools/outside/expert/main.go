@@ -1,0 +1,62 @@
+// Expert builds costs with a kind of expert that pipe does not have: it answers with the last word of the text.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+	"strings"
+
+	"pipe/costs/builder/part"
+	"pipe/pipeline"
+	"pipe/pipeline/stage"
+)
+
+// lastWord answers with the last word of a text; where that is no label, with the one of its settings.
+type lastWord struct {
+	labels []string
+	Else   string `json:"else"`
+}
+
+func (e *lastWord) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+	answers := make([][]part.Prediction, len(shown))
+	for k, level := range shown {
+		if level == nil {
+			continue // the expert is not asked under this advice
+		}
+		for _, in := range batch {
+			answers[k] = append(answers[k], part.Prediction{Label: e.answer(in.Text)})
+		}
+	}
+	return answers, nil
+}
+
+func (e *lastWord) answer(text string) string {
+	for _, label := range e.labels {
+		if strings.HasSuffix(text, label) {
+			return label
+		}
+	}
+	return e.Else
+}
+
+func (e *lastWord) Close() error { return nil }
+
+func newLastWord(_ context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
+	e := &lastWord{labels: s.Labels}
+	return e, s.Settings(settings, e)
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: expert CONFIG OUT")
+	}
+	kinds := &part.Kinds{Experts: map[string]part.NewExpert{"last_word": newLastWord}}
+	r, err := pipeline.BuildCosts(context.Background(), pipeline.CostsOptions{Config: os.Args[1], Out: os.Args[2], Kinds: kinds}, stage.Quiet)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := r.WriteText(os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
