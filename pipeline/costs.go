@@ -24,7 +24,7 @@ type CostsConfig struct {
 	Costs    build.Config `yaml:"costs"`
 	Imagenet any          `yaml:"imagenet"` // the section of pipe bench imagenet, which is not looked at here
 
-	kinds *part.Kinds // of the caller's own
+	kinds *part.Kinds // that it may name
 }
 
 // Validate reports every problem that can be seen without opening a file.
@@ -38,7 +38,7 @@ type CostsOptions struct {
 	Answers string       // folder of the answers of chat models; "": answers beside the output
 	Budget  *chat.Budget // for new answers; nil: any
 	SkipBad bool         // leave out images that cannot be used
-	Kinds   *part.Kinds  // kinds of parts of the caller's own, for the configuration to name; nil: none
+	Kinds   *part.Kinds  // kinds of the caller, beside those of this module or in the place of those of the same name; nil: none
 	Runtime ort.Config
 }
 
@@ -60,7 +60,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	cfg := CostsConfig{Costs: build.DefaultConfig(), kinds: o.Kinds}
+	cfg := CostsConfig{Costs: build.DefaultConfig(), kinds: build.Builtin().With(o.Kinds)}
 	if err := config.Load(o.Config, &cfg); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 		}
 	}()
 	r, err := build.Run(ctx, cfg.Costs, build.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: o.Kinds, Progress: progress,
+		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: cfg.kinds, Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {

@@ -65,7 +65,7 @@ func openRuntime(t testing.TB) func() (*ort.Runtime, error) {
 func TestCIFARAgreesWithReference(t *testing.T) {
 	data := filepath.Dir(realdata.Folder(t, "cifar10"))
 	out := filepath.Join(t.TempDir(), "cifar.parquet")
-	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Out: out, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Kinds: Builtin(), Out: out, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

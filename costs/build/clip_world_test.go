@@ -86,7 +86,7 @@ func (w *world) picture(t testing.TB, name string, seed int) {
 // the first instances.
 func openClip(t testing.TB, w *world, experts string, instances int) (*clip, []part.Instance) {
 	t.Helper()
-	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
 	p, err := newPlan(t.Context(), &w.cfg, &o)
 	if err != nil {
 		t.Fatal(err)

@@ -75,11 +75,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every problem that can be seen without opening a file. own are the caller's kinds, as in
-// Options.Kinds.
-func (c *Config) Validate(own *part.Kinds) error { return c.validate((&Options{Kinds: own}).kinds()) }
-
-func (c *Config) validate(kinds *part.Kinds) error {
+// Validate reports every problem that can be seen without opening a file. kinds are those that the configuration may
+// name; nil is none.
+func (c *Config) Validate(kinds *part.Kinds) error {
+	if kinds == nil {
+		kinds = &part.Kinds{}
+	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if c.Instances.Kind == "" {
@@ -100,7 +101,7 @@ func (c *Config) validate(kinds *part.Kinds) error {
 	if len(c.Features) == 0 {
 		add("features: none are listed; known kinds are %s", part.Known(kinds.Features))
 	}
-	if err := c.actions().Validate(); err != nil {
+	if err := c.Actions().Validate(); err != nil {
 		problems = append(problems, err)
 	}
 	c.checkKinds(kinds, add)
@@ -152,8 +153,8 @@ func (c *Config) checkAvailability(add func(string, ...any)) {
 	}
 }
 
-// actions returns the action set as far as the configuration alone tells it.
-func (c *Config) actions() *costs.Actions {
+// Actions returns the action set as far as the configuration alone tells it.
+func (c *Config) Actions() *costs.Actions {
 	a := &costs.Actions{}
 	for _, e := range c.Experts {
 		a.Experts = append(a.Experts, costs.Expert{Name: e.Name, Fee: e.Fee})
@@ -164,10 +165,30 @@ func (c *Config) actions() *costs.Actions {
 	return a
 }
 
-// workers is the number of goroutines that a build works with.
-func (c *Config) workers() int {
+// WorkerCount is the number of goroutines that a build works with.
+func (c *Config) WorkerCount() int {
 	if c.Workers > 0 {
 		return c.Workers
 	}
 	return runtime.GOMAXPROCS(0)
 }
+
+// LatencyConfig turns the time that an expert takes under an advice into a measured fee.
+type LatencyConfig struct {
+	FeePerSecond float64 `yaml:"fee_per_second" json:"fee_per_second"` // cost units; 0: nothing is measured
+	Instances    int     `yaml:"instances" json:"instances"`           // on which it is measured, spread over all
+	Repeats      int     `yaml:"repeats" json:"repeats"`               // of which the median is taken
+}
+
+func (c *LatencyConfig) validate() error {
+	if c.FeePerSecond == 0 {
+		return nil
+	}
+	if !(c.FeePerSecond > 0 && c.FeePerSecond <= maxFeePerSecond) || c.Instances < 1 || c.Repeats < 1 {
+		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive, and fee_per_second at most %v", c.FeePerSecond, c.Instances, c.Repeats, float64(maxFeePerSecond))
+	}
+	return nil
+}
+
+// maxFeePerSecond bounds fees, so that they stay far from what float32 holds.
+const maxFeePerSecond = 1e9

@@ -188,7 +188,7 @@ func checkTensorDiagnosis(t *testing.T, tensor *costs.Tensor, asked *ExpertRepor
 // TestDiagnoseExpertsWithoutProbabilities asks experts that only answer.
 func TestDiagnoseExpertsWithoutProbabilities(t *testing.T) {
 	w := newWorld(t, 24)
-	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir})
+	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestDiagnoseKnowsTheOrderOfLabels(t *testing.T) {
 		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
 	})
 	w.cfg.Experts = []ExpertConfig{{Name: "sure", Kind: "backwards"}}
-	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir})
+	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)
 	}

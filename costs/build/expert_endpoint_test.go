@@ -108,7 +108,7 @@ func TestBuildThatAsksAnEndpoint(t *testing.T) {
 	if countsOf(again) != countsOf(r) || again.Resumed != again.Shards {
 		t.Errorf("a finished build reports %+v, want %+v", again, r)
 	}
-	elsewhere, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+	elsewhere, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 	if err != nil || countsOf(elsewhere) != countsOf(r) || elsewhere.Answers[0].Asked != 0 || elsewhere.Answers[0].Spent != 0 {
 		t.Errorf("a build from kept answers reports %+v, %v", elsewhere, err)
 	}
@@ -215,7 +215,7 @@ func TestNewPricesAskNothing(t *testing.T) {
 	if _, err := w.run(t.Context()); !errors.As(err, &changed) || !strings.Contains(err.Error(), `expert "small" changed`) {
 		t.Errorf("a new price: %v", err)
 	}
-	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
@@ -238,7 +238,7 @@ func TestBuildWithABudget(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: budget})
+		r, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Budget: budget})
 		var over *chat.BudgetError
 		if err == nil {
 			if c := r.Answers[0]; c.Strict+c.Lenient != 41 || c.Money < 4.3 || c.Spent > 2 {
@@ -254,7 +254,7 @@ func TestBuildWithABudget(t *testing.T) {
 		t.Errorf("%d answers to %d requests, %d runs stopped", all, distinct, runs)
 	}
 	got := readBytes(t, w.out())
-	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir()}); err != nil {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if readBytes(t, w.out()) != got {
@@ -271,7 +271,7 @@ func TestBuildsShareABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		_, err = Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir(), Budget: money})
+		_, err = Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, Answers: t.TempDir(), Budget: money})
 		if i == 0 && err != nil {
 			t.Fatal(err)
 		}

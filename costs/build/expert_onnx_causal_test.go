@@ -183,7 +183,7 @@ func TestCausalExpertInABuild(t *testing.T) {
 	w.cfg.Shard, w.cfg.Batch = 6, 4
 	var first string
 	for _, w.cfg.Workers = range []int{1, 3} {
-		if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Restart: true}); err != nil {
+		if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Restart: true}); err != nil {
 			t.Fatal(err)
 		}
 		if first == "" {

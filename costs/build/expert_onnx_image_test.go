@@ -40,7 +40,7 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 			for k, v := range c.settings {
 				w.cfg.Experts[0].Settings[k] = v
 			}
-			_, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
+			_, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `expert "dark"`) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -52,7 +52,7 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 func TestBatchesThatNoneHas(t *testing.T) {
 	for n, want := range map[int64]string{0: "no batch is of that size", 1 << 40: "no batch is of that size", largestInput: "rows of 24 values is too large"} {
 		w := imageWorld(t, onnx.Fix(n))
-		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d rows at a time: got %v, want %q", n, err, want)
 		}
@@ -92,7 +92,7 @@ func TestHalfPrecisionAnswersAlike(t *testing.T) {
 		}
 	}
 	w.cfg.Experts[0].Settings["precision"] = "int8"
-	if err := w.cfg.Validate(nil); err != nil {
+	if err := w.cfg.Validate(Builtin()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), `precision is "int8"`) {
@@ -132,7 +132,7 @@ func TestOddLevelsOfViews(t *testing.T) {
 		for _, e := range w.cfg.Experts {
 			delete(e.Settings, "resize")
 		}
-		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -159,7 +159,7 @@ func TestProbabilitiesAreADistribution(t *testing.T) {
 	}
 	w := sizesWorld(t)
 	w.cfg.Experts[0].Settings["scores"] = "probabilities"
-	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), "set scores: logits") {
+	if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err == nil || !strings.Contains(err.Error(), "set scores: logits") {
 		t.Errorf("got %v", err)
 	}
 }

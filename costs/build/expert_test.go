@@ -151,7 +151,7 @@ func writePNG(t *testing.T, file string, m image.Image) {
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
-	p, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
+	p, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestImageClassifier(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := imageWorld(t, axis)
 			checkLaws(t, w.plan(t))
-			if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err != nil {
+			if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}); err != nil {
 				t.Fatal(err)
 			}
 			tensor, err := costs.Read(w.out(), costs.ReadOptions{})
@@ -290,7 +290,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := imageWorld(t, onnx.Sym("n"))
 			c.change(w)
-			_, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+			_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -325,7 +325,7 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		strings.Replace(listed.String(), "04.png,right\n", "", 1): `04.png: has no row in labels.csv`,
 	} {
 		w.write(t, "labels.csv", text)
-		if _, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(context.Background(), &w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Progress: progress.Silent{}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -342,7 +342,7 @@ func TestExternalDataIsAnInput(t *testing.T) {
 	if err := m.WriteExternal(file, 64); err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
 	if _, err := Run(context.Background(), w.cfg, o); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestImageFeaturesRefuse(t *testing.T) {
 	} {
 		w := sizesWorld(t)
 		w.cfg.Features = []Part{{Kind: "image", Settings: c.settings}}
-		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
+		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "features[0] image") {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}

@@ -24,7 +24,7 @@ func TestTablesAreBounded(t *testing.T) {
 	w.cfg.Features = append(w.cfg.Features, Part{Kind: "file", Settings: map[string]any{"file": "f.csv"}})
 	refused := make(map[string]int)
 	for memory := int64(1000); ; memory += 1000 {
-		_, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, memory: memory})
+		_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, memory: memory})
 		if err == nil {
 			break
 		}

@@ -21,7 +21,7 @@ func imagePlan(b *testing.B, cfg Config, decoder string) *plan {
 		b.Skip(err)
 	}
 	cfg.Instances.Settings["decoder"] = decoder
-	p, err := newPlan(context.Background(), &cfg, &Options{Experts: b.TempDir(), Progress: progress.Silent{}, Runtime: openRuntime(b)})
+	p, err := newPlan(context.Background(), &cfg, &Options{Kinds: Builtin(), Experts: b.TempDir(), Progress: progress.Silent{}, Runtime: openRuntime(b)})
 	if err != nil {
 		b.Fatal(err)
 	}

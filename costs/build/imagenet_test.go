@@ -93,7 +93,7 @@ func TestMobileNetsOnImageNet(t *testing.T) {
 func accuracies(t *testing.T, cfg Config) []float64 {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "imagenet.parquet")
-	r, err := Run(context.Background(), cfg, Options{Out: out, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), cfg, Options{Kinds: Builtin(), Out: out, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -138,7 +138,7 @@ func checkBad(t *testing.T, got []part.BadImage, want map[string]string) {
 // source makes the source of a world alone.
 func (w *world) source(t *testing.T, skipBad bool) (*images, error) {
 	t.Helper()
-	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: skipBad}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: skipBad}
 	if _, err := o.complete(&w.cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func (w *world) source(t *testing.T, skipBad bool) (*images, error) {
 }
 
 func (w *world) skipBad(ctx context.Context) (*Report, error) {
-	return Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: true})
+	return Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: true})
 }
 
 func readTensor(t testing.TB, file string) *costs.Tensor {

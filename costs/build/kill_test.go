@@ -54,7 +54,7 @@ func runChild(file string) error {
 	o := Options{
 		Out: c.Out, Dir: c.Dir, Experts: c.Experts, SkipBad: c.Skip,
 		Runtime:     func() (*ort.Runtime, error) { return ort.Open(ort.DefaultConfig()) },
-		Kinds:       &part.Kinds{Experts: map[string]part.NewExpert{"precomputed": c.slowAnswers}},
+		Kinds:       Builtin().With(&part.Kinds{Experts: map[string]part.NewExpert{"precomputed": c.slowAnswers}}),
 		checkpoints: -1, // as many moments to be killed at as there are
 	}
 	if c.Words {

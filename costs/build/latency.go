@@ -18,28 +18,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// LatencyConfig turns the time that an expert takes under an advice into a measured fee.
-type LatencyConfig struct {
-	FeePerSecond float64 `yaml:"fee_per_second" json:"fee_per_second"` // cost units; 0: nothing is measured
-	Instances    int     `yaml:"instances" json:"instances"`           // on which it is measured, spread over all
-	Repeats      int     `yaml:"repeats" json:"repeats"`               // of which the median is taken
-}
-
-func (c *LatencyConfig) validate() error {
-	if c.FeePerSecond == 0 {
-		return nil
-	}
-	if !(c.FeePerSecond > 0 && c.FeePerSecond <= maxFeePerSecond) || c.Instances < 1 || c.Repeats < 1 {
-		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive, and fee_per_second at most %v", c.FeePerSecond, c.Instances, c.Repeats, float64(maxFeePerSecond))
-	}
-	return nil
-}
-
-// What bounds fees, so that they stay far from what float32 holds.
-const (
-	maxFeePerSecond = 1e9
-	maxSeconds      = 1e6 // of one instance
-)
+// maxSeconds bounds the time of one instance, so that fees stay far from what float32 holds.
+const maxSeconds = 1e6
 
 // PairLatency is the time that one expert takes under one advice for one instance.
 type PairLatency struct {

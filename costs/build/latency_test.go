@@ -97,7 +97,7 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 				cancel()
 			}
 		}
-		_, err := Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: first})
+		_, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: first})
 		cancel()
 		if err == nil {
 			break
@@ -121,7 +121,7 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	if err != nil || len(again.Latency) != 3 || alone.Load() != measured || readBytes(t, w.out()) != done {
 		t.Errorf("a second run: %v, %+v, other bytes: %v", err, again, readBytes(t, w.out()) != done)
 	}
-	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	if measured = alone.Load(); measured != 2*3*(1+3*4) {
@@ -129,8 +129,8 @@ func TestLatencyIsMeasuredOnce(t *testing.T) {
 	}
 	want := readBytes(t, w.out())
 	for name, o := range map[string]Options{
-		"restart":            {Kinds: w.kinds, Out: w.out(), Dir: w.dir, Restart: true},
-		"the folder, shared": {Kinds: w.kinds, Out: filepath.Join(w.dir, "other.parquet"), Dir: w.dir},
+		"restart":            {Kinds: w.allKinds(), Out: w.out(), Dir: w.dir, Restart: true},
+		"the folder, shared": {Kinds: w.allKinds(), Out: filepath.Join(w.dir, "other.parquet"), Dir: w.dir},
 	} {
 		if _, err := Run(context.Background(), w.cfg, o); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestAnotherPriceOfTimeIsAnotherBuild(t *testing.T) {
 	if _, err := w.run(context.Background()); !errors.As(err, &changed) || !strings.Contains(err.Error(), "settings of latency changed") {
 		t.Fatalf("got %v", err)
 	}
-	after, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+	after, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 	if err != nil || alone.Load() != measured {
 		t.Fatalf("%v, %d calls measured for %d", err, alone.Load(), measured)
 	}
@@ -171,7 +171,7 @@ func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
 	}
 	for _, bad := range []LatencyConfig{{-1, 1, 1}, {1, 0, 1}, {1, 1, 0}, {1e300, 1, 1}} {
 		w.cfg.Latency = bad
-		if err := w.cfg.Validate(nil); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
+		if err := w.cfg.Validate(Builtin()); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -215,7 +215,7 @@ func TestDamagedTimesAreMeasuredAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := alone.Load()
-		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if alone.Load() == before {
@@ -258,7 +258,7 @@ func TestDrawsShareTimes(t *testing.T) {
 	for draw, reuse := range []string{"", "", first} {
 		w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"seed": draw}}
 		out := filepath.Join(w.dir, fmt.Sprintf("draw%d.parquet", draw))
-		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
+		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
 			t.Fatal(err)
 		}
 		tensor, err := costs.Read(out, costs.ReadOptions{})

@@ -26,7 +26,7 @@ type Options struct {
 	Progress part.Progress                // nil: nobody is told
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 
-	Kinds    *part.Kinds       // Of the caller's own, beside those of this module or in the place of those of the same name; nil: none
+	Kinds    *part.Kinds       // that the configuration may name; pipe/costs/kinds has those of this module
 	OpenText part.TextEncoders // opens encoders of texts; nil: as featurize does
 
 	checkpoints time.Duration // least time between two checkpoints of an expert that learns; 0: checkpointEvery; negative: none
@@ -36,7 +36,7 @@ type Options struct {
 // complete checks the configuration, fills in what the options leave open, and
 // returns the file that the build leaves.
 func (o *Options) complete(cfg *Config) (out string, err error) {
-	if err := cfg.validate(o.kinds()); err != nil {
+	if err := cfg.Validate(o.Kinds); err != nil {
 		return "", err
 	}
 	if o.Progress == nil {
@@ -56,14 +56,6 @@ func (o *Options) answers(out string) string {
 		return o.Answers
 	}
 	return filepath.Join(filepath.Dir(out), "answers")
-}
-
-// kinds returns the kinds that a configuration may name.
-func (o *Options) kinds() *part.Kinds {
-	if o.Kinds == nil {
-		return builtin
-	}
-	return builtin.With(o.Kinds)
 }
 
 // checkpointEvery is the least time between two checkpoints of an expert that learns.

@@ -246,7 +246,7 @@ func TestRecall(t *testing.T) {
 {"id": 4, "label": "REFUTES", "claim": "fact6", "evidence": [[[1, 2, "Nowhere", 0]]]}
 {"id": 5, "label": "NOT ENOUGH INFO", "claim": "fact7", "evidence": [[[1, null, null, null]]]}
 `)
-	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{1, 3, 4})
+	reports, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{1, 3, 4})
 	if err != nil || len(reports) != 1 {
 		t.Fatalf("got %+v, %v", reports, err)
 	}
@@ -259,11 +259,11 @@ func TestRecall(t *testing.T) {
 	if !reflect.DeepEqual(reports[0], want) {
 		t.Errorf("got %+v, want %+v", reports[0], want)
 	}
-	if _, err := Recall(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{0}); err == nil {
+	if _, err := Recall(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}, []int{0}); err == nil {
 		t.Error("k = 0 is possible")
 	}
 	other := newWorld(t, 4)
-	if _, err := Recall(context.Background(), other.cfg, Options{Kinds: other.kinds, OpenText: other.openText, Out: other.out(), Dir: other.dir}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
+	if _, err := Recall(context.Background(), other.cfg, Options{Kinds: other.allKinds(), OpenText: other.openText, Out: other.out(), Dir: other.dir}, []int{1}); err == nil || !strings.Contains(err.Error(), "without evidence") {
 		t.Errorf("got %v", err)
 	}
 }

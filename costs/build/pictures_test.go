@@ -49,7 +49,7 @@ func pictureFolder(t *testing.T) Config {
 
 // TestPicturesAreSmallAndOfTheirInstance: shape and colour are kept, small ones are not enlarged.
 func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
-	cfg, o := pictureFolder(t), Options{Out: filepath.Join(t.TempDir(), "x.parquet")}
+	cfg, o := pictureFolder(t), Options{Kinds: Builtin(), Out: filepath.Join(t.TempDir(), "x.parquet")}
 	sizes := map[string]image.Point{"red/wide.png": {X: 96, Y: 24}, "red/high.png": {X: 10, Y: 96}, "blue/small.png": {X: 20, Y: 10}}
 	var ids []string
 	for id := range sizes {
@@ -72,7 +72,7 @@ func TestPicturesAreSmallAndOfTheirInstance(t *testing.T) {
 }
 
 func TestPicturesRefuse(t *testing.T) {
-	o := Options{Out: filepath.Join(t.TempDir(), "x.parquet")}
+	o := Options{Kinds: Builtin(), Out: filepath.Join(t.TempDir(), "x.parquet")}
 	if _, err := Pictures(context.Background(), pictureFolder(t), o, []string{"red/none.png"}, 96); err == nil || !strings.Contains(err.Error(), `no instance "red/none.png"`) {
 		t.Errorf("got %v", err)
 	}

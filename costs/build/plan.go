@@ -63,9 +63,9 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 
 // blankPlan returns a plan without parts.
 func blankPlan(cfg *Config, o *Options) *plan {
-	p := &plan{cfg: cfg, kinds: o.kinds(), actions: cfg.actions()}
+	p := &plan{cfg: cfg, kinds: o.Kinds, actions: cfg.Actions()}
 	p.Build = &part.Build{
-		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.workers(),
+		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.WorkerCount(),
 		CrossFit: cfg.CrossFit, FoldSeed: cfg.FoldSeed, SkipBad: o.SkipBad, Progress: o.Progress, Held: o.held(),
 		Open: o.runtime, OpenText: o.OpenText, Inputs: make(part.Inputs),
 	}

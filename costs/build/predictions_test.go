@@ -35,7 +35,7 @@ func TestPredictionsOfFEVERSystems(t *testing.T) {
 		"kgat": filepath.Join(dir, "predictions-kgat.jsonl"), "baseline": filepath.Join(dir, "predictions-baseline2018.jsonl"),
 	})
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	if _, err := Run(context.Background(), cfg, Options{Out: out}); err != nil {
+	if _, err := Run(context.Background(), cfg, Options{Kinds: Builtin(), Out: out}); err != nil {
 		t.Fatal(err)
 	}
 	tensor, err := costs.Read(out, costs.ReadOptions{})

@@ -1,25 +1,16 @@
 package build
 
-import (
-	"pipe/costs"
-	"pipe/costs/builder/part"
-)
+import "pipe/costs/builder/part"
 
-// builtin are the kinds of this module. Those of sources, advice, experts and features are listed beside their code.
-var builtin = (&part.Kinds{
-	Sources: sourceKinds(),
-	Splits: map[string]part.NewSplit{
-		"column":              splitByColumn,
-		costs.SplitHash:       drawSplits(costs.SplitHash),
-		costs.SplitRandom:     drawSplits(costs.SplitRandom),
-		costs.SplitStratified: drawSplits(costs.SplitStratified),
-	},
-	Losses: map[string]part.NewLoss{
-		"money":    newMoney,
-		"weighted": newWeighted,
-		"zero_one": newZeroOne,
-	},
-	Advice:   adviceKinds(),
-	Experts:  expertKinds(),
-	Features: featureKinds(),
-}).With(&part.Kinds{Experts: trainedKinds()})
+// Builtin returns the kinds of parts of this module, by name. A program adds its own by With.
+func Builtin() *part.Kinds {
+	all := &part.Kinds{
+		Sources:  sourceKinds(),
+		Splits:   Splits(),
+		Losses:   Losses(),
+		Advice:   adviceKinds(),
+		Experts:  expertKinds(),
+		Features: featureKinds(),
+	}
+	return all.With(&part.Kinds{Experts: trainedKinds()})
+}

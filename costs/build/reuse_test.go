@@ -15,7 +15,7 @@ import (
 func (w *world) draw(seed int, name string) (Config, Options) {
 	cfg := w.cfg
 	cfg.Split = Part{Kind: "random", Settings: map[string]any{"validation": 0.25, "seed": seed}}
-	return cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: filepath.Join(w.dir, name), Dir: w.dir}
+	return cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(w.dir, name), Dir: w.dir}
 }
 
 // TestAnotherSplitTakesRowsOver: rows of a finished build under another split are those that a build of its own makes, byte

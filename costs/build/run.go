@@ -221,9 +221,6 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	return resumed, err
 }
 
-// workers is the number of goroutines that the build works with.
-func (p *plan) workers() int { return p.cfg.workers() }
-
 // batches hands the rows of the output to add, in order.
 type batches func(add func(*costs.Tensor) error) error
 

@@ -71,7 +71,7 @@ func TestResumeAfterCancelGivesTheSameBytes(t *testing.T) {
 	w := newWorld(t, 120)
 	for stop := 1; ; stop++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		_, err := Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: &stopAfter{left: 1, stop: cancel}})
+		_, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: &stopAfter{left: 1, stop: cancel}})
 		cancel()
 		if err == nil {
 			break
@@ -165,7 +165,7 @@ func TestChangedInputsAreNamed(t *testing.T) {
 			if readBytes(t, w.out()) != before {
 				t.Error("a refused build changed the output")
 			}
-			r, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+			r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 			if err != nil || r.Resumed != 0 || readBytes(t, w.out()) == before {
 				t.Errorf("restart: %+v, %v", r, err)
 			}
@@ -181,7 +181,7 @@ func TestDamagedLeftovers(t *testing.T) {
 	w := newWorld(t, 60)
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cfg.Workers = 1
-	if _, err := Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: &stopAfter{stop: cancel}}); err == nil {
+	if _, err := Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Progress: &stopAfter{stop: cancel}}); err == nil {
 		t.Fatal("the build was not stopped")
 	}
 	work := w.out() + ".work"
@@ -242,7 +242,7 @@ func TestForeignOutputIsNotOverwritten(t *testing.T) {
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "was not built here") {
 		t.Fatalf("got %v", err)
 	}
-	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
+	if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.write(t, "out.parquet", "edited")
@@ -270,7 +270,7 @@ func TestTwoBuildsDoNotShareAFolder(t *testing.T) {
 func TestFolderOutput(t *testing.T) {
 	w := newWorld(t, 10)
 	out := filepath.Join(w.dir, "tensor")
-	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: out, Dir: w.dir})
+	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func everyKind(t *testing.T) []registeredKind {
 			all = append(all, registeredKind{part, kind, fmt.Sprintf(lead, kind), indent, settings, of})
 		}
 	}
-	ctx := t.Context()
+	ctx, builtin := t.Context(), Builtin()
 	add("instances", "instances:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Sources)),
 		func(k string, m map[string]any) error { _, err := builtin.Sources[k](ctx, s, m); return err },
 		func(c *Config) map[string]any { return c.Instances.Settings })

@@ -138,7 +138,7 @@ func TestSharingDoesNotShow(t *testing.T) {
 func (w *world) mustRunImages(t *testing.T) (*Report, *costs.Tensor) {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.parquet")
-	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: out, Dir: w.dir, Runtime: openRuntime(t)})
+	r, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir, Runtime: openRuntime(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func TestClaimGroups(t *testing.T) {
 		w := newWorld(t, 1)
 		w.write(t, "claims.jsonl", text)
 		w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl", "group": "page"}}
-		p := blankPlan(&w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
+		p := blankPlan(&w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
 		src, err := newFever(t.Context(), p.Setup(instancesPart), w.cfg.Instances.Settings)
 		p.Source = src
 		return src, err
@@ -244,7 +244,7 @@ func TestEqualRowsOfATableShareAFold(t *testing.T) {
 		f.Groups = append(f.Groups, fmt.Sprint("card ", i/2))
 	}
 	writeTable(t, filepath.Join(w.dir, "table.parquet"), f, testGroups)
-	p := blankPlan(&w.cfg, &Options{Kinds: w.kinds, OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
+	p := blankPlan(&w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
 	if err := p.make(t.Context(), p.makeSource, p.makeSplit); err != nil {
 		t.Fatal(err)
 	}

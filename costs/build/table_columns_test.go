@@ -75,7 +75,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 			"extra":     {Kind: "file", Settings: map[string]any{"file": "extra.parquet", "columns": []string{column}}},
 		} {
 			w.cfg.Features = []Part{part}
-			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
+			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != filepath.Join(w.dir, name+".parquet") || bad.Column != column {
 				t.Errorf("%s of %s: %v", column, name, err)

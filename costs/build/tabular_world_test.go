@@ -103,7 +103,7 @@ func newTabularWorld(t testing.TB, n int) *world {
 
 // options of a build of the world with a runtime.
 func (w *world) options(t testing.TB) Options {
-	return Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
+	return Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)}
 }
 
 // build runs the world with a runtime and reads the tensor.

@@ -29,6 +29,14 @@ func (w *world) addExpert(kind string, create part.NewExpert) {
 	w.kinds.Experts[kind] = create
 }
 
+// allKinds are the kinds that the world's configuration may name.
+func (w *world) allKinds() *part.Kinds {
+	if w.kinds == nil {
+		return Builtin()
+	}
+	return Builtin().With(w.kinds)
+}
+
 // openText opens the world's words in the place of an encoder of texts.
 func (w *world) openText(rt *ort.Runtime, name string) (part.TextEncoder, error) {
 	if w.words == nil {
@@ -97,7 +105,7 @@ func (w *world) edit(t testing.TB, name, from, to string) {
 func (w *world) out() string { return filepath.Join(w.dir, "out.parquet") }
 
 func (w *world) run(ctx context.Context) (*Report, error) {
-	return Run(ctx, w.cfg, Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir})
+	return Run(ctx, w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
 }
 
 // mustRun builds and returns the tensor.

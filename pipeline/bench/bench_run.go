@@ -55,6 +55,7 @@ func (b *benchRun) note(format string, args ...any) {
 // buildOptions are those of every cost tensor of the benchmark.
 func (b *benchRun) buildOptions() build.Options {
 	return build.Options{
+		Kinds:   build.Builtin(),
 		Restart: b.o.Restart, Budget: b.o.Budget, SkipBad: b.o.SkipBad, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
 	}
 }

@@ -90,7 +90,7 @@ func (c *FeverConfig) Validate() error {
 		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
 	b := c.costs(FeverSetting{}, 0)
-	list.Add(b.Validate(nil))
+	list.Add(b.Validate(build.Builtin()))
 	return list.Err()
 }
 

@@ -152,7 +152,7 @@ func (c *FraudConfig) checkCosts(list *config.Problems) {
 	said := map[string]bool{}
 	for _, s := range c.Settings {
 		b := c.costs(s)
-		for _, line := range config.Lines(b.Validate(nil)) {
+		for _, line := range config.Lines(b.Validate(build.Builtin())) {
 			list.Check(said[line], "%s", line)
 			said[line] = true
 		}

@@ -61,7 +61,7 @@ type imagenetConfigFile struct {
 // Validate reports every problem that can be seen without opening a file.
 func (f *imagenetConfigFile) Validate() error {
 	var list config.Problems
-	list.Add(f.Costs.Validate(nil))
+	list.Add(f.Costs.Validate(build.Builtin()))
 	list.Add(config.Under("imagenet", f.Imagenet.Validate()))
 	if _, err := splitOfDraw(f.Costs.Split, f.Imagenet.Draws-1); err != nil {
 		list.Add(fmt.Errorf("imagenet.draws: %w", err))

@@ -27,8 +27,11 @@ type Kinds struct {
 	Features map[string]NewFeature
 }
 
-// With returns these kinds and others, which take the place of those of the same names.
+// With returns these kinds and others, which take the place of those of the same names. nil others are none.
 func (k *Kinds) With(others *Kinds) *Kinds {
+	if others == nil {
+		others = &Kinds{}
+	}
 	return &Kinds{
 		Sources:  joined(k.Sources, others.Sources),
 		Splits:   joined(k.Splits, others.Splits),

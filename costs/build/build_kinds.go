@@ -1,0 +1,25 @@
+package build
+
+import (
+	"pipe/costs"
+	"pipe/costs/builder/part"
+)
+
+// Splits returns the ways to split the instances, by name. A new one is a function and one line here.
+func Splits() map[string]part.NewSplit {
+	return map[string]part.NewSplit{
+		"column":              splitByColumn,
+		costs.SplitHash:       drawSplits(costs.SplitHash),
+		costs.SplitRandom:     drawSplits(costs.SplitRandom),
+		costs.SplitStratified: drawSplits(costs.SplitStratified),
+	}
+}
+
+// Losses returns the task losses by name. A new one is a file with its settings and its constructor, and one line here.
+func Losses() map[string]part.NewLoss {
+	return map[string]part.NewLoss{
+		"money":    newMoney,
+		"weighted": newWeighted,
+		"zero_one": newZeroOne,
+	}
+}
