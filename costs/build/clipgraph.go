@@ -8,15 +8,19 @@ import (
 // The input of the head behind a vision tower, and the output of both.
 const (
 	clipEmbedding = "embedding"
-	clipLogits    = "logits" // float32 [batch, families x classes]
+	clipLogits    = "logits"  // float32 [batch, families x classes]
+	clipVectors   = "vectors" // float32 [batch, dim]: those of the images, for other parts
 )
 
 // clipHead is the graph from vectors of images, [batch, dim], to the logits of
 // every class of every family of class weights, each classes x dim: the cosines
-// times scale, family by family.
-func clipHead(families [][]float32, dim int, scale float64) (*onnx.Model, error) {
+// times scale, family by family. With vectors they are an output as well.
+func clipHead(families [][]float32, dim int, scale float64, vectors bool) (*onnx.Model, error) {
 	g := onnx.NewGraph("classes")
 	x := g.Input(clipEmbedding, onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(dim))})
+	if vectors {
+		g.Output(clipVectors, g.Identity(x))
+	}
 	length := g.Sqrt(g.ReduceSumSquare(x, true, 1))
 	x = g.Div(x, g.Max(length, g.Scalar(onnx.Float32, 1e-12)))
 	w := g.NamedConst("class_weights", sideBySide(families, dim))
@@ -42,8 +46,8 @@ func sideBySide(families [][]float32, dim int) *onnx.Tensor {
 
 // clipGraph is the graph from pixels to logits. What decides between classes is
 // float32 in every precision: float16 has steps of 1/16 at logits of 100.
-func clipGraph(tower *featurize.ImageModel, families [][]float32, dim int, scale float64) (*onnx.Model, error) {
-	head, err := clipHead(families, dim, scale)
+func clipGraph(tower *featurize.ImageModel, families [][]float32, dim int, scale float64, vectors bool) (*onnx.Model, error) {
+	head, err := clipHead(families, dim, scale, vectors)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,8 @@ type clip struct {
 	scale      float64
 	runtime    *ort.Runtime
 	preprocess pixel.Preprocess
-	session    *ort.Session // nil until Train
+	vectors    *part.ImageVectors // of the vision tower
+	session    *ort.Session       // nil until Prepare
 }
 
 type clipSettings struct {
@@ -118,6 +119,9 @@ func (e *clip) describeVision(s *part.Setup) (dim int, err error) {
 		return 0, err
 	}
 	e.preprocess = vision.Preprocess
+	if e.vectors, err = part.VectorsOf(s.Build, vision.Digest()); err != nil {
+		return 0, err
+	}
 	s.Input("model", vision.Digest())
 	s.Input("model logit scale", fmt.Sprint(e.scale))
 	return vision.Dim(), nil

@@ -75,8 +75,27 @@ func (e *clip) logits(ctx context.Context, batch []part.Instance) ([]float32, er
 			}
 		}
 		out = append(out, values...)
+		if err := e.keep(some, got[clipVectors]); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
+}
+
+// keep leaves the vectors of images to other parts, if there are any. One image alone rounds otherwise than one of several:
+// its vector is not kept.
+func (e *clip) keep(batch []part.Instance, vectors *onnx.Tensor) error {
+	if vectors == nil || len(batch) == 1 {
+		return nil
+	}
+	values := vectors.Float32s()
+	if len(values) != len(batch)*e.dim {
+		return fmt.Errorf("model %q: vectors of shape %v for %d images", e.model, vectors.Shape, len(batch))
+	}
+	for n := range batch {
+		e.vectors.Keep(&batch[n], values[n*e.dim:(n+1)*e.dim])
+	}
+	return nil
 }
 
 // pixels are the images as the model sees them: batch x height x width x 3.

@@ -20,7 +20,7 @@ func (e *clip) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err != nil {
 		return err
 	}
-	graph, err := clipGraph(tower, weights, e.dim, e.scale)
+	graph, err := clipGraph(tower, weights, e.dim, e.scale, e.vectors.Wanted())
 	if err != nil {
 		return err
 	}

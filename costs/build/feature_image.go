@@ -13,7 +13,11 @@ import (
 )
 
 // imageFeatures are the vectors of the instances' images, seen in the plain view.
-type imageFeatures struct{ encoder *featurize.ImageEncoder }
+type imageFeatures struct {
+	encoder *featurize.ImageEncoder
+	vectors *part.ImageVectors                                                                         // that an expert with the same model may have made
+	encode  func(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error // the encoder's EncodePixels
+}
 
 type imageFeaturesSettings struct {
 	Encoder   part.Path           `json:"encoder"`             // a folder, an .onnx file, or org/name in the local Hugging Face cache
@@ -61,7 +65,12 @@ func newImageFeatures(ctx context.Context, s *part.Setup, settings map[string]an
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
 	s.Input("model", e.Digest())
-	return &imageFeatures{e}, nil
+	vectors, err := part.VectorsOf(s.Build, e.Digest())
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	vectors.Want()
+	return &imageFeatures{encoder: e, vectors: vectors, encode: e.EncodePixels}, nil
 }
 
 // preprocess returns what the settings say, nil if that is left to the model's folder.
@@ -99,14 +108,37 @@ func (f *imageFeatures) Name() string {
 // Dim is that of the encoder.
 func (f *imageFeatures) Dim() int { return f.encoder.Dim() }
 
-// Encode runs the encoder; sizes are shared with the experts.
+// Encode takes the vectors that an expert has made of a batch, and runs the encoder for the others; sizes are shared with
+// the experts.
 func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch) error {
 	batch, err := part.Sized(b.Instances, nil)
 	if err != nil {
 		return err
 	}
-	err = f.encoder.EncodePixels(ctx, dst, len(batch), func(dst []uint8, i int) error {
-		prepared, err := batch[i].Sizes.Prepared(f.encoder.Preprocess())
+	dim := f.Dim()
+	var missing []int
+	for n := range batch {
+		if copy(dst[n*dim:(n+1)*dim], f.vectors.Of(&batch[n])) != dim {
+			missing = append(missing, n)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	made := make([]float32, len(missing)*dim)
+	if err := f.run(ctx, made, batch, missing); err != nil {
+		return err
+	}
+	for i, n := range missing {
+		copy(dst[n*dim:(n+1)*dim], made[i*dim:(i+1)*dim])
+	}
+	return nil
+}
+
+// run writes the vectors of some instances of a batch, one after the other.
+func (f *imageFeatures) run(ctx context.Context, dst []float32, batch []part.Instance, rows []int) error {
+	err := f.encode(ctx, dst, len(rows), func(dst []uint8, i int) error {
+		prepared, err := batch[rows[i]].Sizes.Prepared(f.encoder.Preprocess())
 		if err != nil {
 			return err
 		}
@@ -114,7 +146,7 @@ func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch
 	})
 	var bad *featurize.ImageError
 	if errors.As(err, &bad) {
-		return &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[bad.Index].ID), Err: bad.Err}
+		return &costs.DataError{Msg: fmt.Sprintf("instance %q", batch[rows[bad.Index]].ID), Err: bad.Err}
 	}
 	return err
 }

@@ -16,6 +16,8 @@ type Sizes struct {
 
 	mu   sync.Mutex
 	made map[pixel.Geometry]func() (*pixel.Prepared, error)
+
+	vectors map[*ImageVectors][]float32 // nil: none were kept
 }
 
 // PrepareImage resizes one image for the views of a model.
