@@ -8,15 +8,16 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/parttest"
+
 	"pgregory.net/rapid"
 )
 
-// wordVectors is what wordsEncoder says of a text, times a factor.
+// wordVectors is what parttest.Words says of a text, times a factor.
 func wordVectors(factor float32) func(string) []float32 {
-	e := &wordsEncoder{}
+	e := &parttest.Words{}
 	return func(text string) []float32 {
-		v := make([]float32, wordsDim)
-		e.encode(v, text)
+		v := e.Vector(text)
 		for i := range v {
 			v[i] *= factor
 		}
@@ -36,7 +37,7 @@ func drawClasses(r *rapid.T) (templates, names []string) {
 }
 
 func mustWeigh(r *rapid.T, templates, names []string, vector func(string) []float32) []float32 {
-	w, err := classWeights(templates, names, wordsDim, vector)
+	w, err := classWeights(templates, names, parttest.WordsDim, vector)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -65,19 +66,19 @@ func TestClassWeightLaws(t *testing.T) {
 		moved := rapid.Permutation(names).Draw(r, "moved")
 		permuted := mustWeigh(r, templates, moved, vector)
 		for c, name := range names {
-			row := w[c*wordsDim : (c+1)*wordsDim]
+			row := w[c*parttest.WordsDim : (c+1)*parttest.WordsDim]
 			if length := norm(doubles(row)); math.Abs(length-1) > 1e-6 {
 				r.Errorf("weights of length %v", length)
 			}
 			single := doubles(vector(inTemplate(templates[0], name)))
 			length := norm(single)
 			for i := range single {
-				if one[c*wordsDim+i] != float32(single[i]/length) {
+				if one[c*parttest.WordsDim+i] != float32(single[i]/length) {
 					r.Fatal("one template is not its direction")
 				}
 			}
 			at := slices.Index(moved, name)
-			if !slices.Equal(permuted[at*wordsDim:(at+1)*wordsDim], row) {
+			if !slices.Equal(permuted[at*parttest.WordsDim:(at+1)*parttest.WordsDim], row) {
 				r.Error("permuted classes have other weights")
 			}
 		}
@@ -97,7 +98,7 @@ func TestFamiliesNest(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		templates, names := drawClasses(r)
 		cut := rapid.IntRange(0, len(templates)).Draw(r, "cut")
-		whole, parts := make([]float64, wordsDim), make([]float64, wordsDim)
+		whole, parts := make([]float64, parttest.WordsDim), make([]float64, parttest.WordsDim)
 		for _, err := range []error{
 			addPrompts(whole, templates, names[0], vector),
 			addPrompts(parts, templates[:cut], names[0], vector),

@@ -14,19 +14,16 @@ import (
 	"pipe/featurize"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
-	"pipe/onnx/ort"
 )
 
-// embedder gives texts their vectors, each of which is computed once: all that a
-// build needs before its shards are made, and the rest when they are asked for.
-// The vectors lie in the folder of experts, and in memory from the first call of
-// open on: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use
-// once it is open.
+// embedder gives texts their vectors, each of which is computed once. It embeds all that a build needs before the first
+// shard is made, and other texts when they are asked for. The vectors lie in the folder of experts. From Prepare on they
+// are in memory too: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use after Prepare.
 type embedder struct {
-	part.TextEncoder
+	encoder part.TextEncoder
 	build   *part.Build
 	levels  map[int]bool // of advice, whose passages parts of the build embed
-	vectors *vectorFile  // nil until open
+	vectors *vectorFile  // nil until Prepare
 }
 
 // encoderSettings name the encoder of a part.
@@ -34,59 +31,74 @@ type encoderSettings struct {
 	Encoder part.Path `json:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
 }
 
-// openEmbedder returns the embedder of an encoder, which parts that name the same
-// share, and makes the encoder a model of the part in the making. The texts of
-// all instances, and the passages that the given levels of advice show, will be
-// embedded before they are asked for. The build closes it.
+// openEmbedder returns the embedder of an encoder, which parts that name the same one share, and makes the encoder a model
+// of the part of s. Prepare then embeds the texts of all instances, and the passages that the given levels of advice show.
+// The build closes it.
 func openEmbedder(s *part.Setup, name part.Path, levels ...int) (*embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: none is named")
 	}
 	path := s.ModelPath(name)
-	e, err := part.Shared(s.Build, path, func() (*embedder, error) { return newEmbedder(s.Build, path) })
+	e, err := part.Shared(s.Build, path, func() (*embedder, error) {
+		encoder, err := openEncoder(s.Build, path)
+		return &embedder{encoder: encoder, build: s.Build, levels: make(map[int]bool)}, err
+	})
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range levels {
 		e.levels[k] = true
 	}
-	s.Input("model", e.Digest())
+	s.Input("model", e.encoder.Digest())
 	return e, nil
 }
 
-func newEmbedder(b *part.Build, path string) (*embedder, error) {
+// openEncoder opens an encoder with the function of the build, if it has one, else as featurize does.
+func openEncoder(b *part.Build, path string) (part.TextEncoder, error) {
 	rt, err := b.Runtime()
 	if err != nil {
 		return nil, err
 	}
-	open := b.OpenText
-	if open == nil {
-		open = openTextEncoder
+	var encoder part.TextEncoder
+	if b.OpenText != nil {
+		encoder, err = b.OpenText(rt, path)
+	} else {
+		encoder, err = featurize.OpenTextEncoder(rt, path, featurize.DefaultTextEncoderOptions())
 	}
-	encoder, err := open(rt, path)
 	if err != nil {
 		return nil, fmt.Errorf("encoder: %w", err)
 	}
-	return &embedder{TextEncoder: encoder, build: b, levels: make(map[int]bool)}, nil
+	return encoder, nil
 }
 
-// openTextEncoder opens an encoder that featurize knows.
-func openTextEncoder(rt *ort.Runtime, name string) (part.TextEncoder, error) {
-	return featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
+// newEmbedder returns an embedder that no part shares, with the vectors that the folder already has. The encoder stays the
+// caller's.
+func newEmbedder(ctx context.Context, encoder part.TextEncoder, folder string) (*embedder, error) {
+	e := &embedder{encoder: encoder}
+	return e, e.read(ctx, folder)
 }
 
-// open reads the vectors that are there.
-func (e *embedder) open(ctx context.Context, folder string) (err error) {
-	name := "embeddings-" + digest.Short(e.Digest())
-	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.Digest(), e.Dim())
+// read takes the vectors that the folder has into memory.
+func (e *embedder) read(ctx context.Context, folder string) (err error) {
+	name := "embeddings-" + digest.Short(e.encoder.Digest())
+	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.encoder.Digest(), e.Dim())
 	return err
 }
+
+// Name is the name of the encoder's model.
+func (e *embedder) Name() string { return e.encoder.Name() }
+
+// Dim is how many numbers a vector has.
+func (e *embedder) Dim() int { return e.encoder.Dim() }
+
+// Close frees the encoder.
+func (e *embedder) Close() error { return e.encoder.Close() }
 
 // embedRows is how many texts are embedded between two appends: what a kill can
 // cost.
 const embedRows = 512
 
-// Ensure embeds those of the texts that have no vector yet, short ones first.
+// Ensure embeds those of the texts that have no vector yet, short ones first, and makes their vectors durable.
 func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress part.Progress) error {
 	missing := slices.SortedFunc(maps.Keys(texts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
@@ -108,13 +120,13 @@ func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress p
 
 func (e *embedder) embed(ctx context.Context, texts []string) error {
 	values := make([]float32, len(texts)*e.Dim())
-	if err := e.Encode(ctx, values, texts); err != nil {
+	if err := e.encoder.Encode(ctx, values, texts); err != nil {
 		return fmt.Errorf("embed texts: %w", err)
 	}
 	return e.vectors.Add(ctx, texts, values)
 }
 
-// Vectors returns the vector of every text. The caller does not change them.
+// Vectors returns the vector of every text, texts x Dim. Those that are new are embedded. The caller does not change them.
 func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	out, missing := make([][]float32, len(texts)), make(map[string]bool)
 	for i, text := range texts {
@@ -136,7 +148,7 @@ func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, er
 
 // Prepare gives every text that the shards of the rows will ask for its vector.
 func (e *embedder) Prepare(ctx context.Context, p *part.Preparation) error {
-	if err := e.open(ctx, p.Folder); err != nil {
+	if err := e.read(ctx, p.Folder); err != nil {
 		return err
 	}
 	texts, err := e.texts(ctx, p)

@@ -1,80 +1,24 @@
 package build
 
 import (
-	"errors"
+	"context"
+	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"pipe/costs"
-	"pipe/costs/identity"
+	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
+	"pipe/internal/progress"
+	"pipe/onnx/ort"
 )
 
-// TestTextFeatures holds the features of a build against the encoder.
-func TestTextFeatures(t *testing.T) {
-	w := newTextWorld(t, 40)
-	e := w.words
-	_, tensor := w.build(t)
-	if tensor.Dim != wordsDim || tensor.Actions.Features.Name != "text words" {
-		t.Fatalf("features %+v", tensor.Actions.Features)
-	}
-	want := make([]float32, wordsDim)
-	for n := range tensor.Len() {
-		e.encode(want, testClaim("Thing", n))
-		if !slices.Equal(tensor.Features[n*wordsDim:(n+1)*wordsDim], want) {
-			t.Fatalf("instance %d has other features", n)
-		}
-	}
-	if got := tensor.Actions.Digests[costs.FeatureDigest]; got != identity.Digest(identity.Block{Name: "text words", Dim: wordsDim, Models: []string{e.Digest()}}) {
-		t.Errorf("feature digest %s", got)
-	}
-	(&wordsEncoder{name: "other"}).use(w)
-	var changed *ChangedError
-	if _, err := Run(t.Context(), w.cfg, w.options(t)); !errors.As(err, &changed) || !strings.Contains(err.Error(), "model of features[0] text changed") {
-		t.Errorf("with another encoder: %v", err)
-	}
-}
-
-// TestTextsAreEmbeddedOnce builds with an encoder that fails half-way: the next
-// run embeds what is missing and nothing else, and leaves the bytes of a build
-// that ran through.
-func TestTextsAreEmbeddedOnce(t *testing.T) {
-	const n = 3*embedRows - 100
-	whole := newTextWorld(t, n)
-	whole.build(t)
-	w := newTextWorld(t, n)
-	tired := (&wordsEncoder{limit: 2}).use(w)
-	if _, err := Run(t.Context(), w.cfg, w.options(t)); !errors.Is(err, errTired) {
-		t.Fatalf("got %v", err)
-	}
-	fresh := (&wordsEncoder{}).use(w)
-	w.build(t)
-	all := append(tired.asked, fresh.asked...)
-	if slices.Sort(all); len(all) != n || len(slices.Compact(all)) != n {
-		t.Errorf("%d + %d texts were embedded, there are %d", len(tired.asked), len(fresh.asked), n)
-	}
-	if readBytes(t, w.out()) != readBytes(t, whole.out()) {
-		t.Error("the tensors differ")
-	}
-	if !maps.Equal(trainedFiles(t, w.out()), trainedFiles(t, whole.out())) {
-		t.Error("the folders of experts differ")
-	}
-	asleep := (&wordsEncoder{}).use(w)
-	w.build(t)
-	o := w.options(t)
-	o.Restart = true
-	if _, err := Run(t.Context(), w.cfg, o); err != nil || asleep.calls > 0 {
-		t.Errorf("built again: %v, %d texts were embedded", err, len(asleep.asked))
-	}
-}
-
-// TestVectorsOnDemand asks for texts that nobody embedded before.
+// TestVectorsOnDemand asks for texts that were not embedded before.
 func TestVectorsOnDemand(t *testing.T) {
-	words := &wordsEncoder{}
-	e := &embedder{TextEncoder: words}
-	if err := e.open(t.Context(), t.TempDir()); err != nil {
+	words := &parttest.Words{}
+	e, err := newEmbedder(t.Context(), words, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
 	texts := []string{"one thing", "another", "one thing"}
@@ -83,41 +27,96 @@ func TestVectorsOnDemand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := make([]float32, wordsDim)
 		for i, text := range texts {
-			if words.encode(want, text); !slices.Equal(got[i], want) {
+			if !slices.Equal(got[i], words.Vector(text)) {
 				t.Errorf("%q has another vector", text)
 			}
 		}
 	}
-	if len(words.asked) != 2 {
-		t.Errorf("embedded %q", words.asked)
+	if len(words.Asked()) != 2 {
+		t.Errorf("embedded %q", words.Asked())
 	}
 }
 
-func TestBadTextFeatures(t *testing.T) {
-	for name, c := range map[string]struct {
-		change func(w *world)
-		want   string
-	}{
-		"no encoder": {func(w *world) { w.cfg.Features[0].Settings = nil }, "features[0] text: encoder: none is named"},
-		"no texts": {func(w *world) {
-			w.write(t, "table.csv", "id,label\n0,a\n1,b\n")
-			w.write(t, "answers.csv", "id,prediction\n0,a\n1,b\n")
-			w.cfg.Labels = nil
-			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
-		}, "features[0] text: instance \"0\" has no text"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newTextWorld(t, 12)
-			c.change(w)
-			_, err := Run(t.Context(), w.cfg, w.options(t))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
+// shows is advice that shows two passages of every instance, one of them its own.
+type shows struct {
+	name    string
+	queried bool
+}
+
+func (a shows) Show(_ context.Context, batch []part.Instance) ([]part.Shown, error) {
+	out := make([]part.Shown, len(batch))
+	for n := range batch {
+		out[n].Passages = []part.Passage{{Text: a.name + " of all"}, {Text: a.name + " of " + batch[n].Text}}
+	}
+	return out, nil
+}
+
+func (a shows) Queried() bool { return a.queried }
+
+// preparation lends a build of n instances.
+func preparation(b *part.Build, folder string, n int) *part.Preparation {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return &part.Preparation{
+		Folder: folder, Rows: rows, Workers: 2, Progress: progress.Silent{},
+		Load: func(_ context.Context, rows []int) ([]part.Instance, error) {
+			batch := make([]part.Instance, len(rows))
+			for i, row := range rows {
+				batch[i].Text = fmt.Sprintf("text %d", row)
 			}
-			if files, _ := filepath.Glob(filepath.Join(w.dir, "experts", "*")); len(files) > 0 {
-				t.Errorf("%q are left", files)
+			return batch, nil
+		},
+		Show: func(ctx context.Context, level int, batch []part.Instance) ([]part.Shown, error) {
+			return b.Levels[level].Advice.Show(ctx, batch)
+		},
+		Batches: func(rows []int) [][]int { return slices.Collect(slices.Chunk(rows, 7)) },
+	}
+}
+
+// TestPrepareEmbedsWhatPartsShow: two parts that name the same encoder share it; the texts and the passages of the levels
+// that either of them names are embedded once each, also over two builds; advice that asks a model is not asked.
+func TestPrepareEmbedsWhatPartsShow(t *testing.T) {
+	const n = 20
+	folder := t.TempDir()
+	open := func(words *parttest.Words) (*embedder, *part.Build) {
+		b := &part.Build{
+			Levels: []part.Level{{Advice: shows{name: "a"}}, {Advice: shows{name: "b"}}, {Advice: shows{"c", true}}, {Advice: shows{name: "d"}}},
+			Open:   func() (*ort.Runtime, error) { return &ort.Runtime{}, nil }, Inputs: part.Inputs{},
+			OpenText: func(*ort.Runtime, string) (part.TextEncoder, error) { return words, nil },
+		}
+		e, err := openEmbedder(b.Setup("one"), "words", 1, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := openEmbedder(b.Setup("two"), "words", 3); again != e || err != nil {
+			t.Fatalf("the second part has an embedder of its own: %v", err)
+		}
+		for _, name := range []string{"one", "two"} {
+			if got := b.Inputs[part.InputName("model", name)]; got != words.Digest() {
+				t.Errorf("the model of part %s is %q", name, got)
 			}
-		})
+		}
+		if err := e.Prepare(t.Context(), preparation(b, folder, n)); err != nil {
+			t.Fatal(err)
+		}
+		return e, b
+	}
+	words := &parttest.Words{}
+	open(words)
+	want := map[string]bool{"b of all": true, "d of all": true}
+	for i := range n {
+		text := fmt.Sprintf("text %d", i)
+		want[text], want["b of "+text], want["d of "+text] = true, true, true
+	}
+	if got := slices.Sorted(slices.Values(words.Asked())); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
+		t.Errorf("embedded\n%s", strings.Join(got, "\n"))
+	}
+	idle := &parttest.Words{}
+	e, _ := open(idle)
+	if _, err := e.Vectors(t.Context(), words.Asked()); err != nil || idle.Calls() > 0 {
+		t.Errorf("embedded again: %q, %v", idle.Asked(), err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/parttest"
+
 	"pgregory.net/rapid"
 
 	"pipe/costs"
@@ -23,8 +25,8 @@ import (
 // wordsEmbedder is an embedder of words whose vectors lie in a folder of the test.
 func wordsEmbedder(t *testing.T) *embedder {
 	t.Helper()
-	e := &embedder{TextEncoder: &wordsEncoder{}}
-	if err := e.open(t.Context(), t.TempDir()); err != nil {
+	e, err := newEmbedder(t.Context(), &parttest.Words{}, t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -44,7 +46,7 @@ func TestPairCoder(t *testing.T) {
 		}
 		return dst
 	}
-	const d = wordsDim
+	const d = parttest.WordsDim
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[a-z]{1,3}( [a-z]{1,3})?`)
 		claim, passages := word.Draw(t, "claim"), rapid.SliceOfN(word, 1, 5).Draw(t, "passages")
@@ -122,12 +124,11 @@ func (w *world) examplesOf(t *testing.T) (*plan, *claimExamples) {
 // read reads all examples.
 func (x *claimExamples) read(t *testing.T, p *plan) ([]part.Instance, []part.Shown) {
 	t.Helper()
-	if x.embedder.vectors == nil {
-		if err := x.embedder.open(t.Context(), t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
+	of := p.preparation(t.TempDir(), filepath.Join(t.TempDir(), "scratch"), nil, &Options{Progress: progress.Silent{}})
+	if err := x.embedder.Prepare(t.Context(), of); err != nil {
+		t.Fatal(err)
 	}
-	r, err := x.Open(t.Context(), p.preparation("", filepath.Join(t.TempDir(), "scratch"), nil, &Options{Progress: progress.Silent{}}))
+	r, err := x.Open(t.Context(), of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +257,7 @@ func TestEmbeddingExpertDependsOn(t *testing.T) {
 		"split":       func(w *world) { w.cfg.Split.Settings = map[string]any{"validation": 0.5} },
 		"claims":      func(w *world) { w.edit(t, "train.csv", "Item0 is truly", "Item0 is surely") },
 		"pages":       func(w *world) { w.edit(t, "pages.jsonl", "Thing0 is truly", "Thing0 is surely") },
-		"encoder":     func(w *world) { (&wordsEncoder{name: "other"}).use(w) },
+		"encoder":     func(w *world) { w.useWords(&parttest.Words{Salt: "other"}) },
 		"instances":   func(w *world) { w.edit(t, "claims.jsonl", "Thing4 is", "Item0 is") },
 		"level":       func(w *world) { w.cfg.Experts[0].Unavailable = []string{"top-3"} },
 		"top":         func(w *world) { w.cfg.Advice[2].Settings["top"] = 2 },

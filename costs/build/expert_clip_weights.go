@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pipe/costs/builder/part"
@@ -61,14 +62,11 @@ func (e *clip) makeWeights(ctx context.Context, t *part.Preparation, files []*cl
 	if err != nil {
 		return err
 	}
-	if vectors.dim != e.dim {
-		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, vectors.dim, e.dim)
-	}
 	for i, templates := range e.families {
 		if weights[i] != nil {
 			continue
 		}
-		if weights[i], err = classWeights(templates, e.names, e.dim, vectors.Get); err != nil {
+		if weights[i], err = classWeights(templates, e.names, e.dim, func(text string) []float32 { return vectors[text] }); err != nil {
 			return err
 		}
 		if err := checkDistinct(weights[i], e.names, e.dim); err != nil {
@@ -81,8 +79,8 @@ func (e *clip) makeWeights(ctx context.Context, t *part.Preparation, files []*cl
 	return ctx.Err()
 }
 
-// embed returns the vectors of the prompts of all families whose weights are nil.
-func (e *clip) embed(ctx context.Context, t *part.Preparation, weights [][]float32) (_ *vectorFile, err error) {
+// embed returns the vectors of the prompts of all families whose weights are nil, by prompt.
+func (e *clip) embed(ctx context.Context, t *part.Preparation, weights [][]float32) (map[string][]float32, error) {
 	model, err := e.text()
 	if err != nil {
 		return nil, err
@@ -104,9 +102,29 @@ func (e *clip) embed(ctx context.Context, t *part.Preparation, weights [][]float
 		return nil, err
 	}
 	defer encoder.Close()
-	m := &embedder{TextEncoder: encoder}
-	if err := m.open(ctx, t.Folder); err != nil {
+	if encoder.Dim() != e.dim {
+		return nil, fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, encoder.Dim(), e.dim)
+	}
+	return embedAll(ctx, t, encoder, texts)
+}
+
+// embedAll returns the vectors of texts by text.
+func embedAll(ctx context.Context, t *part.Preparation, encoder part.TextEncoder, texts map[string]bool) (map[string][]float32, error) {
+	m, err := newEmbedder(ctx, encoder, t.Folder)
+	if err != nil {
 		return nil, err
 	}
-	return m.vectors, m.Ensure(ctx, texts, t.Progress)
+	if err := m.Ensure(ctx, texts, t.Progress); err != nil {
+		return nil, err
+	}
+	list := slices.Collect(maps.Keys(texts))
+	found, err := m.Vectors(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	vectors := make(map[string][]float32, len(list))
+	for i, text := range list {
+		vectors[text] = found[i]
+	}
+	return vectors, nil
 }

@@ -3,7 +3,6 @@ package build
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"math"
@@ -19,53 +18,6 @@ import (
 	"pipe/internal/fuzztest"
 	"pipe/internal/progress"
 )
-
-// FuzzVectorFile: whatever follows the first line, whole records of the right checksum are the vectors, and what is added is
-// there when the file is opened again.
-func FuzzVectorFile(f *testing.F) {
-	key, other := keyOf("a"), keyOf("b")
-	two := appendRecord(appendRecord(nil, key, []float32{1, -2}), other, []float32{0.5, float32(math.Inf(1))})
-	f.Add([]byte("a\x00\x00\x80\x3f"), two, true)
-	f.Add([]byte{}, two[:50], true)
-	f.Add([]byte("pipe vectors 1, 2 numbers each"), []byte("\n"), false)
-	path := string(fuzztest.NewFile(f, "vectors"))
-	f.Fuzz(func(t *testing.T, sound, rest []byte, headed bool) {
-		const dim = 2
-		b := fuzzHead(headed, vectorHead("e", dim))
-		want := map[textKey][2]uint32{}
-		if headed {
-			for chunk := range slices.Chunk(sound, 2*4) {
-				if len(chunk) < 2*4 {
-					break
-				}
-				key := textKey(sha256.Sum256(chunk))
-				v := []float32{math.Float32frombits(uint32(chunk[0]) | uint32(chunk[1])<<24), float32(chunk[2])}
-				b, want[key] = appendRecord(b, key, v), [2]uint32{math.Float32bits(v[0]), math.Float32bits(v[1])}
-			}
-		}
-		fuzztest.File(path).Write(t, append(b, rest...))
-		for range 2 {
-			v, err := openVectors(t.Context(), path, "e", dim)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for key, bits := range want {
-				if got := v.vectors[key]; len(got) != dim || math.Float32bits(got[0]) != bits[0] || math.Float32bits(got[1]) != bits[1] {
-					t.Fatalf("%v, want %v", got, bits)
-				}
-			}
-			for _, got := range v.vectors {
-				if len(got) != dim {
-					t.Fatalf("a vector of %d numbers", len(got))
-				}
-			}
-			if err := v.Add(t.Context(), []string{"new"}, []float32{3, 4}); err != nil || len(v.Get("new")) != dim {
-				t.Fatal(err)
-			}
-			want[keyOf("new")] = [2]uint32{math.Float32bits(3), math.Float32bits(4)}
-		}
-	})
-}
 
 // fuzzHead begins a file with its first line, or does not.
 func fuzzHead(headed bool, head []byte) []byte {

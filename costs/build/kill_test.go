@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/parttest"
+
 	"pipe/costs/builder/part"
 	"pipe/onnx/ort"
 )
@@ -58,7 +60,7 @@ func runChild(file string) error {
 		checkpoints: -1, // as many moments to be killed at as there are
 	}
 	if c.Words {
-		o.OpenText = func(*ort.Runtime, string) (part.TextEncoder, error) { return &wordsEncoder{delay: c.Delay}, nil }
+		o.OpenText = func(*ort.Runtime, string) (part.TextEncoder, error) { return &parttest.Words{Delay: c.Delay}, nil }
 	}
 	_, err = Run(context.Background(), c.Config, o)
 	return err

@@ -1,78 +1,18 @@
 package build
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/fnv"
-	"math"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"pipe/internal/digest"
+	"pipe/costs/builder/parttest"
 )
 
 var claimLabels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
 
-// wordsEncoder is an encoder for tests: every word has a direction, a text goes
-// the way of all its words. It remembers what it was asked for.
-type wordsEncoder struct {
-	mu    sync.Mutex
-	calls int
-	asked []string
-	name  string        // tells it from others
-	limit int           // calls after which it fails; 0: none
-	delay time.Duration // per call
-}
-
-var errTired = errors.New("the encoder is tired")
-
-const wordsDim = 24
-
-func (e *wordsEncoder) Name() string   { return "words" }
-func (e *wordsEncoder) Dim() int       { return wordsDim }
-func (e *wordsEncoder) Digest() string { return digest.Of([]byte("words " + e.name)) }
-func (e *wordsEncoder) Close() error   { return nil }
-
-func (e *wordsEncoder) Encode(_ context.Context, dst []float32, texts []string) error {
-	time.Sleep(e.delay)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.calls++; e.limit > 0 && e.calls > e.limit {
-		return errTired
-	}
-	e.asked = append(e.asked, texts...)
-	for i, text := range texts {
-		e.encode(dst[i*wordsDim:(i+1)*wordsDim], text)
-	}
-	return nil
-}
-
-func (e *wordsEncoder) encode(dst []float32, text string) {
-	var sum [wordsDim]float64
-	for _, word := range strings.Fields(strings.ToLower(text)) {
-		h := fnv.New64a()
-		h.Write([]byte(e.name + strings.Trim(word, ".")))
-		r := rand.New(rand.NewPCG(h.Sum64(), 0))
-		for i := range sum {
-			sum[i] += r.NormFloat64()
-		}
-	}
-	var length float64
-	for _, v := range sum {
-		length += v * v
-	}
-	for i, v := range sum {
-		dst[i] = float32(v / math.Sqrt(length+1e-9))
-	}
-}
-
-// use makes every build of the world encode texts with e.
-func (e *wordsEncoder) use(w *world) *wordsEncoder {
+// useWords makes every build of the world encode texts with e.
+func (w *world) useWords(e *parttest.Words) *parttest.Words {
 	w.words = e
 	return e
 }
@@ -82,7 +22,7 @@ func (e *wordsEncoder) use(w *world) *wordsEncoder {
 // expert has answered them all.
 func newTextWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig(), words: &wordsEncoder{}}
+	w := &world{dir: t.TempDir(), cfg: DefaultConfig(), words: &parttest.Words{}}
 	claims, answers, pages := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {

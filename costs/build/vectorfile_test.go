@@ -1,12 +1,17 @@
 package build
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"pipe/costs/builder/parttest"
+	"pipe/internal/fuzztest"
 )
 
 // someVectors returns n texts and vectors of two numbers.
@@ -62,7 +67,7 @@ func TestTornVectorsAreCutAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vectors")
 	f := openTestVectors(t, path, "one")
 	f.add(t, 0, 4)
-	whole, head, size := readBytes(t, path), len(f.head), int(f.recordSize())
+	whole, head, size := parttest.Read(t, path), len(f.head), int(f.recordSize())
 	for cut := range whole {
 		if err := os.WriteFile(path, []byte(whole[:cut]), 0o666); err != nil {
 			t.Fatal(err)
@@ -74,7 +79,7 @@ func TestTornVectorsAreCutAway(t *testing.T) {
 			}
 		}
 		g.add(t, kept, 4-kept)
-		if readBytes(t, path) != whole {
+		if parttest.Read(t, path) != whole {
 			t.Fatalf("cut at %d: added again, the bytes differ", cut)
 		}
 	}
@@ -85,7 +90,7 @@ func TestDamagedVectorIsAbsent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vectors")
 	f := openTestVectors(t, path, "one")
 	f.add(t, 0, 3)
-	whole, from := []byte(readBytes(t, path)), len(f.head)+int(f.recordSize())
+	whole, from := []byte(parttest.Read(t, path)), len(f.head)+int(f.recordSize())
 	for at := from; at < from+int(f.recordSize()); at++ {
 		b := slices.Clone(whole)
 		b[at] ^= 0x10
@@ -129,7 +134,7 @@ func TestBuildsShareVectors(t *testing.T) {
 func TestVectorsCutByOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vectors")
 	openTestVectors(t, path, "one").add(t, 0, 3)
-	whole := readBytes(t, path)
+	whole := parttest.Read(t, path)
 	for cut := range whole {
 		if err := os.WriteFile(path, []byte(whole), 0o666); err != nil {
 			t.Fatal(err)
@@ -144,4 +149,52 @@ func TestVectorsCutByOthers(t *testing.T) {
 			t.Fatalf("cut at %d: what was added is lost", cut)
 		}
 	}
+}
+
+// FuzzVectorFile: whatever follows the first line, whole records of the right checksum are the vectors, and what is added is
+// there when the file is opened again.
+func FuzzVectorFile(f *testing.F) {
+	key, other := keyOf("a"), keyOf("b")
+	two := appendRecord(appendRecord(nil, key, []float32{1, -2}), other, []float32{0.5, float32(math.Inf(1))})
+	f.Add([]byte("a\x00\x00\x80\x3f"), two, true)
+	f.Add([]byte{}, two[:50], true)
+	f.Add([]byte("pipe vectors 1, 2 numbers each"), []byte("\n"), false)
+	path := string(fuzztest.NewFile(f, "vectors"))
+	f.Fuzz(func(t *testing.T, sound, rest []byte, headed bool) {
+		const dim = 2
+		var b []byte
+		want := map[textKey][2]uint32{}
+		if headed {
+			b = vectorHead("e", dim)
+			for chunk := range slices.Chunk(sound, 2*4) {
+				if len(chunk) < 2*4 {
+					break
+				}
+				key := textKey(sha256.Sum256(chunk))
+				v := []float32{math.Float32frombits(uint32(chunk[0]) | uint32(chunk[1])<<24), float32(chunk[2])}
+				b, want[key] = appendRecord(b, key, v), [2]uint32{math.Float32bits(v[0]), math.Float32bits(v[1])}
+			}
+		}
+		fuzztest.File(path).Write(t, append(b, rest...))
+		for range 2 {
+			v, err := openVectors(t.Context(), path, "e", dim)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for key, bits := range want {
+				if got := v.vectors[key]; len(got) != dim || math.Float32bits(got[0]) != bits[0] || math.Float32bits(got[1]) != bits[1] {
+					t.Fatalf("%v, want %v", got, bits)
+				}
+			}
+			for _, got := range v.vectors {
+				if len(got) != dim {
+					t.Fatalf("a vector of %d numbers", len(got))
+				}
+			}
+			if err := v.Add(t.Context(), []string{"new"}, []float32{3, 4}); err != nil || len(v.Get("new")) != dim {
+				t.Fatal(err)
+			}
+			want[keyOf("new")] = [2]uint32{math.Float32bits(3), math.Float32bits(4)}
+		}
+	})
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/parttest"
+	"pipe/featurize"
+
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/onnx/ort"
@@ -17,8 +20,8 @@ import (
 type world struct {
 	dir   string
 	cfg   Config
-	kinds *part.Kinds   // beside the built-in ones; nil: none
-	words *wordsEncoder // that stands for every encoder of texts; nil: none does
+	kinds *part.Kinds     // beside the built-in ones; nil: none
+	words *parttest.Words // that stands for every encoder of texts; nil: none does
 }
 
 // addExpert adds a kind of expert to the world's, or takes the place of a built-in one.
@@ -40,7 +43,7 @@ func (w *world) allKinds() *part.Kinds {
 // openText opens the world's words in the place of an encoder of texts.
 func (w *world) openText(rt *ort.Runtime, name string) (part.TextEncoder, error) {
 	if w.words == nil {
-		return openTextEncoder(rt, name)
+		return featurize.OpenTextEncoder(rt, name, featurize.DefaultTextEncoderOptions())
 	}
 	return w.words, nil
 }
