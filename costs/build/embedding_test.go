@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pipe/costs/builder/parttest"
+	"pipe/costs/embedding"
 
 	"pgregory.net/rapid"
 
@@ -23,9 +24,9 @@ import (
 )
 
 // wordsEmbedder is an embedder of words whose vectors lie in a folder of the test.
-func wordsEmbedder(t *testing.T) *embedder {
+func wordsEmbedder(t *testing.T) *embedding.Embedder {
 	t.Helper()
-	e, err := newEmbedder(t.Context(), &parttest.Words{}, t.TempDir())
+	e, err := embedding.New(t.Context(), &parttest.Words{}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/embedding"
 	"pipe/costs/retrieval"
 	"pipe/internal/digest"
 )
@@ -68,7 +69,7 @@ type claimExamples struct {
 	lessons   *Lessons
 	pages     retrieval.Retriever // nil: they are not among the distractors
 	sentences bool                // are among the distractors
-	embedder  *embedder
+	embedder  *embedding.Embedder
 	basis     string
 }
 
@@ -81,7 +82,7 @@ type claimExample struct {
 
 // newClaimExamples reads the claims and draws the examples for the expert in the
 // making, which takes some levels of advice.
-func newClaimExamples(ctx context.Context, s *part.Setup, cfg *embeddingSettings, levels []int, e *embedder) (*claimExamples, error) {
+func newClaimExamples(ctx context.Context, s *part.Setup, cfg *embeddingSettings, levels []int, e *embedding.Embedder) (*claimExamples, error) {
 	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/embedding"
 	"pipe/costs/retrieval"
 )
 
@@ -11,7 +12,7 @@ import (
 // which learns from claims that are not routed on.
 type embeddingSettings struct {
 	trainedSettings
-	encoderSettings
+	embedding.EncoderSettings
 	retrieval.Settings // Of the pages that distractors are found among
 	claimFile
 	embeddingLearning
@@ -38,7 +39,7 @@ func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	embedder, err := openEmbedder(s, cfg.Encoder, levels...)
+	embedder, err := embedding.Open(s, cfg.Encoder, levels...)
 	if err != nil {
 		return nil, err
 	}

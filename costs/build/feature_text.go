@@ -4,22 +4,23 @@ import (
 	"context"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/embedding"
 	"pipe/costs/identity"
 	"pipe/featurize"
 )
 
 // textFeatures are the vectors of the instances' texts.
-type textFeatures struct{ embedder *embedder }
+type textFeatures struct{ embedder *embedding.Embedder }
 
 func newTextFeatures(ctx context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
-	var cfg encoderSettings
+	var cfg embedding.EncoderSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if err := s.CheckTexts(ctx); err != nil {
 		return nil, err
 	}
-	e, err := openEmbedder(s, cfg.Encoder)
+	e, err := embedding.Open(s, cfg.Encoder)
 	if err != nil {
 		return nil, err
 	}

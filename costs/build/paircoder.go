@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/embedding"
 )
 
 // pairCoder codes a claim c, the vector of the instance's text, and its evidence
@@ -16,7 +17,7 @@ import (
 // Representations, 2017), each product and difference by component. Without
 // passages everything but c is 0. Vectors are multiplied by the root of their
 // length, which makes the mean square of a component of a vector of length 1 one.
-type pairCoder struct{ embedder *embedder }
+type pairCoder struct{ embedder *embedding.Embedder }
 
 // Width is four vectors and two indicators.
 func (c *pairCoder) Width() int { return 4*c.embedder.Dim() + 2 }

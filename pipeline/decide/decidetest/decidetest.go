@@ -183,7 +183,7 @@ func PNG() []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, 48, 40))
 	for y := range img.Rect.Dy() {
 		for x := range img.Rect.Dx() {
-			img.SetNRGBA(x, y, color.NRGBA{uint8(5 * x), uint8(6 * y), 90, 255})
+			img.SetNRGBA(x, y, color.NRGBA{R: uint8(5 * x), G: uint8(6 * y), B: 90, A: 255})
 		}
 	}
 	var b bytes.Buffer

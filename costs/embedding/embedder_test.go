@@ -1,4 +1,4 @@
-package build
+package embedding
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // TestVectorsOnDemand asks for texts that were not embedded before.
 func TestVectorsOnDemand(t *testing.T) {
 	words := &parttest.Words{}
-	e, err := newEmbedder(t.Context(), words, t.TempDir())
+	e, err := New(t.Context(), words, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,17 +81,17 @@ func preparation(b *part.Build, folder string, n int) *part.Preparation {
 func TestPrepareEmbedsWhatPartsShow(t *testing.T) {
 	const n = 20
 	folder := t.TempDir()
-	open := func(words *parttest.Words) (*embedder, *part.Build) {
+	open := func(words *parttest.Words) (*Embedder, *part.Build) {
 		b := &part.Build{
 			Levels: []part.Level{{Advice: shows{name: "a"}}, {Advice: shows{name: "b"}}, {Advice: shows{"c", true}}, {Advice: shows{name: "d"}}},
 			Open:   func() (*ort.Runtime, error) { return &ort.Runtime{}, nil }, Inputs: part.Inputs{},
 			OpenText: func(*ort.Runtime, string) (part.TextEncoder, error) { return words, nil },
 		}
-		e, err := openEmbedder(b.Setup("one"), "words", 1, 2)
+		e, err := Open(b.Setup("one"), "words", 1, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := openEmbedder(b.Setup("two"), "words", 3); again != e || err != nil {
+		if again, err := Open(b.Setup("two"), "words", 3); again != e || err != nil {
 			t.Fatalf("the second part has an embedder of its own: %v", err)
 		}
 		for _, name := range []string{"one", "two"} {

@@ -1,4 +1,4 @@
-package build
+package embedding
 
 import (
 	"cmp"
@@ -16,32 +16,32 @@ import (
 	"pipe/internal/parallel"
 )
 
-// embedder gives texts their vectors, each of which is computed once. It embeds all that a build needs before the first
+// Embedder gives texts their vectors, each of which is computed once. It embeds all that a build needs before the first
 // shard is made, and other texts when they are asked for. The vectors lie in the folder of experts. From Prepare on they
 // are in memory too: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use after Prepare.
-type embedder struct {
+type Embedder struct {
 	encoder part.TextEncoder
 	build   *part.Build
 	levels  map[int]bool // of advice, whose passages parts of the build embed
 	vectors *vectorFile  // nil until Prepare
 }
 
-// encoderSettings name the encoder of a part.
-type encoderSettings struct {
+// EncoderSettings name the encoder of a part.
+type EncoderSettings struct {
 	Encoder part.Path `json:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
 }
 
-// openEmbedder returns the embedder of an encoder, which parts that name the same one share, and makes the encoder a model
-// of the part of s. Prepare then embeds the texts of all instances, and the passages that the given levels of advice show.
-// The build closes it.
-func openEmbedder(s *part.Setup, name part.Path, levels ...int) (*embedder, error) {
+// Open returns the embedder of an encoder, and makes the encoder a model of the part of s. Parts that name the same encoder
+// share its embedder. Prepare embeds the texts of all instances, and the passages that the levels of advice with the given
+// indices show. The build prepares and closes it. A missing name, and an encoder that cannot be opened, are errors.
+func Open(s *part.Setup, name part.Path, levels ...int) (*Embedder, error) {
 	if name == "" {
 		return nil, errors.New("encoder: none is named")
 	}
 	path := s.ModelPath(name)
-	e, err := part.Shared(s.Build, path, func() (*embedder, error) {
+	e, err := part.Shared(s.Build, path, func() (*Embedder, error) {
 		encoder, err := openEncoder(s.Build, path)
-		return &embedder{encoder: encoder, build: s.Build, levels: make(map[int]bool)}, err
+		return &Embedder{encoder: encoder, build: s.Build, levels: make(map[int]bool)}, err
 	})
 	if err != nil {
 		return nil, err
@@ -71,35 +71,35 @@ func openEncoder(b *part.Build, path string) (part.TextEncoder, error) {
 	return encoder, nil
 }
 
-// newEmbedder returns an embedder that no part shares, with the vectors that the folder already has. The encoder stays the
-// caller's.
-func newEmbedder(ctx context.Context, encoder part.TextEncoder, folder string) (*embedder, error) {
-	e := &embedder{encoder: encoder}
+// New returns an embedder of an open encoder, which no other part shares, with the vectors that the folder has. The folder
+// must exist. The caller closes the encoder. Vectors and Ensure may be called at once; Prepare may not.
+func New(ctx context.Context, encoder part.TextEncoder, folder string) (*Embedder, error) {
+	e := &Embedder{encoder: encoder}
 	return e, e.read(ctx, folder)
 }
 
 // read takes the vectors that the folder has into memory.
-func (e *embedder) read(ctx context.Context, folder string) (err error) {
+func (e *Embedder) read(ctx context.Context, folder string) (err error) {
 	name := "embeddings-" + digest.Short(e.encoder.Digest())
 	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.encoder.Digest(), e.Dim())
 	return err
 }
 
 // Name is the name of the encoder's model.
-func (e *embedder) Name() string { return e.encoder.Name() }
+func (e *Embedder) Name() string { return e.encoder.Name() }
 
 // Dim is how many numbers a vector has.
-func (e *embedder) Dim() int { return e.encoder.Dim() }
+func (e *Embedder) Dim() int { return e.encoder.Dim() }
 
 // Close frees the encoder.
-func (e *embedder) Close() error { return e.encoder.Close() }
+func (e *Embedder) Close() error { return e.encoder.Close() }
 
 // embedRows is how many texts are embedded between two appends: what a kill can
 // cost.
 const embedRows = 512
 
 // Ensure embeds those of the texts that have no vector yet, short ones first, and makes their vectors durable.
-func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress part.Progress) error {
+func (e *Embedder) Ensure(ctx context.Context, texts map[string]bool, progress part.Progress) error {
 	missing := slices.SortedFunc(maps.Keys(texts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 	})
@@ -118,7 +118,7 @@ func (e *embedder) Ensure(ctx context.Context, texts map[string]bool, progress p
 	return e.vectors.Sync(ctx)
 }
 
-func (e *embedder) embed(ctx context.Context, texts []string) error {
+func (e *Embedder) embed(ctx context.Context, texts []string) error {
 	values := make([]float32, len(texts)*e.Dim())
 	if err := e.encoder.Encode(ctx, values, texts); err != nil {
 		return fmt.Errorf("embed texts: %w", err)
@@ -127,7 +127,7 @@ func (e *embedder) embed(ctx context.Context, texts []string) error {
 }
 
 // Vectors returns the vector of every text, texts x Dim. Those that are new are embedded. The caller does not change them.
-func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
+func (e *Embedder) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	out, missing := make([][]float32, len(texts)), make(map[string]bool)
 	for i, text := range texts {
 		if out[i] = e.vectors.Get(text); out[i] == nil {
@@ -147,7 +147,7 @@ func (e *embedder) Vectors(ctx context.Context, texts []string) ([][]float32, er
 }
 
 // Prepare gives every text that the shards of the rows will ask for its vector.
-func (e *embedder) Prepare(ctx context.Context, p *part.Preparation) error {
+func (e *Embedder) Prepare(ctx context.Context, p *part.Preparation) error {
 	if err := e.read(ctx, p.Folder); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (e *embedder) Prepare(ctx context.Context, p *part.Preparation) error {
 }
 
 // texts collects the texts of rows and the passages that advice shows of them.
-func (e *embedder) texts(ctx context.Context, p *part.Preparation) (map[string]bool, error) {
+func (e *Embedder) texts(ctx context.Context, p *part.Preparation) (map[string]bool, error) {
 	var mu sync.Mutex
 	texts := make(map[string]bool)
 	p.Progress.Start(int64(len(p.Rows)), "instances' texts")
@@ -178,7 +178,7 @@ func (e *embedder) texts(ctx context.Context, p *part.Preparation) (map[string]b
 	return texts, err
 }
 
-func (e *embedder) textsOf(ctx context.Context, p *part.Preparation, rows []int) ([]string, error) {
+func (e *Embedder) textsOf(ctx context.Context, p *part.Preparation, rows []int) ([]string, error) {
 	batch, err := p.Load(ctx, rows)
 	if err != nil {
 		return nil, err
@@ -204,4 +204,4 @@ func (e *embedder) textsOf(ctx context.Context, p *part.Preparation, rows []int)
 	return list, nil
 }
 
-var _ part.Preparer = (*embedder)(nil)
+var _ part.Preparer = (*Embedder)(nil)

@@ -1,4 +1,4 @@
-package build
+package embedding
 
 import (
 	"crypto/sha256"
