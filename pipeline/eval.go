@@ -36,7 +36,7 @@ type EvalOptions struct {
 	Runtime   ort.Config // library and device
 	// Own are trained methods that models does not know, by whose names policies
 	// call themselves.
-	Own []models.Method
+	Own []models.Method `json:"-"` // the record of a step does not depend on it
 }
 
 // DefaultEvalOptions reports on validation rows with every baseline.

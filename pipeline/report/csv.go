@@ -2,7 +2,10 @@ package report
 
 import (
 	"encoding/csv"
+	"fmt"
 	"io"
+
+	"pipe/pipeline/methods"
 )
 
 // WriteDisclosureCSV writes the disclosure, one line each at full precision; a figure that does not apply is an empty
@@ -35,4 +38,52 @@ func (r *Report) WriteExpertCSV(w io.Writer) error {
 	}
 	c.Flush()
 	return c.Error()
+}
+
+// WriteCSV writes the rows, one line each, at full precision; a figure that does not apply is an empty field.
+func (r *Report) WriteCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{
+		"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
+		"excess_std", "diff_best_fixed", "diff_best_fixed_low", "diff_best_fixed_high", "diff_l2d", "diff_l2d_low", "diff_l2d_high",
+		"advice_rate", "bayes_match", "setting", "splits", "true_loss_se", "paired_l2d", "paired_l2d_se", "paired_best_fixed_train",
+		"paired_best_fixed_train_se", "role", "remark",
+	})
+	for _, row := range r.Rows {
+		record := []string{
+			r.Benchmark, row.Method, exact(row.Lambda), positive(row.N), positive(row.Seeds), row.Pair,
+			exact(&row.TrueLossMean), exact(row.TrueLossStd), exact(row.ExcessMean), exact(row.ExcessStd),
+		}
+		record = append(record, intervalFields(row.DiffBestFixed)...)
+		record = append(record, intervalFields(row.DiffL2D)...)
+		record = append(record, exact(row.AdviceRate), exact(row.BayesMatch), row.Setting, positive(row.Splits), exact(row.TrueLossSE))
+		record = append(record, differenceFields(row.PairedL2D)...)
+		record = append(record, differenceFields(row.PairedFixedTrain)...)
+		_ = c.Write(append(record, string(methods.Named(row.Method).Role), row.Remark()))
+	}
+	c.Flush() // csv.Writer keeps the first error of every Write above
+	return c.Error()
+}
+
+func exact(v *float64) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
+}
+
+// intervalFields are the mean and the ends as three fields.
+func intervalFields(v *Interval) []string {
+	if v == nil {
+		return []string{"", "", ""}
+	}
+	return []string{exact(&v.Mean), exact(&v.Low), exact(&v.High)}
+}
+
+// differenceFields are the mean and its standard error as two fields.
+func differenceFields(v *Difference) []string {
+	if v == nil {
+		return []string{"", ""}
+	}
+	return []string{exact(&v.Mean), exact(&v.SE)}
 }

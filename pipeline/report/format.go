@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 
@@ -72,19 +71,6 @@ func positive(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
-}
-
-// compareLambda orders regimes; rows without one come first.
-func compareLambda(a, b *float64) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return cmp.Compare(*a, *b)
 }
 
 // InSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not have the number.

@@ -8,7 +8,6 @@ import (
 
 	"pipe/internal/safetext"
 	"pipe/models/baseline"
-	"pipe/pipeline/methods"
 )
 
 // table is one rendered table of a report, before it becomes text, Markdown or HTML.
@@ -114,24 +113,6 @@ func (r *Report) settingTables() []table {
 		ts = append(ts, r.answerTable())
 	}
 	return ts
-}
-
-// headline returns the rows of the main table: with several training sizes, those of the largest.
-func (r *Report) headline() []Row {
-	ns := r.sizes()
-	var rows []Row
-	for _, row := range r.Rows {
-		if len(ns) < 2 || row.N == 0 || row.N == ns[len(ns)-1] {
-			rows = append(rows, row)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		if c := compareLambda(a.Lambda, b.Lambda); c != 0 {
-			return c
-		}
-		return methods.Rank(a.Method) - methods.Rank(b.Method)
-	})
-	return rows
 }
 
 func (r *Report) methodTable() table {
@@ -330,4 +311,26 @@ func (r *Report) distributionTable() table {
 		t.rows = append(t.rows, cells)
 	}
 	return t
+}
+
+// text aligns the cells in columns; a bold cell gets a star, because plain text has no bold.
+func (t table) text() string {
+	rows := [][]string{t.head}
+	for i, row := range t.rows {
+		cells := slices.Clone(row)
+		for c := range cells {
+			if slices.Contains(t.bold(i), c) && c >= t.left {
+				cells[c] += " *"
+			}
+		}
+		rows = append(rows, cells)
+	}
+	return safetext.Table(rows)
+}
+
+func (t table) bold(row int) []int {
+	if row < len(t.best) {
+		return t.best[row]
+	}
+	return nil
 }

@@ -5,41 +5,9 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
-	"slices"
 
 	"pipe/internal/safetext"
 )
-
-// PairPictures are some of the instances that one method sends to one pair, of those with images.
-type PairPictures struct {
-	Setting string    `json:"setting,omitempty"`
-	Method  string    `json:"method"`
-	Lambda  float64   `json:"lambda"`
-	Expert  string    `json:"expert"`
-	Advice  string    `json:"advice"`
-	Routed  float64   `json:"routed"` // share of the reported rows that go to the pair
-	Shown   []Picture `json:"shown"`
-}
-
-// Picture is an instance, and what the pair says of it. The picture itself is in the report's album.
-type Picture struct {
-	ID     string  `json:"id"`
-	Label  string  `json:"label"`
-	Answer string  `json:"answer"`
-	Loss   float64 `json:"loss"` // task loss
-}
-
-// PictureIDs are the instances whose pictures the report wants, sorted.
-func (r *Report) PictureIDs() []string {
-	var ids []string
-	for _, p := range r.Pictures {
-		for _, s := range p.Shown {
-			ids = append(ids, s.ID)
-		}
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
 
 // pageAlbum are the pictures of one method at one lambda on the page.
 type pageAlbum struct {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,29 +70,6 @@ func isBest(row Row, rows []Row) bool {
 	return best != nil && methods.Named(row.Method).Role == models.RolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie
 }
 
-// deployableTable is about one setting; it has no lines where no constant stands beside the policies, which the main table
-// marks.
-func (r *Report) deployableTable() table {
-	t := table{
-		title: "What could be deployed", left: 2,
-		caption: "The policy with the lowest true loss, and the constant chosen on training rows, which needs no file. " +
-			"Random controls, knn and oracles are for comparison: there is no file of them.",
-		head: []string{"lambda", "policy", "true loss", "constant", "pair", "true loss", "policy minus constant"},
-	}
-	all := r.deployable()
-	if !slices.ContainsFunc(all, func(d Deployable) bool { return d.Constant != "" }) {
-		return t
-	}
-	for _, d := range all {
-		var gain *float64
-		if d.PolicyLoss != nil && d.ConstantLoss != nil {
-			gain = Num(*d.PolicyLoss - *d.ConstantLoss)
-		}
-		t.rows = append(t.rows, []string{Number(d.Lambda), d.Policy, PlusMinus(d.PolicyLoss, nil), d.Constant, d.Pair, PlusMinus(d.ConstantLoss, nil), signed(gain)})
-	}
-	return t
-}
-
 // Remark says of a policy what its figures do not: that it is a constant, and that it was trained with other fees.
 func (r Row) Remark() string {
 	var parts []string
@@ -110,4 +88,35 @@ func (r Row) Remark() string {
 		parts = append(parts, "trained with other fees")
 	}
 	return strings.Join(parts, "; ")
+}
+
+// compareLambda orders regimes; rows without one come first.
+func compareLambda(a, b *float64) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return cmp.Compare(*a, *b)
+}
+
+// headline returns the rows of the main table: with several training sizes, those of the largest.
+func (r *Report) headline() []Row {
+	ns := r.sizes()
+	var rows []Row
+	for _, row := range r.Rows {
+		if len(ns) < 2 || row.N == 0 || row.N == ns[len(ns)-1] {
+			rows = append(rows, row)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		if c := compareLambda(a.Lambda, b.Lambda); c != 0 {
+			return c
+		}
+		return methods.Rank(a.Method) - methods.Rank(b.Method)
+	})
+	return rows
 }

@@ -1,23 +1,5 @@
 package report
 
-import (
-	"pipe/costs/build"
-)
-
-// ExpertQuality tells how good one expert is under one advice on the reported rows, whatever the task loss hides.
-type ExpertQuality struct {
-	Setting string  `json:"setting,omitempty"`
-	Rate    float64 `json:"rate,omitempty"` // share of the positive label, beside the mean probability
-	build.ExpertFigures
-}
-
-// Figures lists what an ExpertQuality measures, in the order of the table.
-func (q *ExpertQuality) Figures() []**float64 {
-	return []**float64{
-		&q.Threshold, &q.Accuracy, &q.BalancedAccuracy, &q.AUC, &q.Recall, &q.Precision, &q.Brier, &q.CalibrationError, &q.MeanProbability,
-	}
-}
-
 // expertTable has one line per expert and advice.
 func (r *Report) expertTable() table {
 	t := table{

@@ -1,0 +1,45 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+// benchmarks are known by name; a new one is a line here.
+var benchmarks = []Benchmark{syntheticBenchmark, fraudBenchmark, feverBenchmark, imagenetBenchmark}
+
+// All lists the benchmarks that this program knows, in the order of the documentation.
+func All() []Benchmark { return benchmarks }
+
+// Run runs the named benchmark and leaves its report in o.Out. An unknown name is an error that lists the known ones.
+func Run(ctx context.Context, name string, o Options, p stage.Progress) (*report.Report, error) {
+	var known []string
+	for _, b := range benchmarks {
+		if b.Name != name {
+			known = append(known, b.Name)
+			continue
+		}
+		if err := o.files().Check(); err != nil {
+			return nil, err
+		}
+		// The folder is made now: better than an error after the work.
+		return stage.Alone(o.Out, func() (*report.Report, error) { return b.into(ctx, o, p) })
+	}
+	return nil, &stage.UnknownError{What: "benchmark", Name: name, Known: known}
+}
+
+// into runs the benchmark and leaves its report.
+func (b *Benchmark) into(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
+	r, err := b.Run(ctx, o, p)
+	p.Done()
+	if err != nil {
+		return nil, fmt.Errorf("bench %s: %w", b.Name, err)
+	}
+	if o.Out == "" {
+		return r, nil
+	}
+	return r, report.Write(o.Out, r)
+}
