@@ -1,0 +1,16 @@
+package auto
+
+import "pipe/models"
+
+// Name is that of the recipe and of its method.
+const Name = "auto"
+
+// Method is the method of the recipe's policies, for reports.
+func Method() models.Method {
+	m, err := models.MethodNamed(models.Ours)
+	if err != nil {
+		panic(err) // it is of that package
+	}
+	m.Name, m.About = Name, "the composite policy with settings chosen on inner rows, guard against losing to a fixed pair included"
+	return m
+}
