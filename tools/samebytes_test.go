@@ -28,7 +28,10 @@ esac
 // TestSameBytes compares a program with changed ones: a change of a byte or figure fails, a change of words does not.
 func TestSameBytes(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Fatalf("the script needs Python: %v", err)
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skipf("the script needs Python: %v", err)
 	}
 	tests := map[string]struct {
 		from, to string // what differs between the programs
