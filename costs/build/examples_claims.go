@@ -17,7 +17,7 @@ import (
 // claimSettings say how examples are made of a file of claims.
 type claimSettings struct {
 	Unsettled   string  `json:"unsettled"`   // the label of a claim that its passages do not settle
-	Share       float64 `json:"share"`       // Of such examples among those with passages that are made of settled claims
+	Share       float64 `json:"share"`       // of such examples among those with passages that are made of settled claims
 	Draws       int     `json:"draws"`       // examples that are made of a row, each under a level of its own
 	Distractors string  `json:"distractors"` // passages that do not settle a claim: pages, sentences or both
 }
@@ -76,7 +76,7 @@ type claimExamples struct {
 // claimExample is one example.
 type claimExample struct {
 	claim    int32
-	passages int16 // Of its level
+	passages int16 // of its level
 	settled  bool  // the sentence is among them
 }
 

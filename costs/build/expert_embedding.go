@@ -13,7 +13,7 @@ import (
 type embeddingSettings struct {
 	trainedSettings
 	embedding.EncoderSettings
-	retrieval.Settings // Of the pages that distractors are found among
+	retrieval.Settings // of the pages that distractors are found among
 	claimFile
 	embeddingLearning
 }

@@ -227,7 +227,7 @@ func FuzzAuditPart(f *testing.F) {
 		zipped.Reset()
 		z.Reset(&zipped)
 		if _, err := z.Write(b); err != nil {
-			panic(err) // Of a buffer
+			panic(err) // of a buffer
 		}
 		if err := z.Close(); err != nil {
 			panic(err)

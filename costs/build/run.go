@@ -17,25 +17,25 @@ import (
 // Report is what a build did.
 type Report struct {
 	File      string  `json:"file"`
-	Digest    string  `json:"digest"`          // Of the file
+	Digest    string  `json:"digest"`          // of the file
 	Audit     string  `json:"audit,omitempty"` // file with what advice showed, if that is kept
 	Instances int     `json:"instances"`
 	Train     int     `json:"train"`
 	Val       int     `json:"val"`
 	Test      int     `json:"test"`
 	Groups    int     `json:"groups,omitempty"`  // distinct groups, where the instances have any
-	Divided   int     `json:"divided,omitempty"` // Of them, groups that a split column puts on several sides
+	Divided   int     `json:"divided,omitempty"` // of them, groups that a split column puts on several sides
 	Actions   int     `json:"actions"`
 	Features  string  `json:"features"`
 	Dim       int     `json:"dim"`
 	Shards    int     `json:"shards"`
 	Resumed   int     `json:"resumed"` // shards that were done before
-	Seconds   float64 `json:"seconds"` // Of this run
+	Seconds   float64 `json:"seconds"` // of this run
 
 	Skipped []part.BadImage    `json:"skipped,omitempty"`  // images that were left out, by id
 	BadList string             `json:"bad_list,omitempty"` // file that lists them, too
-	Answers []chat.AnswerCount `json:"answers,omitempty"`  // Of parts that ask a chat model
-	Latency []PairLatency      `json:"latency,omitempty"`  // Of every pair, where time is a fee
+	Answers []chat.AnswerCount `json:"answers,omitempty"`  // of parts that ask a chat model
+	Latency []PairLatency      `json:"latency,omitempty"`  // of every pair, where time is a fee
 }
 
 // Run builds the cost tensor of a configuration, or goes on with the build that

@@ -24,7 +24,7 @@ import (
 type registeredKind struct {
 	part, kind string
 	lead       string // YAML up to the settings, which follow on lines of their own
-	indent     string // Of those lines
+	indent     string // of those lines
 	settings   func(*Config) map[string]any
 	of         reflect.Type
 }
@@ -100,7 +100,7 @@ func everyKind(t *testing.T) []registeredKind {
 // setting is one key of a kind, perhaps within sections.
 type setting struct {
 	path  []string // keys, from the outermost
-	index [][]int  // Of the fields, one per key, within the struct around
+	index [][]int  // of the fields, one per key, within the struct around
 	of    reflect.Type
 }
 

@@ -56,7 +56,7 @@ type done struct {
 	Actions string `json:"actions"`         // digest of the actions in it, fees included
 	Audit   string `json:"audit,omitempty"` // digest of the audit; "": there is none
 
-	Answers []chat.AnswerCount `json:"answers,omitempty"` // Of the whole tensor
+	Answers []chat.AnswerCount `json:"answers,omitempty"` // of the whole tensor
 }
 
 const (

@@ -24,18 +24,18 @@ type answer struct {
 }
 
 // answerStore keeps answers in a file of a folder, a line each, which is on disk
-// before anybody uses the answer. The folder is opened, and locked against other
+// before the answer is used. The folder is opened, and locked against other
 // processes, when the first answer is wanted.
 type answerStore struct {
 	folder string
 
-	mu      sync.Mutex // Of everything but disk
+	mu      sync.Mutex // of everything but disk
 	lock    *filelock.Lock
 	file    *os.File
 	kept    map[string]answer
 	open    map[string]*question // asked, and not yet answered
 	written int64                // lines of this run
-	broken  error                // Of a write: what is in the file is not known
+	broken  error                // of a write: what is in the file is not known
 
 	disk   sync.Mutex
 	synced int64 // lines of this run that are on disk
@@ -85,7 +85,7 @@ func (s *answerStore) once(ctx context.Context, request string, ask func() (answ
 	}
 }
 
-// question returns what is known of a request: its answer, or that somebody asks.
+// question returns what is known of a request: its answer, or that another call asks.
 // first says that the caller has to.
 func (s *answerStore) question(request string) (q *question, first bool, err error) {
 	s.mu.Lock()

@@ -51,6 +51,7 @@ func readAnswer(line []byte) (answer, error) {
 
 // The files of a folder of answers.
 const (
+	// AnswersFile holds the answers, a line of JSON each.
 	AnswersFile = "answers.jsonl"
 	answersLock = "lock"
 )
@@ -103,7 +104,7 @@ func (s *answerStore) start() (err error) {
 }
 
 // load reads the answers and returns where the last whole line ends. A line
-// without an end was being written when a process was killed: nobody has used it.
+// without an end was being written when a process was killed, and was not used.
 func (s *answerStore) load() (whole int64, err error) {
 	s.kept = make(map[string]answer)
 	row := 0
@@ -127,14 +128,14 @@ func (s *answerStore) load() (whole int64, err error) {
 	return whole, err
 }
 
-// damagedError is about a line of the file of answers that somebody, or a disk,
-// has changed. It is an error, since asking again costs money.
+// damagedError is about a line of the file of answers that was changed, perhaps by a
+// failing disk. It is an error, since asking again costs money.
 type damagedError struct{ costs.DataError }
 
-// Unwrap tells that it is bad data.
+// Unwrap makes it bad data.
 func (e *damagedError) Unwrap() error { return &e.DataError }
 
-// Hint tells the way out.
+// Hint returns what to do.
 func (e *damagedError) Hint() string {
 	return "put the line back from a copy, or remove it: its answer is then asked for again"
 }
@@ -145,5 +146,5 @@ type inUseError struct{ error }
 // Unwrap returns the error of the lock.
 func (e *inUseError) Unwrap() error { return e.error }
 
-// Hint tells the way out.
+// Hint returns what to do.
 func (e *inUseError) Hint() string { return "wait for it, or name another folder with --answers" }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// BudgetError says that the next request might cost more than is left.
+// BudgetError ends a run whose next request might cost more than is left.
 type BudgetError struct {
 	Budget float64
 	Spent  float64 // by this run
@@ -19,7 +19,7 @@ func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the budget of %g is used up: %.6g is spent, and the next request may cost %.3g", e.Budget, e.Spent, e.Next)
 }
 
-// Hint tells how to go on.
+// Hint returns how to go on.
 func (e *BudgetError) Hint() string {
 	return "what is answered is kept: run the same command again with a new --budget"
 }
@@ -38,8 +38,7 @@ type Budget struct {
 }
 
 // NewBudget is the most that may be spent, in the money of the configuration's
-// prices. Nothing, or less, is an error: whoever wants to spend nothing finds out
-// by a run without a key.
+// prices. It must be positive. A run without a key asks for nothing, and spends nothing.
 func NewBudget(limit float64) (*Budget, error) {
 	if !(limit > 0) || math.IsInf(limit, 0) {
 		return nil, fmt.Errorf("budget is %v; a positive amount of money is needed", limit)
@@ -81,7 +80,7 @@ func (b *Budget) reserve(ctx context.Context, most float64) error {
 	}
 }
 
-// limited tells whether what is asked for needs a price.
+// limited reports whether requests need a price.
 func (b *Budget) limited() bool { return !math.IsInf(b.limit, 1) }
 
 func (b *Budget) exceeds(most float64) bool {

@@ -51,12 +51,13 @@ func (c AnswerCount) Possible() bool {
 	return c.Spent >= 0 && c.Spent <= mostCounted && c.Money >= 0 && c.Money <= mostCounted
 }
 
-// Tally counts answers by part. A nil tally counts nothing.
+// Tally counts answers by part. It is safe for concurrent use; a nil tally counts nothing.
 type Tally struct {
 	mu    sync.Mutex
 	parts map[string]AnswerCount
 }
 
+// Add adds to the count of a part.
 func (t *Tally) Add(part string, c AnswerCount) {
 	if t == nil {
 		return
@@ -77,7 +78,7 @@ func (t *Tally) AddAll(counts []AnswerCount) {
 	}
 }
 
-// Of returns the counts of parts, in their order.
+// of returns the counts of parts, in their order.
 func (t *Tally) Of(parts []string) []AnswerCount {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,11 +93,12 @@ func (t *Tally) Of(parts []string) []AnswerCount {
 
 type tallyKey struct{}
 
-// WithTally lets whoever answers under the context be counted.
+// WithTally returns a context under which answers are counted in a tally.
 func WithTally(ctx context.Context, t *Tally) context.Context {
 	return context.WithValue(ctx, tallyKey{}, t)
 }
 
+// TallyOf returns the tally of a context, nil if there is none.
 func TallyOf(ctx context.Context) *Tally {
 	t, _ := ctx.Value(tallyKey{}).(*Tally)
 	return t

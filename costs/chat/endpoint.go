@@ -20,7 +20,7 @@ import (
 // for chat completions.
 type endpoint struct {
 	cfg     EndpointSettings
-	part    string // Of the configuration
+	part    string // of the configuration
 	url     string
 	session *Session
 	account *service.Account
@@ -189,7 +189,7 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.C
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
 		e.account.Owe(a.PromptTokens + a.CompletionTokens - prompt - most)
 		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
-	case billed: // perhaps: the budget is never exceeded by what nobody counted
+	case billed: // perhaps: the budget is never exceeded by what was not counted
 		cost = worst
 		e.session.run.Add(e.part, AnswerCount{Spent: worst})
 	}

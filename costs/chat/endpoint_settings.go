@@ -21,7 +21,7 @@ type EndpointSettings struct {
 	Model       string         `json:"model"`       // as the service calls it
 	Key         string         `json:"key"`         // name of the environment variable that holds the key; "": none is sent
 	Temperature *float64       `json:"temperature"` //
-	MaxTokens   *int           `json:"max_tokens"`  // Of an answer
+	MaxTokens   *int           `json:"max_tokens"`  // of an answer
 	Seed        *int64         `json:"seed"`        //
 	Extra       map[string]any `json:"extra"`       // more fields of the request
 
@@ -29,7 +29,7 @@ type EndpointSettings struct {
 	FeeScale       float64     `json:"fee_scale"`       // measured fee of an answer per unit of money
 	EstimateTokens bool        `json:"estimate_tokens"` // prices hold for estimates too
 
-	Timeout           float64   `json:"timeout"`             // Of a request, in seconds
+	Timeout           float64   `json:"timeout"`             // of a request, in seconds
 	Concurrency       int       `json:"concurrency"`         // requests at a time
 	RequestsPerSecond float64   `json:"requests_per_second"` // 0: as many as there are
 	TokensPerMinute   float64   `json:"tokens_per_minute"`   // prompts and answers; 0: as many as there are
@@ -43,7 +43,7 @@ type TokenPrice struct {
 	Completion float64 `json:"completion"`
 }
 
-// of returns what so many tokens cost; without a price, nothing.
+// of returns what a prompt and an answer of these tokens cost; without a price, nothing.
 func (p *TokenPrice) of(prompt, completion int) float64 {
 	if p == nil {
 		return 0
@@ -98,14 +98,14 @@ func (cfg *EndpointSettings) validate(budget bool) error {
 		add("price: none is set, so that a budget says nothing; a model that costs nothing has price: {prompt: 0, completion: 0}")
 	}
 	if budget && cfg.mostTokens() == 0 {
-		add("max_tokens: none is set, so that nobody knows what an answer may cost; a budget needs it")
+		add("max_tokens: none is set; a budget needs it, since it bounds what an answer may cost")
 	}
 	return errors.Join(problems...)
 }
 
 // What bounds fees and counts, so that sums stay far from what their types hold.
 const (
-	mostMoney     = 1e12 // Of a million tokens; and the largest fee_scale
+	mostMoney     = 1e12 // of a million tokens; and the largest fee_scale
 	mostPerMinute = 1e12 // tokens
 )
 

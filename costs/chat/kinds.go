@@ -14,8 +14,8 @@ var kinds = map[string]func(context.Context, *part.Setup, map[string]any) (Model
 	"onnx_causal": newCausalChat,
 }
 
-// Open makes the chat model of the part in the making: settings are its kind,
-// which becomes an input, and the settings of that kind.
+// Open makes the chat model of a part. settings are its kind, under the key "kind", and
+// the settings of that kind; both become inputs of the build. The caller closes it.
 func Open(ctx context.Context, s *part.Setup, settings map[string]any) (Model, error) {
 	kind, rest, err := splitKind(settings)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"pipe/costs/language"
 )
 
-// chat answers conversations. It is safe for concurrent use.
+// Model answers conversations. It is safe for concurrent use.
 type Model interface {
-	// Complete returns one answer per conversation, in their order. An error that
-	// is about one of them is a *conversationError.
+	// Complete returns one answer per conversation, in their order. From an error
+	// that is about one of them NameInstance takes which.
 	Complete(ctx context.Context, batch []language.Conversation) ([]Completion, error)
 	Close() error
 }
@@ -26,8 +26,9 @@ type conversationError struct {
 func (e *conversationError) Error() string { return e.err.Error() }
 func (e *conversationError) Unwrap() error { return e.err }
 
-// NameInstance says which instance of a batch a conversation was about. Every
-// level that is asked about has the whole batch.
+// NameInstance adds to an error of Complete the instance that its conversation was about.
+// The conversations were those of one batch, or of several levels of advice, each with
+// the whole batch.
 func NameInstance(err error, batch []part.Instance) error {
 	var about *conversationError
 	var over *BudgetError

@@ -16,7 +16,7 @@ type Session struct {
 	money    *Budget
 	accounts *service.Accounts
 	parts    []string // whose answers are counted, in the order they were made
-	run      *Tally   // Of this run: asked, cached, spent
+	run      *Tally   // of this run: asked, cached, spent
 }
 
 // OpenSession opens the session of a build, which its chat models find there and
@@ -41,7 +41,8 @@ func sessionOf(b *part.Build) (*Session, error) {
 // Close gives the folder of answers back.
 func (q *Session) Close() error { return q.store.Close() }
 
-// CountAnswers makes the part one whose answers are counted.
+// CountAnswers makes a part one whose answers are counted. It is an error if the build has
+// no session.
 func CountAnswers(s *part.Setup) error {
 	q, err := sessionOf(s.Build)
 	if err == nil {

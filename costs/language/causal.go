@@ -13,8 +13,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Causal is a causal language model: it tells how likely every token of the
-// vocabulary is to come next. It is safe for concurrent use.
+// Causal is a causal language model: it gives every token of the vocabulary a
+// probability to come next. It is safe for concurrent use.
 //
 // Rows of a batch are filled up on the right. No token sees what comes after it,
 // so that the filling changes nothing whether or not a graph takes position_ids.
@@ -33,15 +33,16 @@ type Causal struct {
 	batch      int  // most tokens of a call
 }
 
-// CausalSettings are shared by all uses of a causal language model.
+// CausalSettings say which causal language model is opened, and how it is called.
 type CausalSettings struct {
 	FolderSettings
-	Template   string `json:"template"`    // Of conversations; "": by the model's type
-	NoThinking bool   `json:"no_thinking"` // the answer of a thinking model starts after an empty thought
-	MaxLength  int    `json:"max_length"`  // most tokens of prompt and answer; 0: 4096, or fewer if the model takes fewer
-	Tokens     int    `json:"batch_tokens"`
+	Template   string `json:"template"`     // of conversations; "": by the model's type
+	NoThinking bool   `json:"no_thinking"`  // the answer of a thinking model starts after an empty thought
+	MaxLength  int    `json:"max_length"`   // most tokens of prompt and answer; 0: 4096, or fewer if the model takes fewer
+	Tokens     int    `json:"batch_tokens"` // most tokens of a call
 }
 
+// DefaultCausalSettings names no model yet.
 func DefaultCausalSettings() CausalSettings { return CausalSettings{Tokens: 4096} }
 
 // Names that exports of causal language models share.
@@ -58,7 +59,7 @@ const (
 // have about 1,000 tokens.
 const longestRow = 4096
 
-// OpenCausal loads a model.
+// OpenCausal loads a model and makes its files inputs of the build. The caller closes it.
 func OpenCausal(ctx context.Context, s *part.Setup, cfg *CausalSettings) (_ *Causal, err error) {
 	f, err := OpenFolder(ctx, s, &cfg.FolderSettings)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *Causal) Encode(text string) []int32 {
 	return c.tokens.Encode(text, tokenizer.Options{}).IDs
 }
 
-// Prompt returns the tokens of a conversation.
+// Prompt returns the tokens of a conversation, up to where the answer starts.
 func (c *Causal) Prompt(talk Conversation) ([]int32, error) {
 	text, err := c.render(talk)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// Answer returns the text that follows a conversation: the likeliest tokens, at
-// most so many.
+// Answer returns the text that follows a conversation: the likeliest tokens, at most
+// the given number. A prompt that leaves no room for an answer is an error.
 func (c *Causal) Answer(ctx context.Context, talk Conversation, most int) (string, error) {
 	prompt, err := c.Prompt(talk)
 	if err != nil {

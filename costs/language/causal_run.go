@@ -14,8 +14,8 @@ import (
 // cacheInput is one tensor of what a model remembers of earlier tokens:
 // [batch, heads, tokens so far, size].
 type cacheInput struct {
-	name    string // Of the input
-	present string // Of the output with the new tokens appended
+	name    string // of the input
+	present string // of the output with the new tokens appended
 	dtype   onnx.DType
 	heads   int64
 	size    int64

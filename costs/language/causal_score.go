@@ -20,8 +20,8 @@ func (c *Continuation) input() []int32 {
 // logitsKept bounds the logits of one call, in numbers: 256 MiB.
 const logitsKept = 64 << 20
 
-// LogProbabilities returns log P(next | prompt) of every row: the sum over the
-// tokens of next. A model with a cache reads a prompt once for all rows beside
+// LogProbabilities returns log P(next | prompt) of every row, a natural logarithm: the
+// sum over the tokens of next. A row longer than Limit is an error. A model with a cache reads a prompt once for all rows beside
 // each other that share it; otherwise rows of like length share a call.
 func (c *Causal) LogProbabilities(ctx context.Context, rows []Continuation) ([]float64, error) {
 	most := 1

@@ -123,7 +123,7 @@ func TestGreedyAnswersEqualTransformers(t *testing.T) {
 	c := openCausalTest(t, folder, nil)
 	var cases []struct {
 		Text   string
-		Prompt int // Of the goldens, where there is no text
+		Prompt int // of the goldens, where there is no text
 		Tokens []int32
 	}
 	languagetest.ReadJSON(t, "testdata/greedy.json", &cases)

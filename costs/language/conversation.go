@@ -1,6 +1,6 @@
 package language
 
-// Conversation is what a chat model is told, in order; the answer follows.
+// Conversation is the turns before an answer, in order.
 type Conversation []Message
 
 // Message is one turn of a conversation.

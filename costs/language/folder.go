@@ -23,7 +23,7 @@ import (
 // config.json and tokenizer.json.
 type Folder struct {
 	path   string
-	file   string // Of the graph
+	file   string // of the graph
 	graph  *onnx.Model
 	tokens *tokenizer.Tokenizer
 	config modelConfig
@@ -98,7 +98,7 @@ func (f *Folder) Path() string { return f.path }
 // as text; nil if it names none.
 func (f *Folder) Classes() map[string]string { return f.config.Labels }
 
-// MissingFileError says that a model folder lacks a file.
+// MissingFileError is about a file that a model folder lacks.
 type MissingFileError struct {
 	Folder string
 	File   string
@@ -110,7 +110,7 @@ func (e *MissingFileError) Error() string {
 	return fmt.Sprintf("model %q: there is no %s", e.Folder, e.File)
 }
 
-// Hint tells how to get the file.
+// Hint returns how to get the file.
 func (e *MissingFileError) Hint() string { return e.Advice }
 
 func (f *Folder) findGraph(file string) error {

@@ -35,7 +35,7 @@ type PairSettings struct {
 	Tokens    int    `json:"batch_tokens"`
 }
 
-// typesInput tells the tokens of the first text from those of the second.
+// typesInput is 0 for the tokens of the first text and 1 for those of the second.
 const typesInput = "token_type_ids"
 
 // longestPair is the default of max_length, on which pair classifiers are trained.

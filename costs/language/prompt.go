@@ -46,7 +46,8 @@ func evidence(passages []part.Passage) string {
 // Spelled is how prompts write a label: in one word.
 func Spelled(label string) string { return strings.ReplaceAll(label, " ", "_") }
 
-// CheckLabels wants labels that an answer can name, each in words of its own.
+// CheckLabels is an error unless there are two labels, and an answer can tell each from
+// the others by its words.
 func CheckLabels(labels []string) error {
 	if len(labels) < 2 {
 		return fmt.Errorf("there are %d labels to choose from; list them under labels", len(labels))
@@ -66,7 +67,7 @@ func CheckLabels(labels []string) error {
 // a label and nothing else, in the spelling of the labels or of the prompts.
 // Otherwise a label counts, ok, if it is the only one whose words occur in the
 // answer in their order, whatever their case and whatever stands between them
-// that is neither letter nor digit. What a model thinks aloud is not looked at.
+// that is neither letter nor digit. What a model thinks aloud does not count.
 func ParseLabel(answer string, labels []string) (label string, strict, ok bool) {
 	answer = strings.TrimSpace(answer)
 	for _, l := range labels {
@@ -116,7 +117,8 @@ var (
 	openThought = regexp.MustCompile(`(?is)<think>.*$`)  // cut off by the limit of tokens
 )
 
-// WithoutThoughts drops what reasoning models write before their answer.
+// WithoutThoughts removes what reasoning models write before their answer: <think>
+// blocks.
 func WithoutThoughts(answer string) string {
 	return openThought.ReplaceAllString(thought.ReplaceAllString(answer, ""), "")
 }

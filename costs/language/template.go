@@ -22,7 +22,7 @@ var chatTemplates = map[string]func(Conversation) string{
 	"qwen3":   qwen3Text,
 }
 
-// templatesOf tells the family of a model_type of config.json.
+// templatesOf is the family of a model_type of config.json.
 var templatesOf = map[string]string{"qwen2": "qwen2.5", "qwen3": "qwen3"}
 
 // templateFor returns a template by name, "" being the one of a type of model.

@@ -15,11 +15,11 @@ import (
 // concurrent use.
 type Reformulator struct {
 	chat.Model
-	part string // Of the configuration
+	part string // of the configuration
 }
 
-// OpenReformulator makes the reformulator of the part in the making from its own
-// settings: the kind of a chat model, and the settings of that kind.
+// OpenReformulator makes the reformulator of a part from settings of the reformulator: the
+// kind of a chat model, and the settings of that kind. The caller closes it.
 func OpenReformulator(ctx context.Context, of *part.Setup, settings map[string]any) (*Reformulator, error) {
 	s := of.Subpart("reformulator")
 	c, err := chat.Open(ctx, s, settings)

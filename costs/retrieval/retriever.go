@@ -16,7 +16,7 @@ import (
 type Settings struct {
 	Index      part.Path      `json:"index,omitempty"`      // an index file of pipe index
 	Pages      part.Path      `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
-	Ranking    *ranking       `json:"ranking,omitempty"`    // Of pages; an index has its own
+	Ranking    *ranking       `json:"ranking,omitempty"`    // of pages; an index has its own
 	OpenSearch *searchService `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
 }
 
@@ -40,8 +40,8 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 // MaxPassages bounds how many passages are asked for.
 const MaxPassages = 1000
 
-// Open opens what the settings name and makes it an input of the part in
-// the making, which will ask for up to top passages. The build closes it.
+// Open opens what the settings name and makes it an input of a part that
+// will ask for up to top passages. The build closes it.
 func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRetriever, error) {
 	named := 0
 	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
@@ -74,7 +74,7 @@ func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRet
 	return r, nil
 }
 
-// key tells settings apart: paths are taken as they resolve, and a service with
+// key is the same for the same settings: paths are taken as they resolve, and a service with
 // whatever it is asked with.
 func (cfg Settings) key(s *part.Setup) (string, error) {
 	b, err := json.Marshal(cfg)
@@ -109,12 +109,12 @@ type Retriever interface {
 // corpus is a retriever that the build owns.
 type corpus interface {
 	Retriever
-	identity() string // Of what is searched: a digest, or a short text
+	identity() string // of what is searched: a digest, or a short text
 	Close() error
 }
 
 // CachedRetriever keeps what was found of late, so that levels of advice which show
-// more or fewer passages of the same query search once.
+// more or fewer passages of the same query search once. It is safe for concurrent use.
 type CachedRetriever struct {
 	corpus
 	most int // passages that a level shows; nothing but the configuration decides how many are searched for
@@ -129,11 +129,11 @@ type foundList struct {
 	asked    int // how many were asked for
 }
 
-// rememberedQueries is how many queries are kept at least, if there are so many.
+// rememberedQueries is how many of the latest queries are kept at least.
 const rememberedQueries = 4096
 
-// Find returns what it remembers, and searches for the rest as many passages as
-// any level shows.
+// Find returns up to top passages for every query. It searches for as many as any level
+// shows, and keeps them.
 func (r *CachedRetriever) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
 	most := max(r.most, top)
 	out, missing := r.recall(queries, top)

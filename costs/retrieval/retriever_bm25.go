@@ -26,7 +26,7 @@ func OpenIndex(path string) (*Index, error) {
 }
 
 // indexPages opens the index of pages in the folder of experts, and makes it if it
-// is not there. Its name tells pages and settings, so that one that is there fits.
+// is not there. Its name depends on pages and settings, so that one that exists fits.
 func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.Settings) (corpus, error) {
 	source, err := bm25.SourceDigest(ctx, pages)
 	if err != nil {
@@ -51,7 +51,7 @@ func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.
 // identity is the digest of the index.
 func (p *Index) identity() string { return p.index.Digest() }
 
-// Find searches for one query after the other.
+// Find searches the index for one query after the other.
 func (p *Index) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
 	out := make([][]part.Passage, len(queries))
 	for n, q := range queries {

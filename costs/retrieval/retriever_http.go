@@ -20,7 +20,7 @@ import (
 // searchService is an index of OpenSearch or Elasticsearch. Its credentials are
 // in environment variables, whose names stand here.
 type searchService struct {
-	URL      string    `json:"url"`               // Of the service
+	URL      string    `json:"url"`               // of the service
 	Index    string    `json:"index"`             // its name there
 	Page     string    `json:"page"`              // field that holds the id of a page
 	Text     string    `json:"text"`              // field that holds the text that is shown
@@ -153,7 +153,7 @@ func (s *searched) readCount(text []byte) error {
 	return nil
 }
 
-// identity tells an index from one with other pages as far as the service does.
+// identity differs between indexes with other pages as far as the service says so.
 func (s *searched) identity() string {
 	return fmt.Sprintf("index %q of a search service, %d pages", s.service.Index, s.pages)
 }

@@ -18,7 +18,7 @@ type Accounts struct {
 	open     sync.Map // services, by address, that get a key unencrypted, which was said
 }
 
-// payer tells accounts apart.
+// payer is what two accounts differ in.
 type payer struct{ url, key string }
 
 // NewAccounts returns no account yet. By note the user learns what is waited for; it must

@@ -16,7 +16,7 @@ type redactor struct {
 	pieces map[int]map[string]struct{} // parts of the spellings, by their length
 }
 
-// newRedactor finds every part of the key that has at least so many bytes; of a
+// newRedactor finds every part of the key that has at least the given number of bytes; of a
 // spelling that is shorter, the whole.
 func newRedactor(key string, piece int) *redactor {
 	r := &redactor{pieces: make(map[int]map[string]struct{})}
