@@ -18,7 +18,7 @@ import (
 // feature is run for.
 func (w *world) seen(t *testing.T, experts string) (tensors []*costs.Tensor, images int) {
 	t.Helper()
-	o := Options{Kinds: w.kinds, OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
+	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
 	p, err := newPlan(t.Context(), &w.cfg, &o)
 	if err != nil {
 		t.Fatal(err)
