@@ -24,11 +24,13 @@ type CostsConfig struct {
 	Costs    build.Config `yaml:"costs"`
 	Imagenet any          `yaml:"imagenet"` // the section of pipe bench imagenet, which is not looked at here
 
-	kinds *part.Kinds // that it may name
+	kinds *part.Kinds // of the caller
 }
 
 // Validate reports every problem that can be seen without opening a file.
-func (c *CostsConfig) Validate() error { return c.Costs.Validate(c.kinds) }
+func (c *CostsConfig) Validate() error {
+	return c.Costs.Validate(build.Builtin().With(c.kinds))
+}
 
 // CostsOptions fixes one run of BuildCosts.
 type CostsOptions struct {
@@ -60,7 +62,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	cfg := CostsConfig{Costs: build.DefaultConfig(), kinds: build.Builtin().With(o.Kinds)}
+	cfg := CostsConfig{Costs: build.DefaultConfig(), kinds: o.Kinds}
 	if err := config.Load(o.Config, &cfg); err != nil {
 		return nil, err
 	}
@@ -75,7 +77,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 		}
 	}()
 	r, err := build.Run(ctx, cfg.Costs, build.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: cfg.kinds, Progress: progress,
+		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: build.Builtin().With(o.Kinds), Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {
