@@ -70,11 +70,11 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 	}
 
 	for _, column := range append(unreadable, "holes") {
-		for name, part := range map[string]Part{
+		for name, feature := range map[string]Part{
 			"instances": {Kind: "columns", Settings: map[string]any{"columns": []string{column}}},
 			"extra":     {Kind: "file", Settings: map[string]any{"file": "extra.parquet", "columns": []string{column}}},
 		} {
-			w.cfg.Features = []Part{part}
+			w.cfg.Features = []Part{feature}
 			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != filepath.Join(w.dir, name+".parquet") || bad.Column != column {
