@@ -21,8 +21,8 @@ import (
 
 // CostsConfig is the configuration file of pipe costs; docs/costs-config.md describes it.
 type CostsConfig struct {
-	Costs    build.Config `yaml:"costs"`
-	Imagenet any          `yaml:"imagenet"` // the section of pipe bench imagenet, which is not looked at here
+	Costs    part.Config `yaml:"costs"`
+	Imagenet any         `yaml:"imagenet"` // the section of pipe bench imagenet, which is not looked at here
 
 	kinds *part.Kinds // of the caller
 }
@@ -62,7 +62,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	cfg := CostsConfig{Costs: build.DefaultConfig(), kinds: o.Kinds}
+	cfg := CostsConfig{Costs: part.DefaultConfig(), kinds: o.Kinds}
 	if err := config.Load(o.Config, &cfg); err != nil {
 		return nil, err
 	}

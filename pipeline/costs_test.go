@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/pipeline/stage"
 )
@@ -19,7 +19,7 @@ import (
 func TestConfigsOfCostsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, file := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
-		cfg := CostsConfig{Costs: build.DefaultConfig()}
+		cfg := CostsConfig{Costs: part.DefaultConfig()}
 		if err := config.Load(filepath.Join("..", "configs", file), &cfg); err != nil {
 			t.Error(err)
 		}

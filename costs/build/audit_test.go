@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/chat/chattest"
 )
 
@@ -154,7 +155,7 @@ func TestKilledAuditsResumeToTheSameBytes(t *testing.T) {
 	const claims, kills = 160, 6
 	w := newClaimWorld(t, claims)
 	w.cfg.Audit = true
-	w.cfg.Experts[0] = ExpertConfig{Name: "plain", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}
+	w.cfg.Experts[0] = part.ExpertConfig{Name: "plain", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}
 	answers := "id,prediction\n"
 	for i := range claims {
 		answers += fmt.Sprintf("%d,REFUTES\n", i)

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/onnx"
 )
 
-func netExpert(model string) ExpertConfig {
-	return ExpertConfig{Name: "net", Kind: "onnx_table", Settings: map[string]any{"model": model, "columns": []string{"x"}}}
+func netExpert(model string) part.ExpertConfig {
+	return part.ExpertConfig{Name: "net", Kind: "onnx_table", Settings: map[string]any{"model": model, "columns": []string{"x"}}}
 }
 
 // TestBadInput breaks one thing at a time; the error must name the file, row
@@ -21,7 +22,7 @@ func TestBadInput(t *testing.T) {
 	edit := func(file, from, to string) change {
 		return func(t *testing.T, w *world) { w.edit(t, file, from, to) }
 	}
-	set := func(do func(c *Config)) change { return func(_ *testing.T, w *world) { do(&w.cfg) } }
+	set := func(do func(c *part.Config)) change { return func(_ *testing.T, w *world) { do(&w.cfg) } }
 	for name, c := range map[string]struct {
 		change change
 		want   []string
@@ -37,7 +38,7 @@ func TestBadInput(t *testing.T) {
 			w.edit(t, "instances.csv", "split,x,y", "split,x,x")
 			w.cfg.Features[0].Settings["columns"] = []string{"x"}
 		}, []string{"instances.csv", "column x", "more than once"}},
-		"nameless column":       {set(func(c *Config) { c.Features[0].Settings["columns"] = []string{""} }), []string{"instances.csv", "without a name"}},
+		"nameless column":       {set(func(c *part.Config) { c.Features[0].Settings["columns"] = []string{""} }), []string{"instances.csv", "without a name"}},
 		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "not there"}},
 		"missing answers":       {edit("answers.csv", "r2,plain,none", "r2,other,none"), []string{"answers.csv", "1 answers are missing", "r2 under none"}},
 		"second answer":         {edit("answers.csv", "r2,plain,none", "r1,plain,none"), []string{"answers.csv", "row 10", "second answer"}},
@@ -51,16 +52,16 @@ func TestBadInput(t *testing.T) {
 		}, []string{"x.csv.gz", "no gzip file"}},
 		"empty file":     {func(t *testing.T, w *world) { w.write(t, "instances.csv", "") }, []string{"instances.csv", "is empty"}},
 		"no rows":        {func(t *testing.T, w *world) { w.write(t, "instances.csv", "id,label,split,x,y\n") }, []string{"instances.csv", "no rows"}},
-		"unknown label":  {set(func(c *Config) { c.Labels = []string{"cat", "dog"} }), []string{"instances", `"r2"`, `unknown label "owl"`}},
-		"unknown kind":   {set(func(c *Config) { c.Experts[0].Kind = "oracle" }), []string{`expert "both"`, `"oracle"`, "onnx_table, precomputed"}},
-		"unknown key":    {set(func(c *Config) { c.Features[0].Settings["colums"] = 1 }), []string{"features[0]", `unknown key "colums"`}},
-		"wrong type":     {set(func(c *Config) { c.Features[0].Settings["columns"] = 1 }), []string{"features[0]", "columns", "not a number"}},
-		"advice fee":     {set(func(c *Config) { c.Advice[0].Fee = 1 }), []string{"advice 0", "absence of advice is free"}},
-		"same names":     {set(func(c *Config) { c.Experts[1].Name = "both" }), []string{`expert "both" is there twice`}},
-		"not an advice":  {set(func(c *Config) { c.Experts[1].Unavailable = []string{"serch"} }), []string{`expert "plain"`, `no advice "serch"`}},
-		"no features":    {set(func(c *Config) { c.Features = nil }), []string{"features"}},
-		"image features": {set(func(c *Config) { c.Features[0] = Part{Kind: "pooled"} }), []string{"features[0] pooled", "has no image"}},
-		"no model":       {set(func(c *Config) { c.Experts[0] = netExpert("instances.csv") }), []string{`expert "net"`, "instances.csv", "parse model"}},
+		"unknown label":  {set(func(c *part.Config) { c.Labels = []string{"cat", "dog"} }), []string{"instances", `"r2"`, `unknown label "owl"`}},
+		"unknown kind":   {set(func(c *part.Config) { c.Experts[0].Kind = "oracle" }), []string{`expert "both"`, `"oracle"`, "onnx_table, precomputed"}},
+		"unknown key":    {set(func(c *part.Config) { c.Features[0].Settings["colums"] = 1 }), []string{"features[0]", `unknown key "colums"`}},
+		"wrong type":     {set(func(c *part.Config) { c.Features[0].Settings["columns"] = 1 }), []string{"features[0]", "columns", "not a number"}},
+		"advice fee":     {set(func(c *part.Config) { c.Advice[0].Fee = 1 }), []string{"advice 0", "absence of advice is free"}},
+		"same names":     {set(func(c *part.Config) { c.Experts[1].Name = "both" }), []string{`expert "both" is there twice`}},
+		"not an advice":  {set(func(c *part.Config) { c.Experts[1].Unavailable = []string{"serch"} }), []string{`expert "plain"`, `no advice "serch"`}},
+		"no features":    {set(func(c *part.Config) { c.Features = nil }), []string{"features"}},
+		"image features": {set(func(c *part.Config) { c.Features[0] = part.Part{Kind: "pooled"} }), []string{"features[0] pooled", "has no image"}},
+		"no model":       {set(func(c *part.Config) { c.Experts[0] = netExpert("instances.csv") }), []string{`expert "net"`, "instances.csv", "parse model"}},
 		"no runtime": {func(t *testing.T, w *world) {
 			linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(1)}, [][]float32{{1, 0, 0}})
 			w.cfg.Experts[0] = netExpert("net.onnx")

@@ -11,19 +11,20 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/realdata"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
 
 // cifarConfig is configs/cifar10-small.yaml in Go; perLabel limits the images.
-func cifarConfig(data string, perLabel int) Config {
-	cfg := DefaultConfig()
+func cifarConfig(data string, perLabel int) part.Config {
+	cfg := part.DefaultConfig()
 	cfg.Split.Kind = costs.SplitStratified
-	cfg.Instances = Part{Kind: "images", Settings: map[string]any{
+	cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{
 		"folder": filepath.Join(data, "cifar10", "images"), "per_label": perLabel,
 	}}
-	cfg.Advice = []AdviceConfig{
+	cfg.Advice = []part.AdviceConfig{
 		{Name: "one-view", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}},
 		{Name: "flip", Fee: 0.01, Kind: "views", Settings: map[string]any{"views": []string{"centre", "mirror"}}},
 		{Name: "six-views", Fee: 0.05, Kind: "views", Settings: map[string]any{
@@ -42,11 +43,11 @@ func cifarConfig(data string, perLabel int) Config {
 		{"resnet2b", "resnet_2b.onnx", 0.02, second},
 		{"resnet4b", "resnet_4b.onnx", 0.05, second},
 	} {
-		cfg.Experts = append(cfg.Experts, ExpertConfig{Name: e.name, Fee: e.fee, Kind: "onnx_image", Settings: map[string]any{
+		cfg.Experts = append(cfg.Experts, part.ExpertConfig{Name: e.name, Fee: e.fee, Kind: "onnx_image", Settings: map[string]any{
 			"model": filepath.Join(data, "models", "cifar10", e.file), "mean": e.norm["mean"], "std": e.norm["std"],
 		}})
 	}
-	cfg.Features = []Part{
+	cfg.Features = []part.Part{
 		{Kind: "pooled", Settings: map[string]any{"grid": 4}},
 		{Kind: "expert", Settings: map[string]any{"expert": "vit"}},
 	}

@@ -22,7 +22,7 @@ var clipCounts = []int{1, 5, 16, 32}
 func newRealClipWorld(t testing.TB, model string, images int) *world {
 	t.Helper()
 	imagenet := realdata.Folder(t, "imagenet")
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	files, err := os.ReadDir(filepath.Join(imagenet, "images"))
 	if err != nil {
 		t.Fatal(err)
@@ -35,17 +35,17 @@ func newRealClipWorld(t testing.TB, model string, images int) *world {
 		}
 		w.write(t, filepath.Join(filepath.Base(w.folder(t, name[:9])), name), string(b))
 	}
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": w.dir}}
+	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": w.dir}}
 	for _, n := range clipCounts {
-		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{Name: "prompts-" + string(rune('a'+len(w.cfg.Advice))), Fee: 0.03 * float64(len(w.cfg.Advice)), Kind: "prompts", Settings: map[string]any{
+		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{Name: "prompts-" + string(rune('a'+len(w.cfg.Advice))), Fee: 0.03 * float64(len(w.cfg.Advice)), Kind: "prompts", Settings: map[string]any{
 			"templates": filepath.Join(imagenet, "imagenet_templates.json"), "first": []string{"a photo of a {}."}, "count": n,
 		}})
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "tiny", Kind: "clip", Settings: map[string]any{
+	w.cfg.Experts = []part.ExpertConfig{{Name: "tiny", Kind: "clip", Settings: map[string]any{
 		"model": model, "tokenizer": realdata.Folder(t, "tokenizers", "clip-vit-large-patch14"),
 		"classes": filepath.Join(imagenet, "imagenet_class_index.json"), "names": filepath.Join(imagenet, "imagenet_classes.json"),
 	}}}
-	w.cfg.Features = []Part{{Kind: "pooled"}}
+	w.cfg.Features = []part.Part{{Kind: "pooled"}}
 	return w
 }
 

@@ -23,7 +23,7 @@ var clipClasses = []string{"cat", "dog", "owl", "crane", "red fox", "crane"}
 // and a small CLIP that answers under two families of prompts.
 func newClipWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	if err := hftest.WriteCLIP(w.folder(t, "clip"), hftest.SpellingCLIP(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -36,17 +36,17 @@ func newClipWorld(t testing.TB, n int) *world {
 	for i := range n {
 		w.picture(t, fmt.Sprintf("images/n%d/%d.png", i%len(clipClasses), i), i)
 	}
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
-	w.cfg.Advice = []AdviceConfig{w.prompts("one", 0, 1), w.prompts("three", 0.1, 3)}
-	w.cfg.Experts = []ExpertConfig{{Name: "clip", Kind: "clip", Settings: map[string]any{"model": "clip", "classes": "classes.json"}}}
-	w.cfg.Features = []Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}, {Kind: "expert", Settings: map[string]any{"expert": "clip"}}}
+	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
+	w.cfg.Advice = []part.AdviceConfig{w.prompts("one", 0, 1), w.prompts("three", 0.1, 3)}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "clip", Kind: "clip", Settings: map[string]any{"model": "clip", "classes": "classes.json"}}}
+	w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}, {Kind: "expert", Settings: map[string]any{"expert": "clip"}}}
 	w.cfg.Shard, w.cfg.Batch, w.cfg.Workers = 8, 4, 2
 	return w
 }
 
 // prompts is a level of the first templates, the third one in front.
-func (w *world) prompts(name string, fee float64, count int) AdviceConfig {
-	return AdviceConfig{Name: name, Fee: fee, Kind: "prompts", Settings: map[string]any{
+func (w *world) prompts(name string, fee float64, count int) part.AdviceConfig {
+	return part.AdviceConfig{Name: name, Fee: fee, Kind: "prompts", Settings: map[string]any{
 		"templates": "templates.txt", "first": []string{"art of a {}"}, "count": count,
 	}}
 }

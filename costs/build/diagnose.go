@@ -56,7 +56,7 @@ type Figures struct {
 // build, and trains those that have to learn first, as Run does: the two share
 // the trained files, the lock and the errors, whichever comes first. The tensor
 // is neither needed nor written; o.Restart is not looked at.
-func Diagnose(ctx context.Context, cfg Config, o Options) (*ExpertReport, error) {
+func Diagnose(ctx context.Context, cfg part.Config, o Options) (*ExpertReport, error) {
 	r, err := diagnose(ctx, &cfg, &o)
 	if err != nil {
 		return nil, fmt.Errorf("diagnose experts: %w", err)
@@ -64,7 +64,7 @@ func Diagnose(ctx context.Context, cfg Config, o Options) (*ExpertReport, error)
 	return r, nil
 }
 
-func diagnose(ctx context.Context, cfg *Config, o *Options) (_ *ExpertReport, err error) {
+func diagnose(ctx context.Context, cfg *part.Config, o *Options) (_ *ExpertReport, err error) {
 	p, out, err := prepare(ctx, cfg, o)
 	if err != nil {
 		return nil, err

@@ -105,7 +105,7 @@ func TestDiagnoseAgreesWithTheTensor(t *testing.T) {
 		e.Settings["epochs"], e.Settings["learning_rate"] = 20, 0.02
 	}
 	w.cfg.Experts[0].Unavailable = []string{"contact"}
-	w.cfg.TaskLoss = Part{Kind: "weighted"}
+	w.cfg.TaskLoss = part.Part{Kind: "weighted"}
 	d, err := Diagnose(t.Context(), w.cfg, w.options(t))
 	if err != nil {
 		t.Fatal(err)
@@ -226,7 +226,7 @@ func TestDiagnoseKnowsTheOrderOfLabels(t *testing.T) {
 	w.addExpert("backwards", func(_ context.Context, s *part.Setup, _ map[string]any) (part.Expert, error) {
 		return backwards{[]string{s.Labels[1], s.Labels[0]}}, nil
 	})
-	w.cfg.Experts = []ExpertConfig{{Name: "sure", Kind: "backwards"}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "sure", Kind: "backwards"}}
 	d, err := Diagnose(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/internal/realdata"
@@ -20,18 +21,18 @@ import (
 func newFEVERWorld(t *testing.T) *world {
 	t.Helper()
 	data, encoder := realdata.Folder(t, "fever"), realdata.Folder(t, "models", "all-MiniLM-L6-v2")
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	lines := bytes.SplitAfterN([]byte(readBytes(t, filepath.Join(data, "train_sr_10000.csv"))), []byte("\n"), 202)
 	w.write(t, "train.csv", string(bytes.Join(lines[:201], nil)))
 	pages := filepath.Join(data, "wiki-pages-001.jsonl")
-	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": filepath.Join(data, "paper_dev.jsonl"), "rows": 120}}
+	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": filepath.Join(data, "paper_dev.jsonl"), "rows": 120}}
 	w.cfg.Labels = claimLabels
-	w.cfg.Advice = []AdviceConfig{
+	w.cfg.Advice = []part.AdviceConfig{
 		{Name: "none", Kind: "none"},
 		{Name: "top-1", Fee: 0.015, Kind: "passages", Settings: map[string]any{"pages": pages, "top": 1}},
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "net", Kind: "embedding", Settings: map[string]any{"encoder": encoder, "train": "train.csv", "pages": pages}}}
-	w.cfg.Features = []Part{{Kind: "text", Settings: map[string]any{"encoder": encoder}}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "net", Kind: "embedding", Settings: map[string]any{"encoder": encoder, "train": "train.csv", "pages": pages}}}
+	w.cfg.Features = []part.Part{{Kind: "text", Settings: map[string]any{"encoder": encoder}}}
 	return w
 }
 

@@ -143,13 +143,13 @@ func TestBadClip(t *testing.T) {
 			w.write(t, "names.txt", "cat\ndog\n")
 			w.cfg.Experts[0].Settings["names"] = "names.txt"
 		}, "has 2 names for 6 classes"},
-		"none": {func(w *world) { w.cfg.Advice[0] = AdviceConfig{Name: "nothing", Kind: "none"} }, `advice "nothing" shows no prompts`},
+		"none": {func(w *world) { w.cfg.Advice[0] = part.AdviceConfig{Name: "nothing", Kind: "none"} }, `advice "nothing" shows no prompts`},
 		"no prompts": {func(w *world) {
-			w.cfg.Advice = []AdviceConfig{{Name: "plain", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}}}
+			w.cfg.Advice = []part.AdviceConfig{{Name: "plain", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}}}
 		}, "no advice that it takes is of kind prompts"},
 		"no image": {func(w *world) {
 			w.write(t, "table.csv", "id,label\n0,n0\n1,n1\n2,n0\n3,n1\n4,n0\n5,n1\n6,n0\n7,n1\n")
-			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
+			w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
 			w.cfg.Features = w.cfg.Features[1:]
 		}, `instance "0" has no image`},
 		"long prompts": {
@@ -184,7 +184,7 @@ func TestBadClip(t *testing.T) {
 // none where the configuration says so.
 func TestClipLeavesOtherAdviceOut(t *testing.T) {
 	w := newClipWorld(t, 12)
-	w.cfg.Advice = []AdviceConfig{
+	w.cfg.Advice = []part.AdviceConfig{
 		{Name: "nothing", Kind: "none"},
 		w.prompts("one", 0.1, 1),
 		{Name: "mirrored", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},

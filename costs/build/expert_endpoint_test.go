@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/chat"
 	"pipe/costs/chat/chattest"
 	"pipe/costs/service"
@@ -29,7 +30,7 @@ import (
 // a build that asks two models at a server about them.
 func newClaims(t testing.TB, server *chattest.Server, n int, more map[string]any) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	claims, features := &strings.Builder{}, &strings.Builder{}
 	fmt.Fprintln(features, "id,x")
 	for i := range n {
@@ -44,15 +45,15 @@ func newClaims(t testing.TB, server *chattest.Server, n int, more map[string]any
 	fmt.Fprintf(features, "%d,%d\n", n, n)
 	w.write(t, "claims.jsonl", claims.String())
 	w.write(t, "features.csv", features.String())
-	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
 	w.cfg.Labels = claimLabels
-	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
-	w.cfg.Experts = []ExpertConfig{
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []part.ExpertConfig{
 		{Name: "small", Kind: "endpoint", Settings: server.Settings(more)},
 		{Name: "large", Kind: "endpoint", Settings: server.Settings(more)},
 	}
 	w.cfg.Experts[1].Settings["model"] = "l"
-	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "features.csv"}}}
+	w.cfg.Features = []part.Part{{Kind: "file", Settings: map[string]any{"file": "features.csv"}}}
 	w.cfg.Shard, w.cfg.Batch, w.cfg.Workers = 8, 4, 2
 	return w
 }
@@ -298,8 +299,8 @@ func TestBadEndpointExperts(t *testing.T) {
 		{func(w *world) { w.cfg.Labels = append([]string{"not_enough info"}, claimLabels...) }, `label "NOT ENOUGH INFO" cannot be told from "not_enough info"`},
 		{func(w *world) {
 			w.write(t, "rows.csv", "id,label,split\n0,a,train\n1,b,val\n")
-			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "rows.csv", "split": "split"}}
-			w.cfg.Labels, w.cfg.Split = nil, Part{Kind: "column"}
+			w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "rows.csv", "split": "split"}}
+			w.cfg.Labels, w.cfg.Split = nil, part.Part{Kind: "column"}
 			w.write(t, "features.csv", "id,x\n0,1\n1,2\n")
 		}, "has no text"},
 	} {

@@ -174,12 +174,12 @@ func TestCausalExpertInABuild(t *testing.T) {
 		fmt.Fprintf(&lines, `{"id": %d, "label": %q, "claim": %q, "verifiable": "VERIFIABLE", "evidence": []}`+"\n", i, []string{"SUPPORTS", "REFUTES"}[i%2], in.Text)
 	}
 	w.write(t, "claims.jsonl", lines.String())
-	w.cfg = DefaultConfig()
+	w.cfg = part.DefaultConfig()
 	w.cfg.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
-	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
-	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
-	w.cfg.Experts = []ExpertConfig{{Name: "model", Kind: "onnx_causal", Settings: map[string]any{"model": ".", "batch_tokens": 2000}}}
-	w.cfg.Features = []Part{{Kind: "expert", Settings: map[string]any{"expert": "model"}}}
+	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "model", Kind: "onnx_causal", Settings: map[string]any{"model": ".", "batch_tokens": 2000}}}
+	w.cfg.Features = []part.Part{{Kind: "expert", Settings: map[string]any{"expert": "model"}}}
 	w.cfg.Shard, w.cfg.Batch = 6, 4
 	var first string
 	for _, w.cfg.Workers = range []int{1, 3} {

@@ -79,7 +79,7 @@ func TestLabelsFileIsInTheOrderOfTheOutput(t *testing.T) {
 // TestHalfPrecisionAnswersAlike: float16 is another graph, whose probabilities are close, and another input of the build.
 func TestHalfPrecisionAnswersAlike(t *testing.T) {
 	w := sizesWorld(t)
-	w.cfg.Features = []Part{{Kind: "expert", Settings: map[string]any{"expert": "dark"}}}
+	w.cfg.Features = []part.Part{{Kind: "expert", Settings: map[string]any{"expert": "dark"}}}
 	_, want := w.mustRunImages(t)
 	w.cfg.Experts[0].Settings["precision"] = "float16"
 	_, got := w.mustRunImages(t)
@@ -103,7 +103,7 @@ func TestHalfPrecisionAnswersAlike(t *testing.T) {
 // TestFeaturesTellHowTheirExpertSeesImages: other pixels make other features, whatever else is the same.
 func TestFeaturesTellHowTheirExpertSeesImages(t *testing.T) {
 	w := sizesWorld(t)
-	w.cfg.Features = []Part{{Kind: "expert", Settings: map[string]any{"expert": "dark"}}}
+	w.cfg.Features = []part.Part{{Kind: "expert", Settings: map[string]any{"expert": "dark"}}}
 	settings := w.cfg.Experts[0].Settings
 	want := w.plan(t).featureDigest()
 	if settings["batch"] = 3; w.plan(t).featureDigest() != want {

@@ -98,7 +98,7 @@ func linearModel(t *testing.T, file string, in onnx.Shape, weights [][]float32) 
 // imageWorld is a folder of tiny pictures and a network that sees whether the
 // left half is brighter than the right one.
 func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	for i := range 12 {
 		label := []string{"left", "right"}[i%2]
 		m := image.NewNRGBA(image.Rect(0, 0, 4, 2))
@@ -121,14 +121,14 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 		weights = append(weights, []float32{sign, -sign})
 	}
 	linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{batchAxis, onnx.Fix(3), onnx.Fix(2), onnx.Fix(4)}, weights)
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images", "limits": map[string]any{"min_side": 1}}}
-	w.cfg.Advice = []AdviceConfig{
+	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images", "limits": map[string]any{"min_side": 1}}}
+	w.cfg.Advice = []part.AdviceConfig{
 		{Name: "plain", Kind: "none"},
 		{Name: "mirror", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},
 		{Name: "both", Fee: 0.2, Kind: "views", Settings: map[string]any{"views": []string{"centre", "mirror"}}},
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "net", Kind: "onnx_image", Settings: map[string]any{"model": "net.onnx", "batch": 5}}}
-	w.cfg.Features = []Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}, {Kind: "expert", Settings: map[string]any{"expert": "net"}}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "net", Kind: "onnx_image", Settings: map[string]any{"model": "net.onnx", "batch": 5}}}
+	w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}, {Kind: "expert", Settings: map[string]any{"expert": "net"}}}
 	w.cfg.Shard, w.cfg.Batch = 5, 2
 	return w
 }
@@ -213,11 +213,11 @@ func tableWorld(t *testing.T) *world {
 	w := newWorld(t, 30)
 	linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(4)},
 		[][]float32{{0, 1, 0}, {2, 0, 0}, {0, 0, 0}, {1, 0, 0}})
-	w.cfg.Advice = []AdviceConfig{
+	w.cfg.Advice = []part.AdviceConfig{
 		{Name: "base", Kind: "columns", Settings: map[string]any{"reveal": []string{"x"}}},
 		{Name: "all", Fee: 1, Kind: "columns", Settings: map[string]any{"reveal": []string{"y"}, "extends": "base"}},
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "net", Kind: "onnx_table", Settings: map[string]any{
+	w.cfg.Experts = []part.ExpertConfig{{Name: "net", Kind: "onnx_table", Settings: map[string]any{
 		"model": "net.onnx", "columns": []string{"x", "y"}, "mean": []float64{0, 1}, "std": []float64{1, 0.5},
 		"hidden": -1, "indicators": true, "scores": "logits",
 	}}}
@@ -276,7 +276,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"deviation":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 0, 1} }, "deviation 0"},
 		"two means":    {func(w *world) { w.cfg.Experts[0].Settings["mean"] = []float64{1, 0} }, "mean has 2 values"},
 		"four stds":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 1, 1, 1} }, "std 4"},
-		"fine grid":    {func(w *world) { w.cfg.Features = []Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "do not fill a grid"},
+		"fine grid":    {func(w *world) { w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "do not fill a grid"},
 		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" is not among them`},
 		"pictures": {func(w *world) {
 			writePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))

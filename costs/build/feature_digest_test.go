@@ -11,7 +11,7 @@ import (
 // instances or to another expert.
 func TestFeatureDigestFollowsTheModel(t *testing.T) {
 	digest := func(change map[string]string) string {
-		p := &plan{cfg: &Config{Features: []Part{{Kind: "expert"}}}, Build: &part.Build{Inputs: part.Inputs{
+		p := &plan{cfg: &part.Config{Features: []part.Part{{Kind: "expert"}}}, Build: &part.Build{Inputs: part.Inputs{
 			`model of expert "vit"`: "a", `model data w.bin of expert "vit"`: "b", `model of expert "vit2"`: "c",
 			`settings of expert "vit"`: "d", "images": "e", "table of instances": "f",
 		}}}

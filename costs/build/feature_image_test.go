@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/costs/identity"
 	"pipe/featurize"
 	"pipe/featurize/pixel"
@@ -19,7 +20,7 @@ import (
 // tensor against the encoder that made it.
 func TestImageFeatures(t *testing.T) {
 	w := sizesWorld(t)
-	w.cfg.Features = []Part{{Kind: "image", Settings: map[string]any{
+	w.cfg.Features = []part.Part{{Kind: "image", Settings: map[string]any{
 		"encoder": "small.onnx", "size": 12, "resize": 14, "mean": []float64{0.5, 0.25, 0}, "std": []float64{0.5, 1, 2},
 	}}}
 	p := pixel.Preprocess{
@@ -76,14 +77,14 @@ func TestImageFeaturesRefuse(t *testing.T) {
 		"not there":     {map[string]any{"encoder": "absent.onnx", "size": 12}, "absent.onnx"},
 	} {
 		w := sizesWorld(t)
-		w.cfg.Features = []Part{{Kind: "image", Settings: c.settings}}
+		w.cfg.Features = []part.Part{{Kind: "image", Settings: c.settings}}
 		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "features[0] image") {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 	w := newWorld(t, 12)
-	w.cfg.Features = []Part{{Kind: "image", Settings: map[string]any{"encoder": "small.onnx"}}}
+	w.cfg.Features = []part.Part{{Kind: "image", Settings: map[string]any{"encoder": "small.onnx"}}}
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "has no image") {
 		t.Errorf("rows of a table: %v", err)
 	}
@@ -108,7 +109,7 @@ func TestImageFeaturesOfRealEncoders(t *testing.T) {
 		}, "image vision", 12},
 	} {
 		w := sizesWorld(t)
-		w.cfg.Features = []Part{{Kind: "image", Settings: c.settings}}
+		w.cfg.Features = []part.Part{{Kind: "image", Settings: c.settings}}
 		w.cfg.Experts = w.cfg.Experts[2:]
 		r, first := w.mustRunImages(t)
 		if r.Features != c.name || r.Dim != c.dim {

@@ -159,7 +159,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		w := newTabularWorld(t, 400)
 		w.addExpert("memory", memorise)
 		w.cfg.CrossFit = folds
-		w.cfg.Experts = []ExpertConfig{{Name: "elephant", Kind: "memory"}}
+		w.cfg.Experts = []part.ExpertConfig{{Name: "elephant", Kind: "memory"}}
 		_, tensor := w.build(t)
 		for n, s := range tensor.Splits {
 			want := "no"

@@ -198,7 +198,7 @@ func FuzzLatency(f *testing.F) {
 			t.Fatal(err)
 		}
 		p := &plan{
-			cfg:     &Config{Advice: []AdviceConfig{{Name: "none"}}, Latency: LatencyConfig{FeePerSecond: maxFeePerSecond}},
+			cfg:     &part.Config{Advice: []part.AdviceConfig{{Name: "none"}}, Latency: part.LatencyConfig{FeePerSecond: part.MaxFeePerSecond}},
 			Build:   &part.Build{Levels: []part.Level{{Name: "none"}}, Experts: []part.NamedExpert{{Expert: &fixedExpert{}, Name: "a", Takes: []bool{true}}}},
 			actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}}, Advice: []costs.Advice{{Name: "none"}}, Digests: map[string]string{}},
 		}

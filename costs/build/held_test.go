@@ -21,7 +21,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 	w := newWorld(t, rows)
 	w.write(t, "f.csv", "id,a\n"+list("r#,1\n"))
-	w.cfg.Features = append(w.cfg.Features, Part{Kind: "file", Settings: map[string]any{"file": "f.csv"}})
+	w.cfg.Features = append(w.cfg.Features, part.Part{Kind: "file", Settings: map[string]any{"file": "f.csv"}})
 	refused := make(map[string]int)
 	for memory := int64(1000); ; memory += 1000 {
 		_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true, memory: memory})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
@@ -15,7 +16,7 @@ import (
 )
 
 // imagePlan makes the parts of a configuration whose images are decoded by a decoder that may be missing.
-func imagePlan(b *testing.B, cfg Config, decoder string) *plan {
+func imagePlan(b *testing.B, cfg part.Config, decoder string) *plan {
 	b.Helper()
 	if _, err := pixel.OpenDecoder(decoder); err != nil {
 		b.Skip(err)

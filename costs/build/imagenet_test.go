@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/realdata"
 )
 
@@ -35,30 +36,30 @@ var tenViews = []string{
 
 // imagenetConfig describes the networks under levels of so many views. The centre is a share of an image's shorter side,
 // corners are 0.875 of it.
-func imagenetConfig(t testing.TB, share float64, levels ...int) Config {
+func imagenetConfig(t testing.TB, share float64, levels ...int) part.Config {
 	t.Helper()
 	folder := realdata.Folder(t, "imagenet")
 	models := filepath.Join(filepath.Dir(folder), "models", "imagenet")
-	cfg := DefaultConfig()
-	cfg.Instances = Part{Kind: "images", Settings: map[string]any{
+	cfg := part.DefaultConfig()
+	cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{
 		"folder": filepath.Join(folder, "images"), "labels_from": "name", "classes": filepath.Join(folder, "imagenet_class_index.json"),
 	}}
-	cfg.Split = Part{Kind: "random"}
+	cfg.Split = part.Part{Kind: "random"}
 	for k, n := range levels {
 		shown := map[string]any{"views": tenViews[:n]}
 		if n > 2 {
 			shown["corners"] = 0.875
 		}
-		cfg.Advice = append(cfg.Advice, AdviceConfig{Name: fmt.Sprint(n), Fee: 0.01 * float64(k), Kind: "views", Settings: shown})
+		cfg.Advice = append(cfg.Advice, part.AdviceConfig{Name: fmt.Sprint(n), Fee: 0.01 * float64(k), Kind: "views", Settings: shown})
 	}
 	for _, m := range mobileNets {
-		cfg.Experts = append(cfg.Experts, ExpertConfig{Name: m.name, Kind: "onnx_image", Settings: map[string]any{
+		cfg.Experts = append(cfg.Experts, part.ExpertConfig{Name: m.name, Kind: "onnx_image", Settings: map[string]any{
 			"model": filepath.Join(models, "mobilenet_"+m.name+".onnx"), "scores": "probabilities",
 			"mean": []float64{0.5, 0.5, 0.5}, "std": []float64{0.5, 0.5, 0.5}, "resize": int(math.Round(float64(m.size) / share)),
 			"labels_file": filepath.Join(folder, "imagenet_class_index.json"), "labels_before": []string{"background"},
 		}})
 	}
-	cfg.Features = []Part{{Kind: "pooled"}}
+	cfg.Features = []part.Part{{Kind: "pooled"}}
 	cfg.Shard, cfg.Batch = 64, 32
 	return cfg
 }
@@ -90,7 +91,7 @@ func TestMobileNetsOnImageNet(t *testing.T) {
 }
 
 // accuracies builds a tensor and returns the accuracy of every action.
-func accuracies(t *testing.T, cfg Config) []float64 {
+func accuracies(t *testing.T, cfg part.Config) []float64 {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "imagenet.parquet")
 	r, err := Run(context.Background(), cfg, Options{Kinds: Builtin(), Out: out, Runtime: openRuntime(t)})

@@ -112,7 +112,7 @@ func TestImageSettingsThatDoNotFit(t *testing.T) {
 func TestImageNetFiles(t *testing.T) {
 	folder := realdata.Folder(t, "imagenet")
 	w := newPictures(t, 0, 0)
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{
+	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{
 		"folder": filepath.Join(folder, "images"), "labels_from": "name", "classes": filepath.Join(folder, "imagenet_class_index.json"),
 	}}
 	begin := time.Now()

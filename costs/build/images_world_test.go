@@ -26,7 +26,7 @@ var classFolders = []string{"n1", "n2", "n3"}
 // of an expert for each.
 func newPictures(t testing.TB, n, side int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	answers := &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {
@@ -35,10 +35,10 @@ func newPictures(t testing.TB, n, side int) *world {
 		fmt.Fprintf(answers, "%s,%s\n", id, classFolders[i%2])
 	}
 	w.write(t, "answers.csv", answers.String())
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
-	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
-	w.cfg.Experts = []ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
-	w.cfg.Features = []Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}}
+	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
+	w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 2}}}
 	w.cfg.Shard, w.cfg.Batch = 8, 3
 	return w
 }

@@ -20,7 +20,7 @@ import (
 
 // child is what a test asks of its own binary, run as another process.
 type child struct {
-	Config Config
+	Config part.Config
 	Out    string
 	Dir    string
 	Delay  time.Duration // per batch, so that small worlds live long enough to be killed

@@ -14,7 +14,7 @@ import (
 // TestKilledLatencyBuildsResumeToTheSameBytes kills builds that share a folder of experts, where the times are.
 func TestKilledLatencyBuildsResumeToTheSameBytes(t *testing.T) {
 	w := newWorld(t, 160)
-	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 2, Repeats: 1}
+	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 1, Instances: 2, Repeats: 1}
 	kills := 10
 	if testing.Short() {
 		kills = 3
@@ -26,7 +26,7 @@ func TestKilledLatencyBuildsResumeToTheSameBytes(t *testing.T) {
 // the record.
 func TestKilledMeasuringLeavesOneRecord(t *testing.T) {
 	w := newWorld(t, 24)
-	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 4, Repeats: 3}
+	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 1, Instances: 4, Repeats: 3}
 	c := child{Config: w.cfg, Dir: w.dir, Delay: 2 * time.Millisecond}
 	for round := range 6 {
 		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
@@ -99,7 +99,7 @@ func TestTimesBelongToTheirInputs(t *testing.T) {
 			delete(p.Inputs, name)
 		}
 	}
-	for _, change := range []func(c *LatencyConfig){func(c *LatencyConfig) { c.Instances++ }, func(c *LatencyConfig) { c.Repeats++ }} {
+	for _, change := range []func(c *part.LatencyConfig){func(c *part.LatencyConfig) { c.Instances++ }, func(c *part.LatencyConfig) { c.Repeats++ }} {
 		was := p.cfg.Latency
 		change(&p.cfg.Latency)
 		if p.latencyKey() == key {

@@ -47,7 +47,7 @@ func latencyWorld(t *testing.T) (*world, *atomic.Int64) {
 		e, err := newPrecomputed(ctx, s, settings)
 		return paced{e, alone}, err
 	})
-	w.cfg.Latency = LatencyConfig{FeePerSecond: 10, Instances: 4, Repeats: 3}
+	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 10, Instances: 4, Repeats: 3}
 	return w, alone
 }
 
@@ -165,11 +165,11 @@ func TestAnotherPriceOfTimeIsAnotherBuild(t *testing.T) {
 // TestLatencyNeedsSomethingToMeasure: answers from files have no time.
 func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
 	w := newWorld(t, 12)
-	w.cfg.Latency = LatencyConfig{FeePerSecond: 1, Instances: 1, Repeats: 1}
+	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 1, Instances: 1, Repeats: 1}
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "latency: no expert can be measured") {
 		t.Errorf("got %v", err)
 	}
-	for _, bad := range []LatencyConfig{{-1, 1, 1}, {1, 0, 1}, {1, 1, 0}, {1e300, 1, 1}} {
+	for _, bad := range []part.LatencyConfig{{FeePerSecond: -1, Instances: 1, Repeats: 1}, {FeePerSecond: 1, Instances: 0, Repeats: 1}, {FeePerSecond: 1, Instances: 1, Repeats: 0}, {FeePerSecond: 1e300, Instances: 1, Repeats: 1}} {
 		w.cfg.Latency = bad
 		if err := w.cfg.Validate(Builtin()); err == nil || !strings.Contains(err.Error(), "latency: fee_per_second") {
 			t.Errorf("%+v: %v", bad, err)
@@ -256,7 +256,7 @@ func TestDrawsShareTimes(t *testing.T) {
 	experts, first := filepath.Join(w.dir, "experts"), filepath.Join(w.dir, "draw0.parquet")
 	var digests []string
 	for draw, reuse := range []string{"", "", first} {
-		w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"seed": draw}}
+		w.cfg.Split = part.Part{Kind: "stratified", Settings: map[string]any{"seed": draw}}
 		out := filepath.Join(w.dir, fmt.Sprintf("draw%d.parquet", draw))
 		if _, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: out, Dir: w.dir, Experts: experts, Reuse: reuse}); err != nil {
 			t.Fatal(err)

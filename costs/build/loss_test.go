@@ -13,7 +13,7 @@ import (
 // loses 0.5 over the training rows, whatever the shares of the labels.
 func TestConstantAnswersLoseHalf(t *testing.T) {
 	w := newTabularWorld(t, 600)
-	w.cfg.TaskLoss = Part{Kind: "weighted"}
+	w.cfg.TaskLoss = part.Part{Kind: "weighted"}
 	p := w.learnt(t)
 	for _, label := range p.Labels {
 		sum, rows, val := 0.0, 0, 0.0
@@ -45,7 +45,7 @@ func moneyWorld(t *testing.T, settings map[string]any) (*world, error) {
 	t.Helper()
 	w := newWorld(t, 6)
 	w.write(t, "instances.csv", "id,label,split,x,y\nr0,cat,train,10,1\nr1,dog,train,20,2\nr2,owl,train,30,3\nr3,cat,val,40,4\nr4,dog,train,-5,5\nr5,owl,train,60,\n")
-	w.cfg.TaskLoss = Part{Kind: "money", Settings: settings}
+	w.cfg.TaskLoss = part.Part{Kind: "money", Settings: settings}
 	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir}
 	p, _, err := prepare(t.Context(), &w.cfg, &o)
 	if err != nil {
@@ -107,7 +107,7 @@ func TestMoneyLossRefusesWhatHasNoPrice(t *testing.T) {
 // standardised.
 func TestMoneyLossReadsTheEncodedTable(t *testing.T) {
 	w := newTabularWorld(t, 200)
-	w.cfg.TaskLoss = Part{Kind: "money", Settings: map[string]any{
+	w.cfg.TaskLoss = part.Part{Kind: "money", Settings: map[string]any{
 		"positive": "fraud", "false_negative": map[string]any{"column": "amount"}, "false_positive": map[string]any{"amount": 10},
 	}}
 	_, tensor := w.build(t)

@@ -35,7 +35,7 @@ type Options struct {
 
 // complete checks the configuration, fills in what the options leave open, and
 // returns the file that the build leaves.
-func (o *Options) complete(cfg *Config) (out string, err error) {
+func (o *Options) complete(cfg *part.Config) (out string, err error) {
 	if err := cfg.Validate(o.Kinds); err != nil {
 		return "", err
 	}

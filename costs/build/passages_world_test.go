@@ -40,7 +40,7 @@ func (showing) Close() error { return nil }
 // that the page of a claim is the first that is found.
 func newClaimWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	var claims, pages strings.Builder
 	for i := range n {
 		label, text := "SUPPORTS", fmt.Sprintf("common fact%d thing%d", i, i%7)
@@ -59,22 +59,22 @@ func newClaimWorld(t testing.TB, n int) *world {
 		t.Fatal(err)
 	}
 	w.addExpert("showing", func(context.Context, *part.Setup, map[string]any) (part.Expert, error) { return showing{}, nil })
-	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
-	w.cfg.Split = Part{Kind: "stratified", Settings: map[string]any{"group": "text"}}
-	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Split = part.Part{Kind: "stratified", Settings: map[string]any{"group": "text"}}
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
 	for _, top := range []int{1, 3, 5} {
-		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{
+		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{
 			Name: fmt.Sprintf("top-%d", top), Fee: 0.01 * float64(top), Kind: "passages", Settings: map[string]any{"index": "pages.bm25", "top": top},
 		})
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "reader", Kind: "showing"}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "reader", Kind: "showing"}}
 	w.write(t, "f.csv", "id,x\n"+strings.Join(func() (rows []string) {
 		for i := range n {
 			rows = append(rows, fmt.Sprintf("%d,%d", i, i))
 		}
 		return rows
 	}(), "\n")+"\n")
-	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "f.csv"}}}
+	w.cfg.Features = []part.Part{{Kind: "file", Settings: map[string]any{"file": "f.csv"}}}
 	w.cfg.Shard, w.cfg.Batch = 16, 5
 	return w
 }

@@ -24,7 +24,7 @@ type Album struct {
 // Pictures returns small JPEG pictures of some instances of a build: the whole
 // image, its longer side at most side pixels. It makes the source alone. An id
 // that the build does not have, and instances that are no images, are errors.
-func Pictures(ctx context.Context, cfg Config, o Options, ids []string, side int) (*Album, error) {
+func Pictures(ctx context.Context, cfg part.Config, o Options, ids []string, side int) (*Album, error) {
 	out, err := pictures(ctx, &cfg, &o, ids, side)
 	if err != nil {
 		return nil, fmt.Errorf("pictures: %w", err)
@@ -32,7 +32,7 @@ func Pictures(ctx context.Context, cfg Config, o Options, ids []string, side int
 	return out, nil
 }
 
-func pictures(ctx context.Context, cfg *Config, o *Options, ids []string, side int) (_ *Album, err error) {
+func pictures(ctx context.Context, cfg *part.Config, o *Options, ids []string, side int) (_ *Album, err error) {
 	if side < 1 {
 		return nil, fmt.Errorf("a side of %d pixels", side)
 	}

@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/costs/builder/part"
 )
 
 // pictureFolder holds a wide, a high and a small picture, each of one colour.
-func pictureFolder(t *testing.T) Config {
+func pictureFolder(t *testing.T) part.Config {
 	t.Helper()
 	dir := t.TempDir()
 	for name, p := range map[string]struct {
@@ -42,8 +44,8 @@ func pictureFolder(t *testing.T) Config {
 		}
 	}
 	cfg := newWorld(t, 4).cfg
-	cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": dir}}
-	cfg.Split = Part{Kind: "random"}
+	cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": dir}}
+	cfg.Split = part.Part{Kind: "random"}
 	return cfg
 }
 

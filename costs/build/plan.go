@@ -18,7 +18,7 @@ import (
 // plan is a configuration with every part made and checked.
 type plan struct {
 	*part.Build
-	cfg        *Config
+	cfg        *part.Config
 	kinds      *part.Kinds
 	splits     []costs.Split // per instance
 	loss       part.TaskLoss
@@ -45,7 +45,7 @@ func (e *PartError) Unwrap() error { return e.Err }
 
 // newPlan makes every part of a configuration. It reads all input files once,
 // for their digests. The caller closes the plan.
-func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
+func newPlan(ctx context.Context, cfg *part.Config, o *Options) (*plan, error) {
 	p := blankPlan(cfg, o)
 	err := p.make(ctx, p.makeSource, p.makeSplit, p.makeLoss, p.makeAdvice, p.makeExperts, p.makeFeatures, p.makeLatency)
 	if err != nil {
@@ -62,7 +62,7 @@ func newPlan(ctx context.Context, cfg *Config, o *Options) (*plan, error) {
 }
 
 // blankPlan returns a plan without parts.
-func blankPlan(cfg *Config, o *Options) *plan {
+func blankPlan(cfg *part.Config, o *Options) *plan {
 	p := &plan{cfg: cfg, kinds: o.Kinds, actions: cfg.Actions()}
 	p.Build = &part.Build{
 		SourceKind: cfg.Instances.Kind, SplitKind: cfg.Split.Kind, Dir: o.Dir, Folder: o.Experts, Workers: cfg.WorkerCount(),

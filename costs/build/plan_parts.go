@@ -123,7 +123,7 @@ func (p *plan) makeExperts(ctx context.Context) error {
 	return nil
 }
 
-func (p *plan) makeExpert(ctx context.Context, s *part.Setup, c ExpertConfig) (part.Expert, error) {
+func (p *plan) makeExpert(ctx context.Context, s *part.Setup, c part.ExpertConfig) (part.Expert, error) {
 	create, err := part.Lookup(p.kinds.Experts, c.Kind)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (p *plan) makeFeatures(ctx context.Context) error {
 	return nil
 }
 
-func (p *plan) makeFeature(ctx context.Context, s *part.Setup, c Part) (part.Feature, error) {
+func (p *plan) makeFeature(ctx context.Context, s *part.Setup, c part.Part) (part.Feature, error) {
 	create, err := part.Lookup(p.kinds.Features, c.Kind)
 	if err != nil {
 		return nil, err

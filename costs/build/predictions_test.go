@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/internal/realdata"
 )
 
 // predictionsConfig reads claims, and what published systems said of them, from
 // files in the official formats. The systems saw none of our advice.
-func predictionsConfig(claims string, systems map[string]string) Config {
-	c := DefaultConfig()
+func predictionsConfig(claims string, systems map[string]string) part.Config {
+	c := part.DefaultConfig()
 	c.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
-	c.Instances = Part{Kind: "table", Settings: map[string]any{"file": claims}}
-	c.Advice = []AdviceConfig{{Name: "none", Kind: "none"}, {Name: "top1", Fee: 0.1, Kind: "none"}}
-	c.Features = []Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"id"}}}}
+	c.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": claims}}
+	c.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}, {Name: "top1", Fee: 0.1, Kind: "none"}}
+	c.Features = []part.Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"id"}}}}
 	for _, name := range []string{"kgat", "baseline"} {
-		c.Experts = append(c.Experts, ExpertConfig{Name: name, Kind: "precomputed", Settings: map[string]any{
+		c.Experts = append(c.Experts, part.ExpertConfig{Name: name, Kind: "precomputed", Settings: map[string]any{
 			"file": systems[name], "prediction": "predicted_label",
 		}})
 	}

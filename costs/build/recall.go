@@ -14,7 +14,7 @@ import (
 // own texts, how often the best ks pages are those that settle an instance. The
 // source must know evidence, as kind fever does. A corpus that cannot tell its
 // pages counts as one that has all.
-func Recall(ctx context.Context, cfg Config, o Options, ks []int) ([]retrieval.RecallReport, error) {
+func Recall(ctx context.Context, cfg part.Config, o Options, ks []int) ([]retrieval.RecallReport, error) {
 	r, err := recall(ctx, &cfg, &o, ks)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
@@ -22,7 +22,7 @@ func Recall(ctx context.Context, cfg Config, o Options, ks []int) ([]retrieval.R
 	return r, nil
 }
 
-func recall(ctx context.Context, cfg *Config, o *Options, ks []int) (_ []retrieval.RecallReport, err error) {
+func recall(ctx context.Context, cfg *part.Config, o *Options, ks []int) (_ []retrieval.RecallReport, err error) {
 	if len(ks) == 0 || slices.Min(ks) < 1 || slices.Max(ks) > retrieval.MaxPassages {
 		return nil, fmt.Errorf("k is %v, not numbers from 1 to %d", ks, retrieval.MaxPassages)
 	}

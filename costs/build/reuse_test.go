@@ -12,9 +12,9 @@ import (
 )
 
 // draw returns the options and the configuration of one random split of a world.
-func (w *world) draw(seed int, name string) (Config, Options) {
+func (w *world) draw(seed int, name string) (part.Config, Options) {
 	cfg := w.cfg
-	cfg.Split = Part{Kind: "random", Settings: map[string]any{"validation": 0.25, "seed": seed}}
+	cfg.Split = part.Part{Kind: "random", Settings: map[string]any{"validation": 0.25, "seed": seed}}
 	return cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(w.dir, name), Dir: w.dir}
 }
 
@@ -138,7 +138,7 @@ func TestSplitsRefuseSharesThatLeaveNothing(t *testing.T) {
 			"validation is 1": {"validation": 1}, "validation: expected a number": {"validation": "x"}, "unknown key": {"share": 1},
 		} {
 			w := newWorld(t, 8)
-			w.cfg.Split = Part{Kind: kind, Settings: settings}
+			w.cfg.Split = part.Part{Kind: kind, Settings: settings}
 			if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), text) {
 				t.Errorf("%s: got %v, want %q", kind, err, text)
 			}

@@ -47,7 +47,7 @@ type Report struct {
 // from those of the shards give a *ChangedError, bad input data a
 // *costs.DataError. When ctx ends, Run waits for the native calls in flight and
 // returns ctx's error.
-func Run(ctx context.Context, cfg Config, o Options) (*Report, error) {
+func Run(ctx context.Context, cfg part.Config, o Options) (*Report, error) {
 	start := time.Now()
 	r, err := run(ctx, &cfg, &o)
 	if err != nil {
@@ -57,7 +57,7 @@ func Run(ctx context.Context, cfg Config, o Options) (*Report, error) {
 	return r, nil
 }
 
-func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
+func run(ctx context.Context, cfg *part.Config, o *Options) (*Report, error) {
 	p, out, err := prepare(ctx, cfg, o)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func run(ctx context.Context, cfg *Config, o *Options) (*Report, error) {
 
 // prepare makes the plan and names the output. Beside the output nothing is
 // written yet but the list of bad images, should they be the error.
-func prepare(ctx context.Context, cfg *Config, o *Options) (p *plan, out string, err error) {
+func prepare(ctx context.Context, cfg *part.Config, o *Options) (p *plan, out string, err error) {
 	if out, err = o.complete(cfg); err != nil {
 		return nil, "", err
 	}

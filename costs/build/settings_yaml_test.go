@@ -25,7 +25,7 @@ type registeredKind struct {
 	part, kind string
 	lead       string // YAML up to the settings, which follow on lines of their own
 	indent     string // of those lines
-	settings   func(*Config) map[string]any
+	settings   func(*part.Config) map[string]any
 	of         reflect.Type
 }
 
@@ -53,7 +53,7 @@ func everyKind(t *testing.T) []registeredKind {
 	s := (&part.Build{Inputs: make(part.Inputs), Labels: claimLabels, Progress: progress.Silent{}}).Setup("part")
 	chat.OpenSession(s.Build, t.TempDir(), nil)
 	var all []registeredKind
-	add := func(part, lead, indent string, kinds []string, create func(kind string, m map[string]any) error, settings func(*Config) map[string]any) {
+	add := func(part, lead, indent string, kinds []string, create func(kind string, m map[string]any) error, settings func(*part.Config) map[string]any) {
 		for _, kind := range kinds {
 			of := settingsType(t, part+"/"+kind, func(m map[string]any) error { return create(kind, m) })
 			all = append(all, registeredKind{part, kind, fmt.Sprintf(lead, kind), indent, settings, of})
@@ -62,22 +62,22 @@ func everyKind(t *testing.T) []registeredKind {
 	ctx, builtin := t.Context(), Builtin()
 	add("instances", "instances:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Sources)),
 		func(k string, m map[string]any) error { _, err := builtin.Sources[k](ctx, s, m); return err },
-		func(c *Config) map[string]any { return c.Instances.Settings })
+		func(c *part.Config) map[string]any { return c.Instances.Settings })
 	add("split", "split:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Splits)),
 		func(k string, m map[string]any) error { _, err := builtin.Splits[k](ctx, s, m); return err },
-		func(c *Config) map[string]any { return c.Split.Settings })
+		func(c *part.Config) map[string]any { return c.Split.Settings })
 	add("task_loss", "task_loss:\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Losses)),
 		func(k string, m map[string]any) error { _, err := builtin.Losses[k](ctx, s, m); return err },
-		func(c *Config) map[string]any { return c.TaskLoss.Settings })
+		func(c *part.Config) map[string]any { return c.TaskLoss.Settings })
 	add("advice", "advice:\n- name: a\n  fee: 0.25\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Advice)),
 		func(k string, m map[string]any) error { _, err := builtin.Advice[k](ctx, s, m); return err },
-		func(c *Config) map[string]any { return c.Advice[0].Settings })
+		func(c *part.Config) map[string]any { return c.Advice[0].Settings })
 	add("experts", "experts:\n- name: e\n  unavailable: [a]\n  kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Experts)),
 		func(k string, m map[string]any) error { _, err := builtin.Experts[k](ctx, s, m); return err },
-		func(c *Config) map[string]any { return c.Experts[0].Settings })
+		func(c *part.Config) map[string]any { return c.Experts[0].Settings })
 	add("features", "features:\n- kind: %s\n", "  ", slices.Collect(maps.Keys(builtin.Features)),
 		func(k string, m map[string]any) error { _, err := builtin.Features[k](ctx, s, m); return err },
-		func(c *Config) map[string]any { return c.Features[0].Settings })
+		func(c *part.Config) map[string]any { return c.Features[0].Settings })
 	// The error about an unknown kind of chat model names those that there are.
 	_, err := chat.Open(ctx, s, map[string]any{"kind": "?"})
 	_, chats, _ := strings.Cut(fmt.Sprint(err), "known are ")
@@ -88,7 +88,7 @@ func everyKind(t *testing.T) []registeredKind {
 			_, err := chat.Open(ctx, s, all)
 			return err
 		},
-		func(c *Config) map[string]any {
+		func(c *part.Config) map[string]any {
 			rest := maps.Clone(c.Advice[0].Settings["reformulator"].(map[string]any))
 			delete(rest, "kind")
 			return rest
@@ -189,12 +189,12 @@ func (s setting) written(value string) string {
 	return strings.TrimPrefix(b.String(), "\n") + " " + value
 }
 
-func readYAML(text string) (*Config, error) {
+func readYAML(text string) (*part.Config, error) {
 	var root yaml.Node
 	if err := yaml.Load([]byte(text), &root); err != nil {
 		return nil, err
 	}
-	var cfg Config
+	var cfg part.Config
 	return &cfg, root.Load(&cfg, yaml.WithKnownFields())
 }
 
@@ -317,7 +317,7 @@ func TestDocumentedSettings(t *testing.T) {
 			}
 		}
 	}
-	for _, section := range []reflect.Type{reflect.TypeFor[Config](), reflect.TypeFor[LatencyConfig]()} {
+	for _, section := range []reflect.Type{reflect.TypeFor[part.Config](), reflect.TypeFor[part.LatencyConfig]()} {
 		for key := range part.SettingKeys(section) {
 			known[key] = true
 			if !strings.Contains(pages, "`"+key+"`") {

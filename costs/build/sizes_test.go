@@ -56,7 +56,7 @@ func allTenViews() []pixel.View {
 // sizesWorld has pictures of many shapes and three networks: two of one geometry that scale pixels differently, and a
 // smaller one, under 1, 2, 6 and 10 views.
 func sizesWorld(t *testing.T) *world {
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	for i := range 10 {
 		m := image.NewNRGBA(image.Rect(0, 0, 20+3*i, 50-2*i))
 		for p := range m.Rect.Dx() * m.Rect.Dy() {
@@ -65,9 +65,9 @@ func sizesWorld(t *testing.T) *world {
 		}
 		writePNG(t, filepath.Join(w.dir, "images", []string{"a", "b"}[i%2], fmt.Sprintf("%02d.png", i)), m)
 	}
-	w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
+	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
 	for _, n := range []int{1, 2, 6, 10} {
-		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{Name: fmt.Sprint(n), Kind: "views", Settings: map[string]any{"views": tenViews[:n]}})
+		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{Name: fmt.Sprint(n), Kind: "views", Settings: map[string]any{"views": tenViews[:n]}})
 	}
 	for _, e := range []struct {
 		name, file   string
@@ -80,11 +80,11 @@ func sizesWorld(t *testing.T) *world {
 			weights[i] = []float32{v, -v}
 		}
 		linearModel(t, filepath.Join(w.dir, e.file+".onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(int64(e.size)), onnx.Fix(int64(e.size))}, weights)
-		w.cfg.Experts = append(w.cfg.Experts, ExpertConfig{Name: e.name, Kind: "onnx_image", Settings: map[string]any{
+		w.cfg.Experts = append(w.cfg.Experts, part.ExpertConfig{Name: e.name, Kind: "onnx_image", Settings: map[string]any{
 			"model": e.file + ".onnx", "resize": e.resize, "batch": 7, "mean": []float64{e.mean, e.mean, e.mean},
 		}})
 	}
-	w.cfg.Features = []Part{{Kind: "pooled"}}
+	w.cfg.Features = []part.Part{{Kind: "pooled"}}
 	return w
 }
 
@@ -119,7 +119,7 @@ func TestSharingDoesNotShow(t *testing.T) {
 	}
 	for j, e := range w.cfg.Experts {
 		alone := *w
-		alone.cfg.Experts = []ExpertConfig{e}
+		alone.cfg.Experts = []part.ExpertConfig{e}
 		got, err := alone.plan(t).build(context.Background(), 0, nil)
 		if err != nil {
 			t.Fatal(err)

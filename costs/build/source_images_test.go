@@ -169,7 +169,7 @@ func TestImagesThatChangeBehindTheCheck(t *testing.T) {
 func TestLargeImagesMakeSmallBatches(t *testing.T) {
 	const half = batchPixels / 2
 	s := &images{pixels: []int{half, half, 1, 3 * half, 1, 1}}
-	p := &plan{cfg: &Config{Batch: 3}, Build: &part.Build{Source: s}}
+	p := &plan{cfg: &part.Config{Batch: 3}, Build: &part.Build{Source: s}}
 	if got, want := p.cut([]int{0, 1, 2, 3, 4, 5}), []piece{{0, []int{0, 1}}, {2, []int{2}}, {3, []int{3}}, {4, []int{4, 5}}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("batches %v, want %v", got, want)
 	}

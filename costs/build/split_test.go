@@ -31,10 +31,10 @@ func groupedWorld(t testing.TB, rows []int) *world {
 	w.write(t, "instances.csv", instances.String())
 	w.write(t, "answers.csv", answers.String())
 	w.cfg.Instances.Settings = map[string]any{"file": "instances.csv"}
-	w.cfg.Split = DefaultConfig().Split
+	w.cfg.Split = part.DefaultConfig().Split
 	w.cfg.Advice = w.cfg.Advice[:1]
-	w.cfg.Experts = []ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
-	w.cfg.Features = []Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"x"}}}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
+	w.cfg.Features = []part.Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"x"}}}}
 	w.cfg.Shard = 64
 	return w
 }
@@ -77,7 +77,7 @@ func TestBuiltGroupsAreWhole(t *testing.T) {
 	for _, kind := range []string{costs.SplitHash, costs.SplitStratified, costs.SplitRandom} {
 		w := groupedWorld(t, rowsTo(300))
 		w.cfg.Instances.Settings["group"] = "user"
-		w.cfg.Split = Part{Kind: kind, Settings: map[string]any{"test": 0.2}}
+		w.cfg.Split = part.Part{Kind: kind, Settings: map[string]any{"test": 0.2}}
 		r, tensor := w.mustRun(t)
 		if n, divided := costs.CountGroups(tensor.Groups, tensor.Splits); n != 100 || divided != 0 || r.Groups != 100 || r.Divided != 0 || tensor.Groups[299] != "u99" {
 			t.Errorf("%s: %+v; in the tensor %d groups, %d divided", kind, r, n, divided)
@@ -120,7 +120,7 @@ func TestGroupErrors(t *testing.T) {
 		}, "group is text, but the instances have groups"},
 		"group of a split": {func(w *world) { w.cfg.Split.Settings = map[string]any{"group": "user"} }, `group is "user"; only text is known; a column of groups is named by group of the instances`},
 		"images without a table": {func(w *world) {
-			w.cfg.Instances = Part{Kind: "images", Settings: map[string]any{"folder": "images", "group": "user"}}
+			w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images", "group": "user"}}
 		}, "group is a column, but no table is named by labels or list"},
 	} {
 		w := groupedWorld(t, rowsTo(30))
@@ -156,7 +156,7 @@ func TestClaimGroups(t *testing.T) {
 	open := func(text string) (part.Source, error) {
 		w := newWorld(t, 1)
 		w.write(t, "claims.jsonl", text)
-		w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl", "group": "page"}}
+		w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl", "group": "page"}}
 		p := blankPlan(&w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
 		src, err := newFever(t.Context(), p.Setup(instancesPart), w.cfg.Instances.Settings)
 		p.Source = src

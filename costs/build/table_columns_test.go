@@ -49,7 +49,7 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 		for _, e := range w.cfg.Experts {
 			e.Settings["file"] = "answers" + ending
 		}
-		w.cfg.Features = append(w.cfg.Features[:1:1], Part{Kind: "file", Settings: map[string]any{"file": "extra" + ending, "columns": []string{"u"}}})
+		w.cfg.Features = append(w.cfg.Features[:1:1], part.Part{Kind: "file", Settings: map[string]any{"file": "extra" + ending, "columns": []string{"u"}}})
 		if err := errors.Join(os.RemoveAll(w.out()), os.RemoveAll(w.out()+".work")); err != nil {
 			t.Fatal(err)
 		}
@@ -70,11 +70,11 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 	}
 
 	for _, column := range append(unreadable, "holes") {
-		for name, feature := range map[string]Part{
+		for name, feature := range map[string]part.Part{
 			"instances": {Kind: "columns", Settings: map[string]any{"columns": []string{column}}},
 			"extra":     {Kind: "file", Settings: map[string]any{"file": "extra.parquet", "columns": []string{column}}},
 		} {
-			w.cfg.Features = []Part{feature}
+			w.cfg.Features = []part.Part{feature}
 			_, err := Run(t.Context(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Restart: true})
 			var bad *costs.DataError
 			if !errors.As(err, &bad) || bad.File != filepath.Join(w.dir, name+".parquet") || bad.Column != column {

@@ -72,7 +72,7 @@ func TestListColumnsBecomeArrays(t *testing.T) {
 	if err := parquet.WriteFile(filepath.Join(w.dir, "f.parquet"), []row{{"r1", []float32{1, 2.5}}, {"r0", []float32{3, -4e-5}}, {"r2", []float32{5, 6}}}); err != nil {
 		t.Fatal(err)
 	}
-	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "f.parquet"}}}
+	w.cfg.Features = []part.Part{{Kind: "file", Settings: map[string]any{"file": "f.parquet"}}}
 	_, tensor := w.mustRun(t)
 	if want := []float32{3, -4e-5, 1, 2.5, 5, 6}; !reflect.DeepEqual(tensor.Features, want) {
 		t.Errorf("features %v, want %v", tensor.Features, want)
@@ -82,7 +82,7 @@ func TestListColumnsBecomeArrays(t *testing.T) {
 // TestFeaturesFromAFile joins by id and names what does not fit.
 func TestFeaturesFromAFile(t *testing.T) {
 	w := newWorld(t, 3)
-	w.cfg.Features = []Part{{Kind: "file", Settings: map[string]any{"file": "f.csv", "skip": []string{"note"}}}}
+	w.cfg.Features = []part.Part{{Kind: "file", Settings: map[string]any{"file": "f.csv", "skip": []string{"note"}}}}
 	w.write(t, "f.csv", "id,a,note,b\nr2,5,x,6\nr0,1,x,2\nr1,3,x,4\n")
 	_, tensor := w.mustRun(t)
 	if want := []float32{1, 2, 3, 4, 5, 6}; !reflect.DeepEqual(tensor.Features, want) {

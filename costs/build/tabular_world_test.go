@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 )
 
@@ -86,17 +87,17 @@ func writeTable(t testing.TB, path string, f *tabular.Frame, groups []tabular.Gr
 // over its three groups.
 func newTabularWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	writeTable(t, filepath.Join(w.dir, "table.parquet"), testFrame(n, 1), testGroups)
-	w.cfg.Instances = Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
-	w.cfg.Split = Part{Kind: "column"}
+	w.cfg.Instances = part.Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
+	w.cfg.Split = part.Part{Kind: "column"}
 	for i, g := range testGroups {
-		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{
+		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{
 			Name: g.Name, Fee: 0.1 * float64(i), Kind: "groups", Settings: map[string]any{"through": g.Name},
 		})
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "linear", Fee: 0.02, Kind: "logistic", Settings: map[string]any{"epochs": 4, "batch": 64}}}
-	w.cfg.Features = []Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"base"}}}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "linear", Fee: 0.02, Kind: "logistic", Settings: map[string]any{"epochs": 4, "batch": 64}}}
+	w.cfg.Features = []part.Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"base"}}}}
 	w.cfg.Shard, w.cfg.Batch, w.cfg.CrossFit = 128, 32, 3
 	return w
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/builder/parttest"
 
 	"pipe/costs"
@@ -80,7 +81,7 @@ func TestBadTextFeatures(t *testing.T) {
 			w.write(t, "table.csv", "id,label\n0,a\n1,b\n")
 			w.write(t, "answers.csv", "id,prediction\n0,a\n1,b\n")
 			w.cfg.Labels = nil
-			w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
+			w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
 		}, "features[0] text: instance \"0\" has no text"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/costs/builder/parttest"
 )
 
@@ -22,7 +23,7 @@ func (w *world) useWords(e *parttest.Words) *parttest.Words {
 // expert has answered them all.
 func newTextWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig(), words: &parttest.Words{}}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig(), words: &parttest.Words{}}
 	claims, answers, pages := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {
@@ -35,11 +36,11 @@ func newTextWorld(t testing.TB, n int) *world {
 	w.write(t, "claims.jsonl", claims.String())
 	w.write(t, "answers.csv", answers.String())
 	w.write(t, "pages.jsonl", pages.String())
-	w.cfg.Instances = Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
+	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
 	w.cfg.Labels = claimLabels
-	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}}
-	w.cfg.Experts = []ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
-	w.cfg.Features = []Part{{Kind: "text", Settings: map[string]any{"encoder": "words"}}}
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
+	w.cfg.Experts = []part.ExpertConfig{{Name: "known", Kind: "precomputed", Settings: map[string]any{"file": "answers.csv", "prediction": "prediction"}}}
+	w.cfg.Features = []part.Part{{Kind: "text", Settings: map[string]any{"encoder": "words"}}}
 	w.cfg.Shard, w.cfg.Batch, w.cfg.Workers = 16, 8, 2
 	return w
 }
@@ -55,11 +56,11 @@ func (w *world) withEmbedding(t testing.TB, n int) *world {
 	}
 	w.write(t, "train.csv", train.String())
 	for _, top := range []int{1, 3} {
-		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{
+		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{
 			Name: fmt.Sprintf("top-%d", top), Fee: 0.1, Kind: "passages", Settings: map[string]any{"pages": "pages.jsonl", "top": top},
 		})
 	}
-	w.cfg.Experts = []ExpertConfig{{Name: "net", Kind: "embedding", Settings: map[string]any{
+	w.cfg.Experts = []part.ExpertConfig{{Name: "net", Kind: "embedding", Settings: map[string]any{
 		"encoder": "words", "train": "train.csv", "pages": "pages.jsonl", "hidden": []int{16}, "epochs": 20, "batch": 64, "dropout": 0, "learning_rate": 0.01,
 	}}}
 	return w

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/part"
 	"pipe/models/lightgbm"
 )
 
@@ -39,7 +40,7 @@ func TestBadTrainedSettings(t *testing.T) {
 		"no table":       {func(w *world) { w.cfg.Instances.Settings = map[string]any{"file": "absent.parquet"} }, "absent.parquet"},
 		"labels":         {func(w *world) { w.cfg.Labels = []string{"no", "fraud", "both"} }, "labels: there are 3"},
 		"other label":    {func(w *world) { w.cfg.Labels = []string{"no", "yes"} }, `unknown label "fraud"`},
-		"weighted by":    {func(w *world) { w.cfg.TaskLoss = Part{Kind: "weighted", Settings: map[string]any{"by": "row"}} }, `by is "row"`},
+		"weighted by":    {func(w *world) { w.cfg.TaskLoss = part.Part{Kind: "weighted", Settings: map[string]any{"by": "row"}} }, `by is "row"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newTabularWorld(t, 100)
@@ -91,7 +92,7 @@ func TestRareLabelsAreRefused(t *testing.T) {
 func TestTreesWithoutTheLibrary(t *testing.T) {
 	t.Setenv(lightgbm.EnvLibrary, filepath.Join(t.TempDir(), "absent.so"))
 	w := newTabularWorld(t, 100)
-	w.cfg.Experts[0] = ExpertConfig{Name: "trees", Kind: "boosted_trees"}
+	w.cfg.Experts[0] = part.ExpertConfig{Name: "trees", Kind: "boosted_trees"}
 	_, err := Run(t.Context(), w.cfg, w.options(t))
 	var missing *lightgbm.MissingLibraryError
 	if !errors.As(err, &missing) || !strings.Contains(missing.Hint(), "make lightgbm") {
@@ -110,7 +111,7 @@ func TestGroupsNeedAnEncodedTable(t *testing.T) {
 		t.Errorf("advice: got %v", err)
 	}
 	w = newWorld(t, 10)
-	w.cfg.Features = []Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"base"}}}}
+	w.cfg.Features = []part.Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"base"}}}}
 	if _, err := w.run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("features: got %v", err)
 	}

@@ -35,7 +35,7 @@ func (k keeper) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t
 func newWideWorld(b *testing.B, n, width int) *world {
 	b.Helper()
 	r := rand.New(rand.NewPCG(3, 3))
-	w := &world{dir: b.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: b.TempDir(), cfg: part.DefaultConfig()}
 	f := testFrame(n, 1)
 	f.Columns = nil
 	var list []tabular.Group
@@ -52,13 +52,13 @@ func newWideWorld(b *testing.B, n, width int) *world {
 			}
 			f.Columns = append(f.Columns, tabular.FrameColumn{Name: fmt.Sprintf("%s_%d", name, c+1), Group: g, Numbers: v})
 		}
-		w.cfg.Advice = append(w.cfg.Advice, AdviceConfig{Name: name, Fee: 0.01 * float64(g), Kind: "groups", Settings: map[string]any{"through": name}})
+		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{Name: name, Fee: 0.01 * float64(g), Kind: "groups", Settings: map[string]any{"through": name}})
 	}
 	writeTable(b, filepath.Join(w.dir, "table.parquet"), f, list)
-	w.cfg.Instances = Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
-	w.cfg.Split, w.cfg.CrossFit = Part{Kind: "column"}, 0
-	w.cfg.Experts = []ExpertConfig{{Name: "trees", Kind: "boosted_trees", Settings: map[string]any{"threads": 1}}}
-	w.cfg.Features = []Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"g0"}}}}
+	w.cfg.Instances = part.Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
+	w.cfg.Split, w.cfg.CrossFit = part.Part{Kind: "column"}, 0
+	w.cfg.Experts = []part.ExpertConfig{{Name: "trees", Kind: "boosted_trees", Settings: map[string]any{"threads": 1}}}
+	w.cfg.Features = []part.Part{{Kind: "groups", Settings: map[string]any{"groups": []string{"g0"}}}}
 	return w
 }
 

@@ -23,9 +23,9 @@ import (
 // withAllExperts configures every kind of trained expert, trees only where
 // LightGBM is there.
 func (w *world) withAllExperts() *world {
-	w.cfg.Experts = append(w.cfg.Experts, ExpertConfig{Name: "net", Kind: "mlp", Settings: map[string]any{"epochs": 4, "batch": 64, "hidden": []int{8}}})
+	w.cfg.Experts = append(w.cfg.Experts, part.ExpertConfig{Name: "net", Kind: "mlp", Settings: map[string]any{"epochs": 4, "batch": 64, "hidden": []int{8}}})
 	if _, err := lightgbm.Open(""); err == nil || os.Getenv("CI") == "true" {
-		w.cfg.Experts = append(w.cfg.Experts, ExpertConfig{Name: "trees", Kind: "boosted_trees", Settings: map[string]any{"rounds": 20, "threads": 1}})
+		w.cfg.Experts = append(w.cfg.Experts, part.ExpertConfig{Name: "trees", Kind: "boosted_trees", Settings: map[string]any{"rounds": 20, "threads": 1}})
 	}
 	return w
 }
@@ -218,7 +218,7 @@ func TestTrainedFilesExplainThemselves(t *testing.T) {
 func TestTrainedExpertsAreShared(t *testing.T) {
 	w := newTabularWorld(t, 300).withAllExperts()
 	o := w.options(t)
-	run := func(out string, change func(cfg *Config)) *told {
+	run := func(out string, change func(cfg *part.Config)) *told {
 		t.Helper()
 		cfg := w.cfg
 		cfg.Experts, cfg.Features = slices.Clone(cfg.Experts), slices.Clone(cfg.Features)
@@ -230,24 +230,24 @@ func TestTrainedExpertsAreShared(t *testing.T) {
 		}
 		return progress
 	}
-	if p := run("a.parquet", func(*Config) {}); !p.has("steps of linear") {
+	if p := run("a.parquet", func(*part.Config) {}); !p.has("steps of linear") {
 		t.Fatalf("nothing was trained: %q", p.what)
 	}
-	if p := run("b.parquet", func(cfg *Config) {
+	if p := run("b.parquet", func(cfg *part.Config) {
 		cfg.CrossFit, cfg.TaskLoss.Kind, cfg.Experts[0].Fee = 0, "weighted", 0.5
 		cfg.Features[0].Settings = map[string]any{"groups": []string{"base", "contact"}}
 	}); p.has("steps of linear") || p.has("rows of linear") || p.has("rows of net") {
 		t.Errorf("trained again: %q", p.what)
 	}
-	if p := run("c.parquet", func(cfg *Config) {
+	if p := run("c.parquet", func(cfg *part.Config) {
 		cfg.Experts[0].Settings = map[string]any{"epochs": 5, "batch": 64}
 	}); !p.has("steps of linear") || p.has("steps of net") {
 		t.Errorf("other epochs of linear: %q", p.what)
 	}
-	if p := run("d.parquet", func(cfg *Config) { cfg.FoldSeed = 9 }); !p.has("steps of net") {
+	if p := run("d.parquet", func(cfg *part.Config) { cfg.FoldSeed = 9 }); !p.has("steps of net") {
 		t.Errorf("other folds: %q", p.what)
 	}
-	if p := run("e.parquet", func(cfg *Config) {
+	if p := run("e.parquet", func(cfg *part.Config) {
 		cfg.FoldSeed = 9
 		cfg.Experts[1].Settings = map[string]any{"epochs": 4, "batch": 64, "hidden": []int{8}, "threshold": 0.3}
 	}); p.has("steps of net") {
@@ -303,7 +303,7 @@ func TestOtherExpertSettingsAreRefused(t *testing.T) {
 	for want, change := range map[string]func(){
 		"cross_fit was 3 folds, is in-sample": func() { w.cfg.CrossFit = 0 },
 		`settings of expert "linear" changed`: func() { w.cfg.Experts[0].Settings = map[string]any{"epochs": 3} },
-		"settings of task_loss changed":       func() { w.cfg.TaskLoss = Part{Kind: "weighted"} },
+		"settings of task_loss changed":       func() { w.cfg.TaskLoss = part.Part{Kind: "weighted"} },
 	} {
 		was := w.cfg
 		was.Experts = slices.Clone(was.Experts)

@@ -57,7 +57,7 @@ func TestOneForwardPassPerImage(t *testing.T) {
 	folder := t.TempDir()
 	_, answers := w.build(t) // without the feature
 	model := map[string]any{"encoder": "clip"}
-	w.cfg.Features = append([]Part{{Kind: "image", Settings: model}}, w.cfg.Features...)
+	w.cfg.Features = append([]part.Part{{Kind: "image", Settings: model}}, w.cfg.Features...)
 	tensors, encoded := w.seen(t, folder)
 	if encoded != 1 {
 		t.Errorf("the encoder is run for %d images beside the expert, want the 1 that is alone", encoded)

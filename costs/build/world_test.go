@@ -19,7 +19,7 @@ import (
 // world is a small table with precomputed answers in a folder of its own.
 type world struct {
 	dir   string
-	cfg   Config
+	cfg   part.Config
 	kinds *part.Kinds     // beside the built-in ones; nil: none
 	words *parttest.Words // that stands for every encoder of texts; nil: none does
 }
@@ -52,7 +52,7 @@ func (w *world) openText(rt *ort.Runtime, name string) (part.TextEncoder, error)
 // experts: one under both levels with a measured fee, one without advice only.
 func newWorld(t testing.TB, n int) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir(), cfg: DefaultConfig()}
+	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	instances, answers := &strings.Builder{}, &strings.Builder{}
 	fmt.Fprintln(instances, "id,label,split,x,y")
 	fmt.Fprintln(answers, "id,expert,advice,prediction,fee")
@@ -69,19 +69,19 @@ func newWorld(t testing.TB, n int) *world {
 	}
 	w.write(t, "instances.csv", instances.String())
 	w.write(t, "answers.csv", answers.String())
-	w.cfg.Instances = Part{Kind: "table", Settings: map[string]any{"file": "instances.csv", "split": "split"}}
-	w.cfg.Split = Part{Kind: "column"}
-	w.cfg.Advice = []AdviceConfig{{Name: "none", Kind: "none"}, {Name: "search", Fee: 0.5, Kind: "none"}}
+	w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "instances.csv", "split": "split"}}
+	w.cfg.Split = part.Part{Kind: "column"}
+	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}, {Name: "search", Fee: 0.5, Kind: "none"}}
 	source := map[string]any{"file": "answers.csv", "expert": "expert", "advice": "advice", "prediction": "prediction"}
 	metered := map[string]any{"measured_fee": "fee"}
 	for k, v := range source {
 		metered[k] = v
 	}
-	w.cfg.Experts = []ExpertConfig{
+	w.cfg.Experts = []part.ExpertConfig{
 		{Name: "both", Fee: 0.1, Kind: "precomputed", Settings: metered},
 		{Name: "plain", Fee: 0.2, Kind: "precomputed", Settings: source},
 	}
-	w.cfg.Features = []Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"y", "x"}}}}
+	w.cfg.Features = []part.Part{{Kind: "columns", Settings: map[string]any{"columns": []string{"y", "x"}}}}
 	w.cfg.Shard, w.cfg.Batch = 8, 3
 	return w
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/costs/outcome"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
@@ -34,7 +34,7 @@ func FuzzConfigs(f *testing.F) {
 		imported := outcome.DefaultConfig()
 		dst := []any{
 			&imported, &columnsFile{}, &fraudConfigFile{DefaultFraud()}, &feverConfigFile{Fever: DefaultFever()},
-			&imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}, &syntheticFile{Synthetic: DefaultSynthetic()},
+			&imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}, &syntheticFile{Synthetic: DefaultSynthetic()},
 		}[kind%6]
 		problems := config.Decode(text, "/", variables("A=1", "PIPE_DATA=/data"), dst)
 		for _, p := range problems {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/pipeline"
 )
@@ -33,7 +33,7 @@ func FuzzConfig(f *testing.F) {
 	}
 	env := variables("A=1", "B=", "PIPE_DATA=/data")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		cfg := pipeline.CostsConfig{Costs: build.DefaultConfig()}
+		cfg := pipeline.CostsConfig{Costs: part.DefaultConfig()}
 		problems := config.Decode(text, "/", env, &cfg)
 		for _, p := range problems {
 			if strings.Contains(p, "goroutine") || p == "" {

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/models/paper"
 	"pipe/pipeline"
@@ -17,17 +18,17 @@ import (
 // FeverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts start
 // from the folder of the configuration file.
 type FeverConfig struct {
-	Claims    map[string]any       `yaml:"claims"`    // settings of the source kind fever
-	Split     FeverSplit           `yaml:"split"`     //
-	Retrieval map[string]any       `yaml:"retrieval"` // of every advice of kind passages and of every expert of kind embedding
-	Encoder   string               `yaml:"encoder"`   // of the policy's features and of every expert of kind embedding
-	Advice    []build.AdviceConfig `yaml:"advice"`
-	Experts   []build.ExpertConfig `yaml:"experts"`
-	Settings  []FeverSetting       `yaml:"settings"`
-	Shard     int                  `yaml:"shard"`     // instances per shard of the cost builder
-	Audit     bool                 `yaml:"audit"`     // keep the text of every advice beside the costs
-	KNN       bool                 `yaml:"knn"`       // report nearest neighbours
-	Resample  int                  `yaml:"resamples"` // of the paired bootstrap, within a split
+	Claims    map[string]any      `yaml:"claims"`    // settings of the source kind fever
+	Split     FeverSplit          `yaml:"split"`     //
+	Retrieval map[string]any      `yaml:"retrieval"` // of every advice of kind passages and of every expert of kind embedding
+	Encoder   string              `yaml:"encoder"`   // of the policy's features and of every expert of kind embedding
+	Advice    []part.AdviceConfig `yaml:"advice"`
+	Experts   []part.ExpertConfig `yaml:"experts"`
+	Settings  []FeverSetting      `yaml:"settings"`
+	Shard     int                 `yaml:"shard"`     // instances per shard of the cost builder
+	Audit     bool                `yaml:"audit"`     // keep the text of every advice beside the costs
+	KNN       bool                `yaml:"knn"`       // report nearest neighbours
+	Resample  int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
 // FeverSplit draws validation claims; claims of one group, or else of one text, stay together.
@@ -95,11 +96,11 @@ func (c *FeverConfig) Validate() error {
 }
 
 // validate reports every problem of a setting.
-func (s FeverSetting) validate(experts []build.ExpertConfig) error {
+func (s FeverSetting) validate(experts []part.ExpertConfig) error {
 	var list config.Problems
 	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
 	for i, name := range s.Experts {
-		known := slices.ContainsFunc(experts, func(e build.ExpertConfig) bool { return e.Name == name })
+		known := slices.ContainsFunc(experts, func(e part.ExpertConfig) bool { return e.Name == name })
 		list.Check(known, "experts[%d]: there is no expert %q", i, name)
 		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
 	}
@@ -109,14 +110,14 @@ func (s FeverSetting) validate(experts []build.ExpertConfig) error {
 }
 
 // costs is how the costs of a setting are built on one draw of the split.
-func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
-	b := build.DefaultConfig()
-	b.Instances = build.Part{Kind: "fever", Settings: c.Claims}
+func (c *FeverConfig) costs(s FeverSetting, draw int) part.Config {
+	b := part.DefaultConfig()
+	b.Instances = part.Part{Kind: "fever", Settings: c.Claims}
 	split := map[string]any{"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw)}
 	if _, grouped := c.Claims["group"]; !grouped {
 		split["group"] = "text"
 	}
-	b.Split = build.Part{Kind: c.Split.Kind, Settings: split}
+	b.Split = part.Part{Kind: c.Split.Kind, Settings: split}
 	b.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
 	for _, a := range c.Advice {
 		if a.Kind == "passages" {
@@ -133,7 +134,7 @@ func (c *FeverConfig) costs(s FeverSetting, draw int) build.Config {
 		}
 		b.Experts = append(b.Experts, e)
 	}
-	b.Features = []build.Part{{Kind: "text", Settings: map[string]any{"encoder": c.Encoder}}}
+	b.Features = []part.Part{{Kind: "text", Settings: map[string]any{"encoder": c.Encoder}}}
 	b.CrossFit, b.Shard, b.Audit = 0, c.Shard, c.Audit
 	return b
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/featurize/tabular"
 	"pipe/internal/config"
 	"pipe/models/lightgbm"
@@ -67,7 +67,7 @@ func runFraud(ctx context.Context, o Options, p stage.Progress) (*report.Report,
 // leaveOutTrees drops the experts that need LightGBM where there is none, and says so. Without any expert left the
 // missing library is an error.
 func (r *fraudRun) leaveOutTrees() error {
-	trees := func(e build.ExpertConfig) bool { return e.Kind == boostedTrees }
+	trees := func(e part.ExpertConfig) bool { return e.Kind == boostedTrees }
 	if !slices.ContainsFunc(r.c.Experts, trees) {
 		return nil
 	}

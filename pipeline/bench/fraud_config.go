@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/models"
 	"pipe/models/auto"
@@ -18,15 +19,15 @@ import (
 
 // FraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
 type FraudConfig struct {
-	Data     FraudData            `yaml:"data"`
-	Columns  config.Path          `yaml:"columns"` // the column groups
-	Split    pipeline.TableSplit  `yaml:"split"`
-	Advice   []FraudAdvice        `yaml:"advice"`  // nested levels, the first one is the base view and free
-	Experts  []build.ExpertConfig `yaml:"experts"` // parts of pipe costs
-	Settings []FraudSetting       `yaml:"settings"`
-	Shard    int                  `yaml:"shard"`     // instances per shard of the cost builder
-	KNN      bool                 `yaml:"knn"`       // report nearest neighbours
-	Resample int                  `yaml:"resamples"` // of the paired bootstrap, within a split
+	Data     FraudData           `yaml:"data"`
+	Columns  config.Path         `yaml:"columns"` // the column groups
+	Split    pipeline.TableSplit `yaml:"split"`
+	Advice   []FraudAdvice       `yaml:"advice"`  // nested levels, the first one is the base view and free
+	Experts  []part.ExpertConfig `yaml:"experts"` // parts of pipe costs
+	Settings []FraudSetting      `yaml:"settings"`
+	Shard    int                 `yaml:"shard"`     // instances per shard of the cost builder
+	KNN      bool                `yaml:"knn"`       // report nearest neighbours
+	Resample int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
 // FraudData names the files of the competition, or what to generate in their place.
@@ -75,7 +76,7 @@ type FraudAdvice struct {
 type FraudSetting struct {
 	Name     string               `yaml:"name"`
 	CrossFit int                  `yaml:"cross_fit"` // folds; 0: training rows are judged by experts that were trained on them
-	TaskLoss build.Part           `yaml:"task_loss"`
+	TaskLoss part.Part            `yaml:"task_loss"`
 	Train    pipeline.TrainConfig `yaml:"train"`
 }
 
@@ -90,7 +91,7 @@ func DefaultFraudTrain() pipeline.TrainConfig {
 // UnmarshalYAML reads a setting over its defaults.
 func (s *FraudSetting) UnmarshalYAML(n *yaml.Node) error {
 	type plain FraudSetting // without this method
-	v := plain{TaskLoss: build.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()}
+	v := plain{TaskLoss: part.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
 	}
@@ -112,14 +113,14 @@ func DefaultFraud() FraudConfig {
 			{"device", 0.16, "device"},
 			{"identity", 0.20, "identity"},
 		},
-		Experts: []build.ExpertConfig{
+		Experts: []part.ExpertConfig{
 			{Name: "linear", Fee: 0.02, Kind: "logistic"},
 			{Name: "tree", Fee: 0.06, Kind: boostedTrees},
 			{Name: "mlp", Fee: 0.09, Kind: "mlp"},
 		},
 		Settings: []FraudSetting{
-			{Name: "paper", TaskLoss: build.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()},
-			{Name: "own", CrossFit: 5, TaskLoss: build.Part{Kind: "weighted", Settings: map[string]any{"by": "class"}}, Train: own},
+			{Name: "paper", TaskLoss: part.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()},
+			{Name: "own", CrossFit: 5, TaskLoss: part.Part{Kind: "weighted", Settings: map[string]any{"by": "class"}}, Train: own},
 		},
 		Shard: 4096, KNN: true, Resample: 2000,
 	}
@@ -180,14 +181,14 @@ func (s FraudSetting) validate() error {
 }
 
 // costs is how the costs of a setting are built, whatever the table.
-func (c *FraudConfig) costs(s FraudSetting) build.Config {
-	b := build.DefaultConfig()
-	b.Instances, b.Split, b.TaskLoss = build.Part{Kind: "tabular"}, build.Part{Kind: "column"}, s.TaskLoss
+func (c *FraudConfig) costs(s FraudSetting) part.Config {
+	b := part.DefaultConfig()
+	b.Instances, b.Split, b.TaskLoss = part.Part{Kind: "tabular"}, part.Part{Kind: "column"}, s.TaskLoss
 	for _, a := range c.Advice {
-		b.Advice = append(b.Advice, build.AdviceConfig{Name: a.Name, Fee: a.Fee, Kind: "groups", Settings: map[string]any{"through": a.Through}})
+		b.Advice = append(b.Advice, part.AdviceConfig{Name: a.Name, Fee: a.Fee, Kind: "groups", Settings: map[string]any{"through": a.Through}})
 	}
 	b.Experts, b.CrossFit = c.Experts, s.CrossFit
-	b.Features = []build.Part{{Kind: "groups"}}
+	b.Features = []part.Part{{Kind: "groups"}}
 	b.Shard, b.Batch = c.Shard, min(c.Shard, fraudBatch)
 	return b
 }

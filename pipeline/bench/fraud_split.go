@@ -4,7 +4,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/pipeline"
 	"pipe/pipeline/report"
 )
@@ -42,7 +42,7 @@ func (x *fraudSetting) trial() *trial {
 }
 
 // costsConfig is what pipe costs would be given.
-func (x *fraudSetting) costsConfig() build.Config {
+func (x *fraudSetting) costsConfig() part.Config {
 	c, schema := x.c.costs(x.s), x.rows.Schema
 	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, pipeline.TableFile)}
 	c.Labels, c.FoldSeed = schema.Labels, x.c.Split.Seed+uint64(x.draw)

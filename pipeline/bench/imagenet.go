@@ -12,6 +12,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/textfile"
@@ -35,13 +36,13 @@ var imagenetBenchmark = Benchmark{
 type imagenetRun struct {
 	*benchRun
 	c     ImagenetConfig
-	costs build.Config
+	costs part.Config
 	dir   string // of the configuration
 }
 
 // runImagenet is the benchmark.
 func runImagenet(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
-	file := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+	file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}
 	if o.Config == "" {
 		return nil, &stage.OptionError{Err: errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
 			"configs/cifar10-small.yaml run on small models")}

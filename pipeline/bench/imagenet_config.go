@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/models/paper"
 	"pipe/pipeline"
@@ -54,7 +55,7 @@ func DefaultImagenet() ImagenetConfig {
 
 // imagenetConfigFile is the configuration file of the benchmark, which is one of pipe costs, too.
 type imagenetConfigFile struct {
-	Costs    build.Config   `yaml:"costs"`
+	Costs    part.Config    `yaml:"costs"`
 	Imagenet ImagenetConfig `yaml:"imagenet"`
 }
 
@@ -100,7 +101,7 @@ func (c *PictureConfig) lambdas(trained []float64) []float64 {
 }
 
 // splitOfDraw is a split with the seed of one of several draws. Only a split that is drawn has more than one.
-func splitOfDraw(p build.Part, draw int) (build.Part, error) {
+func splitOfDraw(p part.Part, draw int) (part.Part, error) {
 	if draw <= 0 {
 		return p, nil
 	}

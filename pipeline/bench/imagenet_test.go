@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/costs/builder/part"
 	"pipe/internal/config"
 	"pipe/internal/realdata"
@@ -216,7 +215,7 @@ func TestImagenetConfigProblems(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		read := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+		read := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}
 		err := config.Load(file, &read)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.section, err, c.want)
@@ -226,14 +225,14 @@ func TestImagenetConfigProblems(t *testing.T) {
 
 // TestDrawsOfASplit: each has a seed of its own, and the configuration is left alone.
 func TestDrawsOfASplit(t *testing.T) {
-	split := build.Part{Kind: "random", Settings: map[string]any{"validation": 0.5, "seed": 3}}
+	split := part.Part{Kind: "random", Settings: map[string]any{"validation": 0.5, "seed": 3}}
 	for draw, want := range []int{3, 4, 5} {
 		got, err := splitOfDraw(split, draw)
 		if err != nil || got.Settings["seed"] != want || got.Settings["validation"] != 0.5 {
 			t.Errorf("draw %d: %+v, %v", draw, got, err)
 		}
 	}
-	if got, err := splitOfDraw(build.Part{Kind: "random"}, 2); err != nil || got.Settings["seed"] != 2 {
+	if got, err := splitOfDraw(part.Part{Kind: "random"}, 2); err != nil || got.Settings["seed"] != 2 {
 		t.Errorf("without a seed: %+v, %v", got, err)
 	}
 	if split.Settings["seed"] != 3 {
@@ -260,7 +259,7 @@ func TestAccuracyNote(t *testing.T) {
 func TestImagenetConfigsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, name := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
-		file := imagenetConfigFile{Costs: build.DefaultConfig(), Imagenet: DefaultImagenet()}
+		file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}
 		if err := config.Load(filepath.Join("..", "..", "configs", name), &file); err != nil {
 			t.Error(err)
 		}

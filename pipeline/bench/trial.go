@@ -10,6 +10,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/build"
+	"pipe/costs/builder/part"
 	"pipe/costs/chat"
 	"pipe/pipeline"
 	"pipe/pipeline/report"
@@ -28,7 +29,7 @@ type trial struct {
 	*benchRun
 	setting   string // its name; "" if it is the only one
 	folder    string
-	costs     build.Config
+	costs     part.Config
 	options   build.Options          // without Out
 	recipes   []pipeline.TrainConfig // of which each learns from the same costs, at the same lambdas
 	knn       bool

@@ -1,4 +1,4 @@
-package build
+package part
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/builder/part"
 )
 
 // Config describes one build. Durable parts come first; every field that can
@@ -77,20 +76,20 @@ func DefaultConfig() Config {
 
 // Validate reports every problem that can be seen without opening a file. kinds are those that the configuration may
 // name; nil is none.
-func (c *Config) Validate(kinds *part.Kinds) error {
+func (c *Config) Validate(kinds *Kinds) error {
 	if kinds == nil {
-		kinds = &part.Kinds{}
+		kinds = &Kinds{}
 	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if c.Instances.Kind == "" {
-		add("instances: no kind; known are %s", part.Known(kinds.Sources))
+		add("instances: no kind; known are %s", Known(kinds.Sources))
 	}
 	if c.Shard <= 0 || c.Batch <= 0 {
 		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
 	}
-	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > part.MaxFolds {
-		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, part.MaxFolds)
+	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > MaxFolds {
+		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, MaxFolds)
 	}
 	if c.Workers < 0 {
 		add("workers is %d", c.Workers)
@@ -99,7 +98,7 @@ func (c *Config) Validate(kinds *part.Kinds) error {
 		add("%w", err)
 	}
 	if len(c.Features) == 0 {
-		add("features: none are listed; known kinds are %s", part.Known(kinds.Features))
+		add("features: none are listed; known kinds are %s", Known(kinds.Features))
 	}
 	if err := c.Actions().Validate(); err != nil {
 		problems = append(problems, err)
@@ -110,7 +109,7 @@ func (c *Config) Validate(kinds *part.Kinds) error {
 }
 
 // checkKinds holds every kind that is named against those there are.
-func (c *Config) checkKinds(kinds *part.Kinds, add func(string, ...any)) {
+func (c *Config) checkKinds(kinds *Kinds, add func(string, ...any)) {
 	check := func(part string, err error) {
 		if err != nil {
 			add("%s: %w", part, err)
@@ -122,10 +121,10 @@ func (c *Config) checkKinds(kinds *part.Kinds, add func(string, ...any)) {
 	check("split", has(kinds.Splits, c.Split.Kind))
 	check("task_loss", has(kinds.Losses, c.TaskLoss.Kind))
 	for _, a := range c.Advice {
-		check(part.AdviceName(a.Name), has(kinds.Advice, a.Kind))
+		check(AdviceName(a.Name), has(kinds.Advice, a.Kind))
 	}
 	for _, e := range c.Experts {
-		check(part.ExpertName(e.Name), has(kinds.Experts, e.Kind))
+		check(ExpertName(e.Name), has(kinds.Experts, e.Kind))
 	}
 	for i, f := range c.Features {
 		check(fmt.Sprintf("features[%d]", i), has(kinds.Features, f.Kind))
@@ -133,7 +132,7 @@ func (c *Config) checkKinds(kinds *part.Kinds, add func(string, ...any)) {
 }
 
 func has[T any](kinds map[string]T, kind string) error {
-	_, err := part.Lookup(kinds, kind)
+	_, err := Lookup(kinds, kind)
 	return err
 }
 
@@ -184,11 +183,11 @@ func (c *LatencyConfig) validate() error {
 	if c.FeePerSecond == 0 {
 		return nil
 	}
-	if !(c.FeePerSecond > 0 && c.FeePerSecond <= maxFeePerSecond) || c.Instances < 1 || c.Repeats < 1 {
-		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive, and fee_per_second at most %v", c.FeePerSecond, c.Instances, c.Repeats, float64(maxFeePerSecond))
+	if !(c.FeePerSecond > 0 && c.FeePerSecond <= MaxFeePerSecond) || c.Instances < 1 || c.Repeats < 1 {
+		return fmt.Errorf("latency: fee_per_second is %v, instances %d, repeats %d; all must be positive, and fee_per_second at most %v", c.FeePerSecond, c.Instances, c.Repeats, float64(MaxFeePerSecond))
 	}
 	return nil
 }
 
-// maxFeePerSecond bounds fees, so that they stay far from what float32 holds.
-const maxFeePerSecond = 1e9
+// MaxFeePerSecond bounds fees, so that they stay far from what float32 holds.
+const MaxFeePerSecond = 1e9
