@@ -115,6 +115,8 @@ type TableRows struct {
 	labels   []string // per row
 }
 
+// OpenTableRows reads the column groups, and digests the two files whose rows are read when they are first needed; joined
+// is empty where there is one file.
 func OpenTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*TableRows, error) {
 	var c schemaConfig
 	if err := config.Load(columns, &c); err != nil {

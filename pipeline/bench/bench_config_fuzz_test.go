@@ -33,8 +33,8 @@ func FuzzConfigs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte, kind byte) {
 		imported := outcome.DefaultConfig()
 		dst := []any{
-			&imported, &columnsFile{}, &fraudConfigFile{DefaultFraud()}, &feverConfigFile{Fever: DefaultFever()},
-			&imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}, &syntheticFile{Synthetic: DefaultSynthetic()},
+			&imported, &columnsFile{}, &fraudConfigFile{defaultFraud()}, &feverConfigFile{Fever: defaultFever()},
+			&imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}, &syntheticFile{Synthetic: defaultSynthetic()},
 		}[kind%6]
 		problems := config.Decode(text, "/", variables("A=1", "PIPE_DATA=/data"), dst)
 		for _, p := range problems {

@@ -29,10 +29,10 @@ func configFiles() map[string]struct {
 		"import":    {reflect.TypeFor[outcome.Config](), "import.md"},
 		"featurize": {reflect.TypeFor[tabular.Schema](), "table.md"},
 		"train":     {reflect.TypeFor[pipeline.TrainConfig](), "train.md"},
-		"synthetic": {reflect.TypeFor[SyntheticConfig](), "report.md"},
-		"fraud":     {reflect.TypeFor[FraudConfig](), "fraud.md"},
-		"fever":     {reflect.TypeFor[FeverConfig](), "fever.md"},
-		"imagenet":  {reflect.TypeFor[ImagenetConfig](), "imagenet.md"},
+		"synthetic": {reflect.TypeFor[syntheticConfig](), "report.md"},
+		"fraud":     {reflect.TypeFor[fraudConfig](), "fraud.md"},
+		"fever":     {reflect.TypeFor[feverConfig](), "fever.md"},
+		"imagenet":  {reflect.TypeFor[imagenetConfig](), "imagenet.md"},
 	}
 }
 

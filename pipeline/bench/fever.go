@@ -26,7 +26,7 @@ var feverBenchmark = Benchmark{
 
 // feverConfigFile is the configuration file of the benchmark.
 type feverConfigFile struct {
-	Fever FeverConfig `yaml:"fever"`
+	Fever feverConfig `yaml:"fever"`
 }
 
 func (f *feverConfigFile) Validate() error { return f.Fever.Validate() }
@@ -38,13 +38,13 @@ func (f *feverConfigFile) Validate() error { return f.Fever.Validate() }
 //	splitN/           a trial per setting, and the report on the split
 type feverRun struct {
 	*benchRun
-	c   FeverConfig
+	c   feverConfig
 	dir string // of the configuration
 }
 
 // runFever is the benchmark.
 func runFever(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
-	file := feverConfigFile{Fever: DefaultFever()}
+	file := feverConfigFile{Fever: defaultFever()}
 	if o.Config == "" {
 		return nil, &stage.OptionError{Err: errors.New("fever needs --config: configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models")}
 	}
@@ -83,7 +83,7 @@ func (r *feverRun) split(ctx context.Context, draw int) (*report.Report, error) 
 }
 
 // trial is a setting on one draw of the split.
-func (r *feverRun) trial(s FeverSetting, folder string, draw int) *trial {
+func (r *feverRun) trial(s feverSetting, folder string, draw int) *trial {
 	o := r.buildOptions()
 	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return &trial{

@@ -15,40 +15,40 @@ import (
 	"pipe/pipeline"
 )
 
-// FeverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts start
+// feverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts start
 // from the folder of the configuration file.
-type FeverConfig struct {
+type feverConfig struct {
 	Claims    map[string]any      `yaml:"claims"`    // settings of the source kind fever
-	Split     FeverSplit          `yaml:"split"`     //
+	Split     feverSplit          `yaml:"split"`     //
 	Retrieval map[string]any      `yaml:"retrieval"` // of every advice of kind passages and of every expert of kind embedding
 	Encoder   string              `yaml:"encoder"`   // of the policy's features and of every expert of kind embedding
 	Advice    []part.AdviceConfig `yaml:"advice"`
 	Experts   []part.ExpertConfig `yaml:"experts"`
-	Settings  []FeverSetting      `yaml:"settings"`
+	Settings  []feverSetting      `yaml:"settings"`
 	Shard     int                 `yaml:"shard"`     // instances per shard of the cost builder
 	Audit     bool                `yaml:"audit"`     // keep the text of every advice beside the costs
 	KNN       bool                `yaml:"knn"`       // report nearest neighbours
 	Resample  int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
-// FeverSplit draws validation claims; claims of one group, or else of one text, stay together.
-type FeverSplit struct {
+// feverSplit draws validation claims; claims of one group, or else of one text, stay together.
+type feverSplit struct {
 	Kind       string  `yaml:"kind"`       // see costs.SplitDraw
 	Validation float64 `yaml:"validation"` // share of the claims, the others train
 	Seed       uint64  `yaml:"seed"`       // of the first draw
 	Draws      int     `yaml:"draws"`      // splits that are drawn, with seeds seed, seed+1, ...
 }
 
-// FeverSetting is a choice of experts, reported by itself, and how policies over them are learnt.
-type FeverSetting struct {
+// feverSetting is a choice of experts, reported by itself, and how policies over them are learnt.
+type feverSetting struct {
 	Name    string               `yaml:"name"`
 	Experts []string             `yaml:"experts"` // names; none: all
 	Recipes []string             `yaml:"recipes"` // each learns from the same costs; l2d comes with the first
 	Train   pipeline.TrainConfig `yaml:"train"`   // without its recipe
 }
 
-// DefaultFeverTrain is the paper's recipe and grid of regimes.
-func DefaultFeverTrain() pipeline.TrainConfig {
+// defaultFeverTrain is the paper's recipe and grid of regimes.
+func defaultFeverTrain() pipeline.TrainConfig {
 	c := pipeline.DefaultTrainConfig()
 	c.Recipe, c.Lambdas = paper.Name, []float64{0, 0.5, 1, 2, 4, 6, 8, 10}
 	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 5e-3, 1e-4
@@ -57,27 +57,27 @@ func DefaultFeverTrain() pipeline.TrainConfig {
 }
 
 // UnmarshalYAML reads a setting over its defaults.
-func (s *FeverSetting) UnmarshalYAML(n *yaml.Node) error {
-	type plain FeverSetting // without this method
-	v := plain{Recipes: []string{paper.Name}, Train: DefaultFeverTrain()}
+func (s *feverSetting) UnmarshalYAML(n *yaml.Node) error {
+	type plain feverSetting // without this method
+	v := plain{Recipes: []string{paper.Name}, Train: defaultFeverTrain()}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
 	}
-	*s = FeverSetting(v)
+	*s = feverSetting(v)
 	return nil
 }
 
-// DefaultFever is the paper's benchmark without its data and models: the split, and one setting with all experts.
-func DefaultFever() FeverConfig {
-	return FeverConfig{
-		Split:    FeverSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1},
-		Settings: []FeverSetting{{Name: "paper", Recipes: []string{paper.Name}, Train: DefaultFeverTrain()}},
+// defaultFever is the paper's benchmark without its data and models: the split, and one setting with all experts.
+func defaultFever() feverConfig {
+	return feverConfig{
+		Split:    feverSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1},
+		Settings: []feverSetting{{Name: "paper", Recipes: []string{paper.Name}, Train: defaultFeverTrain()}},
 		Shard:    256, KNN: true, Resample: 2000,
 	}
 }
 
 // Validate reports every problem that can be seen without opening a file.
-func (c *FeverConfig) Validate() error {
+func (c *feverConfig) Validate() error {
 	var list config.Problems
 	list.Check(len(c.Claims) > 0, "claims: no file is named")
 	list.Check(c.Encoder != "", "encoder: none is named")
@@ -87,16 +87,16 @@ func (c *FeverConfig) Validate() error {
 	list.Check(len(c.Settings) > 0, "settings: none are listed")
 	for i, s := range c.Settings {
 		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))
-		given := slices.ContainsFunc(c.Settings[:i], func(o FeverSetting) bool { return o.Name == s.Name })
+		given := slices.ContainsFunc(c.Settings[:i], func(o feverSetting) bool { return o.Name == s.Name })
 		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
-	b := c.costs(FeverSetting{}, 0)
+	b := c.costs(feverSetting{}, 0)
 	list.Add(b.Validate(build.Builtin()))
 	return list.Err()
 }
 
 // validate reports every problem of a setting.
-func (s FeverSetting) validate(experts []part.ExpertConfig) error {
+func (s feverSetting) validate(experts []part.ExpertConfig) error {
 	var list config.Problems
 	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
 	for i, name := range s.Experts {
@@ -110,7 +110,7 @@ func (s FeverSetting) validate(experts []part.ExpertConfig) error {
 }
 
 // costs is how the costs of a setting are built on one draw of the split.
-func (c *FeverConfig) costs(s FeverSetting, draw int) part.Config {
+func (c *feverConfig) costs(s feverSetting, draw int) part.Config {
 	b := part.DefaultConfig()
 	b.Instances = part.Part{Kind: "fever", Settings: c.Claims}
 	split := map[string]any{"validation": c.Split.Validation, "seed": c.Split.Seed + uint64(draw)}

@@ -121,12 +121,12 @@ func checkFeverReport(t *testing.T, r *report.Report) {
 
 // TestFeverSplits: claims of one text stay together unless they have groups; the kind is the configuration's.
 func TestFeverSplits(t *testing.T) {
-	c := DefaultFever()
-	if s := c.costs(FeverSetting{}, 2).Split; s.Kind != "hash" || s.Settings["group"] != "text" || s.Settings["seed"] != uint64(2) {
+	c := defaultFever()
+	if s := c.costs(feverSetting{}, 2).Split; s.Kind != "hash" || s.Settings["group"] != "text" || s.Settings["seed"] != uint64(2) {
 		t.Errorf("%+v", s)
 	}
 	c.Split.Kind, c.Claims = "stratified", map[string]any{"file": "x", "group": "page"}
-	if s := c.costs(FeverSetting{}, 0).Split; s.Kind != "stratified" || s.Settings["group"] != nil {
+	if s := c.costs(feverSetting{}, 0).Split; s.Kind != "stratified" || s.Settings["group"] != nil {
 		t.Errorf("%+v", s)
 	}
 }

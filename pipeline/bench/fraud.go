@@ -26,7 +26,7 @@ var fraudBenchmark = Benchmark{
 
 // fraudConfigFile is the configuration file of the benchmark.
 type fraudConfigFile struct {
-	Fraud FraudConfig `yaml:"fraud"`
+	Fraud fraudConfig `yaml:"fraud"`
 }
 
 func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
@@ -41,13 +41,13 @@ func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
 //	splitN/report.*                           the report on the split
 type fraudRun struct {
 	*benchRun
-	c    FraudConfig
+	c    fraudConfig
 	rows *pipeline.TableRows
 }
 
 // runFraud is the benchmark.
 func runFraud(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
-	file := fraudConfigFile{Fraud: DefaultFraud()}
+	file := fraudConfigFile{Fraud: defaultFraud()}
 	if o.Config == "" {
 		return nil, &stage.OptionError{Err: errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
 	}
@@ -114,7 +114,7 @@ func (r *fraudRun) run(ctx context.Context) (*report.Report, error) {
 	return whole, nil
 }
 
-func (c *FraudConfig) title() string {
+func (c *fraudConfig) title() string {
 	if g := c.Data.Generate; g != nil {
 		return fmt.Sprintf("Fraud: sensitive escalation on %d generated transactions, world %s", g.Rows, g.World)
 	}
@@ -163,10 +163,10 @@ func groupIndex(s *tabular.Schema, name string) int {
 }
 
 // openedGroups are the sensitive groups, which are all but the first, and the advice that opens each.
-func (r *fraudRun) openedGroups() []OpenedGroup {
-	var out []OpenedGroup
+func (r *fraudRun) openedGroups() []openedGroup {
+	var out []openedGroup
 	for g, group := range r.rows.Schema.Groups[1:] {
-		o := OpenedGroup{Name: group.Name}
+		o := openedGroup{Name: group.Name}
 		for _, a := range r.c.Advice {
 			o.By = append(o.By, groupIndex(r.rows.Schema, a.Through) >= g+1)
 		}

@@ -17,28 +17,28 @@ import (
 	"pipe/pipeline/world"
 )
 
-// FraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
-type FraudConfig struct {
-	Data     FraudData           `yaml:"data"`
+// fraudConfig are the settings of pipe bench fraud; docs/fraud.md describes them.
+type fraudConfig struct {
+	Data     fraudData           `yaml:"data"`
 	Columns  config.Path         `yaml:"columns"` // the column groups
 	Split    pipeline.TableSplit `yaml:"split"`
-	Advice   []FraudAdvice       `yaml:"advice"`  // nested levels, the first one is the base view and free
+	Advice   []fraudAdvice       `yaml:"advice"`  // nested levels, the first one is the base view and free
 	Experts  []part.ExpertConfig `yaml:"experts"` // parts of pipe costs
-	Settings []FraudSetting      `yaml:"settings"`
+	Settings []fraudSetting      `yaml:"settings"`
 	Shard    int                 `yaml:"shard"`     // instances per shard of the cost builder
 	KNN      bool                `yaml:"knn"`       // report nearest neighbours
 	Resample int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
-// FraudData names the files of the competition, or what to generate in their place.
-type FraudData struct {
+// fraudData names the files of the competition, or what to generate in their place.
+type fraudData struct {
 	Transactions config.Path `yaml:"transactions"`
 	Identities   config.Path `yaml:"identities"` // empty: none
-	Generate     *FraudMade  `yaml:"generate"`
+	Generate     *fraudMade  `yaml:"generate"`
 }
 
-// FraudMade is data that is generated in the schema of the competition; see FraudOptions.
-type FraudMade struct {
+// fraudMade is data that is generated in the schema of the competition; see FraudOptions.
+type fraudMade struct {
 	World     string  `yaml:"world"`
 	Rows      int     `yaml:"rows"` // transactions
 	Seed      uint64  `yaml:"seed"`
@@ -47,41 +47,41 @@ type FraudMade struct {
 }
 
 // UnmarshalYAML reads what to generate over the defaults of the generator.
-func (m *FraudMade) UnmarshalYAML(n *yaml.Node) error {
-	type plain FraudMade // without this method
+func (m *fraudMade) UnmarshalYAML(n *yaml.Node) error {
+	type plain fraudMade // without this method
 	d := world.DefaultFraudOptions()
 	v := plain{World: d.World, Rows: d.Rows, Seed: d.Seed, Columns: d.Columns, FraudRate: d.FraudRate}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
 	}
-	*m = FraudMade(v)
+	*m = fraudMade(v)
 	return nil
 }
 
 // options are those of the generator.
-func (m *FraudMade) options(out string) world.FraudOptions {
+func (m *fraudMade) options(out string) world.FraudOptions {
 	o := world.DefaultFraudOptions()
 	o.World, o.Rows, o.Seed, o.Columns, o.FraudRate, o.Out = m.World, m.Rows, m.Seed, m.Columns, m.FraudRate, out
 	return o
 }
 
-// FraudAdvice is one level of disclosure: every group of columns up to Through, for the base fee gamma.
-type FraudAdvice struct {
+// fraudAdvice is one level of disclosure: every group of columns up to Through, for the base fee gamma.
+type fraudAdvice struct {
 	Name    string  `yaml:"name"`
 	Fee     float64 `yaml:"fee"`
 	Through string  `yaml:"through"`
 }
 
-// FraudSetting is one way to make costs and to learn from them. A benchmark can report several side by side.
-type FraudSetting struct {
+// fraudSetting is one way to make costs and to learn from them. A benchmark can report several side by side.
+type fraudSetting struct {
 	Name     string               `yaml:"name"`
 	CrossFit int                  `yaml:"cross_fit"` // folds; 0: training rows are judged by experts that were trained on them
 	TaskLoss part.Part            `yaml:"task_loss"`
 	Train    pipeline.TrainConfig `yaml:"train"`
 }
 
-// DefaultFraudTrain is the paper's recipe and grid of regimes.
-func DefaultFraudTrain() pipeline.TrainConfig {
+// defaultFraudTrain is the paper's recipe and grid of regimes.
+func defaultFraudTrain() pipeline.TrainConfig {
 	c := pipeline.DefaultTrainConfig()
 	c.Recipe, c.Lambdas, c.WeightDecay = paper.Name, []float64{0, 0.04, 0.12, 0.20, 5}, 0
 	c.Network.Hidden, c.Network.Epochs, c.Network.Batch = []int{64}, 30, 512
@@ -89,24 +89,24 @@ func DefaultFraudTrain() pipeline.TrainConfig {
 }
 
 // UnmarshalYAML reads a setting over its defaults.
-func (s *FraudSetting) UnmarshalYAML(n *yaml.Node) error {
-	type plain FraudSetting // without this method
-	v := plain{TaskLoss: part.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()}
+func (s *fraudSetting) UnmarshalYAML(n *yaml.Node) error {
+	type plain fraudSetting // without this method
+	v := plain{TaskLoss: part.Part{Kind: "zero_one"}, Train: defaultFraudTrain()}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
 	}
-	*s = FraudSetting(v)
+	*s = fraudSetting(v)
 	return nil
 }
 
-// DefaultFraud is the paper's benchmark without its data: three experts, five levels of disclosure and one split;
+// defaultFraud is the paper's benchmark without its data: three experts, five levels of disclosure and one split;
 // in-sample 0-1 costs with the recipe paper, and cross-fitted class-balanced costs with the recipe auto.
-func DefaultFraud() FraudConfig {
-	own := DefaultFraudTrain()
+func defaultFraud() fraudConfig {
+	own := defaultFraudTrain()
 	own.Recipe = auto.Name
-	return FraudConfig{
+	return fraudConfig{
 		Split: pipeline.DefaultTableSplit(),
-		Advice: []FraudAdvice{
+		Advice: []fraudAdvice{
 			{"none", 0, "base"},
 			{"contact", 0.08, "contact"},
 			{"payment", 0.12, "payment"},
@@ -118,8 +118,8 @@ func DefaultFraud() FraudConfig {
 			{Name: "tree", Fee: 0.06, Kind: boostedTrees},
 			{Name: "mlp", Fee: 0.09, Kind: "mlp"},
 		},
-		Settings: []FraudSetting{
-			{Name: "paper", TaskLoss: part.Part{Kind: "zero_one"}, Train: DefaultFraudTrain()},
+		Settings: []fraudSetting{
+			{Name: "paper", TaskLoss: part.Part{Kind: "zero_one"}, Train: defaultFraudTrain()},
 			{Name: "own", CrossFit: 5, TaskLoss: part.Part{Kind: "weighted", Settings: map[string]any{"by": "class"}}, Train: own},
 		},
 		Shard: 4096, KNN: true, Resample: 2000,
@@ -130,7 +130,7 @@ func DefaultFraud() FraudConfig {
 const boostedTrees = "boosted_trees"
 
 // Validate reports every problem that can be seen without opening a file.
-func (c *FraudConfig) Validate() error {
+func (c *fraudConfig) Validate() error {
 	var list config.Problems
 	c.checkData(&list)
 	c.Split.Check(list.Check)
@@ -140,7 +140,7 @@ func (c *FraudConfig) Validate() error {
 	list.Check(len(c.Settings) > 0, "settings: none are listed")
 	for i, s := range c.Settings {
 		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate()))
-		given := slices.ContainsFunc(c.Settings[:i], func(o FraudSetting) bool { return o.Name == s.Name })
+		given := slices.ContainsFunc(c.Settings[:i], func(o fraudSetting) bool { return o.Name == s.Name })
 		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
 	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
@@ -149,7 +149,7 @@ func (c *FraudConfig) Validate() error {
 }
 
 // checkCosts adds what is wrong with the costs of any setting; what is wrong with all of them is said once.
-func (c *FraudConfig) checkCosts(list *config.Problems) {
+func (c *fraudConfig) checkCosts(list *config.Problems) {
 	said := map[string]bool{}
 	for _, s := range c.Settings {
 		b := c.costs(s)
@@ -160,7 +160,7 @@ func (c *FraudConfig) checkCosts(list *config.Problems) {
 	}
 }
 
-func (c *FraudConfig) checkData(list *config.Problems) {
+func (c *fraudConfig) checkData(list *config.Problems) {
 	files, made := c.Data.Transactions != "" || c.Data.Identities != "", c.Data.Generate != nil
 	list.Check(files || made, "data: neither transactions nor generate is given")
 	list.Check(!files || !made, "data: files and generate exclude each other")
@@ -173,7 +173,7 @@ func (c *FraudConfig) checkData(list *config.Problems) {
 }
 
 // validate reports every problem of a setting.
-func (s FraudSetting) validate() error {
+func (s fraudSetting) validate() error {
 	var list config.Problems
 	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
 	list.Add(config.Under("train", s.Train.Validate()))
@@ -181,7 +181,7 @@ func (s FraudSetting) validate() error {
 }
 
 // costs is how the costs of a setting are built, whatever the table.
-func (c *FraudConfig) costs(s FraudSetting) part.Config {
+func (c *fraudConfig) costs(s fraudSetting) part.Config {
 	b := part.DefaultConfig()
 	b.Instances, b.Split, b.TaskLoss = part.Part{Kind: "tabular"}, part.Part{Kind: "column"}, s.TaskLoss
 	for _, a := range c.Advice {
@@ -194,7 +194,7 @@ func (c *FraudConfig) costs(s FraudSetting) part.Config {
 }
 
 // actions is the action set as far as the configuration tells it.
-func (c *FraudConfig) actions() *costs.Actions {
+func (c *fraudConfig) actions() *costs.Actions {
 	a := &costs.Actions{}
 	for _, e := range c.Experts {
 		a.Experts = append(a.Experts, costs.Expert{Name: e.Name, Fee: e.Fee})
@@ -206,7 +206,7 @@ func (c *FraudConfig) actions() *costs.Actions {
 }
 
 // learnedMethod is the method that a setting's recipe trains beside l2d.
-func (s FraudSetting) learnedMethod() string {
+func (s fraudSetting) learnedMethod() string {
 	if s.Train.Recipe == auto.Name {
 		return auto.Name
 	}

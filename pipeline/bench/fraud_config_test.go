@@ -33,7 +33,7 @@ func TestFraudConfigProblems(t *testing.T) {
 		"fee of no group": {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, advice: [{name: none, fee: 1, through: base}]}", "fee"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := fraudConfigFile{Fraud: DefaultFraud()}
+			file := fraudConfigFile{Fraud: defaultFraud()}
 			err := config.Load(writeFraudConfig(t, c.text), &file)
 			var bad *config.Error
 			if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {

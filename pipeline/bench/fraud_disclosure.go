@@ -9,14 +9,14 @@ import (
 	"pipe/pipeline/report"
 )
 
-// OpenedGroup is a sensitive group of columns and the advice that opens it.
-type OpenedGroup struct {
+// openedGroup is a sensitive group of columns and the advice that opens it.
+type openedGroup struct {
 	Name string
 	By   []bool // per advice
 }
 
 // disclosureOf is what the seeds of one method did at one lambda: their means.
-func disclosureOf(t *costs.Tensor, rows []int, seeds []pipeline.Learned, lambda float64, groups []OpenedGroup) []report.Disclosure {
+func disclosureOf(t *costs.Tensor, rows []int, seeds []pipeline.Learned, lambda float64, groups []openedGroup) []report.Disclosure {
 	out := make([]report.Disclosure, len(groups))
 	for g, group := range groups {
 		d := report.Disclosure{Method: seeds[0].Info.Method, Lambda: lambda, Group: group.Name}
@@ -42,7 +42,7 @@ func disclosureOf(t *costs.Tensor, rows []int, seeds []pipeline.Learned, lambda 
 }
 
 // depths counts the groups that each advice opens.
-func depths(groups []OpenedGroup, advice int) []int {
+func depths(groups []openedGroup, advice int) []int {
 	n := make([]int, advice)
 	for _, g := range groups {
 		for k, opens := range g.By {
@@ -59,7 +59,7 @@ type worth struct {
 	t        *costs.Tensor
 	mask     []bool // actions that there are
 	lambda   float64
-	group    OpenedGroup
+	group    openedGroup
 	depth    []int // groups that each advice opens
 	opened   int   // rows
 	compared int   // of these, rows with a level to compare with

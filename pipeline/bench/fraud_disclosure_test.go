@@ -14,7 +14,7 @@ import (
 
 // nestedTensor has two experts and three levels of advice, the last two of which open a first and then also a second
 // group of columns.
-func nestedTensor(r *rand.Rand, n int) (*costs.Tensor, []OpenedGroup) {
+func nestedTensor(r *rand.Rand, n int) (*costs.Tensor, []openedGroup) {
 	t := &costs.Tensor{
 		Actions: &costs.Actions{
 			Experts: []costs.Expert{{Name: "a", Fee: 0.01}, {Name: "b", Fee: 0.02}},
@@ -28,7 +28,7 @@ func nestedTensor(r *rand.Rand, n int) (*costs.Tensor, []OpenedGroup) {
 			t.Loss = append(t.Loss, float32(r.IntN(2)))
 		}
 	}
-	return t, []OpenedGroup{{"contact", []bool{false, true, true}}, {"device", []bool{false, false, true}}}
+	return t, []openedGroup{{"contact", []bool{false, true, true}}, {"device", []bool{false, false, true}}}
 }
 
 // TestDisclosureByHand follows three rows: one closed, one that opens contact, one that opens both.

@@ -17,7 +17,7 @@ import (
 )
 
 // completion adds the constant answer, the disclosure report and, where there is one, the known optimum.
-func (x *fraudSetting) completion() completion {
+func (x *fraudTrial) completion() completion {
 	return completion{
 		inputs: map[string]string{"groups": stage.Digest(x.openedGroups()), "world": stage.Digest(x.c.Data.Generate)},
 		add: func(ctx context.Context, r *report.Report, j *judged) error {
@@ -30,7 +30,7 @@ func (x *fraudSetting) completion() completion {
 }
 
 // judged says which experts answered for training rows.
-func (x *fraudSetting) judged() string {
+func (x *fraudTrial) judged() string {
 	if x.s.CrossFit == 0 {
 		return "in-sample"
 	}
@@ -38,7 +38,7 @@ func (x *fraudSetting) judged() string {
 }
 
 // addConstant adds the negative answer, which costs the same at every lambda, as a method.
-func (x *fraudSetting) addConstant(r *report.Report, constants []build.ConstantFigures, train int) {
+func (x *fraudTrial) addConstant(r *report.Report, constants []build.ConstantFigures, train int) {
 	for _, c := range constants {
 		if c.Label != x.rows.Schema.Labels[0] {
 			continue
@@ -50,7 +50,7 @@ func (x *fraudSetting) addConstant(r *report.Report, constants []build.ConstantF
 }
 
 // addDisclosure adds the disclosure report of the methods that choose among all pairs, and of the deployable constant.
-func (x *fraudSetting) addDisclosure(r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) {
+func (x *fraudTrial) addDisclosure(r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) {
 	groups := x.openedGroups()
 	for _, lambda := range x.s.Train.Lambdas {
 		for _, method := range methods.Composite() {

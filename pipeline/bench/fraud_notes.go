@@ -28,7 +28,7 @@ func (r *fraudRun) overallNotes(whole *report.Report, table *pipeline.FeaturizeR
 }
 
 // settingNotes sum up one setting: the constant answer, the distance to L2D and to the known optimum.
-func (r *fraudRun) settingNotes(part *report.Report, s FraudSetting) []string {
+func (r *fraudRun) settingNotes(part *report.Report, s fraudSetting) []string {
 	loss := map[report.RowKey]report.Row{}
 	for _, row := range part.Rows {
 		loss[row.Key()] = row
@@ -65,7 +65,7 @@ func (r *fraudRun) settingNotes(part *report.Report, s FraudSetting) []string {
 }
 
 // idealRisks are the risks of the best policy by the law of the generated world.
-func (r *fraudRun) idealRisks(s FraudSetting) string {
+func (r *fraudRun) idealRisks(s fraudSetting) string {
 	law := r.law(r.c.actions(), s)
 	var parts []string
 	for _, l := range s.Train.Lambdas {

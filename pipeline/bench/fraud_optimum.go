@@ -17,7 +17,7 @@ import (
 // addOptimum adds the policy that knows the law of the generated world: the pair that the law calls best in every cell of
 // the base view, played on the reported rows. Every other row gets its distance to it, learned methods the share of rows
 // on which they play the same pair. Nothing is added for real data, or where the task loss is not the law's.
-func (x *fraudSetting) addOptimum(ctx context.Context, r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) error {
+func (x *fraudTrial) addOptimum(ctx context.Context, r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) error {
 	law := x.law(t.Actions, x.s)
 	if law == nil {
 		return nil
@@ -50,14 +50,14 @@ func (x *fraudSetting) addOptimum(ctx context.Context, r *report.Report, t *cost
 }
 
 // law is the law of the generated world for the experts, advice and fees of the costs; nil if there is none that fits.
-func (r *fraudRun) law(a *costs.Actions, s FraudSetting) *world.FraudLaw {
+func (r *fraudRun) law(a *costs.Actions, s fraudSetting) *world.FraudLaw {
 	made := r.c.Data.Generate
 	if made == nil || s.TaskLoss.Kind != "weighted" && (s.TaskLoss.Kind != "zero_one" || made.FraudRate != world.FraudRate) {
 		return nil
 	}
 	for _, v := range r.c.Advice {
-		same := func(known FraudAdvice) bool { return v.Name == known.Name && v.Through == known.Through }
-		if !slices.ContainsFunc(DefaultFraud().Advice, same) {
+		same := func(known fraudAdvice) bool { return v.Name == known.Name && v.Through == known.Through }
+		if !slices.ContainsFunc(defaultFraud().Advice, same) {
 			return nil // the law's level of that name opens other groups
 		}
 	}
@@ -97,7 +97,7 @@ func bayesMatch(learned []pipeline.Learned, method string, lambda float64, best 
 }
 
 // cells returns the cell of the planted world for some rows of the table.
-func (x *fraudSetting) cells(ctx context.Context, rows []int) (_ []int, err error) {
+func (x *fraudTrial) cells(ctx context.Context, rows []int) (_ []int, err error) {
 	t, err := tabular.OpenTable(filepath.Join(x.folder, pipeline.TableFile))
 	if err != nil {
 		return nil, err

@@ -20,21 +20,21 @@ func (r *fraudRun) split(ctx context.Context, draw int) (*report.Report, *pipeli
 		names = append(names, s.Name)
 	}
 	report, err := r.trials(ctx, draw, names, func(i int, folder string) *trial {
-		return (&fraudSetting{r, r.c.Settings[i], folder, draw}).trial()
+		return (&fraudTrial{r, r.c.Settings[i], folder, draw}).trial()
 	})
 	return report, table, err
 }
 
-// fraudSetting is one setting on one split.
-type fraudSetting struct {
+// fraudTrial is one setting on one split.
+type fraudTrial struct {
 	*fraudRun
-	s      FraudSetting
+	s      fraudSetting
 	folder string
 	draw   int
 }
 
 // trial is the setting on the split.
-func (x *fraudSetting) trial() *trial {
+func (x *fraudTrial) trial() *trial {
 	return &trial{
 		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []pipeline.TrainConfig{x.s.Train},
 		knn: x.c.KNN, resamples: x.c.Resample, ask: true, complete: x.completion(),
@@ -42,7 +42,7 @@ func (x *fraudSetting) trial() *trial {
 }
 
 // costsConfig is what pipe costs would be given.
-func (x *fraudSetting) costsConfig() part.Config {
+func (x *fraudTrial) costsConfig() part.Config {
 	c, schema := x.c.costs(x.s), x.rows.Schema
 	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, pipeline.TableFile)}
 	c.Labels, c.FoldSeed = schema.Labels, x.c.Split.Seed+uint64(x.draw)

@@ -120,8 +120,8 @@ func evaluateBeside(t *testing.T, o Options, want *report.Report) {
 
 // TestLawIsThatOfItsLevels: a level of the same name that opens other groups is none of the law's.
 func TestLawIsThatOfItsLevels(t *testing.T) {
-	r := &fraudRun{c: DefaultFraud()}
-	r.c.Data.Generate = &FraudMade{World: world.FraudPlanted, FraudRate: world.FraudRate}
+	r := &fraudRun{c: defaultFraud()}
+	r.c.Data.Generate = &fraudMade{World: world.FraudPlanted, FraudRate: world.FraudRate}
 	if r.law(r.c.actions(), r.c.Settings[0]) == nil {
 		t.Error("the paper's levels have no law")
 	}

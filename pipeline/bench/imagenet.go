@@ -35,14 +35,14 @@ var imagenetBenchmark = Benchmark{
 //	splitN/eval.json, report.*  what they are worth
 type imagenetRun struct {
 	*benchRun
-	c     ImagenetConfig
+	c     imagenetConfig
 	costs part.Config
 	dir   string // of the configuration
 }
 
 // runImagenet is the benchmark.
 func runImagenet(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
-	file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}
+	file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
 	if o.Config == "" {
 		return nil, &stage.OptionError{Err: errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
 			"configs/cifar10-small.yaml run on small models")}

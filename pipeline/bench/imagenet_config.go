@@ -13,9 +13,9 @@ import (
 	"pipe/pipeline"
 )
 
-// ImagenetConfig are the settings of pipe bench imagenet beside those of the costs, which are a section of their own;
+// imagenetConfig are the settings of pipe bench imagenet beside those of the costs, which are a section of their own;
 // docs/imagenet.md describes them.
-type ImagenetConfig struct {
+type imagenetConfig struct {
 	Title    string               `yaml:"title"`
 	StandIn  string               `yaml:"stand_in"` // what stands in for the real models or data, said on top of the report
 	Draws    int                  `yaml:"draws"`    // splits that are drawn, with seeds seed, seed+1, ... of the split of the costs
@@ -23,11 +23,11 @@ type ImagenetConfig struct {
 	Train    pipeline.TrainConfig `yaml:"train"`    // without its recipe
 	KNN      bool                 `yaml:"knn"`      // report nearest neighbours
 	Resample int                  `yaml:"resamples"`
-	Pictures PictureConfig        `yaml:"pictures"`
+	Pictures pictureConfig        `yaml:"pictures"`
 }
 
-// PictureConfig says which pictures a report shows.
-type PictureConfig struct {
+// pictureConfig says which pictures a report shows.
+type pictureConfig struct {
 	PerPair int       `yaml:"per_pair" json:"per_pair"` // at most so many of the instances that go to a pair; 0: no pictures
 	Side    int       `yaml:"side" json:"side"`         // of a picture, in pixels
 	Lambdas []float64 `yaml:"lambdas" json:"lambdas"`   // none: the lowest and the middle one of those that are trained for
@@ -36,8 +36,8 @@ type PictureConfig struct {
 // mostSide keeps a report with pictures small enough to be looked at.
 const mostSide = 96
 
-// DefaultImagenetTrain is the paper's recipe and grid of regimes.
-func DefaultImagenetTrain() pipeline.TrainConfig {
+// defaultImagenetTrain is the paper's recipe and grid of regimes.
+func defaultImagenetTrain() pipeline.TrainConfig {
 	c := pipeline.DefaultTrainConfig()
 	c.Recipe, c.Lambdas = paper.Name, []float64{0, 0.1, 0.15, 0.3, 0.4, 0.6, 0.7, 0.8, 1, 1.5, 10}
 	c.LearningRate, c.L2DRate, c.WeightDecay = 1e-3, 1e-2, 1e-3
@@ -45,18 +45,18 @@ func DefaultImagenetTrain() pipeline.TrainConfig {
 	return c
 }
 
-// DefaultImagenet is the paper's recipe on one split, with a few pictures.
-func DefaultImagenet() ImagenetConfig {
-	return ImagenetConfig{
-		Title: "Images: which network classifies, and what it is shown", Draws: 1, Recipes: []string{paper.Name}, Train: DefaultImagenetTrain(),
-		KNN: true, Resample: 2000, Pictures: PictureConfig{PerPair: 6, Side: mostSide},
+// defaultImagenet is the paper's recipe on one split, with a few pictures.
+func defaultImagenet() imagenetConfig {
+	return imagenetConfig{
+		Title: "Images: which network classifies, and what it is shown", Draws: 1, Recipes: []string{paper.Name}, Train: defaultImagenetTrain(),
+		KNN: true, Resample: 2000, Pictures: pictureConfig{PerPair: 6, Side: mostSide},
 	}
 }
 
 // imagenetConfigFile is the configuration file of the benchmark, which is one of pipe costs, too.
 type imagenetConfigFile struct {
 	Costs    part.Config    `yaml:"costs"`
-	Imagenet ImagenetConfig `yaml:"imagenet"`
+	Imagenet imagenetConfig `yaml:"imagenet"`
 }
 
 // Validate reports every problem that can be seen without opening a file.
@@ -71,7 +71,7 @@ func (f *imagenetConfigFile) Validate() error {
 }
 
 // Validate reports every problem at once.
-func (c *ImagenetConfig) Validate() error {
+func (c *imagenetConfig) Validate() error {
 	var list config.Problems
 	list.Check(c.Draws > 0, "draws: %d, at least 1 is needed", c.Draws)
 	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
@@ -81,7 +81,7 @@ func (c *ImagenetConfig) Validate() error {
 	return list.Err()
 }
 
-func (c *PictureConfig) validate(trained []float64) error {
+func (c *pictureConfig) validate(trained []float64) error {
 	var list config.Problems
 	list.Check(c.PerPair >= 0, "per_pair: %d is negative", c.PerPair)
 	list.Check(c.Side > 0 && c.Side <= mostSide, "side: %d pixels, not 1 to %d", c.Side, mostSide)
@@ -92,7 +92,7 @@ func (c *PictureConfig) validate(trained []float64) error {
 }
 
 // lambdas are the regimes whose pictures are shown.
-func (c *PictureConfig) lambdas(trained []float64) []float64 {
+func (c *pictureConfig) lambdas(trained []float64) []float64 {
 	if c.Lambdas != nil {
 		return c.Lambdas
 	}

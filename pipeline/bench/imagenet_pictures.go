@@ -10,7 +10,7 @@ import (
 
 // routedPictures picks instances, evenly over the reported rows, for every pair that a composite method chooses: its first
 // policy of a lambda decides.
-func routedPictures(j *judged, c PictureConfig, trained []float64) []report.PairPictures {
+func routedPictures(j *judged, c pictureConfig, trained []float64) []report.PairPictures {
 	if c.PerPair == 0 {
 		return nil
 	}

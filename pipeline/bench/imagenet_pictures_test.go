@@ -46,13 +46,13 @@ func TestRoutedPictures(t *testing.T) {
 		{Method: "ours", Expert: "a", Advice: "views", Routed: 0.75, Shown: of(wrong, "r", "t", "v")},
 		{Method: "ours", Expert: "b", Advice: "none", Routed: 0.25, Shown: of(right, "x", "y")},
 	}
-	if diff := cmp.Diff(want, routedPictures(j, PictureConfig{PerPair: 3, Lambdas: []float64{0}}, nil)); diff != "" {
+	if diff := cmp.Diff(want, routedPictures(j, pictureConfig{PerPair: 3, Lambdas: []float64{0}}, nil)); diff != "" {
 		t.Error(diff)
 	}
-	if got := routedPictures(j, PictureConfig{}, []float64{0}); got != nil {
+	if got := routedPictures(j, pictureConfig{}, []float64{0}); got != nil {
 		t.Errorf("none are wanted: %v", got)
 	}
-	if diff := cmp.Diff([]float64{0, 1}, (&PictureConfig{}).lambdas([]float64{2, 0, 1})); diff != "" {
+	if diff := cmp.Diff([]float64{0, 1}, (&pictureConfig{}).lambdas([]float64{2, 0, 1})); diff != "" {
 		t.Errorf("the lowest and the middle lambda: %s", diff)
 	}
 }

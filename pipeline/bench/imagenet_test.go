@@ -215,7 +215,7 @@ func TestImagenetConfigProblems(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		read := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}
+		read := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
 		err := config.Load(file, &read)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: got %v, want %q", c.section, err, c.want)
@@ -259,7 +259,7 @@ func TestAccuracyNote(t *testing.T) {
 func TestImagenetConfigsAreValid(t *testing.T) {
 	t.Setenv("PIPE_DATA", t.TempDir())
 	for _, name := range []string{"cifar10-small.yaml", "imagenet-small.yaml", "imagenet.yaml"} {
-		file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: DefaultImagenet()}
+		file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
 		if err := config.Load(filepath.Join("..", "..", "configs", name), &file); err != nil {
 			t.Error(err)
 		}

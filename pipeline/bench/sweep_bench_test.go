@@ -37,7 +37,7 @@ func BenchmarkSweep(b *testing.B) {
 		}
 	}
 	rt := orttest.Open(b, 0)
-	t, c := sweepTensor(), DefaultImagenetTrain()
+	t, c := sweepTensor(), defaultImagenetTrain()
 	c.Network.Epochs = epochs
 	p := &sweepProgress{b: b}
 	b.ResetTimer()

@@ -21,8 +21,8 @@ import (
 	"pipe/pipeline/world"
 )
 
-// SyntheticConfig are the settings of pipe bench synthetic.
-type SyntheticConfig struct {
+// syntheticConfig are the settings of pipe bench synthetic.
+type syntheticConfig struct {
 	Sizes        []int           `yaml:"sizes"`         // training rows; the last is the table's
 	Seeds        int             `yaml:"seeds"`         // of initialisation, order and baselines' draws
 	DataSeed     uint64          `yaml:"data_seed"`     // of the instances and their losses, the same for all seeds
@@ -33,9 +33,9 @@ type SyntheticConfig struct {
 	Map          int             `yaml:"map"` // cells along a side of the decision maps
 }
 
-// DefaultSynthetic is the paper's setting.
-func DefaultSynthetic() SyntheticConfig {
-	return SyntheticConfig{
+// defaultSynthetic is the paper's setting.
+func defaultSynthetic() syntheticConfig {
+	return syntheticConfig{
 		Sizes: []int{250, 500, 1000, 2500, 5000}, Seeds: 5, DataSeed: 1, Test: 20_000,
 		LearningRate: 3e-3, Tau: 1, Network: models.DefaultSettings(), Map: 160,
 	}
@@ -43,13 +43,13 @@ func DefaultSynthetic() SyntheticConfig {
 
 // syntheticFile is the configuration file of the benchmark.
 type syntheticFile struct {
-	Synthetic SyntheticConfig `yaml:"synthetic"`
+	Synthetic syntheticConfig `yaml:"synthetic"`
 }
 
 func (f *syntheticFile) Validate() error { return f.Synthetic.Validate() }
 
 // Validate reports every problem at once.
-func (c *SyntheticConfig) Validate() error {
+func (c *syntheticConfig) Validate() error {
 	var errs []error
 	if len(c.Sizes) == 0 || slices.Min(c.Sizes) < 1 || !slices.IsSorted(c.Sizes) {
 		errs = append(errs, fmt.Errorf("sizes: %v, ascending positive numbers are needed", c.Sizes))
@@ -80,7 +80,7 @@ var syntheticMethods = []string{models.Ours, models.Separated, models.L2D}
 
 // syntheticRun is one run of the benchmark.
 type syntheticRun struct {
-	c       SyntheticConfig
+	c       syntheticConfig
 	rt      *ort.Runtime
 	train   *costs.Tensor // realised
 	test    *costs.Tensor // expected losses
@@ -98,7 +98,7 @@ type syntheticResult struct {
 }
 
 func runSynthetic(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
-	c := DefaultSynthetic()
+	c := defaultSynthetic()
 	if o.Config != "" {
 		file := syntheticFile{Synthetic: c}
 		if err := config.Load(o.Config, &file); err != nil {

@@ -15,7 +15,7 @@ import (
 // benchmark and holds every learned method against its population limit.
 func TestSyntheticReachesItsLimits(t *testing.T) {
 	rt := orttest.Open(t, 1)
-	c := DefaultSynthetic()
+	c := defaultSynthetic()
 	r := &syntheticRun{
 		c: c, rt: rt,
 		train: world.SyntheticTensor(5000, costs.Train, c.DataSeed, true),

@@ -62,6 +62,7 @@ type FoundPage struct {
 	Text string `json:"text"`
 }
 
+// Search returns the best pages of an index for every query, at most top each.
 func Search(x *bm25.Index, queries []string, top int) ([]FoundPage, error) {
 	var found []FoundPage
 	for _, q := range queries {
@@ -80,6 +81,7 @@ func Search(x *bm25.Index, queries []string, top int) ([]FoundPage, error) {
 	return found, nil
 }
 
+// AddFound writes found pages under their queries, for a terminal.
 func AddFound(b io.Writer, found []FoundPage) {
 	query := ""
 	for _, f := range found {

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// AdviceFigure draws, for one method, a panel for all rows and one per expert: a stacked bar per lambda with the
+// adviceFigure draws, for one method, a panel for all rows and one per expert: a stacked bar per lambda with the
 // share of every advice, and above it the share of rows routed to the expert.
-func AdviceFigure(shares []AdviceShares, methodName string) (Figure, error) {
+func adviceFigure(shares []AdviceShares, methodName string) (Figure, error) {
 	mine := slices.DeleteFunc(slices.Clone(shares), func(s AdviceShares) bool { return s.Method != methodName })
 	if len(mine) == 0 {
 		return Figure{}, fmt.Errorf("draw advice of %q: no shares of that method", methodName)

@@ -59,9 +59,9 @@ func excessSeries(rows []Row) []series {
 	})
 }
 
-// LossFigure draws true loss against lambda, one line per method with more than one regime. The regimes stand at
+// lossFigure draws true loss against lambda, one line per method with more than one regime. The regimes stand at
 // equal distances, because the grids that people use are far from evenly spaced.
-func LossFigure(rows []Row) (Figure, error) {
+func lossFigure(rows []Row) (Figure, error) {
 	lambdas := (&Report{Rows: rows}).Lambdas()
 	lines := collect(rows, func(row Row) (x, y float64, std *float64, ok bool) {
 		if row.Lambda == nil {

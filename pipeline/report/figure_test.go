@@ -54,9 +54,9 @@ func sampleFigures(t testing.TB) []Figure {
 	var figures []Figure
 	for _, draw := range []func() (Figure, error){
 		func() (Figure, error) { return ExcessFigure(rows) },
-		func() (Figure, error) { return LossFigure(regimes) },
+		func() (Figure, error) { return lossFigure(regimes) },
 		func() (Figure, error) { return DecisionFigure(maps, names) },
-		func() (Figure, error) { return AdviceFigure(shares, "ours") },
+		func() (Figure, error) { return adviceFigure(shares, "ours") },
 	} {
 		f, err := draw()
 		if err != nil {

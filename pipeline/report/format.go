@@ -9,6 +9,7 @@ import (
 
 // The functions of this file print one cell; a figure that does not apply is an empty cell.
 
+// Number prints a figure to six digits.
 func Number(v *float64) string {
 	if v == nil {
 		return ""

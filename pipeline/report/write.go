@@ -79,11 +79,11 @@ func (r *Report) illustrate(part *Report, setting string) error {
 	if err != nil {
 		return err
 	}
-	if err := add(lossName, len(part.Lambdas()) > 1, func() (Figure, error) { return LossFigure(part.headline()) }); err != nil {
+	if err := add(lossName, len(part.Lambdas()) > 1, func() (Figure, error) { return lossFigure(part.headline()) }); err != nil {
 		return err
 	}
 	for _, m := range part.advised() {
-		if err := add(adviceName(m), true, func() (Figure, error) { return AdviceFigure(part.Distribution, m) }); err != nil {
+		if err := add(adviceName(m), true, func() (Figure, error) { return adviceFigure(part.Distribution, m) }); err != nil {
 			return err
 		}
 	}

@@ -16,11 +16,11 @@ import (
 // are best; in the flat one the label is independent of every column, so that the cheapest expert without advice is.
 const (
 	FraudPlanted = "planted"
-	FraudFlat    = "flat"
+	fraudFlat    = "flat"
 )
 
 // FraudWorlds lists the worlds by name.
-func FraudWorlds() []string { return []string{FraudPlanted, FraudFlat} }
+func FraudWorlds() []string { return []string{FraudPlanted, fraudFlat} }
 
 // The competition's own size.
 const (
@@ -88,6 +88,7 @@ const (
 	fraudIdentityFile    = "train_identity.csv"
 )
 
+// Files are the paths of the two files, transactions first.
 func (o *FraudOptions) Files() [2]string {
 	return [2]string{filepath.Join(o.Out, fraudTransactionFile), filepath.Join(o.Out, fraudIdentityFile)}
 }

@@ -151,7 +151,7 @@ func IdealFraudLaw(world string) *FraudLaw {
 
 func (c *fraudCell) idealLoss(world string, expert, level int) float64 {
 	switch {
-	case world == FraudFlat, c.Bands && expert == expertLinear:
+	case world == fraudFlat, c.Bands && expert == expertLinear:
 		return 0.5
 	case level < c.Level:
 		return c.Blind

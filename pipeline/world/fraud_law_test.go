@@ -224,7 +224,7 @@ func TestFraudRisks(t *testing.T) {
 
 // TestFraudFlatLaw: without structure the cheapest expert without advice is best everywhere.
 func TestFraudFlatLaw(t *testing.T) {
-	law := IdealFraudLaw(FraudFlat)
+	law := IdealFraudLaw(fraudFlat)
 	for _, lambda := range FraudLambdas() {
 		pair, risk := law.bestFixed(lambda)
 		if law.Actions.Name(pair) != "linear/none" || math.Abs(risk-0.52) > 1e-12 || math.Abs(law.BayesRisk(lambda)-risk) > 1e-12 {

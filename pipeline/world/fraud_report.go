@@ -55,7 +55,7 @@ func newFraudReport(o *FraudOptions) *FraudReport {
 	law := IdealFraudLaw(o.World)
 	for _, c := range fraudCells {
 		blind, told := c.Blind, c.Told
-		if o.World == FraudFlat {
+		if o.World == fraudFlat {
 			blind, told = 0.5, 0.5
 		}
 		r.Cells = append(r.Cells, FraudCellCount{Name: c.Name, Level: law.Actions.Advice[c.Level].Name, Blind: blind, Told: told})

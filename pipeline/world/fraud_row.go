@@ -38,7 +38,7 @@ func (r *fraudRow) begin(o *FraudOptions, n, cell int) {
 	}
 	coin := r.below(2)
 	r.told = r.label
-	if o.World == FraudFlat || cell == cellNothing {
+	if o.World == fraudFlat || cell == cellNothing {
 		r.told = coin
 	}
 	r.product = r.drawProduct()

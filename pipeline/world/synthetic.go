@@ -7,7 +7,7 @@ import (
 	"pipe/costs"
 )
 
-// The synthetic benchmark (appendix of the paper): x is uniform on
+// SyntheticMeans are the mean task losses of the synthetic benchmark (appendix of the paper): x is uniform on
 // [-1,1]^2 and the sign of its first coordinate picks the table of mean task
 // losses, here without the advice fee 0.08. Order: (0,none) (0,advice) (1,none)
 // (1,advice). The realised loss of every pair is an independent Bernoulli draw
@@ -17,6 +17,7 @@ var SyntheticMeans = [2][4]float64{
 	{0.55, 0.10, 0.30, 0.82}, // x_1 >= 0: Bayes takes (0, advice) at 0.10 + 0.08
 }
 
+// SyntheticLambda is the price of advice in the benchmark.
 const SyntheticLambda = 1.0
 
 // SyntheticBest is the Bayes pair of a region.
