@@ -6,6 +6,13 @@ import (
 	"pipe/costs/builder/part"
 )
 
+// derivedFeature is a feature that the expert vit computes.
+type derivedFeature struct{ part.Feature }
+
+func (derivedFeature) Name() string { return "expert vit" }
+func (derivedFeature) Dim() int     { return 10 }
+func (derivedFeature) From() string { return part.ExpertName("vit") }
+
 // TestFeatureDigestFollowsTheModel: the digest changes with the bytes of the
 // model behind a feature, and with nothing that belongs to one set of
 // instances or to another expert.
@@ -15,7 +22,7 @@ func TestFeatureDigestFollowsTheModel(t *testing.T) {
 			`model of expert "vit"`: "a", `model data w.bin of expert "vit"`: "b", `model of expert "vit2"`: "c",
 			`settings of expert "vit"`: "d", "images": "e", "table of instances": "f",
 		}}}
-		p.features = []part.Feature{&expertProbabilities{name: "vit", dim: 10}}
+		p.features = []part.Feature{derivedFeature{}}
 		for name, v := range change {
 			p.Inputs[name] = v
 		}
