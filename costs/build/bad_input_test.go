@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
+
 	"pipe/onnx"
 )
 
@@ -63,7 +65,7 @@ func TestBadInput(t *testing.T) {
 		"image features": {set(func(c *part.Config) { c.Features[0] = part.Part{Kind: "pooled"} }), []string{"features[0] pooled", "has no image"}},
 		"no model":       {set(func(c *part.Config) { c.Experts[0] = netExpert("instances.csv") }), []string{`expert "net"`, "instances.csv", "parse model"}},
 		"no runtime": {func(t *testing.T, w *world) {
-			linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(1)}, [][]float32{{1, 0, 0}})
+			parttest.LinearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(1)}, [][]float32{{1, 0, 0}})
 			w.cfg.Experts[0] = netExpert("net.onnx")
 		}, []string{`expert "net"`, "ONNX Runtime"}},
 	} {

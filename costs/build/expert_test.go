@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/parttest"
+
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/internal/progress"
@@ -75,26 +77,6 @@ func sameAnswer(a, b part.Prediction) bool {
 	return a.Label == b.Label && a.Loss == b.Loss && a.Fee == b.Fee && (a.Probabilities == nil || math.Abs(sum-1) < 1e-5)
 }
 
-// linearModel writes a graph that multiplies its flattened rows by weights.
-func linearModel(t *testing.T, file string, in onnx.Shape, weights [][]float32) {
-	t.Helper()
-	g := onnx.NewGraph("linear")
-	var flat []float32
-	for _, row := range weights {
-		flat = append(flat, row...)
-	}
-	x := g.Input("x", onnx.Float32, in)
-	w := g.Const(onnx.Float32s([]int64{int64(len(weights)), int64(len(weights[0]))}, flat))
-	g.Output("scores", g.MatMul(g.Reshape(x, -1, int64(len(weights))), w))
-	m, err := g.Build(onnx.BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.WriteFile(file); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // imageWorld is a folder of tiny pictures and a network that sees whether the
 // left half is brighter than the right one.
 func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
@@ -120,7 +102,7 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 		}
 		weights = append(weights, []float32{sign, -sign})
 	}
-	linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{batchAxis, onnx.Fix(3), onnx.Fix(2), onnx.Fix(4)}, weights)
+	parttest.LinearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{batchAxis, onnx.Fix(3), onnx.Fix(2), onnx.Fix(4)}, weights)
 	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images", "limits": map[string]any{"min_side": 1}}}
 	w.cfg.Advice = []part.AdviceConfig{
 		{Name: "plain", Kind: "none"},
@@ -211,7 +193,7 @@ func TestImageClassifier(t *testing.T) {
 // only the second level reveals.
 func tableWorld(t *testing.T) *world {
 	w := newWorld(t, 30)
-	linearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(4)},
+	parttest.LinearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(4)},
 		[][]float32{{0, 1, 0}, {2, 0, 0}, {0, 0, 0}, {1, 0, 0}})
 	w.cfg.Advice = []part.AdviceConfig{
 		{Name: "base", Kind: "columns", Settings: map[string]any{"reveal": []string{"x"}}},

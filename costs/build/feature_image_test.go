@@ -4,61 +4,48 @@ import (
 	"context"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"pipe/costs"
 	"pipe/costs/builder/part"
-	"pipe/costs/identity"
-	"pipe/featurize"
+	"pipe/costs/builder/parttest"
 	"pipe/featurize/pixel"
-	"pipe/internal/realdata"
-	"pipe/onnx/hf/hftest"
+	"pipe/onnx"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
 )
 
-// TestImageFeatures holds the vectors of a linear encoder against sums over the pixels that it is shown, and the
-// tensor against the encoder that made it.
-func TestImageFeatures(t *testing.T) {
-	w := sizesWorld(t)
-	w.cfg.Features = []part.Part{{Kind: "image", Settings: map[string]any{
-		"encoder": "small.onnx", "size": 12, "resize": 14, "mean": []float64{0.5, 0.25, 0}, "std": []float64{0.5, 1, 2},
-	}}}
-	p := pixel.Preprocess{
-		Resize: 14, Width: 12, Height: 12, Interpolation: pixel.Bicubic, Layout: pixel.NCHW,
-		Mean: [3]float32{0.5, 0.25, 0}, Std: [3]float32{0.5, 1, 2},
+// drawnImages is a source of images whose pixels depend on their row.
+type drawnImages struct{ part.Source }
+
+func (drawnImages) Load(_ context.Context, rows []int) ([]part.Instance, error) {
+	batch := make([]part.Instance, len(rows))
+	for i, row := range rows {
+		img := &pixel.Image{Width: 20 + row, Height: 15, Pix: make([]uint8, 3*(20+row)*15)}
+		for at := range img.Pix {
+			img.Pix[at] = uint8(at*(row+3) + row)
+		}
+		batch[i] = part.Instance{Entry: part.Entry{ID: string(rune('a' + row))}, Image: img, Row: row}
 	}
-	batch, err := w.plan(t).Source.Load(context.Background(), []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
-	if err != nil {
-		t.Fatal(err)
+	return batch, nil
+}
+
+// imageSetup is a build of drawn images in a folder with small.onnx, a linear model of 3 x 12 x 12 pixels with two outputs.
+func imageSetup(t *testing.T) *part.Setup {
+	t.Helper()
+	rt, dir := orttest.Open(t, 0), t.TempDir()
+	weights := make([][]float32, 3*12*12)
+	for i := range weights {
+		v := float32(i%7-3) / 100
+		weights[i] = []float32{v, -v}
 	}
-	_, tensor := w.mustRunImages(t)
-	values := make([]float32, p.Len())
-	for n := range batch {
-		prepared, err := p.Prepare(batch[n].Image, []pixel.View{pixel.Centre()})
-		if err == nil {
-			err = prepared.Fill(values, pixel.Centre())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want float64
-		for i, v := range values {
-			want += float64(v) * float64(i%7-3) / 100
-		}
-		if got := tensor.Row(n); math.Abs(float64(got[0])-want) > 1e-4 || math.Abs(float64(got[1])+want) > 1e-4 {
-			t.Errorf("%s: features %v, want %v and its negative", tensor.IDs[n], got, want)
-		}
+	parttest.LinearModel(t, filepath.Join(dir, "small.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(12), onnx.Fix(12)}, weights)
+	b := &part.Build{
+		Source: drawnImages{}, Dir: dir, Workers: 2, Inputs: part.Inputs{},
+		Open: func() (*ort.Runtime, error) { return rt, nil },
 	}
-	for resize, fits := range map[int]bool{14: true, 13: false} {
-		p.Resize = resize
-		m, err := featurize.ReadImageModel(filepath.Join(w.dir, "small.onnx"), featurize.ImageModelOptions{Preprocess: &p})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := identity.CheckEncoder(tensor.Actions, m.Info()); (err == nil) != fits {
-			t.Errorf("resized to %d: %v", resize, err)
-		}
-	}
+	return b.Setup("features[0] image")
 }
 
 func TestImageFeaturesRefuse(t *testing.T) {
@@ -76,57 +63,61 @@ func TestImageFeaturesRefuse(t *testing.T) {
 		"precision":     {map[string]any{"encoder": "small.onnx", "size": 12, "precision": "int8"}, "float32, float16"},
 		"not there":     {map[string]any{"encoder": "absent.onnx", "size": 12}, "absent.onnx"},
 	} {
-		w := sizesWorld(t)
-		w.cfg.Features = []part.Part{{Kind: "image", Settings: c.settings}}
-		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "features[0] image") {
+		if _, err := newImageFeatures(t.Context(), imageSetup(t), c.settings); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	w := newWorld(t, 12)
-	w.cfg.Features = []part.Part{{Kind: "image", Settings: map[string]any{"encoder": "small.onnx"}}}
-	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), "has no image") {
-		t.Errorf("rows of a table: %v", err)
-	}
 }
 
-// TestImageFeaturesOfRealEncoders: MobileNet's 1,024 numbers, whose axes behind are flattened, and the tiny CLIP's
-// projection. Two builds that cut shards differently agree.
-func TestImageFeaturesOfRealEncoders(t *testing.T) {
-	models := realdata.Folder(t, "models")
-	for _, c := range []struct {
-		settings map[string]any
-		name     string
-		dim      int
-	}{
-		{map[string]any{
-			"encoder": filepath.Join(models, "imagenet", "mobilenet_v1_100_224_embedding.onnx"), "size": 224, "resize": 256,
-			"mean": []float64{0.5, 0.5, 0.5}, "std": []float64{0.5, 0.5, 0.5},
-		}, "image mobilenet_v1_100_224_embedding", 1024},
-		{map[string]any{"encoder": filepath.Join(models, "tiny-random", "clip-tiny-random")}, "image clip-tiny-random", 12},
-		{map[string]any{
-			"encoder": hftest.VisionFolder(t, filepath.Join(models, "tiny-random", "clip-tiny-random"), "CLIPVisionModelWithProjection", "vision_model."),
-		}, "image vision", 12},
-	} {
-		w := sizesWorld(t)
-		w.cfg.Features = []part.Part{{Kind: "image", Settings: c.settings}}
-		w.cfg.Experts = w.cfg.Experts[2:]
-		r, first := w.mustRunImages(t)
-		if r.Features != c.name || r.Dim != c.dim {
-			t.Errorf("features %q of %d numbers, want %q of %d", r.Features, r.Dim, c.name, c.dim)
+// TestKeptVectorsAreTaken keeps the vectors of any subset of the images, as an expert with the same model does: they are
+// taken as they are, and the encoder is run for the other images alone, with the vectors that it makes of all.
+func TestKeptVectorsAreTaken(t *testing.T) {
+	s := imageSetup(t)
+	made, err := newImageFeatures(t.Context(), s, map[string]any{"encoder": "small.onnx", "size": 12, "resize": 13})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := made.(*imageFeatures)
+	defer f.Close()
+	shared, err := part.VectorsOf(s.Build, f.encoder.Digest())
+	if err != nil || !shared.Wanted() {
+		t.Fatalf("wanted %t, %v", shared.Wanted(), err)
+	}
+	ran := 0
+	encode := f.encode
+	f.encode = func(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error {
+		ran += n
+		return encode(ctx, dst, n, fill)
+	}
+	const n, dim = 6, 2
+	var whole []float32
+	for kept := range 1 << n {
+		batch, err := s.Source.Load(t.Context(), []int{0, 1, 2, 3, 4, 5})
+		if err != nil {
+			t.Fatal(err)
 		}
-		w.cfg.Shard, w.cfg.Batch = 4, 3
-		_, second := w.mustRunImages(t)
-		if d := largestDifference(first, second); d > 1e-5 {
-			t.Errorf("%s: %v between builds of other batches", c.name, d)
+		part.ShareSizes(batch, nil)
+		want, left := slices.Clone(whole), 0
+		for i := range batch {
+			if kept>>i&1 == 0 {
+				left++
+				continue
+			}
+			v := []float32{float32(i) + 0.5, -1}
+			shared.Keep(&batch[i], v)
+			copy(want[i*dim:], v)
+		}
+		got := make([]float32, n*dim)
+		ran = 0
+		if err := f.Encode(t.Context(), got, &part.Batch{Instances: batch}); err != nil {
+			t.Fatal(err)
+		}
+		if kept == 0 {
+			whole, want = got, got
+		}
+		close := func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 }
+		if ran != left || !slices.EqualFunc(got, want, close) {
+			t.Fatalf("kept %06b: %v, want %v; the encoder was run for %d images, want %d", kept, got, want, ran, left)
 		}
 	}
-}
-
-func largestDifference(a, b *costs.Tensor) float64 {
-	var d float64
-	for i, v := range a.Features {
-		d = max(d, math.Abs(float64(v-b.Features[i])))
-	}
-	return d
 }

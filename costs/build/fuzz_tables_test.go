@@ -12,24 +12,13 @@ import (
 	"pipe/internal/fuzztest"
 )
 
-// tableFiles is a file per format of tables that are text.
-func tableFiles(f *testing.F) func(lines bool) fuzztest.File {
-	csv, jsonl := fuzztest.NewFile(f, "t.csv"), fuzztest.NewFile(f, "t.jsonl")
-	return func(lines bool) fuzztest.File {
-		if lines {
-			return jsonl
-		}
-		return csv
-	}
-}
-
 // FuzzTable: a table of instances is an error about the file, or has instances with distinct ids and everything that the
 // configuration names.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte("id,label,split,group,text\na,cat,train,u,x y\nb,dog,val,u,z\n"), false, byte(15))
 	f.Add([]byte("id,label\na,cat\na,dog\n"), false, byte(1))
 	f.Add([]byte("{\"id\":\"a\",\"label\":\"cat\",\"text\":\"x\"}\n{\"id\":7,\"label\":\"dog\",\"text\":\"y\"}\n"), true, byte(9))
-	files := tableFiles(f)
+	files := fuzztest.TableFiles(f)
 	f.Fuzz(func(t *testing.T, b []byte, lines bool, columns byte) {
 		file := files(lines)
 		settings := map[string]any{"file": file.Write(t, b), "label": ""}
@@ -82,7 +71,7 @@ func FuzzPrecomputed(f *testing.F) {
 	f.Add([]byte("id,prediction\na,cat\nb,Hund\n"), false, byte(4))
 	f.Add([]byte("{\"id\":\"a\",\"loss\":0.25}\n{\"id\":2,\"loss\":1e-3}\n"), true, byte(8))
 	f.Add([]byte("id,loss\na,-1\n"), false, byte(8))
-	files := tableFiles(f)
+	files := fuzztest.TableFiles(f)
 	f.Fuzz(func(t *testing.T, b []byte, lines bool, columns byte) {
 		cfg := precomputedSettings{ID: "id", As: "me", LabelNames: map[string]string{"Hund": "dog"}}
 		for i, c := range []*string{&cfg.Expert, &cfg.Advice, &cfg.Prediction, &cfg.Loss, &cfg.Fee} {
@@ -120,51 +109,13 @@ func FuzzPrecomputed(f *testing.F) {
 	})
 }
 
-// FuzzFeatureFile: a file of features is an error about the file, or has at least one number per row, as many in every row;
-// written again they are the same.
-func FuzzFeatureFile(f *testing.F) {
-	f.Add([]byte("id,x,y\na,1,2\nb,-0.5,1e-3\n"), false, false)
-	f.Add([]byte("id,v\na,\"[1, 2.5]\"\nb,\"[3,4]\"\n"), false, true)
-	f.Add([]byte("{\"id\":\"a\",\"v\":[1,2]}\n{\"id\":\"b\",\"v\":[3,null]}\n"), true, true)
-	f.Add([]byte("id,v\na,[]\n"), false, true)
-	files := tableFiles(f)
-	f.Fuzz(func(t *testing.T, b []byte, lines, named bool) {
-		cfg := fileFeaturesSettings{ID: "id"}
-		if named {
-			cfg.Columns = []string{"v"}
-		}
-		read := func(file string) (*fileFeatures, error) {
-			x := &fileFeatures{rows: make(map[string][]float32)}
-			return x, x.read(t.Context(), file, &cfg, nil)
-		}
-		file := files(lines)
-		x, err := read(file.Write(t, b))
-		if err != nil {
-			file.Blames(t, err)
-			return
-		}
-		if x.Dim() < 1 {
-			t.Fatal("features without a number")
-		}
-		var rows []map[string]any
-		for id, row := range x.rows {
-			if len(row) != x.Dim() || id == "" {
-				t.Fatalf("%q has %d features, not %d", id, len(row), x.Dim())
-			}
-			rows = append(rows, map[string]any{"id": id, "v": row})
-		}
-		again, err := read(files(true).WriteLines(t, rows))
-		fuzztest.Same(t, again.rows, x.rows, err)
-	})
-}
-
 // FuzzClaimFile: a file of claims is an error about the file, or claims with a text and a class of which the unsettled ones,
 // and no other, lack a sentence; none is among those that are routed. Written again they are the same.
 func FuzzClaimFile(f *testing.F) {
 	f.Add([]byte("claim,label,sentence\nA is b.,SUPPORTS,\"A is b , -LRB- c -RRB- .\"\nQ,NOT ENOUGH INFO,\nRouted  Claim,REFUTES,no\n"), false)
 	f.Add([]byte("{\"claim\":\"x\",\"label\":\"NOT_ENOUGH_INFO\",\"sentence\":null}\n{\"claim\":\"y\",\"label\":\"REFUTES\",\"sentence\":\"z\"}\n"), true)
 	f.Add([]byte("claim,label,sentence\nx,SUPPORTS,\n"), false)
-	files := tableFiles(f)
+	files := fuzztest.TableFiles(f)
 	routed := map[string]bool{normal("routed claim"): true}
 	f.Fuzz(func(t *testing.T, b []byte, lines bool) {
 		const unsettled = "NOT ENOUGH INFO"

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"pipe/costs/builder/parttest"
+
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
@@ -79,7 +81,7 @@ func sizesWorld(t *testing.T) *world {
 			v := float32(i%7-3) / 100
 			weights[i] = []float32{v, -v}
 		}
-		linearModel(t, filepath.Join(w.dir, e.file+".onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(int64(e.size)), onnx.Fix(int64(e.size))}, weights)
+		parttest.LinearModel(t, filepath.Join(w.dir, e.file+".onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(int64(e.size)), onnx.Fix(int64(e.size))}, weights)
 		w.cfg.Experts = append(w.cfg.Experts, part.ExpertConfig{Name: e.name, Kind: "onnx_image", Settings: map[string]any{
 			"model": e.file + ".onnx", "resize": e.resize, "batch": 7, "mean": []float64{e.mean, e.mean, e.mean},
 		}})

@@ -14,8 +14,24 @@ import (
 	"pipe/internal/progress"
 )
 
+// absentVectors is a feature that counts the images whose vector was not kept.
+type absentVectors struct {
+	part.Feature
+	vectors *part.ImageVectors
+	count   *atomic.Int64
+}
+
+func (f *absentVectors) Encode(ctx context.Context, dst []float32, b *part.Batch) error {
+	for n := range b.Instances {
+		if f.vectors.Of(&b.Instances[n]) == nil {
+			f.count.Add(1)
+		}
+	}
+	return f.Feature.Encode(ctx, dst, b)
+}
+
 // seen makes a world's plan ready and its tensor, shard by shard, and counts the images that the encoder of its first
-// feature is run for.
+// feature has to be run for.
 func (w *world) seen(t *testing.T, experts string) (tensors []*costs.Tensor, images int) {
 	t.Helper()
 	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Experts: experts, Progress: progress.Silent{}}
@@ -32,12 +48,11 @@ func (w *world) seen(t *testing.T, experts string) (tensors []*costs.Tensor, ima
 		}
 	}
 	var count atomic.Int64
-	f := p.features[0].(*imageFeatures)
-	encode := f.encode
-	f.encode = func(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error {
-		count.Add(int64(n))
-		return encode(ctx, dst, n, fill)
+	vectors, err := part.VectorsOf(p.Build, p.Inputs[part.InputName("model", p.featurePart(0))])
+	if err != nil {
+		t.Fatal(err)
 	}
+	p.features[0] = &absentVectors{p.features[0], vectors, &count}
 	rows := len(p.Source.Entries())
 	for shard := range (rows + w.cfg.Shard - 1) / w.cfg.Shard {
 		tensor, err := p.build(t.Context(), shard, p.newAudit())

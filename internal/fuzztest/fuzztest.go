@@ -24,6 +24,17 @@ func NewFile(f *testing.F, name string) File {
 	return File(filepath.Join(f.TempDir(), name))
 }
 
+// TableFiles names a file for each format of tables that is text: CSV, and with lines JSON, a row a line.
+func TableFiles(f *testing.F) func(lines bool) File {
+	csv, jsonl := NewFile(f, "t.csv"), NewFile(f, "t.jsonl")
+	return func(lines bool) File {
+		if lines {
+			return jsonl
+		}
+		return csv
+	}
+}
+
 // Name is the last part of the path.
 func (f File) Name() string { return filepath.Base(string(f)) }
 
