@@ -1,4 +1,4 @@
-package build
+package part
 
 import (
 	"maps"
@@ -6,9 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pipe/costs/builder/part"
 )
+
+// channelSettings are embedded in those of a test.
+type channelSettings struct {
+	Size int        `json:"size"`
+	Mean PerChannel `json:"mean"`
+	Std  PerChannel `json:"std"`
+}
 
 func TestSettingsName(t *testing.T) {
 	for says, settings := range map[string]map[string]any{
@@ -24,14 +29,14 @@ func TestSettingsName(t *testing.T) {
 		"many: expected a list, not a section with keys": {"many": map[string]any{"a": 1}},
 		"some: expected an integer":                      {"some": 1.5},
 	} {
-		err := part.DecodeSettings(settings, &struct {
+		err := DecodeSettings(settings, &struct {
 			LearningRate float64        `json:"learning_rate"`
 			L2           float64        `json:"l2"`
 			More         map[string]any `json:"more"`
 			Many         []string       `json:"many"`
 			Some         *int           `json:"some"`
 
-			preprocessSettings
+			channelSettings
 		}{})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v", settings, err)
@@ -41,14 +46,14 @@ func TestSettingsName(t *testing.T) {
 
 // TestOneNumberForAllChannels is the same setting as the number three times.
 func TestOneNumberForAllChannels(t *testing.T) {
-	var digests []part.Inputs
+	var digests []Inputs
 	for _, mean := range []any{0.5, []any{0.5, 0.5, 0.5}} {
-		s := (&part.Build{Inputs: make(part.Inputs)}).Setup("part")
-		var cfg preprocessSettings
+		s := (&Build{Inputs: make(Inputs)}).Setup("part")
+		var cfg channelSettings
 		if err := s.Settings(map[string]any{"mean": mean}, &cfg); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(cfg.Mean, part.PerChannel{0.5, 0.5, 0.5}) {
+		if !slices.Equal(cfg.Mean, PerChannel{0.5, 0.5, 0.5}) {
 			t.Errorf("mean %v is %v", mean, cfg.Mean)
 		}
 		digests = append(digests, s.Inputs)
