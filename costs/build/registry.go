@@ -1,6 +1,9 @@
 package build
 
-import "pipe/costs/builder/part"
+import (
+	"pipe/costs/builder/part"
+	"pipe/costs/feature"
+)
 
 // Builtin returns the kinds of parts of this module, by name. A program adds its own by With.
 func Builtin() *part.Kinds {
@@ -10,7 +13,7 @@ func Builtin() *part.Kinds {
 		Losses:   Losses(),
 		Advice:   adviceKinds(),
 		Experts:  expertKinds(),
-		Features: featureKinds(),
+		Features: feature.Kinds(),
 	}
 	return all.With(&part.Kinds{Experts: trainedKinds()})
 }

@@ -1,9 +1,9 @@
-package build
+package feature
 
 import "pipe/costs/builder/part"
 
-// featureKinds returns the kinds of features by name. A new one is a file with its settings and its constructor, and one line here.
-func featureKinds() map[string]part.NewFeature {
+// Kinds returns the kinds of features by name. A new one is a file with its settings and its constructor, and one line here.
+func Kinds() map[string]part.NewFeature {
 	return map[string]part.NewFeature{
 		"pooled":  newPooled,
 		"expert":  newExpertProbabilities,
