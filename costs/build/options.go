@@ -2,7 +2,10 @@ package build
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"pipe/costs/builder/part"
@@ -94,4 +97,30 @@ func (o *Options) runtime() (*ort.Runtime, error) {
 		return nil, errors.New("needs the ONNX Runtime, and none was given")
 	}
 	return o.Runtime()
+}
+
+// outputFile returns the file that a build leaves: out itself if it ends in
+// .parquet, else costs.parquet in the folder out.
+func outputFile(out string) (string, error) {
+	if out == "" {
+		return "", errors.New("no output is named")
+	}
+	info, err := os.Stat(out)
+	isFolder := err == nil && info.IsDir()
+	if strings.HasSuffix(strings.ToLower(out), ".parquet") && !isFolder {
+		return out, nil
+	}
+	if err == nil && !isFolder {
+		return "", fmt.Errorf("output %q is a file that does not end in .parquet", out)
+	}
+	return filepath.Join(out, "costs.parquet"), nil
+}
+
+// experts is the folder of trained experts: the one that is named, else
+// "experts" beside the output.
+func (o *Options) experts(out string) string {
+	if o.Experts != "" {
+		return o.Experts
+	}
+	return filepath.Join(filepath.Dir(out), "experts")
 }

@@ -161,3 +161,6 @@ const instancesPart = "instances"
 func (p *plan) featurePart(i int) string {
 	return fmt.Sprintf("features[%d] %s", i, p.cfg.Features[i].Kind)
 }
+
+// splitPart is the name of the split in inputs and errors.
+const splitPart = "split"

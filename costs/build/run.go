@@ -201,7 +201,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	defer o.Progress.Done()
 	err = parallel.First(ctx, p.Workers, len(missing), func(ctx context.Context, i int) error {
 		counted := &chat.Tally{}
-		shown := p.newAudit()
+		shown := newAudit(p.cfg.Audit)
 		t, err := p.build(chat.WithTally(ctx, counted), missing[i], shown)
 		if err != nil {
 			return err

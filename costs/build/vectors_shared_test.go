@@ -55,7 +55,7 @@ func (w *world) seen(t *testing.T, experts string) (tensors []*costs.Tensor, ima
 	p.features[0] = &absentVectors{p.features[0], vectors, &count}
 	rows := len(p.Source.Entries())
 	for shard := range (rows + w.cfg.Shard - 1) / w.cfg.Shard {
-		tensor, err := p.build(t.Context(), shard, p.newAudit())
+		tensor, err := p.build(t.Context(), shard, newAudit(p.cfg.Audit))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,35 +89,6 @@ func (e *ChangedError) Hint() string {
 	return "put the inputs back, or start over with --restart, which drops what is done"
 }
 
-// outputFile returns the file that a build leaves: out itself if it ends in
-// .parquet, else costs.parquet in the folder out.
-func outputFile(out string) (string, error) {
-	if out == "" {
-		return "", errors.New("no output is named")
-	}
-	info, err := os.Stat(out)
-	isFolder := err == nil && info.IsDir()
-	if strings.HasSuffix(strings.ToLower(out), ".parquet") && !isFolder {
-		return out, nil
-	}
-	if err == nil && !isFolder {
-		return "", fmt.Errorf("output %q is a file that does not end in .parquet", out)
-	}
-	return filepath.Join(out, "costs.parquet"), nil
-}
-
-// OutputFiles are the files with names of their own that a build with this output and this folder of answers (Options)
-// may leave or replace. An output that cannot be is no file.
-func OutputFiles(out, answers string) []string {
-	file, err := outputFile(out)
-	if err != nil {
-		return nil
-	}
-	o := Options{Answers: answers}
-	w := work{out: file}
-	return []string{file, w.auditFile(), filepath.Join(o.answers(file), chat.AnswersFile)}
-}
-
 // workFolder is the folder of the build that leaves a file.
 func workFolder(out string) string { return out + ".work" }
 

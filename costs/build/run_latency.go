@@ -2,12 +2,50 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"path/filepath"
 	"time"
 
 	"pipe/costs/builder/part"
+	"pipe/internal/digest"
+	"pipe/internal/filelock"
 )
+
+// settleLatency measures every pair, unless that was done for the same experts and the same advice before: in this
+// build, or in another one that shares the folder of experts. What was found is written down before a shard depends
+// on it, so that a build that goes on leaves the same bytes.
+func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err error) {
+	if p.cfg.Latency.FeePerSecond == 0 || p.latency != nil {
+		return nil
+	}
+	if err := os.MkdirAll(o.Experts, 0o777); err != nil {
+		return err
+	}
+	l, err := filelock.Wait(ctx, filepath.Join(o.Experts, lockName), o.waits) // two builds that measure at a time measure each other
+	if err != nil {
+		return fmt.Errorf("folder of experts: %w", err)
+	}
+	defer func() { err = errors.Join(err, l.Release()) }()
+	record := latencyRecord{Format: latencyFormat, Of: p.latencyKey()}
+	file := filepath.Join(o.Experts, "latency-"+digest.Short(record.Of)+".json")
+	if record.Pairs, err = readLatency(file, record.Of); err != nil {
+		return err
+	}
+	if p.checkLatency(record.Pairs) != nil { // none, or a damaged file
+		if record.Pairs, err = p.measureLatency(ctx, o.Progress); err != nil {
+			return fmt.Errorf("measure latency: %w", err)
+		}
+		if err := record.write(file); err != nil {
+			return err
+		}
+	}
+	if err := p.useLatency(record.Pairs); err != nil {
+		return err
+	}
+	return w.write(&manifest{Inputs: p.Inputs, Latency: p.latency})
+}
 
 // measureLatency times every pair on one instance at a time, from the loaded instance and what advice shows of it to
 // the answer. A repeat is the mean over the instances; repeats of a pair lie apart, such that what else the machine does
@@ -48,21 +86,6 @@ func (p *plan) measureLatency(ctx context.Context, progress part.Progress) ([]Pa
 		list[i] = PairLatency{Expert: p.Experts[pair[0]].Name, Advice: p.cfg.Advice[pair[1]].Name, Seconds: median(times[i])}
 	}
 	return list, nil
-}
-
-// median is the middle one of some numbers, the upper of two.
-func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }
-
-// timedPairs lists expert and advice of the pairs whose time can be measured.
-func (p *plan) timedPairs() (pairs [][2]int) {
-	for j, e := range p.Experts {
-		for k, takes := range e.Takes {
-			if takes && timed(e) {
-				pairs = append(pairs, [2]int{j, k})
-			}
-		}
-	}
-	return pairs
 }
 
 // timePair returns the mean seconds that an expert takes for one instance under one advice.

@@ -45,6 +45,3 @@ func (p *plan) takeOver(ctx context.Context, w *work, r *Report, other *manifest
 	r.Resumed, r.Answers, r.Latency = r.Shards, other.Done.Answers, p.latency
 	return p.finish(ctx, w, r, "", fromFile(p, out))
 }
-
-// splitPart is the name of the split in inputs and errors.
-const splitPart = "split"

@@ -68,12 +68,3 @@ func (p *plan) preparation(folder, scratch string, rows []int, o *Options) *part
 		},
 	}
 }
-
-// experts is the folder of trained experts: the one that is named, else
-// "experts" beside the output.
-func (o *Options) experts(out string) string {
-	if o.Experts != "" {
-		return o.Experts
-	}
-	return filepath.Join(filepath.Dir(out), "experts")
-}
