@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,7 +10,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/internal/realdata"
 )
 
@@ -33,13 +36,13 @@ func shownPrompts(t testing.TB, dir string, settings map[string]any) ([]string, 
 
 // TestPromptsOfEveryKindOfFile reads the same list from JSON, YAML and lines.
 func TestPromptsOfEveryKindOfFile(t *testing.T) {
-	w := &world{dir: t.TempDir()}
-	w.write(t, "t.json", `["a {}.", "the \"{}\".", "{} as art"]`)
-	w.write(t, "t.yaml", "- a {}.\n- 'the \"{}\".'\n- \"{} as art\"\n")
-	w.write(t, "t.txt", "a {}.\n\n the \"{}\".\r\n{} as art")
-	w.write(t, "bom.txt", "\ufeffa {}.\nthe \"{}\".\n{} as art\n")
+	dir := t.TempDir()
+	parttest.Write(t, filepath.Join(dir, "t.json"), `["a {}.", "the \"{}\".", "{} as art"]`)
+	parttest.Write(t, filepath.Join(dir, "t.yaml"), "- a {}.\n- 'the \"{}\".'\n- \"{} as art\"\n")
+	parttest.Write(t, filepath.Join(dir, "t.txt"), "a {}.\n\n the \"{}\".\r\n{} as art")
+	parttest.Write(t, filepath.Join(dir, "bom.txt"), "\ufeffa {}.\nthe \"{}\".\n{} as art\n")
 	for _, name := range []string{"t.json", "t.yaml", "t.txt", "bom.txt"} {
-		got, err := shownPrompts(t, w.dir, map[string]any{"templates": name, "count": 3, "first": []string{"{} as art"}})
+		got, err := shownPrompts(t, dir, map[string]any{"templates": name, "count": 3, "first": []string{"{} as art"}})
 		if want := []string{"{} as art", "a {}.", `the "{}".`}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
 		}
@@ -116,12 +119,27 @@ func TestBadPrompts(t *testing.T) {
 		"unknown setting":  {"t.txt", "a {}", map[string]any{"top": 1}, `unknown key "top"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{dir: t.TempDir()}
-			w.write(t, c.file, c.text)
-			if _, err := shownPrompts(t, w.dir, c.settings); err == nil || !strings.Contains(err.Error(), c.want) {
+			dir := t.TempDir()
+			parttest.Write(t, filepath.Join(dir, c.file), c.text)
+			if _, err := shownPrompts(t, dir, c.settings); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A template may be longer than 64 KiB; what is wrong with one is said with its line.
+func TestLongTemplates(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "templates.txt")
+	long := strings.Repeat("x", 1<<17)
+	parttest.Write(t, path, "a {}\r\n\n"+long+" {}\nb {}")
+	if list, err := readTemplates(path); err != nil || len(list) != 3 || list[1] != long+" {}" {
+		t.Errorf("%d templates, %v", len(list), err)
+	}
+	parttest.Write(t, path, "a {}\n\n"+long+"\n")
+	var bad *costs.DataError
+	if _, err := readTemplates(path); !errors.As(err, &bad) || bad.Row != 3 || len(err.Error()) > 500 {
+		t.Errorf("%.200v", err)
 	}
 }
 

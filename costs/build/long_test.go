@@ -3,7 +3,6 @@ package build
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -40,24 +39,5 @@ func TestLongClaims(t *testing.T) {
 		if err == nil || len(err.Error()) > 500 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
-	}
-}
-
-// A template may be longer than 64 KiB; what is wrong with one is said with its line.
-func TestLongTemplates(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "templates.txt")
-	long := strings.Repeat("x", 1<<17)
-	if err := os.WriteFile(path, []byte("a {}\r\n\n"+long+" {}\nb {}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if list, err := readTemplates(path); err != nil || len(list) != 3 || list[1] != long+" {}" {
-		t.Errorf("%d templates, %v", len(list), err)
-	}
-	if err := os.WriteFile(path, []byte("a {}\n\n"+long+"\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	var bad *costs.DataError
-	if _, err := readTemplates(path); !errors.As(err, &bad) || bad.Row != 3 || len(err.Error()) > 500 {
-		t.Errorf("%.200v", err)
 	}
 }
