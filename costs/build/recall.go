@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pipe/costs/advice"
 	"pipe/costs/builder/part"
 	"pipe/costs/retrieval"
 )
@@ -63,7 +64,7 @@ func (p *plan) recallMeters(ctx context.Context, ks []int) ([]*retrieval.RecallM
 		if c.Kind != "passages" {
 			continue
 		}
-		r, err := openPassagesRetriever(ctx, p.Setup(level), c.Settings)
+		r, err := advice.OpenRetriever(ctx, p.Setup(level), c.Settings)
 		if err != nil {
 			return nil, made(ctx, level, err)
 		}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"pipe/costs/advice"
 	"pipe/costs/builder/part"
 	"pipe/costs/feature"
 )
@@ -11,7 +12,7 @@ func Builtin() *part.Kinds {
 		Sources:  sourceKinds(),
 		Splits:   Splits(),
 		Losses:   Losses(),
-		Advice:   adviceKinds(),
+		Advice:   advice.Kinds(),
 		Experts:  expertKinds(),
 		Features: feature.Kinds(),
 	}

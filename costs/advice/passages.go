@@ -1,4 +1,4 @@
-package build
+package advice
 
 import (
 	"context"
@@ -50,10 +50,9 @@ func newPassages(ctx context.Context, s *part.Setup, settings map[string]any) (p
 	return a, err
 }
 
-// openPassagesRetriever opens the retriever of advice with the settings of kind passages
-// that searches by the instances' own texts. It returns nil where a model writes the
-// queries.
-func openPassagesRetriever(ctx context.Context, s *part.Setup, settings map[string]any) (*retrieval.CachedRetriever, error) {
+// OpenRetriever opens the retriever that advice of kind passages with these settings has. It returns nil if a model writes
+// the queries, since what the retriever finds by the instances' own texts is not what is shown then. The build closes it.
+func OpenRetriever(ctx context.Context, s *part.Setup, settings map[string]any) (*retrieval.CachedRetriever, error) {
 	var cfg passagesSettings
 	if err := part.DecodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
 		return nil, err

@@ -1,9 +1,9 @@
-package build
+package advice
 
 import "pipe/costs/builder/part"
 
-// adviceKinds returns the kinds of advice by name. A new one is a file with its settings and its constructor, and one line here.
-func adviceKinds() map[string]part.NewAdvice {
+// Kinds returns the kinds of advice by name. A new one is a file with its settings and its constructor, and one line here.
+func Kinds() map[string]part.NewAdvice {
 	return map[string]part.NewAdvice{
 		"none":     newNone,
 		"passages": newPassages,
