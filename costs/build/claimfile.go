@@ -85,8 +85,8 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 		return bad(f.Claim, "is empty")
 	}
 	class := slices.Index(labels, label)
-	if class < 0 {
-		class = slices.Index(labels, feverLabels[label])
+	if known, ok := feverLabel(label); ok && class < 0 {
+		class = slices.Index(labels, known)
 	}
 	if class < 0 {
 		return bad(f.Label, "unknown label %q; known are %s", label, textfile.Listed(labels, part.NamesShown))

@@ -29,15 +29,11 @@ func (e *clip) listClasses(ctx context.Context, s *part.Setup) error {
 }
 
 func (e *clip) readNames(ctx context.Context, s *part.Setup) (err error) {
-	path := s.Path(e.Names)
-	if err := s.File(ctx, "names", path); err != nil {
-		return err
-	}
-	if e.names, err = readClassNames(path); err != nil {
+	if e.names, err = openClassNames(ctx, s, "names", e.Names); err != nil {
 		return err
 	}
 	if len(e.names) != len(e.labels) {
-		return &costs.DataError{File: path, Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
+		return &costs.DataError{File: s.Path(e.Names), Msg: fmt.Sprintf("has %d names for %d classes", len(e.names), len(e.labels))}
 	}
 	return nil
 }

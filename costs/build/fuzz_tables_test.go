@@ -1,68 +1,14 @@
 package build
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/internal/fuzztest"
 )
-
-// FuzzTable: a table of instances is an error about the file, or has instances with distinct ids and everything that the
-// configuration names.
-func FuzzTable(f *testing.F) {
-	f.Add([]byte("id,label,split,group,text\na,cat,train,u,x y\nb,dog,val,u,z\n"), false, byte(15))
-	f.Add([]byte("id,label\na,cat\na,dog\n"), false, byte(1))
-	f.Add([]byte("{\"id\":\"a\",\"label\":\"cat\",\"text\":\"x\"}\n{\"id\":7,\"label\":\"dog\",\"text\":\"y\"}\n"), true, byte(9))
-	files := fuzztest.TableFiles(f)
-	f.Fuzz(func(t *testing.T, b []byte, lines bool, columns byte) {
-		file := files(lines)
-		settings := map[string]any{"file": file.Write(t, b), "label": ""}
-		for i, name := range []string{"label", "split", "group", "text"} {
-			if columns>>i&1 == 1 {
-				settings[name] = name
-			}
-		}
-		src, err := newTable(t.Context(), fuzzSetup(), settings)
-		if err != nil {
-			file.Blames(t, err)
-			return
-		}
-		first, rows := map[string]bool{}, make([]int, len(src.Entries()))
-		for i, e := range src.Entries() {
-			if rows[i] = i; e.ID == "" || first[e.ID] || (settings["label"] != "") != (e.Label != "") || (settings["group"] != nil) != (e.Group != "") {
-				t.Fatalf("row %d is %+v", i, e)
-			}
-			if _, err := costs.ParseSplit(e.Split); settings["split"] != nil && err != nil {
-				t.Fatal(err)
-			}
-			first[e.ID] = true
-		}
-		at, err := src.Columns().Find(src.Columns().Names...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, err := src.Load(t.Context(), rows)
-		if err != nil {
-			file.Blames(t, err)
-			return
-		}
-		for _, in := range list {
-			if (settings["text"] != nil) != (in.Text != "") {
-				t.Fatalf("%+v", in)
-			}
-			for _, c := range at {
-				if _, err := src.Columns().Number(&in, c); err != nil {
-					file.Blames(t, err)
-				}
-			}
-		}
-	})
-}
 
 // FuzzPrecomputed: a file of answers is an error about the file, or answers under known advice that are judged by a loss, or
 // have a known label; written again they are the same.
@@ -144,96 +90,5 @@ func FuzzClaimFile(f *testing.F) {
 		}
 		again, err := read(files(true).WriteLines(t, rows))
 		fuzztest.Same(t, again, list, err)
-	})
-}
-
-// FuzzFever: a file in FEVER's format is an error about the file, or claims with distinct ids, a label, and pages that are
-// sorted; written again they are the same.
-func FuzzFever(f *testing.F) {
-	for _, text := range []string{
-		`{"id": 75397, "verifiable": "VERIFIABLE", "label": "SUPPORTS", "claim": "A worked with B.", "evidence": [[[92206, 104971, "A", 7], [92206, 104971, "B", 0]]]}`,
-		`{"id": "x", "label": "NOT ENOUGH INFO", "claim": "C", "evidence": [[[1, null, null, null]]], "user": "u"}` + "\n\n" + `{"id": 1, "label": "REFUTES", "claim": "D", "evidence": []}`,
-		`{"id": 1.5, "label": "REFUTES", "claim": "D"}`, `{"id": 1, "label": "x", "claim": "D"}`, "[1]", "{", `{"id": 1, "label": "REFUTES", "claim": "D", "evidence": [[[1]]]}`,
-	} {
-		f.Add([]byte(text), "")
-		f.Add([]byte(text), "user")
-	}
-	file := fuzztest.NewFile(f, "claims.jsonl")
-	f.Fuzz(func(t *testing.T, b []byte, group string) {
-		read := func(b []byte) (*fever, error) {
-			x := &fever{file: file.Write(t, b), group: group}
-			return x, x.read(t.Context())
-		}
-		x, err := read(b)
-		if err != nil {
-			file.Blames(t, err)
-			return
-		}
-		var rows []map[string]any
-		first := map[string]bool{}
-		for i, e := range x.entries {
-			c := &x.claims[i]
-			c.line = 0
-			if e.ID == "" || first[e.ID] || feverLabels[e.Label] != e.Label || strings.TrimSpace(c.text) == "" || (group == "") != (e.Group == "") || !slices.IsSorted(c.gold) {
-				t.Fatalf("%+v: %+v", e, c)
-			}
-			first[e.ID] = true
-			evidence := [][][]any{}
-			for _, set := range c.sets {
-				var list [][]any
-				for _, page := range set {
-					list = append(list, []any{1, 2, page, 0})
-				}
-				evidence = append(evidence, list)
-			}
-			row := map[string]any{"id": e.ID, "label": e.Label, "claim": c.text, "evidence": evidence}
-			switch group {
-			case "":
-			case "id", "label", "claim", "evidence":
-				return // the key of something else
-			default:
-				row[group] = e.Group
-			}
-			rows = append(rows, row)
-		}
-		if len(rows) == 0 {
-			return
-		}
-		file.WriteLines(t, rows)
-		again := &fever{file: string(file), group: group}
-		err = again.read(t.Context())
-		for i := range again.claims {
-			again.claims[i].line = 0
-		}
-		fuzztest.Same(t, again.claims, x.claims, err)
-		fuzztest.Same(t, again.entries, x.entries, nil)
-	})
-}
-
-// FuzzClassFile: a file of classes is an error about the file, or distinct classes; written again by index they are the same.
-// What the file may look like is FuzzParseClasses' matter.
-func FuzzClassFile(f *testing.F) {
-	for _, seed := range []string{"tench\ngoldfish\n", `["a", "b"]`, `{"0": ["n1", "cat"], "1": ["n2", "cat"]}`, "a\na\n", "\xff", "{", `{"0": ["a"]}`} {
-		f.Add([]byte(seed))
-	}
-	file := fuzztest.NewFile(f, "classes")
-	f.Fuzz(func(t *testing.T, b []byte) {
-		list, err := readClasses(file.Write(t, b))
-		if err != nil {
-			file.Blames(t, err)
-			return
-		}
-		index := map[string]any{}
-		for i, id := range list.IDs {
-			index[strconv.Itoa(i)] = []string{id, list.Names[i]}
-			if slices.Contains(list.IDs[:i], id) {
-				t.Fatalf("%q is there twice", id)
-			}
-		}
-		again, err := readClasses(file.WriteLines(t, []map[string]any{index}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fuzztest.Same(t, fmt.Sprint(again.IDs, again.Names), fmt.Sprint(list.IDs, list.Names), nil)
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/internal/textfile"
 )
 
@@ -28,7 +29,7 @@ func TestTablesAreBounded(t *testing.T) {
 		if err == nil {
 			break
 		}
-		bounded(t, err)
+		parttest.Bounded(t, err)
 		var bad *costs.DataError
 		errors.As(err, &bad)
 		name := filepath.Base(bad.File)
@@ -46,19 +47,5 @@ func TestTablesAreBounded(t *testing.T) {
 	s := (&part.Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: part.Inputs{}, Held: textfile.NewHeld(1000)}).Setup("part")
 	claims := claimFile{File: "instances.csv", Claim: "id", Label: "label", Sentence: "label"}
 	_, _, err := claims.read(t.Context(), s, "", nil)
-	bounded(t, err)
-	w.write(t, "claims.jsonl", list(`{"id":#,"label":"SUPPORTS","claim":"c","evidence":[]}`+"\n"))
-	s.Held = textfile.NewHeld(1000)
-	_, err = newFever(t.Context(), s, map[string]any{"file": "claims.jsonl"})
-	bounded(t, err)
-}
-
-// bounded checks the error of a table that is too large.
-func bounded(t *testing.T, err error) {
-	t.Helper()
-	var fault *textfile.Fault
-	var bad *costs.DataError
-	if !errors.As(err, &bad) || !errors.As(err, &fault) || bad.File == "" || bad.Row < 2 || fault.Hint() == "" {
-		t.Fatalf("error is %v", err)
-	}
+	parttest.Bounded(t, err)
 }

@@ -63,17 +63,21 @@ func BenchmarkImageRoad(b *testing.B) {
 // reportSteps runs the steps one after the other on one core.
 func reportSteps(b *testing.B, p *plan) {
 	b.StopTimer()
-	source, e := p.Source.(*images), p.Experts[0].Expert.(*imageClassifier)
+	entries, e := p.Source.Entries(), p.Experts[0].Expert.(*imageClassifier)
+	decoder, err := pixel.OpenDecoder(p.cfg.Instances.Settings["decoder"].(string))
+	if err != nil {
+		b.Fatal(err)
+	}
 	scores := make([]float32, e.model.batch*e.model.classes)
 	var decode, resize, fill, forward time.Duration
 	width, in := e.model.width, (*ort.Buffer)(nil)
-	for i, entry := range source.entries {
-		file, err := os.ReadFile(filepath.Join(source.folder, entry.ID))
+	for i, entry := range entries {
+		file, err := os.ReadFile(filepath.Join(p.cfg.Instances.Settings["folder"].(string), entry.ID))
 		if err != nil {
 			b.Fatal(err)
 		}
 		begin := time.Now()
-		img, err := source.decoder.Decode(file)
+		img, err := decoder.Decode(file)
 		decoded := time.Now()
 		if err != nil {
 			b.Fatal(err)
@@ -85,7 +89,7 @@ func reportSteps(b *testing.B, p *plan) {
 		}
 		at := i % e.model.batch
 		if at == 0 {
-			in, err = e.model.take(min(e.model.batch, len(source.entries)-i))
+			in, err = e.model.take(min(e.model.batch, len(entries)-i))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -95,7 +99,7 @@ func reportSteps(b *testing.B, p *plan) {
 			b.Fatal(err)
 		}
 		filled := time.Now()
-		if last := i == len(source.entries)-1; last || at == e.model.batch-1 {
+		if last := i == len(entries)-1; last || at == e.model.batch-1 {
 			if err := e.model.run(context.Background(), scores, in); err != nil {
 				b.Fatal(err)
 			}
@@ -106,7 +110,7 @@ func reportSteps(b *testing.B, p *plan) {
 		name string
 		time time.Duration
 	}{{"decode", decode}, {"resize", resize}, {"fill", fill}, {"forward", forward}} {
-		b.ReportMetric(1000*step.time.Seconds()/float64(len(source.entries)), step.name+"-ms")
+		b.ReportMetric(1000*step.time.Seconds()/float64(len(entries)), step.name+"-ms")
 	}
 }
 

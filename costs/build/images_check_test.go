@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/featurize/pixel"
 	"pipe/internal/progress"
 )
@@ -38,10 +39,10 @@ func (d *countedDecoder) Decode(b []byte) (*pixel.Image, error) {
 	return d.Decoder.Decode(b)
 }
 
-// checkWorld is a check of a world's images with a decoder that counts.
-func checkWorld(w *world) (*imageCheck, *countedDecoder, []part.Entry) {
+// checkOf is a check of the images of a source with a decoder that counts.
+func checkOf(w *imageFiles) (*imageCheck, *countedDecoder, []part.Entry) {
 	d := &countedDecoder{Decoder: pixel.StandardDecoder(), name: "counting 1"}
-	c := &imageCheck{folder: filepath.Join(w.dir, "images"), decoder: d, limits: pixel.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: pixel.NewGate(pixel.MostAtOnce)}
+	c := &imageCheck{folder: w.folder(), decoder: d, limits: pixel.DefaultLimits(), workers: 2, progress: progress.Silent{}, gate: pixel.NewGate(pixel.MostAtOnce)}
 	ids, _, _ := listImages(context.Background(), c.folder)
 	entries := make([]part.Entry, len(ids))
 	for i, id := range ids {
@@ -53,14 +54,14 @@ func checkWorld(w *world) (*imageCheck, *countedDecoder, []part.Entry) {
 // TestImagesAreDecodedOnce by content, in whatever state the file is that tells of
 // it.
 func TestImagesAreDecodedOnce(t *testing.T) {
-	w := newPictures(t, 40, 16)
-	w.addImage(t, "n1/copy.jpg", jpegOf(t, 16, 16, 0))
+	w := newImageFiles(t, 40, 16)
+	w.addImage(t, "n1/copy.jpg", parttest.JPEG(t, 16, 16, 0))
 	w.addImage(t, "n1/text.jpg", []byte("text"))
-	w.addImage(t, "n1/short.jpg", jpegOf(t, 16, 16, 50)[:300])
+	w.addImage(t, "n1/short.jpg", parttest.JPEG(t, 16, 16, 50)[:300])
 	folder := filepath.Join(w.dir, "experts")
 	run := func(decoder string, want int64) []checkedImage {
 		t.Helper()
-		c, d, entries := checkWorld(w)
+		c, d, entries := checkOf(w)
 		d.name = decoder
 		got, err := c.run(t.Context(), folder, entries)
 		if err != nil || d.calls.Load() != want {
@@ -73,7 +74,7 @@ func TestImagesAreDecodedOnce(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("files %q", files)
 	}
-	whole := readBytes(t, files[0])
+	whole := parttest.Read(t, files[0])
 	if lines := strings.Count(whole, "\n"); lines != 1+42 {
 		t.Errorf("%d lines", lines)
 	}
@@ -103,7 +104,7 @@ func TestImagesAreDecodedOnce(t *testing.T) {
 		if c.after == "" {
 			c.after = whole
 		}
-		if after := readBytes(t, files[0]); after != c.after {
+		if after := parttest.Read(t, files[0]); after != c.after {
 			t.Errorf("%s: left %q", name, after)
 		}
 	}
@@ -111,8 +112,8 @@ func TestImagesAreDecodedOnce(t *testing.T) {
 
 // TestCheckStops ends soon when it is told to, and keeps nothing half.
 func TestCheckStops(t *testing.T) {
-	w := newPictures(t, 60, 16)
-	c, d, entries := checkWorld(w)
+	w := newImageFiles(t, 60, 16)
+	c, d, entries := checkOf(w)
 	ctx, cancel := context.WithCancel(t.Context())
 	d.do = func() {
 		if d.calls.Load() == 10 {
@@ -138,13 +139,13 @@ func TestCheckMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures memory, of which the race detector takes more")
 	}
-	w := newPictures(t, 0, 0)
-	base := pngOf(t, 500, 500)
+	w := newImageFiles(t, 0, 0)
+	base := parttest.PNG(t, 500, 500)
 	const n = 300
 	for i := range n {
 		w.addImage(t, fmt.Sprintf("n1/%03d.png", i), fmt.Appendf(bytes.Clone(base), "%d", i)) // what follows a PNG is not read
 	}
-	c, d, entries := checkWorld(w)
+	c, d, entries := checkOf(w)
 	progress := &counter{}
 	c.progress = progress
 	var mu sync.Mutex
@@ -179,18 +180,18 @@ func TestCheckMemory(t *testing.T) {
 
 // TestPipesAreNotWaitedFor refuses a file that would never end.
 func TestPipesAreNotWaitedFor(t *testing.T) {
-	w := newPictures(t, 3, 16)
-	if err := syscall.Mkfifo(filepath.Join(w.dir, "images", "n1", "pipe.jpg"), 0o666); err != nil {
+	w := newImageFiles(t, 3, 16)
+	if err := syscall.Mkfifo(filepath.Join(w.folder(), "n1", "pipe.jpg"), 0o666); err != nil {
 		missing(t, "named pipes", err)
 	}
-	if _, err := w.source(t, false); err == nil || !strings.Contains(err.Error(), "n1/pipe.jpg: is a pipe or a device, no regular file") {
+	if _, err := w.open(t); err == nil || !strings.Contains(err.Error(), "n1/pipe.jpg: is a pipe or a device, no regular file") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestCheckDecodesWithinTheGate: where the gate has room for one image, one is decoded at a time.
 func TestCheckDecodesWithinTheGate(t *testing.T) {
-	c, d, entries := checkWorld(newPictures(t, 24, 16))
+	c, d, entries := checkOf(newImageFiles(t, 24, 16))
 	var inside atomic.Int64
 	d.do = func() {
 		if now := inside.Add(1); now > 1 {

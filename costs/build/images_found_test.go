@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/internal/realdata"
 )
 
 // TestImageNetLayouts reads the same images as folders of synsets, flat files with
 // the synset in the name, and lists.
 func TestImageNetLayouts(t *testing.T) {
-	good := jpegOf(t, 16, 16, 1)
+	good := parttest.JPEG(t, 16, 16, 1)
 	for name, c := range map[string]struct {
 		files    []string
 		text     string // of list.csv
@@ -45,18 +46,17 @@ func TestImageNetLayouts(t *testing.T) {
 			[]string{"n1/a.jpg", "n1/b.jpg", "n2/c.jpg"}, "", map[string]any{"per_label": 1}, []part.Entry{{ID: "n1/a.jpg", Label: "n1"}, {ID: "n2/c.jpg", Label: "n2"}},
 		},
 	} {
-		w := newPictures(t, 0, 0)
+		w := newImageFiles(t, 0, 0)
 		for _, id := range c.files {
 			w.addImage(t, id, good)
 		}
 		w.write(t, "list.csv", c.text)
 		for key, value := range c.settings {
-			w.cfg.Instances.Settings[key] = value
+			w.settings[key] = value
 		}
 		w.write(t, "classes.json", `{"0": ["n2", "tench"], "1": ["n1", "shark"], "2": ["n3", "shark"]}`)
-		w.cfg.Instances.Settings["classes"] = "classes.json"
-		w.cfg.Split.Settings = map[string]any{"validation": 0}
-		src, err := w.source(t, false)
+		w.settings["classes"] = "classes.json"
+		src, err := w.open(t)
 		if err != nil || !slices.Equal(src.Entries(), c.want) || !slices.Equal(src.Classes(), []string{"n2", "n1", "n3"}) {
 			t.Errorf("%s: %v, %v", name, src, err)
 		}
@@ -88,20 +88,20 @@ func TestImageSettingsThatDoNotFit(t *testing.T) {
 		"a decoder":                         {set{"decoder": "best"}, "", `unknown decoder "best"`},
 		"a limit":                           {set{"limits": set{"min_sides": 1}}, "", `unknown key "limits.min_sides"`},
 		"no folder":                         {set{"folder": "nowhere"}, "", "list images"},
-		"a file for the folder":             {set{"folder": "answers.csv"}, "", "list images"},
+		"a file for the folder":             {set{"folder": "x.csv"}, "", "list images"},
 		"no images":                         {set{"folder": "images/none"}, "", "holds none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newPictures(t, 3, 16)
+			w := newImageFiles(t, 3, 16)
 			w.write(t, "classes.json", `{"0": ["n1", "tench"], "1": ["n2", "shark"]}`)
 			w.write(t, "x.csv", c.file)
-			if err := os.MkdirAll(filepath.Join(w.dir, "images", "none"), 0o777); err != nil {
+			if err := os.MkdirAll(filepath.Join(w.folder(), "none"), 0o777); err != nil {
 				t.Fatal(err)
 			}
 			for key, value := range c.settings {
-				w.cfg.Instances.Settings[key] = value
+				w.settings[key] = value
 			}
-			if _, err := w.source(t, false); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := w.open(t); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
@@ -111,12 +111,12 @@ func TestImageSettingsThatDoNotFit(t *testing.T) {
 // TestImageNetFiles reads flat files of 250 classes, whose labels are in the index.
 func TestImageNetFiles(t *testing.T) {
 	folder := realdata.Folder(t, "imagenet")
-	w := newPictures(t, 0, 0)
-	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{
+	w := newImageFiles(t, 0, 0)
+	w.settings = map[string]any{
 		"folder": filepath.Join(folder, "images"), "labels_from": "name", "classes": filepath.Join(folder, "imagenet_class_index.json"),
-	}}
+	}
 	begin := time.Now()
-	src, err := w.source(t, false)
+	src, err := w.open(t)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestImageNetFiles(t *testing.T) {
 		t.Errorf("%d images, %d classes, first %+v", len(src.entries), len(src.classes), src.entries[0])
 	}
 	begin = time.Now()
-	if _, err := w.source(t, false); err != nil {
+	if _, err := w.open(t); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d images checked in %.2f s, and again in %.2f s", len(src.entries), first.Seconds(), time.Since(begin).Seconds())

@@ -19,7 +19,6 @@ import (
 // imageWalk collects the images below a folder. Links are followed, but those
 // that lead back into the folder, where the images have their own paths.
 type imageWalk struct {
-	ctx  context.Context
 	root string            // free of links
 	seen map[string]string // path of a folder, free of links -> id under which it was found
 	ids  []string
@@ -39,8 +38,8 @@ func listImages(ctx context.Context, folder string) (ids []string, bad []part.Ba
 	if _, err := os.ReadDir(root); err != nil {
 		return nil, nil, fmt.Errorf("list images: %w", err)
 	}
-	w := &imageWalk{ctx: ctx, root: root, seen: make(map[string]string)}
-	if err := w.visit("", root); err != nil {
+	w := &imageWalk{root: root, seen: make(map[string]string)}
+	if err := w.visit(ctx, "", root); err != nil {
 		return nil, nil, err
 	}
 	if len(w.ids)+len(w.bad) == 0 {
@@ -56,8 +55,8 @@ func (w *imageWalk) refuse(id, reason string) {
 
 // visit lists the folder at a path that is free of links; its id is "" for the
 // folder of all images.
-func (w *imageWalk) visit(id, folder string) error {
-	if err := w.ctx.Err(); err != nil {
+func (w *imageWalk) visit(ctx context.Context, id, folder string) error {
+	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if first, ok := w.seen[folder]; ok {
@@ -74,21 +73,21 @@ func (w *imageWalk) visit(id, folder string) error {
 		w.refuse(id+"/", "the folder cannot be read: "+cause(err))
 	}
 	for _, f := range files { // what could be read of it
-		if err := w.entry(path.Join(id, f.Name()), filepath.Join(folder, f.Name()), f); err != nil {
+		if err := w.entry(ctx, path.Join(id, f.Name()), filepath.Join(folder, f.Name()), f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *imageWalk) entry(id, file string, f fs.DirEntry) error {
+func (w *imageWalk) entry(ctx context.Context, id, file string, f fs.DirEntry) error {
 	switch {
 	case strings.HasPrefix(f.Name(), "."):
 		return nil
 	case f.IsDir():
-		return w.visit(id, file)
+		return w.visit(ctx, id, file)
 	case f.Type()&fs.ModeSymlink != 0:
-		return w.follow(id, file)
+		return w.follow(ctx, id, file)
 	case isImageName(id):
 		w.ids = append(w.ids, id)
 	}
@@ -97,7 +96,7 @@ func (w *imageWalk) entry(id, file string, f fs.DirEntry) error {
 
 // follow looks at what a link leads to. One that leads nowhere is bad if it may
 // have been an image or a folder.
-func (w *imageWalk) follow(id, link string) error {
+func (w *imageWalk) follow(ctx context.Context, id, link string) error {
 	info, err := os.Stat(link)
 	switch {
 	case err != nil && (isImageName(id) || path.Ext(id) == ""):
@@ -112,7 +111,7 @@ func (w *imageWalk) follow(id, link string) error {
 		if within(w.root, folder) {
 			return nil
 		}
-		return w.visit(id, folder)
+		return w.visit(ctx, id, folder)
 	case err == nil && isImageName(id):
 		w.ids = append(w.ids, id)
 	}

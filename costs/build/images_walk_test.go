@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 )
 
 func link(t *testing.T, target, file string) {
@@ -21,13 +22,13 @@ func link(t *testing.T, target, file string) {
 
 // TestLinksAreFollowed but never in circles: every image is there once.
 func TestLinksAreFollowed(t *testing.T) {
-	w, other := newPictures(t, 3, 16), newPictures(t, 3, 16)
-	images := filepath.Join(w.dir, "images")
-	link(t, filepath.Join(other.dir, "images", "n1"), filepath.Join(images, "n7"))
-	link(t, filepath.Join(other.dir, "images", "n1"), filepath.Join(images, "n8")) // once more
+	w, other := newImageFiles(t, 3, 16), newImageFiles(t, 3, 16)
+	images := w.folder()
+	link(t, filepath.Join(other.folder(), "n1"), filepath.Join(images, "n7"))
+	link(t, filepath.Join(other.folder(), "n1"), filepath.Join(images, "n8")) // once more
 	link(t, ".", filepath.Join(images, "self"))
 	link(t, "../n1", filepath.Join(images, "n2", "inner"))
-	link(t, "..", filepath.Join(other.dir, "images", "n1", "up")) // leads out to where n1 lies
+	link(t, "..", filepath.Join(other.folder(), "n1", "up")) // leads out to where n1 lies
 	link(t, filepath.Join(images, "n1", "000.jpg"), filepath.Join(images, "n3", "link.jpg"))
 	link(t, "nowhere", filepath.Join(images, "readme.txt"))
 	link(t, "nowhere", filepath.Join(images, ".hidden.jpg"))
@@ -40,14 +41,14 @@ func TestLinksAreFollowed(t *testing.T) {
 		if err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%q, %v", ids, err)
 		}
-		checkBad(t, bad, map[string]string{"n7/up/n1/": `is the folder "n7/" once more`, "n8/": `is the folder "n7/" once more`})
+		parttest.CheckBad(t, bad, map[string]string{"n7/up/n1/": `is the folder "n7/" once more`, "n8/": `is the folder "n7/" once more`})
 	}
 }
 
 // TestFoldersThatVanish are bad, not the end of the walk.
 func TestFoldersThatVanish(t *testing.T) {
-	w := newPictures(t, 3, 16)
-	images := filepath.Join(w.dir, "images")
+	w := newImageFiles(t, 3, 16)
+	images := w.folder()
 	files, err := os.ReadDir(images)
 	if err != nil {
 		t.Fatal(err)
@@ -55,22 +56,22 @@ func TestFoldersThatVanish(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(images, "n2")); err != nil {
 		t.Fatal(err)
 	}
-	walk := &imageWalk{ctx: t.Context(), root: images, seen: make(map[string]string)}
+	walk := &imageWalk{root: images, seen: make(map[string]string)}
 	for _, f := range files { // as read before
-		if err := walk.entry(f.Name(), filepath.Join(images, f.Name()), f); err != nil {
+		if err := walk.entry(t.Context(), f.Name(), filepath.Join(images, f.Name()), f); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !slices.Equal(walk.ids, []string{"n1/000.jpg", "n3/002.jpg"}) {
 		t.Errorf("%q", walk.ids)
 	}
-	checkBad(t, walk.bad, map[string]string{"n2/": "the folder cannot be read: no such file or directory"})
+	parttest.CheckBad(t, walk.bad, map[string]string{"n2/": "the folder cannot be read: no such file or directory"})
 }
 
 // TestFoldersWithoutPermission needs a user whom permissions hold.
 func TestFoldersWithoutPermission(t *testing.T) {
-	w := newPictures(t, 6, 16)
-	folder, file := filepath.Join(w.dir, "images", "n2"), filepath.Join(w.dir, "images", "n1", "000.jpg")
+	w := newImageFiles(t, 6, 16)
+	folder, file := filepath.Join(w.folder(), "n2"), filepath.Join(w.folder(), "n1", "000.jpg")
 	for path, mode := range map[string]os.FileMode{folder: 0, file: 0} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
@@ -80,29 +81,29 @@ func TestFoldersWithoutPermission(t *testing.T) {
 	if _, err := os.ReadDir(folder); err == nil {
 		t.Skip("this user may read everything")
 	}
-	_, err := w.source(t, false)
+	_, err := w.open(t)
 	var bad *part.BadImagesError
 	if !errors.As(err, &bad) {
 		t.Fatalf("got %v", err)
 	}
-	checkBad(t, bad.Images, map[string]string{"n2/": "permission denied", "n1/000.jpg": "permission denied"})
+	parttest.CheckBad(t, bad.Images, map[string]string{"n2/": "permission denied", "n1/000.jpg": "permission denied"})
 }
 
 func TestWalkStops(t *testing.T) {
-	w := newPictures(t, 3, 16)
+	w := newImageFiles(t, 3, 16)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := listImages(ctx, filepath.Join(w.dir, "images")); !errors.Is(err, context.Canceled) {
+	if _, _, err := listImages(ctx, w.folder()); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
 
 // TestNamesThatAreNoText keeps what cannot be written into a tensor out of it.
 func TestNamesThatAreNoText(t *testing.T) {
-	w := newPictures(t, 3, 16)
+	w := newImageFiles(t, 3, 16)
 	w.addImage(t, "n\xfe/x.jpg", nil)
 	w.addImage(t, "n1/\xff.jpg", nil)
-	_, err := w.source(t, false)
+	_, err := w.open(t)
 	if err == nil || !strings.Contains(err.Error(), `n\xfe/: its name is not UTF-8 text`) || !strings.Contains(err.Error(), `n1/\xff.jpg: its name`) {
 		t.Errorf("got %v", err)
 	}

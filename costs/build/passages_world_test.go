@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/costs/retrieval"
 	"pipe/costs/retrieval/bm25"
@@ -155,83 +154,6 @@ func TestBadPassages(t *testing.T) {
 	newClaimWorld(t, 4)
 	w.cfg.Advice[1].Kind, w.cfg.Advice[1].Settings = "passages", map[string]any{"pages": "instances.csv", "top": 1}
 	if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), `line 1: is not a page`) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestBadClaims(t *testing.T) {
-	good := `{"id": 1, "label": "SUPPORTS", "claim": "x", "evidence": [[[1, 2, "P", 0]]]}` + "\n"
-	for text, want := range map[string]string{
-		good + `{"id": 1, "label": "REFUTES", "claim": "y"}`:  `row 2: column id: "1" is there already, in row 1`,
-		good + `{"label": "REFUTES", "claim": "y"}`:           "row 2: column id: is missing",
-		`{"id": 2.5, "label": "REFUTES", "claim": "y"}`:       "row 1: column id: 2.5 is neither",
-		`{"id": 2, "label": "Refutes", "claim": "y"}`:         `row 1: column label: unknown label "Refutes"`,
-		`{"id": 2, "claim": "y"}`:                             "row 1: column label: is missing",
-		`{"id": 2, "label": "REFUTES", "claim": "  "}`:        "row 1: column claim: is missing or empty",
-		good + "\n" + `{"id": 2, "label": "REFUTES", "claim"`: "row 3: is not a claim",
-		"[1]": "row 1: is not a claim: a JSON object is expected",
-		"\n":  "holds no claim",
-		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, "P"]]]}`:  "row 1: column evidence: a sentence has 3 parts",
-		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, 7, 0]]]}`: "row 1: column evidence: page 7",
-		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": 5}`:                "row 1: column evidence: is not a list",
-		"{\"id\": 2, \"label\": \"REFUTES\", \"claim\": \"\xff\"}":                  "row 1: is not UTF-8",
-	} {
-		w := newClaimWorld(t, 4)
-		w.write(t, "claims.jsonl", text)
-		if _, err := w.run(context.Background()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
-	}
-}
-
-func TestClaims(t *testing.T) {
-	w := newClaimWorld(t, 4)
-	w.write(t, "claims.jsonl", `{"id": "a", "label": "NOT_ENOUGH_INFO", "claim": "x y", "evidence": [[[1, null, null, null]]]}
-{"id": 7, "label": "NOT ENOUGH INFO", "claim": "z"}
-{"id": 8, "label": "SUPPORTS", "claim": "u", "evidence": [[[1, 2, "Q_-LRB-r-RRB-", 0], [1, 2, "P", 3]], [[1, 2, "P", 1]]]}
-`)
-	s := (&part.Build{Dir: w.dir, Inputs: make(part.Inputs)}).Setup("instances")
-	source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := source.Load(context.Background(), []int{2, 0, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if in := list[0]; in.ID != "8" || in.Text != "u" || !slices.Equal(in.Gold, []string{"P", "Q_-LRB-r-RRB-"}) || in.Line != 3 || in.Row != 2 {
-		t.Errorf("got %+v", in)
-	}
-	if in := list[1]; in.ID != "a" || in.Label != "NOT ENOUGH INFO" || len(in.Gold) > 0 {
-		t.Errorf("got %+v", in)
-	}
-}
-
-// A sample has the labels in their shares, and depends on the seed.
-func TestClaimsAreDrawn(t *testing.T) {
-	w := newClaimWorld(t, 100)
-	draw := func(seed int) (ids []string) {
-		s := (&part.Build{Dir: w.dir, Inputs: make(part.Inputs)}).Setup("instances")
-		source, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 30, "seed": seed})
-		if err != nil {
-			t.Fatal(err)
-		}
-		labels := make(map[string]int)
-		for _, e := range source.Entries() {
-			ids = append(ids, e.ID)
-			labels[e.Label]++
-		}
-		if len(ids) != 30 || labels["SUPPORTS"] != 15 {
-			t.Errorf("drawn %d: %v", len(ids), labels)
-		}
-		return ids
-	}
-	if a, b := draw(1), draw(1); !slices.Equal(a, b) || slices.Equal(a, draw(2)) {
-		t.Error("the draw does not depend on the seed alone")
-	}
-	s := (&part.Build{Dir: w.dir, Inputs: make(part.Inputs)}).Setup("instances")
-	var bad *costs.DataError
-	if _, err := newFever(context.Background(), s, map[string]any{"file": "claims.jsonl", "rows": 101}); !errors.As(err, &bad) {
 		t.Errorf("got %v", err)
 	}
 }

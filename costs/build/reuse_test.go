@@ -105,6 +105,14 @@ func TestRowsThatDependOnTheSplitAreNotTakenOver(t *testing.T) {
 	}
 }
 
+// entryList is a source of which nothing is loaded.
+type entryList struct {
+	part.Source
+	entries []part.Entry
+}
+
+func (s entryList) Entries() []part.Entry { return s.entries }
+
 // TestRandomSplitsIgnoreLabels: with one instance per label every seed draws others, and shares are held.
 func TestRandomSplitsIgnoreLabels(t *testing.T) {
 	entries := make([]part.Entry, 40)
@@ -112,7 +120,7 @@ func TestRandomSplitsIgnoreLabels(t *testing.T) {
 		entries[i].Label = string(rune('a' + i))
 	}
 	of := func(seed int) []costs.Split {
-		s := (&part.Build{Source: &images{entries: entries}, Inputs: make(part.Inputs)}).Setup(splitPart)
+		s := (&part.Build{Source: entryList{entries: entries}, Inputs: make(part.Inputs)}).Setup(splitPart)
 		got, err := drawSplits(costs.SplitRandom)(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
 		if err != nil {
 			t.Fatal(err)

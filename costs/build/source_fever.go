@@ -40,11 +40,6 @@ type feverSettings struct {
 	Seed  uint64    `json:"seed"`            // of that draw
 }
 
-// feverLabels maps the spellings of a label, in files and in prompts, to ours.
-var feverLabels = map[string]string{
-	"SUPPORTS": "SUPPORTS", "REFUTES": "REFUTES", "NOT ENOUGH INFO": "NOT ENOUGH INFO", "NOT_ENOUGH_INFO": "NOT ENOUGH INFO",
-}
-
 func newFever(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
 	var cfg feverSettings
 	if err := s.Settings(settings, &cfg); err != nil {
@@ -121,7 +116,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	case raw.Label == nil:
 		return bad("label", "is missing")
 	}
-	label, ok := feverLabels[*raw.Label]
+	label, ok := feverLabel(*raw.Label)
 	if !ok {
 		return bad("label", "unknown label %q; known are SUPPORTS, REFUTES and NOT ENOUGH INFO", textfile.Short(*raw.Label))
 	}
@@ -213,8 +208,7 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-// draw keeps a sample of so many claims in which the labels have the shares that
-// they have in the file, in the order of the file.
+// draw keeps a sample of the claims in the order of the file. Labels have the shares in it that they have in the file.
 func (f *fever) draw(rows int, seed uint64) error {
 	if rows == 0 || rows == len(f.entries) {
 		return nil

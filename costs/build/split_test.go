@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/internal/progress"
+
+	"pgregory.net/rapid"
 )
 
 // groupedWorld is a table of n instances of which a third share a user with two
@@ -143,37 +143,6 @@ func TestTextsStayTogetherByHash(t *testing.T) {
 	}
 	if n, divided := costs.CountGroups(texts, tensor.Splits); n != 50 || divided != 0 || tensor.Groups != nil {
 		t.Errorf("%d texts, %d divided", n, divided)
-	}
-}
-
-// TestClaimGroups come from a key of every line.
-func TestClaimGroups(t *testing.T) {
-	lines := []string{
-		`{"id": 1, "claim": "a b", "label": "SUPPORTS", "evidence": [], "page": "Lake"}`,
-		`{"id": 2, "claim": "c d", "label": "REFUTES", "evidence": [], "page": 7}`,
-		`{"id": 3, "claim": "e f", "label": "REFUTES", "evidence": [], "page": "Lake"}`,
-	}
-	open := func(text string) (part.Source, error) {
-		w := newWorld(t, 1)
-		w.write(t, "claims.jsonl", text)
-		w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl", "group": "page"}}
-		p := blankPlan(&w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
-		src, err := newFever(t.Context(), p.Setup(instancesPart), w.cfg.Instances.Settings)
-		p.Source = src
-		return src, err
-	}
-	src, err := open(strings.Join(lines, "\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, want := range []string{"Lake", "7", "Lake"} {
-		if got := src.Entries()[n].Group; got != want {
-			t.Errorf("claim %d is of group %q, want %q", n, got, want)
-		}
-	}
-	_, err = open(lines[0] + "\n" + strings.Replace(lines[1], `"page": 7`, `"page": null`, 1))
-	if err == nil || !strings.Contains(err.Error(), `claims.jsonl": row 2: column page: is missing`) {
-		t.Errorf("got %v", err)
 	}
 }
 

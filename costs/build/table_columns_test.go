@@ -84,26 +84,6 @@ func TestUnusedColumnsOfAnyType(t *testing.T) {
 	}
 }
 
-// TestColumnsAreReadAgain: a table that changed after its instances were listed is an error.
-func TestColumnsAreReadAgain(t *testing.T) {
-	for _, text := range []string{"id,x\na,1\nb,3\n", "id,x\na,1\n", "id,x\na,1\nc,2\n", "id,x\na,1\nb,2\nc,3\n"} {
-		w := newWorld(t, 1)
-		w.write(t, "t.csv", "id,x\na,1\nb,2\n")
-		src, err := newTable(t.Context(), (&part.Build{Dir: w.dir, Inputs: part.Inputs{}}).Setup("part"), map[string]any{"file": "t.csv", "label": ""})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := src.Columns().Find("x"); err != nil {
-			t.Fatal(err)
-		}
-		w.write(t, "t.csv", text)
-		var bad *costs.DataError
-		if _, err := src.Load(t.Context(), []int{0}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "has changed") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
-
 func listOf[T any](n int, f func(i int) T) []T {
 	out := make([]T, n)
 	for i := range out {

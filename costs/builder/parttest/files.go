@@ -2,6 +2,7 @@ package parttest
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -15,9 +16,12 @@ func Read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// Write writes a file. An error ends the test.
+// Write writes a file, and makes its folder if need be. An error ends the test.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -1,14 +1,8 @@
 package build
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"image"
-	"image/color"
-	"image/jpeg"
-	"image/png"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,10 +11,8 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 )
-
-// classFolders are the classes of newPictures.
-var classFolders = []string{"n1", "n2", "n3"}
 
 // newPictures is a folder of n pictures in three folders of classes, with answers
 // of an expert for each.
@@ -29,10 +21,8 @@ func newPictures(t testing.TB, n, side int) *world {
 	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
 	answers := &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
-	for i := range n {
-		id := fmt.Sprintf("%s/%03d.jpg", classFolders[i%3], i)
-		w.addImage(t, id, jpegOf(t, side, side, uint8(i)))
-		fmt.Fprintf(answers, "%s,%s\n", id, classFolders[i%2])
+	for i, id := range parttest.Images(t, filepath.Join(w.dir, "images"), n, side) {
+		fmt.Fprintf(answers, "%s,%s\n", id, parttest.Classes()[i%2])
 	}
 	w.write(t, "answers.csv", answers.String())
 	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
@@ -46,49 +36,15 @@ func newPictures(t testing.TB, n, side int) *world {
 // addImage writes a file below the folder of the images.
 func (w *world) addImage(t testing.TB, id string, b []byte) {
 	t.Helper()
-	file := filepath.Join(w.dir, "images", filepath.FromSlash(id))
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func shades(width, height int, seed uint8) image.Image {
-	m := image.NewRGBA(image.Rect(0, 0, width, height))
-	for y := range height {
-		for x := range width {
-			m.SetRGBA(x, y, color.RGBA{R: seed + uint8(x), G: uint8(3*y) ^ seed, B: uint8(x * y), A: 255})
-		}
-	}
-	return m
-}
-
-func jpegOf(t testing.TB, width, height int, seed uint8) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := jpeg.Encode(&b, shades(width, height, seed), nil); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
-}
-
-func pngOf(t testing.TB, width, height int) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	if err := png.Encode(&b, shades(width, height, 7)); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	parttest.Write(t, filepath.Join(w.dir, "images", filepath.FromSlash(id)), string(b))
 }
 
 // spoil adds every kind of file that is no usable image, and returns what is to
 // be said of it.
 func (w *world) spoil(t testing.TB) map[string]string {
 	t.Helper()
-	good := jpegOf(t, 16, 16, 1)
-	w.addImage(t, "n1/png-inside.jpg", pngOf(t, 16, 16)) // the content decides: this one is fine
+	good := parttest.JPEG(t, 16, 16, 1)
+	w.addImage(t, "n1/png-inside.jpg", parttest.PNG(t, 16, 16)) // the content decides: this one is fine
 	b, err := os.ReadFile(filepath.Join(w.dir, "answers.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +52,7 @@ func (w *world) spoil(t testing.TB) map[string]string {
 	w.write(t, "answers.csv", string(b)+"n1/png-inside.jpg,n1\n")
 	bad := map[string][]byte{
 		"n1/empty.jpg": nil, "n1/text.jpg": []byte("this is not an image\n"), "n2/page.jpg": []byte("\n<!DOCTYPE html><html></html>"),
-		"n2/short.jpg": good[:len(good)/2], "n2/head.jpg": good[:20], "n3/dot.png": pngOf(t, 1, 1), "n3/wide.png": pngOf(t, 20000, 8),
+		"n2/short.jpg": good[:len(good)/2], "n2/head.jpg": good[:20], "n3/dot.png": parttest.PNG(t, 1, 1), "n3/wide.png": parttest.PNG(t, 20000, 8),
 		"n3/long.jpg": append(slices.Clone(good), make([]byte, 1<<20)...), "flat.jpg": good, "n1/\xff.jpg": good,
 	}
 	for id, b := range bad {
@@ -115,38 +71,6 @@ func (w *world) spoil(t testing.TB) map[string]string {
 		"n2/gone.jpg": "the link leads nowhere: no such file or directory", "n2/loop.jpg": "too many levels of symbolic links",
 		"n4": "too many levels of symbolic links", "n5": "too many levels of symbolic links",
 	}
-}
-
-// checkBad compares a list with what is to be said.
-func checkBad(t *testing.T, got []part.BadImage, want map[string]string) {
-	t.Helper()
-	if !slices.IsSortedFunc(got, func(a, b part.BadImage) int { return strings.Compare(a.ID, b.ID) }) {
-		t.Errorf("not sorted: %v", got)
-	}
-	left := maps.Clone(want)
-	for _, bad := range got {
-		if reason, ok := left[bad.ID]; !ok || !strings.Contains(bad.Reason, reason) {
-			t.Errorf("%v, want %q", bad, reason)
-		}
-		delete(left, bad.ID)
-	}
-	if len(left) > 0 {
-		t.Errorf("not in the list: %v", left)
-	}
-}
-
-// source makes the source of a world alone.
-func (w *world) source(t *testing.T, skipBad bool) (*images, error) {
-	t.Helper()
-	o := Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, SkipBad: skipBad}
-	if _, err := o.complete(&w.cfg); err != nil {
-		t.Fatal(err)
-	}
-	p := blankPlan(&w.cfg, &o)
-	if err := p.make(context.Background(), p.makeSource, p.makeSplit); err != nil {
-		return nil, err
-	}
-	return p.Source.(*images), nil
 }
 
 func (w *world) skipBad(ctx context.Context) (*Report, error) {

@@ -2,18 +2,22 @@ package build
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"pipe/costs"
+	"pipe/costs/builder/parttest"
+	"pipe/internal/fuzztest"
 	"pipe/internal/realdata"
 )
 
 func TestReadClasses(t *testing.T) {
-	w := newWorld(t, 3)
+	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		text       string
 		ids, names []string
@@ -22,8 +26,8 @@ func TestReadClasses(t *testing.T) {
 		"list":             {` ["a b", "c"] `, []string{"a b", "c"}, []string{"a b", "c"}},
 		"lines":            {"\ufeffa b\r\nc\r\n\n", []string{"a b", "c"}, []string{"a b", "c"}},
 	} {
-		w.write(t, "classes", c.text)
-		got, err := readClasses(filepath.Join(w.dir, "classes"))
+		parttest.Write(t, filepath.Join(dir, "classes"), c.text)
+		got, err := readClasses(filepath.Join(dir, "classes"))
 		if err != nil || !reflect.DeepEqual(got.IDs, c.ids) || !reflect.DeepEqual(got.Names, c.names) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
@@ -31,7 +35,7 @@ func TestReadClasses(t *testing.T) {
 }
 
 func TestReadClassesRefuses(t *testing.T) {
-	w := newWorld(t, 3)
+	dir := t.TempDir()
 	for text, want := range map[string]string{
 		"":     "is empty",
 		" \n ": "is empty",
@@ -54,14 +58,14 @@ func TestReadClassesRefuses(t *testing.T) {
 		"a\n\nb\n":                                              "row 2: class 1 has an empty name",
 		"a\nb\na\n":                                             `row 3: class 2 is "a"`,
 	} {
-		w.write(t, "classes", text)
-		_, err := readClasses(filepath.Join(w.dir, "classes"))
+		parttest.Write(t, filepath.Join(dir, "classes"), text)
+		_, err := readClasses(filepath.Join(dir, "classes"))
 		var bad *costs.DataError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
-	if _, err := readClasses(filepath.Join(w.dir, "absent")); err == nil {
+	if _, err := readClasses(filepath.Join(dir, "absent")); err == nil {
 		t.Error("an absent file is read")
 	}
 }
@@ -98,5 +102,33 @@ func FuzzParseClasses(f *testing.F) {
 		case err == nil && (len(list.IDs) == 0 || len(list.Names) != len(list.IDs) || len(list.rows) != len(list.IDs) || slices.Contains(list.IDs, "")):
 			t.Errorf("%q gives %+v", b, list)
 		}
+	})
+}
+
+// FuzzClassFile: a file of classes is an error about the file, or distinct classes; written again by index they are the same.
+// What the file may look like is FuzzParseClasses' matter.
+func FuzzClassFile(f *testing.F) {
+	for _, seed := range []string{"tench\ngoldfish\n", `["a", "b"]`, `{"0": ["n1", "cat"], "1": ["n2", "cat"]}`, "a\na\n", "\xff", "{", `{"0": ["a"]}`} {
+		f.Add([]byte(seed))
+	}
+	file := fuzztest.NewFile(f, "classes")
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := readClasses(file.Write(t, b))
+		if err != nil {
+			file.Blames(t, err)
+			return
+		}
+		index := map[string]any{}
+		for i, id := range list.IDs {
+			index[strconv.Itoa(i)] = []string{id, list.Names[i]}
+			if slices.Contains(list.IDs[:i], id) {
+				t.Fatalf("%q is there twice", id)
+			}
+		}
+		again, err := readClasses(file.WriteLines(t, []map[string]any{index}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fuzztest.Same(t, fmt.Sprint(again.IDs, again.Names), fmt.Sprint(list.IDs, list.Names), nil)
 	})
 }

@@ -63,7 +63,7 @@ type classParser struct {
 	list classList
 }
 
-// errClasses says that bad tells what is wrong.
+// errClasses means that bad has the reason.
 var errClasses = errors.New("bad classes")
 
 func (p *classParser) fail(row int, column, format string, args ...any) error {

@@ -1,0 +1,72 @@
+package build
+
+import (
+	"context"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/costs/builder/part"
+)
+
+// classList is the classes of a data set in the order of a classifier's outputs.
+type classList struct {
+	IDs   []string // distinct; the names where the file has no ids
+	Names []string // aligned with IDs; two classes may share a name if they have ids
+	rows  []int    // of the file, aligned with IDs
+}
+
+// openClasses reads a file of classes whose ids are all different, and makes it an input of the build:
+//
+//	{"0": ["n01440764", "tench"], ...}  ids and names by index, complete
+//	["tench", "goldfish", ...]          a JSON list of names, which are the ids
+//	tench                               a text with a name per line
+//
+// role says what the part uses it for. Errors about the data are *costs.DataError with the row.
+func openClasses(ctx context.Context, s *part.Setup, role string, file part.Path) (*classList, error) {
+	path, err := input(ctx, s, role, file)
+	if err != nil {
+		return nil, err
+	}
+	return readClasses(path)
+}
+
+// openClassNames reads the names in a file that openClasses knows, in order. Two classes may share a name, as a few of
+// ImageNet's do.
+func openClassNames(ctx context.Context, s *part.Setup, role string, file part.Path) ([]string, error) {
+	path, err := input(ctx, s, role, file)
+	if err != nil {
+		return nil, err
+	}
+	return readClassNames(path)
+}
+
+// input makes the file an input of the build, and returns where it lies.
+func input(ctx context.Context, s *part.Setup, role string, file part.Path) (string, error) {
+	path := s.Path(file)
+	return path, s.File(ctx, role, path)
+}
+
+// readClasses reads a file of classes; ids that repeat are an error.
+func readClasses(path string) (*classList, error) {
+	list, err := parseClassFile(path)
+	if err != nil {
+		return nil, err
+	}
+	first := make(map[string]int, len(list.IDs))
+	for i, id := range list.IDs {
+		if at, ok := first[id]; ok {
+			return nil, &costs.DataError{File: path, Row: list.rows[i], Msg: fmt.Sprintf("class %d is %q, as class %d (row %d) is", i, id, at, list.rows[at])}
+		}
+		first[id] = i
+	}
+	return list, nil
+}
+
+// readClassNames reads the names alone, which may repeat.
+func readClassNames(path string) ([]string, error) {
+	list, err := parseClassFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return list.Names, nil
+}
