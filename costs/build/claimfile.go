@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/classlist"
 	"pipe/costs/retrieval/pagename"
 	"pipe/internal/textfile"
 )
@@ -85,7 +86,7 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 		return bad(f.Claim, "is empty")
 	}
 	class := slices.Index(labels, label)
-	if known, ok := feverLabel(label); ok && class < 0 {
+	if known, ok := classlist.FeverLabel(label); ok && class < 0 {
 		class = slices.Index(labels, known)
 	}
 	if class < 0 {

@@ -8,13 +8,14 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/classlist"
 )
 
 // listClasses reads labels and names of the classes.
 func (e *clip) listClasses(ctx context.Context, s *part.Setup) error {
 	e.labels, e.names = s.Labels, s.Labels
 	if e.Classes != "" {
-		list, err := openClasses(ctx, s, "classes", e.Classes)
+		list, err := classlist.Open(ctx, s, "classes", e.Classes)
 		if err != nil {
 			return fmt.Errorf("read classes: %w", err)
 		}
@@ -29,7 +30,7 @@ func (e *clip) listClasses(ctx context.Context, s *part.Setup) error {
 }
 
 func (e *clip) readNames(ctx context.Context, s *part.Setup) (err error) {
-	if e.names, err = openClassNames(ctx, s, "names", e.Names); err != nil {
+	if e.names, err = classlist.OpenNames(ctx, s, "names", e.Names); err != nil {
 		return err
 	}
 	if len(e.names) != len(e.labels) {

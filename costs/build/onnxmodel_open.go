@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/classlist"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
@@ -91,7 +92,7 @@ func (cfg *modelSettings) readLabels(ctx context.Context, s *part.Setup) error {
 	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
 		return errors.New("labels and labels_file are both there; one is enough")
 	case cfg.LabelsFile != "":
-		list, err := openClasses(ctx, s, "labels", cfg.LabelsFile)
+		list, err := classlist.Open(ctx, s, "labels", cfg.LabelsFile)
 		if err != nil {
 			return err
 		}

@@ -4,12 +4,13 @@ import (
 	"pipe/costs/advice"
 	"pipe/costs/builder/part"
 	"pipe/costs/feature"
+	"pipe/costs/source"
 )
 
 // Builtin returns the kinds of parts of this module, by name. A program adds its own by With.
 func Builtin() *part.Kinds {
 	all := &part.Kinds{
-		Sources:  sourceKinds(),
+		Sources:  source.Kinds(),
 		Splits:   Splits(),
 		Losses:   Losses(),
 		Advice:   advice.Kinds(),

@@ -1,4 +1,4 @@
-package build
+package source
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/classlist"
 	"pipe/internal/dataerror"
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
@@ -116,7 +117,7 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	case raw.Label == nil:
 		return bad("label", "is missing")
 	}
-	label, ok := feverLabel(*raw.Label)
+	label, ok := classlist.FeverLabel(*raw.Label)
 	if !ok {
 		return bad("label", "unknown label %q; known are SUPPORTS, REFUTES and NOT ENOUGH INFO", textfile.Short(*raw.Label))
 	}

@@ -1,4 +1,4 @@
-package build
+package classlist
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 	"pipe/internal/textfile"
 )
 
-// parseClassFile reads classes in any of the three forms. Ids may repeat.
-func parseClassFile(path string) (*classList, error) {
+// parseFile reads classes in any of the three forms. Ids may repeat.
+func parseFile(path string) (*List, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
 		return nil, dataerror.FromText(err)
 	}
-	return parseClasses(b, path)
+	return parse(b, path)
 }
 
-func parseClasses(b []byte, path string) (_ *classList, err error) {
+func parse(b []byte, path string) (_ *List, err error) {
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	bad := &costs.DataError{File: path}
-	p := &classParser{text: b, bad: bad}
+	p := &parser{text: b, bad: bad}
 	switch first := bytes.TrimLeft(b, " \t\r\n"); {
 	case !utf8.Valid(b):
 		bad.Msg = "is not UTF-8 text"
@@ -53,33 +53,33 @@ func parseClasses(b []byte, path string) (_ *classList, err error) {
 	return &p.list, nil
 }
 
-// classParser collects the classes of one file.
-type classParser struct {
+// parser collects the classes of one file.
+type parser struct {
 	text []byte
 	json *json.Decoder
 	at   int64            // up to which line breaks are counted
 	line int              // how many there are
 	bad  *costs.DataError // gets row, column and message
-	list classList
+	list List
 }
 
 // errClasses means that bad has the reason.
 var errClasses = errors.New("bad classes")
 
-func (p *classParser) fail(row int, column, format string, args ...any) error {
+func (p *parser) fail(row int, column, format string, args ...any) error {
 	p.bad.Row, p.bad.Column, p.bad.Msg = row, column, fmt.Sprintf(format, args...)
 	return errClasses
 }
 
 // row is the line that the JSON decoder has come to.
-func (p *classParser) row() int {
+func (p *parser) row() int {
 	to := p.json.InputOffset()
 	p.line += bytes.Count(p.text[p.at:to], []byte("\n"))
 	p.at = to
 	return p.line + 1
 }
 
-func (p *classParser) add(id, name string, row int) error {
+func (p *parser) add(id, name string, row int) error {
 	if strings.TrimSpace(id) == "" || strings.TrimSpace(name) == "" {
 		return p.fail(row, "", "class %d has an empty name", len(p.list.IDs))
 	}
@@ -87,7 +87,7 @@ func (p *classParser) add(id, name string, row int) error {
 	return nil
 }
 
-func (p *classParser) lines() error {
+func (p *parser) lines() error {
 	for i, line := range strings.Split(strings.TrimRight(string(p.text), "\r\n"), "\n") {
 		line = strings.TrimSpace(line)
 		if err := p.add(line, line, i+1); err != nil {
@@ -97,7 +97,7 @@ func (p *classParser) lines() error {
 	return nil
 }
 
-func (p *classParser) names() error {
+func (p *parser) names() error {
 	return p.each(func() error {
 		var name string
 		if err := p.json.Decode(&name); err != nil {
@@ -108,7 +108,7 @@ func (p *classParser) names() error {
 }
 
 // index reads an object of index -> [id, name]; the indices may come in any order.
-func (p *classParser) index() error {
+func (p *parser) index() error {
 	var order []int
 	err := p.each(func() error {
 		key, err := p.json.Token()
@@ -134,8 +134,8 @@ func (p *classParser) index() error {
 }
 
 // sort puts the classes in the order of their indices, which must be 0 to n-1.
-func (p *classParser) sort(order []int) error {
-	sorted := classList{IDs: make([]string, len(order)), Names: make([]string, len(order)), rows: make([]int, len(order))}
+func (p *parser) sort(order []int) error {
+	sorted := List{IDs: make([]string, len(order)), Names: make([]string, len(order)), rows: make([]int, len(order))}
 	for i, n := range order {
 		row := p.list.rows[i]
 		switch {
@@ -152,7 +152,7 @@ func (p *classParser) sort(order []int) error {
 
 // each calls next at every element of a JSON list or object, and checks that
 // nothing follows it.
-func (p *classParser) each(next func() error) error {
+func (p *parser) each(next func() error) error {
 	p.json = json.NewDecoder(bytes.NewReader(p.text))
 	if _, err := p.json.Token(); err != nil {
 		return err

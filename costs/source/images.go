@@ -1,4 +1,4 @@
-package build
+package source
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/classlist"
 	"pipe/featurize/pixel"
 	"pipe/internal/digest"
 	"pipe/internal/parallel"
@@ -44,7 +45,7 @@ func newImages(ctx context.Context, s *part.Setup, settings map[string]any) (par
 	}
 	src := &images{folder: s.Path(cfg.Folder), decoder: decoder, limits: cfg.Limits, workers: s.Workers}
 	if cfg.Classes != "" {
-		list, err := openClasses(ctx, s, "classes", cfg.Classes)
+		list, err := classlist.Open(ctx, s, "classes", cfg.Classes)
 		if err != nil {
 			return nil, fmt.Errorf("classes: %w", err)
 		}

@@ -1,13 +1,13 @@
-package build
+package classlist
 
 // feverSpellings maps the spellings of the classes of FEVER, in files and in prompts, to ours.
 var feverSpellings = map[string]string{
 	"SUPPORTS": "SUPPORTS", "REFUTES": "REFUTES", "NOT ENOUGH INFO": "NOT ENOUGH INFO", "NOT_ENOUGH_INFO": "NOT ENOUGH INFO",
 }
 
-// feverLabel returns the class of FEVER that a spelling stands for: SUPPORTS, REFUTES or NOT ENOUGH INFO. ok is false for
+// FeverLabel returns the class of FEVER that a spelling stands for: SUPPORTS, REFUTES or NOT ENOUGH INFO. ok is false for
 // other texts.
-func feverLabel(spelling string) (label string, ok bool) {
+func FeverLabel(spelling string) (label string, ok bool) {
 	label, ok = feverSpellings[spelling]
 	return label, ok
 }

@@ -1,4 +1,4 @@
-package build
+package classlist
 
 import (
 	"context"
@@ -8,36 +8,36 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// classList is the classes of a data set in the order of a classifier's outputs.
-type classList struct {
+// List is the classes of a data set in the order of a classifier's outputs.
+type List struct {
 	IDs   []string // distinct; the names where the file has no ids
 	Names []string // aligned with IDs; two classes may share a name if they have ids
 	rows  []int    // of the file, aligned with IDs
 }
 
-// openClasses reads a file of classes whose ids are all different, and makes it an input of the build:
+// Open reads a file of classes whose ids are all different, and makes it an input of the build:
 //
 //	{"0": ["n01440764", "tench"], ...}  ids and names by index, complete
 //	["tench", "goldfish", ...]          a JSON list of names, which are the ids
 //	tench                               a text with a name per line
 //
 // role says what the part uses it for. Errors about the data are *costs.DataError with the row.
-func openClasses(ctx context.Context, s *part.Setup, role string, file part.Path) (*classList, error) {
+func Open(ctx context.Context, s *part.Setup, role string, file part.Path) (*List, error) {
 	path, err := input(ctx, s, role, file)
 	if err != nil {
 		return nil, err
 	}
-	return readClasses(path)
+	return read(path)
 }
 
-// openClassNames reads the names in a file that openClasses knows, in order. Two classes may share a name, as a few of
+// OpenNames reads the names in a file that Open knows, in order. Two classes may share a name, as a few of
 // ImageNet's do.
-func openClassNames(ctx context.Context, s *part.Setup, role string, file part.Path) ([]string, error) {
+func OpenNames(ctx context.Context, s *part.Setup, role string, file part.Path) ([]string, error) {
 	path, err := input(ctx, s, role, file)
 	if err != nil {
 		return nil, err
 	}
-	return readClassNames(path)
+	return readNames(path)
 }
 
 // input makes the file an input of the build, and returns where it lies.
@@ -46,9 +46,9 @@ func input(ctx context.Context, s *part.Setup, role string, file part.Path) (str
 	return path, s.File(ctx, role, path)
 }
 
-// readClasses reads a file of classes; ids that repeat are an error.
-func readClasses(path string) (*classList, error) {
-	list, err := parseClassFile(path)
+// read reads a file of classes; ids that repeat are an error.
+func read(path string) (*List, error) {
+	list, err := parseFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func readClasses(path string) (*classList, error) {
 	return list, nil
 }
 
-// readClassNames reads the names alone, which may repeat.
-func readClassNames(path string) ([]string, error) {
-	list, err := parseClassFile(path)
+// readNames reads the names alone, which may repeat.
+func readNames(path string) ([]string, error) {
+	list, err := parseFile(path)
 	if err != nil {
 		return nil, err
 	}

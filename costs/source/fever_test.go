@@ -1,4 +1,4 @@
-package build
+package source
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/costs/builder/parttest"
+	"pipe/costs/classlist"
 	"pipe/internal/fuzztest"
 	"pipe/internal/textfile"
 )
@@ -201,7 +202,7 @@ func FuzzFever(f *testing.F) {
 		for i, e := range x.entries {
 			c := &x.claims[i]
 			c.line = 0
-			label, _ := feverLabel(e.Label)
+			label, _ := classlist.FeverLabel(e.Label)
 			if e.ID == "" || first[e.ID] || label != e.Label || strings.TrimSpace(c.text) == "" || (group == "") != (e.Group == "") || !slices.IsSorted(c.gold) {
 				t.Fatalf("%+v: %+v", e, c)
 			}
