@@ -36,13 +36,13 @@ func wordsEmbedder(t *testing.T) *embedding.Embedder {
 // TestPairCoder checks what rows of claims and passages promise.
 func TestPairCoder(t *testing.T) {
 	e := wordsEmbedder(t)
-	c := &pairCoder{e}
+	c := &pairEncoder{e}
 	row := func(t *rapid.T, claim string, passages ...string) []float32 {
 		dst, list := make([]float32, c.Width()), make([]part.Passage, len(passages))
 		for i, text := range passages {
 			list[i].Text = text
 		}
-		if err := c.Code(context.Background(), dst, []part.Instance{{Text: claim}}, [][]part.Shown{nil, {{Passages: list}}}); err != nil {
+		if err := c.Encode(context.Background(), dst, []part.Instance{{Text: claim}}, [][]part.Shown{nil, {{Passages: list}}}); err != nil {
 			t.Fatal(err)
 		}
 		return dst
@@ -83,20 +83,20 @@ func TestPairCoder(t *testing.T) {
 	})
 }
 
-// TestPairCoderLevels codes several instances under several levels at once, as
+// TestPairCoderLevels encodes several instances under several levels at once, as
 // one by one.
 func TestPairCoderLevels(t *testing.T) {
-	c := &pairCoder{wordsEmbedder(t)}
+	c := &pairEncoder{wordsEmbedder(t)}
 	batch := []part.Instance{{Text: "a b"}, {Text: "c"}}
 	levels := [][]part.Shown{{{}, {}}, nil, {{Passages: []part.Passage{{Text: "a"}, {Text: "d"}}}, {Passages: []part.Passage{{Text: "e"}}}}}
 	got := make([]float32, 4*c.Width())
-	if err := c.Code(t.Context(), got, batch, levels); err != nil {
+	if err := c.Encode(t.Context(), got, batch, levels); err != nil {
 		t.Fatal(err)
 	}
 	for n := range batch {
 		for i, k := range []int{0, 2} {
 			want := make([]float32, c.Width())
-			if err := c.Code(t.Context(), want, batch[n:n+1], [][]part.Shown{levels[k][n : n+1]}); err != nil {
+			if err := c.Encode(t.Context(), want, batch[n:n+1], [][]part.Shown{levels[k][n : n+1]}); err != nil {
 				t.Fatal(err)
 			}
 			at := (2*n + i) * c.Width()
@@ -105,7 +105,7 @@ func TestPairCoderLevels(t *testing.T) {
 			}
 		}
 	}
-	if err := c.Code(t.Context(), got, []part.Instance{{Entry: part.Entry{ID: "x"}}}, levels[:1]); err == nil || !strings.Contains(err.Error(), `instance "x" has no text`) {
+	if err := c.Encode(t.Context(), got, []part.Instance{{Entry: part.Entry{ID: "x"}}}, levels[:1]); err == nil || !strings.Contains(err.Error(), `instance "x" has no text`) {
 		t.Errorf("without a text: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func TestClaimExamples(t *testing.T) {
 		}
 		count := make(map[string]int)
 		for i, in := range batch {
-			label, list, gold := x.lessons.Labels[x.lessons.Class[i]], shown[i].Passages, 0
+			label, list, gold := x.folds.Labels[x.folds.Class[i]], shown[i].Passages, 0
 			for _, p := range list {
 				if p.Text == sentence[in.Text] {
 					gold++

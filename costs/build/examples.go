@@ -9,11 +9,11 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// examples are what an expert learns from, before a coder makes rows of them.
+// examples are what an expert learns from, before a encoder of rows makes rows of them.
 // They are safe for concurrent use.
 type examples interface {
-	// Lessons returns their classes, and which model learns from which of them.
-	Lessons() *Lessons
+	// Folds returns their classes, and which model learns from which of them.
+	Folds() *foldPlan
 	// Basis says, line by line, what else the examples and what is shown of them
 	// depend on.
 	Basis() string
@@ -30,10 +30,10 @@ type exampleReader interface {
 // trainingRows are the training rows of the build, each under one level of
 // advice that is drawn for it.
 type trainingRows struct {
-	lessons *Lessons
-	levels  []int // of advice, to draw from
-	seed    uint64
-	basis   string
+	folds  *foldPlan
+	levels []int // of advice, to draw from
+	seed   uint64
+	basis  string
 }
 
 // newTrainingRows returns the build's training rows as examples for the expert in
@@ -43,7 +43,7 @@ func newTrainingRows(ctx context.Context, s *part.Setup, seed uint64) (*training
 	if err != nil {
 		return nil, err
 	}
-	lessons, err := sharedLessons(ctx, s.Build)
+	lessons, err := sharedFoldPlan(ctx, s.Build)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func rowsBasis(s *part.Setup, levels []int) string {
 	return text.String()
 }
 
-// Lessons returns those that all experts over the build's rows share.
-func (x *trainingRows) Lessons() *Lessons { return x.lessons }
+// Folds returns those that all experts over the build's rows share.
+func (x *trainingRows) Folds() *foldPlan { return x.folds }
 
 // Basis returns the inputs of the build that count.
 func (x *trainingRows) Basis() string { return x.basis }
@@ -87,7 +87,7 @@ type rowReader struct {
 
 // Read loads rows and shows each what the level that was drawn for it shows.
 func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error) {
-	batch, err := x.t.Load(ctx, x.lessons.Rows[from:to])
+	batch, err := x.t.Load(ctx, x.folds.Rows[from:to])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,4 +117,25 @@ func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []
 // seed and the example, so that every model sees the same draw.
 func drawLevel(seed uint64, example, levels int) int {
 	return rand.New(rand.NewPCG(seed, 0x6c6576656c<<24^uint64(example))).IntN(levels)
+}
+
+// choose returns some instances of a batch and what is shown of them.
+func choose(members []int, batch []part.Instance, shown [][]part.Shown) ([]part.Instance, [][]part.Shown) {
+	if len(members) == len(batch) {
+		return batch, shown
+	}
+	some, theirs := make([]part.Instance, len(members)), make([][]part.Shown, len(shown))
+	for i, n := range members {
+		some[i] = batch[n]
+	}
+	for k := range shown {
+		if shown[k] == nil {
+			continue
+		}
+		theirs[k] = make([]part.Shown, len(members))
+		for i, n := range members {
+			theirs[k][i] = shown[k][n]
+		}
+	}
+	return some, theirs
 }

@@ -22,6 +22,14 @@ type claimSettings struct {
 	Distractors string  `json:"distractors"` // passages that do not settle a claim: pages, sentences or both
 }
 
+// claimExampleSettings are all that claim examples depend on.
+type claimExampleSettings struct {
+	claimSettings
+	claimFile
+	retrieval.Settings // of the pages that distractors are found among
+	Seed               uint64
+}
+
 func defaultClaimSettings() claimSettings {
 	return claimSettings{Unsettled: "NOT ENOUGH INFO", Share: 1.0 / 3, Draws: 2, Distractors: "both"}
 }
@@ -66,7 +74,7 @@ func (c *claimSettings) fromSentences() bool {
 type claimExamples struct {
 	claims    []claim
 	list      []claimExample
-	lessons   *Lessons
+	folds     *foldPlan
 	pages     retrieval.Retriever // nil: they are not among the distractors
 	sentences bool                // are among the distractors
 	embedder  *embedding.Embedder
@@ -82,7 +90,7 @@ type claimExample struct {
 
 // newClaimExamples reads the claims and draws the examples for the expert in the
 // making, which takes some levels of advice.
-func newClaimExamples(ctx context.Context, s *part.Setup, cfg *embeddingSettings, levels []int, e *embedding.Embedder) (*claimExamples, error) {
+func newClaimExamples(ctx context.Context, s *part.Setup, cfg *claimExampleSettings, levels []int, e *embedding.Embedder) (*claimExamples, error) {
 	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err
 	}
@@ -124,10 +132,10 @@ func passagesOf(s *part.Setup, levels []int) []int {
 // draw lists the examples, of which each row's are a function of the seed and the
 // row.
 func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, seed uint64) {
-	x.lessons = &Lessons{Labels: labels}
+	x.folds = &foldPlan{Labels: labels}
 	unsettled := slices.Index(labels, c.Unsettled)
 	add := func(class int, e claimExample) {
-		x.list, x.lessons.Class = append(x.list, e), append(x.lessons.Class, class)
+		x.list, x.folds.Class = append(x.list, e), append(x.folds.Class, class)
 	}
 	for d := range c.Draws {
 		for i, row := range x.claims {
@@ -166,7 +174,7 @@ func (x *claimExamples) describe(s *part.Setup, levels []int) {
 
 func (x *claimExamples) check() error {
 	labels := 0
-	for _, n := range x.lessons.counts() {
+	for _, n := range x.folds.counts() {
 		if n > 0 {
 			labels++
 		}
@@ -177,8 +185,8 @@ func (x *claimExamples) check() error {
 	return nil
 }
 
-// Lessons returns the classes of the examples; one model learns from all.
-func (x *claimExamples) Lessons() *Lessons { return x.lessons }
+// Folds returns the classes of the examples; one model learns from all.
+func (x *claimExamples) Folds() *foldPlan { return x.folds }
 
 // Basis returns what the examples depend on beside the settings.
 func (x *claimExamples) Basis() string { return x.basis }

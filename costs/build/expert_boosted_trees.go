@@ -31,23 +31,23 @@ func newBoostedTrees(ctx context.Context, s *part.Setup, settings map[string]any
 	}
 	e := &trained{
 		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed},
-		teacher:         &treeTeacher{library, cfg.Params},
+		trainer:         &treeTrainer{library, cfg.Params},
 	}
 	return newTabularExpert(ctx, s, e, tabular.LayoutTree, "boosted_trees", cfg.Params, "library "+s.Inputs["library of "+s.Part])
 }
 
-// treeTeacher trains boosted trees with LightGBM.
-type treeTeacher struct {
+// treeTrainer trains boosted trees with LightGBM.
+type treeTrainer struct {
 	library *lightgbm.Library
 	params  lightgbm.Params
 }
 
 // Check returns the settings that nobody can learn with.
-func (b *treeTeacher) Check() error { return b.params.Validate() }
+func (b *treeTrainer) Check() error { return b.params.Validate() }
 
-// Teach grows the trees of one lesson after the other; the library has threads
+// Train grows the trees of one model after the other; the library has threads
 // of its own.
-func (b *treeTeacher) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
+func (b *treeTrainer) Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error {
 	t.Progress.Start(int64(len(lessons)*b.params.Rounds), "trees of "+t.Name)
 	defer t.Progress.Done()
 	for _, l := range lessons {
@@ -58,7 +58,7 @@ func (b *treeTeacher) Teach(ctx context.Context, set *trainingSet, lessons []les
 	return nil
 }
 
-func (b *treeTeacher) teach(ctx context.Context, set *trainingSet, l lesson, t *teaching) error {
+func (b *treeTrainer) teach(ctx context.Context, set *trainingSet, l fit, t *training) error {
 	if len(l.rows) < set.Len() {
 		set = set.subset(l.rows)
 	}

@@ -43,7 +43,7 @@ func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	examples, err := newClaimExamples(ctx, s, &cfg, levels, embedder)
+	examples, err := newClaimExamples(ctx, s, &claimExampleSettings{cfg.claimSettings, cfg.claimFile, cfg.Settings, cfg.Seed}, levels, embedder)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (
 		return nil, err
 	}
 	e := &trained{
-		trainedSettings: cfg.trainedSettings, examples: examples, coder: &pairCoder{embedder},
-		teacher: &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byShares, runtime: rt},
+		trainedSettings: cfg.trainedSettings, examples: examples, encoder: &pairEncoder{embedder},
+		trainer: &networkTrainer{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byShares, runtime: rt},
 	}
 	return newTrained(s, e, "embedding", cfg.embeddingLearning)
 }

@@ -27,7 +27,7 @@ func newLogistic(ctx context.Context, s *part.Setup, settings map[string]any) (p
 	}
 	e := &trained{
 		trainedSettings: cfg.trainedSettings,
-		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, runtime: rt},
+		trainer:         &networkTrainer{networkSettings: cfg.networkSettings, runtime: rt},
 	}
 	return newTabularExpert(ctx, s, e, tabular.LayoutDense, "logistic", cfg.networkSettings)
 }

@@ -38,7 +38,7 @@ func newMLP(ctx context.Context, s *part.Setup, settings map[string]any) (part.E
 	}
 	e := &trained{
 		trainedSettings: cfg.trainedSettings,
-		teacher:         &networkTeacher{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byRepeat, runtime: rt},
+		trainer:         &networkTrainer{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byRepeat, runtime: rt},
 	}
 	return newTabularExpert(ctx, s, e, tabular.LayoutDense, "mlp", cfg.mlpLearning)
 }

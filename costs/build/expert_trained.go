@@ -13,38 +13,17 @@ import (
 	"pipe/onnx/ort"
 )
 
-// coder turns instances and what is shown of them into rows of numbers. It is
-// safe for concurrent use.
-type coder interface {
-	Width() int
-	// Code writes one row per instance and level: instance by instance, and for
-	// each the levels of shown that are not nil, in order. dst has Width values
-	// per row. shown is indexed [level][instance]. Errors name the instance.
-	Code(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error
-}
-
-// teacher makes classifiers from rows: what tells one kind of trained expert
-// from another.
-type teacher interface {
-	// Check returns the settings that nobody can learn with.
-	Check() error
-	// Teach makes the classifier of every lesson and hands each to t.Done. The
-	// outcome is a function of the set, the lessons and the settings, whether
-	// or not an earlier call was interrupted.
-	Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error
-}
-
-// trained is an expert that the build trains: examples become rows of a coder,
-// and a teacher makes classifiers of them. An example is seen under one level
+// trained is an expert that the build trains: examples become rows by an encoder of rows,
+// and a trainer makes classifiers of them. An example is seen under one level
 // of advice, so what tells one level from another must be in its row. Its ONNX
 // files do the answering.
 type trained struct {
 	trainedSettings
 	name     string
 	examples examples
-	coder    coder
-	teacher  teacher
-	lessons  *Lessons // of the examples
+	encoder  rowEncoder
+	trainer  trainer
+	folds    *foldPlan // of the examples
 	runtime  *ort.Runtime
 	basis    string            // what every model depends on, as text
 	about    map[string]string // metadata of the files
@@ -69,10 +48,10 @@ func newTrained(s *part.Setup, e *trained, kind string, learning any, extra ...s
 	if len(s.Labels) != 2 && e.Threshold != defaultTrainedSettings().Threshold {
 		return nil, fmt.Errorf("threshold tells two labels apart, and there are %d", len(s.Labels))
 	}
-	if err := errors.Join(e.teacher.Check(), checkFileName(s.Name)); err != nil {
+	if err := errors.Join(e.trainer.Check(), checkFileName(s.Name)); err != nil {
 		return nil, err
 	}
-	e.name, e.lessons = s.Name, e.examples.Lessons()
+	e.name, e.folds = s.Name, e.examples.Folds()
 	var err error
 	if e.runtime, err = s.Runtime(); err != nil {
 		return nil, err
@@ -124,20 +103,20 @@ func (e *trained) digest(model int) string {
 	if model == 0 {
 		return digest.Of([]byte(e.basis))
 	}
-	return digest.Of([]byte(fmt.Sprintf("%sfold %d of %s\n", e.basis, model-1, e.lessons.identity())))
+	return digest.Of([]byte(fmt.Sprintf("%sfold %d of %s\n", e.basis, model-1, e.folds.identity())))
 }
 
 // file is where a model lies.
 func (e *trained) file(folder string, model int) string {
-	return filepath.Join(folder, e.name+e.lessons.name(model)+".onnx")
+	return filepath.Join(folder, e.name+e.folds.name(model)+".onnx")
 }
 
 // Labels returns the labels in the order of the probabilities.
-func (e *trained) Labels() []string { return e.lessons.Labels }
+func (e *trained) Labels() []string { return e.folds.Labels }
 
 // Limit returns the probability from which the second label is the answer; ok is
 // false unless there are two labels.
-func (e *trained) Limit() (limit float64, ok bool) { return e.Threshold, len(e.lessons.Labels) == 2 }
+func (e *trained) Limit() (limit float64, ok bool) { return e.Threshold, len(e.folds.Labels) == 2 }
 
 // Predict asks, for every instance, the model that answers for it, about all
 // levels in one call of the runtime per model.
@@ -150,7 +129,7 @@ func (e *trained) Predict(ctx context.Context, batch []part.Instance, shown [][]
 	}
 	asked := make([][]int, len(e.models)) // instances per model
 	for n := range batch {
-		m := e.lessons.Model(batch[n].Row)
+		m := e.folds.Model(batch[n].Row)
 		asked[m] = append(asked[m], n)
 	}
 	for m, members := range asked {
@@ -173,8 +152,8 @@ func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []p
 			levels++
 		}
 	}
-	rows := make([]float32, len(batch)*levels*e.coder.Width())
-	if err := e.coder.Code(ctx, rows, batch, shown); err != nil {
+	rows := make([]float32, len(batch)*levels*e.encoder.Width())
+	if err := e.encoder.Encode(ctx, rows, batch, shown); err != nil {
 		return err
 	}
 	p, err := m.probabilities(ctx, rows)
@@ -217,28 +196,7 @@ func (e *trained) prediction(p []float32) part.Prediction {
 			answer = 1
 		}
 	}
-	return part.Prediction{Label: e.lessons.Labels[answer], Probabilities: p}
-}
-
-// choose returns some instances of a batch and what is shown of them.
-func choose(members []int, batch []part.Instance, shown [][]part.Shown) ([]part.Instance, [][]part.Shown) {
-	if len(members) == len(batch) {
-		return batch, shown
-	}
-	some, theirs := make([]part.Instance, len(members)), make([][]part.Shown, len(shown))
-	for i, n := range members {
-		some[i] = batch[n]
-	}
-	for k := range shown {
-		if shown[k] == nil {
-			continue
-		}
-		theirs[k] = make([]part.Shown, len(members))
-		for i, n := range members {
-			theirs[k][i] = shown[k][n]
-		}
-	}
-	return some, theirs
+	return part.Prediction{Label: e.folds.Labels[answer], Probabilities: p}
 }
 
 // Close frees the models.

@@ -33,15 +33,15 @@ func (e *trained) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
 	}
-	e.models = make([]*rowModel, e.lessons.Models())
-	var missing []lesson
+	e.models = make([]*rowModel, e.folds.Models())
+	var missing []fit
 	for model := range e.models {
 		b, err := e.readFile(t.Folder, model)
 		if err != nil {
 			return err
 		}
 		if b == nil {
-			missing = append(missing, lesson{model: model, rows: e.lessons.Learns(model)})
+			missing = append(missing, fit{model: model, rows: e.folds.Learns(model)})
 			continue
 		}
 		if e.models[model], err = e.open(b); err != nil {
@@ -55,9 +55,9 @@ func (e *trained) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err != nil {
 		return err
 	}
-	return e.teacher.Teach(ctx, set, missing, &teaching{
+	return e.trainer.Train(ctx, set, missing, &training{
 		Preparation: t, Name: e.name, Seed: e.Seed,
-		Done: func(l lesson, c *classifier) error { return e.accept(ctx, t.Folder, set, l.model, c) },
+		Done: func(l fit, c *classifier) error { return e.accept(ctx, t.Folder, set, l.model, c) },
 	})
 }
 
@@ -86,9 +86,9 @@ func (e *trained) open(b []byte) (*rowModel, error) {
 		return nil, err
 	}
 	m := &rowModel{runtime: e.runtime, session: session, batch: trainedBatch}
-	err = m.bind(outputs(len(e.lessons.Labels)))
+	err = m.bind(outputs(len(e.folds.Labels)))
 	if err == nil {
-		err = m.setShape(int64(e.coder.Width()))
+		err = m.setShape(int64(e.encoder.Width()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, session.Close())
@@ -96,24 +96,15 @@ func (e *trained) open(b []byte) (*rowModel, error) {
 	return m, nil
 }
 
-// outputs is how many numbers a classifier says of a row: of two classes, the
-// probability of the second alone.
-func outputs(classes int) int {
-	if classes == 2 {
-		return 1
-	}
-	return classes
-}
-
 // accept opens a classifier that was just made, holds it against its trainer,
 // and keeps its file.
 func (e *trained) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
-	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.lessons.Learns(model)))}
+	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.folds.Learns(model)))}
 	for k, v := range e.about {
 		about[k] = v
 	}
 	if model > 0 {
-		about["pipe.fold"] = fmt.Sprintf("%d of %d", model-1, e.lessons.Folds)
+		about["pipe.fold"] = fmt.Sprintf("%d of %d", model-1, e.folds.Folds)
 	}
 	c.Model.SetMetadata(about)
 	b, err := c.Model.Marshal()

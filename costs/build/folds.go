@@ -12,11 +12,11 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// Lessons say which examples an expert learns from, and which of its models
+// Folds say which examples an expert learns from, and which of its models
 // answers for which instance. With folds there is one model of all training
 // rows and one per fold that has not seen that fold: a training row is answered
 // by the model that has not seen it, any other instance by the model of all.
-type Lessons struct {
+type foldPlan struct {
 	Labels  []string // in the order of the classes
 	Class   []int    // per example, an index into Labels
 	Rows    []int    // per example, the instance with split train that it is, rising; nil if the examples come from elsewhere
@@ -27,11 +27,11 @@ type Lessons struct {
 	at      []int32  // per instance of the build, the example that it is or -1; nil without folds
 }
 
-// sharedLessons returns what the experts of a build learn from. The first caller
+// sharedFoldPlan returns what the experts of a build learn from. The first caller
 // decides that the build has any: its inputs then say how training rows are
 // answered.
-func sharedLessons(ctx context.Context, b *part.Build) (*Lessons, error) {
-	return part.Shared(b, "", func() (*Lessons, error) {
+func sharedFoldPlan(ctx context.Context, b *part.Build) (*foldPlan, error) {
+	return part.Shared(b, "", func() (*foldPlan, error) {
 		var twins []int
 		if source, ok := b.Source.(part.TwinFinder); ok && b.CrossFit > 0 {
 			var err error
@@ -39,7 +39,7 @@ func sharedLessons(ctx context.Context, b *part.Build) (*Lessons, error) {
 				return nil, err
 			}
 		}
-		l, err := newLessons(b.Source.Entries(), b.TrainingSplits(), b.Labels, b.CrossFit, b.FoldSeed, twins)
+		l, err := newFoldPlan(b.Source.Entries(), b.TrainingSplits(), b.Labels, b.CrossFit, b.FoldSeed, twins)
 		if err != nil {
 			return nil, err
 		}
@@ -51,12 +51,12 @@ func sharedLessons(ctx context.Context, b *part.Build) (*Lessons, error) {
 	})
 }
 
-// newLessons takes the training rows of a build and deals them out into folds,
+// newFoldPlan takes the training rows of a build and deals them out into folds,
 // within every label as evenly as allowed. Rows of one group stay together, and
 // so do rows with the same number in twins, which has one per instance or is nil.
 // The draw depends on the labels, their order, what stays together, and seed.
-func newLessons(entries []part.Entry, splits []costs.Split, labels []string, folds int, seed uint64, twins []int) (*Lessons, error) {
-	l := &Lessons{Labels: labels, Folds: folds, seed: seed}
+func newFoldPlan(entries []part.Entry, splits []costs.Split, labels []string, folds int, seed uint64, twins []int) (*foldPlan, error) {
+	l := &foldPlan{Labels: labels, Folds: folds, seed: seed}
 	for n, e := range entries {
 		if splits[n] != costs.Train {
 			continue
@@ -78,7 +78,7 @@ func newLessons(entries []part.Entry, splits []costs.Split, labels []string, fol
 }
 
 // check sees to it that every model meets every label.
-func (l *Lessons) check() error {
+func (l *foldPlan) check() error {
 	if len(l.Rows) == 0 {
 		return errors.New("there are no training rows to learn from")
 	}
@@ -97,7 +97,7 @@ func (l *Lessons) check() error {
 	return nil
 }
 
-func (l *Lessons) others(class int) string {
+func (l *foldPlan) others(class int) string {
 	var names []string
 	for c, label := range l.Labels {
 		if c != class {
@@ -108,7 +108,7 @@ func (l *Lessons) others(class int) string {
 }
 
 // counts returns the training rows of each class.
-func (l *Lessons) counts() []int {
+func (l *foldPlan) counts() []int {
 	n := make([]int, len(l.Labels))
 	for _, c := range l.Class {
 		n[c]++
@@ -117,7 +117,7 @@ func (l *Lessons) counts() []int {
 }
 
 // clusters returns which examples stay together.
-func (l *Lessons) clusters(entries []part.Entry, twins []int) costs.Clusters {
+func (l *foldPlan) clusters(entries []part.Entry, twins []int) costs.Clusters {
 	var same [][]int
 	if entries[0].Group != "" {
 		groups := make([]string, len(l.Rows))
@@ -138,7 +138,7 @@ func (l *Lessons) clusters(entries []part.Entry, twins []int) costs.Clusters {
 
 // deal goes through the examples, label by label and shuffled, and puts each
 // into the fold with the fewest so far, with all that stays together with it.
-func (l *Lessons) deal(instances int, seed uint64, together costs.Clusters) {
+func (l *foldPlan) deal(instances int, seed uint64, together costs.Clusters) {
 	l.repeats = together.Repeats()
 	l.fold, l.at = make([]int8, len(l.Rows)), make([]int32, instances)
 	for n := range l.at {
@@ -169,7 +169,7 @@ func (l *Lessons) deal(instances int, seed uint64, together costs.Clusters) {
 
 // checkFolds sees to it that every model meets every label, whatever stays
 // together.
-func (l *Lessons) checkFolds() error {
+func (l *foldPlan) checkFolds() error {
 	in := make([]int, len(l.Labels)) // a fold that a label is in, from 1
 	several := make([]bool, len(l.Labels))
 	for i, c := range l.Class {
@@ -188,10 +188,10 @@ func (l *Lessons) checkFolds() error {
 
 // Models is the number of models of an expert: the model of all rows, then one
 // per fold.
-func (l *Lessons) Models() int { return 1 + l.Folds }
+func (l *foldPlan) Models() int { return 1 + l.Folds }
 
 // Model returns which model answers for an instance of the build.
-func (l *Lessons) Model(row int) int {
+func (l *foldPlan) Model(row int) int {
 	if l.at == nil || l.at[row] < 0 {
 		return 0
 	}
@@ -199,7 +199,7 @@ func (l *Lessons) Model(row int) int {
 }
 
 // Learns returns what a model learns from: indices of examples, rising.
-func (l *Lessons) Learns(model int) []int32 {
+func (l *foldPlan) Learns(model int) []int32 {
 	rows := make([]int32, 0, len(l.Class))
 	for i := range l.Class {
 		if model == 0 || int(l.fold[i]) != model-1 {
@@ -210,7 +210,7 @@ func (l *Lessons) Learns(model int) []int32 {
 }
 
 // name tells a model from the others of its expert: "" or "-fold0" and so on.
-func (l *Lessons) name(model int) string {
+func (l *foldPlan) name(model int) string {
 	if model == 0 {
 		return ""
 	}
@@ -218,12 +218,12 @@ func (l *Lessons) name(model int) string {
 }
 
 // identity tells these folds from others of the same rows.
-func (l *Lessons) identity() string {
+func (l *foldPlan) identity() string {
 	return fmt.Sprintf("%d folds%s, seed %d", l.Folds, l.kept(), l.seed)
 }
 
 // kept says how many rows follow others into their folds, "" if none does.
-func (l *Lessons) kept() string {
+func (l *foldPlan) kept() string {
 	if l.repeats == 0 {
 		return ""
 	}
@@ -231,7 +231,7 @@ func (l *Lessons) kept() string {
 }
 
 // how says which rows' models answer for training rows.
-func (l *Lessons) how() string {
+func (l *foldPlan) how() string {
 	if l.Folds == 0 {
 		return "in-sample"
 	}

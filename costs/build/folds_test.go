@@ -33,7 +33,7 @@ func TestFoldsDealEveryLabelEvenly(t *testing.T) {
 		for _, c := range rapid.SliceOfN(rapid.IntRange(0, 99), 20, 200).Draw(t, "rows") {
 			add(labels[c%len(labels)], []costs.Split{costs.Train, costs.Train, costs.Val}[c/10%3])
 		}
-		l, err := newLessons(entries, splits, labels, folds, rapid.Uint64().Draw(t, "seed"), nil)
+		l, err := newFoldPlan(entries, splits, labels, folds, rapid.Uint64().Draw(t, "seed"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,20 +86,20 @@ func TestFoldsNeedEveryLabel(t *testing.T) {
 		for _, s := range c.splits {
 			splits = append(splits, map[rune]costs.Split{'t': costs.Train, 'v': costs.Val}[s])
 		}
-		_, err := newLessons(entries, splits, []string{"no", "yes"}, c.folds, 0, nil)
+		_, err := newFoldPlan(entries, splits, []string{"no", "yes"}, c.folds, 0, nil)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
 
-// memory is a teacher whose models know the rows that they learnt from and
+// memory is a trainer whose models know the rows that they learnt from and
 // nothing else: probability 1 if they have seen it.
 type memory struct{}
 
 func (memory) Check() error { return nil }
 
-func (memory) Teach(_ context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
+func (memory) Train(_ context.Context, set *trainingSet, lessons []fit, t *training) error {
 	for _, l := range lessons {
 		seen := set.subset(l.rows)
 		g := onnx.NewGraph("memory")
@@ -126,12 +126,12 @@ func (memory) Teach(_ context.Context, set *trainingSet, lessons []lesson, t *te
 	return nil
 }
 
-// serial codes an instance as its row number, whatever is shown of it.
+// serial encodes an instance as its row number, whatever is shown of it.
 type serial struct{}
 
 func (serial) Width() int { return 1 }
 
-func (serial) Code(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+func (serial) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	for n := range batch {
 		for _, level := range shown {
 			if level != nil {
@@ -153,7 +153,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return newTrained(s, &trained{trainedSettings: cfg, examples: rows, coder: serial{}, teacher: memory{}}, "memory", struct{}{})
+		return newTrained(s, &trained{trainedSettings: cfg, examples: rows, encoder: serial{}, trainer: memory{}}, "memory", struct{}{})
 	}
 	for _, folds := range []int{0, 4} {
 		w := newTabularWorld(t, 400)
@@ -179,7 +179,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := s == costs.Train && (m == 0 || e.lessons.Model(n) != m)
+				want := s == costs.Train && (m == 0 || e.folds.Model(n) != m)
 				if (got[0] == 1) != want {
 					t.Fatalf("model %d, row %d of %v: %v", m, n, s, got)
 				}

@@ -158,7 +158,7 @@ func TestFoldsKeepTogether(t *testing.T) {
 			entries[i].Group = fmt.Sprint("g", rapid.IntRange(0, 150).Draw(t, "group"))
 			twins[i] = rapid.IntRange(0, 300).Draw(t, "twin")
 		}
-		l, err := newLessons(entries, splits, []string{"a", "b"}, folds, seed, twins)
+		l, err := newFoldPlan(entries, splits, []string{"a", "b"}, folds, seed, twins)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestFoldsOfOneClusterPerLabel(t *testing.T) {
 	for i := range entries {
 		entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[i/6], Group: fmt.Sprint(min(i, 6))}
 	}
-	_, err := newLessons(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
+	_, err := newFoldPlan(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
 	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" belong together: with cross_fit 3`) {
 		t.Errorf("got %v", err)
 	}
@@ -218,7 +218,7 @@ func TestEqualRowsOfATableShareAFold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	l, err := sharedLessons(t.Context(), p.Build)
+	l, err := sharedFoldPlan(t.Context(), p.Build)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,21 +13,21 @@ import (
 	"pipe/models/lightgbm"
 )
 
-// keeper is a teacher that looks over another's shoulder: it runs look while
+// keeper is a trainer that looks over another's shoulder: it runs look while
 // the trainer's own model is still there.
 type keeper struct {
-	teacher
+	trainer
 	look func(set *trainingSet, c *classifier)
 }
 
-func (k keeper) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
+func (k keeper) Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error {
 	done := t.Done
-	t.Done = func(l lesson, c *classifier) error {
+	t.Done = func(l fit, c *classifier) error {
 		err := done(l, c)
 		k.look(set, c)
 		return err
 	}
-	return k.teacher.Teach(ctx, set, lessons, t)
+	return k.trainer.Train(ctx, set, lessons, t)
 }
 
 // newWideWorld is one expert of trees over n rows of five groups of numbers,
@@ -85,7 +85,7 @@ func BenchmarkTrees(b *testing.B) {
 		b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 	}
 	e := p.Experts[0].Expert.(*trained)
-	e.teacher = keeper{e.teacher, func(set *trainingSet, c *classifier) {
+	e.trainer = keeper{e.trainer, func(set *trainingSet, c *classifier) {
 		rows := set.sample(2560)
 		b.Run("lightgbm", func(b *testing.B) {
 			for b.Loop() {

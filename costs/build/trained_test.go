@@ -111,7 +111,7 @@ func TestGroupCoder(t *testing.T) {
 		tabular.LayoutDense: func(v float32) bool { return v == 0 },
 		tabular.LayoutTree:  func(v float32) bool { return v != v },
 	} {
-		c, err := newGroupCoder((&part.Build{Source: p.Source}).Setup("part"), layout)
+		c, err := newGroupEncoder((&part.Build{Source: p.Source}).Setup("part"), layout)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestGroupCoder(t *testing.T) {
 			part.ShowAll(batch, part.Shown{Groups: []bool{true, true, true}}),
 		}
 		rows := make([]float32, 3*3*c.Width())
-		if err := c.Code(t.Context(), rows, batch, levels); err != nil {
+		if err := c.Encode(t.Context(), rows, batch, levels); err != nil {
 			t.Fatal(err)
 		}
 		for n := range batch {

@@ -1,13 +1,8 @@
 package build
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-
-	"pipe/costs/builder/part"
-	"pipe/internal/parallel"
-	"pipe/onnx"
 )
 
 // trainingSet is what an expert learns from: its examples as rows of numbers.
@@ -42,58 +37,6 @@ func (s *trainingSet) subset(rows []int32) *trainingSet {
 		out.Class = append(out.Class, s.Class[r])
 	}
 	return out
-}
-
-// lesson is one model to make: rows of the set, rising.
-type lesson struct {
-	model int // of Lessons
-	rows  []int32
-}
-
-// classifier is what a teacher has made. Both halves are valid only while the
-// teacher waits for Done.
-type classifier struct {
-	Model *onnx.Model // input "rows", output "probability": [n, 1], that of class 1, of two classes, else [n, classes]
-	// Probability is the trainer's own opinion of rows, in the form of the output.
-	Probability func(rows []float32) ([]float64, error)
-}
-
-// teaching is what a teacher may use.
-type teaching struct {
-	*part.Preparation
-	Name string // of the expert
-	Seed uint64
-	Done func(l lesson, c *classifier) error // takes a classifier over
-}
-
-// gatherRows is how many examples are read at a time.
-const gatherRows = 4096
-
-// gather turns every example into a row.
-func (e *trained) gather(ctx context.Context, t *part.Preparation) (*trainingSet, error) {
-	reader, err := e.examples.Open(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	set := &trainingSet{Width: e.coder.Width(), Classes: len(e.lessons.Labels), Class: e.lessons.Class}
-	set.X = make([]float32, len(set.Class)*set.Width)
-	t.Progress.Start(int64(set.Len()), "rows of "+e.name)
-	defer t.Progress.Done()
-	chunks := (set.Len() + gatherRows - 1) / gatherRows
-	err = parallel.Each(ctx, t.Workers, chunks, func(ctx context.Context, i int) error {
-		from := i * gatherRows
-		to := min(from+gatherRows, set.Len())
-		batch, shown, err := reader.Read(ctx, from, to)
-		if err != nil {
-			return err
-		}
-		if err := e.coder.Code(ctx, set.X[from*set.Width:to*set.Width], batch, [][]part.Shown{shown}); err != nil {
-			return err
-		}
-		t.Progress.Add(int64(to - from))
-		return nil
-	})
-	return set, err
 }
 
 // oversample repeats rows of the smaller classes until all have as many as the

@@ -11,8 +11,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// networkTeacher trains small networks on the engine that trains policies.
-type networkTeacher struct {
+// networkTrainer trains small networks on the engine that trains policies.
+type networkTrainer struct {
 	networkSettings
 	runtime *ort.Runtime
 	hidden  []int
@@ -20,7 +20,7 @@ type networkTeacher struct {
 	balance balance
 }
 
-// balance is how much the classes of a lesson count.
+// balance is how much the classes of a model count.
 type balance int
 
 const (
@@ -39,7 +39,7 @@ type networkSettings struct {
 
 // settings returns the engine's settings. One model per group: then a model is
 // the same bits whichever others are trained beside it.
-func (n *networkTeacher) settings(workers int) models.Settings {
+func (n *networkTrainer) settings(workers int) models.Settings {
 	s := models.DefaultSettings()
 	s.Hidden, s.Head, s.Surrogate = n.hidden, "linear", "weighted"
 	s.Epochs, s.Batch, s.Schedule = n.Epochs, n.Batch, "cosine"
@@ -47,12 +47,12 @@ func (n *networkTeacher) settings(workers int) models.Settings {
 	return s
 }
 
-func (n *networkTeacher) spec(seed uint64, rows []int32) models.Spec {
+func (n *networkTrainer) spec(seed uint64, rows []int32) models.Spec {
 	return models.Spec{Seed: seed, LearningRate: n.LearningRate, WeightDecay: n.WeightDecay, Tau: 1, Dropout: n.dropout, Rows: rows}
 }
 
 // Check returns the settings that nobody can learn with.
-func (n *networkTeacher) Check() error {
+func (n *networkTrainer) Check() error {
 	err := n.settings(1).Validate()
 	if !(n.LearningRate > 0) {
 		err = errors.Join(err, fmt.Errorf("learning_rate: %v is not positive", n.LearningRate))
@@ -66,8 +66,8 @@ func (n *networkTeacher) Check() error {
 	return err
 }
 
-// Teach trains the networks of all lessons side by side.
-func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []lesson, t *teaching) error {
+// Train trains the networks of all folds side by side.
+func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error {
 	var weight []float64
 	if n.balance == byWeight {
 		// Folds hold the shares of the classes, so one set of weights serves all.
@@ -102,7 +102,7 @@ func (n *networkTeacher) Teach(ctx context.Context, set *trainingSet, lessons []
 }
 
 // train goes on from the checkpoints of an earlier run if they fit.
-func (n *networkTeacher) train(ctx context.Context, p *models.Problem, specs []models.Spec, t *teaching) ([]models.Trained, error) {
+func (n *networkTrainer) train(ctx context.Context, p *models.Problem, specs []models.Spec, t *training) ([]models.Trained, error) {
 	o := models.Options{
 		Runtime: n.runtime, Progress: func(steps int) { t.Progress.Add(int64(steps)) },
 		Save: models.CheckpointPolicy{Dir: t.Scratch, Every: t.Checkpoint},
@@ -119,7 +119,7 @@ func (n *networkTeacher) train(ctx context.Context, p *models.Problem, specs []m
 }
 
 // finish hands a network over as a file.
-func (n *networkTeacher) finish(m network.MLP, l lesson, t *teaching) error {
+func (n *networkTrainer) finish(m network.MLP, l fit, t *training) error {
 	file, err := m.ExportClassifier()
 	if err != nil {
 		return err

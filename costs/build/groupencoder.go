@@ -10,11 +10,11 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// groupCoder codes rows of an encoded table as far as their column groups are
+// groupEncoder encodes rows of an encoded table as far as their column groups are
 // disclosed: the columns of a layout, those of hidden groups replaced, then one
 // indicator (0 or 1) per group after the first, which says that it is shown.
 // Without the indicators a hidden group could not be told from one at its mean.
-type groupCoder struct {
+type groupEncoder struct {
 	encoder *tabular.Encoder
 	layout  tabular.Layout
 	ends    []int   // of the groups in the layout
@@ -22,30 +22,14 @@ type groupCoder struct {
 	scratch sync.Pool
 }
 
-// newTabularExpert finishes an expert that learns from the training rows of an
-// encoded table, as newTrained does.
-func newTabularExpert(ctx context.Context, s *part.Setup, e *trained, layout tabular.Layout, kind string, learning any, extra ...string) (*trained, error) {
-	var err error
-	if e.coder, err = newGroupCoder(s, layout); err != nil {
-		return nil, err
-	}
-	if len(s.Labels) != 2 {
-		return nil, fmt.Errorf("labels: there are %d, an expert of this kind tells two apart", len(s.Labels))
-	}
-	if e.examples, err = newTrainingRows(ctx, s, e.Seed); err != nil {
-		return nil, err
-	}
-	return newTrained(s, e, kind, learning, extra...)
-}
-
-// newGroupCoder hides with 0, the mean, in the dense layout, and with NaN, a
+// newGroupEncoder hides with 0, the mean, in the dense layout, and with NaN, a
 // missing value, in that for trees.
-func newGroupCoder(s *part.Setup, layout tabular.Layout) (*groupCoder, error) {
+func newGroupEncoder(s *part.Setup, layout tabular.Layout) (*groupEncoder, error) {
 	e, err := s.Encoder()
 	if err != nil {
 		return nil, err
 	}
-	c := &groupCoder{encoder: e, layout: layout, ends: e.GroupEnds(layout)}
+	c := &groupEncoder{encoder: e, layout: layout, ends: e.GroupEnds(layout)}
 	if layout == tabular.LayoutTree {
 		c.hidden = float32(math.NaN())
 	}
@@ -57,10 +41,10 @@ func newGroupCoder(s *part.Setup, layout tabular.Layout) (*groupCoder, error) {
 }
 
 // Width is the layout's plus one indicator per group after the first.
-func (c *groupCoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
+func (c *groupEncoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
 
-// Code encodes an instance once and hides per level.
-func (c *groupCoder) Code(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+// Encode encodes an instance once and hides per level.
+func (c *groupEncoder) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	whole := c.scratch.Get().(*[]float32)
 	defer c.scratch.Put(whole)
 	for n := range batch {
@@ -80,7 +64,7 @@ func (c *groupCoder) Code(_ context.Context, dst []float32, batch []part.Instanc
 }
 
 // disclose writes one row. Without a word about groups the first one is shown.
-func (c *groupCoder) disclose(dst, whole []float32, groups []bool) {
+func (c *groupEncoder) disclose(dst, whole []float32, groups []bool) {
 	from, indicators := 0, dst[len(whole):]
 	for g, end := range c.ends {
 		shown := g == 0

@@ -8,7 +8,7 @@ import (
 	"pipe/costs/embedding"
 )
 
-// pairCoder codes a claim c, the vector of the instance's text, and its evidence
+// pairEncoder encodes a claim c, the vector of the instance's text, and its evidence
 // e, the mean of the vectors of the passages that are shown, as
 //
 //	c, e, c*e, |c - e|, evidence is there (0 or 1), 1 / number of passages
@@ -17,13 +17,13 @@ import (
 // Representations, 2017), each product and difference by component. Without
 // passages everything but c is 0. Vectors are multiplied by the root of their
 // length, which makes the mean square of a component of a vector of length 1 one.
-type pairCoder struct{ embedder *embedding.Embedder }
+type pairEncoder struct{ embedder *embedding.Embedder }
 
 // Width is four vectors and two indicators.
-func (c *pairCoder) Width() int { return 4*c.embedder.Dim() + 2 }
+func (c *pairEncoder) Width() int { return 4*c.embedder.Dim() + 2 }
 
-// Code looks up the vectors of all texts at once.
-func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
+// Encode looks up the vectors of all texts at once.
+func (c *pairEncoder) Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	var texts []string
 	each := func(do func(in *part.Instance, passages []part.Passage)) {
 		for n := range batch {
@@ -57,7 +57,7 @@ func (c *pairCoder) Code(ctx context.Context, dst []float32, batch []part.Instan
 }
 
 // code writes one row.
-func (c *pairCoder) code(dst, claim []float32, passages [][]float32) {
+func (c *pairEncoder) code(dst, claim []float32, passages [][]float32) {
 	dim := len(claim)
 	scale := math.Sqrt(float64(dim))
 	for i, v := range claim {
