@@ -29,7 +29,7 @@ func TestBadInput(t *testing.T) {
 		change change
 		want   []string
 	}{
-		"duplicate id":      {edit("instances.csv", "r4,", "r3,"), []string{"instances.csv", "row 6", "column id", `"r3" is there already, in row 5`}},
+		"duplicate id":      {edit("instances.csv", "r4,", "r3,"), []string{"instances.csv", "row 6", "column id", `"r3" is a duplicate of row 5`}},
 		"empty id":          {edit("instances.csv", "r4,", ","), []string{"row 6", "column id", "is empty"}},
 		"empty label":       {edit("instances.csv", "r4,dog", "r4,"), []string{"row 6", "column label", "is empty"}},
 		"unknown split":     {edit("instances.csv", "r4,dog,train", "r4,dog,trian"), []string{"row 6", "column split", "trian"}},

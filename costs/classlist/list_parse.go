@@ -101,7 +101,7 @@ func (p *parser) names() error {
 	return p.each(func() error {
 		var name string
 		if err := p.json.Decode(&name); err != nil {
-			return p.fail(p.row(), "", "class %d is not a text", len(p.list.IDs))
+			return p.fail(p.row(), "", "class %d is not a string", len(p.list.IDs))
 		}
 		return p.add(name, name, p.row())
 	})
@@ -142,7 +142,7 @@ func (p *parser) sort(order []int) error {
 		case n >= len(order):
 			return p.fail(row, strconv.Itoa(n), "is the index of one of %d classes, so another index is missing", len(order))
 		case sorted.rows[n] > 0:
-			return p.fail(row, strconv.Itoa(n), "is there already, in row %d", sorted.rows[n])
+			return p.fail(row, strconv.Itoa(n), "is a duplicate of row %d", sorted.rows[n])
 		}
 		sorted.IDs[n], sorted.Names[n], sorted.rows[n] = p.list.IDs[i], p.list.Names[i], row
 	}

@@ -43,7 +43,7 @@ func TestReadClassesRefuses(t *testing.T) {
 		"{}":   "holds no class",
 		"[]":   "holds no class",
 		"{\"0\": [\"n1\", \"cat\"],\n\"1\": [\"n1\", \"dog\"]}": `row 2: class 1 is "n1", as class 0 (row 1) is`,
-		"{\"0\": [\"n1\", \"cat\"],\n\"0\": [\"n2\", \"dog\"]}": "row 2: column 0: is there already, in row 1",
+		"{\"0\": [\"n1\", \"cat\"],\n\"0\": [\"n2\", \"dog\"]}": "row 2: column 0: is a duplicate of row 1",
 		`{"0": ["n1", "cat"], "2": ["n2", "dog"]}`:              "column 2: is the index of one of 2 classes, so another index is missing",
 		`{"00": ["n1", "cat"]}`:                                 "column 00: is no index",
 		`{"-1": ["n1", "cat"]}`:                                 "column -1: is no index",
@@ -52,7 +52,7 @@ func TestReadClassesRefuses(t *testing.T) {
 		`{"0": ["n1", "cat"]`:                                   "EOF",
 		`{"0": ["n1", "cat"]} x`:                                "row 1: something follows",
 		`{"0": ["n1", "cat"]}{}`:                                "something follows",
-		"[\"a\",\n3]":                                           "row 2: class 1 is not a text",
+		"[\"a\",\n3]":                                           "row 2: class 1 is not a string",
 		"[\"a\",\n\" \"]":                                       "row 2: class 1 has an empty name",
 		"[\"a\",\n\"b\",\n\"a\"]":                               `row 3: class 2 is "a", as class 0 (row 1) is`,
 		"a\n\nb\n":                                              "row 2: class 1 has an empty name",
@@ -122,7 +122,7 @@ func FuzzClassFile(f *testing.F) {
 		for i, id := range list.IDs {
 			index[strconv.Itoa(i)] = []string{id, list.Names[i]}
 			if slices.Contains(list.IDs[:i], id) {
-				t.Fatalf("%q is there twice", id)
+				t.Fatalf("%q is a duplicate", id)
 			}
 		}
 		again, err := read(file.WriteLines(t, []map[string]any{index}))

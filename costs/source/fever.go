@@ -107,11 +107,11 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 		return bad("", "is not a claim: %v", strictjson.Plain(err))
 	}
 	id, err := feverID(raw.ID)
-	switch at, twice := first[id]; {
+	switch at, known := first[id]; {
 	case err != nil:
 		return bad("id", "%v", err)
-	case twice:
-		return bad("id", "%q is there already, in row %d", textfile.Short(id), at)
+	case known:
+		return bad("id", "%q is a duplicate of row %d", textfile.Short(id), at)
 	case raw.Claim == nil || strings.TrimSpace(*raw.Claim) == "":
 		return bad("claim", "is missing or empty")
 	case raw.Label == nil:
@@ -167,7 +167,7 @@ func feverID(raw json.RawMessage) (string, error) {
 	}
 	var number int64
 	if err := json.Unmarshal(raw, &number); err != nil {
-		return "", fmt.Errorf("%s is neither a text nor an integer", textfile.Short(string(raw)))
+		return "", fmt.Errorf("%s is neither a string nor an integer", textfile.Short(string(raw)))
 	}
 	return fmt.Sprint(number), nil
 }
@@ -191,7 +191,7 @@ func feverEvidence(raw json.RawMessage) (sets [][]string, err error) {
 			}
 			var page *string
 			if err := json.Unmarshal(sentence[2], &page); err != nil {
-				return nil, fmt.Errorf("page %s is not a text", textfile.Short(string(sentence[2])))
+				return nil, fmt.Errorf("page %s is not a string", textfile.Short(string(sentence[2])))
 			}
 			if page != nil && *page != "" {
 				pages = append(pages, *page)

@@ -57,7 +57,7 @@ func TestClaims(t *testing.T) {
 func TestBadClaims(t *testing.T) {
 	good := `{"id": 1, "label": "SUPPORTS", "claim": "x", "evidence": [[[1, 2, "P", 0]]]}` + "\n"
 	for text, want := range map[string]string{
-		good + `{"id": 1, "label": "REFUTES", "claim": "y"}`:  `row 2: column id: "1" is there already, in row 1`,
+		good + `{"id": 1, "label": "REFUTES", "claim": "y"}`:  `row 2: column id: "1" is a duplicate of row 1`,
 		good + `{"label": "REFUTES", "claim": "y"}`:           "row 2: column id: is missing",
 		`{"id": 2.5, "label": "REFUTES", "claim": "y"}`:       "row 1: column id: 2.5 is neither",
 		`{"id": 2, "label": "Refutes", "claim": "y"}`:         `row 1: column label: unknown label "Refutes"`,

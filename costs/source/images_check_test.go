@@ -51,8 +51,7 @@ func checkOf(w *imageFiles) (*imageCheck, *countedDecoder, []part.Entry) {
 	return c, d, entries
 }
 
-// TestImagesAreDecodedOnce by content, in whatever state the file is that tells of
-// it.
+// TestImagesAreDecodedOnce by content, in whatever state the file of what is known is.
 func TestImagesAreDecodedOnce(t *testing.T) {
 	w := newImageFiles(t, 40, 16)
 	w.addImage(t, "n1/copy.jpg", parttest.JPEG(t, 16, 16, 0))

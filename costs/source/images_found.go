@@ -46,7 +46,7 @@ func findImages(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*found
 	return found, nil
 }
 
-// add takes an image whose label its path tells, unless it is known already.
+// add takes an image. Unless the label comes from a table, it is in the path: from says where.
 func (f *foundImages) add(e part.Entry, from string) {
 	reason := ""
 	switch {
@@ -98,7 +98,7 @@ func imagesOfList(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*fou
 			return nil, bad
 		}
 		if row, ok := first[id]; ok {
-			bad.Msg = fmt.Sprintf("%q is there already, in row %d", id, row)
+			bad.Msg = fmt.Sprintf("%q is a duplicate of row %d", id, row)
 			return nil, bad
 		}
 		first[id], e.ID = t.lines[i], id

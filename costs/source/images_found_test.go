@@ -72,8 +72,8 @@ func TestImageSettingsThatDoNotFit(t *testing.T) {
 		want     string
 	}{
 		"a synset that is not in the index": {set{"classes": "classes.json"}, "", `n3/002.jpg: its label "n3" is not one of the 2 classes`},
-		"a class that is there twice":       {set{"classes": "x.csv"}, "n1\nn2\nn1\n", `row 3: class 2 is "n1"`},
-		"a row that is there twice":         {set{"list": "x.csv"}, "path,label\nn1/000.jpg,n1\nn1/../n1/000.jpg,n1\n", `row 3: column path: "n1/000.jpg" is there already, in row 2`},
+		"a duplicate class":                 {set{"classes": "x.csv"}, "n1\nn2\nn1\n", `row 3: class 2 is "n1"`},
+		"a duplicate row":                   {set{"list": "x.csv"}, "path,label\nn1/000.jpg,n1\nn1/../n1/000.jpg,n1\n", `row 3: column path: "n1/000.jpg" is a duplicate of row 2`},
 		"a file that is missing":            {set{"list": "x.csv"}, "path,label\nn1/000.jpg,n1\nn1/999.jpg,n1\n", "n1/999.jpg: no such file or directory"},
 		"a folder for a file":               {set{"list": "x.csv"}, "path,label\nn1,n1\n", "n1: is a folder"},
 		"a file elsewhere":                  {set{"list": "x.csv"}, "path,label\n../x.jpg,n1\n", "row 2: column path: \"../x.jpg\" is no path below"},

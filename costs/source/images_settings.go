@@ -18,8 +18,8 @@ type imagesSettings struct {
 	Label      string       `json:"label"`           //
 	Split      string       `json:"split"`           // "": none
 	Group      string       `json:"group,omitempty"` // "": none
-	PerLabel   int          `json:"per_label"`       // at most so many instances per label, the first in their order; 0: all
-	Decoder    string       `json:"decoder"`         // see featurize.OpenDecoder
+	PerLabel   int          `json:"per_label"`       // most instances of a label, the first in their order; 0: all
+	Decoder    string       `json:"decoder"`         // see pixel.OpenDecoder
 	Limits     pixel.Limits `json:"limits"`
 }
 

@@ -14,7 +14,7 @@ import (
 	"pipe/internal/progress"
 )
 
-// imageFiles is a source of images that a test opens: its files in a folder of its own, and its settings.
+// imageFiles is a source of images that a test opens: its folder and its settings.
 type imageFiles struct {
 	dir      string
 	settings map[string]any

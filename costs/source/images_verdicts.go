@@ -116,7 +116,7 @@ func verdictSum(digest, text string) uint32 {
 	return crc32.Checksum([]byte(digest+" "+text), verdictTable)
 }
 
-// locked calls do with the file while nobody else changes it.
+// locked calls do with the file while no other process changes it.
 func (v *verdicts) locked(ctx context.Context, do func(*os.File) error) error {
 	l, err := filelock.Wait(ctx, v.path, nil)
 	if err == nil {

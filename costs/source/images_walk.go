@@ -118,7 +118,7 @@ func (w *imageWalk) follow(ctx context.Context, id, link string) error {
 	return nil
 }
 
-// within tells whether a path is that of the folder, or below it.
+// within reports whether a path is that of the folder, or below it.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)

@@ -40,7 +40,7 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 		e := part.Entry{ID: cells[0], Label: cells[1], Split: cells[2], Group: cells[3]}
 		bad := c.check(e, cells[4])
 		if there := ids.Find(e.ID); there >= 0 && bad == nil {
-			bad = &costs.DataError{Column: c.id, Msg: fmt.Sprintf("%q is there already, in row %d", e.ID, l.lines[there])}
+			bad = &costs.DataError{Column: c.id, Msg: fmt.Sprintf("%q is a duplicate of row %d", e.ID, l.lines[there])}
 		}
 		if bad != nil {
 			bad.File, bad.Row = file, line
