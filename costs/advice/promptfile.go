@@ -25,9 +25,9 @@ type template struct {
 	line int
 }
 
-// readTemplates reads a list of texts from a JSON or YAML file, by its name, or
-// the lines of any other; lines without text are passed over. Each template
-// holds the placeholder once, and none is there twice. Errors name the line.
+// readTemplates reads the templates of a file: a list in JSON or YAML, as the ending of its name says, or the lines of any
+// other file, of which empty ones are left out. Each template has the placeholder once. Duplicates are errors. Errors name
+// the line.
 func readTemplates(path string) ([]string, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
@@ -64,7 +64,7 @@ func (t template) fault(before []string) string {
 	case n != 1:
 		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, part.Placeholder)
 	case slices.Contains(before, t.text):
-		return "is there twice"
+		return "is a duplicate"
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ type prompts struct{ templates []string }
 type promptsSettings struct {
 	Templates part.Path `json:"templates"`
 	First     []string  `json:"first"` // templates that come first, in this order; the others follow as in the file
-	Count     int       `json:"count"` // so many of the list
+	Count     int       `json:"count"` // templates that are shown: the first ones of the list
 }
 
 func newPrompts(ctx context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {

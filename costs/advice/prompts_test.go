@@ -108,7 +108,7 @@ func TestBadPrompts(t *testing.T) {
 		"first twice":      {"t.txt", "a {}", map[string]any{"count": 1, "templates": "t.txt", "first": []string{"a {}", "a {}"}}, `first: "a {}" is listed twice`},
 		"no place":         {"t.txt", "a {}\n\na b", map[string]any{"count": 1, "templates": "t.txt"}, `row 3: template "a b" has 0 places for the name of a class ({}), not one`},
 		"two places":       {"t.json", "[\"a {}\",\n\"{} {}\"]", map[string]any{"count": 1, "templates": "t.json"}, `row 2: template "{} {}" has 2 places`},
-		"twice":            {"t.yml", "- a {}\n- a {}\n", map[string]any{"count": 1, "templates": "t.yml"}, `row 2: template "a {}" is there twice`},
+		"twice":            {"t.yml", "- a {}\n- a {}\n", map[string]any{"count": 1, "templates": "t.yml"}, `row 2: template "a {}" is a duplicate`},
 		"no UTF-8":         {"t.txt", "a {}\n\xff {}", map[string]any{"count": 1, "templates": "t.txt"}, "is not UTF-8 text"},
 		"no list":          {"t.json", `{"a": "b {}"}`, map[string]any{"count": 1, "templates": "t.json"}, "a list of templates is expected"},
 		"no text":          {"t.json", `["a {}", {}]`, map[string]any{"count": 1, "templates": "t.json"}, "line 1: element 2 of the list is not a text"},

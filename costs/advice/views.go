@@ -36,12 +36,12 @@ func newViews(_ context.Context, s *part.Setup, settings map[string]any) (part.A
 		return nil, err
 	}
 	if isCorner := func(v pixel.View) bool { return v.Corner != "" }; cfg.Corners > 0 && !slices.ContainsFunc(a.list, isCorner) {
-		return nil, errors.New("corners is there, but no view of a corner is listed")
+		return nil, errors.New("corners is set, but no view of a corner is listed")
 	}
 	return a, nil
 }
 
-// add parses the views, each of which would count twice if it were there twice.
+// add parses the views. A duplicate is an error, since it would count twice.
 func (a *views) add(cfg *viewsSettings) error {
 	for i, name := range cfg.Views {
 		v, err := pixel.ParseView(name, cfg.Pixels)
@@ -49,7 +49,7 @@ func (a *views) add(cfg *viewsSettings) error {
 			return err
 		}
 		if slices.Contains(cfg.Views[:i], name) {
-			return fmt.Errorf("views: %q is there twice", name)
+			return fmt.Errorf("views: %q is a duplicate", name)
 		}
 		if v.Corner != "" {
 			v.Share = cfg.Corners

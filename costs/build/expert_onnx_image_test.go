@@ -123,8 +123,8 @@ func TestFeaturesTellHowTheirExpertSeesImages(t *testing.T) {
 // TestOddLevelsOfViews are refused: what would be passed over, or count twice.
 func TestOddLevelsOfViews(t *testing.T) {
 	for want, settings := range map[string]map[string]any{
-		`advice "1": views: "mirror" is there twice`:                                 {"views": []string{"mirror", "centre", "mirror"}},
-		`advice "1": corners is there, but no view of a corner is listed`:            {"views": []string{"centre", "mirror"}, "corners": 0.875},
+		`advice "1": views: "mirror" is a duplicate`:                                 {"views": []string{"mirror", "centre", "mirror"}},
+		`advice "1": corners is set, but no view of a corner is listed`:              {"views": []string{"centre", "mirror"}, "corners": 0.875},
 		`view "top-left" is a crop of 0.875 of the shorter side, but images are not`: {"views": []string{"centre", "top-left"}, "corners": 0.875},
 	} {
 		w := sizesWorld(t)

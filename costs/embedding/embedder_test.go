@@ -92,7 +92,7 @@ func TestPrepareEmbedsWhatPartsShow(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again, err := Open(b.Setup("two"), "words", 3); again != e || err != nil {
-			t.Fatalf("the second part has an embedder of its own: %v", err)
+			t.Fatalf("the second part does not share the embedder: %v", err)
 		}
 		for _, name := range []string{"one", "two"} {
 			if got := b.Inputs[part.InputName("model", name)]; got != words.Digest() {

@@ -104,8 +104,8 @@ func (f *vectorFile) Sync(ctx context.Context) error {
 	return f.locked(ctx, (*os.File).Sync)
 }
 
-// locked calls do while nobody else changes the file, whose end is that of the
-// last whole record, and all of whose records are in memory.
+// locked calls do under the lock of the file. The file then ends after its last whole record, and all of its records are
+// in memory.
 func (f *vectorFile) locked(ctx context.Context, do func(*os.File) error) (err error) {
 	l, err := filelock.Wait(ctx, f.path, nil)
 	if err == nil {
@@ -132,7 +132,7 @@ func (f *vectorFile) catchUp(file *os.File) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() < f.read { // somebody else has cut it: what is left is read again
+	if info.Size() < f.read { // another program has cut it: what is left is read again
 		f.read = int64(len(f.head))
 	}
 	size := f.recordSize()

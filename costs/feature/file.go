@@ -87,7 +87,7 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 		}
 		id := cells[0]
 		if _, ok := f.rows[id]; ok || id == "" {
-			return bad(cfg.ID, "%q is empty or there already", id)
+			return bad(cfg.ID, "%q is empty or a duplicate", id)
 		}
 		values := make([]float32, 0, max(f.dim, len(cells)-1))
 		for i, cell := range cells[1:] {
