@@ -10,20 +10,6 @@ import (
 // ErrClosed is returned by work given to a closed Booster.
 var ErrClosed = errors.New("already closed")
 
-// MissingLibraryError says that no LightGBM library was found.
-type MissingLibraryError struct {
-	Tried []string // every place looked at, in order
-}
-
-func (e *MissingLibraryError) Error() string {
-	return "find the LightGBM library: not found; tried\n  " + strings.Join(e.Tried, "\n  ")
-}
-
-// Hint names the command that brings the library.
-func (e *MissingLibraryError) Hint() string {
-	return "run `make lightgbm`, or name the library by " + EnvLibrary
-}
-
 // LoadError says that a file was found but is not a LightGBM library that this
 // package can use: truncated, for another machine, too old, or something else
 // altogether.

@@ -10,13 +10,6 @@ import (
 	"pipe/internal/sharedlib"
 )
 
-// The oldest library that is accepted, and the one that the project fetches
-// and tests with.
-const (
-	MinVersion    = "4.2"
-	PinnedVersion = "4.7.0"
-)
-
 // Library is the loaded LightGBM. It is safe for concurrent use; calls run one
 // after the other on a thread of its own, each with the threads that its
 // parameters name. It stays in the process until the end.
@@ -97,3 +90,14 @@ func waitAsleep() error {
 
 // Path is where the library was loaded from.
 func (l *Library) Path() string { return l.path }
+
+// call runs one C function; what names it in the error.
+func (l *Library) call(what string, f func(n *native) int32) error {
+	var err error
+	l.worker.do(func() {
+		if f(l.native) != 0 {
+			err = fmt.Errorf("lightgbm: %s: %w", what, errors.New(l.native.lastError()))
+		}
+	})
+	return err
+}

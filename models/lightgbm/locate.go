@@ -4,12 +4,27 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"pipe/internal/sharedlib"
 )
 
 // EnvLibrary is the environment variable that names the library.
 const EnvLibrary = "LIGHTGBM_LIB"
+
+// MissingLibraryError says that no LightGBM library was found.
+type MissingLibraryError struct {
+	Tried []string // every place looked at, in order
+}
+
+func (e *MissingLibraryError) Error() string {
+	return "find the LightGBM library: not found; tried\n  " + strings.Join(e.Tried, "\n  ")
+}
+
+// Hint names the command that brings the library.
+func (e *MissingLibraryError) Hint() string {
+	return "run `make lightgbm`, or name the library by " + EnvLibrary
+}
 
 // Locate finds the LightGBM library: the flag, the environment variable
 // LIGHTGBM_LIB, the project's download folder (beside the executable, then

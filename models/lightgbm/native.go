@@ -1,13 +1,19 @@
 package lightgbm
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+)
+
+// The oldest library that is accepted, and the one that the project fetches
+// and tests with.
+const (
+	MinVersion    = "4.2"
+	PinnedVersion = "4.7.0"
 )
 
 // Constants of LightGBM's C interface.
@@ -103,17 +109,6 @@ func (w worker) do(f func()) {
 		f()
 	}
 	<-done
-}
-
-// call runs one C function; what names it in the error.
-func (l *Library) call(what string, f func(n *native) int32) error {
-	var err error
-	l.worker.do(func() {
-		if f(l.native) != 0 {
-			err = fmt.Errorf("lightgbm: %s: %w", what, errors.New(l.native.lastError()))
-		}
-	})
-	return err
 }
 
 // first is the address of the first element, nil for none.
