@@ -11,7 +11,7 @@ import (
 )
 
 // byClient downloads one archive with the package client of the pin.
-func (f *fetcher) byClient(ctx context.Context, p pin, into string) (string, error) {
+func byClient(ctx context.Context, p pin, into string) (string, error) {
 	var cmd *exec.Cmd
 	var err error
 	if p.client == "npm" {

@@ -25,8 +25,6 @@ type fetcher struct {
 // workPrefix begins the names of folders in which a fetch is under way.
 const workPrefix = ".fetch-"
 
-var errChecksum = errors.New("checksum mismatch")
-
 // fetch leaves the set complete in its folder, or leaves the folder as it was.
 func (f *fetcher) fetch(ctx context.Context, name string) error {
 	s, ok := sets[name]
@@ -145,7 +143,7 @@ func (f *fetcher) add(ctx context.Context, p pin, work, fresh string, files map[
 	defer os.RemoveAll(into) // archives of gigabytes are not kept until the end
 	download := f.download
 	if download == nil {
-		download = f.byClient
+		download = byClient
 	}
 	archive, err := download(ctx, p, into)
 	if err != nil {
@@ -164,20 +162,4 @@ func replace(fresh, target, old string) error {
 		return err
 	}
 	return os.Rename(fresh, target)
-}
-
-func (r road) String() string {
-	parts := make([]string, len(r))
-	for i, p := range r {
-		parts[i] = p.String()
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (r road) sums() []string {
-	sums := make([]string, len(r))
-	for i, p := range r {
-		sums[i] = p.sha256
-	}
-	return sums
 }

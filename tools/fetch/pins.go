@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // pin names one archive of a package registry and the files wanted out of it.
@@ -118,3 +119,19 @@ var sets = map[string]set{
 func setNames() []string { return slices.Sorted(maps.Keys(sets)) }
 
 func (p pin) String() string { return fmt.Sprintf("%s %s (%s)", p.name, p.ver, p.client) }
+
+func (r road) String() string {
+	parts := make([]string, len(r))
+	for i, p := range r {
+		parts[i] = p.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (r road) sums() []string {
+	sums := make([]string, len(r))
+	for i, p := range r {
+		sums[i] = p.sha256
+	}
+	return sums
+}

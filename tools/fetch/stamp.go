@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,6 +68,8 @@ func complete(folder string, roads []road) (source string, ok bool) {
 	}
 	return s.Source, len(s.Files) > 0
 }
+
+var errChecksum = errors.New("checksum mismatch")
 
 func checkSum(path, want string) error {
 	f, err := os.Open(path)
