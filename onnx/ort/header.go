@@ -22,8 +22,6 @@ type header struct {
 	metadata map[string]string
 }
 
-var errMalformed = errors.New("not an ONNX model: malformed protobuf")
-
 // Field numbers of the messages in onnx.proto.
 const (
 	modelGraph, modelMetadata           = 7, 14
@@ -87,11 +85,11 @@ func (h *header) readGraph(s *scanner, n int64, weights map[string]bool) error {
 			h.graph = string(b)
 			return err
 		case graphInit:
-			return s.tensorName(n, weights)
+			return addTensorName(s, n, weights)
 		case graphSparse:
 			return s.fields(n, func(num protowire.Number, n int64) error {
 				if num == sparseValues {
-					return s.tensorName(n, weights)
+					return addTensorName(s, n, weights)
 				}
 				return s.skip(n)
 			})
@@ -101,6 +99,18 @@ func (h *header) readGraph(s *scanner, n int64, weights map[string]bool) error {
 			return h.readInfo(s, n, &h.outputs)
 		}
 		return s.skip(n)
+	})
+}
+
+// addTensorName adds the name of a tensor message of n bytes to names.
+func addTensorName(s *scanner, n int64, names map[string]bool) error {
+	return s.fields(n, func(num protowire.Number, n int64) error {
+		if num != tensorName {
+			return s.skip(n)
+		}
+		b, err := s.bytes(n)
+		names[string(b)] = true
+		return err
 	})
 }
 

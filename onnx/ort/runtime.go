@@ -3,6 +3,7 @@ package ort
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"runtime"
 	"strconv"
@@ -20,7 +21,7 @@ type Runtime struct {
 
 	mu       sync.Mutex
 	closed   bool
-	sessions map[*Session]struct{}
+	sessions map[io.Closer]struct{}
 }
 
 // Open finds and loads the library and makes sure that the device is there.
@@ -42,7 +43,7 @@ func Open(cfg Config) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{cfg: cfg, path: path, version: version, sessions: map[*Session]struct{}{}}
+	r := &Runtime{cfg: cfg, path: path, version: version, sessions: map[io.Closer]struct{}{}}
 	if err := r.checkDevice(cfg.Device); err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.closed = true
 	open := r.sessions
-	r.sessions = map[*Session]struct{}{}
+	r.sessions = map[io.Closer]struct{}{}
 	r.mu.Unlock()
 	var errs []error
 	for s := range open {
@@ -164,8 +165,8 @@ func (r *Runtime) appendCUDA(n *yort.SessionOptions, o SessionOptions) error {
 	return nil
 }
 
-// adopt registers s, unless the runtime has been closed meanwhile.
-func (r *Runtime) adopt(s *Session) error {
+// adopt makes Close close s too, unless the runtime has been closed meanwhile.
+func (r *Runtime) adopt(s io.Closer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -175,7 +176,7 @@ func (r *Runtime) adopt(s *Session) error {
 	return nil
 }
 
-func (r *Runtime) forget(s *Session) {
+func (r *Runtime) forget(s io.Closer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sessions, s)

@@ -3,10 +3,13 @@ package ort
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
+
+var errMalformed = errors.New("not an ONNX model: malformed protobuf")
 
 // scanner walks the fields of a protobuf stream and seeks over what nobody
 // asks for, so that gigabytes of weights cost nothing.
@@ -93,16 +96,4 @@ func (s *scanner) skip(n int64) error {
 	}
 	s.r.Reset(s.seek.(io.Reader))
 	return nil
-}
-
-// tensorName adds the name of a tensor message of n bytes to names.
-func (s *scanner) tensorName(n int64, names map[string]bool) error {
-	return s.fields(n, func(num protowire.Number, n int64) error {
-		if num != tensorName {
-			return s.skip(n)
-		}
-		b, err := s.bytes(n)
-		names[string(b)] = true
-		return err
-	})
 }
