@@ -93,7 +93,7 @@ func (e *clip) keep(batch []part.Instance, vectors *onnx.Tensor) error {
 		return fmt.Errorf("model %q: vectors of shape %v for %d images", e.model, vectors.Shape, len(batch))
 	}
 	for n := range batch {
-		e.vectors.Keep(&batch[n], values[n*e.dim:(n+1)*e.dim])
+		e.vectors.Keep(batch[n].Sizes, values[n*e.dim:(n+1)*e.dim])
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type absentVectors struct {
 
 func (f *absentVectors) Encode(ctx context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
-		if f.vectors.Of(&b.Instances[n]) == nil {
+		if f.vectors.Of(b.Instances[n].Sizes) == nil {
 			f.count.Add(1)
 		}
 	}

@@ -118,7 +118,7 @@ func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch
 	dim := f.Dim()
 	var missing []int
 	for n := range batch {
-		if copy(dst[n*dim:(n+1)*dim], f.vectors.Of(&batch[n])) != dim {
+		if copy(dst[n*dim:(n+1)*dim], f.vectors.Of(batch[n].Sizes)) != dim {
 			missing = append(missing, n)
 		}
 	}

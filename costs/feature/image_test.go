@@ -104,7 +104,7 @@ func TestKeptVectorsAreTaken(t *testing.T) {
 				continue
 			}
 			v := []float32{float32(i) + 0.5, -1}
-			shared.Keep(&batch[i], v)
+			shared.Keep(batch[i].Sizes, v)
 			copy(want[i*dim:], v)
 		}
 		got := make([]float32, n*dim)

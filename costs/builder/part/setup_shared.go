@@ -65,3 +65,8 @@ func (b *Build) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// VectorsOf returns the vectors of the image model of a digest, which covers weights, preprocessing and precision.
+func VectorsOf(b *Build, digest string) (*ImageVectors, error) {
+	return Shared(b, digest, func() (*ImageVectors, error) { return &ImageVectors{}, nil })
+}
