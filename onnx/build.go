@@ -103,14 +103,14 @@ func (w *writer) mark(v *Value) {
 func (w *writer) graph(g *Graph) *onnxpb.GraphProto {
 	p := &onnxpb.GraphProto{Name: proto.String(g.name)}
 	for _, v := range g.inputs {
-		p.Input = append(p.Input, valueInfo(v))
+		p.Input = append(p.Input, ValueInfo(v.Name(), v.dtype, v.shape))
 	}
 	for _, v := range g.outputs {
-		p.Output = append(p.Output, valueInfo(v))
+		p.Output = append(p.Output, ValueInfo(v.Name(), v.dtype, v.shape))
 	}
 	for _, v := range g.inits {
 		if w.live[v] {
-			p.Initializer = append(p.Initializer, v.init.proto(v.name))
+			p.Initializer = append(p.Initializer, v.init.Proto(v.name))
 		}
 	}
 	for _, n := range g.nodes {
@@ -121,10 +121,8 @@ func (w *writer) graph(g *Graph) *onnxpb.GraphProto {
 	return p
 }
 
-func valueInfo(v *Value) *onnxpb.ValueInfoProto { return tensorInfo(v.Name(), v.dtype, v.shape) }
-
-// tensorInfo names a tensor, its type and its shape.
-func tensorInfo(name string, t DType, s Shape) *onnxpb.ValueInfoProto {
+// ValueInfo declares a tensor in a model file: its name, its type and its shape. A nil shape is that of a scalar.
+func ValueInfo(name string, t DType, s Shape) *onnxpb.ValueInfoProto {
 	shape := &onnxpb.TensorShapeProto{}
 	for _, d := range s {
 		dim := &onnxpb.TensorShapeProto_Dimension{}
@@ -206,7 +204,7 @@ func (w *writer) axes(g *onnxpb.GraphProto, axes []int64) string {
 		name += "_"
 	}
 	t := Int64s([]int64{int64(len(axes))}, axes)
-	g.Initializer = append(g.Initializer, t.proto(name))
+	g.Initializer = append(g.Initializer, t.Proto(name))
 	return name
 }
 
@@ -229,7 +227,7 @@ func attribute(a attr) *onnxpb.AttributeProto {
 			p.Strings = append(p.Strings, []byte(s))
 		}
 	case *Tensor:
-		p.Type, p.T = onnxpb.AttributeProto_TENSOR.Enum(), v.proto("")
+		p.Type, p.T = onnxpb.AttributeProto_TENSOR.Enum(), v.Proto("")
 	default:
 		panic(fmt.Sprintf("onnx: attribute %s of type %T", a.name, v))
 	}

@@ -7,9 +7,6 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// maxNesting bounds graphs inside attributes of nodes.
-const maxNesting = 32
-
 // Check reports the first thing that makes the model unusable whatever its
 // operators mean: a version or operator set that is missing, names that are
 // empty, defined twice or nowhere, nodes in a cycle or before their inputs,
@@ -51,14 +48,6 @@ func (c *checker) model(m *onnxpb.ModelProto) error {
 		}
 	}
 	return c.graph(m.GetGraph(), nil, 0)
-}
-
-// domain gives the standard operators one name.
-func domain(d string) string {
-	if d == "" {
-		return "ai.onnx"
-	}
-	return d
 }
 
 // scope is the set of names that a graph defines.
@@ -154,13 +143,6 @@ func (c *checker) nodes(nodes []*onnxpb.NodeProto, s *scope, depth int) error {
 		}
 	}
 	return nil
-}
-
-func nodeTitle(n *onnxpb.NodeProto, i int) string {
-	if n.GetName() != "" {
-		return fmt.Sprintf("%q (%s)", n.GetName(), n.GetOpType())
-	}
-	return fmt.Sprintf("%d (%s)", i, n.GetOpType())
 }
 
 func (c *checker) node(n *onnxpb.NodeProto, s *scope, depth int) error {

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
@@ -57,7 +58,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		{`offset "x"`, external("w.bin", "x")},
 	}
 	for _, tt := range tests {
-		m := affine(t)
+		m := onnxtest.Affine(t)
 		tt.damage(m.Proto)
 		if err := m.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error is %v, want %s", err, tt.want)

@@ -7,14 +7,11 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"pipe/internal/textfile"
 	"pipe/onnx/onnxpb"
 )
 
@@ -59,63 +56,6 @@ func (e external) checkLocation() error {
 	return nil
 }
 
-// eachTensor visits the constants of a graph, of attributes and of the graphs
-// in them.
-func eachTensor(g *onnxpb.GraphProto, depth int, visit func(*onnxpb.TensorProto) error) error {
-	if depth > maxNesting {
-		return fmt.Errorf("graphs nested deeper than %d", maxNesting)
-	}
-	for _, t := range g.GetInitializer() {
-		if err := visit(t); err != nil {
-			return err
-		}
-	}
-	for _, s := range g.GetSparseInitializer() {
-		for _, t := range []*onnxpb.TensorProto{s.GetValues(), s.GetIndices()} {
-			if t != nil {
-				if err := visit(t); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return eachNodeTensor(g.GetNode(), depth, visit)
-}
-
-func eachNodeTensor(nodes []*onnxpb.NodeProto, depth int, visit func(*onnxpb.TensorProto) error) error {
-	for _, n := range nodes {
-		for _, a := range n.GetAttribute() {
-			tensors, graphs := a.GetTensors(), a.GetGraphs()
-			if a.GetT() != nil {
-				tensors = append(slices.Clone(tensors), a.GetT())
-			}
-			if a.GetG() != nil {
-				graphs = append(slices.Clone(graphs), a.GetG())
-			}
-			for _, t := range tensors {
-				if err := visit(t); err != nil {
-					return err
-				}
-			}
-			for _, g := range graphs {
-				if err := eachTensor(g, depth+1, visit); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (m *Model) eachTensor(visit func(*onnxpb.TensorProto) error) error {
-	for _, f := range m.Proto.GetFunctions() {
-		if err := eachNodeTensor(f.GetNode(), 0, visit); err != nil {
-			return err
-		}
-	}
-	return eachTensor(m.Proto.GetGraph(), 0, visit)
-}
-
 // loadExternal brings the data of side files in dir into the model.
 func (m *Model) loadExternal(dir string) error {
 	var files sideFiles
@@ -131,31 +71,6 @@ func (m *Model) loadExternal(dir string) error {
 		t.RawData, t.ExternalData, t.DataLocation = raw, nil, nil
 		return nil
 	})
-}
-
-// ExternalFiles are the files beside a model file that hold data of its tensors,
-// as paths within its folder. It reads the model file and not the data.
-func ExternalFiles(path string) ([]string, error) {
-	b, err := textfile.ReadFile(path, textfile.MaxModel)
-	if err != nil {
-		return nil, fmt.Errorf("read model: %w", err)
-	}
-	m, err := Parse(b)
-	if err != nil {
-		return nil, fmt.Errorf("read model %q: %w", path, err)
-	}
-	var files []string
-	err = m.eachTensor(func(t *onnxpb.TensorProto) error {
-		if t.GetDataLocation() != onnxpb.TensorProto_EXTERNAL {
-			return nil
-		}
-		e, err := parseExternal(t)
-		if err == nil && !slices.Contains(files, e.location) {
-			files = append(files, e.location)
-		}
-		return err
-	})
-	return files, err
 }
 
 // sideFiles keeps the files open that several tensors share. They are opened
@@ -290,15 +205,6 @@ func splitData(m *onnxpb.ModelProto, location string, threshold int, w io.Writer
 		offset += int64(len(t.RawData))
 	}
 	return light, nil
-}
-
-// shallow copies the fields of a message, which then share their contents.
-func shallow(dst, src proto.Message) {
-	src.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		dst.ProtoReflect().Set(f, v)
-		return true
-	})
-	dst.ProtoReflect().SetUnknown(src.ProtoReflect().GetUnknown())
 }
 
 func reference(t *onnxpb.TensorProto, location string, offset int64) *onnxpb.TensorProto {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
@@ -48,7 +49,7 @@ func FuzzExternalData(f *testing.F) {
 	f.Add("w.bin", "0", "16", int64(1)<<62, int64(4))
 	f.Add("w.bin", "0", "0", int64(-1), int64(0))
 	path := filepath.Join(folder, "m.onnx")
-	whole := affine(f)
+	whole := onnxtest.Affine(f)
 	f.Fuzz(func(t *testing.T, location, offset, length string, rows, columns int64) {
 		p := proto.Clone(whole.Proto).(*onnxpb.ModelProto)
 		tensor := p.Graph.Initializer[0]

@@ -11,11 +11,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
 func TestExternalDataRoundTrip(t *testing.T) {
-	m, path := affine(t), filepath.Join(t.TempDir(), "m.onnx")
+	m, path := onnxtest.Affine(t), filepath.Join(t.TempDir(), "m.onnx")
 	want, err := m.Marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +80,7 @@ func TestExternalDataBounds(t *testing.T) {
 		{"", "0", "16", "not inside the model's folder"},
 	}
 	for _, tt := range tests {
-		m := affine(t)
+		m := onnxtest.Affine(t)
 		w := m.Proto.Graph.Initializer[0]
 		w.RawData, w.DataLocation = nil, onnxpb.TensorProto_EXTERNAL.Enum()
 		for k, v := range map[string]string{"location": tt.location, "offset": tt.offset, "length": tt.length} {
@@ -100,14 +101,14 @@ func TestExternalDataBounds(t *testing.T) {
 
 func TestWriteFileLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
-	if err := affine(t).WriteFile(filepath.Join(dir, "gone", "m.onnx")); err == nil {
+	if err := onnxtest.Affine(t).WriteFile(filepath.Join(dir, "gone", "m.onnx")); err == nil {
 		t.Error("wrote into a folder that does not exist")
 	}
 	target := filepath.Join(dir, "taken")
 	if err := os.Mkdir(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := affine(t).WriteFile(target); err == nil {
+	if err := onnxtest.Affine(t).WriteFile(target); err == nil {
 		t.Error("replaced a folder")
 	}
 	entries, err := os.ReadDir(dir)

@@ -94,5 +94,5 @@ func halfTensor(p *onnxpb.TensorProto) (*onnxpb.TensorProto, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.toFloat16().proto(p.GetName()), nil
+	return rounded(t).Proto(p.GetName()), nil
 }

@@ -13,6 +13,7 @@ import (
 	"pipe/internal/judge"
 	"pipe/internal/realdata"
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
@@ -180,10 +181,10 @@ func TestFloat16Rounding(t *testing.T) {
 
 // What is not converted is named.
 func TestFloat16Refuses(t *testing.T) {
-	foreign := affine(t)
+	foreign := onnxtest.Affine(t)
 	foreign.Proto.OpsetImport = append(foreign.Proto.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String("other"), Version: proto.Int64(1)})
 	foreign.Proto.Graph.Node[0].Domain = proto.String("other")
-	functions := affine(t)
+	functions := onnxtest.Affine(t)
 	functions.Proto.Functions = []*onnxpb.FunctionProto{{Name: proto.String("twice")}}
 	for want, m := range map[string]*onnx.Model{`of the operator set "other"`: foreign, `functions, such as "twice"`: functions, "no graph": {Proto: &onnxpb.ModelProto{IrVersion: proto.Int64(8)}}} {
 		if _, err := onnx.ToFloat16(m); err == nil || !strings.Contains(err.Error(), want) {

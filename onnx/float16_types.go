@@ -163,9 +163,9 @@ func constantOf(a *onnxpb.AttributeProto) *onnxpb.TensorProto {
 			return a.GetT()
 		}
 	case "value_float":
-		return Float32s([]int64{}, []float32{a.GetF()}).proto("")
+		return Float32s([]int64{}, []float32{a.GetF()}).Proto("")
 	case "value_floats":
-		return Float32s([]int64{int64(len(a.GetFloats()))}, a.GetFloats()).proto("")
+		return Float32s([]int64{int64(len(a.GetFloats()))}, a.GetFloats()).Proto("")
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func withDefaults(n *onnxpb.NodeProto) []*onnxpb.AttributeProto {
 	switch op := n.GetOpType(); {
 	case op == "ConstantOfShape" && !has("value"):
 		list = append(list, &onnxpb.AttributeProto{
-			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: Float32s([]int64{1}, []float32{0}).proto(""),
+			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: Float32s([]int64{1}, []float32{0}).Proto(""),
 		})
 	case (op == "RandomNormal" || op == "RandomUniform") && !has("dtype"):
 		list = append(list, intAttribute("dtype", int64(Float32)))

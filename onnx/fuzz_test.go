@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 )
 
 // FuzzParse reads arbitrary bytes as a model; whatever they are, reading,
 // checking, listing, merging and writing end without a panic, and what passes
 // the check reads back after writing.
 func FuzzParse(f *testing.F) {
-	for _, m := range []*onnx.Model{affine(f), head(f, onnx.Sym("n"), 18)} {
+	for _, m := range []*onnx.Model{onnxtest.Affine(f), onnxtest.Head(f, onnx.Sym("n"), 18)} {
 		b, err := m.Marshal()
 		if err != nil {
 			f.Fatal(err)
@@ -18,7 +19,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(b)
 		f.Add(b[:len(b)/2])
 	}
-	second := head(f, onnx.Sym("n"), 17)
+	second := onnxtest.Head(f, onnx.Sym("n"), 17)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := onnx.Parse(b)
 		if err != nil {

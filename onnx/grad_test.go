@@ -7,11 +7,12 @@ import (
 
 	"pipe/onnx"
 	"pipe/onnx/internal/conform"
+	"pipe/onnx/internal/onnxtest"
 )
 
 func TestGradientsEqualDifferences(t *testing.T) {
 	for _, c := range conform.Cases() {
-		t.Run(c.Name, func(t *testing.T) { conform.CheckGradients(t, c, evaluate) })
+		t.Run(c.Name, func(t *testing.T) { conform.CheckGradients(t, c, onnxtest.Evaluate) })
 	}
 }
 
@@ -68,7 +69,7 @@ func TestGradientOfUnrelatedValueIsZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{
 		"x": onnx.Float64s([]int64{2}, []float64{1, 2}), "y": onnx.Float64s([]int64{3}, []float64{1, 2, 3}),
 	})
 	if err != nil {
@@ -120,7 +121,7 @@ func TestGradientsInsideLoop(t *testing.T) {
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{8, -16})})
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{8, -16})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestGradientThroughCast(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{1, 2})})
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2}, []float64{1, 2})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 )
 
 func TestErrorsNameOpAndShapes(t *testing.T) {
@@ -114,27 +115,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func affine(t testing.TB) *onnx.Model {
-	t.Helper()
-	g := onnx.NewGraph("affine")
-	x := g.Input("x", onnx.Float64, onnx.Shape{onnx.Sym("n"), onnx.Fix(2)})
-	w := g.NamedConst("w", onnx.Float64s([]int64{2, 1}, []float64{3, 5}))
-	g.Exp(x) // no output needs it
-	g.NamedConst("unused", onnx.Float64s(nil, []float64{1}))
-	a := g.Add(g.MatMul(x, w), g.Scalar(onnx.Float64, 1))
-	b := g.Add(g.MatMul(x, w), g.Scalar(onnx.Float64, 1))
-	g.Output("y", a)
-	g.Output("twice", g.Add(a, b))
-	g.Output("same", a)
-	m, err := g.Build(onnx.BuildOptions{Metadata: map[string]string{"b": "2", "a": "1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 func TestBuildDropsAndSharesNodes(t *testing.T) {
-	m := affine(t)
+	m := onnxtest.Affine(t)
 	var ops []string
 	for _, n := range m.Proto.Graph.Node {
 		ops = append(ops, n.GetOpType())
@@ -148,7 +130,7 @@ func TestBuildDropsAndSharesNodes(t *testing.T) {
 	if err := m.Check(); err != nil {
 		t.Error(err)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})})
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +140,11 @@ func TestBuildDropsAndSharesNodes(t *testing.T) {
 }
 
 func TestSameCallsGiveSameBytes(t *testing.T) {
-	a, err := affine(t).Marshal()
+	a, err := onnxtest.Affine(t).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := affine(t).Marshal()
+	b, err := onnxtest.Affine(t).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +187,7 @@ func TestLoopCarriesAndCollects(t *testing.T) {
 	if err := m.Check(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{
 		"x": onnx.Float64s([]int64{1}, []float64{1}), "trips": onnx.Int64s(nil, []int64{4}),
 	})
 	if err != nil {
@@ -229,5 +211,19 @@ func TestLoopRefusesOtherShapes(t *testing.T) {
 	})
 	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "starts as float64 [2] and becomes float64 [4]") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// An op that an operator set does not have is an error of Build.
+func TestBuildRefusesOpsOfLaterSets(t *testing.T) {
+	g := onnx.NewGraph("norm")
+	x := g.Input("x", onnx.Float32, onnx.Dims(2, 3))
+	c := g.Const(onnx.Float32s([]int64{3}, []float32{1, 2, 3}))
+	g.Output("y", g.LayerNormalization(x, c, c, 1e-5))
+	if _, err := g.Build(onnx.BuildOptions{Opset: 16}); err == nil || !strings.Contains(err.Error(), "LayerNormalization needs opset 17, not 16") {
+		t.Error(err)
+	}
+	if _, err := g.Build(onnx.BuildOptions{}); err != nil {
+		t.Error(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"pipe/internal/judge"
 	"pipe/onnx"
 	"pipe/onnx/internal/conform"
+	"pipe/onnx/internal/onnxtest"
 )
 
 const checker = `
@@ -36,8 +37,8 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 		}
 		args = append(args, path)
 	}
-	write("affine", affine(t), nil)
-	m, err := onnx.Merge(affine(t), head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	write("affine", onnxtest.Affine(t), nil)
+	m, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
 	write("merged", m, err)
 	for _, opset := range []int64{16, 17, 18, 21} {
 		write(fmt.Sprintf("forest.%d", opset), forest(t, onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)}), nil)

@@ -8,45 +8,27 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
+	"pipe/onnx/onnxpb"
 )
 
-// head squares what affine makes; its names collide with those of affine.
-func head(t testing.TB, rows onnx.Dim, opset int64) *onnx.Model {
-	t.Helper()
-	g := onnx.NewGraph("head")
-	x := g.Input("x", onnx.Float64, onnx.Shape{rows, onnx.Fix(1)})
-	w := g.NamedConst("w", onnx.Float64s([]int64{1}, []float64{10}))
-	s := g.Input("shift", onnx.Float64, nil)
-	_, scans := g.Loop(g.Scalar(onnx.Int64, 2), []*onnx.Value{x}, func(b *onnx.Graph, _ *onnx.Value, c []*onnx.Value) (next, scan []*onnx.Value) {
-		v := b.Mul(c[0], w)
-		return []*onnx.Value{v}, []*onnx.Value{v}
-	})
-	g.Output("z", g.Add(g.ReduceSum(scans[0], false, 0), s))
-	g.Output("mean", g.ReduceMean(x, true, 0))
-	m, err := g.Build(onnx.BuildOptions{Opset: opset, Metadata: map[string]string{"b": "head", "c": "3"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 func TestMergeComposes(t *testing.T) {
-	first, second := affine(t), head(t, onnx.Sym("rows"), 17)
+	first, second := onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 17)
 	m, err := onnx.Merge(first, second, map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})
 	shift := onnx.Float64s(nil, []float64{0.5})
-	got, err := evaluate(m, map[string]*onnx.Tensor{"x": x, "shift": shift})
+	got, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": x, "shift": shift})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mid, err := evaluate(first, map[string]*onnx.Tensor{"x": x})
+	mid, err := onnxtest.Evaluate(first, map[string]*onnx.Tensor{"x": x})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := evaluate(second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
+	want, err := onnxtest.Evaluate(second, map[string]*onnx.Tensor{"x": mid["y"], "shift": shift})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +49,7 @@ func TestMergeComposes(t *testing.T) {
 func TestMergeKeepsOutputs(t *testing.T) {
 	o := onnx.DefaultMergeOptions()
 	o.KeepOutputs = true
-	m, err := onnx.Merge(affine(t), head(t, onnx.Fix(2), 17), map[string]string{"y": "x"}, o)
+	m, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Fix(2), 17), map[string]string{"y": "x"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,16 +70,16 @@ func TestMergeRefusals(t *testing.T) {
 		connect map[string]string
 		o       onnx.MergeOptions
 	}{
-		{`no output "q"`, head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, onnx.DefaultMergeOptions()},
-		{`no free input "q"`, head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, onnx.DefaultMergeOptions()},
-		{`no free input "x"`, head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, onnx.DefaultMergeOptions()},
-		{"nothing is connected", head(t, onnx.Sym("n"), 17), nil, onnx.DefaultMergeOptions()},
-		{"shape [n 1] into []", head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, onnx.DefaultMergeOptions()},
-		{`initializer "first/w" is defined twice`, head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{FirstPrefix: "first/", SecondPrefix: "first/"}},
-		{"is defined twice", head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{}},
+		{`no output "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, onnx.DefaultMergeOptions()},
+		{`no free input "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, onnx.DefaultMergeOptions()},
+		{`no free input "x"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, onnx.DefaultMergeOptions()},
+		{"nothing is connected", onnxtest.Head(t, onnx.Sym("n"), 17), nil, onnx.DefaultMergeOptions()},
+		{"shape [n 1] into []", onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, onnx.DefaultMergeOptions()},
+		{`initializer "first/w" is defined twice`, onnxtest.Head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{FirstPrefix: "first/", SecondPrefix: "first/"}},
+		{"is defined twice", onnxtest.Head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{}},
 	}
 	for _, tt := range tests {
-		_, err := onnx.Merge(affine(t), tt.second, tt.connect, tt.o)
+		_, err := onnx.Merge(onnxtest.Affine(t), tt.second, tt.connect, tt.o)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error is %v, want %s", err, tt.want)
 		}
@@ -107,7 +89,7 @@ func TestMergeRefusals(t *testing.T) {
 func TestMergeReconcilesOperatorSets(t *testing.T) {
 	plain := map[string]string{"y": "x"}
 	// affine has no operator that 18 changed, so it is raised.
-	m, err := onnx.Merge(affine(t), head(t, onnx.Sym("n"), 18), plain, onnx.DefaultMergeOptions())
+	m, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 18), plain, onnx.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,9 +97,9 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 		t.Errorf("operator set %d, want 18", v)
 	}
 	// A change that nothing is known about is refused.
-	first := affine(t)
+	first := onnxtest.Affine(t)
 	first.Proto.Graph.Node[0].OpType = proto.String("GridSample")
-	_, err = onnx.Merge(first, head(t, onnx.Sym("n"), 21), plain, onnx.DefaultMergeOptions())
+	_, err = onnx.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 21), plain, onnx.DefaultMergeOptions())
 	if err == nil || !strings.Contains(err.Error(), "(GridSample): changed with version 20") {
 		t.Errorf("error is %v, want one about GridSample", err)
 	}
@@ -137,7 +119,39 @@ func TestNegativeSizesAreOpen(t *testing.T) {
 			t.Errorf("%s has shape %s", v.Name, v.Shape)
 		}
 	}
-	if _, err := onnx.Merge(m, head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, onnx.DefaultMergeOptions()); err != nil {
+	if _, err := onnx.Merge(m, onnxtest.Head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, onnx.DefaultMergeOptions()); err != nil {
 		t.Error(err)
+	}
+}
+
+// Functions, quantisation notes and side effects of names survive a merge.
+func TestMergeFunctions(t *testing.T) {
+	withFunction := func(m *onnx.Model, op string) *onnx.Model {
+		m.Proto.Functions = []*onnxpb.FunctionProto{{
+			Name: proto.String("twice"), Domain: proto.String("local"),
+			Input: []string{"a"}, Output: []string{"b"},
+			OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}},
+			Node:        []*onnxpb.NodeProto{{OpType: proto.String(op), Input: []string{"a", "a"}, Output: []string{"b"}}},
+		}}
+		m.Proto.Graph.QuantizationAnnotation = []*onnxpb.TensorAnnotation{{TensorName: proto.String("w")}}
+		return m
+	}
+	plain, o := map[string]string{"y": "x"}, onnx.DefaultMergeOptions()
+	m, err := onnx.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Add"), plain, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := m.Proto.Graph.QuantizationAnnotation
+	if len(m.Proto.Functions) != 1 || len(notes) != 2 || notes[0].GetTensorName() != "first/w" || notes[1].GetTensorName() != "second/w" {
+		t.Errorf("%d functions, notes %v", len(m.Proto.Functions), notes)
+	}
+	_, err = onnx.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Mul"), plain, o)
+	if err == nil || !strings.Contains(err.Error(), `function "twice", differently`) {
+		t.Errorf("error is %v", err)
+	}
+	broken := withFunction(onnxtest.Affine(t), "Add")
+	broken.Proto.Functions[0].Output = []string{"c"}
+	if err := broken.Check(); err == nil || !strings.Contains(err.Error(), `function "twice": output "c"`) {
+		t.Errorf("error is %v", err)
 	}
 }

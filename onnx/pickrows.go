@@ -108,11 +108,11 @@ func (p *picker) declare(o PickOptions, was IO) {
 		vocabulary = was.Shape[2]
 	}
 	n := Sym(o.Rows + ".n")
-	p.g.Input = append(slices.Clone(p.g.GetInput()), valueInfo(&Value{name: o.Rows, dtype: Int64, shape: Shape{n, Fix(2)}}))
+	p.g.Input = append(slices.Clone(p.g.GetInput()), ValueInfo(o.Rows, Int64, Shape{n, Fix(2)}))
 	p.g.Output = slices.Clone(p.g.GetOutput())
 	for i, v := range p.g.GetOutput() {
 		if v.GetName() == o.Output {
-			p.g.Output[i] = valueInfo(&Value{name: o.Picked, dtype: Float32, shape: Shape{n, vocabulary}})
+			p.g.Output[i] = ValueInfo(o.Picked, Float32, Shape{n, vocabulary})
 		}
 	}
 }

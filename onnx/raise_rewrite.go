@@ -118,7 +118,7 @@ func (r *raiser) like(n *onnxpb.NodeProto, name string, value float32) []*onnxpb
 // constant is a node for what an attribute of n says.
 func (r *raiser) constant(n *onnxpb.NodeProto, name string, t *Tensor) *onnxpb.NodeProto {
 	return operator("Constant", nil, r.names.fresh(n.GetOutput()[0]+"/"+name), &onnxpb.AttributeProto{
-		Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t.proto(""),
+		Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t.Proto(""),
 	})
 }
 

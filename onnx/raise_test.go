@@ -11,6 +11,7 @@ import (
 
 	"pipe/internal/judge"
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
@@ -107,12 +108,12 @@ onnx.checker.check_model(sys.argv[1], full_check=True)
 // Nodes without what their operator works on are refused, not read.
 func TestEmptyNodesAreNotRaised(t *testing.T) {
 	for _, op := range []string{"Softmax", "Squeeze", "ReduceMean", "Split", "Clip", "Pad", "Slice", "TopK"} {
-		first := affine(t)
+		first := onnxtest.Affine(t)
 		first.Proto.OpsetImport[0].Version = proto.Int64(9)
 		first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{OpType: proto.String(op), Attribute: []*onnxpb.AttributeProto{
 			{Name: proto.String("axes"), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: []int64{0}},
 		}})
-		_, err := onnx.Merge(first, head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+		_, err := onnx.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
 		if err == nil || !strings.Contains(err.Error(), "("+op+"): has no input or no output") {
 			t.Errorf("%s: %v", op, err)
 		}
@@ -121,12 +122,12 @@ func TestEmptyNodesAreNotRaised(t *testing.T) {
 
 // What is not rewritten is said of the old model, whatever it is merged with.
 func TestOperatorsThatAreNotRaised(t *testing.T) {
-	first := affine(t)
+	first := onnxtest.Affine(t)
 	first.Proto.OpsetImport[0].Version = proto.Int64(9)
 	first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{
 		OpType: proto.String("Upsample"), Input: []string{"x", "y"}, Output: []string{"large"},
 	})
-	_, err := onnx.Merge(first, head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	_, err := onnx.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
 	var old *onnx.OpsetError
 	if !errors.As(err, &old) || !strings.HasPrefix(err.Error(), "the model is of operator set 9, which cannot be raised to 18: node") ||
 		!strings.Contains(err.Error(), "(Upsample): changed with version 10") || !strings.Contains(old.Hint(), "operator set 18") {

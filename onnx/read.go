@@ -29,15 +29,34 @@ func Parse(b []byte) (*Model, error) {
 // ReadFile reads a model file. Data that the file keeps in other files is read
 // from the same folder, and from nowhere else, so that the model is complete.
 func ReadFile(path string) (*Model, error) {
+	m, err := parseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.loadExternal(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("read model %q: %w", path, err)
+	}
+	return m, nil
+}
+
+// ExternalFiles lists the files beside a model file that hold data of its tensors, as paths within its folder, sorted. It
+// reads the model file and not the data.
+func ExternalFiles(path string) ([]string, error) {
+	m, err := parseFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return m.ExternalFiles()
+}
+
+// parseFile reads a model file alone.
+func parseFile(path string) (*Model, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxModel)
 	if err != nil {
 		return nil, fmt.Errorf("read model: %w", err)
 	}
 	m, err := Parse(b)
 	if err != nil {
-		return nil, fmt.Errorf("read model %q: %w", path, err)
-	}
-	if err := m.loadExternal(filepath.Dir(path)); err != nil {
 		return nil, fmt.Errorf("read model %q: %w", path, err)
 	}
 	return m, nil

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -146,4 +147,12 @@ func (r *renamer) attribute(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
 		c.Graphs = append(c.Graphs, r.graph(g))
 	}
 	return c
+}
+
+// trimmed is a name without what Merge put before it.
+func trimmed(name, prefix string) string {
+	if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "" {
+		return rest
+	}
+	return name
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 )
 
 // masked is a model with a hidden value and a mask, of another type on request.
@@ -37,7 +38,7 @@ func TestMergeSharesInputs(t *testing.T) {
 	if s := fmt.Sprint(m.Inputs(), m.Outputs()); s != "[{x float64 [sum]} {mask int64 [sum]}] [{product float64 [sum]}]" {
 		t.Error(s)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{
 		"x": onnx.Float64s([]int64{2}, []float64{10, 20}), "mask": onnx.Int64s([]int64{2}, []int64{2, 3}),
 	})
 	if err != nil {
@@ -57,38 +58,5 @@ func TestMergeSharesInputs(t *testing.T) {
 		if _, err := onnx.Merge(first, second, map[string]string{"sum": "x"}, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
-	}
-}
-
-// A model with some of its outputs leaves the first one as it was.
-func TestWithOutputs(t *testing.T) {
-	m := head(t, onnx.Sym("rows"), 17)
-	one, err := m.WithOutputs("mean")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := one.Check(); err != nil {
-		t.Fatal(err)
-	}
-	one.SetMetadata(nil)
-	if len(one.Outputs()) != 1 || one.Outputs()[0].Name != "mean" || len(m.Outputs()) != 2 || len(m.Metadata()) != 2 {
-		t.Errorf("outputs %v of %v, metadata %v", one.Outputs(), m.Outputs(), m.Metadata())
-	}
-	if _, err := m.WithOutputs("median"); err == nil || !strings.Contains(err.Error(), `no output "median", it has ["mean" "z"]`) {
-		t.Error(err)
-	}
-}
-
-// An op that an operator set does not have is an error of Build.
-func TestBuildRefusesOpsOfLaterSets(t *testing.T) {
-	g := onnx.NewGraph("norm")
-	x := g.Input("x", onnx.Float32, onnx.Dims(2, 3))
-	c := g.Const(onnx.Float32s([]int64{3}, []float32{1, 2, 3}))
-	g.Output("y", g.LayerNormalization(x, c, c, 1e-5))
-	if _, err := g.Build(onnx.BuildOptions{Opset: 16}); err == nil || !strings.Contains(err.Error(), "LayerNormalization needs opset 17, not 16") {
-		t.Error(err)
-	}
-	if _, err := g.Build(onnx.BuildOptions{}); err != nil {
-		t.Error(err)
 	}
 }

@@ -3,7 +3,6 @@ package onnx
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"pipe/onnx/onnxpb"
 )
@@ -54,7 +53,7 @@ func split(m *Model, o SplitOptions) (first, second *Model, err error) {
 	if len(back.Input) > 0 {
 		return nil, nil, fmt.Errorf("what %q is made into needs the input %q as well", o.At, back.Input[0].GetName())
 	}
-	value := tensorInfo(o.At, o.Input.DType, o.Input.Shape)
+	value := ValueInfo(o.At, o.Input.DType, o.Input.Shape)
 	for _, v := range g.GetValueInfo() {
 		if v.GetName() == o.At {
 			value = v
@@ -149,12 +148,4 @@ func reads(n *onnxpb.NodeProto, need map[string]bool) {
 			inside(g)
 		}
 	}
-}
-
-// trimmed is a name without what Merge put before it.
-func trimmed(name, prefix string) string {
-	if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "" {
-		return rest
-	}
-	return name
 }

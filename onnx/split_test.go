@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
@@ -39,7 +40,7 @@ func cut() onnx.SplitOptions {
 
 // Split undoes Merge: nodes, constants and the names of both models are what they were, and so is what they compute.
 func TestSplitUndoesMerge(t *testing.T) {
-	first, second := affine(t), tail(t)
+	first, second := onnxtest.Affine(t), tail(t)
 	m, err := onnx.Merge(first, second, map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -53,19 +54,19 @@ func TestSplitUndoesMerge(t *testing.T) {
 		t.Errorf("the second half is %v\nnot %v", b.Proto.Graph, second.Proto.Graph)
 	}
 	x := map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{2, 2}, []float64{1, 0, 0, 2})}
-	want, err := evaluate(m, x)
+	want, err := onnxtest.Evaluate(m, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mid, err := evaluate(a, x)
+	mid, err := onnxtest.Evaluate(a, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := evaluate(first, x)
+	whole, err := onnxtest.Evaluate(first, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := evaluate(b, map[string]*onnx.Tensor{"x": mid["y"]})
+	got, err := onnxtest.Evaluate(b, map[string]*onnx.Tensor{"x": mid["y"]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +85,11 @@ func TestSplitUndoesMerge(t *testing.T) {
 
 func TestSplitRefusals(t *testing.T) {
 	plain := map[string]string{"y": "x"}
-	alone, err := onnx.Merge(affine(t), tail(t), plain, onnx.DefaultMergeOptions())
+	alone, err := onnx.Merge(onnxtest.Affine(t), tail(t), plain, onnx.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	shifted, err := onnx.Merge(affine(t), head(t, onnx.Sym("n"), 17), plain, onnx.DefaultMergeOptions())
+	shifted, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, onnx.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/onnx"
+	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
 )
 
@@ -86,7 +87,7 @@ func TestLogicAndCustomOps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{4}, []float64{1, 2.5, 3, 9})})
+	out, err := onnxtest.Evaluate(m, map[string]*onnx.Tensor{"x": onnx.Float64s([]int64{4}, []float64{1, 2.5, 3, 9})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,38 +97,6 @@ func TestLogicAndCustomOps(t *testing.T) {
 	}
 	g.Op("Nothing", nil, onnx.Float64, nil, onnx.Attr{Name: "a", Value: 1})
 	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "attribute a has type int") {
-		t.Errorf("error is %v", err)
-	}
-}
-
-// Functions, quantisation notes and side effects of names survive a merge.
-func TestMergeFunctions(t *testing.T) {
-	withFunction := func(m *onnx.Model, op string) *onnx.Model {
-		m.Proto.Functions = []*onnxpb.FunctionProto{{
-			Name: proto.String("twice"), Domain: proto.String("local"),
-			Input: []string{"a"}, Output: []string{"b"},
-			OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: proto.Int64(17)}},
-			Node:        []*onnxpb.NodeProto{{OpType: proto.String(op), Input: []string{"a", "a"}, Output: []string{"b"}}},
-		}}
-		m.Proto.Graph.QuantizationAnnotation = []*onnxpb.TensorAnnotation{{TensorName: proto.String("w")}}
-		return m
-	}
-	plain, o := map[string]string{"y": "x"}, onnx.DefaultMergeOptions()
-	m, err := onnx.Merge(withFunction(affine(t), "Add"), withFunction(head(t, onnx.Sym("n"), 17), "Add"), plain, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	notes := m.Proto.Graph.QuantizationAnnotation
-	if len(m.Proto.Functions) != 1 || len(notes) != 2 || notes[0].GetTensorName() != "first/w" || notes[1].GetTensorName() != "second/w" {
-		t.Errorf("%d functions, notes %v", len(m.Proto.Functions), notes)
-	}
-	_, err = onnx.Merge(withFunction(affine(t), "Add"), withFunction(head(t, onnx.Sym("n"), 17), "Mul"), plain, o)
-	if err == nil || !strings.Contains(err.Error(), `function "twice", differently`) {
-		t.Errorf("error is %v", err)
-	}
-	broken := withFunction(affine(t), "Add")
-	broken.Proto.Functions[0].Output = []string{"c"}
-	if err := broken.Check(); err == nil || !strings.Contains(err.Error(), `function "twice": output "c"`) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// proto is the file form of t, sharing its bytes.
-func (t *Tensor) proto(name string) *onnxpb.TensorProto {
+// Proto is the form of t in a model file, under a name unless it is "". It shares the bytes of t; TensorFrom is the way back.
+func (t *Tensor) Proto(name string) *onnxpb.TensorProto {
 	p := &onnxpb.TensorProto{DataType: proto.Int32(int32(t.DType)), Dims: t.Shape}
 	if name != "" {
 		p.Name = proto.String(name)

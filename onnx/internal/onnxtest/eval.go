@@ -1,4 +1,4 @@
-package onnx_test
+package onnxtest
 
 import (
 	"fmt"
@@ -129,9 +129,9 @@ func (e *env) get(name string) array {
 	panic("evaluator: no value " + name)
 }
 
-// evaluate runs a model in double precision. It is written for being obviously
+// Evaluate runs a model in double precision. It is written for being obviously
 // right, not fast, and is the judge of the builder where no runtime is at hand.
-func evaluate(m *onnx.Model, in map[string]*onnx.Tensor) (out map[string]*onnx.Tensor, err error) {
+func Evaluate(m *onnx.Model, in map[string]*onnx.Tensor) (out map[string]*onnx.Tensor, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%v", r)

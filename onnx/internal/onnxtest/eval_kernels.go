@@ -1,4 +1,4 @@
-package onnx_test
+package onnxtest
 
 import (
 	"math"
