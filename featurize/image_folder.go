@@ -8,6 +8,7 @@ import (
 	"pipe/featurize/pixel"
 	"pipe/onnx"
 	"pipe/onnx/hf"
+	"pipe/onnx/rewrite"
 )
 
 // imageFolder is the folder of an encoder of images.
@@ -32,7 +33,7 @@ func (f *imageFolder) read(o ImageModelOptions) (*ImageModel, error) {
 		return nil, err
 	}
 	if m.Float16 {
-		if graph, err = onnx.ToFloat16(graph); err != nil {
+		if graph, err = rewrite.ToFloat16(graph); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"pipe/featurize/pixel"
 	"pipe/onnx"
+	"pipe/onnx/rewrite"
 )
 
 // pixelGraph puts a model of float32 images between what makes them of pixels
@@ -34,16 +35,16 @@ func pixelGraph(m *onnx.Model, output string, p *pixel.Preprocess) (*onnx.Model,
 	if err != nil {
 		return nil, err
 	}
-	names := onnx.MergeOptions{Name: "encoder", FirstPrefix: "pixels/"}
-	if m, err = onnx.Merge(scaling, m, map[string]string{"images": in.Name}, names); err != nil {
+	names := rewrite.MergeOptions{Name: "encoder", FirstPrefix: "pixels/"}
+	if m, err = rewrite.Merge(scaling, m, map[string]string{"images": in.Name}, names); err != nil {
 		return nil, err
 	}
 	flat, err := flatGraph(m.Outputs()[0], batch)
 	if err != nil {
 		return nil, err
 	}
-	names = onnx.MergeOptions{Name: "encoder", SecondPrefix: "vector/"}
-	return onnx.Merge(m, flat, map[string]string{output: "values"}, names)
+	names = rewrite.MergeOptions{Name: "encoder", SecondPrefix: "vector/"}
+	return rewrite.Merge(m, flat, map[string]string{output: "values"}, names)
 }
 
 // scalingGraph makes float32 images in the model's layout of pixels, with the

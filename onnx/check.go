@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -30,7 +31,7 @@ func (c *checker) model(m *onnxpb.ModelProto) error {
 		return errors.New("no graph")
 	}
 	for _, o := range m.GetOpsetImport() {
-		d := domain(o.GetDomain())
+		d := protos.Domain(o.GetDomain())
 		if c.domains[d] {
 			return fmt.Errorf("operator set %q imported twice", d)
 		}
@@ -139,7 +140,7 @@ func (c *checker) nodes(nodes []*onnxpb.NodeProto, s *scope, depth int) error {
 			if errors.As(err, &u) {
 				err = u.explain(nodes[i:])
 			}
-			return fmt.Errorf("node %s: %w", nodeTitle(n, i), err)
+			return fmt.Errorf("node %s: %w", protos.NodeTitle(n, i), err)
 		}
 	}
 	return nil
@@ -149,7 +150,7 @@ func (c *checker) node(n *onnxpb.NodeProto, s *scope, depth int) error {
 	if n.GetOpType() == "" {
 		return errors.New("no operator")
 	}
-	if d := domain(n.GetDomain()); !c.domains[d] {
+	if d := protos.Domain(n.GetDomain()); !c.domains[d] {
 		return fmt.Errorf("operator set %q is not imported", d)
 	}
 	for _, name := range n.GetInput() {
@@ -228,7 +229,7 @@ func checkTensor(t *onnxpb.TensorProto) error {
 func (c *checker) function(f *onnxpb.FunctionProto) error {
 	inner := checker{domains: map[string]bool{}}
 	for _, o := range f.GetOpsetImport() {
-		inner.domains[domain(o.GetDomain())] = true
+		inner.domains[protos.Domain(o.GetDomain())] = true
 	}
 	s := newScope(nil)
 	for _, name := range f.GetInput() {

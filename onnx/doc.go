@@ -1,5 +1,5 @@
-// Package onnx builds, differentiates, reads, checks and merges ONNX models in
-// pure Go; package ort runs them.
+// Package onnx builds, differentiates, reads and checks ONNX models in pure Go;
+// package rewrite merges and splits them, package ort runs them.
 //
 // A Graph is built by methods, one per operator, that infer types and shapes:
 //

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -183,9 +184,9 @@ func (m *Model) WriteExternal(path string, threshold int) error {
 // data itself is not copied.
 func splitData(m *onnxpb.ModelProto, location string, threshold int, w io.Writer) (*onnxpb.ModelProto, error) {
 	light := &onnxpb.ModelProto{}
-	shallow(light, m)
+	protos.Shallow(light, m)
 	light.Graph = &onnxpb.GraphProto{}
-	shallow(light.Graph, m.GetGraph())
+	protos.Shallow(light.Graph, m.GetGraph())
 	light.Graph.Initializer = nil
 	offset := int64(0)
 	for _, t := range m.GetGraph().GetInitializer() {

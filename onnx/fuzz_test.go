@@ -5,6 +5,7 @@ import (
 
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
+	"pipe/onnx/rewrite"
 )
 
 // FuzzParse reads arbitrary bytes as a model; whatever they are, reading,
@@ -32,10 +33,10 @@ func FuzzParse(f *testing.F) {
 			connect[o.Name] = "x"
 			break
 		}
-		if c, err := onnx.Merge(m, second, connect, onnx.DefaultMergeOptions()); err == nil && c.Check() != nil {
+		if c, err := rewrite.Merge(m, second, connect, rewrite.DefaultMergeOptions()); err == nil && c.Check() != nil {
 			t.Fatal("a merged model does not pass the check")
 		}
-		if _, err := onnx.ToFloat16(m); !sound && err == nil {
+		if _, err := rewrite.ToFloat16(m); !sound && err == nil {
 			t.Fatal("a model that is not sound has one in float16")
 		}
 		w, err := m.Marshal()

@@ -11,6 +11,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/conform"
 	"pipe/onnx/internal/onnxtest"
+	"pipe/onnx/rewrite"
 )
 
 const checker = `
@@ -38,7 +39,7 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 		args = append(args, path)
 	}
 	write("affine", onnxtest.Affine(t), nil)
-	m, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
 	write("merged", m, err)
 	for _, opset := range []int64{16, 17, 18, 21} {
 		write(fmt.Sprintf("forest.%d", opset), forest(t, onnx.BuildOptions{Opset: opset, IRVersion: 8 + 2*(opset/21)}), nil)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"pipe/internal/atomicfile"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -62,9 +63,9 @@ func (m *Model) WithOutputs(names ...string) (*Model, error) {
 		all[v.GetName()] = v
 	}
 	out := &Model{Proto: &onnxpb.ModelProto{}}
-	shallow(out.Proto, m.Proto)
+	protos.Shallow(out.Proto, m.Proto)
 	out.Proto.Graph = &onnxpb.GraphProto{}
-	shallow(out.Proto.Graph, m.Proto.GetGraph())
+	protos.Shallow(out.Proto.Graph, m.Proto.GetGraph())
 	out.Proto.Graph.Output = nil
 	for _, name := range names {
 		if all[name] == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pipe/onnx"
+	"pipe/onnx/rewrite"
 )
 
 // stump sends column 1 of a row left of 0.5, and NaN with it.
@@ -56,7 +57,7 @@ func TestTreeEnsembleInMerge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Merge(scale, forest(t, onnx.BuildOptions{}), map[string]string{"scaled": "x"}, onnx.DefaultMergeOptions())
+	m, err := rewrite.Merge(scale, forest(t, onnx.BuildOptions{}), map[string]string{"scaled": "x"}, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}

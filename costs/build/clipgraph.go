@@ -3,6 +3,7 @@ package build
 import (
 	"pipe/featurize"
 	"pipe/onnx"
+	"pipe/onnx/rewrite"
 )
 
 // The input of the head behind a vision tower, and the output of both.
@@ -51,6 +52,6 @@ func clipGraph(tower *featurize.ImageModel, families [][]float32, dim int, scale
 	if err != nil {
 		return nil, err
 	}
-	o := onnx.MergeOptions{Name: "classifier", FirstPrefix: "tower/", SecondPrefix: "classes/"}
-	return onnx.Merge(tower.Graph, head, map[string]string{featurize.ImageEmbedding: clipEmbedding}, o)
+	o := rewrite.MergeOptions{Name: "classifier", FirstPrefix: "tower/", SecondPrefix: "classes/"}
+	return rewrite.Merge(tower.Graph, head, map[string]string{featurize.ImageEmbedding: clipEmbedding}, o)
 }

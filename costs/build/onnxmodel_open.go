@@ -11,6 +11,7 @@ import (
 	"pipe/costs/classlist"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/rewrite"
 )
 
 // modelSettings are shared by the experts that are ONNX classifiers.
@@ -76,7 +77,7 @@ func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOption
 	if err != nil {
 		return nil, err
 	}
-	if m, err = onnx.ToFloat16(m); err != nil {
+	if m, err = rewrite.ToFloat16(m); err != nil {
 		return nil, fmt.Errorf("model %q: %w", path, err)
 	}
 	b, err := m.Marshal()

@@ -11,6 +11,7 @@ import (
 	"pipe/featurize/tokenizer"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/rewrite"
 )
 
 // Causal is a causal language model: it gives every token of the vocabulary a
@@ -139,7 +140,7 @@ func (c *Causal) bind(f *Folder) error {
 // open makes the session. The graph is narrowed to the logits that are asked
 // for: all of them would be batch x sequence x vocabulary numbers.
 func (c *Causal) open(s *part.Setup, graph *onnx.Model) error {
-	picked, err := onnx.PickRows(graph, onnx.PickOptions{Output: logitsOutput, Rows: rowsInput, Picked: pickedOutput})
+	picked, err := rewrite.PickRows(graph, rewrite.PickOptions{Output: logitsOutput, Rows: rowsInput, Picked: pickedOutput})
 	if err != nil {
 		return &costs.DataError{File: c.file, Err: err}
 	}

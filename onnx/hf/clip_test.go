@@ -14,6 +14,7 @@ import (
 	"pipe/onnx/hf"
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort/orttest"
+	"pipe/onnx/rewrite"
 )
 
 // clipGolden is what the official library computed: vectors of a padded batch of
@@ -110,7 +111,7 @@ func TestCLIPEqualsGolden(t *testing.T) {
 	}
 	for tower, want := range map[hf.Tower][][]float32{hf.TowerText: g.Texts, hf.TowerVision: g.Images} {
 		for road, m := range towersOf(t, folder, tower) {
-			half, err := onnx.ToFloat16(m)
+			half, err := rewrite.ToFloat16(m)
 			if err != nil {
 				t.Fatal(err)
 			}

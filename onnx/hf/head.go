@@ -12,6 +12,7 @@ import (
 	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 	"pipe/onnx"
+	"pipe/onnx/rewrite"
 )
 
 // The names of outputs.
@@ -73,7 +74,7 @@ func AddHead(m *onnx.Model, output string, h *Head) (*onnx.Model, error) {
 			shape[len(shape)-1] = v.Shape[len(shape)-1]
 		}
 	}
-	o := onnx.MergeOptions{Name: "encoder", SecondPrefix: "head/"}
+	o := rewrite.MergeOptions{Name: "encoder", SecondPrefix: "head/"}
 	g := onnx.NewGraph("head")
 	x, mask := g.Input("hidden", onnx.Float32, shape), (*onnx.Value)(nil)
 	if h.Pooling != PoolModel {
@@ -85,7 +86,7 @@ func AddHead(m *onnx.Model, output string, h *Head) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return onnx.Merge(m, head, map[string]string{output: "hidden"}, o)
+	return rewrite.Merge(m, head, map[string]string{output: "hidden"}, o)
 }
 
 // module is an entry of the modules.json of sentence-transformers.

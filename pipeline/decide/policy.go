@@ -13,6 +13,7 @@ import (
 	"pipe/models/policy"
 	"pipe/onnx"
 	"pipe/onnx/ort"
+	"pipe/onnx/rewrite"
 	"pipe/pipeline/stage"
 )
 
@@ -62,7 +63,7 @@ func (f *PolicyFile) split() error {
 		return err
 	}
 	merged, vector := f.model, about.Vector()
-	f.encoder, f.model, err = onnx.Split(merged, onnx.SplitOptions{
+	f.encoder, f.model, err = rewrite.Split(merged, rewrite.SplitOptions{
 		At: encoderPrefix + vector, Output: vector,
 		Input:       onnx.IO{Name: policy.FeaturesInput, DType: onnx.Float32, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(f.Info.Dim))}},
 		FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix,
@@ -111,8 +112,8 @@ func (f *PolicyFile) Behind(encoder *onnx.Model, about featurize.EncoderInfo) (*
 	if err := f.fits(about); err != nil {
 		return nil, err
 	}
-	o := onnx.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
-	return onnx.Merge(encoder, f.model, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
+	o := rewrite.MergeOptions{Name: "encoder and policy", FirstPrefix: encoderPrefix, SecondPrefix: policyPrefix}
+	return rewrite.Merge(encoder, f.model, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
 }
 
 // fits is an *stage.OptionError where an encoder does not make the policy's features.

@@ -1,4 +1,4 @@
-package onnx_test
+package rewrite_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
+	"pipe/onnx/rewrite"
 )
 
 // masked is a model with a hidden value and a mask, of another type on request.
@@ -29,9 +30,9 @@ func TestMergeSharesInputs(t *testing.T) {
 	add := func(g *onnx.Graph, x, m *onnx.Value) *onnx.Value { return g.Add(x, m) }
 	times := func(g *onnx.Graph, x, m *onnx.Value) *onnx.Value { return g.Mul(x, m) }
 	first := masked(t, "sum", onnx.Int64, add)
-	o := onnx.DefaultMergeOptions()
+	o := rewrite.DefaultMergeOptions()
 	o.Share = []string{"mask"}
-	m, err := onnx.Merge(first, masked(t, "product", onnx.Int64, times), map[string]string{"sum": "x"}, o)
+	m, err := rewrite.Merge(first, masked(t, "product", onnx.Int64, times), map[string]string{"sum": "x"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestMergeSharesInputs(t *testing.T) {
 		if strings.Contains(want, "shift") {
 			o.Share = []string{"shift"}
 		}
-		if _, err := onnx.Merge(first, second, map[string]string{"sum": "x"}, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := rewrite.Merge(first, second, map[string]string{"sum": "x"}, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

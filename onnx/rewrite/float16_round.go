@@ -1,8 +1,10 @@
-package onnx
+package rewrite
 
 import (
 	"encoding/binary"
 	"math"
+
+	"pipe/onnx"
 )
 
 // The range of float16.
@@ -13,7 +15,7 @@ const (
 
 // rounded is t, which holds float32, with its elements rounded as ToFloat16
 // says.
-func rounded(t *Tensor) *Tensor {
+func rounded(t *onnx.Tensor) *onnx.Tensor {
 	values := t.Float32s()
 	raw := make([]byte, 0, 2*len(values))
 	for _, v := range values {
@@ -23,7 +25,7 @@ func rounded(t *Tensor) *Tensor {
 		}
 		raw = binary.LittleEndian.AppendUint16(raw, b)
 	}
-	return &Tensor{DType: Float16, Shape: t.Shape, Raw: raw}
+	return &onnx.Tensor{DType: onnx.Float16, Shape: t.Shape, Raw: raw}
 }
 
 // halfBits is the half nearest to v, the even one of two; finite numbers stay

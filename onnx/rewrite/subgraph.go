@@ -1,8 +1,9 @@
-package onnx
+package rewrite
 
 import (
 	"slices"
 
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -20,7 +21,7 @@ func subgraphs(n *onnxpb.NodeProto) (list []*onnxpb.GraphProto) {
 // withGraphs is an attribute whose graphs are rewritten.
 func withGraphs(a *onnxpb.AttributeProto, rewrite func(*onnxpb.GraphProto) (*onnxpb.GraphProto, error)) (*onnxpb.AttributeProto, error) {
 	c := &onnxpb.AttributeProto{}
-	shallow(c, a)
+	protos.Shallow(c, a)
 	c.Graphs = nil
 	var err error
 	if a.GetG() != nil {

@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
 	"pipe/onnx/onnxpb"
 )
 
@@ -36,7 +37,7 @@ func DefaultMergeOptions() MergeOptions {
 //
 // Errors tell which names, types, shapes or operators do not fit; a model of an
 // operator set that cannot be raised is an *OpsetError.
-func Merge(first, second *Model, connect map[string]string, o MergeOptions) (*Model, error) {
+func Merge(first, second *onnx.Model, connect map[string]string, o MergeOptions) (*onnx.Model, error) {
 	m, err := merge(first, second, connect, o)
 	var old *OpsetError
 	if errors.As(err, &old) {
@@ -48,8 +49,8 @@ func Merge(first, second *Model, connect map[string]string, o MergeOptions) (*Mo
 	return m, nil
 }
 
-func merge(first, second *Model, connect map[string]string, o MergeOptions) (*Model, error) {
-	for i, m := range []*Model{first, second} {
+func merge(first, second *onnx.Model, connect map[string]string, o MergeOptions) (*onnx.Model, error) {
+	for i, m := range []*onnx.Model{first, second} {
 		if err := m.Check(); err != nil {
 			return nil, fmt.Errorf("model %d: %w", i+1, err)
 		}
@@ -77,7 +78,7 @@ func merge(first, second *Model, connect map[string]string, o MergeOptions) (*Mo
 	if p.Functions, err = joinFunctions(first.Proto, second.Proto); err != nil {
 		return nil, err
 	}
-	m := &Model{Proto: p}
+	m := &onnx.Model{Proto: p}
 	meta := first.Metadata()
 	maps.Copy(meta, second.Metadata())
 	m.SetMetadata(meta)
@@ -85,7 +86,7 @@ func merge(first, second *Model, connect map[string]string, o MergeOptions) (*Mo
 }
 
 // renamers plans the names of both models.
-func renamers(first, second *Model, connect map[string]string, o MergeOptions) (a, b *renamer, err error) {
+func renamers(first, second *onnx.Model, connect map[string]string, o MergeOptions) (a, b *renamer, err error) {
 	a, b = newRenamer(o.FirstPrefix), newRenamer(o.SecondPrefix)
 	outputs, inputs := byName(first.Outputs()), byName(second.Inputs())
 	for _, v := range first.Inputs() {
@@ -126,7 +127,7 @@ func renamers(first, second *Model, connect map[string]string, o MergeOptions) (
 }
 
 // share holds the inputs that both models have against each other.
-func (r *renamer) share(names []string, first, second map[string]IO) error {
+func (r *renamer) share(names []string, first, second map[string]onnx.IO) error {
 	for _, name := range names {
 		a, ok := first[name]
 		b, both := second[name]
@@ -140,8 +141,8 @@ func (r *renamer) share(names []string, first, second map[string]IO) error {
 	return nil
 }
 
-func byName(list []IO) map[string]IO {
-	out := map[string]IO{}
+func byName(list []onnx.IO) map[string]onnx.IO {
+	out := map[string]onnx.IO{}
 	for _, v := range list {
 		out[v.Name] = v
 	}

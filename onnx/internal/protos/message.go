@@ -1,4 +1,6 @@
-package onnx
+// Package protos has what the reading, checking and rewriting of models share
+// about the messages of model files.
+package protos
 
 import (
 	"fmt"
@@ -9,8 +11,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// shallow copies the fields of src, a message of the same type, to dst. Both then share their contents.
-func shallow(dst, src proto.Message) {
+// Shallow copies the fields of src, a message of the same type, to dst. Both then share their contents.
+func Shallow(dst, src proto.Message) {
 	src.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		dst.ProtoReflect().Set(f, v)
 		return true
@@ -18,16 +20,16 @@ func shallow(dst, src proto.Message) {
 	dst.ProtoReflect().SetUnknown(src.ProtoReflect().GetUnknown())
 }
 
-// domain gives the standard operators one name: "" and "ai.onnx" are the same operator set.
-func domain(d string) string {
+// Domain gives the standard operators one name: "" and "ai.onnx" are the same operator set.
+func Domain(d string) string {
 	if d == "" {
 		return "ai.onnx"
 	}
 	return d
 }
 
-// nodeTitle names the i-th node of a graph, from 0, in errors.
-func nodeTitle(n *onnxpb.NodeProto, i int) string {
+// NodeTitle names the i-th node of a graph, from 0, in errors.
+func NodeTitle(n *onnxpb.NodeProto, i int) string {
 	if n.GetName() != "" {
 		return fmt.Sprintf("%q (%s)", n.GetName(), n.GetOpType())
 	}

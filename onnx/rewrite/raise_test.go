@@ -1,4 +1,4 @@
-package onnx_test
+package rewrite_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/rewrite"
 )
 
 // oldModel writes a network of operator set 11 with the operators that later ones read differently.
@@ -71,7 +72,7 @@ func testRaised(t *testing.T, script string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := onnx.Merge(first, second, map[string]string{"y": "values"}, onnx.DefaultMergeOptions())
+		m, err := rewrite.Merge(first, second, map[string]string{"y": "values"}, rewrite.DefaultMergeOptions())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +114,7 @@ func TestEmptyNodesAreNotRaised(t *testing.T) {
 		first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{OpType: proto.String(op), Attribute: []*onnxpb.AttributeProto{
 			{Name: proto.String("axes"), Type: onnxpb.AttributeProto_INTS.Enum(), Ints: []int64{0}},
 		}})
-		_, err := onnx.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+		_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
 		if err == nil || !strings.Contains(err.Error(), "("+op+"): has no input or no output") {
 			t.Errorf("%s: %v", op, err)
 		}
@@ -127,8 +128,8 @@ func TestOperatorsThatAreNotRaised(t *testing.T) {
 	first.Proto.Graph.Node = append(first.Proto.Graph.Node, &onnxpb.NodeProto{
 		OpType: proto.String("Upsample"), Input: []string{"x", "y"}, Output: []string{"large"},
 	})
-	_, err := onnx.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
-	var old *onnx.OpsetError
+	_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
+	var old *rewrite.OpsetError
 	if !errors.As(err, &old) || !strings.HasPrefix(err.Error(), "the model is of operator set 9, which cannot be raised to 18: node") ||
 		!strings.Contains(err.Error(), "(Upsample): changed with version 10") || !strings.Contains(old.Hint(), "operator set 18") {
 		t.Error(err)

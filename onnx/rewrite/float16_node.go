@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"fmt"
@@ -6,18 +6,20 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
 // node is n in float16, with conversions around what stays in float32.
 func (h *halver) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	c := &onnxpb.NodeProto{}
-	shallow(c, n)
+	protos.Shallow(c, n)
 	c.Input, c.Output = nil, nil
 	stay := h.single(n)
 	var before, after []*onnxpb.NodeProto
 	for i, name := range n.GetInput() {
-		if !slices.Contains(stay.in, i) || h.types[name] != Float32 {
+		if !slices.Contains(stay.in, i) || h.types[name] != onnx.Float32 {
 			c.Input = append(c.Input, h.rename(name))
 			continue
 		}
@@ -26,9 +28,9 @@ func (h *halver) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	}
 	for i, name := range n.GetOutput() {
 		to := h.rename(name)
-		if name != "" && slices.Contains(stay.out, i) && h.types[name] == Float32 {
+		if name != "" && slices.Contains(stay.out, i) && h.types[name] == onnx.Float32 {
 			single := h.names.fresh(name + "/float32")
-			after = append(after, castNode(single, to, Float16))
+			after = append(after, castNode(single, to, onnx.Float16))
 			to = single
 		}
 		c.Output = append(c.Output, to)
@@ -50,7 +52,7 @@ func (h *halver) inSingle(name string) (string, []*onnxpb.NodeProto) {
 	}
 	single := h.names.fresh(name + "/float32")
 	if t == nil {
-		return single, []*onnxpb.NodeProto{castNode(h.rename(name), single, Float32)}
+		return single, []*onnxpb.NodeProto{castNode(h.rename(name), single, onnx.Float32)}
 	}
 	value := &onnxpb.AttributeProto{Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t}
 	return single, []*onnxpb.NodeProto{operator("Constant", nil, single, value)}
@@ -74,12 +76,12 @@ func (h *halver) attribute(op string, a *onnxpb.AttributeProto) (*onnxpb.Attribu
 	switch {
 	case op == "Constant" && constantOf(a) != nil:
 		return halfAttribute(constantOf(a))
-	case op == "ConstantOfShape" && DType(a.GetT().GetDataType()) == Float32:
+	case op == "ConstantOfShape" && onnx.DType(a.GetT().GetDataType()) == onnx.Float32:
 		return halfAttribute(a.GetT())
 	}
 	c, err := withGraphs(a, h.graph)
-	if err == nil && (a.GetName() == "to" || a.GetName() == "dtype") && DType(a.GetI()) == Float32 {
-		c.I = proto.Int64(int64(Float16))
+	if err == nil && (a.GetName() == "to" || a.GetName() == "dtype") && onnx.DType(a.GetI()) == onnx.Float32 {
+		c.I = proto.Int64(int64(onnx.Float16))
 	}
 	return c, err
 }
@@ -90,7 +92,7 @@ func halfAttribute(t *onnxpb.TensorProto) (*onnxpb.AttributeProto, error) {
 }
 
 func halfTensor(p *onnxpb.TensorProto) (*onnxpb.TensorProto, error) {
-	t, err := TensorFrom(p)
+	t, err := onnx.TensorFrom(p)
 	if err != nil {
 		return nil, err
 	}

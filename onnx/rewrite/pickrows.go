@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"errors"
@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -23,7 +25,7 @@ type PickOptions struct {
 // model onto its vocabulary does, the rows are picked in front of them and the
 // rest is never computed. The model itself stays as it is; the result shares
 // its constants.
-func PickRows(m *Model, o PickOptions) (*Model, error) {
+func PickRows(m *onnx.Model, o PickOptions) (*onnx.Model, error) {
 	out, err := pickRows(m, o)
 	if err != nil {
 		return nil, fmt.Errorf("pick rows of output %q: %w", o.Output, err)
@@ -31,7 +33,7 @@ func PickRows(m *Model, o PickOptions) (*Model, error) {
 	return out, nil
 }
 
-func pickRows(m *Model, o PickOptions) (*Model, error) {
+func pickRows(m *onnx.Model, o PickOptions) (*onnx.Model, error) {
 	io, ok := byName(m.Outputs())[o.Output]
 	switch {
 	case !ok:
@@ -42,13 +44,13 @@ func pickRows(m *Model, o PickOptions) (*Model, error) {
 		return nil, errors.New("GatherND needs operator set 11 or higher")
 	}
 	p := &picker{g: &onnxpb.GraphProto{}}
-	shallow(p.g, m.Proto.GetGraph())
+	protos.Shallow(p.g, m.Proto.GetGraph())
 	p.pick(o)
 	p.declare(o, io)
 	model := &onnxpb.ModelProto{}
-	shallow(model, m.Proto)
+	protos.Shallow(model, m.Proto)
 	model.Graph = p.g
-	picked := &Model{Proto: model}
+	picked := &onnx.Model{Proto: model}
 	return picked, picked.Check()
 }
 
@@ -56,7 +58,7 @@ func pickRows(m *Model, o PickOptions) (*Model, error) {
 // version or above it.
 func standardOpset(m *onnxpb.ModelProto, version int64) bool {
 	return slices.ContainsFunc(m.GetOpsetImport(), func(s *onnxpb.OperatorSetIdProto) bool {
-		return domain(s.GetDomain()) == "ai.onnx" && s.GetVersion() >= version
+		return protos.Domain(s.GetDomain()) == "ai.onnx" && s.GetVersion() >= version
 	})
 }
 
@@ -93,7 +95,7 @@ func (p *picker) pick(o PickOptions) {
 		OpType: proto.String("Cast"), Name: proto.String(o.Picked + "/Cast"),
 		Input: []string{last}, Output: []string{o.Picked},
 		Attribute: []*onnxpb.AttributeProto{{
-			Name: proto.String("to"), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(int64(Float32)),
+			Name: proto.String("to"), Type: onnxpb.AttributeProto_INT.Enum(), I: proto.Int64(int64(onnx.Float32)),
 		}},
 	})
 	p.g.ValueInfo = slices.DeleteFunc(slices.Clone(p.g.GetValueInfo()), func(v *onnxpb.ValueInfoProto) bool {
@@ -102,17 +104,17 @@ func (p *picker) pick(o PickOptions) {
 }
 
 // declare replaces the output and adds the input.
-func (p *picker) declare(o PickOptions, was IO) {
-	vocabulary := Sym("?")
+func (p *picker) declare(o PickOptions, was onnx.IO) {
+	vocabulary := onnx.Sym("?")
 	if len(was.Shape) == 3 {
 		vocabulary = was.Shape[2]
 	}
-	n := Sym(o.Rows + ".n")
-	p.g.Input = append(slices.Clone(p.g.GetInput()), ValueInfo(o.Rows, Int64, Shape{n, Fix(2)}))
+	n := onnx.Sym(o.Rows + ".n")
+	p.g.Input = append(slices.Clone(p.g.GetInput()), onnx.ValueInfo(o.Rows, onnx.Int64, onnx.Shape{n, onnx.Fix(2)}))
 	p.g.Output = slices.Clone(p.g.GetOutput())
 	for i, v := range p.g.GetOutput() {
 		if v.GetName() == o.Output {
-			p.g.Output[i] = ValueInfo(o.Picked, Float32, Shape{n, vocabulary})
+			p.g.Output[i] = onnx.ValueInfo(o.Picked, onnx.Float32, onnx.Shape{n, vocabulary})
 		}
 	}
 }
@@ -148,7 +150,7 @@ func uses(g *onnxpb.GraphProto, value string) int {
 // rowWise reports whether a node makes every row of its output, along the last
 // axis, from the same row of its first input and from constants.
 func (p *picker) rowWise(n *onnxpb.NodeProto) bool {
-	in, standard := n.GetInput(), domain(n.GetDomain()) == "ai.onnx"
+	in, standard := n.GetInput(), protos.Domain(n.GetDomain()) == "ai.onnx"
 	switch n.GetOpType() {
 	case "Cast", "Identity", "Tanh":
 		return standard && len(in) == 1

@@ -1,17 +1,19 @@
-package onnx
+package rewrite
 
 import (
 	"errors"
 	"fmt"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
 // SplitOptions say where a merged model is cut, and how its halves are named.
 type SplitOptions struct {
-	At     string // the value that the first half makes for the second
-	Output string // its name in the first half
-	Input  IO     // its name in the second half; type and shape are those that m has, else these
+	At     string  // the value that the first half makes for the second
+	Output string  // its name in the first half
+	Input  onnx.IO // its name in the second half; type and shape are those that m has, else these
 	// Prefixes that Merge gave to names; where a name has it, it is taken off.
 	FirstPrefix, SecondPrefix string
 }
@@ -23,14 +25,14 @@ type SplitOptions struct {
 //
 // The error says that m has no such value, or that its outputs need other inputs
 // as well.
-func Split(m *Model, o SplitOptions) (first, second *Model, err error) {
+func Split(m *onnx.Model, o SplitOptions) (first, second *onnx.Model, err error) {
 	if first, second, err = split(m, o); err != nil {
 		return nil, nil, fmt.Errorf("split model: %w", err)
 	}
 	return first, second, nil
 }
 
-func split(m *Model, o SplitOptions) (first, second *Model, err error) {
+func split(m *onnx.Model, o SplitOptions) (first, second *onnx.Model, err error) {
 	if err := m.Check(); err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +55,7 @@ func split(m *Model, o SplitOptions) (first, second *Model, err error) {
 	if len(back.Input) > 0 {
 		return nil, nil, fmt.Errorf("what %q is made into needs the input %q as well", o.At, back.Input[0].GetName())
 	}
-	value := ValueInfo(o.At, o.Input.DType, o.Input.Shape)
+	value := onnx.ValueInfo(o.At, o.Input.DType, o.Input.Shape)
 	for _, v := range g.GetValueInfo() {
 		if v.GetName() == o.At {
 			value = v
@@ -64,14 +66,14 @@ func split(m *Model, o SplitOptions) (first, second *Model, err error) {
 	a, b := newRenamer(""), newRenamer("")
 	a.strip, b.strip = o.FirstPrefix, o.SecondPrefix
 	a.names[o.At], b.names[o.At] = o.Output, o.Input.Name
-	first, second = &Model{Proto: withGraph(m.Proto, a.graph(front))}, &Model{Proto: withGraph(m.Proto, b.graph(back))}
+	first, second = &onnx.Model{Proto: withGraph(m.Proto, a.graph(front))}, &onnx.Model{Proto: withGraph(m.Proto, b.graph(back))}
 	return first, second, errors.Join(first.Check(), second.Check())
 }
 
 // withGraph is a model with another graph.
 func withGraph(m *onnxpb.ModelProto, g *onnxpb.GraphProto) *onnxpb.ModelProto {
 	out := &onnxpb.ModelProto{}
-	shallow(out, m)
+	protos.Shallow(out, m)
 	out.Graph = g
 	return out
 }

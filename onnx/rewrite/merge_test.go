@@ -1,4 +1,4 @@
-package onnx_test
+package rewrite_test
 
 import (
 	"slices"
@@ -10,11 +10,12 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/rewrite"
 )
 
 func TestMergeComposes(t *testing.T) {
 	first, second := onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("rows"), 17)
-	m, err := onnx.Merge(first, second, map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,9 +48,9 @@ func TestMergeComposes(t *testing.T) {
 }
 
 func TestMergeKeepsOutputs(t *testing.T) {
-	o := onnx.DefaultMergeOptions()
+	o := rewrite.DefaultMergeOptions()
 	o.KeepOutputs = true
-	m, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Fix(2), 17), map[string]string{"y": "x"}, o)
+	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Fix(2), 17), map[string]string{"y": "x"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,18 +69,18 @@ func TestMergeRefusals(t *testing.T) {
 		want    string
 		second  *onnx.Model
 		connect map[string]string
-		o       onnx.MergeOptions
+		o       rewrite.MergeOptions
 	}{
-		{`no output "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, onnx.DefaultMergeOptions()},
-		{`no free input "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, onnx.DefaultMergeOptions()},
-		{`no free input "x"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, onnx.DefaultMergeOptions()},
-		{"nothing is connected", onnxtest.Head(t, onnx.Sym("n"), 17), nil, onnx.DefaultMergeOptions()},
-		{"shape [n 1] into []", onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, onnx.DefaultMergeOptions()},
-		{`initializer "first/w" is defined twice`, onnxtest.Head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{FirstPrefix: "first/", SecondPrefix: "first/"}},
-		{"is defined twice", onnxtest.Head(t, onnx.Sym("n"), 17), plain, onnx.MergeOptions{}},
+		{`no output "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"q": "x"}, rewrite.DefaultMergeOptions()},
+		{`no free input "q"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "q"}, rewrite.DefaultMergeOptions()},
+		{`no free input "x"`, onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "x", "twice": "x"}, rewrite.DefaultMergeOptions()},
+		{"nothing is connected", onnxtest.Head(t, onnx.Sym("n"), 17), nil, rewrite.DefaultMergeOptions()},
+		{"shape [n 1] into []", onnxtest.Head(t, onnx.Sym("n"), 17), map[string]string{"y": "shift"}, rewrite.DefaultMergeOptions()},
+		{`initializer "first/w" is defined twice`, onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.MergeOptions{FirstPrefix: "first/", SecondPrefix: "first/"}},
+		{"is defined twice", onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.MergeOptions{}},
 	}
 	for _, tt := range tests {
-		_, err := onnx.Merge(onnxtest.Affine(t), tt.second, tt.connect, tt.o)
+		_, err := rewrite.Merge(onnxtest.Affine(t), tt.second, tt.connect, tt.o)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error is %v, want %s", err, tt.want)
 		}
@@ -89,7 +90,7 @@ func TestMergeRefusals(t *testing.T) {
 func TestMergeReconcilesOperatorSets(t *testing.T) {
 	plain := map[string]string{"y": "x"}
 	// affine has no operator that 18 changed, so it is raised.
-	m, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 18), plain, onnx.DefaultMergeOptions())
+	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 18), plain, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 	// A change that nothing is known about is refused.
 	first := onnxtest.Affine(t)
 	first.Proto.Graph.Node[0].OpType = proto.String("GridSample")
-	_, err = onnx.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 21), plain, onnx.DefaultMergeOptions())
+	_, err = rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 21), plain, rewrite.DefaultMergeOptions())
 	if err == nil || !strings.Contains(err.Error(), "(GridSample): changed with version 20") {
 		t.Errorf("error is %v, want one about GridSample", err)
 	}
@@ -119,7 +120,7 @@ func TestNegativeSizesAreOpen(t *testing.T) {
 			t.Errorf("%s has shape %s", v.Name, v.Shape)
 		}
 	}
-	if _, err := onnx.Merge(m, onnxtest.Head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, onnx.DefaultMergeOptions()); err != nil {
+	if _, err := rewrite.Merge(m, onnxtest.Head(t, onnx.Fix(4), 17), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions()); err != nil {
 		t.Error(err)
 	}
 }
@@ -136,8 +137,8 @@ func TestMergeFunctions(t *testing.T) {
 		m.Proto.Graph.QuantizationAnnotation = []*onnxpb.TensorAnnotation{{TensorName: proto.String("w")}}
 		return m
 	}
-	plain, o := map[string]string{"y": "x"}, onnx.DefaultMergeOptions()
-	m, err := onnx.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Add"), plain, o)
+	plain, o := map[string]string{"y": "x"}, rewrite.DefaultMergeOptions()
+	m, err := rewrite.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Add"), plain, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,7 @@ func TestMergeFunctions(t *testing.T) {
 	if len(m.Proto.Functions) != 1 || len(notes) != 2 || notes[0].GetTensorName() != "first/w" || notes[1].GetTensorName() != "second/w" {
 		t.Errorf("%d functions, notes %v", len(m.Proto.Functions), notes)
 	}
-	_, err = onnx.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Mul"), plain, o)
+	_, err = rewrite.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Mul"), plain, o)
 	if err == nil || !strings.Contains(err.Error(), `function "twice", differently`) {
 		t.Errorf("error is %v", err)
 	}

@@ -1,9 +1,11 @@
-package onnx
+package rewrite
 
 import (
 	"errors"
 	"fmt"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -30,8 +32,8 @@ func (e *OpsetError) Hint() string {
 // operator set: arguments that moved from attributes to inputs become constants,
 // operators with other defaults are spelled out. A node for which nothing is
 // known here is an *OpsetError. m stays as it is.
-func raised(m *Model, to int64) (*Model, error) {
-	from, ok := opsets(m.Proto)[domain("")]
+func raised(m *onnx.Model, to int64) (*onnx.Model, error) {
+	from, ok := opsets(m.Proto)[protos.Domain("")]
 	if !ok || from >= to {
 		return m, nil
 	}
@@ -42,9 +44,9 @@ func raised(m *Model, to int64) (*Model, error) {
 		return nil, &OpsetError{From: from, To: to, Err: err}
 	}
 	p := &onnxpb.ModelProto{}
-	shallow(p, m.Proto)
+	protos.Shallow(p, m.Proto)
 	p.Graph = g
-	return &Model{Proto: p}, nil
+	return &onnx.Model{Proto: p}, nil
 }
 
 // raiser rewrites nodes for a newer operator set.
@@ -55,12 +57,12 @@ type raiser struct {
 
 func (r *raiser) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
 	out := &onnxpb.GraphProto{}
-	shallow(out, g)
+	protos.Shallow(out, g)
 	out.Node = nil
 	for i, n := range g.GetNode() {
 		nodes, err := r.node(n)
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", nodeTitle(n, i), err)
+			return nil, fmt.Errorf("node %s: %w", protos.NodeTitle(n, i), err)
 		}
 		out.Node = append(out.Node, nodes...)
 	}
@@ -70,7 +72,7 @@ func (r *raiser) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
 // node is what computes the same as n, whose last node has n's name and outputs.
 func (r *raiser) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	n, err := r.inside(n)
-	if err != nil || domain(n.GetDomain()) != domain("") {
+	if err != nil || protos.Domain(n.GetDomain()) != protos.Domain("") {
 		return []*onnxpb.NodeProto{n}, err
 	}
 	nodes := []*onnxpb.NodeProto{n}
@@ -98,7 +100,7 @@ func (r *raiser) inside(n *onnxpb.NodeProto) (*onnxpb.NodeProto, error) {
 		return n, nil
 	}
 	out := &onnxpb.NodeProto{}
-	shallow(out, n)
+	protos.Shallow(out, n)
 	out.Attribute = nil
 	for _, a := range n.GetAttribute() {
 		c, err := withGraphs(a, r.graph)

@@ -1,4 +1,4 @@
-package onnx_test
+package rewrite_test
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/rewrite"
 )
 
 // mixedModel writes a network with arguments that stay in float32, graphs inside
@@ -82,7 +83,7 @@ func halve(t *testing.T, dir, path string) string {
 	t.Helper()
 	m, err := onnx.ReadFile(path)
 	if err == nil {
-		m, err = onnx.ToFloat16(m)
+		m, err = rewrite.ToFloat16(m)
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -155,7 +156,7 @@ func TestFloat16Rounding(t *testing.T) {
 	g.Output("z", g.Add(x, g.NamedConst("tiny", onnx.Float32s([]int64{}, []float32{-1e-30}))))
 	m, err := g.Build(onnx.BuildOptions{})
 	if err == nil {
-		m, err = onnx.ToFloat16(m)
+		m, err = rewrite.ToFloat16(m)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +188,7 @@ func TestFloat16Refuses(t *testing.T) {
 	functions := onnxtest.Affine(t)
 	functions.Proto.Functions = []*onnxpb.FunctionProto{{Name: proto.String("twice")}}
 	for want, m := range map[string]*onnx.Model{`of the operator set "other"`: foreign, `functions, such as "twice"`: functions, "no graph": {Proto: &onnxpb.ModelProto{IrVersion: proto.Int64(8)}}} {
-		if _, err := onnx.ToFloat16(m); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := rewrite.ToFloat16(m); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}

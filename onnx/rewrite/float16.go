@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -18,7 +20,7 @@ import (
 //
 // Models with operators of other operator sets than the standard one, with
 // functions or with sparse weights are refused.
-func ToFloat16(m *Model) (*Model, error) {
+func ToFloat16(m *onnx.Model) (*onnx.Model, error) {
 	out, err := toFloat16(m)
 	if err != nil {
 		return nil, fmt.Errorf("convert model to float16: %w", err)
@@ -26,7 +28,7 @@ func ToFloat16(m *Model) (*Model, error) {
 	return out, nil
 }
 
-func toFloat16(m *Model) (*Model, error) {
+func toFloat16(m *onnx.Model) (*onnx.Model, error) {
 	if err := m.Check(); err != nil {
 		return nil, err
 	}
@@ -35,7 +37,7 @@ func toFloat16(m *Model) (*Model, error) {
 	}
 	g := m.Proto.GetGraph()
 	h := &halver{
-		opset: opsets(m.Proto)[domain("")], names: valueNames{}, types: map[string]DType{},
+		opset: opsets(m.Proto)[protos.Domain("")], names: valueNames{}, types: map[string]onnx.DType{},
 		constants: map[string]*onnxpb.TensorProto{}, halved: map[string]bool{}, inner: map[string]string{},
 	}
 	h.names.note(g)
@@ -45,7 +47,7 @@ func toFloat16(m *Model) (*Model, error) {
 	h.use(g)
 	given, results := m.Inputs(), m.Outputs()
 	for _, v := range slices.Concat(given, results) {
-		if v.DType == Float32 && h.inner[v.Name] == "" {
+		if v.DType == onnx.Float32 && h.inner[v.Name] == "" {
 			h.inner[v.Name] = h.names.fresh(v.Name + "/float16")
 		}
 	}
@@ -54,8 +56,8 @@ func toFloat16(m *Model) (*Model, error) {
 		return nil, err
 	}
 	h.border(half, g, given, results)
-	out := &Model{Proto: &onnxpb.ModelProto{}}
-	shallow(out.Proto, m.Proto)
+	out := &onnx.Model{Proto: &onnxpb.ModelProto{}}
+	protos.Shallow(out.Proto, m.Proto)
 	out.Proto.Graph = half
 	out.Proto.IrVersion = proto.Int64(max(4, m.Proto.GetIrVersion())) // before, weights had to be inputs as well
 	return out, out.Check()
@@ -65,7 +67,7 @@ func toFloat16(m *Model) (*Model, error) {
 type halver struct {
 	opset     int64
 	names     valueNames
-	types     map[string]DType               // of those that are known
+	types     map[string]onnx.DType          // of those that are known
 	constants map[string]*onnxpb.TensorProto // float32, by name
 	halved    map[string]bool                // constants that something takes in float16
 	inner     map[string]string              // inputs and outputs of the model that have another name inside
@@ -98,7 +100,7 @@ func (h *halver) use(g *onnxpb.GraphProto) {
 
 func (h *halver) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
 	out := &onnxpb.GraphProto{}
-	shallow(out, g)
+	protos.Shallow(out, g)
 	out.Node, out.Initializer = nil, nil
 	own := map[string]bool{}
 	for _, t := range g.GetInitializer() {
@@ -117,7 +119,7 @@ func (h *halver) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
 	for i, n := range g.GetNode() {
 		nodes, err := h.node(n)
 		if err != nil {
-			return nil, fmt.Errorf("node %s: %w", nodeTitle(n, i), err)
+			return nil, fmt.Errorf("node %s: %w", protos.NodeTitle(n, i), err)
 		}
 		out.Node = append(out.Node, nodes...)
 	}
@@ -134,8 +136,8 @@ func (h *halver) infos(list []*onnxpb.ValueInfoProto) []*onnxpb.ValueInfoProto {
 		c := proto.Clone(v).(*onnxpb.ValueInfoProto)
 		c.Name = proto.String(h.rename(v.GetName()))
 		stays := h.constants[v.GetName()] != nil && !h.halved[v.GetName()]
-		if t := c.GetType().GetTensorType(); DType(t.GetElemType()) == Float32 && !stays {
-			t.ElemType = proto.Int32(int32(Float16))
+		if t := c.GetType().GetTensorType(); onnx.DType(t.GetElemType()) == onnx.Float32 && !stays {
+			t.ElemType = proto.Int32(int32(onnx.Float16))
 		}
 		out = append(out, c)
 	}
@@ -144,17 +146,17 @@ func (h *halver) infos(list []*onnxpb.ValueInfoProto) []*onnxpb.ValueInfoProto {
 
 // border puts conversions between the inputs and outputs of the model and the
 // graph inside.
-func (h *halver) border(half, g *onnxpb.GraphProto, given, results []IO) {
+func (h *halver) border(half, g *onnxpb.GraphProto, given, results []onnx.IO) {
 	var first, last []*onnxpb.NodeProto
 	done := map[string]bool{}
 	for _, v := range given {
-		if v.DType == Float32 {
-			first, done[v.Name] = append(first, castNode(v.Name, h.rename(v.Name), Float16)), true
+		if v.DType == onnx.Float32 {
+			first, done[v.Name] = append(first, castNode(v.Name, h.rename(v.Name), onnx.Float16)), true
 		}
 	}
 	for _, v := range results {
-		if v.DType == Float32 && !done[v.Name] {
-			last, done[v.Name] = append(last, castNode(h.rename(v.Name), v.Name, Float32)), true
+		if v.DType == onnx.Float32 && !done[v.Name] {
+			last, done[v.Name] = append(last, castNode(h.rename(v.Name), v.Name, onnx.Float32)), true
 		}
 	}
 	half.Node = slices.Concat(first, half.Node, last)
@@ -169,7 +171,7 @@ func (h *halver) border(half, g *onnxpb.GraphProto, given, results []IO) {
 	half.Output = g.Output
 }
 
-func castNode(from, to string, t DType) *onnxpb.NodeProto {
+func castNode(from, to string, t onnx.DType) *onnxpb.NodeProto {
 	n := operator("Cast", []string{from}, to, intAttribute("to", int64(t)))
 	n.Name = proto.String(to + "/cast")
 	return n

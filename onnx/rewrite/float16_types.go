@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -46,14 +48,14 @@ func (h *halver) note(g *onnxpb.GraphProto) error {
 		return fmt.Errorf("weights %q are sparse", g.GetSparseInitializer()[0].GetValues().GetName())
 	}
 	for _, v := range slices.Concat(g.GetInput(), g.GetValueInfo(), g.GetOutput()) {
-		h.types[v.GetName()] = DType(v.GetType().GetTensorType().GetElemType())
+		h.types[v.GetName()] = onnx.DType(v.GetType().GetTensorType().GetElemType())
 	}
 	for _, t := range g.GetInitializer() {
 		h.constant(t.GetName(), t)
 	}
 	for i, n := range g.GetNode() {
-		if domain(n.GetDomain()) != domain("") {
-			return fmt.Errorf("node %s is of the operator set %q", nodeTitle(n, i), n.GetDomain())
+		if protos.Domain(n.GetDomain()) != protos.Domain("") {
+			return fmt.Errorf("node %s is of the operator set %q", protos.NodeTitle(n, i), n.GetDomain())
 		}
 		for _, inner := range subgraphs(n) {
 			if err := h.note(inner); err != nil {
@@ -66,8 +68,8 @@ func (h *halver) note(g *onnxpb.GraphProto) error {
 }
 
 func (h *halver) constant(name string, t *onnxpb.TensorProto) {
-	h.types[name] = DType(t.GetDataType())
-	if h.types[name] == Float32 {
+	h.types[name] = onnx.DType(t.GetDataType())
+	if h.types[name] == onnx.Float32 {
 		h.constants[name] = t
 	}
 }
@@ -75,7 +77,7 @@ func (h *halver) constant(name string, t *onnxpb.TensorProto) {
 // outputs notes the types of what a node makes, where nothing declares them.
 func (h *halver) outputs(n *onnxpb.NodeProto) {
 	for i, name := range n.GetOutput() {
-		if h.types[name] == Undefined {
+		if h.types[name] == onnx.Undefined {
 			h.types[name] = h.typeOf(n, i)
 		}
 	}
@@ -91,29 +93,29 @@ func (h *halver) outputs(n *onnxpb.NodeProto) {
 
 // resultTypes are those of operators whose first output is not of the type of
 // the first input.
-var resultTypes = map[string]DType{
-	"And": Bool, "Equal": Bool, "Greater": Bool, "GreaterOrEqual": Bool, "IsInf": Bool, "IsNaN": Bool, "Less": Bool, "LessOrEqual": Bool,
-	"Not": Bool, "Or": Bool, "Xor": Bool,
-	"ArgMax": Int64, "ArgMin": Int64, "NonMaxSuppression": Int64, "NonZero": Int64, "Shape": Int64, "Size": Int64,
-	"ConvInteger": Int32, "MatMulInteger": Int32, "DynamicQuantizeLinear": Uint8, "QuantizeLinear": Uint8,
-	"QLinearConv": Uint8, "QLinearMatMul": Uint8,
-	"DequantizeLinear": Float32, "RandomNormal": Float32, "RandomUniform": Float32, "TfIdfVectorizer": Float32,
+var resultTypes = map[string]onnx.DType{
+	"And": onnx.Bool, "Equal": onnx.Bool, "Greater": onnx.Bool, "GreaterOrEqual": onnx.Bool, "IsInf": onnx.Bool, "IsNaN": onnx.Bool, "Less": onnx.Bool, "LessOrEqual": onnx.Bool,
+	"Not": onnx.Bool, "Or": onnx.Bool, "Xor": onnx.Bool,
+	"ArgMax": onnx.Int64, "ArgMin": onnx.Int64, "NonMaxSuppression": onnx.Int64, "NonZero": onnx.Int64, "Shape": onnx.Int64, "Size": onnx.Int64,
+	"ConvInteger": onnx.Int32, "MatMulInteger": onnx.Int32, "DynamicQuantizeLinear": onnx.Uint8, "QuantizeLinear": onnx.Uint8,
+	"QLinearConv": onnx.Uint8, "QLinearMatMul": onnx.Uint8,
+	"DequantizeLinear": onnx.Float32, "RandomNormal": onnx.Float32, "RandomUniform": onnx.Float32, "TfIdfVectorizer": onnx.Float32,
 }
 
 // typeOf is the type of an output of a node; Undefined where it is not known.
-func (h *halver) typeOf(n *onnxpb.NodeProto, output int) DType {
+func (h *halver) typeOf(n *onnxpb.NodeProto, output int) onnx.DType {
 	op, in := n.GetOpType(), n.GetInput()
-	inputType := func(i int) DType {
+	inputType := func(i int) onnx.DType {
 		if i < len(in) {
 			return h.types[in[i]]
 		}
-		return Undefined
+		return onnx.Undefined
 	}
 	switch op {
 	case "Cast":
 		for _, a := range n.GetAttribute() {
 			if a.GetName() == "to" {
-				return DType(a.GetI())
+				return onnx.DType(a.GetI())
 			}
 		}
 	case "Where", "CastLike":
@@ -122,9 +124,9 @@ func (h *halver) typeOf(n *onnxpb.NodeProto, output int) DType {
 		return inputType(2)
 	case "ConstantOfShape":
 		if len(n.GetAttribute()) == 0 {
-			return Float32
+			return onnx.Float32
 		}
-		return DType(n.GetAttribute()[0].GetT().GetDataType())
+		return onnx.DType(n.GetAttribute()[0].GetT().GetDataType())
 	case "If":
 		return h.typeInside(n, output)
 	case "Loop":
@@ -134,38 +136,38 @@ func (h *halver) typeOf(n *onnxpb.NodeProto, output int) DType {
 	}
 	switch t := resultTypes[op]; {
 	case op == "DynamicQuantizeLinear" && output == 1, op == "LayerNormalization" && output > 0:
-		return Float32
+		return onnx.Float32
 	case output > 0 && slices.Contains([]string{"TopK", "MaxPool", "Unique"}, op):
-		return Int64
+		return onnx.Int64
 	case output > 0 && op == "Dropout":
-		return Bool
-	case t != Undefined:
+		return onnx.Bool
+	case t != onnx.Undefined:
 		return t
 	}
 	return inputType(0)
 }
 
 // typeInside is the type of an output of the first graph inside of a node.
-func (h *halver) typeInside(n *onnxpb.NodeProto, output int) DType {
+func (h *halver) typeInside(n *onnxpb.NodeProto, output int) onnx.DType {
 	for _, g := range subgraphs(n) {
 		if output < len(g.GetOutput()) {
 			return h.types[g.GetOutput()[output].GetName()]
 		}
 	}
-	return Undefined
+	return onnx.Undefined
 }
 
 // constantOf is what an attribute of Constant says, if it is float32.
 func constantOf(a *onnxpb.AttributeProto) *onnxpb.TensorProto {
 	switch a.GetName() {
 	case "value":
-		if DType(a.GetT().GetDataType()) == Float32 {
+		if onnx.DType(a.GetT().GetDataType()) == onnx.Float32 {
 			return a.GetT()
 		}
 	case "value_float":
-		return Float32s([]int64{}, []float32{a.GetF()}).Proto("")
+		return onnx.Float32s([]int64{}, []float32{a.GetF()}).Proto("")
 	case "value_floats":
-		return Float32s([]int64{int64(len(a.GetFloats()))}, a.GetFloats()).Proto("")
+		return onnx.Float32s([]int64{int64(len(a.GetFloats()))}, a.GetFloats()).Proto("")
 	}
 	return nil
 }
@@ -180,10 +182,10 @@ func withDefaults(n *onnxpb.NodeProto) []*onnxpb.AttributeProto {
 	switch op := n.GetOpType(); {
 	case op == "ConstantOfShape" && !has("value"):
 		list = append(list, &onnxpb.AttributeProto{
-			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: Float32s([]int64{1}, []float32{0}).Proto(""),
+			Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: onnx.Float32s([]int64{1}, []float32{0}).Proto(""),
 		})
 	case (op == "RandomNormal" || op == "RandomUniform") && !has("dtype"):
-		list = append(list, intAttribute("dtype", int64(Float32)))
+		list = append(list, intAttribute("dtype", int64(onnx.Float32)))
 	}
 	return list
 }

@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -54,7 +55,7 @@ func commonOpsets(a, b *onnxpb.ModelProto) ([]*onnxpb.OperatorSetIdProto, error)
 	all := maps.Clone(va)
 	for d, v := range vb {
 		u, both := va[d]
-		if both && u != v && d != domain("") {
+		if both && u != v && d != protos.Domain("") {
 			return nil, fmt.Errorf("operator set %q has versions %d and %d", d, u, v)
 		}
 		all[d] = max(u, v)
@@ -62,7 +63,7 @@ func commonOpsets(a, b *onnxpb.ModelProto) ([]*onnxpb.OperatorSetIdProto, error)
 	var list []*onnxpb.OperatorSetIdProto
 	for _, d := range slices.Sorted(maps.Keys(all)) {
 		name := d
-		if d == domain("") {
+		if d == protos.Domain("") {
 			name = ""
 		}
 		list = append(list, &onnxpb.OperatorSetIdProto{Domain: proto.String(name), Version: proto.Int64(all[d])})
@@ -73,7 +74,7 @@ func commonOpsets(a, b *onnxpb.ModelProto) ([]*onnxpb.OperatorSetIdProto, error)
 // standard is the version of the standard operator set.
 func standard(sets []*onnxpb.OperatorSetIdProto) int64 {
 	for _, o := range sets {
-		if domain(o.GetDomain()) == domain("") {
+		if protos.Domain(o.GetDomain()) == protos.Domain("") {
 			return o.GetVersion()
 		}
 	}
@@ -83,7 +84,7 @@ func standard(sets []*onnxpb.OperatorSetIdProto) int64 {
 func opsets(m *onnxpb.ModelProto) map[string]int64 {
 	out := map[string]int64{}
 	for _, o := range m.GetOpsetImport() {
-		out[domain(o.GetDomain())] = o.GetVersion()
+		out[protos.Domain(o.GetDomain())] = o.GetVersion()
 	}
 	return out
 }

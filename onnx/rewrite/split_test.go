@@ -1,4 +1,4 @@
-package onnx_test
+package rewrite_test
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/internal/onnxtest"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/rewrite"
 )
 
 // tail is head without an input besides x.
@@ -31,8 +32,8 @@ func tail(t testing.TB) *onnx.Model {
 	return m
 }
 
-func cut() onnx.SplitOptions {
-	return onnx.SplitOptions{
+func cut() rewrite.SplitOptions {
+	return rewrite.SplitOptions{
 		At: "first/y", Output: "y", Input: onnx.IO{Name: "x", DType: onnx.Float64, Shape: onnx.Shape{onnx.Sym("n"), onnx.Fix(1)}},
 		FirstPrefix: "first/", SecondPrefix: "second/",
 	}
@@ -41,11 +42,11 @@ func cut() onnx.SplitOptions {
 // Split undoes Merge: nodes, constants and the names of both models are what they were, and so is what they compute.
 func TestSplitUndoesMerge(t *testing.T) {
 	first, second := onnxtest.Affine(t), tail(t)
-	m, err := onnx.Merge(first, second, map[string]string{"y": "x"}, onnx.DefaultMergeOptions())
+	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b, err := onnx.Split(m, cut())
+	a, b, err := rewrite.Split(m, cut())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +86,11 @@ func TestSplitUndoesMerge(t *testing.T) {
 
 func TestSplitRefusals(t *testing.T) {
 	plain := map[string]string{"y": "x"}
-	alone, err := onnx.Merge(onnxtest.Affine(t), tail(t), plain, onnx.DefaultMergeOptions())
+	alone, err := rewrite.Merge(onnxtest.Affine(t), tail(t), plain, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	shifted, err := onnx.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, onnx.DefaultMergeOptions())
+	shifted, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 17), plain, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestSplitRefusals(t *testing.T) {
 	} {
 		o := cut()
 		o.At = c.at
-		if _, _, err := onnx.Split(c.m, o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := rewrite.Split(c.m, o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.at, err, c.want)
 		}
 	}

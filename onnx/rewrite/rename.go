@@ -1,4 +1,4 @@
-package onnx
+package rewrite
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -41,7 +43,7 @@ func (r *renamer) all(names []string) []string {
 
 // unify checks that out may feed in, and gives the symbolic axes of in the
 // names that they have in out.
-func (r *renamer) unify(out, in IO) error {
+func (r *renamer) unify(out, in onnx.IO) error {
 	if out.DType != in.DType {
 		return fmt.Errorf("type %s into %s", out.DType, in.DType)
 	}
@@ -73,7 +75,7 @@ func (r *renamer) graph(g *onnxpb.GraphProto) *onnxpb.GraphProto {
 	}
 	for _, s := range g.GetSparseInitializer() {
 		c := &onnxpb.SparseTensorProto{}
-		shallow(c, s)
+		protos.Shallow(c, s)
 		c.Values = r.tensor(s.GetValues())
 		out.SparseInitializer = append(out.SparseInitializer, c)
 	}
@@ -89,7 +91,7 @@ func (r *renamer) graph(g *onnxpb.GraphProto) *onnxpb.GraphProto {
 func (r *renamer) tensor(t *onnxpb.TensorProto) *onnxpb.TensorProto {
 	c := &onnxpb.TensorProto{}
 	if t != nil {
-		shallow(c, t)
+		protos.Shallow(c, t)
 	}
 	c.Name = proto.String(r.rename(t.GetName()))
 	return c
@@ -121,7 +123,7 @@ func (r *renamer) infos(list []*onnxpb.ValueInfoProto) []*onnxpb.ValueInfoProto 
 
 func (r *renamer) node(n *onnxpb.NodeProto) *onnxpb.NodeProto {
 	c := &onnxpb.NodeProto{}
-	shallow(c, n)
+	protos.Shallow(c, n)
 	if n.GetName() != "" {
 		c.Name = proto.String(r.prefix + trimmed(n.GetName(), r.strip))
 	}
@@ -138,7 +140,7 @@ func (r *renamer) attribute(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
 		return a
 	}
 	c := &onnxpb.AttributeProto{}
-	shallow(c, a)
+	protos.Shallow(c, a)
 	if a.GetG() != nil {
 		c.G = r.graph(a.GetG())
 	}

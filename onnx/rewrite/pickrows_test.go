@@ -1,4 +1,4 @@
-package onnx_test
+package rewrite_test
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 
 	"pipe/onnx"
 	"pipe/onnx/onnxpb"
+	"pipe/onnx/rewrite"
 )
 
 // vocabularyModel projects hidden states onto words and scales them. The unscaled
@@ -38,7 +39,7 @@ func vocabularyModel(t *testing.T, reader string) *onnx.Model {
 // TestPickRowsGoesInFrontOfTheProjection: what is not picked is not computed,
 // unless somebody else wants it.
 func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
-	o := onnx.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"}
+	o := rewrite.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"}
 	for reader, want := range map[string]string{
 		"":       "Relu Transpose GatherND MatMul Mul Cast",
 		"output": "Relu Transpose MatMul GatherND Mul Cast",
@@ -49,7 +50,7 @@ func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		picked, err := onnx.PickRows(m, o)
+		picked, err := rewrite.PickRows(m, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,20 +75,20 @@ func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 
 func TestPickRowsErrors(t *testing.T) {
 	m := vocabularyModel(t, "")
-	for want, o := range map[string]onnx.PickOptions{
+	for want, o := range map[string]rewrite.PickOptions{
 		`pick rows of output "scores": the model has no such output`: {Output: "scores", Rows: "rows", Picked: "picked"},
 		"defined twice": {Output: "logits", Rows: "x", Picked: "picked"},
 	} {
-		if _, err := onnx.PickRows(m, o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := rewrite.PickRows(m, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
-	flat, err := onnx.PickRows(m, onnx.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"})
+	flat, err := rewrite.PickRows(m, rewrite.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := onnx.PickOptions{Output: "picked", Rows: "rows2", Picked: "picked2"}
-	if _, err := onnx.PickRows(flat, again); err == nil || !strings.Contains(err.Error(), "three axes are needed") {
+	again := rewrite.PickOptions{Output: "picked", Rows: "rows2", Picked: "picked2"}
+	if _, err := rewrite.PickRows(flat, again); err == nil || !strings.Contains(err.Error(), "three axes are needed") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -102,7 +103,7 @@ func TestPickRowsLeavesOddNodes(t *testing.T) {
 				n.Input = n.Input[:len(n.Input)-1]
 			}
 		}
-		picked, err := onnx.PickRows(m, onnx.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"})
+		picked, err := rewrite.PickRows(m, rewrite.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"})
 		if err != nil {
 			t.Errorf("%s: %v", op, err)
 			continue

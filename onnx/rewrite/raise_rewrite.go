@@ -1,10 +1,12 @@
-package onnx
+package rewrite
 
 import (
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"pipe/onnx"
+	"pipe/onnx/internal/protos"
 	"pipe/onnx/onnxpb"
 )
 
@@ -52,7 +54,7 @@ func attributesToInputs(names ...string) func(*raiser, *onnxpb.NodeProto) []*onn
 			if a.GetType() == onnxpb.AttributeProto_INT {
 				values = []int64{a.GetI()}
 			}
-			constant := r.constant(n, name, Int64s([]int64{int64(len(values))}, values))
+			constant := r.constant(n, name, onnx.Int64s([]int64{int64(len(values))}, values))
 			nodes = append(nodes, constant)
 			c.Input = append(c.Input, constant.Output[0])
 		}
@@ -65,7 +67,7 @@ func attributesToInputs(names ...string) func(*raiser, *onnxpb.NodeProto) []*onn
 func without(names ...string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	return func(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 		c := &onnxpb.NodeProto{}
-		shallow(c, n)
+		protos.Shallow(c, n)
 		c.Attribute = nil
 		for _, a := range n.GetAttribute() {
 			if !slices.Contains(names, a.GetName()) {
@@ -110,13 +112,13 @@ func paddedLike(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 
 // like makes a number of the type of a node's first input.
 func (r *raiser) like(n *onnxpb.NodeProto, name string, value float32) []*onnxpb.NodeProto {
-	constant := r.constant(n, name, Float32s(nil, []float32{value}))
+	constant := r.constant(n, name, onnx.Float32s(nil, []float32{value}))
 	cast := r.names.fresh(n.GetOutput()[0] + "/" + name + "/like")
 	return []*onnxpb.NodeProto{constant, operator("CastLike", []string{constant.Output[0], n.GetInput()[0]}, cast)}
 }
 
 // constant is a node for what an attribute of n says.
-func (r *raiser) constant(n *onnxpb.NodeProto, name string, t *Tensor) *onnxpb.NodeProto {
+func (r *raiser) constant(n *onnxpb.NodeProto, name string, t *onnx.Tensor) *onnxpb.NodeProto {
 	return operator("Constant", nil, r.names.fresh(n.GetOutput()[0]+"/"+name), &onnxpb.AttributeProto{
 		Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t.Proto(""),
 	})
@@ -134,7 +136,7 @@ func attributeOf(n *onnxpb.NodeProto, name string) *onnxpb.AttributeProto {
 // countedOutputs tells Split into how many equal parts.
 func countedOutputs(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	c := &onnxpb.NodeProto{}
-	shallow(c, n)
+	protos.Shallow(c, n)
 	c.Attribute = append(slices.Clone(n.GetAttribute()), intAttribute("num_outputs", int64(len(n.GetOutput()))))
 	return []*onnxpb.NodeProto{c}
 }
