@@ -3,7 +3,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
-	"pipe/featurize/tabular"
+	"pipe/costs/builder/parttest"
 	"pipe/onnx"
 )
 
@@ -144,37 +143,38 @@ func (serial) Encode(_ context.Context, dst []float32, batch []part.Instance, sh
 
 // TestNoRowIsAnsweredByAModelThatSawIt lets an expert learn by heart.
 func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
-	memorise := func(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-		cfg := defaultTrainedSettings()
-		if err := s.Settings(settings, &cfg); err != nil {
-			return nil, err
-		}
-		rows, err := newTrainingRows(ctx, s, cfg.Seed)
-		if err != nil {
-			return nil, err
-		}
-		return newTrained(s, &trained{trainedSettings: cfg, examples: rows, encoder: serial{}, trainer: memory{}}, "memory", struct{}{})
-	}
+	const rows = 400
 	for _, folds := range []int{0, 4} {
-		w := newTabularWorld(t, 400)
-		w.addExpert("memory", memorise)
-		w.cfg.CrossFit = folds
-		w.cfg.Experts = []part.ExpertConfig{{Name: "elephant", Kind: "memory"}}
-		_, tensor := w.build(t)
-		for n, s := range tensor.Splits {
+		b := tableBuild(t, parttest.Frame(rows, 1), parttest.Groups(), folds)
+		s := expertSetup(b, "elephant")
+		examples, err := newTrainingRows(t.Context(), s, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := newTrained(s, &trained{trainedSettings: defaultTrainedSettings(), examples: examples, encoder: serial{}, trainer: memory{}}, "memory", struct{}{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		prepared(t, b, e)
+		batch, shown := showings(t, b, rowNumbers(rows))
+		answers, err := e.Predict(t.Context(), batch, shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, s := range b.TrainingSplits() {
 			want := "no"
 			if s == costs.Train && folds == 0 {
 				want = "fraud" // it remembers
 			}
-			if got := tensor.Predictions[n*3]; got != want {
-				t.Fatalf("%d folds: row %d of %v: %q, want %q", folds, n, s, got, want)
+			for k := range shown {
+				if got := answers[k][n].Label; got != want {
+					t.Fatalf("%d folds: row %d of %v, level %d: %q, want %q", folds, n, s, k, got, want)
+				}
 			}
 		}
-		p := w.learnt(t)
-		e := p.Experts[0].Expert.(*trained)
 		for m := range e.models {
 			know := 0
-			for n, s := range tensor.Splits {
+			for n, s := range b.TrainingSplits() {
 				got, err := e.models[m].probabilities(t.Context(), []float32{float32(n)})
 				if err != nil {
 					t.Fatal(err)
@@ -192,90 +192,86 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 	}
 }
 
-// TestOversamplingEqualisesClasses checks counts, and that no row is favoured.
-func TestOversamplingEqualisesClasses(t *testing.T) {
+// TestFoldsKeepTogether: rows of one group, or with one number of twins, are in
+// one fold, and folds stay even.
+func TestFoldsKeepTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		class := rapid.SliceOfN(rapid.SampledFrom([]int{0, 0, 0, 0, 1}), 2, 80).Draw(t, "class")
-		class = append(class, 0, 1)
-		rows := make([]int32, 0, len(class))
-		for i := range class {
-			rows = append(rows, int32(i))
+		const n = 200
+		folds, seed := rapid.IntRange(2, 6).Draw(t, "folds"), rapid.Uint64().Draw(t, "seed")
+		entries, splits, twins := make([]part.Entry, n), make([]costs.Split, n), make([]int, n)
+		for i := range entries {
+			entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[rapid.IntRange(0, 1).Draw(t, "label")]}
+			entries[i].Group = fmt.Sprint("g", rapid.IntRange(0, 150).Draw(t, "group"))
+			twins[i] = rapid.IntRange(0, 300).Draw(t, "twin")
 		}
-		seed := rapid.Uint64().Draw(t, "seed")
-		got := oversample(rows, class, 2, seed)
-		times := make([]int, len(class))
-		count := [2]int{}
-		for _, r := range got {
-			times[r]++
-			count[class[r]]++
+		l, err := newFoldPlan(entries, splits, []string{"a", "b"}, folds, seed, twins)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if count[0] != count[1] {
-			t.Fatalf("classes have %v rows", count)
-		}
-		for a := range class {
-			for b := range class {
-				if class[a] == class[b] && times[a]-times[b] > 1 || times[a] == 0 {
-					t.Fatalf("rows of one class appear %v times", times)
-				}
+		group, twin, load, largest := make(map[string]int), make(map[int]int), make([]int, folds), 0
+		for i, e := range entries {
+			m := l.Model(i)
+			if other, ok := group[e.Group]; ok && other != m {
+				t.Fatalf("group %s is in two folds", e.Group)
 			}
+			if other, ok := twin[twins[i]]; ok && other != m {
+				t.Fatalf("twins %d are in two folds", twins[i])
+			}
+			group[e.Group], twin[twins[i]] = m, m
+			load[m-1]++
 		}
-		if !slices.Equal(got, oversample(rows, class, 2, seed)) {
-			t.Fatal("the same seed gives other rows")
+		for _, size := range l.clusters(entries, twins).Size {
+			largest = max(largest, size)
+		}
+		if slices.Max(load)-slices.Min(load) > largest {
+			t.Fatalf("folds of %v rows; the largest cluster has %d", load, largest)
 		}
 	})
 }
 
-// TestLevelsAreDrawnUniformly looks at the draw over neighbouring rows and seeds.
-func TestLevelsAreDrawnUniformly(t *testing.T) {
-	const rows, levels = 20_000, 5
-	for seed := range uint64(3) {
-		var count [levels]int
-		var pairs [levels][levels]int
-		for n := range rows {
-			l := drawLevel(seed, n, levels)
-			count[l]++
-			pairs[l][drawLevel(seed, n+1, levels)]++
-		}
-		for l := range levels {
-			// Five standard deviations of a binomial count are 283 and 139.
-			if d := count[l] - rows/levels; d < -283 || d > 283 {
-				t.Errorf("seed %d: level %d was drawn %d times of %d", seed, l, count[l], rows)
-			}
-			for m := range levels {
-				if d := pairs[l][m] - rows/levels/levels; d < -139 || d > 139 {
-					t.Errorf("seed %d: level %d follows %d %d times", seed, m, l, pairs[l][m])
-				}
-			}
-		}
+// TestFoldsOfOneClusterPerLabel cannot hide a label from a model.
+func TestFoldsOfOneClusterPerLabel(t *testing.T) {
+	entries := make([]part.Entry, 8)
+	for i := range entries {
+		entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[i/6], Group: fmt.Sprint(min(i, 6))}
+	}
+	_, err := newFoldPlan(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
+	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" belong together: with cross_fit 3`) {
+		t.Errorf("got %v", err)
 	}
 }
 
-// TestTabularLoadReadsWhatIsAskedFor asks for rows in any order.
-func TestTabularLoadReadsWhatIsAskedFor(t *testing.T) {
-	const n = 700
-	w := newTabularWorld(t, n)
-	p := w.learnt(t)
-	f := testFrame(n, 1)
-	r := rand.New(rand.NewPCG(4, 4))
-	asked := [][]int{{0}, {n - 1}, {5, 6, 7}, {7, 6, 5}, {3, 3}, {0, 64, 129, 300}}
-	for range 20 {
-		rows := r.Perm(n)[:50]
-		if r.IntN(2) == 0 {
-			slices.Sort(rows)
-		}
-		asked = append(asked, rows)
-	}
-	columns := p.Source.(part.EncodedSource).Encoder().Columns()
-	at := slices.IndexFunc(columns, func(c tabular.Column) bool { return c.Name == "serial" })
-	for _, rows := range asked {
-		got, err := p.Source.Load(t.Context(), rows)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, row := range rows {
-			if in := got[i]; in.Row != row || in.ID != f.IDs[row] || in.Values[at] != float32(row) || len(in.Values) != len(columns) {
-				t.Fatalf("asked for row %d of %v, got %+v", row, rows, in)
+// TestEqualRowsOfATableShareAFold, and rows of one group: no model answers for a
+// copy of what it has seen.
+func TestEqualRowsOfATableShareAFold(t *testing.T) {
+	f := parttest.Frame(400, 1)
+	for i := range 200 { // every row of the second half is a copy of one of the first, gaps included
+		for c := range f.Columns {
+			if col := &f.Columns[c]; col.Categorical {
+				col.Codes[200+i] = col.Codes[i]
+			} else {
+				col.Numbers[200+i] = col.Numbers[i]
 			}
 		}
+	}
+	for i := range 400 {
+		f.Groups = append(f.Groups, fmt.Sprint("card ", i/2))
+	}
+	build := tableBuild(t, f, parttest.Groups(), 3)
+	l, err := sharedFoldPlan(t.Context(), build)
+	if err != nil {
+		t.Fatal(err)
+	}
+	splits := build.TrainingSplits()
+	for i := range 200 {
+		if a, b := l.Model(i), l.Model(200+i); splits[i] == costs.Train && splits[200+i] == costs.Train && a != b {
+			t.Fatalf("rows %d and %d are equal, and answered by models %d and %d", i, 200+i, a, b)
+		}
+		if a, b := l.Model(2*i), l.Model(2*i+1); splits[2*i] == costs.Train && splits[2*i+1] == costs.Train && a != b {
+			t.Fatalf("rows %d and %d are of one group, and answered by models %d and %d", 2*i, 2*i+1, a, b)
+		}
+	}
+	if want := "3 folds with 200 rows kept beside others of their group or with equal values"; l.how() != want {
+		t.Errorf("folds are said to be %q, want %q", l.how(), want)
 	}
 }

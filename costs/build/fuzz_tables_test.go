@@ -3,10 +3,8 @@ package build
 import (
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
-	"pipe/costs/builder/part"
 	"pipe/internal/fuzztest"
 )
 
@@ -52,43 +50,5 @@ func FuzzPrecomputed(f *testing.F) {
 		}
 		again, err := read(files(true).WriteLines(t, rows))
 		fuzztest.Same(t, again.answers, e.answers, err)
-	})
-}
-
-// FuzzClaimFile: a file of claims is an error about the file, or claims with a text and a class of which the unsettled ones,
-// and no other, lack a sentence; none is among those that are routed. Written again they are the same.
-func FuzzClaimFile(f *testing.F) {
-	f.Add([]byte("claim,label,sentence\nA is b.,SUPPORTS,\"A is b , -LRB- c -RRB- .\"\nQ,NOT ENOUGH INFO,\nRouted  Claim,REFUTES,no\n"), false)
-	f.Add([]byte("{\"claim\":\"x\",\"label\":\"NOT_ENOUGH_INFO\",\"sentence\":null}\n{\"claim\":\"y\",\"label\":\"REFUTES\",\"sentence\":\"z\"}\n"), true)
-	f.Add([]byte("claim,label,sentence\nx,SUPPORTS,\n"), false)
-	files := fuzztest.TableFiles(f)
-	routed := map[string]bool{normal("routed claim"): true}
-	f.Fuzz(func(t *testing.T, b []byte, lines bool) {
-		const unsettled = "NOT ENOUGH INFO"
-		s := fuzzSetup("SUPPORTS", "REFUTES", unsettled)
-		read := func(file string) ([]claim, error) {
-			c := defaultClaimFile()
-			c.File = part.Path(file)
-			list, _, err := c.read(t.Context(), s, unsettled, routed)
-			return list, err
-		}
-		file := files(lines)
-		list, err := read(file.Write(t, b))
-		if err != nil {
-			file.Blames(t, err)
-			return
-		}
-		if len(list) == 0 {
-			return
-		}
-		var rows []map[string]any
-		for _, c := range list {
-			if strings.TrimSpace(c.Text) == "" || routed[normal(c.Text)] || (c.Sentence == "") != (s.Labels[c.Class] == unsettled) {
-				t.Fatalf("%+v", c)
-			}
-			rows = append(rows, map[string]any{"claim": c.Text, "label": s.Labels[c.Class], "sentence": c.Sentence})
-		}
-		again, err := read(files(true).WriteLines(t, rows))
-		fuzztest.Same(t, again, list, err)
 	})
 }

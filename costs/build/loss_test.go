@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 )
 
 // TestConstantAnswersLoseHalf: under the weighted loss every constant answer
@@ -111,7 +112,7 @@ func TestMoneyLossReadsTheEncodedTable(t *testing.T) {
 		"positive": "fraud", "false_negative": map[string]any{"column": "amount"}, "false_positive": map[string]any{"amount": 10},
 	}}
 	_, tensor := w.build(t)
-	amount, found := testFrame(200, 1).Columns[0].Numbers, map[string]int{}
+	amount, found := parttest.Frame(200, 1).Columns[0].Numbers, map[string]int{}
 	for n := range tensor.Len() {
 		want, kind := float32(0), "right"
 		switch answer := tensor.Predictions[n*3]; {

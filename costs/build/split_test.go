@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
-	"pipe/internal/progress"
-
-	"pgregory.net/rapid"
 )
 
 // groupedWorld is a table of n instances of which a third share a user with two
@@ -143,94 +139,5 @@ func TestTextsStayTogetherByHash(t *testing.T) {
 	}
 	if n, divided := costs.CountGroups(texts, tensor.Splits); n != 50 || divided != 0 || tensor.Groups != nil {
 		t.Errorf("%d texts, %d divided", n, divided)
-	}
-}
-
-// TestFoldsKeepTogether: rows of one group, or with one number of twins, are in
-// one fold, and folds stay even.
-func TestFoldsKeepTogether(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const n = 200
-		folds, seed := rapid.IntRange(2, 6).Draw(t, "folds"), rapid.Uint64().Draw(t, "seed")
-		entries, splits, twins := make([]part.Entry, n), make([]costs.Split, n), make([]int, n)
-		for i := range entries {
-			entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[rapid.IntRange(0, 1).Draw(t, "label")]}
-			entries[i].Group = fmt.Sprint("g", rapid.IntRange(0, 150).Draw(t, "group"))
-			twins[i] = rapid.IntRange(0, 300).Draw(t, "twin")
-		}
-		l, err := newFoldPlan(entries, splits, []string{"a", "b"}, folds, seed, twins)
-		if err != nil {
-			t.Fatal(err)
-		}
-		group, twin, load, largest := make(map[string]int), make(map[int]int), make([]int, folds), 0
-		for i, e := range entries {
-			m := l.Model(i)
-			if other, ok := group[e.Group]; ok && other != m {
-				t.Fatalf("group %s is in two folds", e.Group)
-			}
-			if other, ok := twin[twins[i]]; ok && other != m {
-				t.Fatalf("twins %d are in two folds", twins[i])
-			}
-			group[e.Group], twin[twins[i]] = m, m
-			load[m-1]++
-		}
-		for _, size := range l.clusters(entries, twins).Size {
-			largest = max(largest, size)
-		}
-		if slices.Max(load)-slices.Min(load) > largest {
-			t.Fatalf("folds of %v rows; the largest cluster has %d", load, largest)
-		}
-	})
-}
-
-// TestFoldsOfOneClusterPerLabel cannot hide a label from a model.
-func TestFoldsOfOneClusterPerLabel(t *testing.T) {
-	entries := make([]part.Entry, 8)
-	for i := range entries {
-		entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[i/6], Group: fmt.Sprint(min(i, 6))}
-	}
-	_, err := newFoldPlan(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
-	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" belong together: with cross_fit 3`) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// TestEqualRowsOfATableShareAFold, and rows of one group: no model answers for a
-// copy of what it has seen.
-func TestEqualRowsOfATableShareAFold(t *testing.T) {
-	w := newTabularWorld(t, 400)
-	f := testFrame(400, 1)
-	for i := range 200 { // every row of the second half is a copy of one of the first, gaps included
-		for c := range f.Columns {
-			if col := &f.Columns[c]; col.Categorical {
-				col.Codes[200+i] = col.Codes[i]
-			} else {
-				col.Numbers[200+i] = col.Numbers[i]
-			}
-		}
-	}
-	for i := range 400 {
-		f.Groups = append(f.Groups, fmt.Sprint("card ", i/2))
-	}
-	writeTable(t, filepath.Join(w.dir, "table.parquet"), f, testGroups)
-	p := blankPlan(&w.cfg, &Options{Kinds: w.allKinds(), OpenText: w.openText, Dir: w.dir, Progress: progress.Silent{}})
-	if err := p.make(t.Context(), p.makeSource, p.makeSplit); err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	l, err := sharedFoldPlan(t.Context(), p.Build)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 200 {
-		if a, b := l.Model(i), l.Model(200+i); p.splits[i] == costs.Train && p.splits[200+i] == costs.Train && a != b {
-			t.Fatalf("rows %d and %d are equal, and answered by models %d and %d", i, 200+i, a, b)
-		}
-		if a, b := l.Model(2*i), l.Model(2*i+1); p.splits[2*i] == costs.Train && p.splits[2*i+1] == costs.Train && a != b {
-			t.Fatalf("rows %d and %d are of one group, and answered by models %d and %d", 2*i, 2*i+1, a, b)
-		}
-	}
-	if want := "3 folds with 200 rows kept beside others of their group or with equal values"; l.how() != want {
-		t.Errorf("folds are said to be %q, want %q", l.how(), want)
 	}
 }

@@ -2,96 +2,26 @@ package build
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/featurize/tabular"
 )
-
-// testGroups are the column groups of the test table, in the order of
-// disclosure. amount and city say little about the label, age more, device most.
-var testGroups = []tabular.Group{
-	{Name: "base", Numeric: []string{"amount", "serial"}, Categorical: []string{"city"}},
-	{Name: "contact", Numeric: []string{"age"}},
-	{Name: "identity", Numeric: []string{"score"}, Categorical: []string{"device"}},
-}
-
-// testFrame draws n rows: about one in six is positive, each column but serial
-// has gaps.
-func testFrame(n int, seed uint64) *tabular.Frame {
-	r := rand.New(rand.NewPCG(seed, 7))
-	f := &tabular.Frame{File: "test.csv"}
-	amount, serial, age, score := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
-	city, device := make([]int32, n), make([]int32, n)
-	for i := range n {
-		positive := r.Float64() < 1.0/6
-		y := 0.0
-		if positive {
-			y = 1
-		}
-		f.IDs, f.Labels, f.Lines = append(f.IDs, fmt.Sprintf("t%d", i)), append(f.Labels, int8(y)), append(f.Lines, int32(i+2))
-		gap := func(v float64) float32 {
-			if r.Float64() < 0.1 {
-				return float32(math.NaN())
-			}
-			return float32(v)
-		}
-		amount[i], serial[i] = float32(math.Exp(3+r.NormFloat64()+0.3*y)), float32(i)
-		age[i], score[i] = gap(40+10*r.NormFloat64()-8*y), gap(r.NormFloat64()+0.5*y)
-		city[i], device[i] = int32(r.IntN(4))-1, int32(r.IntN(3))
-		if positive && r.Float64() < 0.8 {
-			device[i] = 2
-		}
-	}
-	levels := func(names ...string) []string { return names }
-	f.Columns = []tabular.FrameColumn{
-		{Name: "amount", Numbers: amount},
-		{Name: "serial", Numbers: serial},
-		{Name: "city", Categorical: true, Codes: city, Levels: levels("ulm", "bonn", "kiel")},
-		{Name: "age", Group: 1, Numbers: age},
-		{Name: "score", Group: 2, Numbers: score},
-		{Name: "device", Group: 2, Categorical: true, Codes: device, Levels: levels("phone", "desk", "odd")},
-	}
-	return f
-}
-
-// writeTable writes a frame whose every fourth row is for validation.
-func writeTable(t testing.TB, path string, f *tabular.Frame, groups []tabular.Group) {
-	t.Helper()
-	s := &tabular.Schema{ID: "id", Label: "fraud", Labels: []string{"no", "fraud"}, MaxLevels: 8, MinCount: 1, Groups: groups}
-	if err := s.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	splits, train := make([]string, f.Len()), []int(nil)
-	for i := range splits {
-		splits[i] = "val"
-		if i%4 != 3 {
-			splits[i], train = "train", append(train, i)
-		}
-	}
-	e, err := tabular.Fit(f, s, train)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tabular.WriteTable(context.Background(), path, e, f, splits, nil); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // newTabularWorld writes a table of n rows and configures one logistic expert
 // over its three groups.
 func newTabularWorld(t testing.TB, n int) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
-	writeTable(t, filepath.Join(w.dir, "table.parquet"), testFrame(n, 1), testGroups)
+	parttest.WriteTable(t, filepath.Join(w.dir, "table.parquet"), parttest.Frame(n, 1), parttest.Groups())
 	w.cfg.Instances = part.Part{Kind: "tabular", Settings: map[string]any{"file": "table.parquet"}}
 	w.cfg.Split = part.Part{Kind: "column"}
-	for i, g := range testGroups {
+	for i, g := range parttest.Groups() {
 		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{
 			Name: g.Name, Fee: 0.1 * float64(i), Kind: "groups", Settings: map[string]any{"through": g.Name},
 		})
@@ -122,3 +52,33 @@ func (w *world) build(t testing.TB) (*Report, *costs.Tensor) {
 }
 
 func (w *world) expertFile(name string) string { return filepath.Join(w.dir, "experts", name+".onnx") }
+
+// TestTabularLoadReadsWhatIsAskedFor asks for rows in any order.
+func TestTabularLoadReadsWhatIsAskedFor(t *testing.T) {
+	const n = 700
+	w := newTabularWorld(t, n)
+	p := w.learnt(t)
+	f := parttest.Frame(n, 1)
+	r := rand.New(rand.NewPCG(4, 4))
+	asked := [][]int{{0}, {n - 1}, {5, 6, 7}, {7, 6, 5}, {3, 3}, {0, 64, 129, 300}}
+	for range 20 {
+		rows := r.Perm(n)[:50]
+		if r.IntN(2) == 0 {
+			slices.Sort(rows)
+		}
+		asked = append(asked, rows)
+	}
+	columns := p.Source.(part.EncodedSource).Encoder().Columns()
+	at := slices.IndexFunc(columns, func(c tabular.Column) bool { return c.Name == "serial" })
+	for _, rows := range asked {
+		got, err := p.Source.Load(t.Context(), rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range rows {
+			if in := got[i]; in.Row != row || in.ID != f.IDs[row] || in.Values[at] != float32(row) || len(in.Values) != len(columns) {
+				t.Fatalf("asked for row %d of %v, got %+v", row, rows, in)
+			}
+		}
+	}
+}

@@ -24,7 +24,7 @@ func TestTextFeatures(t *testing.T) {
 		t.Fatalf("features %+v", tensor.Actions.Features)
 	}
 	for n := range tensor.Len() {
-		if !slices.Equal(tensor.Row(n), e.Vector(testClaim("Thing", n))) {
+		if !slices.Equal(tensor.Row(n), e.Vector(parttest.Claim("Thing", n))) {
 			t.Fatalf("instance %d has other features", n)
 		}
 	}

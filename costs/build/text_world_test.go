@@ -1,7 +1,6 @@
 package build
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"pipe/costs/builder/parttest"
 )
 
-var claimLabels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
+var claimLabels = parttest.ClaimLabels()
 
 // useWords makes every build of the world encode texts with e.
 func (w *world) useWords(e *parttest.Words) *parttest.Words {
@@ -24,18 +23,13 @@ func (w *world) useWords(e *parttest.Words) *parttest.Words {
 func newTextWorld(t testing.TB, n int) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig(), words: &parttest.Words{}}
-	claims, answers, pages := &strings.Builder{}, &strings.Builder{}, &strings.Builder{}
+	answers := &strings.Builder{}
 	fmt.Fprintln(answers, "id,prediction")
 	for i := range n {
-		writeLine(t, claims, map[string]any{"id": i, "label": claimLabels[i%3], "claim": testClaim("Thing", i), "evidence": []any{}})
 		fmt.Fprintf(answers, "%d,%s\n", i, claimLabels[i%2])
-		if i%3 < 2 {
-			writeLine(t, pages, map[string]any{"id": fmt.Sprintf("Page_%d", i), "text": testSentence("Thing", i), "lines": ""})
-		}
 	}
-	w.write(t, "claims.jsonl", claims.String())
+	parttest.Claims(t, w.dir, n)
 	w.write(t, "answers.csv", answers.String())
-	w.write(t, "pages.jsonl", pages.String())
 	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
 	w.cfg.Labels = claimLabels
 	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
@@ -49,12 +43,7 @@ func newTextWorld(t testing.TB, n int) *world {
 // from, and an expert that does.
 func (w *world) withEmbedding(t testing.TB, n int) *world {
 	t.Helper()
-	train := &strings.Builder{}
-	fmt.Fprintln(train, ",claim,label,sentence")
-	for i := range n {
-		fmt.Fprintf(train, "%d,%s,%s,%s\n", i, testClaim("Item", 3*i+i%2), claimLabels[i%2], testSentence("Item", 3*i+i%2))
-	}
-	w.write(t, "train.csv", train.String())
+	parttest.TrainingClaims(t, w.dir, n)
 	for _, top := range []int{1, 3} {
 		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{
 			Name: fmt.Sprintf("top-%d", top), Fee: 0.1, Kind: "passages", Settings: map[string]any{"pages": "pages.jsonl", "top": top},
@@ -64,24 +53,4 @@ func (w *world) withEmbedding(t testing.TB, n int) *world {
 		"encoder": "words", "train": "train.csv", "pages": "pages.jsonl", "hidden": []int{16}, "epochs": 20, "batch": 64, "dropout": 0, "learning_rate": 0.01,
 	}}}
 	return w
-}
-
-func writeLine(t testing.TB, b *strings.Builder, v any) {
-	t.Helper()
-	line, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Write(append(line, '\n'))
-}
-
-var claimColours = []string{"red", "green", "blue", "black"}
-
-func testClaim(kind string, i int) string {
-	return fmt.Sprintf("%s%d is %s.", kind, i, claimColours[i%4])
-}
-
-// testSentence settles a claim: it is right if i%3 is 0.
-func testSentence(kind string, i int) string {
-	return fmt.Sprintf("%s%d is %s %s .", kind, i, []string{"truly", "never"}[i%3], claimColours[i%4])
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/models/lightgbm"
 )
 
@@ -71,12 +72,12 @@ func (w *world) wroteNothing(t *testing.T) {
 // TestRareLabelsAreRefused leaves one positive training row.
 func TestRareLabelsAreRefused(t *testing.T) {
 	w := newTabularWorld(t, 100)
-	f := testFrame(100, 1)
+	f := parttest.Frame(100, 1)
 	for i := range f.Labels {
 		f.Labels[i] = 0
 	}
 	f.Labels[4] = 1
-	writeTable(t, filepath.Join(w.dir, "table.parquet"), f, testGroups)
+	parttest.WriteTable(t, filepath.Join(w.dir, "table.parquet"), f, parttest.Groups())
 	_, err := Run(t.Context(), w.cfg, w.options(t))
 	if err == nil || !strings.Contains(err.Error(), `1 training row has the label "fraud": with cross_fit 3`) {
 		t.Errorf("got %v", err)
