@@ -44,7 +44,7 @@ type native struct {
 }
 
 // bind looks every function up before any is called. GetMaxThreads is not
-// called: it tells versions from 4.2 on.
+// called: only versions from 4.2 on have it.
 func bind(handle uintptr) (*native, error) {
 	n := &native{discard: discard()}
 	for _, f := range []struct {

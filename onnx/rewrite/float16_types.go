@@ -33,7 +33,7 @@ var float32Only = map[string]singles{
 	"Upsample":              {[]int{1}, nil},
 }
 
-// single tells what of a node stays in float32.
+// single lists what of a node stays in float32.
 func (h *halver) single(n *onnxpb.NodeProto) singles {
 	if n.GetOpType() == "CumSum" && h.opset < 14 {
 		return singles{[]int{0}, []int{0}}

@@ -28,7 +28,7 @@ func DefaultMergeOptions() MergeOptions {
 	return MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"}
 }
 
-// Merge puts first in front of second: connect tells for outputs of first, by
+// Merge puts first in front of second: connect says for outputs of first, by
 // name, which inputs of second they feed. The result has the inputs of first
 // and those of second that nothing feeds; its outputs are those of second. The
 // lower operator set is raised to the higher one: nodes that the newer one reads

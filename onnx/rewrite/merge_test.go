@@ -106,7 +106,7 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 	}
 }
 
-// A size that a file tells as negative is an open one.
+// A size that a file gives as negative is an open one.
 func TestNegativeSizesAreOpen(t *testing.T) {
 	g := onnx.NewGraph("open")
 	x := g.Input("x", onnx.Float64, onnx.Shape{onnx.Fix(-1), onnx.Fix(1)})

@@ -89,7 +89,7 @@ func opsets(m *onnxpb.ModelProto) map[string]int64 {
 	return out
 }
 
-// unaffected tells nodes that a change of their operator does not touch.
+// unaffected reports whether a change of its operator does not touch a node.
 func unaffected(n *onnxpb.NodeProto, version int64) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(n.GetAttribute(), func(a *onnxpb.AttributeProto) bool { return a.GetName() == name })

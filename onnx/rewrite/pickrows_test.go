@@ -37,7 +37,7 @@ func vocabularyModel(t *testing.T, reader string) *onnx.Model {
 }
 
 // TestPickRowsGoesInFrontOfTheProjection: what is not picked is not computed,
-// unless somebody else wants it.
+// unless something else reads it.
 func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 	o := rewrite.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"}
 	for reader, want := range map[string]string{

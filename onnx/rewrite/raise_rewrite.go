@@ -133,7 +133,7 @@ func attributeOf(n *onnxpb.NodeProto, name string) *onnxpb.AttributeProto {
 	return nil
 }
 
-// countedOutputs tells Split into how many equal parts.
+// countedOutputs gives Split the number of equal parts as an attribute.
 func countedOutputs(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	c := &onnxpb.NodeProto{}
 	protos.Shallow(c, n)

@@ -14,7 +14,7 @@ import (
 
 const stampName = "fetched.json"
 
-// stamp tells what a folder was made from and what has to be in it.
+// stamp records what a folder was made from and what has to be in it.
 type stamp struct {
 	Source string          `json:"source"`
 	Pins   []string        `json:"sha256"`
