@@ -157,7 +157,7 @@ func TestClassWeightFile(t *testing.T) {
 	}
 	reads("written", f, 3, weights)
 	reads("of another length", f, 2, nil)
-	whole := []byte(readBytes(t, f.path))
+	whole := []byte(parttest.Read(t, f.path))
 	for at := range whole {
 		b := slices.Clone(whole)
 		b[at] ^= 0x10

@@ -1,62 +1,56 @@
 package build
 
 import (
-	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"pipe/costs"
 	"pipe/costs/builder/part"
-	"pipe/onnx/hf/hftest"
+	"pipe/costs/builder/parttest"
+	"pipe/internal/progress"
 )
 
-// TestClipBuild runs a build from pictures to a tensor: both families answer,
-// with other probabilities, and the expert's inputs are in the digests.
-func TestClipBuild(t *testing.T) {
-	w := newClipWorld(t, 30)
-	_, tensor := w.build(t)
-	if n := len(classWeightFiles(t, filepath.Join(w.dir, "experts"))); n != 2 {
-		t.Errorf("%d files of class weights", n)
+// openClip makes the first expert of a configuration, whose paths start in dir, ready to answer with files in a folder of
+// experts, and loads the first instances.
+func openClip(t testing.TB, cfg *part.Config, dir, experts string, instances int) (*clip, []part.Instance) {
+	t.Helper()
+	b := makeParts(t, cfg, dir)
+	e := b.Experts[0].Expert.(*clip)
+	if err := e.Prepare(t.Context(), &part.Preparation{Folder: experts, Workers: 2, Progress: progress.Silent{}}); err != nil {
+		t.Fatal(err)
 	}
-	for _, input := range []string{"model", "model class weights", "model logit scale", "classes"} {
-		if tensor.Actions.Digests[input+` of expert "clip"`] == "" {
-			t.Errorf("no %s among %v", input, tensor.Actions.Digests)
-		}
+	batch, err := part.Sized(loadFirst(t, b, instances), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if want := 12 + len(clipClasses); tensor.Dim != want {
-		t.Errorf("%d features, want %d", tensor.Dim, want)
+	return e, batch
+}
+
+// clipLogitsOf are instances x families x classes.
+func clipLogitsOf(t testing.TB, cfg *part.Config, dir string, instances int) []float32 {
+	t.Helper()
+	e, batch := openClip(t, cfg, dir, t.TempDir(), instances)
+	logits, err := e.logits(t.Context(), batch)
+	if err != nil {
+		t.Fatal(err)
 	}
-	differ := false
-	for n := range tensor.Len() {
-		var sum float64
-		for _, p := range tensor.Row(n)[12:] {
-			sum += float64(p)
-		}
-		if math.Abs(sum-1) > 1e-5 {
-			t.Fatalf("probabilities of instance %d sum to %v", n, sum)
-		}
-		differ = differ || tensor.Predictions[2*n] != tensor.Predictions[2*n+1]
-	}
-	if !differ {
-		t.Error("both families always answer the same")
-	}
+	return logits
 }
 
 // TestClipFamiliesAreIndependent: what a family says does not depend on which
 // others are asked, nor on the order of the levels.
 func TestClipFamiliesAreIndependent(t *testing.T) {
-	w := newClipWorld(t, 12)
+	dir := t.TempDir()
+	cfg := parttest.CLIP(t, dir, 12)
 	const images = 12
-	both, classes := clipLogitsOf(t, w, t.TempDir(), images), len(clipClasses)
-	slices.Reverse(w.cfg.Advice)
-	w.cfg.Advice[0].Fee, w.cfg.Advice[1].Fee = 0, 0.1
-	turned := clipLogitsOf(t, w, t.TempDir(), images)
-	w.cfg.Advice = w.cfg.Advice[1:]
-	w.cfg.Advice[0].Fee = 0
-	alone := clipLogitsOf(t, w, t.TempDir(), images)
+	both, classes := clipLogitsOf(t, &cfg, dir, images), len(parttest.CLIPClasses())
+	slices.Reverse(cfg.Advice)
+	cfg.Advice[0].Fee, cfg.Advice[1].Fee = 0, 0.1
+	turned := clipLogitsOf(t, &cfg, dir, images)
+	cfg.Advice = cfg.Advice[1:]
+	cfg.Advice[0].Fee = 0
+	alone := clipLogitsOf(t, &cfg, dir, images)
 	for n := range images {
 		one, three := both[2*n*classes:(2*n+1)*classes], both[(2*n+1)*classes:(2*n+2)*classes]
 		if furthest(one, turned[(2*n+1)*classes:(2*n+2)*classes]) > 1e-5 || furthest(three, turned[2*n*classes:(2*n+1)*classes]) > 1e-5 {
@@ -77,11 +71,12 @@ func TestClipFamiliesAreIndependent(t *testing.T) {
 // TestClipClassesPermute: classes in another order have their logits there.
 func TestClipClassesPermute(t *testing.T) {
 	const images = 6
-	w := newClipWorld(t, images)
-	want := clipLogitsOf(t, w, t.TempDir(), images)
-	b := readBytes(t, filepath.Join(w.dir, "classes.json"))
-	w.write(t, "classes.json", strings.NewReplacer(`"0":`, `"4":`, `"4":`, `"0":`).Replace(b))
-	got, classes := clipLogitsOf(t, w, t.TempDir(), images), len(clipClasses)
+	dir := t.TempDir()
+	cfg := parttest.CLIP(t, dir, images)
+	want := clipLogitsOf(t, &cfg, dir, images)
+	b := parttest.Read(t, filepath.Join(dir, "classes.json"))
+	parttest.Write(t, filepath.Join(dir, "classes.json"), strings.NewReplacer(`"0":`, `"4":`, `"4":`, `"0":`).Replace(b))
+	got, classes := clipLogitsOf(t, &cfg, dir, images), len(parttest.CLIPClasses())
 	for row := 0; row < len(want); row += classes {
 		want[row], want[row+4] = want[row+4], want[row]
 	}
@@ -93,9 +88,10 @@ func TestClipClassesPermute(t *testing.T) {
 // TestClipLevelsShareFamilies: a level that shows the same templates as another
 // gives the same answers, in one column of the graph.
 func TestClipLevelsShareFamilies(t *testing.T) {
-	w := newClipWorld(t, 8)
-	w.cfg.Advice = append(w.cfg.Advice, w.prompts("again", 0.2, 1))
-	e, batch := openClip(t, w, t.TempDir(), 8)
+	dir := t.TempDir()
+	cfg := parttest.CLIP(t, dir, 8)
+	cfg.Advice = append(cfg.Advice, parttest.CLIPPrompts("again", 0.2, 1))
+	e, batch := openClip(t, &cfg, dir, t.TempDir(), 8)
 	if len(e.families) != 2 {
 		t.Fatalf("%d families", len(e.families))
 	}
@@ -120,104 +116,5 @@ func TestClipLevelsShareFamilies(t *testing.T) {
 	shown[0] = part.ShowAll(batch, part.Shown{Prompts: []string{"no {}"}})
 	if _, err := e.Predict(t.Context(), batch, shown); err == nil || !strings.Contains(err.Error(), "is shown prompts that no level has") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestBadClip(t *testing.T) {
-	set := func(key string, value any) func(w *world) {
-		return func(w *world) { w.cfg.Experts[0].Settings[key] = value }
-	}
-	for name, c := range map[string]struct {
-		change func(w *world)
-		want   string
-	}{
-		"no model":          {set("model", ""), "model: none is named"},
-		"unknown model":     {set("model", "nowhere/clip"), `find model "nowhere/clip": not found`},
-		"batch":             {set("batch", 0), "batch is 0"},
-		"precision":         {set("precision", "int8"), `precision is "int8"; known are float32, float16`},
-		"unknown key":       {set("templates", "t"), `unknown key "templates"`},
-		"no classes there":  {set("classes", "nothing.json"), "read classes: "},
-		"label not a class": {func(w *world) { w.edit(t, "classes.json", "n5", "m5") }, `classes: the instances' label "n5" is not among them`},
-		"class twice":       {func(w *world) { w.edit(t, "classes.json", "n5", "n4") }, `class 5 is "n4", as class 4`},
-		"few names": {func(w *world) {
-			w.write(t, "names.txt", "cat\ndog\n")
-			w.cfg.Experts[0].Settings["names"] = "names.txt"
-		}, "has 2 names for 6 classes"},
-		"none": {func(w *world) { w.cfg.Advice[0] = part.AdviceConfig{Name: "nothing", Kind: "none"} }, `advice "nothing" shows no prompts`},
-		"no prompts": {func(w *world) {
-			w.cfg.Advice = []part.AdviceConfig{{Name: "plain", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}}}
-		}, "no advice that it takes is of kind prompts"},
-		"no image": {func(w *world) {
-			w.write(t, "table.csv", "id,label\n0,n0\n1,n1\n2,n0\n3,n1\n4,n0\n5,n1\n6,n0\n7,n1\n")
-			w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}
-			w.cfg.Features = w.cfg.Features[1:]
-		}, `instance "0" has no image`},
-		"long prompts": {
-			func(w *world) { w.edit(t, "templates.txt", "the {}", strings.Repeat("very ", 20)+"old {}") },
-			"tokens more than the model takes (the first of 6 such prompts)",
-		},
-		"another tokenizer": {func(w *world) {
-			c := hftest.SpellingCLIP(1)
-			c.Vocab, c.End = 49408, 49407
-			if err := hftest.WriteCLIP(filepath.Join(w.dir, "clip"), c); err != nil {
-				t.Fatal(err)
-			}
-		}, "the tokenizer is not the model's"},
-		"not a clip": {func(w *world) {
-			if err := hftest.WriteBERT(filepath.Join(w.dir, "clip")); err != nil {
-				t.Fatal(err)
-			}
-		}, `expert "clip": `},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newClipWorld(t, 12)
-			c.change(w)
-			_, err := Run(t.Context(), w.cfg, w.options(t))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q", err, c.want)
-			}
-		})
-	}
-}
-
-// TestClipLeavesOtherAdviceOut: levels of other kinds are unavailable, and so is
-// none where the configuration says so.
-func TestClipLeavesOtherAdviceOut(t *testing.T) {
-	w := newClipWorld(t, 12)
-	w.cfg.Advice = []part.AdviceConfig{
-		{Name: "nothing", Kind: "none"},
-		w.prompts("one", 0.1, 1),
-		{Name: "mirrored", Fee: 0.1, Kind: "views", Settings: map[string]any{"views": []string{"mirror"}}},
-	}
-	w.cfg.Experts[0].Unavailable = []string{"nothing"}
-	w.cfg.Features = w.cfg.Features[:1]
-	_, tensor := w.build(t)
-	if want := []costs.Pair{{Expert: 0, Advice: 0}, {Expert: 0, Advice: 2}}; !slices.Equal(tensor.Actions.Unavailable, want) {
-		t.Errorf("unavailable are %v", tensor.Actions.Unavailable)
-	}
-}
-
-// TestClipByName takes model and tokenizer from the cache of the Hugging Face
-// libraries: the class weights are those of the same model in a folder.
-func TestClipByName(t *testing.T) {
-	w := newClipWorld(t, 12)
-	w.build(t)
-	want := classWeightFiles(t, filepath.Join(w.dir, "experts"))
-	repository := w.folder(t, "hub/models--org--clip")
-	w.folder(t, "hub/models--org--clip/refs")
-	w.folder(t, "hub/models--org--clip/snapshots")
-	w.write(t, "hub/models--org--clip/refs/main", "abc")
-	if err := os.Rename(filepath.Join(w.dir, "clip"), filepath.Join(repository, "snapshots", "abc")); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("HF_HUB_CACHE", filepath.Join(w.dir, "hub"))
-	w.cfg.Experts[0].Settings["model"], w.cfg.Experts[0].Settings["tokenizer"] = "org/clip", "org/clip"
-	o := w.options(t)
-	o.Restart = true
-	if _, err := Run(t.Context(), w.cfg, o); err != nil {
-		t.Fatal(err)
-	}
-	if got := classWeightFiles(t, filepath.Join(w.dir, "experts")); !slices.Equal(got, want) {
-		t.Errorf("class weights %q, want %q", got, want)
 	}
 }

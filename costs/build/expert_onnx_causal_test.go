@@ -11,12 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/costs/language"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
-	"pipe/internal/progress"
 	"pipe/onnx"
 )
 
@@ -38,13 +37,6 @@ func claims(n int) (batch []part.Instance, shown [][]part.Shown) {
 	return batch, shown
 }
 
-// textSetup is the setup of an expert over texts.
-func textSetup(t testing.TB) *part.Setup {
-	t.Helper()
-	b := &part.Build{Labels: claimLabels, Inputs: make(part.Inputs), Open: openRuntime(t), Progress: progress.Silent{}}
-	return b.Setup(`expert "model"`)
-}
-
 // newCausalTest makes an expert of a toy.
 func newCausalTest(t *testing.T, m languagetest.Toy, settings map[string]any) *causalExpert {
 	t.Helper()
@@ -62,7 +54,7 @@ func newCausalTest(t *testing.T, m languagetest.Toy, settings map[string]any) *c
 func TestCausalExpertKeepsTheLaws(t *testing.T) {
 	batch, shown := claims(7)
 	for _, settings := range []map[string]any{{}, {"batch_tokens": 1, "normalise": "mean"}, {"no_thinking": true, "max_length": 700}} {
-		expertLaws(t, newCausalTest(t, languagetest.Toy{Positions: true}, settings), batch, shown)
+		parttest.ExpertLaws(t, newCausalTest(t, languagetest.Toy{Positions: true}, settings), batch, shown)
 	}
 }
 
@@ -163,47 +155,6 @@ func texts(passages []part.Passage) string {
 	return strings.Join(list, " ")
 }
 
-// TestCausalExpertInABuild runs, in parallel and one after the other, and
-// answers in the same bytes.
-func TestCausalExpertInABuild(t *testing.T) {
-	w := &world{dir: t.TempDir()}
-	languagetest.Toy{Cache: true}.Write(t, w.dir)
-	batch, _ := claims(23)
-	var lines strings.Builder
-	for i, in := range batch {
-		fmt.Fprintf(&lines, `{"id": %d, "label": %q, "claim": %q, "verifiable": "VERIFIABLE", "evidence": []}`+"\n", i, []string{"SUPPORTS", "REFUTES"}[i%2], in.Text)
-	}
-	w.write(t, "claims.jsonl", lines.String())
-	w.cfg = part.DefaultConfig()
-	w.cfg.Labels = []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"}
-	w.cfg.Instances = part.Part{Kind: "fever", Settings: map[string]any{"file": "claims.jsonl"}}
-	w.cfg.Advice = []part.AdviceConfig{{Name: "none", Kind: "none"}}
-	w.cfg.Experts = []part.ExpertConfig{{Name: "model", Kind: "onnx_causal", Settings: map[string]any{"model": ".", "batch_tokens": 2000}}}
-	w.cfg.Features = []part.Part{{Kind: "expert", Settings: map[string]any{"expert": "model"}}}
-	w.cfg.Shard, w.cfg.Batch = 6, 4
-	var first string
-	for _, w.cfg.Workers = range []int{1, 3} {
-		if _, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t), Restart: true}); err != nil {
-			t.Fatal(err)
-		}
-		if first == "" {
-			first = readBytes(t, w.out())
-		}
-	}
-	if readBytes(t, w.out()) != first {
-		t.Error("the bytes depend on the number of workers")
-	}
-	tensor, err := costs.Read(w.out(), costs.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"model", "model tokenizer", "model configuration"} {
-		if tensor.Actions.Digests[name+` of expert "model"`] == "" {
-			t.Errorf("no digest of the %s: %v", name, tensor.Actions.Digests)
-		}
-	}
-}
-
 // TestLanguageModelsThatDoNotFit: every misfit is an error that names the file
 // and what is wrong with it.
 func TestLanguageModelsThatDoNotFit(t *testing.T) {
@@ -230,15 +181,17 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 		settings map[string]any
 		want     string
 	}{
-		"no folder":        {nil, map[string]any{"model": "org/gone"}, `find model "org/gone": not found`},
-		"no graph":         {remove("model.onnx"), nil, "there is no onnx/model.onnx"},
-		"named graph":      {nil, map[string]any{"file": "q4.onnx"}, "there is no q4.onnx"},
-		"no config":        {remove("config.json"), nil, "there is no config.json"},
-		"no tokenizer":     {remove("tokenizer.json"), nil, "there is no tokenizer.json"},
-		"torn config":      {func(t *testing.T, dir string) { write(t, dir, "config.json", `{"vocab_size": 2`) }, nil, `config.json": unexpected end`},
-		"config of a list": {func(t *testing.T, dir string) { write(t, dir, "config.json", `[]`) }, nil, `config.json": a JSON object is expected, not a JSON array`},
-		"torn tokenizer":   {func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", `{}`) }, nil, `tokenizer.json": `},
-		"torn graph":       {func(t *testing.T, dir string) { write(t, dir, "model.onnx", "no graph") }, nil, `model.onnx": parse model`},
+		"no folder":    {nil, map[string]any{"model": "org/gone"}, `find model "org/gone": not found`},
+		"no graph":     {remove("model.onnx"), nil, "there is no onnx/model.onnx"},
+		"named graph":  {nil, map[string]any{"file": "q4.onnx"}, "there is no q4.onnx"},
+		"no config":    {remove("config.json"), nil, "there is no config.json"},
+		"no tokenizer": {remove("tokenizer.json"), nil, "there is no tokenizer.json"},
+		"torn config": {func(t *testing.T, dir string) {
+			parttest.Write(t, filepath.Join(dir, "config.json"), `{"vocab_size": 2`)
+		}, nil, `config.json": unexpected end`},
+		"config of a list": {func(t *testing.T, dir string) { parttest.Write(t, filepath.Join(dir, "config.json"), `[]`) }, nil, `config.json": a JSON object is expected, not a JSON array`},
+		"torn tokenizer":   {func(t *testing.T, dir string) { parttest.Write(t, filepath.Join(dir, "tokenizer.json"), `{}`) }, nil, `tokenizer.json": `},
+		"torn graph":       {func(t *testing.T, dir string) { parttest.Write(t, filepath.Join(dir, "model.onnx"), "no graph") }, nil, `model.onnx": parse model`},
 		"small vocabulary": {config("vocab_size", 200), nil, "has ids up to 258, but the model knows 200 tokens (vocab_size of config.json): it is another model's tokenizer"},
 		"other tokenizer":  {otherTokenizer, nil, "has ids up to 260, but the model knows 260 tokens (the last axis of its logits)"},
 		"turns": {func(t *testing.T, dir string) {
@@ -271,13 +224,6 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 				t.Error("no hint")
 			}
 		})
-	}
-}
-
-func write(t *testing.T, dir, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/costs/language/languagetest"
 	"pipe/featurize/tokenizer"
 	"pipe/internal/realdata"
@@ -30,7 +31,7 @@ func newPairTest(t *testing.T, settings map[string]any) *pairClassifier {
 func TestPairClassifierKeepsTheLaws(t *testing.T) {
 	batch, shown := claims(7)
 	for _, settings := range []map[string]any{{}, {"batch_tokens": 1}, {"max_length": 60, "titles": false}} {
-		expertLaws(t, newPairTest(t, settings), batch, shown)
+		parttest.ExpertLaws(t, newPairTest(t, settings), batch, shown)
 	}
 }
 

@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
-	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -21,61 +18,6 @@ import (
 	"pipe/internal/progress"
 	"pipe/onnx"
 )
-
-// expertLaws is what every expert has to hold, whatever it is: answers follow
-// their instances, a level does not depend on the others being asked, levels
-// that are not asked stay silent, probabilities sum to one.
-func expertLaws(t *testing.T, e part.Expert, batch []part.Instance, shown [][]part.Shown) {
-	t.Helper()
-	ctx := context.Background()
-	all, err := e.Predict(ctx, batch, shown)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range shown {
-		alone := make([][]part.Shown, len(shown))
-		alone[k] = shown[k]
-		got, err := e.Predict(ctx, batch, alone)
-		if err != nil || !reflect.DeepEqual(got[k], all[k]) {
-			t.Errorf("level %d alone: %v; answers differ from all levels at once", k, err)
-		}
-		for other := range shown {
-			if other != k && got[other] != nil {
-				t.Errorf("level %d was not asked and answered", other)
-			}
-		}
-	}
-	reversed, levels := make([]part.Instance, len(batch)), make([][]part.Shown, len(shown))
-	for n := range batch {
-		reversed[len(batch)-1-n] = batch[n]
-		for k := range shown {
-			levels[k] = append(levels[k], shown[k][len(batch)-1-n])
-		}
-	}
-	back, err := e.Predict(ctx, reversed, levels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k := range shown {
-		for n := range batch {
-			if !sameAnswer(back[k][len(batch)-1-n], all[k][n]) {
-				t.Errorf("level %d: the answer for %q depends on its place", k, batch[n].ID)
-			}
-		}
-	}
-}
-
-// sameAnswer allows probabilities the rounding of another batch.
-func sameAnswer(a, b part.Prediction) bool {
-	sum := 0.0
-	for i, p := range a.Probabilities {
-		if math.Abs(float64(p-b.Probabilities[i])) > 1e-6 {
-			return false
-		}
-		sum += float64(p)
-	}
-	return a.Label == b.Label && a.Loss == b.Loss && a.Fee == b.Fee && (a.Probabilities == nil || math.Abs(sum-1) < 1e-5)
-}
 
 // imageWorld is a folder of tiny pictures and a network that sees whether the
 // left half is brighter than the right one.
@@ -92,7 +34,7 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 			}
 			m.SetNRGBA(x, p/4, color.NRGBA{R: v, G: v, B: v, A: 255})
 		}
-		writePNG(t, filepath.Join(w.dir, "images", label, fmt.Sprintf("%02d.png", i)), m)
+		parttest.WritePNG(t, filepath.Join(w.dir, "images", label, fmt.Sprintf("%02d.png", i)), m)
 	}
 	var weights [][]float32
 	for i := range 24 {
@@ -115,21 +57,6 @@ func imageWorld(t *testing.T, batchAxis onnx.Dim) *world {
 	return w
 }
 
-func writePNG(t *testing.T, file string, m image.Image) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := png.Encode(f, m); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // plan makes the parts of a world's configuration.
 func (w *world) plan(t *testing.T) *plan {
 	t.Helper()
@@ -141,7 +68,7 @@ func (w *world) plan(t *testing.T) *plan {
 	return p
 }
 
-// checkLaws runs expertLaws on every expert of a plan that takes all advice.
+// checkLaws runs parttest.ExpertLaws on every expert of a plan that takes all advice.
 func checkLaws(t *testing.T, p *plan) {
 	t.Helper()
 	batch, err := p.Source.Load(context.Background(), p.rows(0))
@@ -155,7 +82,7 @@ func checkLaws(t *testing.T, p *plan) {
 		}
 	}
 	for _, e := range p.Experts {
-		expertLaws(t, e.Expert, batch, shown)
+		parttest.ExpertLaws(t, e.Expert, batch, shown)
 	}
 }
 
@@ -189,59 +116,10 @@ func TestImageClassifier(t *testing.T) {
 	}
 }
 
-// tableWorld asks a linear classifier over x and y - 3, whose second column
-// only the second level reveals.
-func tableWorld(t *testing.T) *world {
-	w := newWorld(t, 30)
-	parttest.LinearModel(t, filepath.Join(w.dir, "net.onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(4)},
-		[][]float32{{0, 1, 0}, {2, 0, 0}, {0, 0, 0}, {1, 0, 0}})
-	w.cfg.Advice = []part.AdviceConfig{
-		{Name: "base", Kind: "columns", Settings: map[string]any{"reveal": []string{"x"}}},
-		{Name: "all", Fee: 1, Kind: "columns", Settings: map[string]any{"reveal": []string{"y"}, "extends": "base"}},
-	}
-	w.cfg.Experts = []part.ExpertConfig{{Name: "net", Kind: "onnx_table", Settings: map[string]any{
-		"model": "net.onnx", "columns": []string{"x", "y"}, "mean": []float64{0, 1}, "std": []float64{1, 0.5},
-		"hidden": -1, "indicators": true, "scores": "logits",
-	}}}
-	return w
-}
-
-func TestTableClassifierSeesWhatIsRevealed(t *testing.T) {
-	w := tableWorld(t)
-	p := w.plan(t)
-	checkLaws(t, p)
-	batch, err := p.Source.Load(context.Background(), []int{8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := p.Experts[0].Expert.(*tableClassifier)
-	for k, want := range [][]float32{{8, -1, 1, 0}, {8, 0, 1, 1}} {
-		shown, err := p.Levels[k].Advice.Show(context.Background(), batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := make([]float32, 4)
-		if err := e.fill(got, &batch[0], shown[0].Revealed); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("level %d: the classifier sees %v, %v, want %v", k, got, err, want)
-		}
-	}
-}
-
 func TestPrecomputedKeepsTheLaws(t *testing.T) {
 	w := newWorld(t, 20)
 	w.cfg.Experts = w.cfg.Experts[:1]
 	checkLaws(t, w.plan(t))
-}
-
-func TestSoftmaxIsStable(t *testing.T) {
-	row := []float32{1000, 1001, -1e30}
-	softmax(row)
-	if math.Abs(float64(row[1])-1/(1+math.Exp(-1))) > 1e-6 || row[2] != 0 {
-		t.Errorf("got %v", row)
-	}
-	if argmax([]float32{1, 3, 3}) != 1 {
-		t.Error("a tie does not go to the first")
-	}
 }
 
 // TestModelsThatDoNotFit: every misfit is one error that names the model.
@@ -261,7 +139,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"fine grid":    {func(w *world) { w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "do not fill a grid"},
 		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" is not among them`},
 		"pictures": {func(w *world) {
-			writePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))
+			parttest.WritePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))
 		}, `instance "left/99.png": image is 5 x 5 pixels`},
 		"truncated": {func(w *world) {
 			w.write(t, "images/left/98.png", readBytes(t, filepath.Join(w.dir, "images/left/00.png"))[:60])

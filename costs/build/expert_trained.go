@@ -160,7 +160,7 @@ func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []p
 	if err != nil {
 		return err
 	}
-	p, classes := spread(p, m.classes)
+	p, classes := spread(p, outputs(len(e.folds.Labels)))
 	for _, n := range members {
 		for k := range shown {
 			if shown[k] != nil {

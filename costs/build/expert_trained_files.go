@@ -85,15 +85,7 @@ func (e *trained) open(b []byte) (*rowModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &rowModel{runtime: e.runtime, session: session, batch: trainedBatch}
-	err = m.bind(outputs(len(e.folds.Labels)))
-	if err == nil {
-		err = m.setShape(int64(e.encoder.Width()))
-	}
-	if err != nil {
-		return nil, errors.Join(err, session.Close())
-	}
-	return m, nil
+	return newRowModel(e.runtime, session, e.encoder.Width(), outputs(len(e.folds.Labels)), trainedBatch)
 }
 
 // accept opens a classifier that was just made, holds it against its trainer,

@@ -11,49 +11,9 @@ import (
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
-	"pipe/internal/digest"
 	"pipe/internal/fuzztest"
 	"pipe/internal/progress"
 )
-
-// fuzzHead begins a file with its first line, or does not.
-func fuzzHead(headed bool, head []byte) []byte {
-	if headed {
-		return slices.Clone(head)
-	}
-	return nil
-}
-
-// FuzzClassWeightFile: a file of class weights that is not the whole of what was written counts as absent, and what is
-// written is read back.
-func FuzzClassWeightFile(f *testing.F) {
-	f.Add([]byte("pipe class weights"), []byte("abcdefgh"), uint8(2), uint8(1))
-	f.Add([]byte{}, []byte{}, uint8(0), uint8(3))
-	folder := f.TempDir()
-	f.Fuzz(func(t *testing.T, b, numbers []byte, classes, dim uint8) {
-		w := newClassWeightFile(folder, digest.Of([]byte("basis")), int(classes%8))
-		file, n := fuzztest.File(w.path), int(classes%8)*int(dim)
-		file.Write(t, b)
-		if got, err := w.Read(int(dim)); err != nil || got != nil {
-			t.Fatalf("%q is read as %v (%v)", b, got, err)
-		}
-		weights := make([]float32, n)
-		for i := range min(n, len(numbers)) {
-			weights[i] = float32(numbers[i]) / 7
-		}
-		whole := w.bytes(weights)
-		file.Write(t, whole)
-		got, err := w.Read(int(dim))
-		fuzztest.Same(t, got, weights, err)
-		if len(b) > 0 {
-			whole[int(b[0])%len(whole)]++
-			file.Write(t, whole)
-			if got, err := w.Read(int(dim)); err != nil || got != nil {
-				t.Fatalf("damaged, it is read as %v (%v)", got, err)
-			}
-		}
-	})
-}
 
 // FuzzManifest: the manifest of a build is an error about the file, or is written again as it was read.
 func FuzzManifest(f *testing.F) {

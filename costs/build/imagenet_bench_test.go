@@ -4,14 +4,17 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/featurize/pixel"
 	"pipe/internal/parallel"
 	"pipe/internal/progress"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
@@ -60,17 +63,67 @@ func BenchmarkImageRoad(b *testing.B) {
 	}
 }
 
-// reportSteps runs the steps one after the other on one core.
+// bareNetwork is one network of imagenetConfig without the expert around it.
+type bareNetwork struct {
+	runtime    *ort.Runtime
+	session    *ort.Session
+	preprocess pixel.Preprocess
+	inputs     sync.Pool // of *ort.Buffer, of earlier calls
+}
+
+// networkBatch is the number of images of a call, as the kind onnx_image has it.
+const networkBatch = 32
+
+// openNetwork opens the network of an expert as the expert does: with one thread.
+func openNetwork(b *testing.B, p *plan, expert int) *bareNetwork {
+	b.Helper()
+	rt, err := p.Runtime()
+	if err != nil {
+		b.Fatal(err)
+	}
+	settings, o := p.cfg.Experts[expert].Settings, rt.SessionOptions()
+	o.Threads = 1
+	session, err := rt.SessionFile(settings["model"].(string), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { session.Close() })
+	side := int(session.Inputs()[0].Shape[2].Size)
+	half := [3]float32{0.5, 0.5, 0.5}
+	return &bareNetwork{runtime: rt, session: session, preprocess: pixel.Preprocess{
+		Width: side, Height: side, Resize: settings["resize"].(int), Interpolation: pixel.Bicubic, Layout: pixel.NCHW, Mean: half, Std: half,
+	}}
+}
+
+// input is room for the rows of one call, all zeros.
+func (n *bareNetwork) input(b *testing.B, rows int) *ort.Buffer {
+	b.Helper()
+	in, err := n.runtime.NewBuffer(onnx.Float32, int64(rows), 3, int64(n.preprocess.Height), int64(n.preprocess.Width))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return in
+}
+
+// run is one call.
+func (n *bareNetwork) run(ctx context.Context, in *ort.Buffer) error {
+	out := make([]*ort.Buffer, 1)
+	if err := n.session.RunBuffers(ctx, []*ort.Buffer{in}, out); err != nil {
+		return err
+	}
+	return out[0].Close()
+}
+
+// reportSteps runs the steps of the first expert one after the other on one core.
 func reportSteps(b *testing.B, p *plan) {
 	b.StopTimer()
-	entries, e := p.Source.Entries(), p.Experts[0].Expert.(*imageClassifier)
+	entries, net := p.Source.Entries(), openNetwork(b, p, 0)
 	decoder, err := pixel.OpenDecoder(p.cfg.Instances.Settings["decoder"].(string))
 	if err != nil {
 		b.Fatal(err)
 	}
-	scores := make([]float32, e.model.batch*e.model.classes)
 	var decode, resize, fill, forward time.Duration
-	width, in := e.model.width, (*ort.Buffer)(nil)
+	width, in := net.preprocess.Len(), net.input(b, networkBatch)
 	for i, entry := range entries {
 		file, err := os.ReadFile(filepath.Join(p.cfg.Instances.Settings["folder"].(string), entry.ID))
 		if err != nil {
@@ -82,25 +135,22 @@ func reportSteps(b *testing.B, p *plan) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		prepared, err := e.preprocess.Prepare(img, []pixel.View{pixel.Centre()})
+		prepared, err := net.preprocess.Prepare(img, []pixel.View{pixel.Centre()})
 		resized := time.Now()
 		if err != nil {
 			b.Fatal(err)
 		}
-		at := i % e.model.batch
-		if at == 0 {
-			in, err = e.model.take(min(e.model.batch, len(entries)-i))
-			if err != nil {
-				b.Fatal(err)
-			}
+		at, left := i%networkBatch, len(entries)-i
+		if at == 0 && left < networkBatch {
+			in = net.input(b, left)
 		}
 		taken := time.Now()
 		if err := prepared.Fill(in.Float32s()[at*width:(at+1)*width], pixel.Centre()); err != nil {
 			b.Fatal(err)
 		}
 		filled := time.Now()
-		if last := i == len(entries)-1; last || at == e.model.batch-1 {
-			if err := e.model.run(context.Background(), scores, in); err != nil {
+		if left == 1 || at == networkBatch-1 {
+			if err := net.run(context.Background(), in); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -123,11 +173,15 @@ func BenchmarkImageTensor(b *testing.B) {
 			cfg.Shard = 32
 			p := imagePlan(b, cfg, decoder)
 			const shards = 2
-			forwards(b, p, 1) // warms up
+			var networks []*bareNetwork
+			for j := range p.Experts {
+				networks = append(networks, openNetwork(b, p, j))
+			}
+			forwards(b, p, networks, 1) // warms up
 			var whole, alone spent
 			for b.Loop() {
 				whole.add(func() { buildShards(b, p, shards) })
-				alone.add(func() { forwards(b, p, shards) })
+				alone.add(func() { forwards(b, p, networks, shards) })
 			}
 			b.ReportMetric(whole.wall.Seconds()/alone.wall.Seconds(), "of-forwards")
 			b.ReportMetric(whole.cpu.Seconds()/alone.cpu.Seconds(), "of-forwards-cpu")
@@ -153,16 +207,28 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// forwards makes the calls of some shards' networks on an image of zeros.
-func forwards(b *testing.B, p *plan, shards int) {
-	err := parallel.Each(context.Background(), p.Workers, shards, func(ctx context.Context, shard int) error {
-		for _, e := range p.Experts {
-			rows := len(p.rows(shard)) * len(tenViews)
-			if _, err := e.Expert.(*imageClassifier).model.stream(ctx, rows, func([]float32, int) error { return nil }); err != nil {
-				return err
+// forwards makes the calls of some shards' networks, under all ten views, on images of zeros.
+func forwards(b *testing.B, p *plan, networks []*bareNetwork, shards int) {
+	type call struct {
+		network *bareNetwork
+		rows    int
+	}
+	var calls []call
+	for shard := range shards {
+		for _, n := range networks {
+			for left := len(p.rows(shard)) * len(parttest.TenViews()); left > 0; left -= networkBatch {
+				calls = append(calls, call{n, min(left, networkBatch)})
 			}
 		}
-		return nil
+	}
+	err := parallel.Each(context.Background(), p.Workers, len(calls), func(ctx context.Context, i int) error {
+		n := calls[i].network
+		in, ok := n.inputs.Get().(*ort.Buffer)
+		if !ok || in.Shape()[0] != int64(calls[i].rows) {
+			in = n.input(b, calls[i].rows)
+		}
+		defer n.inputs.Put(in)
+		return n.run(ctx, in)
 	})
 	if err != nil {
 		b.Fatal(err)

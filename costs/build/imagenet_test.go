@@ -9,6 +9,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/internal/realdata"
 )
 
@@ -28,13 +29,7 @@ var mobileNets = []mobileNet{
 	{"v2_100_224", 224, 0.896, 0.896},
 }
 
-// tenViews are Krizhevsky's; the levels of advice are the first 1, 2, 6 and 10.
-var tenViews = []string{
-	"centre", "mirror", "top-left", "top-right", "bottom-left", "bottom-right",
-	"mirror-top-left", "mirror-top-right", "mirror-bottom-left", "mirror-bottom-right",
-}
-
-// imagenetConfig describes the networks under levels of so many views. The centre is a share of an image's shorter side,
+// imagenetConfig describes the networks under levels of the first so many of parttest.TenViews. The centre is a share of an image's shorter side,
 // corners are 0.875 of it.
 func imagenetConfig(t testing.TB, share float64, levels ...int) part.Config {
 	t.Helper()
@@ -46,7 +41,7 @@ func imagenetConfig(t testing.TB, share float64, levels ...int) part.Config {
 	}}
 	cfg.Split = part.Part{Kind: "random"}
 	for k, n := range levels {
-		shown := map[string]any{"views": tenViews[:n]}
+		shown := map[string]any{"views": parttest.TenViews()[:n]}
 		if n > 2 {
 			shown["corners"] = 0.875
 		}

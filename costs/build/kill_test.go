@@ -67,7 +67,7 @@ func runChild(file string) error {
 }
 
 func (c *child) slowAnswers(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-	e, err := newPrecomputed(ctx, s, settings)
+	e, err := expertKinds()["precomputed"](ctx, s, settings)
 	return slow{e, c.Delay}, err
 }
 

@@ -44,7 +44,7 @@ func latencyWorld(t *testing.T) (*world, *atomic.Int64) {
 	alone := &atomic.Int64{}
 	w := newWorld(t, 48)
 	w.addExpert("precomputed", func(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-		e, err := newPrecomputed(ctx, s, settings)
+		e, err := expertKinds()["precomputed"](ctx, s, settings)
 		return paced{e, alone}, err
 	})
 	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 10, Instances: 4, Repeats: 3}

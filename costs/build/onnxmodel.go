@@ -2,6 +2,7 @@ package build
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,6 +30,21 @@ type rowModel struct {
 
 	slots   callSlots // of all calls of a build, of which so many run at a time; nil: the calls of one batch follow each other
 	buffers sync.Pool // of *ort.Buffer, inputs of calls
+}
+
+// newRowModel returns the model of a session that maps rows of width float32 values to one score per class, or to one
+// score that is the probability of the second of two classes. Scores are probabilities. A call takes at most batch rows,
+// unless the graph insists on another number. The model closes the session, an error does so at once.
+func newRowModel(rt *ort.Runtime, session *ort.Session, width, classes, batch int) (*rowModel, error) {
+	m := &rowModel{runtime: rt, session: session, batch: batch}
+	err := m.bind(classes)
+	if err == nil {
+		err = m.setShape(int64(width))
+	}
+	if err != nil {
+		return nil, errors.Join(err, session.Close())
+	}
+	return m, nil
 }
 
 // runner is the part of an *ort.Session that a rowModel needs.
@@ -97,7 +113,8 @@ func (m *rowModel) setShape(want ...int64) error {
 	return nil
 }
 
-// probabilities returns rows x classes probabilities for rows x width values.
+// probabilities returns rows x classes probabilities for rows x width values. Scores that are no probabilities are an
+// error.
 func (m *rowModel) probabilities(ctx context.Context, values []float32) ([]float32, error) {
 	return m.stream(ctx, len(values)/m.width, func(dst []float32, row int) error {
 		copy(dst, values[row*m.width:])
@@ -213,6 +230,7 @@ func (m *rowModel) checkDistribution(row []float32) error {
 	return nil
 }
 
+// Close frees the model.
 func (m *rowModel) Close() error { return m.session.Close() }
 
 // callSlots bound how many models of a build run at a time.

@@ -3,8 +3,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"image"
-	"image/color"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -14,7 +12,6 @@ import (
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/featurize/pixel"
-	"pipe/onnx"
 )
 
 // countingSource counts what a build does with the images of a source.
@@ -45,8 +42,8 @@ func (s *countingSource) prepare(p pixel.Preprocess, img *pixel.Image, views []p
 }
 
 func allTenViews() []pixel.View {
-	views := make([]pixel.View, len(tenViews))
-	for i, name := range tenViews {
+	views := make([]pixel.View, len(parttest.TenViews()))
+	for i, name := range parttest.TenViews() {
 		var err error
 		if views[i], err = pixel.ParseView(name, 0); err != nil {
 			panic(err)
@@ -55,39 +52,11 @@ func allTenViews() []pixel.View {
 	return views
 }
 
-// sizesWorld has pictures of many shapes and three networks: two of one geometry that scale pixels differently, and a
-// smaller one, under 1, 2, 6 and 10 views.
+// sizesWorld is the world of parttest.Shapes.
 func sizesWorld(t *testing.T) *world {
-	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
-	for i := range 10 {
-		m := image.NewNRGBA(image.Rect(0, 0, 20+3*i, 50-2*i))
-		for p := range m.Rect.Dx() * m.Rect.Dy() {
-			x, y := p%m.Rect.Dx(), p/m.Rect.Dx()
-			m.SetNRGBA(x, y, color.NRGBA{R: uint8(9 * x), G: uint8(7 * y), B: uint8(20 * i), A: 255})
-		}
-		writePNG(t, filepath.Join(w.dir, "images", []string{"a", "b"}[i%2], fmt.Sprintf("%02d.png", i)), m)
-	}
-	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images"}}
-	for _, n := range []int{1, 2, 6, 10} {
-		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{Name: fmt.Sprint(n), Kind: "views", Settings: map[string]any{"views": tenViews[:n]}})
-	}
-	for _, e := range []struct {
-		name, file   string
-		size, resize int
-		mean         float64
-	}{{"dark", "large", 16, 18, 0.5}, {"light", "large", 16, 18, 0}, {"small", "small", 12, 14, 0}} {
-		weights := make([][]float32, 3*e.size*e.size)
-		for i := range weights {
-			v := float32(i%7-3) / 100
-			weights[i] = []float32{v, -v}
-		}
-		parttest.LinearModel(t, filepath.Join(w.dir, e.file+".onnx"), onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(int64(e.size)), onnx.Fix(int64(e.size))}, weights)
-		w.cfg.Experts = append(w.cfg.Experts, part.ExpertConfig{Name: e.name, Kind: "onnx_image", Settings: map[string]any{
-			"model": e.file + ".onnx", "resize": e.resize, "batch": 7, "mean": []float64{e.mean, e.mean, e.mean},
-		}})
-	}
-	w.cfg.Features = []part.Part{{Kind: "pooled"}}
-	return w
+	t.Helper()
+	dir := t.TempDir()
+	return &world{dir: dir, cfg: parttest.Shapes(t, dir)}
 }
 
 // TestImagesAreWorkedOnOnce counts: one decoding per image, one resizing per image and geometry.

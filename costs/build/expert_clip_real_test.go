@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/builder/parttest"
 	"pipe/internal/judge"
 	"pipe/internal/progress"
 	"pipe/internal/realdata"
@@ -17,36 +18,32 @@ import (
 // clipCounts are the families of the paper.
 var clipCounts = []int{1, 5, 16, 32}
 
-// newRealClipWorld is the tiny CLIP over a few real images, the real 1,000
-// classes and CLIP's templates. model is a folder.
-func newRealClipWorld(t testing.TB, model string, images int) *world {
+// realClip is the tiny CLIP over a few real images, which it writes into a folder, the real 1,000 classes and CLIP's
+// templates. model is a folder.
+func realClip(t testing.TB, dir, model string, images int) *part.Config {
 	t.Helper()
 	imagenet := realdata.Folder(t, "imagenet")
-	w := &world{dir: t.TempDir(), cfg: part.DefaultConfig()}
+	cfg := part.DefaultConfig()
 	files, err := os.ReadDir(filepath.Join(imagenet, "images"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range images {
 		name := files[i*len(files)/images].Name()
-		b, err := os.ReadFile(filepath.Join(imagenet, "images", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.write(t, filepath.Join(filepath.Base(w.folder(t, name[:9])), name), string(b))
+		parttest.Write(t, filepath.Join(dir, name[:9], name), parttest.Read(t, filepath.Join(imagenet, "images", name)))
 	}
-	w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": w.dir}}
+	cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": dir}}
 	for _, n := range clipCounts {
-		w.cfg.Advice = append(w.cfg.Advice, part.AdviceConfig{Name: "prompts-" + string(rune('a'+len(w.cfg.Advice))), Fee: 0.03 * float64(len(w.cfg.Advice)), Kind: "prompts", Settings: map[string]any{
+		cfg.Advice = append(cfg.Advice, part.AdviceConfig{Name: "prompts-" + string(rune('a'+len(cfg.Advice))), Fee: 0.03 * float64(len(cfg.Advice)), Kind: "prompts", Settings: map[string]any{
 			"templates": filepath.Join(imagenet, "imagenet_templates.json"), "first": []string{"a photo of a {}."}, "count": n,
 		}})
 	}
-	w.cfg.Experts = []part.ExpertConfig{{Name: "tiny", Kind: "clip", Settings: map[string]any{
+	cfg.Experts = []part.ExpertConfig{{Name: "tiny", Kind: "clip", Settings: map[string]any{
 		"model": model, "tokenizer": realdata.Folder(t, "tokenizers", "clip-vit-large-patch14"),
 		"classes": filepath.Join(imagenet, "imagenet_class_index.json"), "names": filepath.Join(imagenet, "imagenet_classes.json"),
 	}}}
-	w.cfg.Features = []part.Part{{Kind: "pooled"}}
-	return w
+	cfg.Features = []part.Part{{Kind: "pooled"}}
+	return &cfg
 }
 
 func tinyCLIP(t testing.TB) string {
@@ -119,14 +116,14 @@ func TestClipAgreesWithPython(t *testing.T) {
 	const images = 12
 	want, wantWeights := []float32(nil), []float32(nil)
 	for name, model := range map[string]string{"exports": tinyCLIP(t), "weights": weightsAlone(t)} {
-		w, experts := newRealClipWorld(t, model, images), t.TempDir()
-		e, batch := openClip(t, w, experts, images)
+		dir, experts := t.TempDir(), t.TempDir()
+		e, batch := openClip(t, realClip(t, dir, model, images), dir, experts, images)
 		logits, err := e.logits(t.Context(), batch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want == nil {
-			want, wantWeights = askClipJudge(t, py, w, e, batch)
+			want, wantWeights = askClipJudge(t, py, e, batch)
 		}
 		if len(want) != len(logits) || len(logits) != images*len(clipCounts)*1000 {
 			t.Fatalf("%d logits, Python has %d", len(logits), len(want))
@@ -150,7 +147,7 @@ func TestClipAgreesWithPython(t *testing.T) {
 	}
 }
 
-func askClipJudge(t *testing.T, py string, w *world, e *clip, batch []part.Instance) (logits, weights []float32) {
+func askClipJudge(t *testing.T, py string, e *clip, batch []part.Instance) (logits, weights []float32) {
 	t.Helper()
 	pixels, err := e.pixels(batch)
 	if err != nil {
@@ -178,7 +175,7 @@ func askClipJudge(t *testing.T, py string, w *world, e *clip, batch []part.Insta
 
 func readFloats(t *testing.T, path string) []float32 {
 	t.Helper()
-	b := readBytes(t, path)
+	b := parttest.Read(t, path)
 	out := make([]float32, len(b)/4)
 	for i := range out {
 		out[i] = math.Float32frombits(binary.LittleEndian.Uint32([]byte(b[4*i : 4*i+4])))
@@ -190,10 +187,8 @@ func readFloats(t *testing.T, path string) []float32 {
 func TestClipRoadsAgree(t *testing.T) {
 	var roads [2][][]float32
 	for i, model := range []string{tinyCLIP(t), weightsAlone(t)} {
-		experts := t.TempDir()
-		w := newRealClipWorld(t, model, 1)
-		w.cfg.Split.Settings = map[string]any{"validation": 0}
-		e, _ := openClip(t, w, experts, 1)
+		dir, experts := t.TempDir(), t.TempDir()
+		e, _ := openClip(t, realClip(t, dir, model, 1), dir, experts, 1)
 		var err error
 		if roads[i], err = e.weights(t.Context(), &part.Preparation{Folder: experts, Workers: 1, Progress: progress.Silent{}}); err != nil {
 			t.Fatal(err)
@@ -212,10 +207,11 @@ func TestClipInFloat16(t *testing.T) {
 		t.Skip("compares figures; TestClipRoadsAgree runs the same code in the short form")
 	}
 	const images = 12
-	w, experts := newRealClipWorld(t, tinyCLIP(t), images), t.TempDir()
-	full := clipLogitsOf(t, w, experts, images)
-	w.cfg.Experts[0].Settings["precision"] = "float16"
-	half := clipLogitsOf(t, w, experts, images)
+	dir := t.TempDir()
+	cfg := realClip(t, dir, tinyCLIP(t), images)
+	full := clipLogitsOf(t, cfg, dir, images)
+	cfg.Experts[0].Settings["precision"] = "float16"
+	half := clipLogitsOf(t, cfg, dir, images)
 	worst := furthest(full, half)
 	if !(worst <= 0.02) || worst == 0 {
 		t.Errorf("float16 is %v off", worst)
@@ -227,7 +223,8 @@ func TestClipInFloat16(t *testing.T) {
 // nothing: 32,000 texts less those of two pairs of classes of one name.
 func BenchmarkClassWeights(b *testing.B) {
 	for b.Loop() {
-		openClip(b, newRealClipWorld(b, tinyCLIP(b), 1), b.TempDir(), 1)
+		dir := b.TempDir()
+		openClip(b, realClip(b, dir, tinyCLIP(b), 1), dir, b.TempDir(), 1)
 	}
 	b.ReportMetric(float64(b.N)*float64(clipCounts[len(clipCounts)-1]*998)/b.Elapsed().Seconds(), "texts/s")
 }

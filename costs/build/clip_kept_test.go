@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"pipe/costs/builder/parttest"
 	"pipe/onnx/hf/hftest"
 )
 
 // classWeightFiles are the paths of the class weights in a folder of experts.
 func classWeightFiles(t testing.TB, folder string) []string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, classWeightPrefix+"*"))
+	files, err := filepath.Glob(filepath.Join(folder, "class-weights-*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +101,11 @@ func TestKilledClipResumesToTheSameBytes(t *testing.T) {
 		w.cfg.Labels = append(w.cfg.Labels, fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676))
 	}
 	for i := range 24 {
-		w.picture(t, fmt.Sprintf("images/%s/%d.png", w.cfg.Labels[i%2], i), i)
+		parttest.NoisePNG(t, filepath.Join(w.dir, "images", w.cfg.Labels[i%2], fmt.Sprintf("%d.png", i)), i)
 	}
 	w.cfg.Experts[0].Settings = map[string]any{"model": "clip"}
 	w.cfg.Features = w.cfg.Features[:1]
-	w.cfg.Advice = append(w.cfg.Advice, w.prompts("four", 0.2, 4))
+	w.cfg.Advice = append(w.cfg.Advice, parttest.CLIPPrompts("four", 0.2, 4))
 	kills := 15
 	if testing.Short() {
 		kills = 3
