@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"costs/advice":                     {"costs", "costs/builder/part", "costs/retrieval", "featurize/pixel", "internal/dataerror", "internal/outside", "internal/textfile"},
 	"costs/build":                      {"costs", "costs/advice", "costs/builder/part", "costs/chat", "costs/classlist", "costs/embedding", "costs/feature", "costs/identity", "costs/language", "costs/retrieval", "costs/retrieval/bm25", "costs/retrieval/pagename", "costs/source", "featurize", "featurize/pixel", "featurize/tabular", "featurize/tokenizer", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/strictjson", "internal/textfile", "models", "models/lightgbm", "models/network", "onnx", "onnx/hf", "onnx/ort", "onnx/rewrite"},
 	"costs/builder/part":               {"costs", "costs/retrieval/pagename", "featurize/pixel", "featurize/tabular", "internal/digest", "internal/progress", "internal/safetext", "internal/tablefile", "internal/textfile", "onnx", "onnx/ort"},
-	"costs/builder/parttest":           {"costs", "costs/builder/part", "featurize/tabular", "internal/digest", "internal/judge", "internal/textfile", "onnx"},
+	"costs/builder/parttest":           {"costs", "costs/builder/part", "featurize/tabular", "internal/digest", "internal/judge", "internal/textfile", "onnx", "onnx/hf/hftest"},
 	"costs/chat":                       {"costs", "costs/builder/part", "costs/language", "costs/service", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/parallel", "internal/textfile"},
 	"costs/chat/chattest":              {},
 	"costs/classlist":                  {"costs", "costs/builder/part", "internal/dataerror", "internal/textfile"},
