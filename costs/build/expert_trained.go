@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/expert"
 	"pipe/internal/digest"
 	"pipe/onnx/ort"
 )
@@ -25,9 +26,9 @@ type trained struct {
 	trainer  trainer
 	folds    *foldPlan // of the examples
 	runtime  *ort.Runtime
-	basis    string            // what every model depends on, as text
-	about    map[string]string // metadata of the files
-	models   []*rowModel       // of all examples, then one per fold; nil until Train
+	basis    string             // what every model depends on, as text
+	about    map[string]string  // metadata of the files
+	models   []*expert.RowModel // of all examples, then one per fold; nil until Train
 }
 
 // trainedSettings are shared by the experts that the build trains.
@@ -144,7 +145,7 @@ func (e *trained) Predict(ctx context.Context, batch []part.Instance, shown [][]
 }
 
 // ask lets one model answer for some instances of a batch.
-func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
+func (e *trained) ask(ctx context.Context, m *expert.RowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
 	batch, shown = choose(members, batch, shown)
 	levels := 0
 	for k := range shown {
@@ -156,7 +157,7 @@ func (e *trained) ask(ctx context.Context, m *rowModel, members []int, batch []p
 	if err := e.encoder.Encode(ctx, rows, batch, shown); err != nil {
 		return err
 	}
-	p, err := m.probabilities(ctx, rows)
+	p, err := m.Probabilities(ctx, rows)
 	if err != nil {
 		return err
 	}
@@ -189,7 +190,7 @@ func spread(p []float32, outputs int) (rows []float32, classes int) {
 // of two, the second from the threshold on; of more, the likeliest, of equals
 // the first.
 func (e *trained) prediction(p []float32) part.Prediction {
-	answer := argmax(p)
+	answer := expert.Argmax(p)
 	if len(p) == 2 {
 		answer = 0
 		if float64(p[1]) >= e.Threshold {

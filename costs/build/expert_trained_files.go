@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/expert"
 	"pipe/internal/atomicfile"
 	"pipe/internal/textfile"
 	"pipe/onnx"
@@ -33,7 +34,7 @@ func (e *trained) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
 	}
-	e.models = make([]*rowModel, e.folds.Models())
+	e.models = make([]*expert.RowModel, e.folds.Models())
 	var missing []fit
 	for model := range e.models {
 		b, err := e.readFile(t.Folder, model)
@@ -78,14 +79,14 @@ func (e *trained) readFile(folder string, model int) ([]byte, error) {
 	return b, nil
 }
 
-func (e *trained) open(b []byte) (*rowModel, error) {
+func (e *trained) open(b []byte) (*expert.RowModel, error) {
 	o := e.runtime.SessionOptions()
 	o.Threads = 1 // shards run side by side
 	session, err := e.runtime.Session(b, o)
 	if err != nil {
 		return nil, err
 	}
-	return newRowModel(e.runtime, session, e.encoder.Width(), outputs(len(e.folds.Labels)), trainedBatch)
+	return expert.NewRowModel(e.runtime, session, e.encoder.Width(), outputs(len(e.folds.Labels)), trainedBatch)
 }
 
 // accept opens a classifier that was just made, holds it against its trainer,
@@ -115,13 +116,13 @@ func (e *trained) accept(ctx context.Context, folder string, set *trainingSet, m
 }
 
 // checkParity holds the probabilities of a file against the trainer's own.
-func checkParity(ctx context.Context, m *rowModel, c *classifier, set *trainingSet) error {
+func checkParity(ctx context.Context, m *expert.RowModel, c *classifier, set *trainingSet) error {
 	rows := set.sample(parityRows)
 	want, err := c.Probability(rows)
 	if err != nil {
 		return err
 	}
-	got, err := m.probabilities(ctx, rows)
+	got, err := m.Probabilities(ctx, rows)
 	if err != nil {
 		return err
 	}

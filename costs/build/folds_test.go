@@ -175,7 +175,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		for m := range e.models {
 			know := 0
 			for n, s := range b.TrainingSplits() {
-				got, err := e.models[m].probabilities(t.Context(), []float32{float32(n)})
+				got, err := e.models[m].Probabilities(t.Context(), []float32{float32(n)})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pipe/costs/builder/parttest"
+	"pipe/costs/expert"
 
 	"pipe/costs/builder/part"
 	"pipe/onnx/ort"
@@ -67,7 +68,7 @@ func runChild(file string) error {
 }
 
 func (c *child) slowAnswers(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-	e, err := expertKinds()["precomputed"](ctx, s, settings)
+	e, err := expert.Kinds()["precomputed"](ctx, s, settings)
 	return slow{e, c.Delay}, err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/builder/part"
+	"pipe/costs/expert"
 )
 
 // paced takes some milliseconds more for every further level of advice, and counts single instances that it is asked for.
@@ -44,7 +45,7 @@ func latencyWorld(t *testing.T) (*world, *atomic.Int64) {
 	alone := &atomic.Int64{}
 	w := newWorld(t, 48)
 	w.addExpert("precomputed", func(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-		e, err := expertKinds()["precomputed"](ctx, s, settings)
+		e, err := expert.Kinds()["precomputed"](ctx, s, settings)
 		return paced{e, alone}, err
 	})
 	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 10, Instances: 4, Repeats: 3}

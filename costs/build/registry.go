@@ -3,6 +3,7 @@ package build
 import (
 	"pipe/costs/advice"
 	"pipe/costs/builder/part"
+	"pipe/costs/expert"
 	"pipe/costs/feature"
 	"pipe/costs/source"
 )
@@ -14,7 +15,7 @@ func Builtin() *part.Kinds {
 		Splits:   Splits(),
 		Losses:   Losses(),
 		Advice:   advice.Kinds(),
-		Experts:  expertKinds(),
+		Experts:  expert.Kinds(),
 		Features: feature.Kinds(),
 	}
 	return all.With(&part.Kinds{Experts: trainedKinds()})

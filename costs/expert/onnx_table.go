@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // tableClassifier is an ONNX classifier over numeric columns. Columns that an
 // advice does not reveal are replaced by a fill value.
 type tableClassifier struct {
-	model   *rowModel
+	model   *RowModel
 	columns *part.Columns
 	at      []int
 	cfg     tableClassifierSettings
@@ -91,14 +91,14 @@ func (e *tableClassifier) Predict(ctx context.Context, batch []part.Instance, sh
 				return nil, err
 			}
 		}
-		p, err := e.model.probabilities(ctx, values)
+		p, err := e.model.Probabilities(ctx, values)
 		if err != nil {
 			return nil, err
 		}
 		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
 			row := p[n*e.model.classes : (n+1)*e.model.classes]
-			out[k][n] = part.Prediction{Label: e.cfg.Labels[argmax(row)], Probabilities: row}
+			out[k][n] = part.Prediction{Label: e.cfg.Labels[Argmax(row)], Probabilities: row}
 		}
 	}
 	return out, nil

@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"context"
@@ -123,7 +123,7 @@ func (e *pairClassifier) Predict(ctx context.Context, batch []part.Instance, sho
 		for n := range batch {
 			row := scores[n*len(e.labels) : (n+1)*len(e.labels)]
 			softmax(row)
-			out[k][n] = part.Prediction{Label: e.labels[argmax(row)], Probabilities: row}
+			out[k][n] = part.Prediction{Label: e.labels[Argmax(row)], Probabilities: row}
 		}
 	}
 	return out, nil

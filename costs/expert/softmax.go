@@ -1,4 +1,4 @@
-package build
+package expert
 
 import "math"
 
@@ -17,8 +17,8 @@ func softmax(row []float32) {
 	}
 }
 
-// argmax returns the index of the largest value, the first of equals.
-func argmax(row []float32) int {
+// Argmax returns the index of the largest value, the first of equals.
+func Argmax(row []float32) int {
 	best := 0
 	for i, v := range row {
 		if v > row[best] {

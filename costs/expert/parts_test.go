@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"slices"
@@ -49,7 +49,7 @@ func makeParts(t testing.TB, cfg *part.Config, dir string) *part.Build {
 	for _, c := range cfg.Experts {
 		s := b.Setup(part.ExpertName(c.Name))
 		s.Name, s.Unavailable = c.Name, c.Unavailable
-		e, err := expertKinds()[c.Kind](t.Context(), s, c.Settings)
+		e, err := Kinds()[c.Kind](t.Context(), s, c.Settings)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func TestPairAnswersUseTheModelsClasses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := labels[argmax(row)]; got[k][n].Label != want {
+			if want := labels[Argmax(row)]; got[k][n].Label != want {
 				t.Errorf("level %d, claim %d: %s, want %s", k, n, got[k][n].Label, want)
 			}
 		}

@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 // probabilities of the views it is shown; levels that share a view share the
 // forward pass.
 type imageClassifier struct {
-	model      *rowModel
+	model      *RowModel
 	preprocess pixel.Preprocess
 	labels     []string
 }
@@ -84,7 +84,7 @@ func checkViews(s *part.Setup, p pixel.Preprocess) error {
 
 // preprocessOf reads the size of the image from the graph's input, or takes the
 // configured one where the graph leaves it open.
-func preprocessOf(m *rowModel, cfg *imageClassifierSettings) (pixel.Preprocess, error) {
+func preprocessOf(m *RowModel, cfg *imageClassifierSettings) (pixel.Preprocess, error) {
 	in := pixel.Preprocess{
 		Resize: cfg.Resize, Interpolation: cmp.Or(cfg.Interpolation, pixel.Bicubic),
 		Layout: pixel.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std),
@@ -203,7 +203,7 @@ func (e *imageClassifier) average(p []float32, index map[viewJob]int, n int, vie
 	for c, v := range sum {
 		mean[c] = float32(v / float64(len(views)))
 	}
-	return part.Prediction{Label: e.labels[argmax(mean)], Probabilities: mean}
+	return part.Prediction{Label: e.labels[Argmax(mean)], Probabilities: mean}
 }
 
 // Close frees the network.

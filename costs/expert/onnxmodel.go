@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// rowModel is an ONNX graph that maps rows of float32 values to rows of class
+// RowModel is an ONNX graph that maps rows of float32 values to rows of class
 // scores. It is safe for concurrent use.
-type rowModel struct {
+type RowModel struct {
 	runtime *ort.Runtime
 	session runner
 	input   string
@@ -32,11 +32,11 @@ type rowModel struct {
 	buffers sync.Pool // of *ort.Buffer, inputs of calls
 }
 
-// newRowModel returns the model of a session that maps rows of width float32 values to one score per class, or to one
+// NewRowModel returns the model of a session that maps rows of width float32 values to one score per class, or to one
 // score that is the probability of the second of two classes. Scores are probabilities. A call takes at most batch rows,
 // unless the graph insists on another number. The model closes the session, an error does so at once.
-func newRowModel(rt *ort.Runtime, session *ort.Session, width, classes, batch int) (*rowModel, error) {
-	m := &rowModel{runtime: rt, session: session, batch: batch}
+func NewRowModel(rt *ort.Runtime, session *ort.Session, width, classes, batch int) (*RowModel, error) {
+	m := &RowModel{runtime: rt, session: session, batch: batch}
 	err := m.bind(classes)
 	if err == nil {
 		err = m.setShape(int64(width))
@@ -47,7 +47,7 @@ func newRowModel(rt *ort.Runtime, session *ort.Session, width, classes, batch in
 	return m, nil
 }
 
-// runner is the part of an *ort.Session that a rowModel needs.
+// runner is the part of an *ort.Session that a RowModel needs.
 type runner interface {
 	Inputs() []onnx.IO
 	Outputs() []onnx.IO
@@ -59,7 +59,7 @@ type runner interface {
 const largestInput = 1 << 28
 
 // bind finds the input and the output and how many rows a call takes.
-func (m *rowModel) bind(labels int) error {
+func (m *RowModel) bind(labels int) error {
 	in, out := m.session.Inputs(), m.session.Outputs()
 	if len(in) != 1 {
 		return fmt.Errorf("has %d inputs, a classifier has one", len(in))
@@ -98,7 +98,7 @@ func (m *rowModel) bind(labels int) error {
 }
 
 // setShape fixes the shape of one row; open axes take what the caller says.
-func (m *rowModel) setShape(want ...int64) error {
+func (m *RowModel) setShape(want ...int64) error {
 	if len(m.shape) != len(want) {
 		return fmt.Errorf("input %q has %d axes beside the batch, not %d", m.input, len(m.shape), len(want))
 	}
@@ -113,9 +113,9 @@ func (m *rowModel) setShape(want ...int64) error {
 	return nil
 }
 
-// probabilities returns rows x classes probabilities for rows x width values. Scores that are no probabilities are an
+// Probabilities returns rows x classes probabilities for rows x width values. Scores that are no probabilities are an
 // error.
-func (m *rowModel) probabilities(ctx context.Context, values []float32) ([]float32, error) {
+func (m *RowModel) Probabilities(ctx context.Context, values []float32) ([]float32, error) {
 	return m.stream(ctx, len(values)/m.width, func(dst []float32, row int) error {
 		copy(dst, values[row*m.width:])
 		return nil
@@ -125,7 +125,7 @@ func (m *rowModel) probabilities(ctx context.Context, values []float32) ([]float
 // stream returns rows x classes probabilities for rows that fill writes: width values each. Calls are made side by side
 // and fill their rows just before, so that only the rows of the calls in flight are in memory. fill must be safe for
 // concurrent use.
-func (m *rowModel) stream(ctx context.Context, rows int, fill func(dst []float32, row int) error) ([]float32, error) {
+func (m *RowModel) stream(ctx context.Context, rows int, fill func(dst []float32, row int) error) ([]float32, error) {
 	out, step := make([]float32, rows*m.classes), m.batch
 	if m.fixed > 0 {
 		step = m.fixed
@@ -146,7 +146,7 @@ func (m *rowModel) stream(ctx context.Context, rows int, fill func(dst []float32
 }
 
 // call fills the rows from one on and writes their probabilities into dst.
-func (m *rowModel) call(ctx context.Context, dst []float32, from int, fill func(dst []float32, row int) error) error {
+func (m *RowModel) call(ctx context.Context, dst []float32, from int, fill func(dst []float32, row int) error) error {
 	rows := len(dst) / m.classes
 	in, err := m.take(max(rows, m.fixed))
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *rowModel) call(ctx context.Context, dst []float32, from int, fill func(
 }
 
 // take returns a buffer for so many rows, which an earlier call may have used.
-func (m *rowModel) take(rows int) (*ort.Buffer, error) {
+func (m *RowModel) take(rows int) (*ort.Buffer, error) {
 	if rows > largestInput/m.width {
 		return nil, fmt.Errorf("a call of %d rows of %d values is too large", rows, m.width)
 	}
@@ -183,7 +183,7 @@ func (m *rowModel) take(rows int) (*ort.Buffer, error) {
 }
 
 // run writes the scores of the first rows of a call into dst.
-func (m *rowModel) run(ctx context.Context, dst []float32, in *ort.Buffer) error {
+func (m *RowModel) run(ctx context.Context, dst []float32, in *ort.Buffer) error {
 	out := make([]*ort.Buffer, 1)
 	if err := m.session.RunBuffers(ctx, []*ort.Buffer{in}, out); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (m *rowModel) run(ctx context.Context, dst []float32, in *ort.Buffer) error
 }
 
 // normalise makes one row of scores a distribution.
-func (m *rowModel) normalise(row []float32) error {
+func (m *RowModel) normalise(row []float32) error {
 	for i, v := range row {
 		if v-v != 0 {
 			return fmt.Errorf("output %q: score %d is %v", m.output, i, v)
@@ -219,7 +219,7 @@ func (m *rowModel) normalise(row []float32) error {
 const notOne = 1e-2
 
 // checkDistribution refuses scores that are called probabilities and are none.
-func (m *rowModel) checkDistribution(row []float32) error {
+func (m *RowModel) checkDistribution(row []float32) error {
 	var sum float64
 	for _, v := range row {
 		sum += float64(v)
@@ -231,7 +231,7 @@ func (m *rowModel) checkDistribution(row []float32) error {
 }
 
 // Close frees the model.
-func (m *rowModel) Close() error { return m.session.Close() }
+func (m *RowModel) Close() error { return m.session.Close() }
 
 // callSlots bound how many models of a build run at a time.
 type callSlots chan struct{}

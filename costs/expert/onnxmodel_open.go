@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ type modelSettings struct {
 func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
 
 // openModel loads the graph and checks that it maps rows to one score per label.
-func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*rowModel, error) {
+func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*RowModel, error) {
 	if err := cfg.readLabels(ctx, s); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*rowMode
 	if err != nil {
 		return nil, errors.Join(err, session.Close())
 	}
-	m := &rowModel{runtime: rt, session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: slots}
+	m := &RowModel{runtime: rt, session: session, batch: cfg.Batch, logits: cfg.Scores == "logits", slots: slots}
 	if err := m.bind(len(cfg.Labels)); err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", path, err), session.Close())
 	}

@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // TestProbabilitiesAreADistribution: logits that are called probabilities are found out.
 func TestProbabilitiesAreADistribution(t *testing.T) {
-	m := &rowModel{output: "scores"}
+	m := &RowModel{output: "scores"}
 	for want, row := range map[string][]float32{
 		"sum to 3":              {0.5, 0.5, 2},
 		"from -0.5":             {0.75, 0.75, -0.5},

@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"math"
@@ -11,7 +11,7 @@ func TestSoftmaxIsStable(t *testing.T) {
 	if math.Abs(float64(row[1])-1/(1+math.Exp(-1))) > 1e-6 || row[2] != 0 {
 		t.Errorf("got %v", row)
 	}
-	if argmax([]float32{1, 3, 3}) != 1 {
+	if Argmax([]float32{1, 3, 3}) != 1 {
 		t.Error("a tie does not go to the first")
 	}
 }

@@ -1,9 +1,9 @@
-package build
+package expert
 
 import "pipe/costs/builder/part"
 
-// expertKinds returns the kinds of experts that need no training, by name. A new one is a file with its settings and its constructor, and one line here.
-func expertKinds() map[string]part.NewExpert {
+// Kinds returns the kinds of experts that need no training, by name. A new one is a file with its settings and its constructor, and one line here.
+func Kinds() map[string]part.NewExpert {
 	return map[string]part.NewExpert{
 		"clip":        newClip,
 		"endpoint":    newEndpointExpert,

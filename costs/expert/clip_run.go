@@ -1,4 +1,4 @@
-package build
+package expert
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (e *clip) Predict(ctx context.Context, batch []part.Instance, shown [][]par
 
 // prediction is the likeliest class, the first of equals.
 func (e *clip) prediction(logits []float32) part.Prediction {
-	best, p := argmax(logits), slices.Clone(logits) // levels may show the same family
+	best, p := Argmax(logits), slices.Clone(logits) // levels may show the same family
 	softmax(p)
 	return part.Prediction{Label: e.labels[best], Probabilities: p}
 }
