@@ -11,6 +11,7 @@ import (
 	"pipe/costs/builder/part"
 	"pipe/costs/builder/parttest"
 	"pipe/internal/fuzztest"
+	"pipe/internal/textfile"
 )
 
 // FuzzClaimFile: a file of claims is an error about the file, or claims with a text and a class of which the unsettled ones,
@@ -81,4 +82,15 @@ func TestClaimsBesideUnreadableColumns(t *testing.T) {
 			t.Errorf("%s: %v", column, err)
 		}
 	}
+}
+
+// TestClaimsAreBounded reads more claims than the memory of a build has room for.
+func TestClaimsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	parttest.TrainingClaims(t, dir, 100)
+	b := &part.Build{Dir: dir, Labels: parttest.ClaimLabels(), Inputs: make(part.Inputs), Held: textfile.NewHeld(1000)}
+	c := defaultClaimFile()
+	c.File = "train.csv"
+	_, _, err := c.read(t.Context(), b.Setup(`expert "net"`), "NOT ENOUGH INFO", nil)
+	parttest.Bounded(t, err)
 }

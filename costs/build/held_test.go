@@ -10,7 +10,6 @@ import (
 	"pipe/costs"
 	"pipe/costs/builder/part"
 	"pipe/costs/builder/parttest"
-	"pipe/internal/textfile"
 )
 
 // TestTablesAreBounded: as the memory that is allowed grows, a build fails at one table after the other, each time with
@@ -43,9 +42,4 @@ func TestTablesAreBounded(t *testing.T) {
 			t.Errorf("%s was never refused: %v", name, refused)
 		}
 	}
-
-	s := (&part.Build{Dir: w.dir, Labels: []string{"cat", "dog", "owl"}, Inputs: part.Inputs{}, Held: textfile.NewHeld(1000)}).Setup("part")
-	claims := claimFile{File: "instances.csv", Claim: "id", Label: "label", Sentence: "label"}
-	_, _, err := claims.read(t.Context(), s, "", nil)
-	parttest.Bounded(t, err)
 }
