@@ -9,7 +9,7 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// examples are what an expert learns from, before a encoder of rows makes rows of them.
+// examples are what an expert learns from, before an encoder makes rows of them.
 // They are safe for concurrent use.
 type examples interface {
 	// Folds returns their classes, and which model learns from which of them.
@@ -36,18 +36,17 @@ type trainingRows struct {
 	basis  string
 }
 
-// newTrainingRows returns the build's training rows as examples for the expert in
-// the making.
+// newTrainingRows returns the build's training rows as examples for an expert.
 func newTrainingRows(ctx context.Context, s *part.Setup, seed uint64) (*trainingRows, error) {
 	levels, err := s.TakenLevels()
 	if err != nil {
 		return nil, err
 	}
-	lessons, err := sharedFoldPlan(ctx, s.Build)
+	folds, err := sharedFoldPlan(ctx, s.Build)
 	if err != nil {
 		return nil, err
 	}
-	return &trainingRows{lessons, levels, seed, rowsBasis(s, levels)}, nil
+	return &trainingRows{folds, levels, seed, rowsBasis(s, levels)}, nil
 }
 
 // rowsBasis names the inputs of the build that decide which rows there are and

@@ -88,8 +88,8 @@ type claimExample struct {
 	settled  bool  // the sentence is among them
 }
 
-// newClaimExamples reads the claims and draws the examples for the expert in the
-// making, which takes some levels of advice.
+// newClaimExamples reads the claims and draws the examples for an expert
+// that takes some levels of advice.
 func newClaimExamples(ctx context.Context, s *part.Setup, cfg *claimExampleSettings, levels []int, e *embedding.Embedder) (*claimExamples, error) {
 	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func claimExamplesOf(t testing.TB, b *part.Build, distractors string) *claimExam
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.(*trained).examples.(*claimExamples)
+	return e.(*learner).examples.(*claimExamples)
 }
 
 // readAll reads all examples.

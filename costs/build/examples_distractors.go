@@ -132,7 +132,7 @@ func (x *claimExamples) settling() map[string][]string {
 }
 
 // without returns the texts of the first passages that hold none of the
-// sentences, at most so many.
+// sentences, at most most of them.
 func without(list []part.Passage, sentences []string, most int) []string {
 	var texts []string
 	for _, p := range list {

@@ -18,7 +18,7 @@ type boostedTreesSettings struct {
 }
 
 func newBoostedTrees(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
-	cfg := boostedTreesSettings{defaultTrainedSettings().Threshold, lightgbm.DefaultParams()}
+	cfg := boostedTreesSettings{defaultLearnerSettings().Threshold, lightgbm.DefaultParams()}
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
@@ -29,11 +29,11 @@ func newBoostedTrees(ctx context.Context, s *part.Setup, settings map[string]any
 	if err := s.File(ctx, "library", library.Path()); err != nil {
 		return nil, err
 	}
-	e := &trained{
-		trainedSettings: trainedSettings{cfg.Threshold, cfg.Seed},
+	e := &learner{
+		learnerSettings: learnerSettings{cfg.Threshold, cfg.Seed},
 		trainer:         &treeTrainer{library, cfg.Params},
 	}
-	return newTabularExpert(ctx, s, e, tabular.LayoutTree, "boosted_trees", cfg.Params, "library "+s.Inputs["library of "+s.Part])
+	return newTabularLearner(ctx, s, e, tabular.LayoutTree, "boosted_trees", cfg.Params, "library "+s.Inputs["library of "+s.Part])
 }
 
 // treeTrainer trains boosted trees with LightGBM.
@@ -42,23 +42,23 @@ type treeTrainer struct {
 	params  lightgbm.Params
 }
 
-// Check returns the settings that nobody can learn with.
+// Check returns the problems of the settings with which nothing can be learnt.
 func (b *treeTrainer) Check() error { return b.params.Validate() }
 
 // Train grows the trees of one model after the other; the library has threads
 // of its own.
-func (b *treeTrainer) Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error {
-	t.Progress.Start(int64(len(lessons)*b.params.Rounds), "trees of "+t.Name)
+func (b *treeTrainer) Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error {
+	t.Progress.Start(int64(len(fits)*b.params.Rounds), "trees of "+t.Name)
 	defer t.Progress.Done()
-	for _, l := range lessons {
-		if err := b.teach(ctx, set, l, t); err != nil {
+	for _, l := range fits {
+		if err := b.grow(ctx, set, l, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *treeTrainer) teach(ctx context.Context, set *trainingSet, l fit, t *training) error {
+func (b *treeTrainer) grow(ctx context.Context, set *trainingSet, l fit, t *training) error {
 	if len(l.rows) < set.Len() {
 		set = set.subset(l.rows)
 	}

@@ -11,7 +11,7 @@ import (
 // embeddingSettings describe a network on the vectors of claims and passages,
 // which learns from claims that are not routed on.
 type embeddingSettings struct {
-	trainedSettings
+	learnerSettings
 	embedding.EncoderSettings
 	retrieval.Settings // of the pages that distractors are found among
 	claimFile
@@ -26,7 +26,7 @@ type embeddingLearning struct {
 
 func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := embeddingSettings{
-		trainedSettings: defaultTrainedSettings(), claimFile: defaultClaimFile(),
+		learnerSettings: defaultLearnerSettings(), claimFile: defaultClaimFile(),
 		embeddingLearning: embeddingLearning{defaultClaimSettings(), mlpLearning{
 			networkSettings: networkSettings{Epochs: 6, Batch: 128, LearningRate: 0.001, WeightDecay: 0.01},
 			Hidden:          []int{64}, Dropout: 0.5,
@@ -51,9 +51,9 @@ func newEmbedding(ctx context.Context, s *part.Setup, settings map[string]any) (
 	if err != nil {
 		return nil, err
 	}
-	e := &trained{
-		trainedSettings: cfg.trainedSettings, examples: examples, encoder: &pairEncoder{embedder},
+	e := &learner{
+		learnerSettings: cfg.learnerSettings, examples: examples, encoder: &pairEncoder{embedder},
 		trainer: &networkTrainer{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byShares, runtime: rt},
 	}
-	return newTrained(s, e, "embedding", cfg.embeddingLearning)
+	return newLearner(s, e, "embedding", cfg.embeddingLearning)
 }

@@ -9,13 +9,13 @@ import (
 
 // logisticSettings describe a logistic regression with balanced class weights.
 type logisticSettings struct {
-	trainedSettings
+	learnerSettings
 	networkSettings
 }
 
 func newLogistic(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := logisticSettings{
-		defaultTrainedSettings(),
+		defaultLearnerSettings(),
 		networkSettings{Epochs: 20, Batch: 512, LearningRate: 0.01},
 	}
 	if err := s.Settings(settings, &cfg); err != nil {
@@ -25,9 +25,9 @@ func newLogistic(ctx context.Context, s *part.Setup, settings map[string]any) (p
 	if err != nil {
 		return nil, err
 	}
-	e := &trained{
-		trainedSettings: cfg.trainedSettings,
+	e := &learner{
+		learnerSettings: cfg.learnerSettings,
 		trainer:         &networkTrainer{networkSettings: cfg.networkSettings, runtime: rt},
 	}
-	return newTabularExpert(ctx, s, e, tabular.LayoutDense, "logistic", cfg.networkSettings)
+	return newTabularLearner(ctx, s, e, tabular.LayoutDense, "logistic", cfg.networkSettings)
 }

@@ -10,7 +10,7 @@ import (
 // mlpSettings describe a network with ReLU layers, for which rows of the rarer
 // class are repeated until both classes have as many.
 type mlpSettings struct {
-	trainedSettings
+	learnerSettings
 	mlpLearning
 }
 
@@ -23,7 +23,7 @@ type mlpLearning struct {
 
 func newMLP(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	cfg := mlpSettings{
-		defaultTrainedSettings(),
+		defaultLearnerSettings(),
 		mlpLearning{networkSettings: networkSettings{Epochs: 10, Batch: 512, LearningRate: 0.001}},
 	}
 	if err := s.Settings(settings, &cfg); err != nil {
@@ -36,9 +36,9 @@ func newMLP(ctx context.Context, s *part.Setup, settings map[string]any) (part.E
 	if err != nil {
 		return nil, err
 	}
-	e := &trained{
-		trainedSettings: cfg.trainedSettings,
+	e := &learner{
+		learnerSettings: cfg.learnerSettings,
 		trainer:         &networkTrainer{networkSettings: cfg.networkSettings, hidden: cfg.Hidden, dropout: cfg.Dropout, balance: byRepeat, runtime: rt},
 	}
-	return newTabularExpert(ctx, s, e, tabular.LayoutDense, "mlp", cfg.mlpLearning)
+	return newTabularLearner(ctx, s, e, tabular.LayoutDense, "mlp", cfg.mlpLearning)
 }

@@ -8,9 +8,9 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// newTabularExpert finishes an expert that learns from the training rows of an
-// encoded table, as newTrained does.
-func newTabularExpert(ctx context.Context, s *part.Setup, e *trained, layout tabular.Layout, kind string, learning any, extra ...string) (*trained, error) {
+// newTabularLearner finishes an expert that learns from the training rows of an
+// encoded table, as newLearner does.
+func newTabularLearner(ctx context.Context, s *part.Setup, e *learner, layout tabular.Layout, kind string, learning any, extra ...string) (*learner, error) {
 	var err error
 	if e.encoder, err = newGroupEncoder(s, layout); err != nil {
 		return nil, err
@@ -21,5 +21,5 @@ func newTabularExpert(ctx context.Context, s *part.Setup, e *trained, layout tab
 	if e.examples, err = newTrainingRows(ctx, s, e.Seed); err != nil {
 		return nil, err
 	}
-	return newTrained(s, e, kind, learning, extra...)
+	return newLearner(s, e, kind, learning, extra...)
 }

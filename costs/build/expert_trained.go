@@ -14,12 +14,12 @@ import (
 	"pipe/onnx/ort"
 )
 
-// trained is an expert that the build trains: examples become rows by an encoder of rows,
+// learner is an expert that the build trains: an encoder makes rows of its examples,
 // and a trainer makes classifiers of them. An example is seen under one level
-// of advice, so what tells one level from another must be in its row. Its ONNX
+// of advice, so its row must say which level it is. Its ONNX
 // files do the answering.
-type trained struct {
-	trainedSettings
+type learner struct {
+	learnerSettings
 	name     string
 	examples examples
 	encoder  rowEncoder
@@ -31,22 +31,22 @@ type trained struct {
 	models   []*expert.RowModel // of all examples, then one per fold; nil until Train
 }
 
-// trainedSettings are shared by the experts that the build trains.
-type trainedSettings struct {
+// learnerSettings are shared by the experts that the build trains.
+type learnerSettings struct {
 	Threshold float64 `json:"threshold"` // probability from which the answer is the second of two labels
 	Seed      uint64  `json:"seed"`      // of the draw of levels, and of the training
 }
 
-func defaultTrainedSettings() trainedSettings { return trainedSettings{Threshold: 0.5} }
+func defaultLearnerSettings() learnerSettings { return learnerSettings{Threshold: 0.5} }
 
-// newTrained finishes an expert whose settings have been read. kind and
+// newLearner finishes an expert whose settings have been read. kind and
 // learning, a struct of the settings that the models depend on, tell what it
 // learns; extra is whatever else they depend on, such as a library's version.
-func newTrained(s *part.Setup, e *trained, kind string, learning any, extra ...string) (*trained, error) {
+func newLearner(s *part.Setup, e *learner, kind string, learning any, extra ...string) (*learner, error) {
 	if !(e.Threshold > 0 && e.Threshold < 1) {
 		return nil, fmt.Errorf("threshold is %v; a probability between 0 and 1 is needed", e.Threshold)
 	}
-	if len(s.Labels) != 2 && e.Threshold != defaultTrainedSettings().Threshold {
+	if len(s.Labels) != 2 && e.Threshold != defaultLearnerSettings().Threshold {
 		return nil, fmt.Errorf("threshold tells two labels apart, and there are %d", len(s.Labels))
 	}
 	if err := errors.Join(e.trainer.Check(), checkFileName(s.Name)); err != nil {
@@ -79,7 +79,7 @@ const trainingFormat = 1
 
 // describe writes down what the models depend on: the examples and the settings
 // of the expert, but neither task loss nor fees nor other experts.
-func (e *trained) describe(s *part.Setup, kind string, learning any, extra []string) error {
+func (e *learner) describe(s *part.Setup, kind string, learning any, extra []string) error {
 	b, err := json.Marshal(learning)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (e *trained) describe(s *part.Setup, kind string, learning any, extra []str
 
 // digest identifies a model by everything that it depends on. The model of all
 // examples is the same with folds and without.
-func (e *trained) digest(model int) string {
+func (e *learner) digest(model int) string {
 	if model == 0 {
 		return digest.Of([]byte(e.basis))
 	}
@@ -108,20 +108,20 @@ func (e *trained) digest(model int) string {
 }
 
 // file is where a model lies.
-func (e *trained) file(folder string, model int) string {
+func (e *learner) file(folder string, model int) string {
 	return filepath.Join(folder, e.name+e.folds.name(model)+".onnx")
 }
 
 // Labels returns the labels in the order of the probabilities.
-func (e *trained) Labels() []string { return e.folds.Labels }
+func (e *learner) Labels() []string { return e.folds.Labels }
 
 // Limit returns the probability from which the second label is the answer; ok is
 // false unless there are two labels.
-func (e *trained) Limit() (limit float64, ok bool) { return e.Threshold, len(e.folds.Labels) == 2 }
+func (e *learner) Limit() (limit float64, ok bool) { return e.Threshold, len(e.folds.Labels) == 2 }
 
 // Predict asks, for every instance, the model that answers for it, about all
 // levels in one call of the runtime per model.
-func (e *trained) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
+func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k := range shown {
 		if shown[k] != nil {
@@ -145,7 +145,7 @@ func (e *trained) Predict(ctx context.Context, batch []part.Instance, shown [][]
 }
 
 // ask lets one model answer for some instances of a batch.
-func (e *trained) ask(ctx context.Context, m *expert.RowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
+func (e *learner) ask(ctx context.Context, m *expert.RowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
 	batch, shown = choose(members, batch, shown)
 	levels := 0
 	for k := range shown {
@@ -189,7 +189,7 @@ func spread(p []float32, outputs int) (rows []float32, classes int) {
 // prediction is the answer that follows from the probabilities of the labels:
 // of two, the second from the threshold on; of more, the likeliest, of equals
 // the first.
-func (e *trained) prediction(p []float32) part.Prediction {
+func (e *learner) prediction(p []float32) part.Prediction {
 	answer := expert.Argmax(p)
 	if len(p) == 2 {
 		answer = 0
@@ -201,7 +201,7 @@ func (e *trained) prediction(p []float32) part.Prediction {
 }
 
 // Close frees the models.
-func (e *trained) Close() error {
+func (e *learner) Close() error {
 	var errs []error
 	for _, m := range e.models {
 		if m != nil {
@@ -212,4 +212,4 @@ func (e *trained) Close() error {
 	return errors.Join(errs...)
 }
 
-var _ part.Preparer = (*trained)(nil)
+var _ part.Preparer = (*learner)(nil)

@@ -22,15 +22,15 @@ const (
 	trainingKey = "pipe.training" // digest of what a model depends on, in its file
 	// trainedBatch bounds the rows of one call of a trained model.
 	trainedBatch = 1 << 14
-	// A file must say what the trainer says within parityLimit, on so many of
-	// the rows that it learnt from.
+	// The probabilities of a file must be those of its trainer within parityLimit,
+	// on parityRows of the rows that it learnt from.
 	parityLimit = 1e-5
 	parityRows  = 4096
 )
 
 // Prepare takes over the models whose files are there and fit, and makes the
 // others.
-func (e *trained) Prepare(ctx context.Context, t *part.Preparation) error {
+func (e *learner) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (e *trained) Prepare(ctx context.Context, t *part.Preparation) error {
 
 // readFile returns the bytes of a model's file, nil if it is not there or was
 // made from something else.
-func (e *trained) readFile(folder string, model int) ([]byte, error) {
+func (e *learner) readFile(folder string, model int) ([]byte, error) {
 	b, err := textfile.ReadFile(e.file(folder, model), textfile.MaxModel)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -79,7 +79,7 @@ func (e *trained) readFile(folder string, model int) ([]byte, error) {
 	return b, nil
 }
 
-func (e *trained) open(b []byte) (*expert.RowModel, error) {
+func (e *learner) open(b []byte) (*expert.RowModel, error) {
 	o := e.runtime.SessionOptions()
 	o.Threads = 1 // shards run side by side
 	session, err := e.runtime.Session(b, o)
@@ -91,7 +91,7 @@ func (e *trained) open(b []byte) (*expert.RowModel, error) {
 
 // accept opens a classifier that was just made, holds it against its trainer,
 // and keeps its file.
-func (e *trained) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
+func (e *learner) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
 	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.folds.Learns(model)))}
 	for k, v := range e.about {
 		about[k] = v

@@ -11,7 +11,7 @@ import (
 const gatherRows = 4096
 
 // gather turns every example into a row.
-func (e *trained) gather(ctx context.Context, t *part.Preparation) (*trainingSet, error) {
+func (e *learner) gather(ctx context.Context, t *part.Preparation) (*trainingSet, error) {
 	reader, err := e.examples.Open(ctx, t)
 	if err != nil {
 		return nil, err

@@ -98,8 +98,8 @@ type memory struct{}
 
 func (memory) Check() error { return nil }
 
-func (memory) Train(_ context.Context, set *trainingSet, lessons []fit, t *training) error {
-	for _, l := range lessons {
+func (memory) Train(_ context.Context, set *trainingSet, fits []fit, t *training) error {
+	for _, l := range fits {
 		seen := set.subset(l.rows)
 		g := onnx.NewGraph("memory")
 		rows := g.Input("rows", onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(1)})
@@ -151,7 +151,7 @@ func TestNoRowIsAnsweredByAModelThatSawIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := newTrained(s, &trained{trainedSettings: defaultTrainedSettings(), examples: examples, encoder: serial{}, trainer: memory{}}, "memory", struct{}{})
+		e, err := newLearner(s, &learner{learnerSettings: defaultLearnerSettings(), examples: examples, encoder: serial{}, trainer: memory{}}, "memory", struct{}{})
 		if err != nil {
 			t.Fatal(err)
 		}

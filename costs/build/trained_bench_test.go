@@ -19,14 +19,14 @@ type keeper struct {
 	look func(set *trainingSet, c *classifier)
 }
 
-func (k keeper) Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error {
+func (k keeper) Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error {
 	done := t.Done
 	t.Done = func(l fit, c *classifier) error {
 		err := done(l, c)
 		k.look(set, c)
 		return err
 	}
-	return k.trainer.Train(ctx, set, lessons, t)
+	return k.trainer.Train(ctx, set, fits, t)
 }
 
 // wideBuild is a build over n rows of five groups of numbers, about as wide as the fraud table.
@@ -68,7 +68,7 @@ func BenchmarkTrees(b *testing.B) {
 	rate := func(b *testing.B, rows int) {
 		b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
 	}
-	e := made.(*trained)
+	e := made.(*learner)
 	e.trainer = keeper{e.trainer, func(set *trainingSet, c *classifier) {
 		rows := set.sample(2560)
 		b.Run("lightgbm", func(b *testing.B) {

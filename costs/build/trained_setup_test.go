@@ -99,7 +99,7 @@ func preparation(t testing.TB, b *part.Build) *part.Preparation {
 }
 
 // prepared finishes an expert: it has learnt, and is closed after the test.
-func prepared(t testing.TB, b *part.Build, e *trained) *trained {
+func prepared(t testing.TB, b *part.Build, e *learner) *learner {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {

@@ -51,7 +51,7 @@ func (n *networkTrainer) spec(seed uint64, rows []int32) models.Spec {
 	return models.Spec{Seed: seed, LearningRate: n.LearningRate, WeightDecay: n.WeightDecay, Tau: 1, Dropout: n.dropout, Rows: rows}
 }
 
-// Check returns the settings that nobody can learn with.
+// Check returns the problems of the settings with which nothing can be learnt.
 func (n *networkTrainer) Check() error {
 	err := n.settings(1).Validate()
 	if !(n.LearningRate > 0) {
@@ -67,7 +67,7 @@ func (n *networkTrainer) Check() error {
 }
 
 // Train trains the networks of all folds side by side.
-func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error {
+func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error {
 	var weight []float64
 	if n.balance == byWeight {
 		// Folds hold the shares of the classes, so one set of weights serves all.
@@ -79,7 +79,7 @@ func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, lessons []
 	}
 	var specs []models.Spec
 	var steps int64
-	for _, l := range lessons {
+	for _, l := range fits {
 		rows := l.rows
 		if n.balance == byRepeat {
 			rows = oversample(rows, set.Class, set.Classes, t.Seed)
@@ -93,7 +93,7 @@ func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, lessons []
 	if err != nil {
 		return err
 	}
-	for i, l := range lessons {
+	for i, l := range fits {
 		if err := n.finish(out[i].Network, l, t); err != nil {
 			return err
 		}

@@ -17,15 +17,14 @@ type rowEncoder interface {
 	Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error
 }
 
-// trainer makes classifiers from rows: what tells one kind of trained expert
-// from another.
+// trainer makes classifiers from rows. Kinds of experts differ in it.
 type trainer interface {
-	// Check returns the settings that nobody can learn with.
+	// Check returns the problems of the settings with which nothing can be learnt.
 	Check() error
 	// Train makes the classifier of every model and hands each to t.Done. The
 	// outcome is a function of the set, the folds and the settings, whether
 	// or not an earlier call was interrupted.
-	Train(ctx context.Context, set *trainingSet, lessons []fit, t *training) error
+	Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error
 }
 
 // fit is one model to make: rows of the set, rising.
