@@ -4,6 +4,7 @@ import (
 	"pipe/costs/advice"
 	"pipe/costs/builder/part"
 	"pipe/costs/expert"
+	"pipe/costs/expert/trained"
 	"pipe/costs/feature"
 	"pipe/costs/source"
 )
@@ -18,5 +19,5 @@ func Builtin() *part.Kinds {
 		Experts:  expert.Kinds(),
 		Features: feature.Kinds(),
 	}
-	return all.With(&part.Kinds{Experts: trainedKinds()})
+	return all.With(&part.Kinds{Experts: trained.Kinds()})
 }

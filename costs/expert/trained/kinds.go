@@ -1,10 +1,10 @@
-package build
+package trained
 
 import "pipe/costs/builder/part"
 
-// trainedKinds returns the kinds of experts that learn from the build's training rows, or from rows of their own, by
+// Kinds returns the kinds of experts that learn from the build's training rows, or from rows of their own, by
 // name. A new one is a file with its settings and its constructor, and one line here.
-func trainedKinds() map[string]part.NewExpert {
+func Kinds() map[string]part.NewExpert {
 	return map[string]part.NewExpert{
 		"boosted_trees": newBoostedTrees,
 		"embedding":     newEmbedding,

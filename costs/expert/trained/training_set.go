@@ -1,4 +1,4 @@
-package build
+package trained
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func oversample(rows []int32, class []int, classes int, seed uint64) []int32 {
 	out := make([]int32, 0, classes*most)
 	for c, g := range groups {
 		if len(g) == 0 {
-			panic(fmt.Sprintf("build: class %d has no row", c))
+			panic(fmt.Sprintf("trained: class %d has no row", c))
 		}
 		for range most / len(g) {
 			out = append(out, g...)
