@@ -6,7 +6,7 @@
 // compares images with texts about the classes, endpoint asks a service, and precomputed reads answers from a file.
 // Package costs/expert/trained has the experts that learn; it takes RowModel and Argmax from here.
 //
-// It imports the contracts of parts, costs for the errors of data, costs/chat, costs/language and costs/service to ask
-// models, costs/classlist for lists of labels, costs/embedding and featurize for the vectors of texts and images,
-// featurize/pixel for views, and onnx with its packages for graphs and their runtime.
+// It imports the contracts of parts, costs for the errors of data, costs/chat and costs/language to ask models,
+// costs/classlist for lists of labels, costs/embedding and featurize for the vectors of texts and images, featurize/pixel
+// for views, featurize/tokenizer for pairs of texts, and onnx with its packages for graphs and their runtime.
 package expert

@@ -74,15 +74,15 @@ func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [
 		}
 		out[k] = make([]part.Prediction, len(batch))
 		for n := range batch {
-			out[k][n] = e.judge(chat.TallyOf(ctx), answers[0])
+			out[k][n] = e.read(chat.TallyOf(ctx), answers[0])
 			answers = answers[1:]
 		}
 	}
 	return out, nil
 }
 
-// judge reads an answer. One that is no label has a loss of its own.
-func (e *chatExpert) judge(t *chat.Tally, a chat.Completion) part.Prediction {
+// read makes a prediction of an answer. One that is no label has the loss unparseable_loss.
+func (e *chatExpert) read(t *chat.Tally, a chat.Completion) part.Prediction {
 	label, strict, ok := language.ParseLabel(a.Text, e.labels)
 	p := part.Prediction{Label: label, Fee: float32(a.Fee)}
 	switch {

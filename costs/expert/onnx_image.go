@@ -65,8 +65,7 @@ func newImageClassifier(ctx context.Context, s *part.Setup, settings map[string]
 	return e, nil
 }
 
-// checkViews reports a view that the expert in the making will be shown, and
-// whose crop its model cannot have.
+// checkViews reports a view that the expert will be shown, and whose crop its model cannot have.
 func checkViews(s *part.Setup, p pixel.Preprocess) error {
 	for _, level := range s.Levels {
 		shown, ok := level.Advice.(part.ViewLister)

@@ -14,8 +14,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// RowModel is an ONNX graph that maps rows of float32 values to rows of class
-// scores. It is safe for concurrent use.
+// RowModel is an ONNX graph that maps rows of float32 values to probabilities of classes. It is safe for concurrent use.
 type RowModel struct {
 	runtime *ort.Runtime
 	session runner
@@ -28,13 +27,14 @@ type RowModel struct {
 	classes int
 	logits  bool // scores are logits, not probabilities
 
-	slots   callSlots // of all calls of a build, of which so many run at a time; nil: the calls of one batch follow each other
+	slots   callSlots // of all calls of a build, which bound how many run at a time; nil: the calls of one batch follow each other
 	buffers sync.Pool // of *ort.Buffer, inputs of calls
 }
 
-// NewRowModel returns the model of a session that maps rows of width float32 values to one score per class, or to one
-// score that is the probability of the second of two classes. Scores are probabilities. A call takes at most batch rows,
-// unless the graph insists on another number. The model closes the session, an error does so at once.
+// NewRowModel returns the model of a session that maps rows of width float32 values to the probabilities of classes. Of two
+// classes the session may give only the second one's: then classes is 1. A call takes at most batch rows, unless the graph
+// has a fixed number of them. The model closes the session, and so does an error. The session must have one input and one
+// output, both float32, that fit width and classes; all else is an error.
 func NewRowModel(rt *ort.Runtime, session *ort.Session, width, classes, batch int) (*RowModel, error) {
 	m := &RowModel{runtime: rt, session: session, batch: batch}
 	err := m.bind(classes)
@@ -113,8 +113,8 @@ func (m *RowModel) setShape(want ...int64) error {
 	return nil
 }
 
-// Probabilities returns rows x classes probabilities for rows x width values. Scores that are no probabilities are an
-// error.
+// Probabilities returns rows x classes probabilities for rows x width values. Outputs of the graph that are no
+// probabilities are an error.
 func (m *RowModel) Probabilities(ctx context.Context, values []float32) ([]float32, error) {
 	return m.stream(ctx, len(values)/m.width, func(dst []float32, row int) error {
 		copy(dst, values[row*m.width:])
@@ -171,7 +171,7 @@ func (m *RowModel) call(ctx context.Context, dst []float32, from int, fill func(
 	return nil
 }
 
-// take returns a buffer for so many rows, which an earlier call may have used.
+// take returns a buffer for a number of rows, which an earlier call may have used.
 func (m *RowModel) take(rows int) (*ort.Buffer, error) {
 	if rows > largestInput/m.width {
 		return nil, fmt.Errorf("a call of %d rows of %d values is too large", rows, m.width)

@@ -16,7 +16,7 @@ import (
 // column only the answers without advice are known.
 type precomputed struct {
 	answers map[answerKey]part.Prediction
-	takes   []string // advice that the file tells of
+	takes   []string // advice under which the file has answers
 	advice  []string // all levels
 	metered bool
 }
