@@ -5,8 +5,8 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// Splits returns the ways to split the instances, by name. A new one is a function and one line here.
-func Splits() map[string]part.NewSplit {
+// splits returns the ways to split the instances, by name. A new one is a function and one line here.
+func splits() map[string]part.NewSplit {
 	return map[string]part.NewSplit{
 		"column":              splitByColumn,
 		costs.SplitHash:       drawSplits(costs.SplitHash),
@@ -15,8 +15,8 @@ func Splits() map[string]part.NewSplit {
 	}
 }
 
-// Losses returns the task losses by name. A new one is a file with its settings and its constructor, and one line here.
-func Losses() map[string]part.NewLoss {
+// losses returns the task losses by name. A new one is a file with its settings and its constructor, and one line here.
+func losses() map[string]part.NewLoss {
 	return map[string]part.NewLoss{
 		"money":    newMoney,
 		"weighted": newWeighted,

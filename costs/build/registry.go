@@ -9,12 +9,12 @@ import (
 	"pipe/costs/source"
 )
 
-// Builtin returns the kinds of parts of this module, by name. A program adds its own by With.
+// Builtin returns the kinds of parts of this module, by name. A program adds its own by [part.Kinds.With].
 func Builtin() *part.Kinds {
 	all := &part.Kinds{
 		Sources:  source.Kinds(),
-		Splits:   Splits(),
-		Losses:   Losses(),
+		Splits:   splits(),
+		Losses:   losses(),
 		Advice:   advice.Kinds(),
 		Experts:  expert.Kinds(),
 		Features: feature.Kinds(),

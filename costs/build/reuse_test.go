@@ -121,7 +121,7 @@ func TestRandomSplitsIgnoreLabels(t *testing.T) {
 	}
 	of := func(seed int) []costs.Split {
 		s := (&part.Build{Source: entryList{entries: entries}, Inputs: make(part.Inputs)}).Setup(splitPart)
-		got, err := drawSplits(costs.SplitRandom)(context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
+		got, err := Builtin().Splits[costs.SplitRandom](context.Background(), s, map[string]any{"validation": 0.25, "test": 0.1, "seed": seed})
 		if err != nil {
 			t.Fatal(err)
 		}
