@@ -10,9 +10,10 @@ import (
 	"text/tabwriter"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
+	"pipe/costs/kinds"
 	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/onnx/ort"
@@ -29,7 +30,7 @@ type CostsConfig struct {
 
 // Validate reports every problem that can be seen without opening a file.
 func (c *CostsConfig) Validate() error {
-	return c.Costs.Validate(build.Builtin().With(c.kinds))
+	return c.Costs.Validate(kinds.Builtin().With(c.kinds))
 }
 
 // CostsOptions fixes one run of BuildCosts.
@@ -46,7 +47,7 @@ type CostsOptions struct {
 
 // CostsReport is what a build did and what it found. It is the JSON object of pipe costs --json.
 type CostsReport struct {
-	build.Report
+	builder.Report
 	Losses []ActionLoss `json:"losses"`
 }
 
@@ -76,8 +77,8 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 			err = errors.Join(err, rt.Close())
 		}
 	}()
-	r, err := build.Run(ctx, cfg.Costs, build.Options{
-		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: build.Builtin().With(o.Kinds), Progress: progress,
+	r, err := builder.Run(ctx, cfg.Costs, builder.Options{
+		Out: o.Out, Dir: dir, Restart: o.Restart, Answers: o.Answers, Budget: o.Budget, SkipBad: o.SkipBad, Kinds: kinds.Builtin().With(o.Kinds), Progress: progress,
 		Runtime: func() (*ort.Runtime, error) {
 			var err error
 			if rt == nil {
@@ -95,7 +96,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 }
 
 // summarizeBuild streams through the finished tensor, so that its size does not matter.
-func summarizeBuild(r *build.Report, progress stage.Progress) (_ *CostsReport, err error) {
+func summarizeBuild(r *builder.Report, progress stage.Progress) (_ *CostsReport, err error) {
 	in, err := costs.OpenReader(r.File, costs.ReadOptions{})
 	if err != nil {
 		return nil, err
@@ -149,7 +150,7 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 }
 
 // writeSkipped tells which images were left out.
-func writeSkipped(w io.Writer, r *build.Report) {
+func writeSkipped(w io.Writer, r *builder.Report) {
 	if len(r.Skipped) == 0 {
 		return
 	}
@@ -160,7 +161,7 @@ func writeSkipped(w io.Writer, r *build.Report) {
 }
 
 // writeLatency tells how long each pair takes, and what that costs.
-func writeLatency(w io.Writer, pairs []build.PairLatency) error {
+func writeLatency(w io.Writer, pairs []builder.PairLatency) error {
 	if len(pairs) == 0 {
 		return nil
 	}
@@ -195,7 +196,7 @@ func writeAnswers(w io.Writer, counts []chat.AnswerCount) error {
 
 func (o CostsOptions) files() stage.Files {
 	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
-	for _, path := range build.OutputFiles(o.Out, o.Answers) {
+	for _, path := range builder.OutputFiles(o.Out, o.Answers) {
 		f.Writes = append(f.Writes, stage.Output{Path: path})
 	}
 	return f

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
 	"pipe/costs/retrieval/bm25"
@@ -93,7 +93,7 @@ var codes = []struct {
 	{exitBadData, is[*tokenizer.FormatError]},
 	{exitBadData, is[*config.Error]},
 	{exitBadData, is[*part.BadImagesError]},
-	{exitBadData, is[*build.PartError]},
+	{exitBadData, is[*builder.PartError]},
 	{exitBadData, is[*bm25.PageError]},
 	{exitBadData, is[*bm25.IndexError]},
 	{exitBadData, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},

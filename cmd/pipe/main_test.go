@@ -21,7 +21,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/chat"
 	"pipe/costs/service"
 	"pipe/internal/config"
@@ -274,9 +274,9 @@ func TestExitCodes(t *testing.T) {
 		{t.Context(), fmt.Errorf("a: %w", &stage.UnknownError{}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &stage.OptionError{Err: errors.New("x")}), exitUsage},
 		{t.Context(), fmt.Errorf("a: %w", &costs.DataError{}), exitBadData},
-		{t.Context(), &build.PartError{Part: "a", Err: &chat.BudgetError{}}, exitFailure},
-		{t.Context(), &build.PartError{Part: "a", Err: &service.Error{}}, exitFailure},
-		{t.Context(), &build.PartError{Part: "a", Err: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}, exitFailure},
+		{t.Context(), &builder.PartError{Part: "a", Err: &chat.BudgetError{}}, exitFailure},
+		{t.Context(), &builder.PartError{Part: "a", Err: &service.Error{}}, exitFailure},
+		{t.Context(), &builder.PartError{Part: "a", Err: &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}}, exitFailure},
 		{t.Context(), errors.Join(errors.New("x"), &config.Error{Problems: []string{"y"}}), exitBadData},
 		{t.Context(), fmt.Errorf("a: %w", &ort.MissingLibraryError{}), exitNoRuntime},
 		{t.Context(), fmt.Errorf("a: %w", &ort.DeviceError{}), exitNoRuntime},

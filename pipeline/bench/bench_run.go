@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"pipe/costs/build"
+	"pipe/costs/builder"
+	"pipe/costs/kinds"
 	"pipe/internal/atomicfile"
 	"pipe/onnx/ort"
 	"pipe/pipeline/report"
@@ -49,9 +50,9 @@ func (b *benchRun) note(format string, args ...any) {
 }
 
 // buildOptions are those of every cost tensor of the benchmark.
-func (b *benchRun) buildOptions() build.Options {
-	return build.Options{
-		Kinds:   build.Builtin(),
+func (b *benchRun) buildOptions() builder.Options {
+	return builder.Options{
+		Kinds:   kinds.Builtin(),
 		Restart: b.o.Restart, Budget: b.o.Budget, SkipBad: b.o.SkipBad, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
 	}
 }

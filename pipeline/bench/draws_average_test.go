@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/pipeline/report"
 )
 
@@ -28,8 +28,8 @@ func splitReport(shift float64) *report.Report {
 		Distribution: []report.AdviceShares{{Method: "ours", Lambda: 0.5, Expert: "a", Routed: 0.5 + shift, Advice: []string{"none", "help"}, Share: []float64{1, 0}}},
 		Cells:        []report.CellTable{{Name: "val", Lambda: 0.5, Experts: []string{"a"}, Advice: []string{"none", "help"}, TrueLoss: [][]*float64{{new(0.35), new(0.3 + shift)}}}},
 		Disclosure:   []report.Disclosure{{Method: "ours", Lambda: 0.5, Group: "phone", Opened: 0.5 + shift, Gross: new(0.1 + shift), Net: new(0.05), TrueLoss: 0.25 + shift, Without: new(0.4)}},
-		Experts: []report.ExpertQuality{{ExpertFigures: build.ExpertFigures{
-			Expert: "a", Advice: "none", Threshold: new(0.5), Figures: build.Figures{Loss: 0.2, Accuracy: new(0.8 + shift)},
+		Experts: []report.ExpertQuality{{ExpertFigures: builder.ExpertFigures{
+			Expert: "a", Advice: "none", Threshold: new(0.5), Figures: builder.Figures{Loss: 0.2, Accuracy: new(0.8 + shift)},
 		}}},
 	}
 	whole := &report.Report{Format: 1, Benchmark: "sample"}

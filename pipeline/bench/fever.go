@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/retrieval"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
@@ -108,7 +108,7 @@ func (r *feverRun) recall(ctx context.Context) (out []retrieval.RecallReport, er
 		"costs": tensor, "advice": stage.Digest(x.costs.Advice), "at": stage.Digest(recallAt), "format": "1",
 	}}
 	err = s.Run(ctx, func() ([]string, error) {
-		found, err := build.Recall(ctx, x.costs, x.options, recallAt)
+		found, err := builder.Recall(ctx, x.costs, x.options, recallAt)
 		if err != nil {
 			return nil, err
 		}

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/costs/builder/part"
+	"pipe/costs/kinds"
 	"pipe/internal/config"
 	"pipe/models/paper"
 	"pipe/pipeline"
@@ -91,7 +91,7 @@ func (c *feverConfig) Validate() error {
 		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
 	}
 	b := c.costs(feverSetting{}, 0)
-	list.Add(b.Validate(build.Builtin()))
+	list.Add(b.Validate(kinds.Builtin()))
 	return list.Err()
 }
 

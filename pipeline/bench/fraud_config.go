@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"pipe/costs"
-	"pipe/costs/build"
 	"pipe/costs/builder/part"
+	"pipe/costs/kinds"
 	"pipe/internal/config"
 	"pipe/models"
 	"pipe/models/auto"
@@ -153,7 +153,7 @@ func (c *fraudConfig) checkCosts(list *config.Problems) {
 	said := map[string]bool{}
 	for _, s := range c.Settings {
 		b := c.costs(s)
-		for _, line := range config.Lines(b.Validate(build.Builtin())) {
+		for _, line := range config.Lines(b.Validate(kinds.Builtin())) {
 			list.Check(said[line], "%s", line)
 			said[line] = true
 		}

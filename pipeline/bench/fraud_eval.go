@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/internal/lists"
 	"pipe/models/baseline"
 	"pipe/models/policy"
@@ -38,7 +38,7 @@ func (x *fraudTrial) judged() string {
 }
 
 // addConstant adds the negative answer, which costs the same at every lambda, as a method.
-func (x *fraudTrial) addConstant(r *report.Report, constants []build.ConstantFigures, train int) {
+func (x *fraudTrial) addConstant(r *report.Report, constants []builder.ConstantFigures, train int) {
 	for _, c := range constants {
 		if c.Label != x.rows.Schema.Labels[0] {
 			continue

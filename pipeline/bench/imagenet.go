@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 	"pipe/internal/config"
@@ -89,7 +89,7 @@ func (r *imagenetRun) trial(folder string, draw int) *trial {
 	return x
 }
 
-func (r *imagenetRun) options() build.Options {
+func (r *imagenetRun) options() builder.Options {
 	o := r.buildOptions()
 	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return o
@@ -124,7 +124,7 @@ func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
 	for i := range rows {
 		rows[i] = i
 	}
-	all, err := build.DiagnoseTensor(t, rows, labels)
+	all, err := builder.DiagnoseTensor(t, rows, labels)
 	if err != nil {
 		return "", err
 	}
@@ -141,7 +141,7 @@ func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
 }
 
 // album returns small pictures of instances, made anew only where ids or images are others; nil for no ids.
-func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album, err error) {
+func (r *imagenetRun) album(ctx context.Context, ids []string) (out *builder.Album, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -156,7 +156,7 @@ func (r *imagenetRun) album(ctx context.Context, ids []string) (out *build.Album
 		"costs": tensor, "ids": stage.Digest(ids), "pictures": stage.Digest(r.c.Pictures), "format": "1",
 	}}
 	err = s.Run(ctx, func() ([]string, error) {
-		made, err := build.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side)
+		made, err := builder.Pictures(ctx, x.costs, x.options, ids, r.c.Pictures.Side)
 		if err != nil {
 			return nil, err
 		}

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
-	"pipe/costs/build"
 	"pipe/costs/builder/part"
+	"pipe/costs/kinds"
 	"pipe/internal/config"
 	"pipe/models/paper"
 	"pipe/pipeline"
@@ -62,7 +62,7 @@ type imagenetConfigFile struct {
 // Validate reports every problem that can be seen without opening a file.
 func (f *imagenetConfigFile) Validate() error {
 	var list config.Problems
-	list.Add(f.Costs.Validate(build.Builtin()))
+	list.Add(f.Costs.Validate(kinds.Builtin()))
 	list.Add(config.Under("imagenet", f.Imagenet.Validate()))
 	if _, err := splitOfDraw(f.Costs.Split, f.Imagenet.Draws-1); err != nil {
 		list.Add(fmt.Errorf("imagenet.draws: %w", err))

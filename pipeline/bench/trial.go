@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
 	"pipe/pipeline"
@@ -30,7 +30,7 @@ type trial struct {
 	setting   string // its name; "" if it is the only one
 	folder    string
 	costs     part.Config
-	options   build.Options          // without Out
+	options   builder.Options        // without Out
 	recipes   []pipeline.TrainConfig // of which each learns from the same costs, at the same lambdas
 	knn       bool
 	resamples int
@@ -49,13 +49,13 @@ type judged struct {
 	t       *costs.Tensor
 	rows    []int // that are reported
 	learned []pipeline.Learned
-	experts *build.ExpertReport
+	experts *builder.ExpertReport
 }
 
 // run builds the costs, trains and evaluates.
 func (x *trial) run(ctx context.Context) (*report.Report, error) {
 	x.options.Out = filepath.Join(x.folder, x.tensorFile())
-	built, err := build.Run(ctx, x.costs, x.options)
+	built, err := builder.Run(ctx, x.costs, x.options)
 	if err != nil {
 		return nil, err
 	}

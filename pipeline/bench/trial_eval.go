@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/internal/atomicfile"
 	"pipe/internal/lists"
 	"pipe/pipeline"
@@ -94,9 +94,9 @@ func (x *trial) judge(ctx context.Context, policies []string) (*report.Report, e
 }
 
 // diagnose judges the experts by the answers in the tensor, or by asking them again.
-func (x *trial) diagnose(ctx context.Context, j *judged) (*build.ExpertReport, error) {
+func (x *trial) diagnose(ctx context.Context, j *judged) (*builder.ExpertReport, error) {
 	if x.ask {
-		return build.Diagnose(ctx, x.costs, x.options)
+		return builder.Diagnose(ctx, x.costs, x.options)
 	}
-	return build.DiagnoseTensor(j.t, j.rows, x.costs.Labels)
+	return builder.DiagnoseTensor(j.t, j.rows, x.costs.Labels)
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/costs/retrieval"
 	"pipe/models"
@@ -37,12 +37,12 @@ type Report struct {
 	Distribution []AdviceShares           `json:"advice_distribution,omitempty"`
 	Cells        []CellTable              `json:"cells,omitempty"`
 	Pictures     []PairPictures           `json:"pictures,omitempty"`
-	Latency      []build.PairLatency      `json:"latency,omitempty"` // where time is a fee
+	Latency      []builder.PairLatency    `json:"latency,omitempty"` // where time is a fee
 	Skipped      []part.BadImage          `json:"skipped,omitempty"` // instances that were left out
 	Settings     map[string]string        `json:"settings,omitempty"`
 	Notes        []string                 `json:"notes,omitempty"`
 	Figures      []Figure                 `json:"-"`
-	Album        *build.Album             `json:"-"` // the pictures themselves; nil: none
+	Album        *builder.Album           `json:"-"` // the pictures themselves; nil: none
 }
 
 // Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.

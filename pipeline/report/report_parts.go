@@ -3,7 +3,7 @@ package report
 import (
 	"slices"
 
-	"pipe/costs/build"
+	"pipe/costs/builder"
 )
 
 // AnswerQuality tells how the answers of one part that asks a chat model could be read, and what they cost: those that
@@ -27,7 +27,7 @@ type AnswerQuality struct {
 type ExpertQuality struct {
 	Setting string  `json:"setting,omitempty"`
 	Rate    float64 `json:"rate,omitempty"` // share of the positive label, beside the mean probability
-	build.ExpertFigures
+	builder.ExpertFigures
 }
 
 // Figures lists what an ExpertQuality measures, in the order of the table.

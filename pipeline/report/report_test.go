@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs"
-	"pipe/costs/build"
+	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
 )
@@ -63,15 +63,15 @@ func sampleReport() *Report {
 			{Method: "ours", Lambda: 1, Group: "phone", Opened: 0.496, Gross: new(0.2), Net: new(-0.01), TrueLoss: 0.281, Without: new(0.3)},
 			{Method: "ours", Lambda: 1, Group: "address", TrueLoss: 0.281},
 		},
-		Experts: []ExpertQuality{{Rate: 0.035, ExpertFigures: build.ExpertFigures{
-			Expert: "a", Advice: "help", Threshold: new(0.5), Figures: build.Figures{
+		Experts: []ExpertQuality{{Rate: 0.035, ExpertFigures: builder.ExpertFigures{
+			Expert: "a", Advice: "help", Threshold: new(0.5), Figures: builder.Figures{
 				Loss: 0.1, Accuracy: new(0.9), BalancedAccuracy: new(0.8), AUC: new(0.85), Recall: new(0.7), Brier: new(0.08),
 				CalibrationError: new(0.1), MeanProbability: new(0.2),
 			},
 		}}},
 		StandIn:  "models with random weights.",
 		Pictures: []PairPictures{{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.5, Shown: []Picture{{"x.jpg", "cat", "dog", 1}}}},
-		Latency:  []build.PairLatency{{Expert: "a", Advice: "help", Seconds: 0.0125, Fee: 0.0025}},
+		Latency:  []builder.PairLatency{{Expert: "a", Advice: "help", Seconds: 0.0125, Fee: 0.0025}},
 		Skipped:  []part.BadImage{{ID: "y.jpg", Reason: "the file is empty"}},
 		Settings: map[string]string{"epochs": "120", "batch": "256"},
 		Notes:    []string{"a note with <tags> & signs"},
@@ -240,7 +240,7 @@ func TestPicturesOfPairs(t *testing.T) {
 		{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.7, Shown: []Picture{{ID: "x<1>.jpg", Label: "cat", Answer: "dog", Loss: 1}, {ID: "y.jpg", Label: "cat", Answer: "cat"}}},
 		{Method: "ours", Lambda: 1, Expert: "b", Advice: "none", Routed: 0.3, Shown: []Picture{{ID: "z.jpg", Label: "owl", Answer: "owl"}}},
 	}
-	r.Album = &build.Album{JPEG: map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}, Names: map[string]string{"dog": "a dog"}}
+	r.Album = &builder.Album{JPEG: map[string][]byte{"x<1>.jpg": jpeg, "y.jpg": jpeg}, Names: map[string]string{"dog": "a dog"}}
 	var page bytes.Buffer
 	if err := r.WriteHTML(&page); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestNamesOfFilesStayInTheirCells(t *testing.T) {
 	r.Skipped = []part.BadImage{{ID: name, Reason: "its name is\x07 odd"}}
 	r.Latency[0].Expert = "a\x1b[0m"
 	r.Pictures[0].Shown = []Picture{{ID: name, Label: "cat\x1b", Answer: "dog\n"}}
-	r.Album = &build.Album{JPEG: map[string][]byte{name: []byte("no picture")}}
+	r.Album = &builder.Album{JPEG: map[string][]byte{name: []byte("no picture")}}
 	for form, write := range map[string]func(io.Writer) error{"text": r.WriteText, "Markdown": r.WriteMarkdown, "HTML": r.WriteHTML} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {

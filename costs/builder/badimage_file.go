@@ -1,0 +1,48 @@
+package builder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pipe/costs/builder/part"
+	"pipe/internal/atomicfile"
+)
+
+// badListName is the file of the work folder that lists what was found bad.
+const badListName = "bad-images.txt"
+
+// keepBad leaves the whole list of a *BadImagesError beside the output, and
+// names the file in it.
+func keepBad(err error, out string) error {
+	var bad *part.BadImagesError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	folder := workFolder(out)
+	if failed := os.MkdirAll(folder, 0o777); failed != nil {
+		return errors.Join(err, failed)
+	}
+	file, failed := writeBad(folder, bad.Images)
+	bad.File = file
+	return errors.Join(err, failed)
+}
+
+// writeBad writes the list into a work folder, or removes the one of an earlier
+// run if there is nothing to tell, and returns the file, "" if there is none.
+func writeBad(folder string, images []part.BadImage) (string, error) {
+	file := filepath.Join(folder, badListName)
+	if len(images) == 0 {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		return "", nil
+	}
+	err := atomicfile.WriteFile(file, []byte(part.BadList(images)))
+	if err != nil {
+		return "", fmt.Errorf("list bad images: %w", err)
+	}
+	return file, nil
+}

@@ -1,0 +1,126 @@
+package builder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pipe/costs/builder/part"
+	"pipe/costs/chat"
+	"pipe/internal/filelock"
+	"pipe/internal/progress"
+	"pipe/internal/textfile"
+	"pipe/onnx/ort"
+)
+
+// Options is how a build is run; nothing here but SkipBad changes its result.
+type Options struct {
+	Out      string                       // a .parquet file, or a folder that gets costs.parquet
+	Dir      string                       // where relative paths of the configuration start; "": the working folder
+	Experts  string                       // folder of trained experts; "": the folder experts beside the output
+	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
+	Budget   *chat.Budget                 // money that may be spent on answers; nil: any
+	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
+	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
+	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
+	Progress part.Progress                // nil: nobody is told
+	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
+
+	Kinds    *part.Kinds       // that the configuration may name; pipe/costs/kinds has those of this module
+	OpenText part.TextEncoders // opens encoders of texts; nil: as featurize does
+
+	checkpoints time.Duration // least time between two checkpoints of an expert that learns; 0: checkpointEvery; negative: none
+	memory      int64         // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
+}
+
+// complete checks the configuration, fills in what the options leave open, and
+// returns the file that the build leaves.
+func (o *Options) complete(cfg *part.Config) (out string, err error) {
+	if err := cfg.Validate(o.Kinds); err != nil {
+		return "", err
+	}
+	if o.Progress == nil {
+		o.Progress = progress.Silent{}
+	}
+	if out, err = outputFile(o.Out); err != nil {
+		return "", err
+	}
+	o.Answers, o.Experts = o.answers(out), o.experts(out)
+	return out, nil
+}
+
+// answers is the folder of answers: the one that is named, else "answers" beside
+// the output.
+func (o *Options) answers(out string) string {
+	if o.Answers != "" {
+		return o.Answers
+	}
+	return filepath.Join(filepath.Dir(out), "answers")
+}
+
+// checkpointEvery is the least time between two checkpoints of an expert that learns.
+const checkpointEvery = 5 * time.Second
+
+func (o *Options) checkpoint() time.Duration {
+	switch {
+	case o.checkpoints == 0:
+		return checkpointEvery
+	case o.checkpoints < 0:
+		return 0
+	}
+	return o.checkpoints
+}
+
+// note makes a remark to the user.
+func (o *Options) note(format string, args ...any) {
+	if o.Progress != nil {
+		o.Progress.Note(format, args...)
+	}
+}
+
+// held counts the memory of the tables that a build keeps.
+func (o *Options) held() *textfile.Held {
+	if o.memory > 0 {
+		return textfile.NewHeld(o.memory)
+	}
+	return textfile.NewHeld(textfile.MaxHeld)
+}
+
+// waits says that another build holds what this one needs.
+func (o *Options) waits(e *filelock.InUseError) { o.note("waits: %v", e) }
+
+func (o *Options) runtime() (*ort.Runtime, error) {
+	if o.Runtime == nil {
+		return nil, errors.New("needs the ONNX Runtime, and none was given")
+	}
+	return o.Runtime()
+}
+
+// outputFile returns the file that a build leaves: out itself if it ends in
+// .parquet, else costs.parquet in the folder out.
+func outputFile(out string) (string, error) {
+	if out == "" {
+		return "", errors.New("no output is named")
+	}
+	info, err := os.Stat(out)
+	isFolder := err == nil && info.IsDir()
+	if strings.HasSuffix(strings.ToLower(out), ".parquet") && !isFolder {
+		return out, nil
+	}
+	if err == nil && !isFolder {
+		return "", fmt.Errorf("output %q is a file that does not end in .parquet", out)
+	}
+	return filepath.Join(out, "costs.parquet"), nil
+}
+
+// experts is the folder of trained experts: the one that is named, else
+// "experts" beside the output.
+func (o *Options) experts(out string) string {
+	if o.Experts != "" {
+		return o.Experts
+	}
+	return filepath.Join(filepath.Dir(out), "experts")
+}

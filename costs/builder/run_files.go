@@ -1,0 +1,19 @@
+package builder
+
+import (
+	"path/filepath"
+
+	"pipe/costs/chat"
+)
+
+// OutputFiles are the files with names of their own that a build with this output and this folder of answers (Options)
+// may leave or replace. An output that cannot be is no file.
+func OutputFiles(out, answers string) []string {
+	file, err := outputFile(out)
+	if err != nil {
+		return nil
+	}
+	o := Options{Answers: answers}
+	w := work{out: file}
+	return []string{file, w.auditFile(), filepath.Join(o.answers(file), chat.AnswersFile)}
+}

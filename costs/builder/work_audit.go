@@ -1,0 +1,95 @@
+package builder
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"pipe/costs"
+)
+
+const (
+	auditSuffix    = "-advice.jsonl.gz"
+	finalAuditName = "final" + auditSuffix
+)
+
+// auditFile is the audit beside the output.
+func (w *work) auditFile() string { return strings.TrimSuffix(w.out, ".parquet") + auditSuffix }
+
+// auditPart is the audit of a shard.
+func (w *work) auditPart(shard int) string {
+	return w.file(fmt.Sprintf("part-%06d.jsonl.gz", shard))
+}
+
+// saveAudit writes the audit of a shard, if there is one.
+func (w *work) saveAudit(shard int, a *audit) error {
+	if a == nil {
+		return nil
+	}
+	return writeZipped(w.folder, w.auditPart(shard), func(to io.Writer) error {
+		_, err := to.Write(a.lines.Bytes())
+		return err
+	})
+}
+
+// copyAudit appends the audit of a shard; it fails if that is not there or damaged.
+func (w *work) copyAudit(to io.Writer, shard int) error {
+	f, err := os.Open(w.auditPart(shard))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err == nil {
+		_, err = io.Copy(to, z)
+	}
+	if err != nil {
+		return &costs.DataError{File: w.auditPart(shard), Err: err}
+	}
+	return nil
+}
+
+// publishAudit gives a finished audit its name.
+func (w *work) publishAudit() error {
+	err := os.Rename(w.file(finalAuditName), w.auditFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there is none, or it has its name
+	}
+	return err
+}
+
+// auditSettled brings the audit of a finished build to its name and reports
+// whether it is there.
+func (w *work) auditSettled(ctx context.Context, m *manifest) error {
+	if m.Done.Audit == "" {
+		return nil
+	}
+	if sum, _ := costs.FileDigest(ctx, w.file(finalAuditName)); sum == m.Done.Audit {
+		return w.publishAudit()
+	}
+	sum, err := costs.FileDigest(ctx, w.auditFile())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil || sum != m.Done.Audit {
+		return fmt.Errorf("audit %q is not the file that was built with the output; put it back, or start over with --restart", w.auditFile())
+	}
+	return nil
+}
+
+// dropAudit removes the audit of a build that is started over; a file that is not
+// that audit stays.
+func (w *work) dropAudit(ctx context.Context, m *manifest) error {
+	if m == nil || m.Done == nil || m.Done.Audit == "" {
+		return nil
+	}
+	if sum, err := costs.FileDigest(ctx, w.auditFile()); err != nil || sum != m.Done.Audit {
+		return nil
+	}
+	return os.Remove(w.auditFile())
+}
