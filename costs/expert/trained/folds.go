@@ -149,7 +149,7 @@ func (l *foldPlan) deal(instances int, seed uint64, together costs.Clusters) {
 		l.at[row] = int32(i)
 		groups[l.Class[i]] = append(groups[l.Class[i]], i)
 	}
-	r := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // a stream of its own
+	r := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // a stream for folds alone
 	load, foldOf := make([]int, l.Folds), make([]int, together.Len())
 	for k := range foldOf {
 		foldOf[k] = -1

@@ -14,10 +14,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// learner is an expert that the build trains: an encoder makes rows of its examples,
-// and a trainer makes classifiers of them. An example is seen under one level
-// of advice, so its row must say which level it is. Its ONNX
-// files do the answering.
+// learner is an expert that the build trains. An encoder makes rows of its examples, and a trainer makes classifiers of the
+// rows. An example is seen under one level of advice, so its row must say which level it is. The answers come from the ONNX
+// files.
 type learner struct {
 	learnerSettings
 	name     string
@@ -28,7 +27,7 @@ type learner struct {
 	runtime  *ort.Runtime
 	basis    string             // what every model depends on, as text
 	about    map[string]string  // metadata of the files
-	models   []*expert.RowModel // of all examples, then one per fold; nil until Train
+	models   []*expert.RowModel // of all examples, then one per fold; nil until Prepare
 }
 
 // learnerSettings are shared by the experts that the build trains.
@@ -40,7 +39,7 @@ type learnerSettings struct {
 func defaultLearnerSettings() learnerSettings { return learnerSettings{Threshold: 0.5} }
 
 // newLearner finishes an expert whose settings have been read. kind and
-// learning, a struct of the settings that the models depend on, tell what it
+// learning, a struct of the settings that the models depend on, say what it
 // learns; extra is whatever else they depend on, such as a library's version.
 func newLearner(s *part.Setup, e *learner, kind string, learning any, extra ...string) (*learner, error) {
 	if !(e.Threshold > 0 && e.Threshold < 1) {
