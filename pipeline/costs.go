@@ -57,7 +57,7 @@ type ActionLoss struct {
 	Loss   float64 `json:"loss"`
 }
 
-// BuildCosts builds the cost tensor that a configuration describes; see build.Run for how it resumes. ONNX Runtime is
+// BuildCosts builds the cost tensor that a configuration describes; see builder.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration is a graph.
 func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_ *CostsReport, err error) {
 	if err := o.files().Check(); err != nil {
