@@ -127,19 +127,7 @@ func TestVisionTowerAloneEqualsGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := hf.Model(alone, hf.Options{Tower: hf.TowerVision})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := m.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := rt.Session(b, rt.SessionOptions())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := towerSession(t, rt, alone)
 	out, err := s.Run(t.Context(), map[string]*onnx.Tensor{hf.PixelValues: {DType: onnx.Float32, Shape: golden.Shape, Raw: raw}})
 	if err != nil {
 		t.Fatal(err)

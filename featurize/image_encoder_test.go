@@ -56,8 +56,8 @@ func pictures(r *rand.Rand, n int) []*pixel.Image {
 	return images
 }
 
-// towerVectors runs the bare tower of images on what Fill makes of them.
-func towerVectors(t *testing.T, rt *ort.Runtime, folder string, p pixel.Preprocess, images []*pixel.Image) []float32 {
+// towerSession opens the bare tower of images of a folder, closed at the end of the test.
+func towerSession(t *testing.T, rt *ort.Runtime, folder string) *ort.Session {
 	t.Helper()
 	m, err := hf.Model(folder, hf.Options{Tower: hf.TowerVision})
 	if err != nil {
@@ -71,7 +71,14 @@ func towerVectors(t *testing.T, rt *ort.Runtime, folder string, p pixel.Preproce
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// towerVectors runs the bare tower of images on what Fill makes of them.
+func towerVectors(t *testing.T, rt *ort.Runtime, folder string, p pixel.Preprocess, images []*pixel.Image) []float32 {
+	t.Helper()
+	s := towerSession(t, rt, folder)
 	values := make([]float32, len(images)*p.Len())
 	for i, img := range images {
 		prepared, err := p.Prepare(img, []pixel.View{pixel.Centre()})

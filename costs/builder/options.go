@@ -26,7 +26,7 @@ type Options struct {
 	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
 	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
 	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
-	Progress part.Progress                // nil: nobody is told
+	Progress part.Progress                // nil: nothing is reported
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 
 	Kinds    *part.Kinds       // that the configuration may name; pipe/costs/kinds has those of this module
