@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"costs":                            {"internal/atomicfile", "internal/dataerror", "internal/digest", "internal/finite", "internal/parallel", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"costs/advice":                     {"costs", "costs/builder/part", "costs/retrieval", "featurize/pixel", "internal/dataerror", "internal/outside", "internal/textfile"},
 	"costs/builder":                    {"costs", "costs/advice", "costs/builder/part", "costs/chat", "costs/identity", "costs/retrieval", "featurize/pixel", "internal/atomicfile", "internal/dataerror", "internal/digest", "internal/filelock", "internal/parallel", "internal/progress", "internal/strictjson", "internal/textfile", "onnx/ort"},
-	"costs/builder/part":               {"costs", "costs/retrieval/pagename", "featurize/pixel", "featurize/tabular", "internal/digest", "internal/progress", "internal/safetext", "internal/tablefile", "internal/textfile", "onnx", "onnx/ort"},
+	"costs/builder/part":               {"costs", "costs/retrieval/pagename", "featurize/pixel", "featurize/tabular", "internal/config", "internal/digest", "internal/progress", "internal/safetext", "internal/tablefile", "internal/textfile", "onnx", "onnx/ort"},
 	"costs/builder/parttest":           {"costs", "costs/builder/part", "featurize/tabular", "internal/digest", "internal/judge", "internal/textfile", "onnx", "onnx/hf/hftest"},
 	"costs/chat":                       {"costs", "costs/builder/part", "costs/language", "costs/service", "internal/atomicfile", "internal/digest", "internal/filelock", "internal/parallel", "internal/textfile"},
 	"costs/chat/chattest":              {},

@@ -76,8 +76,8 @@ func TestPackageSizes(t *testing.T) {
 	}
 }
 
-// TestNoKnots: the files of a package whose names begin with the same word are a group. Two groups of a package do not use
-// each other both ways, neither by names nor by fields and methods.
+// TestNoKnots: the files of a package whose names begin with the same word are a group. No chain of uses between the groups
+// of a package leads back to where it began, neither by names nor by fields and methods.
 func TestNoKnots(t *testing.T) {
 	all := listPackages(t)
 	fset := token.NewFileSet()
@@ -87,11 +87,63 @@ func TestNoKnots(t *testing.T) {
 			continue
 		}
 		uses := groupUses(t, fset, imports, p)
-		for pair, here := range uses {
-			back, both := uses[[2]string{pair[1], pair[0]}]
-			if both && pair[0] < pair[1] {
-				t.Errorf("%s: %s and %s use each other: %s; %s", p.ImportPath, pair[0], pair[1], some(here), some(back))
+		if circle := circleOf(uses); circle != nil {
+			t.Errorf("%s: groups of files use each other in a circle:", p.ImportPath)
+			for i, from := range circle {
+				to := circle[(i+1)%len(circle)]
+				t.Errorf("\t%s uses %s: %s", from, to, some(uses[[2]string{from, to}]))
 			}
+		}
+	}
+}
+
+// circleOf returns groups of which each one uses the next and the last one the first, nil if there are none.
+func circleOf(uses map[[2]string][]string) []string {
+	next := map[string][]string{}
+	for pair := range uses {
+		next[pair[0]] = append(next[pair[0]], pair[1])
+	}
+	var path []string
+	done := map[string]bool{}
+	var visit func(group string) []string
+	visit = func(group string) []string {
+		if i := slices.Index(path, group); i >= 0 {
+			return slices.Clone(path[i:])
+		}
+		if done[group] {
+			return nil
+		}
+		done[group] = true
+		path = append(path, group)
+		defer func() { path = path[:len(path)-1] }()
+		for _, to := range slices.Sorted(slices.Values(next[group])) {
+			if circle := visit(to); circle != nil {
+				return circle
+			}
+		}
+		return nil
+	}
+	for _, group := range slices.Sorted(maps.Keys(next)) {
+		if circle := visit(group); circle != nil {
+			return circle
+		}
+	}
+	return nil
+}
+
+// TestCircleOf finds circles of two and of three groups, and none in a diamond.
+func TestCircleOf(t *testing.T) {
+	for want, pairs := range map[string][]string{
+		"":      {"ab", "ac", "bd", "cd"},
+		"a b":   {"ab", "ba"},
+		"b c d": {"ab", "bc", "cd", "db", "ae"},
+	} {
+		uses := map[[2]string][]string{}
+		for _, p := range pairs {
+			uses[[2]string{p[:1], p[1:]}] = nil
+		}
+		if got := strings.Join(circleOf(uses), " "); got != want {
+			t.Errorf("%v: got circle %q, want %q", pairs, got, want)
 		}
 	}
 }

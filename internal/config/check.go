@@ -99,7 +99,7 @@ func (c *checker) checkList(n *yaml.Node, as reflect.Type, name string) {
 	case as.Kind() == reflect.Slice, as.Kind() == reflect.Array:
 		element = as.Elem()
 	case as != anyType:
-		c.about(n, name, "a list does not fit: expected %s", typeInWords(as.String()))
+		c.about(n, name, "a list does not fit: expected %s", TypeInWords(as.String()))
 		return
 	}
 	for i, item := range n.Content {
@@ -119,7 +119,7 @@ func (c *checker) checkMapping(n *yaml.Node, as reflect.Type, name string) {
 			value = nil
 		}
 	case as != anyType:
-		c.about(n, name, "a section does not fit: expected %s", typeInWords(as.String()))
+		c.about(n, name, "a section does not fit: expected %s", TypeInWords(as.String()))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -192,7 +192,7 @@ func (c *checker) checkScalar(n *yaml.Node, as reflect.Type, name string) {
 	case !isText && tag == "!!int" && octalInteger.MatchString(n.Value):
 		c.about(n, name, "%s begins with 0, which makes it octal; leave the 0 out, or write a text in quotes", n.Value)
 	case as.Kind() == reflect.Bool && tag == "!!str" && oldBool.MatchString(n.Value):
-		c.about(n, name, "the text %q does not fit: expected true or false", n.Value)
+		c.about(n, name, "the string %q does not fit: expected true or false", n.Value)
 	case as != anyType:
 		if err := n.Load(reflect.New(as).Interface()); err != nil {
 			c.about(n, name, "%s", strings.Join(misfits(err), "; "))

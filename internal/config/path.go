@@ -1,13 +1,18 @@
 package config
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"reflect"
 )
 
 // Path is a file or folder named in a configuration file. Load makes a relative one relative to the folder of
-// the file that names it, so that a configuration works from any working directory.
+// the file that names it, so that a configuration works from any working directory. Its JSON form is the base name:
+// digests of settings depend on what a file holds, not on where it lies.
 type Path string
+
+// MarshalJSON returns the last element of the path.
+func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
 
 // resolvePaths joins dir to every relative, non-empty Path below v.
 func resolvePaths(v reflect.Value, dir string) {

@@ -50,16 +50,18 @@ func plainType(msg string) string {
 	if !known {
 		found = "a " + tag
 	}
-	return fmt.Sprintf("%s%s%s does not fit: expected %s", msg[:m[0]], found, value, typeInWords(kind))
+	return fmt.Sprintf("%s%s%s does not fit: expected %s", msg[:m[0]], found, value, TypeInWords(kind))
 }
 
 var tagsInWords = map[string]string{
-	"seq": "a list", "map": "a section", "str": "the text", "int": "the number", "float": "the number", "bool": "the value",
+	"seq": "a list", "map": "a section", "str": "the string", "int": "the number", "float": "the number", "bool": "the value",
 }
 
-func typeInWords(kind string) string {
+// TypeInWords names a type of value as people who write YAML know it. kind is a type or a kind as package reflect
+// prints it, such as "[]string" or "slice".
+func TypeInWords(kind string) string {
 	switch {
-	case strings.HasPrefix(kind, "[]"):
+	case strings.HasPrefix(kind, "["), kind == "slice", kind == "array":
 		return "a list"
 	case strings.HasPrefix(kind, "int"):
 		return "a whole number"
@@ -70,7 +72,7 @@ func typeInWords(kind string) string {
 	case kind == "bool":
 		return "true or false"
 	case kind == "string", kind == "config.Path":
-		return "text"
+		return "a string"
 	}
 	return "a section with keys"
 }

@@ -6,19 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"pipe/internal/config"
 )
 
 // Path is a file or folder of a configuration; a relative one starts from the
-// folder of the configuration file. Its JSON form is the base name: the digest
-// of a build depends on what a file holds, not on where it lies.
-type Path string
-
-// MarshalJSON returns the last element of the path.
-func (p Path) MarshalJSON() ([]byte, error) { return json.Marshal(filepath.Base(string(p))) }
+// folder of the configuration file. Its JSON form is the base name.
+type Path = config.Path
 
 // DecodeSettings fills dst, a pointer to a struct that holds the defaults, from
 // the settings of a part. Unknown keys, keys without a value and wrong types are
@@ -68,41 +65,26 @@ func settingName(field string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.HasSuffix(s, "Settings") }), ".")
 }
 
-// inWords names a type of value as who writes YAML knows it.
+// inWords names a type of value as people who write YAML know it.
 func inWords(t reflect.Type) string {
-	if t == reflect.TypeFor[PerChannel]() {
+	switch {
+	case t == reflect.TypeFor[PerChannel]():
 		return "a number or a list"
-	}
-	switch t.Kind() {
-	case reflect.Pointer:
+	case t.Kind() == reflect.Pointer:
 		return inWords(t.Elem())
-	case reflect.Map, reflect.Struct:
-		return "a section with keys"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a text"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
 	}
-	return "an integer"
+	return config.TypeInWords(t.Kind().String())
 }
 
-// valueInWords does the same for what JSON calls a value.
+// valueInWords does the same for the JSON package's name of a value.
 func valueInWords(value string) string {
 	switch value {
 	case "object":
 		return "a section with keys"
-	case "array":
-		return "a list"
-	case "bool":
-		return "true or false"
-	case "string":
-		return "a text"
+	case "array", "bool", "string":
+		return config.TypeInWords(value)
 	}
-	return "a " + value // a number, and perhaps which
+	return "a " + value // a number, perhaps with its digits
 }
 
 // settingsError says in the user's words what the JSON package found; the user

@@ -17,17 +17,17 @@ type channelSettings struct {
 
 func TestSettingsName(t *testing.T) {
 	for says, settings := range map[string]map[string]any{
-		"learning_rate is NaN; a finite number":          {"learning_rate": math.NaN()},
-		"l2 is -Inf; a finite number":                    {"l2": math.Inf(-1)},
-		"mean[1] is NaN; a finite number":                {"mean": []any{0.5, math.NaN(), 0}},
-		"mean: expected a number or a list, not a text":  {"mean": "dark"},
-		"std: expected a number, not a text":             {"std": []any{1, "b", 1}},
-		"size: expected an integer":                      {"size": "large"},
-		`unknown key "x"`:                                {"x": 1},
-		"l2: expected a number, not a text":              {"l2": "much"},
-		"more: expected a section with keys":             {"more": "endpoint"},
-		"many: expected a list, not a section with keys": {"many": map[string]any{"a": 1}},
-		"some: expected an integer":                      {"some": 1.5},
+		"learning_rate is NaN; a finite number":           {"learning_rate": math.NaN()},
+		"l2 is -Inf; a finite number":                     {"l2": math.Inf(-1)},
+		"mean[1] is NaN; a finite number":                 {"mean": []any{0.5, math.NaN(), 0}},
+		"mean: expected a number or a list, not a string": {"mean": "dark"},
+		"std: expected a number, not a string":            {"std": []any{1, "b", 1}},
+		"size: expected a whole number":                   {"size": "large"},
+		`unknown key "x"`:                                 {"x": 1},
+		"l2: expected a number, not a string":             {"l2": "much"},
+		"more: expected a section with keys":              {"more": "endpoint"},
+		"many: expected a list, not a section with keys":  {"many": map[string]any{"a": 1}},
+		"some: expected a whole number":                   {"some": 1.5},
 	} {
 		err := DecodeSettings(settings, &struct {
 			LearningRate float64        `json:"learning_rate"`
