@@ -6,49 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pipe/internal/sharedlib/sharedlibtest"
 )
 
-func writeFile(t *testing.T, path string, b []byte) string {
-	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestLocateOrder(t *testing.T) {
-	named := writeFile(t, filepath.Join(t.TempDir(), "own.so"), nil)
-	folder := t.TempDir()
-	inFolder := writeFile(t, filepath.Join(folder, libraryNames()[0]), nil)
-	project := t.TempDir()
-	fetched := writeFile(t, filepath.Join(project, "third_party", "libjpeg-turbo", "lib", libraryNames()[0]), nil)
-	deep := filepath.Join(project, "a", "b")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(deep)
-	for _, c := range []struct{ path, env, want string }{
-		{named, folder, named},
-		{"", folder, inFolder},
-		{"", inFolder, inFolder},
-		{"", "", fetched},
-	} {
-		t.Setenv(EnvLibrary, c.env)
-		got, tried, err := Locate(c.path)
-		if err != nil || !sameFile(t, got, c.want) || len(tried) == 0 {
-			t.Errorf("path %q, variable %q: got %q after %q, %v", c.path, c.env, got, tried, err)
-		}
-	}
-}
-
-func sameFile(t *testing.T, a, b string) bool {
-	t.Helper()
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if err := errors.Join(errX, errY); err != nil {
-		t.Fatal(err)
-	}
-	return os.SameFile(x, y)
+	sharedlibtest.CheckOrder(t, EnvLibrary, "libjpeg-turbo", libraryNames()[0], Locate)
 }
 
 func TestMissingLibrary(t *testing.T) {
@@ -75,9 +38,9 @@ func TestBadLibraries(t *testing.T) {
 	}
 	dir := t.TempDir()
 	bad := map[string]string{
-		"not a shared library": writeFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
-		"truncated":            writeFile(t, filepath.Join(dir, "half.so"), whole[:len(whole)/2]),
-		"already uses":         writeFile(t, filepath.Join(dir, "copy.so"), whole),
+		"not a shared library": sharedlibtest.WriteFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
+		"truncated":            sharedlibtest.WriteFile(t, filepath.Join(dir, "half.so"), whole[:len(whole)/2]),
+		"already uses":         sharedlibtest.WriteFile(t, filepath.Join(dir, "copy.so"), whole),
 	}
 	for want, path := range bad {
 		_, err := Open(path)

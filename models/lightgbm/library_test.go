@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pipe/internal/sharedlib"
+	"pipe/internal/sharedlib/sharedlibtest"
 )
 
 // testLibrary is LightGBM for the tests of this package. Without it a test is
@@ -27,50 +28,8 @@ func testLibrary(t testing.TB) *Library {
 	return l
 }
 
-func writeFile(t *testing.T, path string, b []byte) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestLocateOrder(t *testing.T) {
-	flagged := writeFile(t, filepath.Join(t.TempDir(), "own.so"), nil)
-	folder := t.TempDir()
-	named := writeFile(t, filepath.Join(folder, libraryName()), nil)
-	project := t.TempDir()
-	fetched := writeFile(t, filepath.Join(project, "third_party", "lightgbm", "lib", libraryName()), nil)
-	deep := filepath.Join(project, "a", "b")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(deep)
-	for _, c := range []struct{ flag, env, want string }{
-		{flagged, folder, flagged},
-		{"", folder, named},
-		{"", named, named},
-		{"", "", fetched},
-	} {
-		t.Setenv(EnvLibrary, c.env)
-		got, tried, err := Locate(c.flag)
-		if err != nil || !sameFile(t, got, c.want) || len(tried) == 0 {
-			t.Errorf("flag %q, variable %q: got %q after %q, %v", c.flag, c.env, got, tried, err)
-		}
-	}
-}
-
-func sameFile(t *testing.T, a, b string) bool {
-	t.Helper()
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if err := errors.Join(errX, errY); err != nil {
-		t.Fatal(err)
-	}
-	return os.SameFile(x, y)
+	sharedlibtest.CheckOrder(t, EnvLibrary, "lightgbm", libraryName(), Locate)
 }
 
 func TestMissingLibrary(t *testing.T) {
@@ -99,8 +58,8 @@ func TestBadLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := map[string]string{
-		"not a shared library":        writeFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
-		"truncated":                   writeFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
+		"not a shared library":        sharedlibtest.WriteFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
+		"truncated":                   sharedlibtest.WriteFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
 		"no LGBM_GetLastError":        compile(t, dir, "other", "int something_else(void) { return 1; }"),
 		"no LGBM_BoosterFree":         compile(t, dir, "part", exports(functions[:len(functions)-1])),
 		"too old: need " + MinVersion: compile(t, dir, "old", exports(functions)),
@@ -140,7 +99,7 @@ func exports(names []string) string {
 // compile builds a shared library; cgo needs a C compiler anyway.
 func compile(t *testing.T, dir, name, source string, flags ...string) string {
 	t.Helper()
-	c := writeFile(t, filepath.Join(dir, name+".c"), []byte(source))
+	c := sharedlibtest.WriteFile(t, filepath.Join(dir, name+".c"), []byte(source))
 	path := filepath.Join(dir, name+".so")
 	args := append([]string{"-shared", "-fPIC", "-o", path, c}, flags...)
 	if out, err := exec.Command("cc", args...).CombinedOutput(); err != nil {
@@ -170,7 +129,7 @@ func TestSecondLibrary(t *testing.T) {
 	if err != nil || again != l {
 		t.Errorf("the same path gives another library, %v", err)
 	}
-	other := writeFile(t, filepath.Join(t.TempDir(), "other.so"), nil)
+	other := sharedlibtest.WriteFile(t, filepath.Join(t.TempDir(), "other.so"), nil)
 	if _, err := Open(other); err == nil || !strings.Contains(err.Error(), "already uses") {
 		t.Errorf("error is %v", err)
 	}

@@ -8,18 +8,9 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-)
 
-func writeFile(t *testing.T, path string, b []byte) string {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
+	"pipe/internal/sharedlib/sharedlibtest"
+)
 
 // libraryName is a name that a search accepts on this system.
 func libraryName() string {
@@ -30,45 +21,7 @@ func libraryName() string {
 }
 
 func TestLocateOrder(t *testing.T) {
-	flagged := writeFile(t, filepath.Join(t.TempDir(), "own.so"), nil)
-	folder := t.TempDir()
-	named := writeFile(t, filepath.Join(folder, libraryName()), nil)
-	project := t.TempDir()
-	fetched := writeFile(t, filepath.Join(project, "third_party", "onnxruntime", "lib", libraryName()), nil)
-	deep := filepath.Join(project, "a", "b")
-	if err := os.MkdirAll(deep, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(deep)
-	for _, c := range []struct{ flag, env, want string }{
-		{flagged, folder, flagged},
-		{"", folder, named},
-		{"", named, named},
-		{"", "", fetched},
-	} {
-		t.Setenv(EnvLibrary, c.env)
-		got, tried, err := Locate(c.flag)
-		if err != nil {
-			t.Errorf("%+v: %v", c, err)
-			continue
-		}
-		if !sameFile(t, got, c.want) {
-			t.Errorf("flag %q, variable %q: got %q after %q", c.flag, c.env, got, tried)
-		}
-	}
-}
-
-func sameFile(t *testing.T, a, b string) bool {
-	t.Helper()
-	x, err := os.Stat(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := os.Stat(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return os.SameFile(x, y)
+	sharedlibtest.CheckOrder(t, EnvLibrary, "onnxruntime", libraryName(), Locate)
 }
 
 func TestLocateNewest(t *testing.T) {
@@ -77,7 +30,7 @@ func TestLocateNewest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"libonnxruntime.so.1.9.0", "libonnxruntime.so.1.31.1", "libonnxruntime_providers_shared.so", "libonnxruntime.so.1.4.2"} {
-		writeFile(t, filepath.Join(dir, name), nil)
+		sharedlibtest.WriteFile(t, filepath.Join(dir, name), nil)
 	}
 	if got := libraryAt(dir); filepath.Base(got) != "libonnxruntime.so.1.31.1" {
 		t.Errorf("chose %q", got)
@@ -113,8 +66,8 @@ func TestBadLibraries(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for want, path := range map[string]string{
-		"not a shared library": writeFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
-		"truncated":            writeFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
+		"not a shared library": sharedlibtest.WriteFile(t, filepath.Join(dir, "text.so"), []byte("#!/bin/sh\n")),
+		"truncated":            sharedlibtest.WriteFile(t, filepath.Join(dir, "half.so"), content[:len(content)/2]),
 		"is a directory":       dir,
 		"no such file":         filepath.Join(dir, "absent.so"),
 		"no OrtGetApiBase":     compile(t, dir, "int something_else(void) { return 1; }"),
@@ -143,7 +96,7 @@ void *OrtGetApiBase(void) { return &base; }`)
 // compile builds a shared library; cgo needs a C compiler anyway.
 func compile(t *testing.T, dir, source string) string {
 	t.Helper()
-	c := writeFile(t, filepath.Join(dir, "lib.c"), []byte(source))
+	c := sharedlibtest.WriteFile(t, filepath.Join(dir, "lib.c"), []byte(source))
 	path := filepath.Join(dir, "compiled.so")
 	if out, err := exec.Command("cc", "-shared", "-fPIC", "-o", path, c).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
