@@ -8,6 +8,7 @@ import (
 	"pipe/costs/builder"
 	"pipe/costs/kinds"
 	"pipe/internal/atomicfile"
+	"pipe/internal/config"
 	"pipe/onnx/ort"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -18,19 +19,35 @@ type benchRun struct {
 	name     string // of the benchmark
 	title    string // of its reports
 	o        Options
+	dir      string // of the configuration
 	out      string // folder in which steps keep what they have done
 	rt       *ort.Runtime
 	progress stage.Progress
 	notes    []string
 }
 
-// startBench opens the runtime for a benchmark and runs it. Without a folder for its output there is one that is removed
-// at the end.
-func startBench(name string, o Options, p stage.Progress, run func(b *benchRun) (*report.Report, error)) (_ *report.Report, err error) {
-	b := &benchRun{name: name, o: o, out: o.Out, progress: p}
+// configured is a benchmark that has to be given a configuration file.
+type configured struct {
+	name    string
+	configs string // the configurations to choose from, for the error if none is given
+}
+
+// start loads the configuration into file, opens the runtime and runs the benchmark. Without a folder for its output it
+// uses a temporary one.
+func (c configured) start(o Options, file any, p stage.Progress, run func(b *benchRun) (*report.Report, error)) (_ *report.Report, err error) {
+	if o.Config == "" {
+		return nil, &stage.OptionError{Err: fmt.Errorf("%s needs --config: %s", c.name, c.configs)}
+	}
+	if err := config.Load(o.Config, file); err != nil {
+		return nil, err
+	}
+	b := &benchRun{name: c.name, o: o, out: o.Out, progress: p}
+	if b.dir, err = filepath.Abs(filepath.Dir(o.Config)); err != nil {
+		return nil, err
+	}
 	if b.out == "" {
 		var remove func() error
-		if b.out, remove, err = atomicfile.TempFolder("", "pipe-"+name+"-*"); err != nil {
+		if b.out, remove, err = atomicfile.TempFolder("", "pipe-"+c.name+"-*"); err != nil {
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, remove()) }()
@@ -55,6 +72,13 @@ func (b *benchRun) buildOptions() builder.Options {
 		Kinds:   kinds.Builtin(),
 		Restart: b.o.Restart, Budget: b.o.Budget, SkipBad: b.o.SkipBad, Progress: b.progress, Runtime: func() (*ort.Runtime, error) { return b.rt, nil },
 	}
+}
+
+// sharedOptions are the build options where all splits share experts and answers, and the configuration names the files.
+func (b *benchRun) sharedOptions() builder.Options {
+	o := b.buildOptions()
+	o.Dir, o.Experts, o.Answers = b.dir, filepath.Join(b.out, "experts"), filepath.Join(b.out, "answers")
+	return o
 }
 
 // engine names what the bits of a graph's results depend on besides its inputs.

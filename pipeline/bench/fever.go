@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 	"pipe/costs/builder"
 	"pipe/costs/retrieval"
 	"pipe/internal/atomicfile"
-	"pipe/internal/config"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -38,26 +36,17 @@ func (f *feverConfigFile) Validate() error { return f.Fever.Validate() }
 //	splitN/           a trial per setting, and the report on the split
 type feverRun struct {
 	*benchRun
-	c   feverConfig
-	dir string // of the configuration
+	c feverConfig
 }
+
+var fever = configured{"fever", "configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models"}
 
 // runFever is the benchmark.
 func runFever(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := feverConfigFile{Fever: defaultFever()}
-	if o.Config == "" {
-		return nil, &stage.OptionError{Err: errors.New("fever needs --config: configs/fever.yaml reads the official files, configs/fever-small.yaml runs on small models")}
-	}
-	if err := config.Load(o.Config, &file); err != nil {
-		return nil, err
-	}
-	dir, err := filepath.Abs(filepath.Dir(o.Config))
-	if err != nil {
-		return nil, err
-	}
-	return startBench("fever", o, p, func(b *benchRun) (*report.Report, error) {
+	return fever.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
 		b.title = "FEVER: who verifies a claim, and with which passages"
-		return (&feverRun{b, file.Fever, dir}).run(ctx)
+		return (&feverRun{b, file.Fever}).run(ctx)
 	})
 }
 
@@ -84,10 +73,8 @@ func (r *feverRun) split(ctx context.Context, draw int) (*report.Report, error) 
 
 // trial is a setting on one draw of the split.
 func (r *feverRun) trial(s feverSetting, folder string, draw int) *trial {
-	o := r.buildOptions()
-	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
 	return &trial{
-		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: o, recipes: s.Train.ForRecipes(s.Recipes),
+		benchRun: r.benchRun, setting: s.Name, folder: folder, costs: r.c.costs(s, draw), options: r.sharedOptions(), recipes: s.Train.ForRecipes(s.Recipes),
 		knn: r.c.KNN, resamples: r.c.Resample,
 	}
 }

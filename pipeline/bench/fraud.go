@@ -45,16 +45,12 @@ type fraudRun struct {
 	rows *pipeline.TableRows
 }
 
+var fraud = configured{"fraud", "configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some"}
+
 // runFraud is the benchmark.
 func runFraud(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := fraudConfigFile{Fraud: defaultFraud()}
-	if o.Config == "" {
-		return nil, &stage.OptionError{Err: errors.New("fraud needs --config: configs/fraud.yaml reads the competition's files, configs/fraud-generated.yaml makes some")}
-	}
-	if err := config.Load(o.Config, &file); err != nil {
-		return nil, err
-	}
-	return startBench("fraud", o, p, func(b *benchRun) (*report.Report, error) {
+	return fraud.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
 		r := &fraudRun{benchRun: b, c: file.Fraud}
 		b.title = r.c.title()
 		if err := r.leaveOutTrees(); err != nil {

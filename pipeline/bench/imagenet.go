@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
-	"pipe/internal/config"
 	"pipe/internal/textfile"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -37,26 +35,16 @@ type imagenetRun struct {
 	*benchRun
 	c     imagenetConfig
 	costs part.Config
-	dir   string // of the configuration
 }
+
+var imagenet = configured{"imagenet", "configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and configs/cifar10-small.yaml run on small models"}
 
 // runImagenet is the benchmark.
 func runImagenet(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	file := imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}
-	if o.Config == "" {
-		return nil, &stage.OptionError{Err: errors.New("imagenet needs --config: configs/imagenet.yaml is the paper's, configs/imagenet-small.yaml and " +
-			"configs/cifar10-small.yaml run on small models")}
-	}
-	if err := config.Load(o.Config, &file); err != nil {
-		return nil, err
-	}
-	dir, err := filepath.Abs(filepath.Dir(o.Config))
-	if err != nil {
-		return nil, err
-	}
-	return startBench("imagenet", o, p, func(b *benchRun) (*report.Report, error) {
+	return imagenet.start(o, &file, p, func(b *benchRun) (*report.Report, error) {
 		b.title = file.Imagenet.Title
-		return (&imagenetRun{b, file.Imagenet, file.Costs, dir}).run(ctx)
+		return (&imagenetRun{b, file.Imagenet, file.Costs}).run(ctx)
 	})
 }
 
@@ -80,19 +68,13 @@ func (r *imagenetRun) trial(folder string, draw int) *trial {
 	c := r.costs
 	c.Split, _ = splitOfDraw(c.Split, draw) // the configuration is valid
 	x := &trial{
-		benchRun: r.benchRun, folder: folder, costs: c, options: r.options(), recipes: r.c.Train.ForRecipes(r.c.Recipes),
+		benchRun: r.benchRun, folder: folder, costs: c, options: r.sharedOptions(), recipes: r.c.Train.ForRecipes(r.c.Recipes),
 		knn: r.c.KNN, resamples: r.c.Resample, complete: r.completion(),
 	}
 	if draw > 0 {
 		x.options.Reuse = filepath.Join(r.splitFolder(0), x.tensorFile())
 	}
 	return x
-}
-
-func (r *imagenetRun) options() builder.Options {
-	o := r.buildOptions()
-	o.Dir, o.Experts, o.Answers = r.dir, filepath.Join(r.out, "experts"), filepath.Join(r.out, "answers")
-	return o
 }
 
 // completion adds which pictures go to which pair, and who decoded them.
