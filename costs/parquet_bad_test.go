@@ -316,7 +316,7 @@ func TestReadFolders(t *testing.T) {
 		{"actions", part(3, "b", other), 0, ActionsKey, "differs"},
 		{"group", ungrouped.bytes(t), 0, "group", "is in only one of this part"},
 		{"ids", part(3, "a", a), 1, "id", "already"},
-		{"damaged", part(3, "b", a)[:99], 0, "", "no Parquet file"},
+		{"damaged", part(3, "b", a)[:99], 0, "", "not a Parquet file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -147,7 +147,7 @@ for name, plain in ("whole", False), ("columns", True):
 
 // A pipe has no end to read the footer from.
 func TestNoRegularFile(t *testing.T) {
-	if _, err := Read(os.DevNull, ReadOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "no regular file") {
+	if _, err := Read(os.DevNull, ReadOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "not a regular file") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// app is what every command shares: the standard streams and the global flags.
+// app is the state that all commands share: the standard streams and the global flags.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
@@ -42,7 +42,7 @@ func (a *app) runtime() ort.Config {
 	return cfg
 }
 
-// progress shows how far the work has come, on standard error, unless --quiet.
+// progress reports progress on standard error, unless --quiet.
 func (a *app) progress() stage.Progress {
 	if a.quiet {
 		return stage.Quiet
@@ -59,7 +59,7 @@ func (a *app) colour() bool {
 // say writes a message to standard error unless --quiet.
 func (a *app) say(format string, args ...any) { a.progress().Note(format, args...) }
 
-// printer is a result with a text form.
+// printer is a result that can be printed as text.
 type printer interface {
 	WriteText(w io.Writer) error
 }

@@ -11,7 +11,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// budgetFlag adds the flag of commands that may ask paid chat models. Without it there is no limit.
+// budgetFlag adds the flag of commands that may call paid chat models. Without it there is no limit.
 func budgetFlag(f *pflag.FlagSet, to **chat.Budget) {
 	f.Func("budget", "most `money` to spend on chat models in this run (default: no limit)", func(text string) error {
 		limit, err := textfile.ParseNumber(text)

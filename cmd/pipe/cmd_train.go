@@ -64,13 +64,13 @@ func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.Float64Var(&c.Tau, "tau", c.Tau, "tau of the surrogate, 0 to 3")
 }
 
-// otherMethods lists what --methods takes.
+// otherMethods lists the values of --methods.
 func otherMethods() string {
 	var names []string
 	for _, m := range models.Methods() {
 		name := m.Name
 		if name == models.Ours {
-			name += " (with auto)" // with paper it is the recipe's own
+			name += " (with auto)" // recipe paper always trains it
 		}
 		names = append(names, name)
 	}
@@ -97,7 +97,7 @@ func runTrain(c *cobra.Command, a *app, o pipeline.TrainOptions, config string) 
 	return a.print(r)
 }
 
-// mergeTrainFile reads the file's settings and lets the flags that were given override them.
+// mergeTrainFile reads the settings of the file and lets flags on the command line override them.
 func mergeTrainFile(c *cobra.Command, into *pipeline.TrainConfig, path string) error {
 	file := trainFile{Train: pipeline.DefaultTrainConfig()}
 	if err := config.Load(path, &file); err != nil {
@@ -116,7 +116,7 @@ func mergeTrainFile(c *cobra.Command, into *pipeline.TrainConfig, path string) e
 	return err
 }
 
-// copyFlag gives target the value of f; lists are replaced as a whole.
+// copyFlag sets target to the value of f; lists are replaced as a whole.
 func copyFlag(target, f *pflag.Flag) error {
 	if list, ok := f.Value.(pflag.SliceValue); ok {
 		return target.Value.(pflag.SliceValue).Replace(list.GetSlice())

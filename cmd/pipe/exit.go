@@ -42,7 +42,7 @@ const (
 // usageError is an error in the command line.
 type usageError struct {
 	msg  string
-	help string // the command that explains
+	help string // the command whose help explains it
 }
 
 func (e *usageError) Error() string { return e.msg }
@@ -52,7 +52,7 @@ func usage(c *cobra.Command, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), c.CommandPath()}
 }
 
-// required is a usage error that names the flags that have no value.
+// required is a usage error that names required flags without a value.
 func required(c *cobra.Command, flags ...string) error {
 	var missing []string
 	for _, name := range flags {
@@ -66,7 +66,7 @@ func required(c *cobra.Command, flags ...string) error {
 	return usage(c, "%s needs a value", strings.Join(missing, " and "))
 }
 
-// codes maps the errors that have a code of their own; the first that matches counts.
+// codes maps errors to exit codes; the first match counts.
 var codes = []struct {
 	code    int
 	matches func(error) bool
@@ -74,9 +74,9 @@ var codes = []struct {
 	{exitUsage, is[*usageError]},
 	{exitUsage, is[*stage.UnknownError]},
 	{exitUsage, is[*stage.OptionError]},
-	{exitFailure, is[*chat.BudgetError]}, // wherever in a build it happens
+	{exitFailure, is[*chat.BudgetError]}, // at any point of a build
 	{exitFailure, is[*service.Error]},
-	{exitFailure, isFull}, // whatever part of a build was writing
+	{exitFailure, isFull}, // at any point of a build
 	{exitNoRuntime, is[*ort.MissingLibraryError]},
 	{exitNoRuntime, is[*ort.LoadError]},
 	{exitNoRuntime, is[*ort.VersionError]},
@@ -100,7 +100,7 @@ var codes = []struct {
 	{exitBadData, func(err error) bool { return errors.Is(err, syscall.EISDIR) }}, // a folder where a file is to be read
 }
 
-// isFull reports whether a disk had no room, or a file could not grow for another reason.
+// isFull reports whether the disk was full, or a file could not grow for another reason.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
@@ -128,9 +128,9 @@ func exitCode(ctx context.Context, err error) int {
 // exit prints what went wrong and returns the exit code.
 func (a *app) exit(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
-	a.report.Close() // an error may have left a bar on the line
+	a.report.Close() // an error may have left a progress bar on the line
 	switch {
-	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output is gone
+	case code == exitOK, errors.Is(err, syscall.EPIPE): // the reader of our output has closed it
 	case code == exitInterrupted:
 		fmt.Fprintln(a.stderr, "pipe: interrupted")
 	default:
@@ -150,7 +150,7 @@ func (a *app) complain(err error) {
 	}
 }
 
-// indented makes a message safe for a terminal. Lines after the first one are indented: they may come from a file, and must
+// indented makes a message safe for a terminal. It indents lines after the first: they may come from a file, and must
 // not look like a message of the program.
 func indented(message string) string {
 	lines := strings.Split(safetext.Lines(message), "\n")
@@ -180,8 +180,8 @@ func hintFor(err error) string {
 	return ""
 }
 
-// unreadable is the hint for a file or folder that could not be read, "" if the error is about writing. Outputs are written
-// under another name first, so a file that exists and was opened was an input.
+// unreadable is the hint for a file or folder that could not be read, "" if the error is about writing. Outputs are
+// written under a temporary name first, so a file that existed and was opened was an input.
 func unreadable(err error) string {
 	var at *fs.PathError
 	if !errors.As(err, &at) {

@@ -167,7 +167,7 @@ func checkReport(t *testing.T, folder string) {
 			}
 		case ".json":
 			if !json.Valid(b) {
-				t.Errorf("%s is no JSON", f.Name())
+				t.Errorf("%s is not JSON", f.Name())
 			}
 		}
 	}

@@ -1,5 +1,5 @@
-// Pipe learns which expert should answer a request and which advice it should be shown, and exports what it learned as one
-// ONNX file. See the README for a session, and pipe help for the commands.
+// Pipe learns which expert should answer a request and which advice it should be shown, and exports the policy as one
+// ONNX file. See the README for an example session, and pipe help for the commands.
 package main
 
 import (
@@ -17,11 +17,11 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run is the program: it returns the exit code and touches nothing but its arguments, files and the environment.
-// SIGINT, SIGTERM and SIGHUP cancel the context once; a second one ends the process at once.
+// run is the program. It returns the exit code and uses nothing but its arguments, files and the environment. SIGINT,
+// SIGTERM and SIGHUP cancel the context once; a second one ends the process at once.
 //
-// Work that does not stop within patience is abandoned: a read of a named pipe without a writer cannot be interrupted. Its
-// temporary files are removed, and the caller must end the process.
+// Work that does not stop within patience is abandoned: a read of a named pipe without a writer cannot be interrupted.
+// Its temporary files are removed, and the caller must end the process.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, endings()...)
 	defer stop()
@@ -49,8 +49,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 }
 
-// patience is how long work may take to stop after a signal. Stopping it later at any moment is safe, because files appear
-// whole or not at all.
+// patience is how long work may take to stop after a signal. Abandoning it afterwards is always safe, because files
+// appear whole or not at all.
 const patience = 2 * time.Second
 
 // endings are the signals that end the program. Under nohup, SIGHUP is ignored.

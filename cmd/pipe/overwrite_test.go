@@ -176,7 +176,7 @@ func TestOutputsStayOutOfFoldersThatAreRead(t *testing.T) {
 		"train --in parts --out parts":                                              exitBadData,
 		"index --pages pages --out pages/x.jsonl":                                   exitUsage,
 		"index --pages pages --out pages/x.bm25":                                    exitOK,
-		"decide --policy policy.onnx --in parts --out parts/new.csv":                exitBadData, // the part there is no Parquet file
+		"decide --policy policy.onnx --in parts --out parts/new.csv":                exitBadData, // the part there is not a Parquet file
 	} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &bytes.Buffer{}, &stderr); code != want {

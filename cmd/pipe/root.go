@@ -53,7 +53,7 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// unknownCommand is reached when no command matched: without arguments the help is printed, others are an error.
+// unknownCommand runs if no command matched: without arguments it prints the help, with arguments it is an error.
 func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 		"repeated column": {func(t *testing.T, w *world) {
 			w.edit(t, "instances.csv", "split,x,y", "split,x,x")
 			w.cfg.Features[0].Settings["columns"] = []string{"x"}
-		}, []string{"instances.csv", "column x", "more than once"}},
+		}, []string{"instances.csv", "column x", "is a duplicate"}},
 		"nameless column":       {set(func(c *part.Config) { c.Features[0].Settings["columns"] = []string{""} }), []string{"instances.csv", "without a name"}},
 		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "not there"}},
 		"missing answers":       {edit("answers.csv", "r2,plain,none", "r2,other,none"), []string{"answers.csv", "1 answers are missing", "r2 under none"}},
@@ -51,7 +51,7 @@ func TestBadInput(t *testing.T) {
 		"not gzip": {func(t *testing.T, w *world) {
 			w.write(t, "x.csv.gz", "id,label\n")
 			w.cfg.Instances.Settings["file"] = "x.csv.gz"
-		}, []string{"x.csv.gz", "no gzip file"}},
+		}, []string{"x.csv.gz", "not a gzip file"}},
 		"empty file":     {func(t *testing.T, w *world) { w.write(t, "instances.csv", "") }, []string{"instances.csv", "is empty"}},
 		"no rows":        {func(t *testing.T, w *world) { w.write(t, "instances.csv", "id,label,split,x,y\n") }, []string{"instances.csv", "no rows"}},
 		"unknown label":  {set(func(c *part.Config) { c.Labels = []string{"cat", "dog"} }), []string{"instances", `"r2"`, `unknown label "owl"`}},

@@ -293,9 +293,9 @@ func TestImportRefuses(t *testing.T) {
 		column, msg    string
 	}{
 		{"duplicate cell", "b,y,yes,1", "b,y,no,1", 9, "wrong", "is a duplicate"},
-		{"no number", "b,x,no,0", "b,x,no,zero", 6, "wrong", "no number"},
-		{"NaN", "b,x,no,0", "b,x,no,nan", 6, "wrong", "is no number"},
-		{"infinite", "b,x,no,0", "b,x,no,Inf", 6, "wrong", "is no number"},
+		{"no number", "b,x,no,0", "b,x,no,zero", 6, "wrong", "not a number"},
+		{"NaN", "b,x,no,0", "b,x,no,nan", 6, "wrong", "is not a number"},
+		{"infinite", "b,x,no,0", "b,x,no,Inf", 6, "wrong", "is not a number"},
 		{"negative fee", "cat,0.25", "cat,-1", 7, "paid", "not negative"},
 		{"no fee", "cat,0.25", "cat,", 7, "paid", "is missing"},
 		{"no id", "b,x,no,0", ",x,no,0", 6, "id", "is missing"},
@@ -303,8 +303,8 @@ func TestImportRefuses(t *testing.T) {
 		{"too many fields", "dog,0\nb", "dog,0,7\nb", 8, "", "the row has 7 fields, the header 6"},
 		{"quote", "dog,0\nb", "\"dog,0\nb", 0, "", ""},
 		{"no column", "id,who", "id,whom", 0, "who", "is missing; the table has"},
-		{"column twice", "answer,paid", "wrong,paid", 0, "wrong", "more than once"},
-		{"feature is text", "a,1,0.5", "a,one,0.5", 2, "f0", "no number"},
+		{"column twice", "answer,paid", "wrong,paid", 0, "wrong", "is a duplicate"},
+		{"feature is text", "a,1,0.5", "a,one,0.5", 2, "f0", "not a number"},
 		{"feature row twice", "c,3,2.5", "a,3,2.5", 4, "id", "is a duplicate"},
 		{"no label", "red,héllo,cat", "red,héllo,", 2, "truth", "is missing"},
 		{"unknown split", "cat,train", "cat,training", 2, "part", "split.names can map it"},

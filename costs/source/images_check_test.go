@@ -183,7 +183,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(w.folder(), "n1", "pipe.jpg"), 0o666); err != nil {
 		missing(t, "named pipes", err)
 	}
-	if _, err := w.open(t); err == nil || !strings.Contains(err.Error(), "n1/pipe.jpg: is a pipe or a device, no regular file") {
+	if _, err := w.open(t); err == nil || !strings.Contains(err.Error(), "n1/pipe.jpg: is a pipe or a device, not a regular file") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -221,7 +221,7 @@ func TestLoadMissingFile(t *testing.T) {
 	}
 	files.Primary = t.TempDir()
 	_, _, err := Load(context.Background(), smallSchema(), files, nil)
-	if !strings.Contains(err.Error(), "is a folder, no regular file") {
+	if !strings.Contains(err.Error(), "is a folder, not a regular file") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -206,9 +206,9 @@ func TestOpenTableRefuses(t *testing.T) {
 	copy(length[len(length)-8:], "\xff\xff\xff\x7f")
 	for name, c := range map[string]struct{ text, says string }{
 		"empty":      {"", "is empty"},
-		"CSV":        {smallPrimary, "is no Parquet file, or a truncated one"},
-		"truncated":  {string(b[:len(b)/2]), "is no Parquet file, or a truncated one"},
-		"footer":     {string(length), "is no Parquet file, or a truncated one"},
+		"CSV":        {smallPrimary, "is not a Parquet file, or is truncated"},
+		"truncated":  {string(b[:len(b)/2]), "is not a Parquet file, or is truncated"},
+		"footer":     {string(length), "is not a Parquet file, or is truncated"},
 		"no encoder": {strings.ReplaceAll(string(b), encoderKey, "pipe.encoded"), `metadata have no "pipe.encoder"`},
 		"encoder":    {strings.Replace(string(b), `"format": 1`, `"format": 9`, 1), "format 9"},
 		"a column":   {strings.Replace(string(b), `"name": "amount"`, `"name": "amuont"`, 1), "column amuont: is missing"},

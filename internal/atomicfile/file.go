@@ -1,10 +1,10 @@
-// Package atomicfile makes files that appear under their names when they are complete and on disk, and not before. It is
-// the one writer of outputs, with one promise: the bytes are synced, then the file gets its name, then the folder is
-// synced. Who finds the name finds the whole file, also after a crash.
+// Package atomicfile creates files that appear under their names only when they are complete and on disk. All outputs
+// are written by it, in the same order: sync the bytes, rename the file, sync the folder. A file that exists under its
+// name is therefore complete, also after a crash.
 //
-// Until then they are temporary files beside the target, .NAME and digits. A process that is killed leaves one; the next
-// that makes the same file removes it. Those of running processes are locked, so that no other process takes them for
-// leftovers. A process that ends early removes its own by Abandon.
+// Until then it is a temporary file beside the target, .NAME and digits. A process that is killed leaves it behind; the
+// next process that writes the same file removes it. Temporary files of running processes are locked, so that no other
+// process removes them. A process that exits early removes its own with Abandon.
 package atomicfile
 
 import (
@@ -19,20 +19,21 @@ import (
 	"pipe/internal/filelock"
 )
 
-// File is a file that has no name yet. The caller ends it with CloseAtomicallyReplace, or with Cleanup, which does
-// nothing after the other succeeded.
+// File is a file that has no name yet. The caller ends it with CloseAtomicallyReplace or Cleanup. Cleanup does nothing
+// after a successful CloseAtomicallyReplace.
 type File struct {
 	*renameio.PendingFile
 	folder string   // of the target
-	lock   *os.File // another handle on the file, which shows others that its maker lives; nil where locks are not to be had
+	lock   *os.File // a second handle, whose lock shows that the writer is running; nil if the file system has no locks
 }
 
-// ErrNotRegular says that the name of an output belongs to something else than a regular file, such as a device or a
-// named pipe, which the new file would replace.
+// ErrNotRegular means that the output path names something other than a regular file, such as a device or a named pipe,
+// which the new file would replace.
 var ErrNotRegular = errors.New("it exists and is not a regular file")
 
-// Create starts the file at path, with permissions 0644, and removes what killed processes left of it. A link at path
-// stays, and the file behind it is replaced, or made where there is none. What is not a regular file is ErrNotRegular.
+// Create starts the file at path, with permissions 0644, and removes temporary files that killed processes left. If
+// path is a link, the link stays and its target is replaced or created. If path exists and is not a regular file, the
+// error is ErrNotRegular.
 func Create(path string) (*File, error) {
 	path, err := target(path)
 	if err != nil {
@@ -47,7 +48,7 @@ func Create(path string) (*File, error) {
 		if alone {
 			return f, nil
 		}
-		_ = f.Cleanup() // another process took it for a leftover before it was locked
+		_ = f.Cleanup() // another process removed it as a leftover before it was locked
 	}
 }
 
@@ -68,7 +69,7 @@ func create(path string) (f *File, alone bool, err error) {
 	return f, alone, nil
 }
 
-// target returns the file behind path, through links.
+// target resolves the links of path.
 func target(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -80,9 +81,9 @@ func target(path string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// missing follows links to a file that is not there.
+// missing resolves links to a file that does not exist.
 func missing(path string) (string, error) {
-	const links = 40 // as many as Linux follows
+	const links = 40 // the limit of Linux
 	for n := range links {
 		to, err := os.Readlink(path)
 		folder, name := filepath.Split(path)
@@ -90,9 +91,9 @@ func missing(path string) (string, error) {
 		case err == nil && filepath.IsAbs(to):
 			path = to
 		case err == nil:
-			path = folder + to // not by Join: folder/.. is another place where folder is a link
+			path = folder + to // not Join: folder/.. is another place if folder is a link
 		case n == 0 || folder == "":
-			return path, nil // no link; the error comes again where the file is made
+			return path, nil // not a link; creating the file reports the error
 		default:
 			if folder, err = filepath.EvalSymlinks(folder); err != nil {
 				return "", err
@@ -103,7 +104,7 @@ func missing(path string) (string, error) {
 	return "", &os.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 }
 
-// WriteFile makes a file of data.
+// WriteFile creates a file with data.
 func WriteFile(path string, data []byte) error {
 	f, err := Create(path)
 	if err != nil {
@@ -116,7 +117,7 @@ func WriteFile(path string, data []byte) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// CloseAtomicallyReplace gives the file its name, durably.
+// CloseAtomicallyReplace gives the file its name and makes that durable.
 func (f *File) CloseAtomicallyReplace() error {
 	if err := f.PendingFile.CloseAtomicallyReplace(); err != nil {
 		return err
@@ -139,8 +140,8 @@ func (f *File) release() {
 	}
 }
 
-// SyncFolder makes the names in a folder durable, such as that of a file after a rename. File systems that know no such
-// thing are taken as they are.
+// SyncFolder makes changes to the names in a folder durable, such as a rename. File systems that cannot sync folders
+// are accepted.
 func SyncFolder(folder string) error {
 	d, err := os.Open(folder)
 	if err != nil {
@@ -154,8 +155,8 @@ func SyncFolder(folder string) error {
 	return err
 }
 
-// hold locks a temporary file that was just made. It returns false if the file is another's by now, or gone; on a file
-// system without locks it returns no lock, and nothing is ever swept there.
+// hold locks a temporary file that was just created. alone is false if another process has locked or removed it. lock
+// is nil on a file system without locks, where sweep removes nothing.
 func hold(path string) (lock *os.File, alone bool) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -176,7 +177,8 @@ func hold(path string) (lock *os.File, alone bool) {
 	return f, true
 }
 
-// sweep removes temporary files of the target that nobody holds. What cannot be removed stays: it is in nobody's way.
+// sweep removes temporary files of the target that no process has locked. It ignores files that cannot be removed,
+// because they do no harm.
 func sweep(path string) {
 	folder, name := filepath.Split(filepath.Clean(path))
 	if folder == "" {

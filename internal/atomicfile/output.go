@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Write creates path from what write produces, all or nothing: the bytes go to a temporary file in the same
-// folder, which is synced and renamed only when everything succeeded. A reader therefore never finds a part of it.
+// Write creates the file at path with what write produces, all or nothing. The bytes go to a temporary file in the same
+// folder, which is synced and renamed only if everything succeeded. A reader never sees part of a file.
 func Write(path string, write func(io.Writer) error) error {
 	f, err := CreateBuffered(path)
 	if err != nil {
@@ -29,7 +29,7 @@ type Buffered struct {
 	Path string // of the output
 }
 
-// CreateBuffered starts the output at path, making its folder if need be. The caller ends with Commit or Abort.
+// CreateBuffered starts the output at path and creates its folder if necessary. The caller ends with Commit or Abort.
 func CreateBuffered(path string) (*Buffered, error) {
 	if err := MakeFolder(path); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func CreateBuffered(path string) (*Buffered, error) {
 	return &Buffered{Writer: bufio.NewWriterSize(file, 1<<18), file: file, Path: path}, nil
 }
 
-// MakeFolder creates the folder that the file at path is to be in.
+// MakeFolder creates the folder of the file at path.
 func MakeFolder(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return fmt.Errorf("write %q: %w", path, err)
@@ -62,5 +62,5 @@ func (f *Buffered) Commit() error {
 	return nil
 }
 
-// Abort removes what was written; after a Commit that succeeded it does nothing.
+// Abort removes what was written. After a successful Commit it does nothing.
 func (f *Buffered) Abort() { _ = f.file.Cleanup() }

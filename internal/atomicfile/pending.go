@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// pending are the temporary files and folders of this process, so that it can remove them when it must end while their
-// makers are stuck.
+// pending are the temporary files and folders of this process. They are recorded so that the process can remove them
+// when it must exit while their writers are blocked.
 var pending = &registry{paths: map[any]string{}}
 
 type registry struct {
@@ -18,7 +18,7 @@ type registry struct {
 
 var errAbandoned = errors.New("the program is ending")
 
-// make notes the path that create makes, as key's.
+// make records the path that create makes, under key.
 func (r *registry) make(key any, create func() (path string, err error)) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -38,8 +38,8 @@ func (r *registry) forget(key any) {
 	delete(r.paths, key)
 }
 
-// Abandon removes all temporary files and folders of this process and lets no new ones be made. It is the last thing
-// that a process does before it ends without waiting for its work.
+// Abandon removes all temporary files and folders of this process and prevents new ones. A process calls it last, when
+// it exits without waiting for its work.
 func Abandon() {
 	pending.mu.Lock()
 	defer pending.mu.Unlock()
@@ -49,7 +49,7 @@ func Abandon() {
 	}
 }
 
-// TempFolder makes a temporary folder as os.MkdirTemp does. The caller ends it with remove; Abandon removes it too.
+// TempFolder creates a temporary folder like os.MkdirTemp. The caller removes it with remove; Abandon removes it too.
 func TempFolder(dir, pattern string) (path string, remove func() error, err error) {
 	key := new(byte)
 	err = pending.make(key, func() (string, error) {

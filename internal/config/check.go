@@ -11,12 +11,12 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// checker holds a YAML document against the type that it is read into, and finds what the YAML library lets pass
-// or changes: unknown keys, keys without a value, words such as "yes" for true, whole numbers that a leading 0 makes octal,
-// tags. Free sections (any) are checked as far as that goes without a type.
+// checker compares a YAML document with the type that it is decoded into. It finds what the YAML library accepts or
+// changes: unknown keys, keys without a value, words such as "yes" for true, whole numbers that a leading 0 makes
+// octal, tags. Free sections (any) are checked as far as possible without a type.
 type checker struct {
 	problems []string
-	seen     map[checked]bool // so that aliases of aliases do not multiply
+	seen     map[checked]bool // keeps nested aliases from growing exponentially
 }
 
 type checked struct {
@@ -24,8 +24,8 @@ type checked struct {
 	as   reflect.Type
 }
 
-// keyNoter is a type of a section that explains a key whose value does not fit; kind is the value of the section's key
-// "kind". "" is no explanation.
+// keyNoter is implemented by sections that explain a key whose value has the wrong type; kind is the value of the
+// section's key "kind". "" means no explanation.
 type keyNoter interface {
 	KeyNote(kind, key string) string
 }
@@ -48,7 +48,7 @@ func (c *checker) about(n *yaml.Node, name, format string, args ...any) {
 	c.add(n, "%s%s", name, fmt.Sprintf(format, args...))
 }
 
-// check checks a node that is read into a value of the type; name is what it is called in problems.
+// check checks a node that is decoded into a value of the type; name is its name in problems.
 func (c *checker) check(n *yaml.Node, as reflect.Type, name string) {
 	for as.Kind() == reflect.Pointer {
 		if isNull(n) {
@@ -67,7 +67,7 @@ func (c *checker) check(n *yaml.Node, as reflect.Type, name string) {
 	case !c.hasKnownTag(n):
 	case isNull(n):
 		if as != anyType {
-			c.about(n, name, "there is no value; leave the key out to have its default")
+			c.about(n, name, "there is no value; remove the key to use its default")
 		}
 	case n.Kind == yaml.MappingNode:
 		c.checkMapping(n, as, name)
@@ -80,7 +80,7 @@ func (c *checker) check(n *yaml.Node, as reflect.Type, name string) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// hasKnownTag refuses tags that give a value another meaning. A date is not one of ours: it stays the text that it is.
+// hasKnownTag refuses tags that change the meaning of a value. A date has no type of its own here: it stays a string.
 func (c *checker) hasKnownTag(n *yaml.Node) bool {
 	switch tag := n.ShortTag(); tag {
 	case "!!timestamp":
@@ -146,11 +146,11 @@ func (c *checker) checkMerged(n *yaml.Node, as reflect.Type, name string) {
 	c.check(n, as, name)
 }
 
-// checkKey checks one key of a section and its value. Keys of free sections are texts as they are written.
+// checkKey checks one key of a section and its value. Keys of free sections are strings as they are written.
 func (c *checker) checkKey(section, key, value *yaml.Node, as reflect.Type, keys map[string]reflect.Type, free reflect.Type, name string) {
 	if key.Kind != yaml.ScalarNode {
 		if key.Kind != yaml.AliasNode {
-			c.add(key, "a key is a text")
+			c.add(key, "a key must be a string")
 		}
 		return
 	}
@@ -169,7 +169,7 @@ func (c *checker) checkKey(section, key, value *yaml.Node, as reflect.Type, keys
 	}
 }
 
-// explain adds what a section says about a key to the problem that its value is.
+// explain appends the section's explanation of a key to the problem with its value.
 func (c *checker) explain(before int, section *yaml.Node, as reflect.Type, key string) {
 	noter, ok := reflect.Zero(as).Interface().(keyNoter)
 	if !ok || len(c.problems) == before {
@@ -190,7 +190,7 @@ func (c *checker) checkScalar(n *yaml.Node, as reflect.Type, name string) {
 	isText := as.Kind() == reflect.String
 	switch tag := n.ShortTag(); {
 	case !isText && tag == "!!int" && octalInteger.MatchString(n.Value):
-		c.about(n, name, "%s begins with 0, which makes it octal; leave the 0 out, or write a text in quotes", n.Value)
+		c.about(n, name, "%s begins with 0, which makes it octal; remove the 0, or put a string in quotes", n.Value)
 	case as.Kind() == reflect.Bool && tag == "!!str" && oldBool.MatchString(n.Value):
 		c.about(n, name, "the string %q does not fit: expected true or false", n.Value)
 	case as != anyType:
@@ -202,7 +202,7 @@ func (c *checker) checkScalar(n *yaml.Node, as reflect.Type, name string) {
 
 var leadingLine = regexp.MustCompile(`^line \d+: `)
 
-// misfits are a library's error about one scalar, without the line.
+// misfits are the library's errors about one scalar, without the line.
 func misfits(err error) []string {
 	lines := libraryProblems(err)
 	for i, line := range lines {
@@ -211,7 +211,7 @@ func misfits(err error) []string {
 	return lines
 }
 
-// yamlKeys returns the types of a struct's fields by their keys; free says that other keys go into a map.
+// yamlKeys returns the types of a struct's fields by key; free means that other keys go into a map.
 func yamlKeys(as reflect.Type) (keys map[string]reflect.Type, free bool) {
 	keys = make(map[string]reflect.Type)
 	for i := range as.NumField() {

@@ -19,10 +19,10 @@ import (
 // (errors.Join), not only the first.
 type Validator interface{ Validate() error }
 
-// Error lists everything that is wrong with one configuration file.
+// Error lists all problems of one configuration file.
 type Error struct {
-	File     string   // the file as it was named
-	Problems []string // one line each; with a line number where the YAML has one
+	File     string   // the path as the caller gave it
+	Problems []string // one line each; with a line number if the YAML has one
 }
 
 func (e *Error) Error() string {
@@ -34,10 +34,10 @@ func (e *Error) Error() string {
 
 // Load reads the YAML file at path into dst, a pointer to a struct that already holds the defaults.
 //
-// ${VAR} and ${VAR:-default} in values are replaced from the environment, and $${ by ${; a variable that is not set and
-// has no default is a problem. Unknown and repeated keys, keys without a value and values of the wrong type are problems.
-// If dst is a Validator, it is asked last. All problems of a stage come back together in one *Error; a file that
-// cannot be read gives the operating system's error.
+// ${VAR} and ${VAR:-default} in values are replaced by environment variables, and $${ by ${; a variable that is unset
+// and has no default is a problem. Unknown and duplicate keys, keys without a value and values of the wrong type are
+// problems. If dst is a Validator, Validate is called last. All problems of a step are returned together in one *Error.
+// If the file cannot be read, the error is the operating system's.
 func Load(path string, dst any) error {
 	text, err := readFile(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func Load(path string, dst any) error {
 	return nil
 }
 
-// readFile reads a file up to one byte beyond what it may have.
+// readFile reads a file, up to one byte more than its limit.
 func readFile(path string) (_ []byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func readFile(path string) (_ []byte, err error) {
 	return io.ReadAll(io.LimitReader(f, textfile.MaxYAML+1))
 }
 
-// Decode does the work of Load on bytes; dir is the folder that relative paths start from.
+// Decode is Load for bytes; relative paths are relative to dir.
 func Decode(text []byte, dir string, env func(string) (string, bool), dst any) []string {
 	var root yaml.Node
 	if err := yaml.Load(text, &root); err != nil {

@@ -1,3 +1,4 @@
-// Package config reads configuration files in YAML: variables from the environment, paths that start from the folder of
-// the file, and every problem of a file at once, in plain words and with the line. It knows no section of any file.
+// Package config reads configuration files in YAML. It expands environment variables, resolves paths relative to the
+// folder of the file, and reports all problems of a file at once, in plain words and with line numbers. It does not
+// depend on the sections of any particular file.
 package config

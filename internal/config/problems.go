@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Problems collects everything that is wrong with a configuration.
+// Problems collects the problems of a configuration.
 type Problems struct{ list []error }
 
-// Check notes a problem unless ok.
+// Check adds a problem unless ok.
 func (p *Problems) Check(ok bool, format string, args ...any) {
 	if !ok {
 		p.list = append(p.list, fmt.Errorf(format, args...))
 	}
 }
 
-// Add notes an error unless it is nil.
+// Add adds an error unless it is nil.
 func (p *Problems) Add(err error) {
 	if err != nil {
 		p.list = append(p.list, err)
 	}
 }
 
-// Err is all problems, nil if there are none.
+// Err joins all problems; nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.list...) }
 
 // Lines returns one line per error of an errors.Join tree; none for nil.
@@ -53,7 +53,7 @@ func Under(section string, err error) error {
 	return errors.Join(errs...)
 }
 
-// IsName tells whether files can be named after a setting: letters, digits and _.
+// IsName reports whether a setting can be used in file names: letters, digits and _.
 func IsName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return !(r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')

@@ -10,8 +10,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Texts are the values of a configuration file; none of one that is wrong, which the stage says. A named pipe can be
-// read once only, and that is the stage's.
+// Texts are the values of a configuration file, nil if the file is invalid: the stage that reads it reports why. A
+// named pipe is not read, because it can be read only once and the stage needs it.
 func Texts(path string) []string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > textfile.MaxYAML {
@@ -31,7 +31,7 @@ func Texts(path string) []string {
 	return list
 }
 
-// texts are the values of a configuration that could name files.
+// texts are the values of a configuration that could be names of files.
 func texts(n *yaml.Node, list []string) []string {
 	if n.Kind == yaml.ScalarNode && n.Value != "" && !strings.Contains(n.Value, "\n") {
 		list = append(list, n.Value)

@@ -8,11 +8,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// variable matches a reference to a variable, an escaped "${", and what begins like a reference and is none.
+// variable matches a reference to a variable, an escaped "${", and an incomplete reference.
 var variable = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^{}]*))?\}|\$\{`)
 
-// expandNode replaces variables in every value below n and returns what cannot be replaced. Expansion works on values
-// after parsing, so neither comments nor a value with YAML's special characters can change the file's structure.
+// expandNode replaces variables in every value below n and returns the problems. It works on parsed values, so neither
+// comments nor a value with YAML's special characters can change the structure of the file.
 func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []string) {
 	if n.Kind == yaml.ScalarNode && variable.MatchString(n.Value) {
 		n.Value, problems = expand(n.Value, env)
@@ -20,7 +20,7 @@ func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []strin
 			problems[i] = fmt.Sprintf("line %d: %s", n.Line, p)
 		}
 		if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0 {
-			n.Tag = plainTag(n.Value) // a plain scalar takes its type from the expanded text: lr: ${LR}
+			n.Tag = plainTag(n.Value) // the expanded text decides the type of a plain scalar: lr: ${LR}
 		}
 	}
 	for i, child := range n.Content {
@@ -35,7 +35,7 @@ func expandNode(n *yaml.Node, env func(string) (string, bool)) (problems []strin
 	return problems
 }
 
-// plainTag is the tag of a plain scalar that holds the text.
+// plainTag is the tag of a plain scalar with this text.
 func plainTag(text string) string {
 	var v any
 	n := yaml.Node{Kind: yaml.ScalarNode, Value: text}
@@ -55,7 +55,7 @@ func plainTag(text string) string {
 	return "!!str"
 }
 
-// expand replaces variables as a shell does: the default stands for a variable that is not set, or empty.
+// expand replaces variables as a shell does: the default is used for a variable that is unset or empty.
 func expand(text string, env func(string) (string, bool)) (expanded string, problems []string) {
 	expanded = variable.ReplaceAllStringFunc(text, func(ref string) string {
 		m := variable.FindStringSubmatch(ref)
@@ -64,7 +64,7 @@ func expand(text string, env func(string) (string, bool)) (expanded string, prob
 		case ref == "$${":
 			return "${"
 		case ref == "${":
-			problems = append(problems, fmt.Sprintf("%q: ${VAR} and ${VAR:-default} are known, and no variable within a default; $${ stands for ${ itself", text))
+			problems = append(problems, fmt.Sprintf("%q: only ${VAR} and ${VAR:-default} are supported, without variables in the default; write $${ for a literal ${", text))
 		case m[2] != "" && value == "":
 			return m[3]
 		case !set:

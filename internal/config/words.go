@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// libraryProblems turns the YAML library's error into one line per problem, in the user's words.
+// libraryProblems turns the YAML library's error into one line per problem, in plain words.
 func libraryProblems(err error) []string {
 	var many *yaml.LoadErrors
 	if !errors.As(err, &many) {
@@ -22,7 +22,7 @@ func libraryProblems(err error) []string {
 	return lines
 }
 
-// inPlainWords replaces the library's words for what is wrong with a whole document.
+// inPlainWords rewords an error of the library about a whole document.
 func inPlainWords(msg string) string {
 	switch {
 	case strings.Contains(msg, "no documents in stream"):
@@ -33,10 +33,10 @@ func inPlainWords(msg string) string {
 	return yamlPosition.ReplaceAllString(msg, "line $1: ")
 }
 
-// wrongType matches what the YAML library says about a value that does not fit: its tag, the value, Go's type.
+// wrongType matches the YAML library's error about a value of the wrong type: its tag, the value, Go's type.
 var wrongType = regexp.MustCompile("cannot construct !!(\\w+)(?: `(.*)`)? into (\\S+)$")
 
-// plainType replaces the library's words for a value of the wrong type.
+// plainType rewords the library's error about a value of the wrong type.
 func plainType(msg string) string {
 	m := wrongType.FindStringSubmatchIndex(msg)
 	if m == nil {

@@ -1,5 +1,5 @@
-// Package dataerror is the one type of error about input data: a file that a user can mend, and the place in it.
-// The packages that read data export it as DataError.
+// Package dataerror defines the error type for bad input data: a file that the user can correct, and the place in it.
+// Packages that read data export it as DataError.
 package dataerror
 
 import (
@@ -10,12 +10,12 @@ import (
 	"pipe/internal/outside"
 )
 
-// Error is what is wrong with input data. It says where: the file, the line or row and the column, each left out where
-// it does not apply.
+// Error is a problem in input data, with its place: the file, the line or row and the column. Each is omitted if it
+// does not apply.
 type Error struct {
 	File   string // path as the caller gave it; "" for data that came from memory
 	Line   int    // line of a text file, counted from 1; 0 if no single line is meant
-	Row    int    // row of a table, counted from 1; 0 if no single row is meant or Line says it
+	Row    int    // row of a table, counted from 1; 0 if no single row is meant or Line is set
 	Column string // such as "loss" or "loss[3]" (elements count from 0)
 	Msg    string
 	Err    error // underlying error, may be nil
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// InFile puts the name of the file into an *Error that has none yet. The error that was passed stays as it is.
+// InFile returns err with the name of the file, if err is an *Error without one. It does not change err.
 func InFile(path string, err error) error {
 	var data *Error
 	if errors.As(err, &data) && data.File == "" {
@@ -52,8 +52,8 @@ func InFile(path string, err error) error {
 	return err
 }
 
-// Guard calls read, which reads the content of a file, and names the file in its errors as InFile does. A panic, as the
-// library of a codec may have on damaged bytes, becomes an *Error about that file.
+// Guard calls read, which reads the content of a file, and adds the file to its errors as InFile does. A panic, which a
+// codec library may raise on damaged bytes, becomes an *Error about that file.
 func Guard(path string, read func() error) error {
 	err := outside.Check(read)
 	var caught *outside.PanicError

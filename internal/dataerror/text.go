@@ -6,7 +6,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// FromText is a *dataerror.Error for text that cannot be read, and err itself where that is not what is wrong.
+// FromText turns an error that wraps a *textfile.Error into a *dataerror.Error and returns other errors unchanged.
 func FromText(err error) error {
 	var text *textfile.Error
 	if !errors.As(err, &text) {

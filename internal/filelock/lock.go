@@ -1,5 +1,5 @@
-// Package filelock keeps two processes from working on the same files. A lock is advisory (flock), on a file or on a
-// folder itself. The system gives it back when the process ends, however it ends, so none is ever left over.
+// Package filelock keeps two processes from working on the same files. A lock is advisory (flock) and is on a file or
+// on a folder. The system releases it when the process ends, however it ends, so there are no stale locks.
 package filelock
 
 import (
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// Lock is held until Release.
+// Lock is a lock that is held until Release.
 type Lock struct {
-	File *os.File // the file, which its holder may read and write, or the folder
-	made string   // a folder that was made for the lock
+	File *os.File // the locked file, open for reading and writing, or the locked folder
+	made string   // the folder, if it was created for the lock
 }
 
-// InUseError says that another run holds a lock.
+// InUseError reports that another run holds a lock.
 type InUseError struct {
 	Path    string // what is locked
-	Process int    // its holder; 0: not known
+	Process int    // the holder; 0: unknown
 }
 
 func (e *InUseError) Error() string {
@@ -33,12 +33,12 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%q is in use by another run, process %d", e.Path, e.Process)
 }
 
-// Hint names the way out.
+// Hint says what the user can do.
 func (e *InUseError) Hint() string {
 	return "wait until the other run has ended, or name another --out"
 }
 
-// Take locks the file at path, which is made if need be. Where another run has it, the error is an *InUseError.
+// Take locks the file at path and creates it if necessary. If another run holds the lock, the error is an *InUseError.
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -51,7 +51,7 @@ func Take(path string) (*Lock, error) {
 	return &Lock{File: f}, nil
 }
 
-// Wait takes a lock as soon as no other run has it. waits, which may be nil, is told once if that is not now.
+// Wait takes a lock as soon as no other run holds it. If it has to wait, it calls waits once; waits may be nil.
 func Wait(ctx context.Context, path string, waits func(*InUseError)) (*Lock, error) {
 	for {
 		l, err := Take(path)
@@ -71,8 +71,8 @@ func Wait(ctx context.Context, path string, waits func(*InUseError)) (*Lock, err
 	}
 }
 
-// Folder locks a folder, which is made if need be, and leaves no file in it. Where another run has it, the error is an
-// *InUseError. File systems that cannot lock a folder let everyone in.
+// Folder locks a folder and creates it if necessary. It puts no file into it. If another run holds the lock, the error
+// is an *InUseError. On a file system that cannot lock folders it always succeeds.
 func Folder(path string) (l *Lock, err error) {
 	path = filepath.Clean(path)
 	const tries = 100
@@ -84,7 +84,7 @@ func Folder(path string) (l *Lock, err error) {
 	return nil, err
 }
 
-// folder locks a folder. os.ErrNotExist says that another run made the folder and removed it in the meantime.
+// folder locks a folder. The error is os.ErrNotExist if another run removed the folder in the meantime.
 func folder(path string) (*Lock, error) {
 	made, err := makeFolder(path)
 	if err != nil {
@@ -109,7 +109,7 @@ func folder(path string) (*Lock, error) {
 	return l, nil
 }
 
-// makeFolder makes a folder, and those above it; made is false where it is there.
+// makeFolder creates a folder and its parents; made is false if the folder existed.
 func makeFolder(path string) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return false, err
@@ -120,7 +120,7 @@ func makeFolder(path string) (made bool, err error) {
 	return false, os.MkdirAll(path, 0o777)
 }
 
-// standsAt is nil where the open folder f is what has the path: a lock on a folder that is gone keeps no run out.
+// standsAt checks that path still names the open folder f. A lock on a removed folder would keep no other run out.
 func standsAt(f *os.File, path string) error {
 	held, err := f.Stat()
 	if err != nil {
@@ -133,7 +133,7 @@ func standsAt(f *os.File, path string) error {
 	return err
 }
 
-// Release gives the lock back. A folder that was made for it goes if it is empty.
+// Release releases the lock. It removes a folder that was created for the lock, if it is empty.
 func (l *Lock) Release() error {
 	if l.made != "" {
 		_ = os.Remove(l.made)
@@ -152,7 +152,7 @@ func hold(f *os.File) error {
 	}
 }
 
-// Try locks an open file until it is closed. The error is syscall.EWOULDBLOCK where it is locked already.
+// Try locks an open file until it is closed. If the file is already locked, the error is syscall.EWOULDBLOCK.
 func Try(f *os.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -162,7 +162,7 @@ func Try(f *os.File) error {
 	}
 }
 
-// holder is the process that has the lock on a file, as Linux lists it; 0 where that is not known.
+// holder is the process that holds the lock on a file, as Linux lists it; 0 if unknown.
 func holder(f *os.File) int {
 	info, err := f.Stat()
 	if err != nil {

@@ -3,9 +3,8 @@ package finite
 
 import "slices"
 
-// First returns the index of the first NaN or infinity, or -1. A whole run is
-// checked with one test: x-x is 0 for every finite x, NaN else.
-// Four sums side by side keep the additions from waiting for each other.
+// First returns the index of the first NaN or infinity, or -1. A block is checked with one test: x-x is 0 for every
+// finite x, else NaN. Four independent sums allow the additions to overlap.
 func First(values []float32) int {
 	const run = 256
 	for start := 0; start < len(values); start += run {

@@ -1,6 +1,6 @@
-// Package fuzztest is what fuzz targets of files share: a file that is written anew for
-// every input, and the laws that an error names it and that what is written is read
-// back. It imports internal/dataerror, the type of those errors.
+// Package fuzztest has what fuzz targets of file readers share: a file that is rewritten for every input, and two
+// checks: errors name the file, and what is written is read back. It imports internal/dataerror, the type of those
+// errors.
 package fuzztest
 
 import (
@@ -16,15 +16,15 @@ import (
 	"pipe/internal/dataerror"
 )
 
-// File is the path of a file that a fuzz target writes anew for every input.
+// File is the path of a file that a fuzz target rewrites for every input.
 type File string
 
-// NewFile names a file in a folder of the target's own.
+// NewFile names a file in a temporary folder of the fuzz target.
 func NewFile(f *testing.F, name string) File {
 	return File(filepath.Join(f.TempDir(), name))
 }
 
-// TableFiles names a file for each format of tables that is text: CSV, and with lines JSON, a row a line.
+// TableFiles names a file for each text format of tables: CSV, and with lines JSON lines.
 func TableFiles(f *testing.F) func(lines bool) File {
 	csv, jsonl := NewFile(f, "t.csv"), NewFile(f, "t.jsonl")
 	return func(lines bool) File {
@@ -38,7 +38,7 @@ func TableFiles(f *testing.F) func(lines bool) File {
 // Name is the last part of the path.
 func (f File) Name() string { return filepath.Base(string(f)) }
 
-// Write writes the file, and returns its path.
+// Write writes the file and returns its path.
 func (f File) Write(t *testing.T, b []byte) string {
 	t.Helper()
 	if err := os.WriteFile(string(f), b, 0o666); err != nil {
@@ -47,7 +47,7 @@ func (f File) Write(t *testing.T, b []byte) string {
 	return string(f)
 }
 
-// WriteLines writes rows as JSON, a line each, and returns the path.
+// WriteLines writes rows as JSON lines and returns the path.
 func (f File) WriteLines(t *testing.T, rows []map[string]any) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -59,16 +59,16 @@ func (f File) WriteLines(t *testing.T, rows []map[string]any) string {
 	return f.Write(t, b.Bytes())
 }
 
-// Blames wants an error about data that names the file.
+// Blames checks that err is an error about data that names the file.
 func (f File) Blames(t *testing.T, err error) {
 	t.Helper()
 	var bad *dataerror.Error
 	if !errors.As(err, &bad) || bad.File != string(f) || !strings.Contains(err.Error(), string(f)) {
-		t.Fatalf("%v is no error about %s", err, f)
+		t.Fatalf("%v is not an error about %s", err, f)
 	}
 }
 
-// Same wants that what was written is read back without an error.
+// Same checks that what was written is read back without an error.
 func Same(t *testing.T, got, want any, err error) {
 	t.Helper()
 	if err != nil || !reflect.DeepEqual(got, want) {

@@ -1,4 +1,4 @@
-// Package judge runs the Python packages that tests hold our files against.
+// Package judge runs the Python packages that tests compare our files with.
 package judge
 
 import (
@@ -11,9 +11,8 @@ import (
 	"pipe/internal/realdata"
 )
 
-// Python returns an interpreter that has the modules: $PIPE_PYTHON, else the
-// one that make test installs in third_party/python. Where there is none the
-// test is skipped, or fails under CI=true.
+// Python returns an interpreter that has the modules: $PIPE_PYTHON, else the one that make test installs in
+// third_party/python. If there is none, the test is skipped, or fails under CI=true.
 func Python(t testing.TB, modules ...string) string {
 	t.Helper()
 	interpreter := os.Getenv("PIPE_PYTHON")

@@ -1,4 +1,4 @@
-// Package lists has what package slices lacks for values in order.
+// Package lists has functions on ordered values that package slices lacks.
 package lists
 
 // Keep returns the values that wanted accepts, in their order; nil if there are none.
@@ -12,7 +12,7 @@ func Keep[T any](values []T, wanted func(T) bool) []T {
 	return out
 }
 
-// Each applies f to every value.
+// Each returns f of every value.
 func Each[T, U any](values []T, f func(T) U) []U {
 	out := make([]U, len(values))
 	for i, v := range values {
@@ -21,7 +21,7 @@ func Each[T, U any](values []T, f func(T) U) []U {
 	return out
 }
 
-// Pick returns the values at some places; nil stays nil.
+// Pick returns the values at the given indices; nil stays nil.
 func Pick[T any](values []T, at []int) []T {
 	if values == nil {
 		return nil

@@ -1,6 +1,5 @@
-// Package outside runs readers over bytes that came from outside: files that
-// others wrote, answers of services. A library may panic on such bytes where it
-// should return an error; the bytes are then at fault, not the program.
+// Package outside runs readers on untrusted bytes: files that others wrote, answers of services. A library may panic on
+// such bytes where it should return an error. The bytes are then at fault, not the program.
 package outside
 
 import (
@@ -8,13 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic of a reader, caught.
+// PanicError is a recovered panic of a reader.
 type PanicError struct {
 	Value any    // what the reader panicked with
-	Stack []byte // of the goroutine, for whoever mends the reader
+	Stack []byte // of the goroutine, for debugging the reader
 }
 
-// Error says that the content is at fault and what the reader panicked with.
+// Error says that the content is damaged and what the reader panicked with.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("the content is damaged, its reader stopped: %v", e.Value)
 }
@@ -25,9 +24,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// Read calls a reader, and returns a *PanicError where it panics. It catches no
-// panic of a goroutine that the reader starts, and neither exhausted memory nor
-// a stack that is too deep: callers bound sizes and depth first.
+// Read calls a reader, and returns a *PanicError if it panics. It cannot recover panics in goroutines that the reader
+// starts, exhausted memory or stack overflow: callers limit sizes and depth first.
 func Read[T any](reader func() (T, error)) (value T, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -38,7 +36,7 @@ func Read[T any](reader func() (T, error)) (value T, err error) {
 	return reader()
 }
 
-// Check is Read for a reader that returns nothing but an error.
+// Check is Read for a reader that returns only an error.
 func Check(reader func() error) error {
 	_, err := Read(func() (struct{}, error) { return struct{}{}, reader() })
 	return err

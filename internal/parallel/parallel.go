@@ -1,4 +1,4 @@
-// Package parallel runs independent calls side by side.
+// Package parallel runs independent calls in parallel.
 package parallel
 
 import (
@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// Each calls do for 0 to n-1 from at most workers goroutines, started in that order, and returns when all calls that were
-// started have ended. An error keeps further calls from starting and cancels the contexts of the later ones that run:
-// earlier ones go on. Each therefore returns the error of the lowest number, however many workers there are. When ctx
-// ends, its cause is returned.
+// Each calls do for 0 to n-1 from at most workers goroutines, started in that order, and returns when all calls that
+// were started have ended. After an error no further call starts, and the contexts of running calls with higher numbers
+// are cancelled; lower ones go on. Each therefore returns the error of the lowest number, however many workers there
+// are. When ctx ends, its cause is returned.
 func Each(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	return (&run{failed: n}).all(ctx, workers, n, do)
 }
 
-// First is Each for calls that take long or cost money: an error cancels all others, earlier ones too. It returns the
-// error that came first in time.
+// First is Each for calls that take long or cost money: an error cancels all others, including lower numbers. It
+// returns the error that came first in time.
 func First(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	return (&run{failed: n, atOnce: true}).all(ctx, workers, n, do)
 }
 
-// all makes the calls of Each or First.
+// all runs the calls of Each or First.
 func (r *run) all(ctx context.Context, workers, n int, do func(ctx context.Context, i int) error) error {
 	r.running = make(map[int]context.CancelFunc)
 	var calls sync.WaitGroup
@@ -43,17 +43,17 @@ func (r *run) all(ctx context.Context, workers, n int, do func(ctx context.Conte
 	return r.err
 }
 
-// run is what the workers of one Each or First share.
+// run is the state that the workers of one Each or First share.
 type run struct {
 	atOnce  bool // an error cancels earlier calls too
 	lock    sync.Mutex
 	next    int
 	running map[int]context.CancelFunc
-	failed  int // lowest number of a call that failed; none: how many calls there are
+	failed  int // lowest number of a call that failed; the number of calls if none has
 	err     error
 }
 
-// start returns the next number and the context of its call; ok is false when there is none, or a call has failed.
+// start returns the next number and the context of its call; ok is false when there is none left or a call has failed.
 func (r *run) start(ctx context.Context) (i int, inner context.Context, ok bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -85,9 +85,10 @@ func (r *run) end(i int, err error) {
 	}
 }
 
-// Do calls do for 0 to n-1 on all cores. Calls share nothing that they write, so the number of cores changes no result.
+// Do calls do for 0 to n-1 on all cores. Calls must not share anything that they write, so the number of cores does not
+// change the result.
 func Do(n int, do func(i int)) {
-	_ = Each(context.Background(), runtime.GOMAXPROCS(0), n, func(_ context.Context, i int) error { // no call fails
+	_ = Each(context.Background(), runtime.GOMAXPROCS(0), n, func(_ context.Context, i int) error { // do cannot fail
 		do(i)
 		return nil
 	})

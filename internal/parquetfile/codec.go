@@ -38,9 +38,9 @@ func (c Codec) known() error {
 	return unread(rewrite, "is compressed with codec number %d, which is not read", int(c))
 }
 
-// decompress returns exactly size bytes, in dst where it has the room. Beyond
-// that it allocates no more than the compressed bytes can fill, or size bytes
-// for Zstandard, whose blocks can repeat one byte without a bound of use here.
+// decompress returns exactly size bytes, in dst if it is large enough. Otherwise it allocates no more than the
+// compressed bytes can fill. Zstandard blocks can repeat one byte without a useful limit, so for Zstandard it may
+// allocate size bytes.
 func (c Codec) decompress(dst, src []byte, size int) ([]byte, error) {
 	if size == 0 && len(src) == 0 {
 		return dst[:0], nil
@@ -77,7 +77,7 @@ func unsnap(dst, src []byte, size int) ([]byte, error) {
 	return out, nil
 }
 
-// resetReader is a decompressor that is used again: it takes much memory.
+// resetReader is a decompressor that is reused, because it takes much memory.
 type resetReader interface {
 	io.Reader
 	Reset(io.Reader) error
@@ -94,14 +94,13 @@ func inflate(readers *sync.Pool, dst, src []byte, size int) ([]byte, error) {
 		return nil, fmt.Errorf("decompress: %w", err)
 	}
 	out, err := readExactly(dst, r, len(src), size)
-	if err == nil { // one that met damage may not be used again
+	if err == nil { // after damaged data it must not be reused
 		readers.Put(r)
 	}
 	return out, err
 }
 
-// readExactly reads size bytes, after which r must end. The buffer grows with
-// what has come.
+// readExactly reads size bytes, after which r must end. The buffer grows with the data received.
 func readExactly(dst []byte, r io.Reader, compressed, size int) ([]byte, error) {
 	for done := 0; ; {
 		step := min(size, max(len(dst[:cap(dst)]), 1<<16+64*compressed, 2*done))
@@ -130,7 +129,7 @@ func readExactly(dst []byte, r io.Reader, compressed, size int) ([]byte, error) 
 	return dst[:size], nil
 }
 
-// zstdReaders are decoders that stop at the capacity of their destination.
+// zstdReaders are decoders that stop at the capacity of the destination.
 var zstdReaders = sync.Pool{New: func() any {
 	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 	if err != nil {

@@ -1,21 +1,17 @@
-// Package parquetfile reads Parquet files that other programs wrote, or that
-// were damaged on their way: page by page, in pure Go. Everything that a file
-// says is checked before it is used. A page is right or an error: its checksum
-// is verified where it has one, what is decompressed has the length that the
-// header says, levels and values are as many as claimed, and dictionary indexes
-// are within the dictionary.
+// Package parquetfile reads untrusted Parquet files page by page, in pure Go. Everything that a file claims is checked
+// before it is used, so a page is either correct or an error. Its checksum is verified if it has one. The decompressed
+// data has the length in the header, there are as many levels and values as claimed, and dictionary indexes are within
+// the dictionary.
 //
-// It exists because the Go libraries at hand read such files wrong or without
-// bounds. Version 0.32 of parquet-go returns wrong values from pages of LZ4, and
-// it allocates whatever a file claims. Version 18.8 of arrow-go does not verify
-// the checksums of pages: it reads a page with a flipped bit without an error.
+// The package exists because the available Go libraries read such files incorrectly or without limits. Version 0.32 of
+// parquet-go returns wrong values from pages of LZ4, and it allocates whatever a file claims. Version 18.8 of arrow-go
+// does not verify the checksums of pages: it reads a page with a flipped bit without an error.
 //
 // # Memory
 //
-// What a file claims never allocates more than: for a page MaxPageBytes,
-// twice, and MaxPageValues values with their levels; for the footer, of at most
-// MaxFooterBytes, 4 MiB and 16 times its length; for row groups what CheckValues
-// allows for a file of that size.
+// The claims of a file cannot allocate more than this. For a page: twice MaxPageBytes, and MaxPageValues values with
+// their levels. For the footer, which has at most MaxFooterBytes: 4 MiB and 16 times its length. For row groups: what
+// CheckValues allows for a file of that size.
 package parquetfile
 
 import (
@@ -26,7 +22,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Limits of what is read. Larger files are refused by an error that says so.
+// Limits on what is read. A file that exceeds one is refused with an error that names the limit.
 const (
 	MaxPageBytes  = 1 << 28 // of a page, decompressed
 	MaxPageValues = 1 << 26 // of a page, nulls included
@@ -34,7 +30,7 @@ const (
 	MaxFooterBytes = 1 << 28
 )
 
-// File is an open Parquet file. It may be used by several goroutines.
+// File is an open Parquet file. It is safe for concurrent use.
 type File struct {
 	Root   *Column // the schema; its children are the columns
 	Meta   []KeyValue
@@ -73,7 +69,7 @@ func (f *File) Close() error {
 	return f.closer.Close()
 }
 
-// New reads the footer of size bytes. Errors about the content are *Error.
+// New reads the footer of a file of size bytes. Errors about the content are *Error.
 func New(r io.ReaderAt, size int64) (*File, error) {
 	if size == 0 {
 		return nil, &Error{msg: "is empty"}
@@ -93,14 +89,13 @@ func New(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	if len(schema.rest) != 0 || f.Root.Leaf() {
-		return nil, damaged("its schema makes no tree")
+		return nil, damaged("its schema is not a tree")
 	}
 	f.leaves = schema.leaves
 	return f, f.checkGroups(foot.rows)
 }
 
-// footerText reads the bytes between the pages and the eight at the end, which
-// are the length of the footer and a mark.
+// footerText reads the footer. The last eight bytes of the file are its length and a magic number.
 func (f *File) footerText() ([]byte, error) {
 	var head [4]byte
 	var tail [8]byte
@@ -136,8 +131,7 @@ func encrypted(msg string) error {
 	return unread("decrypt it first, for example with pyarrow and its key", "%s", msg)
 }
 
-// readAt fills b. The offsets were checked, so an end of the file is a file
-// that changed.
+// readAt fills b. The offsets were checked, so an early end means that the file has changed.
 func (f *File) readAt(b []byte, off int64) error {
 	if n, err := f.r.ReadAt(b, off); n < len(b) {
 		if errors.Is(err, io.EOF) {
@@ -168,7 +162,7 @@ func (f *File) checkGroups(rows int64) error {
 	return nil
 }
 
-// checkRows refuses a number of rows that no file of this size is believed to have.
+// checkRows refuses a number of rows that is implausible for a file of this size.
 func (f *File) checkRows(rows int64) error {
 	if rows < 0 || rows > 1<<20+64*f.size {
 		return damaged("%d rows in %d bytes", rows, f.size)
@@ -176,8 +170,8 @@ func (f *File) checkRows(rows int64) error {
 	return nil
 }
 
-// CheckValues refuses rows of width float32 values that take more memory than
-// a file of this size is believed to fill: 256 MiB and 1,024 times its size.
+// CheckValues refuses rows of width float32 values that take more memory than is plausible for a file of this size: 256
+// MiB and 1,024 times its size.
 func (f *File) CheckValues(rows, width int) error {
 	if limit := 1<<26 + 256*f.size; int64(width) > limit || int64(rows)*int64(width) > limit {
 		return &Error{msg: "cannot be read, " + claim(rows, width, f.size)}
@@ -188,10 +182,10 @@ func (f *File) CheckValues(rows, width int) error {
 // Groups returns the number of row groups.
 func (f *File) Groups() int { return len(f.groups) }
 
-// GroupRows returns the number of rows of a row group, by its own account.
+// GroupRows returns the number of rows of a row group, according to its metadata.
 func (f *File) GroupRows(g int) int { return int(f.groups[g].rows) }
 
-// Lookup returns an entry of the metadata.
+// Lookup returns the value of a key of the metadata.
 func (f *File) Lookup(key string) (value string, ok bool) {
 	for _, kv := range f.Meta {
 		if kv.Key == key {

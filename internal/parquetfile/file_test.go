@@ -255,7 +255,7 @@ func TestNoParquet(t *testing.T) {
 	good := written(t, "none", 2, 3)
 	for says, b := range map[string][]byte{
 		"is empty":                                        nil,
-		"is no Parquet file, or a truncated one":          good[:len(good)/2],
+		"is not a Parquet file, or is truncated":          good[:len(good)/2],
 		"is an encrypted Parquet file, which is not read": append(bytes.Clone(good[:len(good)-4]), "PARE"...),
 	} {
 		if _, err := dump(b); err == nil || err.Error() != says {

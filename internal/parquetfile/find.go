@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Find returns the column of values at or below a top-level column: single values or, with list, one list of them a row,
-// of one of the kinds. Lists are recognised by their levels, not by the names inside, since writers disagree on those
-// (list/element, list/item, bag/array_element). listDef is the definition level that says that a list has an element; one
-// below it is an empty list, anything lower a null one. The error says what is there and what is expected.
+// Find returns the column of values at or below a top-level column: single values or, with list, one list of them per
+// row, of one of the kinds. Lists are recognised by their levels, not by the names inside, because writers use
+// different names (list/element, list/item, bag/array_element). listDef is the definition level of a list with an
+// element; one below it is an empty list, and anything lower a null list. The error states the actual and the expected
+// type.
 func (c *Column) Find(list bool, kinds ...Kind) (values *Column, listDef int, err error) {
 	def := 0
 	for {

@@ -2,7 +2,7 @@ package parquetfile
 
 import "errors"
 
-// footer is what a Parquet file says about itself at its end.
+// footer is the metadata at the end of a Parquet file.
 type footer struct {
 	schema []element
 	rows   int64
@@ -17,7 +17,7 @@ type KeyValue struct{ Key, Value string }
 type element struct {
 	name       string
 	kind       Kind
-	leaf       bool // it has a kind
+	leaf       bool // it has a physical type
 	length     int64
 	repetition int64
 	children   int64
@@ -37,27 +37,25 @@ type chunk struct {
 	described  bool // it has metadata
 	kind       Kind
 	codec      Codec
-	encodings  uint64 // those of its pages, a bit each by number
+	encodings  uint64 // of its pages, one bit for each encoding number
 	values     int64  // nulls included
 	size       int64  // bytes of its pages with their headers
 	data       int64  // where in the file its first data page begins
-	dictionary int64  // and its dictionary page; 0 if it says nothing
+	dictionary int64  // and its dictionary page; 0 if not stated
 }
 
-// footerReader reads a footer with a limit on its records: nodes of the schema,
-// row groups, their columns and entries of the metadata.
+// footerReader reads a footer with a limit on its records: schema nodes, row groups, their columns and metadata
+// entries.
 type footerReader struct {
 	thriftReader
-	records int // that may still come
+	records int // that are still allowed
 }
 
-// maxRecords returns how many records are believed of a footer. A column takes
-// at least 8 bytes in the schema and 24 in a row group, which are two records.
-// Some more are for short footers, where the bytes say little.
+// maxRecords limits the number of records of a footer. A column takes at least 8 bytes in the schema and 24 in a row
+// group, which are two records. A constant is added for short footers, where the length says little.
 func maxRecords(footerBytes int) int { return footerBytes/16 + 1<<14 }
 
-// records reads a list of records. Its memory is taken once, after its length
-// was checked.
+// records reads a list of records. It allocates their memory once, after checking the length.
 func records[T any](r *footerReader, kind byte, read func(kind byte) T) (all []T) {
 	r.list(kind, func(n int) {
 		if r.records -= n; r.records < 0 {
@@ -69,7 +67,7 @@ func records[T any](r *footerReader, kind byte, read func(kind byte) T) (all []T
 	return all
 }
 
-// parseFooter reads the structure FileMetaData of the format.
+// parseFooter reads the FileMetaData structure.
 func parseFooter(b []byte) (*footer, error) {
 	f := &footer{}
 	r := &footerReader{thriftReader{b: b}, maxRecords(len(b))}
@@ -135,7 +133,7 @@ func (r *thriftReader) element(kind byte) (e element) {
 	return e
 }
 
-// convertedMeaning is the older way to say what values mean.
+// convertedMeaning reads the older annotation of types.
 func convertedMeaning(converted int64) Meaning {
 	switch converted {
 	case 0, 4, 19: // UTF8, ENUM, JSON
@@ -152,7 +150,7 @@ func convertedMeaning(converted int64) Meaning {
 	return Nothing
 }
 
-// logicalMeaning reads the newer one, a union.
+// logicalMeaning reads the newer annotation, a union.
 func (r *thriftReader) logicalMeaning(kind byte) (m Meaning) {
 	r.structure(kind, func(id int64, kind byte) {
 		switch id {

@@ -8,7 +8,7 @@ const (
 	dataPageV2     = 3
 )
 
-// header is what stands before a page.
+// header is the header of a page.
 type header struct {
 	kind         int64
 	size         int64 // bytes once decompressed
@@ -25,11 +25,10 @@ type header struct {
 	uncompressed bool
 }
 
-// maxHeaderBytes is enough for a header with statistics of long strings.
+// maxHeaderBytes leaves room for statistics of long strings.
 const maxHeaderBytes = 1 << 24
 
-// parseHeader reads the structure PageHeader of the format and returns how many
-// bytes it takes.
+// parseHeader reads the PageHeader structure and returns its length in bytes.
 func parseHeader(b []byte) (h header, n int, err error) {
 	r := &thriftReader{b: b}
 	r.structure(thriftStruct, func(id int64, kind byte) {

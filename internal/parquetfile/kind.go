@@ -2,7 +2,7 @@ package parquetfile
 
 import "fmt"
 
-// Kind is how values are stored.
+// Kind is the physical type of values.
 type Kind int
 
 // The kinds, by their numbers in the format.
@@ -19,7 +19,7 @@ const (
 
 var kindNames = [...]string{"BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}
 
-// String returns the name that the format has for the kind.
+// String returns the name of the kind in the format.
 func (k Kind) String() string {
 	if k >= 0 && int(k) < len(kindNames) {
 		return kindNames[k]
@@ -27,11 +27,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("number %d", int(k))
 }
 
-// Meaning is what the schema says that stored values stand for, as far as a
-// reader has to know.
+// Meaning is the logical type of stored values, as far as readers need it.
 type Meaning uint8
 
-// The meanings. Nothing is said of signed integers and of plain numbers.
+// The meanings. Signed integers and plain numbers have none.
 const (
 	Nothing  Meaning = iota
 	Text             // strings in UTF-8

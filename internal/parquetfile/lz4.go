@@ -6,11 +6,11 @@ import (
 	"fmt"
 )
 
-var errLZ4 = errors.New("decompress LZ4: the bytes make no sense")
+var errLZ4 = errors.New("decompress LZ4: invalid data")
 
 // lz4Sized decodes one LZ4 block of size bytes.
 func lz4Sized(dst, src []byte, size int) ([]byte, error) {
-	if size > 256*len(src) { // more than the format can say
+	if size > 256*len(src) { // more than the format can express
 		return nil, errLength(size)
 	}
 	dst = sized(dst, int64(size))
@@ -21,9 +21,8 @@ func lz4Sized(dst, src []byte, size int) ([]byte, error) {
 	return dst, err
 }
 
-// lz4Framed decodes the older of Parquet's two forms of LZ4, which Hadoop
-// writes: blocks, each after its two lengths. Early versions of Arrow gave the
-// same name to a block without lengths.
+// lz4Framed decodes the older of Parquet's two forms of LZ4, which Hadoop writes: blocks, each after its two lengths.
+// Early versions of Arrow used the same name for a block without lengths.
 func lz4Framed(dst, src []byte, size int) ([]byte, error) {
 	if size > 256*len(src) {
 		return nil, errLength(size)
@@ -52,8 +51,8 @@ func lz4Framed(dst, src []byte, size int) ([]byte, error) {
 	return dst, nil
 }
 
-// lz4Block decodes a block and returns how many bytes of dst it filled: runs of
-// literal bytes, each followed by a copy of bytes that came before.
+// lz4Block decodes a block and returns how many bytes of dst it filled. A block is a sequence of literal bytes, each
+// followed by a copy of earlier bytes.
 func lz4Block(dst, src []byte) (int, error) {
 	done := 0
 	for len(src) > 0 {
@@ -76,7 +75,7 @@ func lz4Block(dst, src []byte) (int, error) {
 			return 0, errLZ4
 		}
 		src = rest
-		for end := done + length; done < end; { // the copy may overlap what it makes
+		for end := done + length; done < end; { // source and destination may overlap
 			done += copy(dst[done:end], dst[done-back:done])
 		}
 	}

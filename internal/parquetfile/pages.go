@@ -10,13 +10,13 @@ import (
 // Page is a run of values of one column within a row group.
 type Page struct {
 	Len int // values, nulls included
-	// Rep and Def are the levels, Len each; nil where the column can have none.
+	// Rep and Def are the levels, Len values each; nil if the column cannot have any.
 	Rep, Def []byte
-	Values   // those that are not null
+	Values   // the values that are not null
 }
 
-// Pages reads the pages of one column in one row group, in order. It is for one
-// goroutine at a time, and keeps nothing open.
+// Pages reads the pages of one column in one row group, in order. It is not safe for concurrent use, and keeps nothing
+// open.
 type Pages struct {
 	file   *File
 	column *Column
@@ -26,7 +26,7 @@ type Pages struct {
 	left   int64 // values to come
 	began  bool
 	dict   *Values
-	stored []byte // of the page, as it is in the file; what follows is reused as well
+	stored []byte // of the page, as in the file; the fields below are reused as well
 	plain  []byte
 	rep    []byte
 	def    []byte
@@ -34,7 +34,7 @@ type Pages struct {
 	page   Page
 }
 
-// Pages returns the pages of a column of values in a row group.
+// Pages returns the pages of a leaf in a row group.
 func (f *File) Pages(group int, c *Column) (*Pages, error) {
 	g := f.groups[group]
 	meta := g.chunks[c.index]
@@ -65,8 +65,7 @@ func (f *File) Pages(group int, c *Column) (*Pages, error) {
 	return &Pages{file: f, column: c, chunk: meta, at: start, end: start + meta.size, left: meta.values}, nil
 }
 
-// Next returns the next page, which is valid until the call after it, and io.EOF
-// once there were as many values as the metadata say.
+// Next returns the next page, which is valid until the next call, and io.EOF after as many values as the metadata says.
 func (p *Pages) Next() (*Page, error) {
 	for p.left > 0 {
 		at := p.at
@@ -81,7 +80,7 @@ func (p *Pages) Next() (*Page, error) {
 	return nil, io.EOF
 }
 
-// atByte adds to what is wrong with a page where it is.
+// atByte adds the position of the page to an error.
 func atByte(at int64, err error) error {
 	var content *Error
 	switch {
@@ -93,10 +92,10 @@ func atByte(at int64, err error) error {
 	return damaged("page at byte %d: %v", at, err)
 }
 
-// errFile marks errors of reading that have nothing to do with the content.
+// errFile marks read errors that do not come from the content.
 var errFile = errors.New("read file")
 
-// read takes one page of whatever type; done says that it had data.
+// read reads one page of any type; done reports whether it had data.
 func (p *Pages) read() (done bool, err error) {
 	if p.at >= p.end {
 		return false, fmt.Errorf("%d values are missing", p.left)
@@ -117,14 +116,14 @@ func (p *Pages) read() (done bool, err error) {
 		err = p.data(h)
 	case dataPageV2:
 		err = p.dataV2(h)
-	default: // indexes, and what later versions of the format may bring
+	default: // indexes, and page types of later versions of the format
 		return false, nil
 	}
 	p.left -= h.values
 	return true, err
 }
 
-// next reads header and bytes of the next page.
+// next reads the header and the bytes of the next page.
 func (p *Pages) next() (h header, err error) {
 	rest := p.end - p.at
 	n := 0
@@ -192,7 +191,7 @@ func (p *Pages) dictionary(h header) error {
 	return p.dict.decodePlain(b, int(h.values))
 }
 
-// decompressed returns size bytes, in a buffer that the next page reuses.
+// decompressed returns size bytes, in a buffer that is reused for the next page.
 func (p *Pages) decompressed(b []byte, size int64) ([]byte, error) {
 	if p.chunk.codec == Uncompressed {
 		if int64(len(b)) != size {
@@ -260,8 +259,7 @@ func (p *Pages) dataV2(h header) error {
 	return p.values(b, h.encoding)
 }
 
-// has reports whether the footer names the encoding. Indexes of a dictionary
-// have two names.
+// has reports whether the footer lists the encoding. Dictionary indexes have two names.
 func (c *chunk) has(e encoding) bool {
 	const indexed = 1<<plainDictionary | 1<<rleDictionary
 	if e == plainDictionary || e == rleDictionary {
@@ -270,7 +268,7 @@ func (c *chunk) has(e encoding) bool {
 	return e >= 0 && e < 64 && c.encodings&(1<<e) != 0
 }
 
-// values decodes what follows the levels.
+// values decodes the part of a page after the levels.
 func (p *Pages) values(b []byte, e encoding) error {
 	if !p.chunk.has(e) {
 		return fmt.Errorf("is in encoding %s, which the footer does not name", e)

@@ -9,9 +9,9 @@ import (
 	"pipe/internal/dataerror"
 )
 
-// Parts returns the files of a table: path itself, or the .parquet files of the folder path, sorted by name, but for those
-// whose names start with a dot or an underscore. folder is where they are. A folder without such a file is a
-// *dataerror.Error.
+// Parts returns the files of a table: path itself, or the .parquet files in the folder path, sorted by name. Names that
+// start with a dot or an underscore are skipped. folder is the folder that contains them. If a folder has no such file,
+// the error is a *dataerror.Error.
 func Parts(path string) (files []string, folder string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -36,8 +36,8 @@ func Parts(path string) (files []string, folder string, err error) {
 	return files, path, nil
 }
 
-// InColumn makes a *dataerror.Error of an error about the content of a file; other errors stay what they are. column
-// may be "".
+// InColumn turns an error about the content of a file into a *dataerror.Error and returns other errors unchanged.
+// column may be "".
 func InColumn(column string, err error) error {
 	var content *Error
 	if errors.As(err, &content) {

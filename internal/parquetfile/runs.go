@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// levelsV1 reads the levels of a data page of version 1: their length in four
-// bytes, then runs.
+// levelsV1 reads the levels of a data page of version 1: their length in four bytes, then runs.
 func levelsV1(dst, b []byte, n, width int, e encoding) (levels, rest []byte, err error) {
 	if e != rle {
 		return nil, nil, unread(rewrite, "has levels in encoding %s, which is not read", e)
@@ -27,7 +26,7 @@ func levelsV1(dst, b []byte, n, width int, e encoding) (levels, rest []byte, err
 	return levels, b[size:], nil
 }
 
-// indexes reads the places in a dictionary that a page has for its values.
+// indexes reads the dictionary indexes of a page.
 func indexes(dst []int32, b []byte, n, dictionary int) ([]int32, error) {
 	dst = sized(dst, int64(n))
 	if n == 0 {
@@ -47,8 +46,8 @@ func indexes(dst []int32, b []byte, n, dictionary int) ([]int32, error) {
 	return dst, nil
 }
 
-// unpackRuns fills dst with numbers of the given width in bits, which come as
-// runs of one repeated number and as runs of packed ones.
+// unpackRuns fills dst with numbers of the given bit width, stored as runs of one repeated number and runs of packed
+// numbers.
 func unpackRuns[T byte | int32](dst []T, b []byte, width int) error {
 	if width == 0 {
 		clear(dst)
@@ -69,7 +68,7 @@ func unpackRuns[T byte | int32](dst []T, b []byte, width int) error {
 				dst[i] = T(bitsAt(b, i*width, width))
 			}
 			dst = dst[count:]
-			// The last run of a page may lack the bytes of numbers past the end.
+			// The last run of a page may omit the bytes of numbers beyond the end.
 			b = b[min(uint64(len(b)), head>>1*uint64(width)):]
 			continue
 		}
@@ -88,8 +87,7 @@ func unpackRuns[T byte | int32](dst []T, b []byte, width int) error {
 	return nil
 }
 
-// bitsAt returns the number of the given width, at most 64, that begins at a
-// bit of b; bits past the end are 0.
+// bitsAt returns the number of the given width, at most 64, that begins at a bit of b; bits beyond the end are 0.
 func bitsAt(b []byte, bit, width int) uint64 {
 	at, shift := bit>>3, bit&7
 	var v, next uint64

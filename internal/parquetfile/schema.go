@@ -7,21 +7,21 @@ import (
 // Column is a node of the schema.
 type Column struct {
 	Name     string
-	Children []*Column // nil for a column of values
-	Kind     Kind      // of a column of values
+	Children []*Column // nil for a leaf
+	Kind     Kind      // of a leaf
 	Meaning  Meaning
 	Optional bool
 	Repeated bool
-	// MaxRep and MaxDef are the levels of a value that is there: how many
-	// repeated, and how many repeated or optional, nodes lead to it.
+	// MaxRep and MaxDef are the levels of a value that is present: the numbers of repeated nodes, and of repeated or
+	// optional nodes, on its path.
 	MaxRep, MaxDef int
-	index          int // among the columns of values
+	index          int // among the leaves
 }
 
-// Leaf reports whether the column has values of its own.
+// Leaf reports whether the column holds values.
 func (c *Column) Leaf() bool { return c.Children == nil }
 
-// Child returns a column below this one by name, nil if there is none.
+// Child returns the child with this name, nil if there is none.
 func (c *Column) Child(name string) *Column {
 	for _, child := range c.Children {
 		if child.Name == name {
@@ -36,10 +36,10 @@ func (c *Column) defBits() int { return bits.Len(uint(c.MaxDef)) }
 
 const maxSchemaDepth = 64
 
-// schemaBuilder turns the list of nodes into a tree.
+// schemaBuilder builds the tree from the list of nodes.
 type schemaBuilder struct {
 	rest    []element
-	orphans int // nodes that no group has claimed as its children yet
+	orphans int // nodes that are not yet children of a group
 	leaves  []*Column
 }
 

@@ -5,17 +5,16 @@ import (
 	"errors"
 )
 
-// thriftReader decodes Thrift's compact protocol, in which Parquet writes its
-// footer and the headers of its pages. The first error stays, and what is read
-// after it is zero. Nothing is allocated by a number in the input: a list may
-// claim at most one element for each byte that is left.
+// thriftReader decodes Thrift's compact protocol, which Parquet uses for its footer and its page headers. The first
+// error is kept, and everything read after it is zero. No number in the input can cause a large allocation: a list may
+// claim at most one element per byte that is left.
 type thriftReader struct {
-	b     []byte // what has not been read yet
+	b     []byte // bytes that have not been read yet
 	depth int
 	err   error
 }
 
-// errShort says that the input ends within a value.
+// errShort means that the input ends within a value.
 var errShort = errors.New("it ends early")
 
 const maxThriftDepth = 32
@@ -82,7 +81,7 @@ func (r *thriftReader) varint() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// is fails unless the value about to be read is of a type.
+// is fails unless the next value has the given type.
 func (r *thriftReader) is(kind, want byte) bool {
 	if kind != want {
 		r.fail(errors.New("a field has another type than the format says"))
@@ -90,8 +89,7 @@ func (r *thriftReader) is(kind, want byte) bool {
 	return r.err == nil
 }
 
-// structure reads a structure. field is called for each of its fields and reads
-// or skips the value.
+// structure reads a structure. It calls field for each field, which reads or skips the value.
 func (r *thriftReader) structure(kind byte, field func(id int64, kind byte)) {
 	if !r.is(kind, thriftStruct) {
 		return
@@ -117,8 +115,7 @@ func (r *thriftReader) structure(kind byte, field func(id int64, kind byte)) {
 	r.depth--
 }
 
-// list reads a list. start, which may be nil, is called with the number of
-// elements, and element for each of them.
+// list reads a list. It calls start, which may be nil, with the number of elements, and element for each of them.
 func (r *thriftReader) list(kind byte, start func(n int), element func(kind byte)) {
 	if !r.is(kind, thriftList) {
 		return
@@ -161,7 +158,7 @@ func (r *thriftReader) text(kind byte) string {
 	return string(r.take(r.uvarint()))
 }
 
-// skip passes a value of any type.
+// skip skips a value of any type.
 func (r *thriftReader) skip(kind byte) {
 	switch kind {
 	case thriftTrue, thriftFalse:
@@ -207,7 +204,7 @@ func (r *thriftReader) skipMap() {
 	}
 }
 
-// skipElement passes an element of a list, where a truth value takes a byte.
+// skipElement skips an element of a list, where a boolean takes a byte.
 func (r *thriftReader) skipElement(kind byte) {
 	if kind == thriftTrue || kind == thriftFalse {
 		kind = thriftByte

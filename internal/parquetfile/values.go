@@ -12,13 +12,12 @@ import (
 type Values struct {
 	kind     Kind
 	unsigned bool
-	// Floats are the values of a FLOAT column, Doubles those of a DOUBLE column,
-	// Ints those of columns of truth values (0, 1) and of integers; unsigned ones
-	// of 64 bits keep their bits.
+	// Floats are the values of a FLOAT column, Doubles those of a DOUBLE column, Ints those of columns of booleans (0,
+	// 1) and of integers; unsigned 64-bit integers keep their bits.
 	Floats  []float32
 	Doubles []float64
 	Ints    []int64
-	// Strings: one after the other in all, or by their place among others.
+	// Strings: either one after the other in all, or as places in a dictionary.
 	all   string
 	ends  []int
 	dict  *Values
@@ -57,7 +56,7 @@ func (v *Values) Text(i int) string {
 	return v.all[v.ends[i-1]:v.ends[i]]
 }
 
-// look takes values from a dictionary. Strings stay there.
+// look takes values from a dictionary. Strings stay in the dictionary.
 func (v *Values) look(dict *Values, index []int32) {
 	switch v.kind {
 	case Float:
@@ -79,7 +78,7 @@ func gather[T any](values, table []T, index []int32) []T {
 	return values
 }
 
-// decode reads n values, which must be all that b has.
+// decode reads n values, which must use all bytes of b.
 func (v *Values) decode(b []byte, n int, e encoding) error {
 	var err error
 	switch {
@@ -106,7 +105,7 @@ func (v *Values) decode(b []byte, n int, e encoding) error {
 	return unread(rewrite, "has %s values in encoding %s, which is not read", v.kind, e)
 }
 
-// width is the number of bytes of a value, 0 where that is not fixed.
+// width is the number of bytes per value, 0 if it varies.
 func (v *Values) width() int {
 	switch v.kind {
 	case Int32, Float:
@@ -157,7 +156,7 @@ func (v *Values) decodePlain(b []byte, n int) error {
 	return nil
 }
 
-// sign gives unsigned integers of 32 bits their value.
+// sign converts 32-bit unsigned integers, which are stored as signed.
 func (v *Values) sign() {
 	if v.kind == Int32 && v.unsigned {
 		for i, x := range v.Ints {
@@ -166,8 +165,7 @@ func (v *Values) sign() {
 	}
 }
 
-// unsplit puts the bytes of each value side by side again, which
-// BYTE_STREAM_SPLIT keeps apart.
+// unsplit joins the bytes of each value, which BYTE_STREAM_SPLIT stores apart.
 func unsplit(b []byte, n, width int) ([]byte, error) {
 	if len(b) != n*width {
 		return nil, fmt.Errorf("%d values of %d bytes in %d", n, width, len(b))
@@ -181,7 +179,7 @@ func unsplit(b []byte, n, width int) ([]byte, error) {
 	return joined, nil
 }
 
-// truthRuns reads truth values in runs, after their length in four bytes.
+// truthRuns reads booleans in runs, after their length in four bytes.
 func (v *Values) truthRuns(b []byte, n int) error {
 	if len(b) < 4 || int64(binary.LittleEndian.Uint32(b)) > int64(len(b)-4) {
 		return errors.New("its runs end early")

@@ -6,10 +6,10 @@ import (
 	"fmt"
 )
 
-// deltas reads n integers of DELTA_BINARY_PACKED and returns the bytes after
-// them. Sums wrap as integers of the given number of bits do.
+// deltas reads n integers of DELTA_BINARY_PACKED and returns the bytes after them. Sums wrap around at the given number
+// of bits.
 func deltas(dst []int64, b []byte, n, bits int) (numbers []int64, rest []byte, err error) {
-	r := &thriftReader{b: b} // varints are the same there
+	r := &thriftReader{b: b} // Thrift has the same varints
 	block, minis, count, first := r.uvarint(), r.uvarint(), r.uvarint(), r.varint()
 	switch {
 	case r.err != nil:
@@ -82,8 +82,8 @@ func (v *Values) deltaLengths(b []byte, n int) error {
 	return nil
 }
 
-// deltaStrings reads n strings of DELTA_BYTE_ARRAY: for each one the length of
-// what it shares with the one before, then what follows.
+// deltaStrings reads n strings of DELTA_BYTE_ARRAY: for each one, the length of the prefix that it shares with the
+// previous string, then the rest.
 func (v *Values) deltaStrings(b []byte, n int) error {
 	shared, rest, err := deltas(nil, b, n, 32)
 	if err != nil {
@@ -100,7 +100,7 @@ func (v *Values) deltaStrings(b []byte, n int) error {
 		}
 		before = l + int64(len(suffixes.Text(i)))
 		if total += int(l); total > MaxPageBytes {
-			return errors.New("its strings are too long together")
+			return errors.New("its strings are too long in total")
 		}
 	}
 	all := make([]byte, 0, total)
@@ -116,7 +116,7 @@ func (v *Values) deltaStrings(b []byte, n int) error {
 	return nil
 }
 
-// lengthPrefixed reads n strings of PLAIN: each after its length in four bytes.
+// lengthPrefixed reads n strings of PLAIN, each after its length in four bytes.
 func (v *Values) lengthPrefixed(b []byte, n int) error {
 	if len(b) < 4*n {
 		return fmt.Errorf("%d strings in %d bytes", n, len(b))

@@ -8,24 +8,24 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// phase is a part of the work that counts its units.
+// phase is a part of the work, with a count of its units.
 type phase struct {
 	what  string
 	total int64 // negative: unknown
 	done  int64
 	begun time.Time
-	bar   *progressbar.ProgressBar // nil off a terminal
+	bar   *progressbar.ProgressBar // nil if w is not a terminal
 }
 
 func (p *phase) add(n int64) {
 	p.done += n
 	if p.bar != nil {
-		_ = p.bar.Add64(n) // a bar that cannot be drawn must not stop the work
+		_ = p.bar.Add64(n) // a failure to draw must not stop the work
 	}
 }
 
-// describe says what is done, of how much, how fast, and how long the rest takes at that speed: "rows: 500 of 2000, 25%,
-// 50/s, 30s left". Where the total is not known it says so.
+// describe reports the units done, the total, the rate and the time left at that rate: "rows: 500 of 2000, 25%, 50/s,
+// 30s left". If the total is unknown, it says so.
 func (p *phase) describe(now time.Time) string {
 	seconds := now.Sub(p.begun).Seconds()
 	parts := []string{fmt.Sprintf("%d done, total unknown", p.done)}
@@ -48,5 +48,5 @@ func (p *phase) describe(now time.Time) string {
 	return p.what + ": " + strings.Join(parts, ", ")
 }
 
-// span is a length of time in whole seconds: 45s, 3m20s, 2h5m0s.
+// span formats a duration in whole seconds: 45s, 3m20s, 2h5m0s.
 func span(d time.Duration) string { return d.Round(time.Second).String() }

@@ -1,10 +1,10 @@
-// Package progress shows how far long work has come: a bar on a terminal, and elsewhere a line every now and then.
+// Package progress shows the progress of long work: a bar on a terminal, and elsewhere a line at intervals.
 package progress
 
-// Progress is told how far a stage has come. Start begins a phase of total units (a negative total is unknown) and
-// replaces the one before; Add counts finished units; Done ends the phase and may be called again. Note is a remark that
-// the user should see while the work goes on, such as a wait before a retry: one line, without a line break. Calls may
-// come from several goroutines.
+// Progress receives the progress of a stage. Start begins a phase of total units (negative if unknown) and replaces the
+// previous one; Add counts finished units; Done ends the phase and may be called again. Note is a remark that the user
+// should see while the work goes on, such as a wait before a retry: one line, without a line break. All methods are
+// safe for concurrent use.
 type Progress interface {
 	Start(total int64, what string)
 	Add(n int64)

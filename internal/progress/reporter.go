@@ -12,9 +12,9 @@ import (
 	"pipe/internal/safetext"
 )
 
-// Reporter is a Progress for people. On a terminal it draws a bar for the phase at hand. Elsewhere, in a log file or a
-// pipe, it writes a plain line after 10 seconds of work and then every 30 seconds, without control characters. Notes are
-// lines in both. The caller ends it with Close.
+// Reporter is a Progress for people. On a terminal it draws a bar for the current phase. Elsewhere, in a log file or a
+// pipe, it writes a plain line after 10 seconds of work and then every 30 seconds, without control characters. Notes
+// are lines in both cases. The caller ends it with Close.
 type Reporter struct {
 	w      io.Writer
 	colour bool
@@ -23,17 +23,17 @@ type Reporter struct {
 	mu    sync.Mutex
 	phase *phase
 	begun time.Time     // of the first phase
-	stop  chan struct{} // ends the goroutine that writes lines; nil: there is none
+	stop  chan struct{} // ends the goroutine that writes lines; nil if there is none
 	ended chan struct{} // closed when it has ended
 }
 
-// Lines appear off a terminal when the work has taken this long, and then again and again.
+// If w is not a terminal, the first line appears after this long, the others at this interval.
 const (
 	firstLine = 10 * time.Second
 	nextLine  = 30 * time.Second
 )
 
-// New returns a Reporter that writes to w. colour is for the bar, and follows the caller's reading of NO_COLOR.
+// New returns a Reporter that writes to w. colour is for the bar; the caller sets it according to NO_COLOR.
 func New(w io.Writer, colour bool) *Reporter {
 	f, ok := w.(*os.File)
 	return &Reporter{w: w, colour: colour, bars: ok && term.IsTerminal(int(f.Fd()))}
@@ -81,7 +81,7 @@ func (r *Reporter) endPhase() {
 	r.phase = nil
 }
 
-// Note writes a remark on a line of its own. A bar makes room for it and comes back below.
+// Note writes a remark on a separate line. A bar is erased first and redrawn below.
 func (r *Reporter) Note(format string, args ...any) {
 	line := "pipe: " + safetext.Line(fmt.Sprintf(format, args...)) + "\n"
 	r.mu.Lock()
@@ -90,9 +90,9 @@ func (r *Reporter) Note(format string, args ...any) {
 	if bar {
 		_ = r.phase.bar.Clear()
 	}
-	_, _ = io.WriteString(r.w, line) // who cannot be told must not stop the work
+	_, _ = io.WriteString(r.w, line) // a failed write must not stop the work
 	if bar && !r.phase.bar.IsFinished() {
-		_, _ = io.WriteString(r.w, r.phase.bar.String()) // as it was: its own drawing comes at most ten times a second
+		_, _ = io.WriteString(r.w, r.phase.bar.String()) // the bar redraws itself at most ten times a second
 	}
 }
 
@@ -109,7 +109,7 @@ func (r *Reporter) Close() {
 	}
 }
 
-// lines writes how far the work has come, until stop.
+// lines writes progress lines until stop.
 func (r *Reporter) lines(stop, ended chan struct{}) {
 	defer close(ended)
 	timer := time.NewTimer(firstLine)
@@ -129,7 +129,7 @@ func (r *Reporter) writeLine(stop chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stop != stop {
-		return // Close was faster
+		return // Close came first
 	}
 	now := time.Now()
 	text := "working"

@@ -1,4 +1,4 @@
-// Package realdata finds the real files that tests of several packages read.
+// Package realdata finds the real data sets that tests of several packages read.
 package realdata
 
 import (
@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// Folder returns the absolute path of a folder of real data: $PIPE_DATA, else
-// shared/data beside the module, and the given elements below it. Where it is
-// absent the test is skipped, or fails under CI=true.
+// Folder returns the absolute path of a folder of real data: $PIPE_DATA, else shared/data beside the module, joined
+// with the given elements. If it does not exist, the test is skipped, or fails under CI=true.
 func Folder(t testing.TB, below ...string) string {
 	t.Helper()
 	dir := os.Getenv("PIPE_DATA")
@@ -29,7 +28,7 @@ func Folder(t testing.TB, below ...string) string {
 	return dir
 }
 
-// ModuleRoot is the folder of go.mod at or above the one that the test runs in.
+// ModuleRoot is the folder of go.mod: the test's working folder or the nearest of its parents that has one.
 func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -9,24 +9,24 @@ import (
 	"text/tabwriter"
 )
 
-// Fields describe a file or a result on a terminal: a title, then lines of a name and a value, all made fit to be shown.
+// Fields describes a file or a result on a terminal: a title, then lines of a name and a value, all escaped.
 type Fields struct{ strings.Builder }
 
-// Titled starts with a line that names a file and its kind.
+// Titled starts with a line that contains the name and the kind of a file.
 func Titled(path, kind string) *Fields {
 	f := &Fields{}
 	fmt.Fprintf(f, "%s: %s\n", Line(path), Line(kind))
 	return f
 }
 
-// Add adds a line; a value that is empty is left out.
+// Add adds a line, unless the value is empty.
 func (f *Fields) Add(name, format string, args ...any) {
 	if value := fmt.Sprintf(format, args...); value != "" {
 		fmt.Fprintf(f, "  %-16s %s\n", Line(name), Line(value))
 	}
 }
 
-// widest is the number of characters that are shown of a value of AddPairs.
+// widest is the most characters that AddPairs shows of a value.
 const widest = 120
 
 // AddPairs adds named values, sorted by name, under one heading. Long values are cut.
@@ -47,7 +47,7 @@ func (f *Fields) WriteText(w io.Writer) error {
 	return err
 }
 
-// List joins what show makes of every item.
+// List joins the strings that show returns for the items.
 func List[T any](items []T, show func(T) string) string {
 	var names []string
 	for _, item := range items {
@@ -56,7 +56,7 @@ func List[T any](items []T, show func(T) string) string {
 	return strings.Join(names, ", ")
 }
 
-// After is text behind a prefix, or "" where there is no text.
+// After is the text behind the prefix, or "" if the text is empty.
 func After(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -64,7 +64,7 @@ func After(prefix, text string) string {
 	return prefix + text
 }
 
-// Table lays rows of cells out in aligned columns, two spaces in.
+// Table aligns the cells of rows in columns, indented by two spaces.
 func Table(rows [][]string) string {
 	var b strings.Builder
 	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -1,8 +1,8 @@
-// Package safetext makes text from outside fit to be shown: names of experts, columns and files come from data, and data
-// may carry control characters. Shown raw they move the cursor of a terminal, colour or hide what follows, turn the
-// reading direction, or make a line that looks like one of the program's own.
+// Package safetext makes untrusted text safe to display. Names of experts, columns and files come from data, which can
+// contain control characters. Unescaped, these move the cursor of a terminal, colour or hide what follows, change the
+// direction of reading, or imitate a line of the program.
 //
-// What cannot be shown is shown as Go spells it: \x1b, \n, \u202e. A text without such characters stays as it is.
+// Unsafe characters are escaped as in Go: \x1b, \n, \u202e. A string without such characters is unchanged.
 package safetext
 
 import (
@@ -16,10 +16,10 @@ import (
 // Line returns text fit for one line of a terminal, a cell of a table or the text of a figure.
 func Line(text string) string { return escape(text, "") }
 
-// Lines is Line for a text of several lines: line breaks and tabs stay.
+// Lines is Line for several lines: line breaks and tabs stay.
 func Lines(text string) string { return escape(text, "\n\t") }
 
-// escape spells what must not be shown, but for the characters in keep.
+// escape escapes unsafe characters, except those in keep.
 func escape(text, keep string) string {
 	if !strings.ContainsFunc(text, unfit) && utf8.ValidString(text) {
 		return text
@@ -40,13 +40,13 @@ func escape(text, keep string) string {
 	return b.String()
 }
 
-// unfit are control characters (C0, DEL and C1), separators of lines and paragraphs, marks that turn the reading
-// direction, and characters that stand for nothing.
+// unfit matches control characters (C0, DEL and C1), line and paragraph separators, marks that change the direction of
+// reading, and characters without an assigned meaning.
 func unfit(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Noncharacter_Code_Point) || r == '\ufeff'
 }
 
-// spelled is the character as Go spells it in a string.
+// spelled is the character as an escape of Go.
 func spelled(r rune) string {
 	switch r {
 	case '\n':
@@ -65,8 +65,8 @@ func spelled(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Writer passes text on to w with Lines applied. It is the last guard of an output for readers: cells and fields of one
-// line go through Line before they get here. A character must not be cut in two by two writes.
+// Writer passes text on to w with Lines applied. It is the last check of displayed output: cells and fields of one line
+// are escaped by Line before. A write must not end within a character.
 func Writer(w io.Writer) io.Writer { return writer{w} }
 
 type writer struct{ to io.Writer }

@@ -1,6 +1,5 @@
-// Package seeded makes the random streams of training and baselines. A stream
-// depends on its seed, its purpose and an index alone, so that what else is
-// drawn, and in which order, changes nothing.
+// Package seeded makes the random streams of training and baselines. A stream depends only on its seed, its purpose and
+// an index. So other draws, and their order, do not change it.
 package seeded
 
 import (
@@ -13,7 +12,7 @@ func Stream(seed uint64, purpose string, index uint64) *rand.Rand {
 	return rand.New(Source(seed, purpose, index))
 }
 
-// Source is [Stream] without the methods of rand.Rand: raw words.
+// Source is [Stream] without the methods of rand.Rand: raw 64-bit words.
 func Source(seed uint64, purpose string, index uint64) *rand.PCG {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))

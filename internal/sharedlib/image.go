@@ -10,8 +10,7 @@ import (
 	"runtime"
 )
 
-// CheckImage makes sure that the shared library at path is for this machine
-// and as long as its headers promise.
+// CheckImage makes sure that the shared library at path is for this machine and is not shorter than its headers say.
 func CheckImage(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -28,7 +27,7 @@ var elfMachines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM
 func checkELF(path string, size uint64) error {
 	f, err := elf.Open(path)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("not a shared library, or a truncated one")
+		return errors.New("not a shared library, or a truncated shared library")
 	}
 	if err != nil {
 		return fmt.Errorf("not a shared library: %w", err)
@@ -42,7 +41,7 @@ func checkELF(path string, size uint64) error {
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && (p.Off > size || p.Filesz > size-p.Off) {
-			return fmt.Errorf("truncated: %d bytes, the headers promise %d", size, p.Off+p.Filesz)
+			return fmt.Errorf("truncated: %d bytes, its headers need %d", size, p.Off+p.Filesz)
 		}
 	}
 	return nil

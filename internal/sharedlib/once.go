@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// Once is the one library of a kind that a process loads: it stays until the
-// end. The zero value has none yet. It is safe for concurrent use.
+// Once is a library that a process loads at most once and never unloads. The zero value has not loaded it. It is safe
+// for concurrent use.
 type Once[L any] struct {
 	mu      sync.Mutex
 	path    string
 	library *L
 }
 
-// Open returns the library, which load brings at the first call that it
-// succeeds for. Another path than that of the loaded library is an error.
+// Open returns the library. The first call that succeeds loads it with load; after that, another path is an error.
 func (o *Once[L]) Open(path string, load func(path string) (*L, error)) (*L, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

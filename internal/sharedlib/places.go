@@ -1,5 +1,5 @@
-// Package sharedlib knows where shared libraries lie and what one looks like,
-// before a loader that cannot report errors gets hold of it.
+// Package sharedlib finds shared libraries and checks them before they are loaded, because the loader cannot report
+// errors.
 package sharedlib
 
 import (
@@ -9,10 +9,9 @@ import (
 	"slices"
 )
 
-// Find returns the first library that at finds, and the places it was asked
-// about, in order. The flag and the environment variable are orders, not
-// suggestions: the first one that is set is the only place. path is "" where
-// there is none.
+// Find returns the path of the first library that at finds, and the places that it searched, in order. The flag and the
+// environment variable are binding: the first of them that is set is the only place searched. path is "" if there is no
+// library.
 func Find(flag, variable string, places []string, at func(place string) string) (path string, tried []string) {
 	for _, explicit := range []string{flag, os.Getenv(variable)} {
 		if explicit != "" {
@@ -28,7 +27,7 @@ func Find(flag, variable string, places []string, at func(place string) string) 
 	return "", places
 }
 
-// Absolute keeps the loader from searching its own path for a bare file name.
+// Absolute makes a path absolute, so that the loader does not look for a bare file name in its own search path.
 func Absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -36,8 +35,7 @@ func Absolute(path string) string {
 	return path
 }
 
-// ProjectPlaces lists folder beside the executable's folder and in the working
-// folder and each folder above it.
+// ProjectPlaces lists folder beside the folder of the executable, and in the working folder and each of its parents.
 func ProjectPlaces(folder string) []string {
 	var places []string
 	if exe, err := os.Executable(); err == nil {
@@ -58,8 +56,7 @@ func ProjectPlaces(folder string) []string {
 	return places
 }
 
-// SystemPlaces lists the folders of the loader's variable, then the system's
-// own ones.
+// SystemPlaces lists the folders of the loader's environment variable, then the system's standard folders.
 func SystemPlaces() []string {
 	variable := "LD_LIBRARY_PATH"
 	places := []string{"/usr/local/lib", "/usr/lib", "/usr/lib64"}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Plain is an error of the JSON package without the names of Go's types: it says which field has a value of the wrong type.
+// Plain rewords an error of the JSON package without the names of Go's types: it names the field whose value has the
+// wrong type.
 func Plain(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {

@@ -1,6 +1,5 @@
-// Package strictjson decodes JSON that other programs wrote and refuses what encoding/json takes without a word: a key
-// that an object has twice, of which the last would win, text that is not UTF-8, and halves of surrogate pairs, both of
-// which would become U+FFFD.
+// Package strictjson decodes untrusted JSON and refuses what encoding/json silently accepts: duplicate keys in an
+// object, of which the last would win; text that is not UTF-8, and lone surrogates, which would both become U+FFFD.
 package strictjson
 
 import (
@@ -17,20 +16,19 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Unmarshal is json.Unmarshal with the checks of this package. Where dst is a pointer to a struct, keys of the outermost
-// object that differ only in the case of letters count as the same, since encoding/json takes them for the same field.
+// Unmarshal is json.Unmarshal with the checks of this package. If dst is a pointer to a struct, keys of the outermost
+// object that differ only in case are duplicates, since encoding/json maps them to the same field.
 func Unmarshal(b []byte, dst any) error {
 	t := reflect.TypeOf(dst)
 	wrong := Check(b, t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct)
 	if wrong != nil && json.Valid(b) {
 		return wrong
 	}
-	return json.Unmarshal(b, dst) // names what is wrong with the syntax
+	return json.Unmarshal(b, dst) // its error describes the syntax error
 }
 
-// Check looks for repeated keys, text that is not UTF-8, and halves of surrogate pairs. With fold, keys of the outermost
-// object that differ only in the case of letters are the same. It does not look at the syntax: its answer for text that
-// is no JSON means nothing.
+// Check looks for duplicate keys, text that is not UTF-8, and lone surrogates. With fold, keys of the outermost object
+// that differ only in case are duplicates. It does not check the syntax: its result for invalid JSON means nothing.
 func Check(b []byte, fold bool) error {
 	if !utf8.Valid(b) {
 		return errors.New("is not UTF-8 text")
@@ -51,27 +49,27 @@ func Object(b []byte) (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if object == nil {
-		return nil, errors.New("is no JSON object")
+		return nil, errors.New("is not a JSON object")
 	}
 	return object, nil
 }
 
-// walk goes through a JSON value from token to token.
+// walk scans a JSON value token by token.
 type walk struct {
 	text []byte
 	at   int
 	fold bool
 	open []level
-	free []map[string]struct{} // of objects that are closed
+	free []map[string]struct{} // of closed objects, for reuse
 }
 
-// level is an object or a list that is open.
+// level is an open object or list.
 type level struct {
 	keys  map[string]struct{} // nil: a list
 	value bool                // the next string is a value
 }
 
-// inList and inObject say at which bytes there is something to do.
+// inList and inObject are the bytes that need handling in a list and in an object.
 var inList, inObject = marked(`{}[]"`), marked(`{}[]":,`)
 
 func marked(signs string) (m [256]bool) {
@@ -81,13 +79,13 @@ func marked(signs string) (m [256]bool) {
 	return m
 }
 
-// skip goes on to the next byte at which there is something to do.
+// skip advances to the next byte that needs handling.
 func (w *walk) skip() {
 	signs := &inList
 	if n := len(w.open); n > 0 && w.open[n-1].keys != nil {
 		signs = &inObject
 	}
-	w.at = min(w.at, len(w.text)) // a string of broken syntax may end beyond it
+	w.at = min(w.at, len(w.text)) // an unterminated string may end beyond it
 	rest := w.text[w.at:]
 	for i, c := range rest {
 		if signs[c] {
@@ -115,7 +113,7 @@ func (w *walk) step() error {
 	return nil
 }
 
-// turn says whether a value or a key comes next.
+// turn sets whether a value or a key comes next.
 func (w *walk) turn(value bool) {
 	if n := len(w.open); n > 0 {
 		w.open[n-1].value = value
@@ -134,7 +132,7 @@ func (w *walk) noKeys() map[string]struct{} {
 func (w *walk) close() {
 	n := len(w.open)
 	if n == 0 {
-		return // no JSON: the caller's syntax was wrong
+		return // invalid JSON, which the caller detects
 	}
 	if keys := w.open[n-1].keys; keys != nil && len(keys) < 1000 {
 		clear(keys)
@@ -143,7 +141,7 @@ func (w *walk) close() {
 	w.open = w.open[:n-1]
 }
 
-// str takes a string, which is a key or a value.
+// str scans a string, which is a key or a value.
 func (w *walk) str() error {
 	start := w.at
 	escaped := false
@@ -157,7 +155,7 @@ func (w *walk) str() error {
 	text := w.text[start:min(w.at, len(w.text))]
 	if escaped {
 		if half := halfPair(text); half != "" {
-			return fmt.Errorf("%s is half of a surrogate pair, which is no character%s", half, w.place())
+			return fmt.Errorf("%s is half of a surrogate pair, not a character%s", half, w.place())
 		}
 	}
 	n := len(w.open)
@@ -179,7 +177,7 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 		same = strings.ToLower(name)
 	}
 	if _, twice := l.keys[same]; twice {
-		return fmt.Errorf("key %q is in the object twice%s", textfile.Short(name), w.place())
+		return fmt.Errorf("duplicate key %q in the object%s", textfile.Short(name), w.place())
 	}
 	if len(l.keys) >= textfile.MaxColumns {
 		return fmt.Errorf("the object has more than %d keys, the most that are read", textfile.MaxColumns)
@@ -188,7 +186,7 @@ func (w *walk) key(l *level, text []byte, escaped bool) error {
 	return nil
 }
 
-// place is the line that the walk has come to, in the words of an error; "" on the first one.
+// place is the current line as part of an error; "" on the first one.
 func (w *walk) place() string {
 	if n := 1 + bytes.Count(w.text[:min(w.at, len(w.text))], []byte{'\n'}); n > 1 {
 		return fmt.Sprintf(" (line %d of the text)", n)
@@ -196,7 +194,7 @@ func (w *walk) place() string {
 	return ""
 }
 
-// halfPair returns the first escape of a string that is half of a surrogate pair, "" if there is none.
+// halfPair returns the first escape in a string that is a lone surrogate, "" if there is none.
 func halfPair(text []byte) string {
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '\\' {
@@ -217,7 +215,7 @@ func halfPair(text []byte) string {
 	return ""
 }
 
-// escape returns the number of the escape \uXXXX that starts at a byte, -1 if none does.
+// escape returns the number of the escape \uXXXX at a byte, -1 if there is none.
 func escape(text []byte, at int) rune {
 	if at+6 > len(text) || text[at] != '\\' || text[at+1] != 'u' {
 		return -1

@@ -10,9 +10,9 @@ import (
 func TestCheck(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}`: "",
-		`{"a":1,"b":2,"a":3}`:                       `key "a" is in the object twice`,
-		"{\n\"x\":[\n{\"k\":1,\n\"k\":2}]}":         `key "k" is in the object twice (line 4 of the text)`,
-		`{"a":{"b":1},"\u0061":2}`:                  `key "a" is in the object twice`,
+		`{"a":1,"b":2,"a":3}`:                       `duplicate key "a" in the object`,
+		"{\n\"x\":[\n{\"k\":1,\n\"k\":2}]}":         `duplicate key "k" in the object (line 4 of the text)`,
+		`{"a":{"b":1},"\u0061":2}`:                  `duplicate key "a" in the object`,
 		`{"a":"a","b":["a","a"],"c":"b"}`:           "",
 		`{"a:":",","b":"{","c":"\"","d\\":1,"d":2}`: "",
 		`["a","a"]`:                     "",
@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		`{"A":1,"a":2}`:                 "",
 	} {
 		if !json.Valid([]byte(text)) {
-			t.Fatalf("%s is no JSON", text)
+			t.Fatalf("%s is not JSON", text)
 		}
 		got := ""
 		if err := Check([]byte(text), false); err != nil {

@@ -55,7 +55,7 @@ func (c *Cell) Float() (float64, error) {
 		if errors.Is(err, textfile.ErrTooLarge) {
 			v = math.Inf(1)
 		} else if err != nil {
-			return 0, fmt.Errorf("%s is no number", textfile.Quoted(c.text))
+			return 0, fmt.Errorf("%s is not a number", textfile.Quoted(c.text))
 		}
 	case listCell:
 		return 0, errors.New("is a list, expected a number")
@@ -68,7 +68,7 @@ func (c *Cell) Float() (float64, error) {
 	return v, nil
 }
 
-// Flag returns a number in [0, 1] or a truth value as one.
+// Flag returns a number in [0, 1]; booleans become 0 or 1.
 func (c *Cell) Flag() (float64, error) {
 	if c.kind == textCell {
 		switch strings.ToLower(strings.TrimSpace(c.text)) {
@@ -85,7 +85,7 @@ func (c *Cell) Flag() (float64, error) {
 	return v, err
 }
 
-// FlagOrFloat is float, and 0 or 1 for a truth value.
+// FlagOrFloat returns Float, or 0 or 1 for a boolean.
 func (c *Cell) FlagOrFloat() (float64, error) {
 	if c.kind == textCell && (c.text == "true" || c.text == "false") {
 		return c.Flag()
@@ -105,7 +105,7 @@ func (c *Cell) Floats() ([]float32, error) {
 	case textCell:
 		return parseList(c.text)
 	}
-	return nil, errors.New("is no list of numbers")
+	return nil, errors.New("is not a list of numbers")
 }
 
 func parseList(text string) ([]float32, error) {
@@ -114,7 +114,7 @@ func parseList(text string) ([]float32, error) {
 		inner, ok = strings.CutSuffix(inner, "]")
 	}
 	if !ok {
-		return nil, fmt.Errorf("%s is no list of numbers", textfile.Quoted(text))
+		return nil, fmt.Errorf("%s is not a list of numbers", textfile.Quoted(text))
 	}
 	var list []float32
 	for field := range strings.SplitSeq(inner, ",") {
@@ -127,10 +127,10 @@ func parseList(text string) ([]float32, error) {
 	return list, nil
 }
 
-// Length is the number of characters of a text.
+// Length is the number of characters of a string.
 func (c *Cell) Length() (float64, error) {
 	if c.kind != textCell && c.kind != missingCell {
-		return 0, errors.New("is no text")
+		return 0, errors.New("is not a string")
 	}
 	return float64(utf8.RuneCountInString(c.text)), nil
 }

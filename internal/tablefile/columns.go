@@ -22,7 +22,7 @@ func positions(path string, have, want []string) ([]int, error) {
 		case !ok:
 			return nil, &dataerror.Error{File: path, Column: name, Msg: "is missing; the table has " + textfile.Listed(have, 12)}
 		case p < 0:
-			return nil, &dataerror.Error{File: path, Column: name, Msg: "is there more than once"}
+			return nil, &dataerror.Error{File: path, Column: name, Msg: "is a duplicate"}
 		}
 		found[i] = p
 	}

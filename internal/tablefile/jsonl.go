@@ -45,7 +45,7 @@ func objectKeys(line []byte) ([]string, error) {
 		return nil, err
 	}
 	if open != json.Delim('{') {
-		return nil, errors.New("is no JSON object")
+		return nil, errors.New("is not a JSON object")
 	}
 	var keys []string
 	for dec.More() {
@@ -73,7 +73,7 @@ func (t *jsonTable) read() ([]byte, error) {
 	return nil, t.bad("", "cannot be read", err)
 }
 
-// bad is an error about the line last read.
+// bad is an error about the last line.
 func (t *jsonTable) bad(column, msg string, err error) error {
 	return &dataerror.Error{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
@@ -115,7 +115,7 @@ func (t *jsonTable) Next(cells []Cell) (int, error) {
 	return t.lines.Number(), nil
 }
 
-// jsonCell keeps everything but strings as it is written.
+// jsonCell keeps every value except strings as it is written.
 func jsonCell(raw json.RawMessage) (Cell, error) {
 	switch {
 	case string(raw) == "null":

@@ -132,7 +132,7 @@ type valueStream struct {
 	column *parquetfile.Column
 	pages  *parquetfile.Pages
 	page   *parquetfile.Page // nil before the first
-	at     int               // values and nulls of the page that were passed
+	at     int               // values and nulls of the page read so far
 	value  int               // of these, values
 	floats []float32
 }
@@ -149,7 +149,7 @@ func openStream(file *parquetfile.File, group int, name string) (*valueStream, e
 	return &valueStream{column: c, pages: pages}, nil
 }
 
-// readableColumn returns the leaf of a column, or why its type cannot be read.
+// readableColumn returns the leaf of a column, or an error if its type is not supported.
 func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, error) {
 	c := file.Root.Child(name)
 	if c == nil {
@@ -166,15 +166,14 @@ func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, e
 	}
 	switch c.Meaning {
 	case parquetfile.Decimal:
-		return nil, errors.New("holds decimals, which are not read; write floats")
+		return nil, errors.New("holds decimals, which are not supported; write floats")
 	case parquetfile.Date, parquetfile.Time:
-		return nil, errors.New("holds dates or times, which are not read; cast the column to a string or to a number, or leave it out")
+		return nil, errors.New("holds dates or times, which are not supported; cast the column to a string or to a number, or leave it out")
 	}
 	return c, nil
 }
 
-// more makes sure that the page has a value left and returns its levels, and
-// io.EOF after the last.
+// more makes sure that the page has a value left and returns its levels. After the last value it returns io.EOF.
 func (s *valueStream) more() (rep, def int, err error) {
 	for s.page == nil || s.at == s.page.Len {
 		page, err := s.pages.Next()
@@ -193,7 +192,7 @@ func (s *valueStream) more() (rep, def int, err error) {
 	return rep, def, nil
 }
 
-// take passes the value that more found and returns its cell.
+// take consumes the value that more found and returns its cell.
 func (s *valueStream) take(def int) (Cell, error) {
 	s.at++
 	if def < s.column.MaxDef {
@@ -240,7 +239,7 @@ func (s *valueStream) Next() (Cell, error) {
 
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("has fewer rows than the metadata say")
+		return errors.New("has fewer rows than the metadata says")
 	}
 	return err
 }
@@ -257,7 +256,7 @@ func (s *valueStream) cell(i int) (Cell, error) {
 	case parquetfile.Double:
 		return Cell{kind: numberCell, num: s.page.Doubles[i]}, nil
 	}
-	text := strings.Clone(s.page.Text(i)) // a page is long
+	text := strings.Clone(s.page.Text(i)) // do not keep the whole page in memory
 	if s.column.Meaning == parquetfile.Text && !utf8.ValidString(text) {
 		return Cell{}, fmt.Errorf("%s is not valid UTF-8", textfile.Quoted(text))
 	}

@@ -12,22 +12,21 @@ import (
 )
 
 // Table reads a foreign table row by row, as cells. Errors about its content are *dataerror.Error with file and row;
-// text tables count their rows by the line that a row starts on. It is not for use by several goroutines at once.
+// for text tables the row is the line on which it starts. It is not safe for concurrent use.
 type Table interface {
 	// Names are the columns, in order. In JSONL they are those of the first row.
 	Names() []string
-	// Choose fixes the columns that Next returns.
+	// Choose sets the columns that Next returns.
 	Choose(columns []string) error
-	// Next fills one cell per chosen column and returns io.EOF after the last
-	// row. Cells are valid until the next call.
+	// Next fills one cell per chosen column and returns io.EOF after the last row. Cells are valid until the next call.
 	Next(cells []Cell) (row int, err error)
-	// Path is the file that the last row came from.
+	// Path is the file of the last row.
 	Path() string
 	// Close closes the files. A second Close does nothing.
 	Close()
 }
 
-// Open opens a file by its ending, or a folder of Parquet parts: .csv, .tsv, .jsonl and .ndjson, each also .gz, and
+// Open opens a file by its extension, or a folder of Parquet parts: .csv, .tsv, .jsonl and .ndjson, each also .gz, and
 // .parquet. The caller closes the table.
 func Open(path string) (Table, error) {
 	name, zipped := strings.CutSuffix(strings.ToLower(filepath.Base(path)), ".gz")
@@ -47,7 +46,7 @@ func Open(path string) (Table, error) {
 	case ".jsonl", ".ndjson":
 		open = func(p string, r *bufio.Reader) (Table, error) { return newJSONTable(p, r) }
 	default:
-		return nil, &dataerror.Error{File: path, Msg: "is of an unknown kind; known are .csv, .tsv, .jsonl, .ndjson, each also .gz, and .parquet"}
+		return nil, &dataerror.Error{File: path, Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, each also .gz, and .parquet"}
 	}
 	if err := textfile.CheckRegular(path); err != nil {
 		return nil, dataerror.FromText(err)
@@ -69,7 +68,7 @@ func Open(path string) (Table, error) {
 	return &fileTable{t, file}, nil
 }
 
-// fileTable closes the file under a text table.
+// fileTable closes the file of a text table.
 type fileTable struct {
 	Table
 	file io.Closer

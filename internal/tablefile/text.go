@@ -6,17 +6,15 @@ import (
 	"io"
 )
 
-// TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV
-// or JSON lines, each also gzipped, a Parquet file or a folder of Parquet parts.
-// Columns that are not chosen may be of any type. It is not for use by several
-// goroutines at once.
+// TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV or JSON lines, each also gzipped, a
+// Parquet file or a folder of Parquet parts. Columns that are not chosen may have any type. It is not safe for
+// concurrent use.
 type TextReader struct {
 	in    Table
 	cells []Cell
 }
 
-// OpenText opens a table by its ending. No column is chosen yet. The caller
-// closes the reader.
+// OpenText opens a table by its extension. No column is chosen yet. The caller closes the reader.
 func OpenText(path string) (*TextReader, error) {
 	in, err := Open(path)
 	if err != nil {
@@ -29,9 +27,8 @@ func OpenText(path string) (*TextReader, error) {
 // keys of the first line.
 func (r *TextReader) Columns() []string { return r.in.Names() }
 
-// Choose fixes the columns that Next returns, and comes before the first Next. A
-// column that is not there, appears twice or is of a type that is not read is a
-// *dataerror.Error with file and column.
+// Choose sets the columns that Next returns, and must be called before the first Next. If a column is missing, is a
+// duplicate or has an unsupported type, the error is a *dataerror.Error with file and column.
 func (r *TextReader) Choose(names ...string) error {
 	if err := r.in.Choose(names); err != nil {
 		return fmt.Errorf("read table: %w", err)
@@ -40,11 +37,9 @@ func (r *TextReader) Choose(names ...string) error {
 	return nil
 }
 
-// Next returns the chosen cells of the next row, in the order of Choose, for the
-// caller to keep, and where the row is: its line in a text file, its number in a
-// Parquet file, from 1. A missing value is "", a list is [1,2.5], a JSON object
-// its text. After the last row the error is io.EOF; bad data are a *dataerror.Error
-// with file and row.
+// Next returns the chosen cells of the next row, in the order of Choose, and the place of the row: its line in a text
+// file, its number in a Parquet file, from 1. The caller may keep the cells. A missing value is "", a list is [1,2.5],
+// a JSON object its text. After the last row the error is io.EOF; bad data is a *dataerror.Error with file and row.
 func (r *TextReader) Next() (cells []string, row int, err error) {
 	row, err = r.in.Next(r.cells)
 	if errors.Is(err, io.EOF) {

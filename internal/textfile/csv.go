@@ -12,14 +12,14 @@ import (
 )
 
 // CSV reads a table with a header row. Fields are separated by one character and may be quoted; every row has as many
-// fields as the header; blank lines are passed over. All text is UTF-8.
+// fields as the header; blank lines are skipped. All text is UTF-8.
 type CSV struct {
 	file   string
 	csv    *csv.Reader
 	header []string
 }
 
-// NewCSV reads the header of in, which errors call file. Bad text is an *Error.
+// NewCSV reads the header of in, which errors call file. Invalid text is an *Error.
 func NewCSV(file string, in io.Reader, comma rune) (*CSV, error) {
 	return newCSV(file, Bounded(file, 0, in, comma), comma)
 }
@@ -49,11 +49,11 @@ func newCSV(file string, in io.Reader, comma rune) (*CSV, error) {
 	return c, nil
 }
 
-// Header returns the names of the columns as they are written.
+// Header returns the names of the columns as written.
 func (c *CSV) Header() []string { return c.header }
 
-// Read returns the fields of the next row, valid until the next call, and io.EOF after the last. Bad text is an *Error
-// with its line; errors of the medium stay what they are.
+// Read returns the fields of the next row, valid until the next call, and io.EOF after the last. Invalid text is an
+// *Error with its line; other read errors are unchanged.
 func (c *CSV) Read() ([]string, error) {
 	record, err := c.csv.Read()
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *CSV) Read() ([]string, error) {
 	return record, nil
 }
 
-// Line is where a field of the row last read begins, counted from 1.
+// Line is the line on which a field of the last row begins, counted from 1.
 func (c *CSV) Line(field int) int {
 	line, _ := c.csv.FieldPos(field)
 	return line
@@ -82,7 +82,7 @@ func (c *CSV) wrong(line int, column, format string, args ...any) error {
 	return &Error{File: c.file, Line: line, Column: column, Err: faultf(format, args...)}
 }
 
-// syntax says in plain words what the CSV package found; record is what it returned beside the error.
+// syntax rewords an error of the CSV package; record is the record that was returned with it.
 func (c *CSV) syntax(err error, record []string) error {
 	var parse *csv.ParseError
 	if !errors.As(err, &parse) {
@@ -96,12 +96,13 @@ func (c *CSV) syntax(err error, record []string) error {
 		}
 		return c.wrong(parse.StartLine, column, "the row has %d fields, the header %d", len(record), len(c.header))
 	case errors.Is(err, csv.ErrQuote) && parse.StartLine != parse.Line:
-		return c.wrong(parse.StartLine, "", "a quote is opened in this row and not closed in its field")
+		return c.wrong(parse.StartLine, "", "a quote is opened in this row and not closed")
 	}
 	return c.wrong(parse.Line, "", "stray quote at byte %d of the line", parse.Column)
 }
 
-// CheckDelimiter refuses a header of one column that other delimiters divide, and one with line ends of the wrong kind.
+// CheckDelimiter refuses a header of one column that another delimiter would divide, and a header with the wrong line
+// endings.
 func CheckDelimiter(header []string, comma rune) error {
 	for i, name := range header {
 		if at := strings.IndexByte(name, '\r'); at >= 0 {
@@ -135,14 +136,14 @@ func delimiterName(comma rune) string {
 	return "commas"
 }
 
-// Bounded passes CSV on and ends with an *Error at a row that is longer than MaxLine, with the line breaks within its
-// quotes, or has more than MaxColumns fields: a CSV reader keeps a whole row in memory. before is the number of lines
-// that precede in.
+// Bounded passes CSV on and returns an *Error at a row that is longer than MaxLine, including the line breaks within
+// its quotes, or has more than MaxColumns fields. It is needed because a CSV reader keeps a whole row in memory. before
+// is the number of lines before in.
 func Bounded(file string, before int, in io.Reader, comma rune) io.Reader {
 	return within(MaxLine, MaxColumns, file, before, in, comma)
 }
 
-// within is Bounded for other limits.
+// within is Bounded with other limits.
 func within(longest, most int, file string, before int, in io.Reader, comma rune) io.Reader {
 	const buffer = 1 << 16
 	return bufio.NewReaderSize(&bounded{
@@ -150,8 +151,8 @@ func within(longest, most int, file string, before int, in io.Reader, comma rune
 	}, buffer)
 }
 
-// bounded follows quotes and line ends only as far as it must to know where rows begin: a row ends at a newline that an
-// even number of quotes precedes. Text that breaks the rules of quotes is an error of the CSV reader before it matters.
+// bounded follows quotes and line endings only as far as it needs to find the ends of rows: a row ends at a newline
+// after an even number of quotes. Text that breaks the quoting rules makes the CSV reader fail before this matters.
 type bounded struct {
 	longest int // bytes of a row
 	most    int // fields of a row
@@ -188,7 +189,7 @@ func (b *bounded) follow(p []byte) {
 	}
 }
 
-// part takes text without quotes.
+// part handles text without quotes.
 func (b *bounded) part(p []byte) {
 	breaks := bytes.Count(p, []byte{'\n'})
 	b.line += breaks

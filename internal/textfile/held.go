@@ -5,21 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// MaxHeld is the most bytes of memory that a command keeps of the tables that it reads. A small compressed file can hold
-// billions of short rows; commands that stream their rows have no such limit.
+// MaxHeld is the most memory, in bytes, that a command keeps of the tables that it reads. A small compressed file can
+// hold billions of short rows. Commands that stream their rows have no such limit.
 const MaxHeld = 8 << 30
 
-// Held counts about how much memory the content of tables takes where it is kept. It is safe for concurrent use.
+// Held counts approximately how much memory the kept content of tables takes. It is safe for concurrent use.
 type Held struct {
 	limit int64
 	bytes atomic.Int64
 }
 
-// NewHeld returns a count that ends at limit, which is MaxHeld but in tests.
+// NewHeld returns a counter with a limit, which is MaxHeld except in tests.
 func NewHeld(limit int64) *Held { return &Held{limit: limit} }
 
-// Add counts n bytes more. Beyond the limit it returns a *Fault, and the caller says in which line of which file. A nil
-// Held has no limit.
+// Add counts n more bytes. Beyond the limit it returns a *Fault, to which the caller adds file and line. A nil Held has
+// no limit.
 func (h *Held) Add(n int64) error {
 	if h == nil {
 		return nil
@@ -28,12 +28,12 @@ func (h *Held) Add(n int64) error {
 		return nil
 	}
 	return &Fault{
-		fmt.Sprintf("what is kept of the tables takes more than %s of memory, the most that is allowed", size(h.limit)),
-		"leave out rows and columns that are not needed, or divide the table and make several results",
+		fmt.Sprintf("the tables take more than %s of memory, the most that is allowed", size(h.limit)),
+		"remove rows and columns that are not needed, or split the table and make several results",
 	}
 }
 
-// AddCells counts rows x columns values, each of the given bytes. Its error is that of Add.
+// AddCells counts rows x columns values of the given size. Its error is that of Add.
 func (h *Held) AddCells(rows, columns, bytes int) error {
 	if columns > 0 && int64(rows) > MaxHeld/int64(columns) {
 		return h.Add(MaxHeld + 1)

@@ -113,7 +113,7 @@ func TestDecode(t *testing.T) {
 		"UTF-16 without mark":  {utf16le("id,a\n1,é\n"), "looks like UTF-16"},
 		"big without mark":     {"\x00" + utf16le("id,a\n1,2"), "looks like UTF-16"},
 		"UTF-32":               {"\xff\xfe\x00\x00i\x00\x00\x00", "is UTF-32"},
-		"zeros":                {strings.Repeat("\x00", 9000), "no text file"},
+		"zeros":                {strings.Repeat("\x00", 9000), "not a text file"},
 		"xlsx":                 {"PK\x03\x04...", "spreadsheet"},
 		"Parquet":              {"PAR1...", "is a Parquet file"},
 		"zstd":                 {"\x28\xb5\x2f\xfd.", "zstd"},

@@ -21,9 +21,9 @@ func NewLines(file string, in io.Reader) *Lines {
 	return &Lines{file: file, in: bufio.NewReaderSize(in, 1<<16)}
 }
 
-// Next returns the next line that is not blank, without the white space around it; it is valid until the next call.
-// After the last line, which may lack its newline, it returns io.EOF. A line that is longer than MaxLine or not UTF-8,
-// and damaged gzip data, are an *Error; errors of the medium stay what they are.
+// Next returns the next line that is not blank, without surrounding white space; it is valid until the next call. After
+// the last line, which may lack its newline, it returns io.EOF. A line that is longer than MaxLine or not UTF-8, or
+// damaged gzip data, is an *Error; other read errors are unchanged.
 func (l *Lines) Next() ([]byte, error) {
 	for {
 		line, err := l.read()
@@ -40,7 +40,7 @@ func (l *Lines) Next() ([]byte, error) {
 	}
 }
 
-// Number is that of the line last read, counted from 1.
+// Number is the number of the last line, counted from 1.
 func (l *Lines) Number() int { return l.number }
 
 func (l *Lines) wrong(what error) error { return &Error{File: l.file, Line: l.number, Err: what} }
@@ -72,7 +72,7 @@ func tooLong() error {
 
 func notUTF8(zeros bool) error {
 	if zeros {
-		return &Fault{"is not UTF-8 text; it has zero bytes", encodingAdvice("UTF-16")}
+		return &Fault{"is not UTF-8 text; it contains zero bytes", encodingAdvice("UTF-16")}
 	}
 	return &Fault{"is not UTF-8 text", encodingAdvice("ISO-8859-1")}
 }

@@ -5,40 +5,40 @@ import (
 	"strings"
 )
 
-// Texts keeps short strings in few large pieces of memory.
+// Texts stores many short strings in few large pieces of memory.
 type Texts struct {
 	held  *Held
 	piece *strings.Builder
-	next  int // bytes of the next piece
+	next  int // size of the next piece in bytes
 }
 
-// NewTexts returns an empty keeper whose memory held counts.
+// NewTexts returns an empty store whose memory is counted by held.
 func NewTexts(held *Held) *Texts { return &Texts{held: held, piece: &strings.Builder{}} }
 
-// headBytes is what a string takes beside its text.
+// headBytes is the size of a string header.
 const headBytes = 16
 
-// Keep returns a copy of s, so that the line that it was cut out of can go. Its error is that of Held.Add.
+// Keep returns a copy of s, so that the line that contains s can be freed. Its error is that of Held.Add.
 func (t *Texts) Keep(s string) (string, error) {
 	if err := t.held.Add(int64(len(s)) + headBytes); err != nil {
 		return "", err
 	}
-	const most, whole = 1 << 16, 1 << 12 // bytes of a piece, and of a string that gets one to itself
+	const most, whole = 1 << 16, 1 << 12 // largest piece, and longest string that shares a piece
 	if len(s) > whole {
 		return strings.Clone(s), nil
 	}
 	from := t.piece.Len()
-	if from+len(s) > t.piece.Cap() { // the first piece is small: there may be a keeper for each of many columns
+	if from+len(s) > t.piece.Cap() { // the first piece is small: each of many columns may have a store
 		t.piece, from = &strings.Builder{}, 0
 		t.next = min(max(2*t.next, 256, len(s)), most)
 		t.piece.Grow(t.next)
 	}
-	t.piece.WriteString(s) // within its capacity: the strings that were cut out of it stay valid
+	t.piece.WriteString(s) // within its capacity, so earlier strings stay valid
 	return t.piece.String()[from:], nil
 }
 
-// Names numbers distinct strings from 0, in the order of their first appearance. A name takes about 30 bytes beside its
-// text, a third of what a map and a slice take.
+// Names numbers distinct strings from 0, in the order of their first appearance. A name takes about 30 bytes in
+// addition to its text, a third of what a map and a slice take.
 type Names struct {
 	texts *Texts
 	list  []string
@@ -46,15 +46,15 @@ type Names struct {
 	seed  maphash.Seed
 }
 
-// NewNames returns an empty set whose memory held counts.
+// NewNames returns an empty set whose memory is counted by held.
 func NewNames(held *Held) *Names {
 	return &Names{texts: NewTexts(held), slots: make([]int32, 8), seed: maphash.MakeSeed()}
 }
 
-// slotBytes is the share of a name in the hash table, which is between three eighths and three quarters full.
+// slotBytes is the memory per name of the hash table, which is between three eighths and three quarters full.
 const slotBytes = 12
 
-// Add returns the number of a name, which is copied when it is new. Its error is that of Held.Add.
+// Add returns the number of a name and copies the name if it is new. Its error is that of Held.Add.
 func (n *Names) Add(name string) (int, error) {
 	at, i := n.slot(name)
 	if i >= 0 {
@@ -75,19 +75,19 @@ func (n *Names) Add(name string) (int, error) {
 	return len(n.list) - 1, nil
 }
 
-// Find returns the number of a name, -1 if it is not there.
+// Find returns the number of a name, -1 if it is unknown.
 func (n *Names) Find(name string) int {
 	_, i := n.slot(name)
 	return i
 }
 
-// Len is how many names there are.
+// Len is the number of names.
 func (n *Names) Len() int { return len(n.list) }
 
-// List returns the names by number. The caller does not change it.
+// List returns the names by number. The caller must not change it.
 func (n *Names) List() []string { return n.list }
 
-// slot returns where a name is or would be, and its number or -1.
+// slot returns the slot of a name, or the free slot for it, and its number or -1.
 func (n *Names) slot(name string) (at, number int) {
 	mask := len(n.slots) - 1
 	at = int(maphash.String(n.seed, name)) & mask

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// What is wrong with a text that should be a number.
+// Why a string is not accepted as a number.
 var (
 	ErrNotNumber = errors.New("is not a number")
 	ErrTooLarge  = errors.New("is too large for a float32")
 )
 
 // ParseNumber reads a decimal number such as -12, 0.5 or 1e-3 and returns the nearest float64, as other programs do.
-// Spellings of infinity and NaN, hexadecimal, digits with underscores or commas between them and surrounding space are
-// not numbers here. The error is ErrNotNumber or ErrTooLarge.
+// Spellings of infinity and NaN, hexadecimal numbers, underscores or commas between digits, and surrounding space are
+// refused. The error is ErrNotNumber or ErrTooLarge.
 func ParseNumber(s string) (float64, error) {
 	if v, ok := parsePlain(s); ok {
 		return v, nil
@@ -35,8 +35,8 @@ func ParseNumber(s string) (float64, error) {
 	return v, nil
 }
 
-// ParseFloat32 is the float32 nearest to ParseNumber: a number is rounded to float64 and then to float32, as pandas,
-// polars and NumPy do it. What is beyond a float32 is ErrTooLarge.
+// ParseFloat32 is ParseNumber rounded to float32: a number is rounded to float64 and then to float32, as in pandas,
+// polars and NumPy. If it exceeds the range of float32, the error is ErrTooLarge.
 func ParseFloat32(s string) (float32, error) {
 	v, err := ParseNumber(s)
 	if err != nil {
@@ -48,12 +48,11 @@ func ParseFloat32(s string) (float32, error) {
 	return 0, ErrTooLarge
 }
 
-// powers of ten that a float64 holds exactly, as many as parsePlain needs.
+// powers are the powers of ten that parsePlain needs; float64 represents them exactly.
 var powersOfTen = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
 
-// parsePlain reads an optional minus, digits, and an optional point with
-// digits, of at most 15 digits. Digits and power of ten are then exact as
-// float64, and their quotient is rounded once: correctly.
+// parsePlain reads an optional minus, digits, and an optional point with digits, of at most 15 digits. The digits and
+// the power of ten are then exact as float64, and their quotient is rounded only once, which is correct rounding.
 func parsePlain(s string) (float64, bool) {
 	digits, negative := s, false
 	if len(s) > 0 && s[0] == '-' {

@@ -13,33 +13,33 @@ import (
 
 const bufferSize = 1 << 18
 
-// CheckRegular refuses a path that is no regular file and no folder: a pipe or a device can be read only once, and may
-// have no end.
+// CheckRegular refuses a path that is neither a regular file nor a folder: a pipe or a device can be read only once,
+// and may have no end.
 func CheckRegular(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() || info.IsDir() {
 		return err
 	}
 	return &Error{File: path, Err: &Fault{
-		Msg:    "is a pipe or a device, no regular file; it would have to be read more than once",
-		Advice: "save its content to a file first, and name that",
+		Msg:    "is a pipe or a device, not a regular file; it would have to be read more than once",
+		Advice: "save its content to a file first, and use that file",
 	}}
 }
 
-// Open opens a regular file and says how many bytes it has. A folder, a pipe or a device is an *Error, and is not opened:
-// opening a pipe would wait for its writer.
+// Open opens a regular file and returns its size in bytes. A folder, a pipe or a device is an *Error and is not opened:
+// opening a pipe would wait for a writer.
 func Open(path string) (*os.File, int64, error) {
 	var bad *Error
 	if err := CheckRegular(path); errors.As(err, &bad) {
 		return nil, 0, err
 	}
-	f, err := os.Open(path) // says best why a file cannot be opened
+	f, err := os.Open(path) // has the best error if a file cannot be opened
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
 	if err == nil && info.IsDir() {
-		err = &Error{File: path, Err: faultf("is a folder, no regular file")}
+		err = &Error{File: path, Err: faultf("is a folder, not a regular file")}
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())
@@ -47,7 +47,7 @@ func Open(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// ReadFile reads a whole regular file, of text or not, of at most limit bytes.
+// ReadFile reads a whole regular file, text or binary, of at most limit bytes.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	f, size, err := Open(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.Grow(int(size) + bytes.MinRead)
-	switch n, err := b.ReadFrom(io.LimitReader(f, limit+1)); { // a file may grow, and one of /proc has no size
+	switch n, err := b.ReadFrom(io.LimitReader(f, limit+1)); { // a file may grow, and files in /proc have no size
 	case err != nil:
 		return nil, err
 	case n > limit:
@@ -69,19 +69,19 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Decode returns the text of in, which errors call file: unpacked where it is gzipped, and without a byte order mark.
-// It looks at the first bytes and refuses what is not UTF-8 text by what it is. Parquet is passed on where a caller can
-// read that, too.
+// Decode returns the text of in, which errors call file: decompressed if it is gzipped, and without a byte order mark.
+// It looks at the first bytes and refuses input that is not UTF-8 text. The error names the likely format. Parquet is
+// passed on if the caller can read it too.
 func Decode(file string, in io.Reader, parquet bool) (*bufio.Reader, error) {
 	r := bufio.NewReaderSize(in, bufferSize)
 	if head, _ := r.Peek(2); string(head) == gzipMark {
 		z, err := gzip.NewReader(r)
 		if err != nil {
-			return nil, &Error{File: file, Err: faultf("is no gzip file: %v", err)}
+			return nil, &Error{File: file, Err: faultf("is not a gzip file: %v", err)}
 		}
 		r = bufio.NewReaderSize(z, bufferSize)
 	} else if strings.HasSuffix(strings.ToLower(file), ".gz") {
-		return nil, &Error{File: file, Err: faultf("is no gzip file, though its name ends in .gz")}
+		return nil, &Error{File: file, Err: faultf("is not a gzip file, although its name ends in .gz")}
 	}
 	head, err := beginning(r)
 	if err != nil {
@@ -94,12 +94,12 @@ func Decode(file string, in io.Reader, parquet bool) (*bufio.Reader, error) {
 		return nil, &Error{File: file, Err: fault}
 	}
 	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
-		_, _ = r.Discard(len(byteOrderMark)) // it was just seen
+		_, _ = r.Discard(len(byteOrderMark)) // it was just peeked
 	}
 	return r, nil
 }
 
-// beginning returns the first bytes, as many as are there without waiting for more than a mark needs.
+// beginning returns the first bytes. It does not wait for more bytes than a byte order mark needs.
 func beginning(r *bufio.Reader) ([]byte, error) {
 	const longestMark = 4
 	if _, err := r.Peek(longestMark); err != nil && !errors.Is(err, io.EOF) {
@@ -108,8 +108,7 @@ func beginning(r *bufio.Reader) ([]byte, error) {
 	return r.Peek(min(r.Buffered(), headSize))
 }
 
-// readError makes an *Error of what a reader of gzipped text says about damaged data. Errors of the medium stay what
-// they are.
+// readError turns an error about damaged gzip data into an *Error and returns other read errors unchanged.
 func readError(file string, line int, err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &corrupt) {
@@ -118,7 +117,7 @@ func readError(file string, line int, err error) error {
 	return err
 }
 
-// headSize is how many of the first bytes are looked at.
+// headSize is how many bytes at the beginning are examined.
 const headSize = 4096
 
 const (
@@ -127,12 +126,12 @@ const (
 	byteOrderMark = "\xef\xbb\xbf"
 )
 
-// encodingAdvice helps with a file of the wrong encoding.
+// encodingAdvice is the hint for a file with the wrong encoding.
 func encodingAdvice(name string) string {
 	return "write it again as UTF-8, for example by: iconv -f " + name + " -t UTF-8 OLD > NEW"
 }
 
-// NotText returns an error for the first bytes of what is no UTF-8 text, nil for those of text.
+// NotText returns an error if the first bytes are not UTF-8 text, else nil.
 func NotText(file string, head []byte) error {
 	if fault := notText(head); fault != nil {
 		return &Error{File: file, Err: fault}
@@ -150,7 +149,7 @@ func notText(head []byte) *Fault {
 		{"\xd0\xcf\x11\xe0", "is an old spreadsheet; text is needed", "save the sheet as CSV in UTF-8"},
 		{"\x28\xb5\x2f\xfd", "is compressed by zstd; text or gzip is needed", "unpack it first"},
 		{"\xfd7zXZ", "is compressed by xz; text or gzip is needed", "unpack it first"},
-		{parquetMark, "is a Parquet file; text is needed", "give it the ending .parquet where Parquet is read"},
+		{parquetMark, "is a Parquet file; text is needed", "if Parquet is supported here, rename the file to end in .parquet"},
 	} {
 		if bytes.HasPrefix(head, []byte(k.mark)) {
 			return &Fault{k.what, k.advice}
@@ -159,8 +158,8 @@ func notText(head []byte) *Fault {
 	return zeros(head)
 }
 
-// zeros judges the zero bytes of the beginning: text of two bytes a character has one in every second place, text of one
-// byte a character has none.
+// zeros judges the zero bytes at the beginning: text with two bytes per character has one in every second place, text
+// with one byte per character has none.
 func zeros(head []byte) *Fault {
 	var at [2]int
 	for i, c := range head {
@@ -177,5 +176,5 @@ func zeros(head []byte) *Fault {
 	case at[0] > half/2 && at[1] <= half/10:
 		return &Fault{"looks like UTF-16; UTF-8 is needed", encodingAdvice("UTF-16BE")}
 	}
-	return faultf("has zero bytes near its beginning: it is no text file")
+	return faultf("has zero bytes near its beginning: it is not a text file")
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Short is the beginning of a text that is too long for a message.
+// Short is the beginning of a string that is too long for a message.
 func Short(s string) string {
 	const longest = 40
 	if len(s) > longest {
@@ -15,7 +15,7 @@ func Short(s string) string {
 	return s
 }
 
-// Quoted is the beginning of a text in quotes, for a message.
+// Quoted is the beginning of a string in quotes, for a message.
 func Quoted(s string) string {
 	if len(s) > 40 {
 		s = strings.ToValidUTF8(s[:40], "") + "..."
@@ -23,8 +23,7 @@ func Quoted(s string) string {
 	return strconv.Quote(s)
 }
 
-// Listed joins names for an error or a note: the first limit of them, and how
-// many more there are.
+// Listed joins names for an error or a note: the first limit names, and how many more there are.
 func Listed(names []string, limit int) string {
 	if len(names) > limit {
 		return strings.Join(names[:limit], ", ") + fmt.Sprintf(", and %d more", len(names)-limit)

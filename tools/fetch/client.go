@@ -61,7 +61,7 @@ func onlyFile(dir string) (string, error) {
 	return filepath.Join(dir, entries[0].Name()), nil
 }
 
-// lastLines keeps what a package client says at the end, where the reason is.
+// lastLines keeps the end of a package client's output, which has the reason.
 func lastLines(s string, n int) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")

@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// fetcher completes sets of libraries below dir.
+// fetcher installs sets of libraries below dir.
 type fetcher struct {
 	dir      string
 	client   string // the only package client to use; empty: any
 	platform string // as in linux/amd64
 	log      io.Writer
 	download func(ctx context.Context, p pin, into string) (archive string, err error) // nil: by package client
-	roads    []road                                                                    // nil: from the table
+	roads    []road                                                                    // nil: those of the table
 }
 
-// workPrefix begins the names of folders in which a fetch is under way.
+// workPrefix begins the names of the folders of unfinished fetches.
 const workPrefix = ".fetch-"
 
-// fetch leaves the set complete in its folder, or leaves the folder as it was.
+// fetch installs the complete set in its folder, or leaves the folder unchanged.
 func (f *fetcher) fetch(ctx context.Context, name string) error {
 	s, ok := sets[name]
 	if !ok {
@@ -44,7 +44,7 @@ func (f *fetcher) fetch(ctx context.Context, name string) error {
 		return err
 	}
 	defer unlock()
-	if f.inPlace(name, target, roads) { // another process brought it meanwhile
+	if f.inPlace(name, target, roads) { // another process has installed it in the meantime
 		return nil
 	}
 	fmt.Fprintf(f.log, "%s: fetching %s\n", name, s.what)
@@ -60,7 +60,7 @@ func (f *fetcher) fetch(ctx context.Context, name string) error {
 		}
 		errs = append(errs, err)
 	}
-	return fmt.Errorf("%s: no package client could bring it:\n%w", name, errors.Join(errs...))
+	return fmt.Errorf("%s: no package client could download it:\n%w", name, errors.Join(errs...))
 }
 
 func (f *fetcher) inPlace(name, target string, roads []road) bool {
@@ -71,8 +71,8 @@ func (f *fetcher) inPlace(name, target string, roads []road) bool {
 	return ok
 }
 
-// prepare makes the folder, locks it, and removes what killed fetches left in
-// it: under the lock nobody else is at work there.
+// prepare creates the folder, locks it, and removes what killed fetches left in it. The lock guarantees that no other
+// process is working there.
 func (f *fetcher) prepare(ctx context.Context) (unlock func() error, err error) {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (f *fetcher) choose(s set) ([]road, error) {
 	}
 	kept := slices.DeleteFunc(slices.Clone(roads), func(r road) bool { return r[0].client != f.client })
 	if len(kept) == 0 {
-		return nil, fmt.Errorf("%q brings no such set for %s", f.client, f.platform)
+		return nil, fmt.Errorf("%q has no such set for %s", f.client, f.platform)
 	}
 	return kept, nil
 }
@@ -134,13 +134,13 @@ func (f *fetcher) build(ctx context.Context, r road, target string) error {
 	return replace(fresh, target, filepath.Join(work, "old"))
 }
 
-// add downloads one archive, checks it and unpacks what is wanted.
+// add downloads one archive, checks it and unpacks the files that are needed.
 func (f *fetcher) add(ctx context.Context, p pin, work, fresh string, files map[string]file) error {
 	into, err := os.MkdirTemp(work, "archive-*")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(into) // archives of gigabytes are not kept until the end
+	defer os.RemoveAll(into) // do not keep archives of gigabytes until the end
 	download := f.download
 	if download == nil {
 		download = byClient
@@ -155,7 +155,7 @@ func (f *fetcher) add(ctx context.Context, p pin, work, fresh string, files map[
 	return unpack(archive, p.files, fresh, files)
 }
 
-// replace puts fresh where target is, keeping the old one until the new one is there.
+// replace moves fresh to target, and keeps the old folder until that has succeeded.
 func replace(fresh, target, old string) error {
 	err := os.Rename(target, old)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lockFolder waits until no other process holds the folder. The system gives
-// the lock back when the process ends, however it ends.
+// lockFolder waits until no other process holds the lock on the folder. The system releases the lock when the process
+// ends, however it ends.
 func lockFolder(ctx context.Context, dir string) (unlock func() error, err error) {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command fetch brings a pinned set of native libraries into third_party with
-// an ordinary package client, pip or npm, and checks every archive against a
-// SHA-256 before anything is unpacked.
+// Command fetch downloads a pinned set of native libraries into third_party with an ordinary package client, pip or
+// npm. It checks every archive against a SHA-256 before it unpacks anything.
 //
 // Usage: go run ./tools/fetch [-dir third_party] [-with pip|npm] runtime|lightgbm|cuda
 package main
@@ -32,7 +31,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		return 2
 	}
 	if flags.NArg() != 1 {
-		fmt.Fprintln(stderr, "fetch: name one set:", strings.Join(setNames(), ", "))
+		fmt.Fprintln(stderr, "fetch: choose one set:", strings.Join(setNames(), ", "))
 		return 2
 	}
 	f := &fetcher{dir: *dir, client: *with, platform: runtime.GOOS + "/" + runtime.GOARCH, log: stderr}

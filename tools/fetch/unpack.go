@@ -15,9 +15,8 @@ import (
 	"strings"
 )
 
-// unpack writes the files of archive that match a pattern into folder: shared
-// libraries into lib, the rest beside it. Only base names are used, so no
-// archive can write elsewhere. Every pattern has to match.
+// unpack writes the files of archive that match a pattern into folder: shared libraries into lib, the rest beside it.
+// Only base names are used, so an archive cannot write elsewhere. Every pattern must match.
 func unpack(archive string, patterns []string, folder string, files map[string]file) error {
 	each := eachTar
 	if strings.HasSuffix(archive, ".whl") {
@@ -40,7 +39,7 @@ func unpack(archive string, patterns []string, folder string, files map[string]f
 	}
 	for _, p := range patterns {
 		if !matched[p] {
-			return fmt.Errorf("holds no %s", p)
+			return fmt.Errorf("does not contain %s", p)
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func openSource(path string) (*source, error) {
 			return nil, err
 		}
 		if !info.Mode().IsRegular() {
-			return nil, &PageError{File: file, Msg: "is no regular file"}
+			return nil, &PageError{File: file, Msg: "is not a regular file"}
 		}
 		s.bytes += info.Size()
 	}

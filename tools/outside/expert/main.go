@@ -12,7 +12,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// lastWord answers with the last word of a text; where that is no label, with the one of its settings.
+// lastWord answers with the last word of a text, or with the label in its settings if the word is not a label.
 type lastWord struct {
 	labels []string
 	Else   string `json:"else"`

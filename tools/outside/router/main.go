@@ -1,4 +1,4 @@
-// Router answers over HTTP which expert should answer a text, and with which advice.
+// Router is an HTTP server that chooses which expert should answer a string, and with which advice.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Surrogate trains with a training loss that pipe does not have: what the softmax of the scores pays on average.
+// Surrogate trains with a training loss that pipe does not have: the expected cost under the softmax of the scores.
 package main
 
 import (
