@@ -45,9 +45,8 @@ func transfer(tau float64, actions int, W, u float64) float64 {
 	return W * gammaOf(tau, actions, u/W)
 }
 
-// compSumLoss is Phi_tau as a function of the log-probability of an action
-// (logp <= 0): -logp at tau = 1, else (exp((tau-1) logp) - 1) / (1 - tau),
-// computed through expm1 so that it is continuous in tau around 1.
+// compSumLoss is Phi_tau as a function of the log-probability of an action (logp <= 0): -logp at tau = 1, else
+// (exp((tau-1) logp) - 1) / (1 - tau), computed with expm1 so that it is continuous in tau around 1.
 func compSumLoss(tau, logp float64) float64 {
 	if tau == 1 {
 		return -logp
@@ -68,15 +67,14 @@ func conditionalRisk(tau float64, w, logp []float64) float64 {
 	return risk
 }
 
-// optimalProbabilities stores in logp the log of the probabilities that
-// minimise conditionalRisk over the simplex for weights w >= 0, and returns
-// the minimum. The minimiser follows from the Lagrangian:
+// optimalProbabilities stores in logp the log of the probabilities that minimise conditionalRisk over the simplex for
+// weights w >= 0, and returns the minimum. The minimiser follows from the Lagrangian:
 //
 //	tau < 2    p_i proportional to w_i^(1/(2-tau)), so p proportional to w at tau = 1
 //	tau >= 2   the risk is concave (linear at 2), so a vertex: the largest weight
 //
-// When all weights are 0 every point is optimal; the uniform one is stored.
-// Actions without weight get -Inf, except in that case.
+// If all weights are 0, every point is optimal and the uniform one is stored. Otherwise actions without weight get
+// -Inf.
 func optimalProbabilities(logp []float64, tau float64, w []float64) float64 {
 	top := 0
 	for i := range w {

@@ -36,18 +36,17 @@ type BoundReport struct {
 	TrueExcess    float64   `json:"true_excess"` // never above Bound for BoundConditional
 }
 
-// BoundProblem is what [ConsistencyBound] needs: n instances and a actions. Slices
-// are row by row, a row per instance.
+// BoundProblem is the input of [ConsistencyBound]: n instances and a actions. Slices are row by row, one row per
+// instance.
 type BoundProblem struct {
 	Kind BoundKind
 	Tau  float64 // of the surrogate, at least 0
 	// Costs are n x a: conditional mean costs (BoundConditional) or realised
 	// ones (BoundPerInstance). +Inf or NaN marks an action that does not exist.
 	Costs []float64
-	// Largest is E[max_i c_i | x] per instance, for BoundConditional. The surrogate's
-	// weights are means of max - c_i, and the mean of a maximum is not the maximum
-	// of the means. Nil stands for the largest entry of each row of Costs, which is
-	// right where costs are known given x, and per instance.
+	// Largest is E[max_i c_i | x] per instance, for BoundConditional. The surrogate's weights are means of max - c_i,
+	// and the mean of a maximum is not the maximum of the means. Nil means the largest entry of each row of Costs,
+	// which is right if costs are known given x, and for BoundPerInstance.
 	Largest []float64
 	// Scores are n x a, higher is better; any offset per row is irrelevant.
 	Scores  []float64
@@ -71,12 +70,10 @@ func (p BoundProblem) validate() (n int, err error) {
 	return n, nil
 }
 
-// ConsistencyBound evaluates the bound of the theorem on the augmented surrogate
-// in the paper "Consistent Learning-to-Defer with Expert-Conditional Advice",
-// with the infimum over all measurable scores. The surrogate excess is the risk
-// minus the best risk in the class plus the minimisability gap. That is the risk
-// minus the mean of the pointwise infima, so no hypothesis class enters. The error
-// says which shapes or numbers do not fit.
+// ConsistencyBound evaluates the bound of the theorem on the augmented surrogate in the paper "Consistent
+// Learning-to-Defer with Expert-Conditional Advice", with the infimum over all measurable scores. The surrogate excess
+// is the risk minus the best risk in the class plus the minimisability gap. That is the risk minus the mean of the
+// pointwise infima, so no hypothesis class enters. The error names shapes that do not match or invalid numbers.
 func ConsistencyBound(p BoundProblem) (BoundReport, error) {
 	n, err := p.validate()
 	if err != nil {
@@ -107,7 +104,7 @@ func (r *BoundReport) finish(n int) {
 	r.Bound = transfer(r.Tau, r.Actions, r.WeightNorm, r.Excess)
 }
 
-// boundRow holds one instance with its missing actions dropped.
+// boundRow is one instance without its missing actions.
 type boundRow struct {
 	costs, weights, logp, best []float64
 }

@@ -12,9 +12,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// CheckpointPolicy says where and how often a training run is saved. Each group
-// of models has a file group-N.ckpt in Dir. A run that is started again with the
-// same problem, specs and settings continues from them, to the same bits.
+// CheckpointPolicy says where and how often a training run is saved. Each group of models has a file group-N.ckpt in
+// Dir. A run that is restarted with the same problem, specs and settings continues from them, with bit-identical
+// results.
 type CheckpointPolicy struct {
 	Dir   string        // empty: no checkpoints
 	Every time.Duration // least time between two saves of a group
@@ -25,10 +25,9 @@ const (
 	checkpointFormat = 1
 )
 
-// Checkpoint is the readable head of a checkpoint file. The file is the magic
-// PIPECKPT, a little-endian uint64 length, this head as JSON, the recorder's
-// state, the training state as little-endian float32 (per parameter value, M
-// and V, [S, rows, cols], then the scale), and a SHA-256 of all that.
+// Checkpoint is the readable head of a checkpoint file. The file is the magic PIPECKPT, a little-endian uint64 length,
+// this head as JSON, the recorder's state, the training state as little-endian float32 (per parameter value, M and V,
+// [S, rows, cols], then the scale), and a SHA-256 of all that.
 type Checkpoint struct {
 	Format   int         `json:"format"`
 	Key      string      `json:"key"`     // digest of data, specs, settings, training graph, runtime and device
@@ -45,10 +44,10 @@ type Checkpoint struct {
 	Floats   int         `json:"floats"`         // numbers of the training state
 }
 
-// ErrOtherCheckpoint is wrapped where a checkpoint belongs to another run.
+// ErrOtherCheckpoint is wrapped if a checkpoint belongs to another run.
 var ErrOtherCheckpoint = errors.New("checkpoint belongs to another training run")
 
-// maxCheckpoint bounds the file, in bytes: it is read whole.
+// maxCheckpoint bounds the size of the file in bytes, because it is read whole.
 const maxCheckpoint = 16 << 30
 
 // ReadCheckpoint reads the head of a checkpoint file and checks the whole file
@@ -69,7 +68,7 @@ func readCheckpoint(path string) (c *Checkpoint, recorder, state []byte, err err
 	return c, recorder, state, err
 }
 
-// parseCheckpoint takes a file's bytes apart; recorder and state point into b.
+// parseCheckpoint splits a file's bytes; recorder and state point into b.
 func parseCheckpoint(b []byte) (c *Checkpoint, recorder, state []byte, err error) {
 	const lead = len(checkpointMagic) + 8
 	if len(b) < lead+sha256.Size || string(b[:len(checkpointMagic)]) != checkpointMagic {
@@ -92,13 +91,12 @@ func parseCheckpoint(b []byte) (c *Checkpoint, recorder, state []byte, err error
 	}
 	rest := body[lead+int(n):]
 	if c.Recorder < 0 || c.Floats < 0 || c.Recorder > len(rest) || c.Floats != (len(rest)-c.Recorder)/4 || (len(rest)-c.Recorder)%4 != 0 {
-		return nil, nil, nil, errors.New("state is not as long as the head says")
+		return nil, nil, nil, errors.New("the length of the state differs from the head")
 	}
 	return c, rest[:c.Recorder], rest[c.Recorder:], nil
 }
 
-// marshal returns the whole file of a checkpoint: Recorder and Floats of the
-// head are set from what follows it.
+// marshal returns the whole file of a checkpoint. It sets Recorder and Floats of the head.
 func (c Checkpoint) marshal(recorder []byte, state [][]byte) ([]byte, error) {
 	c.Format, c.Recorder, c.Floats = checkpointFormat, len(recorder), 0
 	for _, b := range state {

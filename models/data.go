@@ -12,7 +12,7 @@ import (
 type trainingData struct {
 	rt               *ort.Runtime
 	features, target *ort.Buffer
-	digest           string // only when checkpoints are kept
+	digest           string // only if checkpoints are saved
 }
 
 func newTrainingData(rt *ort.Runtime, p *Problem, digest bool) (*trainingData, error) {

@@ -6,8 +6,8 @@ import (
 	"pipe/internal/seeded"
 )
 
-// feed writes what a chunk of steps needs besides data and state. Everything
-// it writes is a function of (model seed, step): a chunk can start anywhere.
+// feed writes the inputs of a chunk of steps besides data and state. Everything depends only on the seed of the model
+// and the step, so a chunk can start anywhere.
 type feed struct {
 	g     *group
 	total int       // steps of the whole run
@@ -23,7 +23,7 @@ func newFeed(g *group) *feed {
 	return f
 }
 
-// shuffle brings every model's rows into the order of an epoch.
+// shuffle puts every model's rows into the order of an epoch.
 func (f *feed) shuffle(epoch int) {
 	if f.epoch == epoch {
 		return
@@ -35,8 +35,8 @@ func (f *feed) shuffle(epoch int) {
 	f.epoch = epoch
 }
 
-// permute is Fisher-Yates; a draw is the high half of a 32x32 bit product,
-// whose bias (n / 2^32) is far below what any number of epochs could show.
+// permute is a Fisher-Yates shuffle. A draw is the high half of a 32x32 bit product, whose bias (n / 2^32) is too small
+// to matter for any number of epochs.
 func permute(v []int32, r *rand.PCG) {
 	for i := len(v) - 1; i > 0; i-- {
 		j := (r.Uint64() >> 32) * uint64(i+1) >> 32
@@ -44,12 +44,12 @@ func permute(v []int32, r *rand.PCG) {
 	}
 }
 
-// chunk are the host views of a call's inputs, T steps of S models.
+// chunk are the host views of the inputs of a call, T steps of S models.
 type chunk struct {
 	rows              []int64
 	coef              []float32
 	alpha, eps, decay []float32 // decay nil when unused
-	slope             []float32 // nil unless tau moves
+	slope             []float32 // nil unless tau changes
 	drop              [][]float32
 }
 

@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// groupBytes bounds a group's parameters and moments so that the optimiser
-	// works in cache; measured on the FEVER shape, where 36 models in one group
-	// cost a quarter more per model than 4.
+	// groupBytes bounds a group's parameters and moments so that the optimiser works in cache. It was measured on the
+	// FEVER shape, where 36 models in one group take a quarter more time per model than 4.
 	groupBytes = 4 << 20
 	// groupModels bounds a group's activations in the same way.
 	groupModels = 16
@@ -25,15 +24,14 @@ type group struct {
 	perEpoch int       // steps of an epoch
 }
 
-// kind is what models must share to advance in lockstep.
+// kind has the properties that models must share to advance in lockstep.
 type kind struct {
 	perEpoch      int
 	drops, decays bool
 	tau           int // below 1 gradients are scaled, at 1 the surrogate is one operator
 }
 
-// planGroups cuts the specs into groups, a function of its arguments only:
-// resumption finds the same groups.
+// planGroups divides the specs into groups. It depends only on its arguments, so a resumed run has the same groups.
 func planGroups(p *Problem, specs []Spec, s Settings, sur Surrogate, embed bool) ([]*group, error) {
 	net, err := newScorer(p, s, sur)
 	if err != nil {
@@ -89,7 +87,7 @@ func newGroup(plan stepPlan, members []int, specs []Spec, s Settings) *group {
 	return g
 }
 
-// groupSize spreads n models over the workers within what the cache holds.
+// groupSize spreads n models over the workers, within the limits of the cache.
 func groupSize(n int, net scorer, s Settings) int {
 	if s.Group > 0 {
 		return s.Group

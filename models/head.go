@@ -17,9 +17,8 @@ type headShape struct {
 	width, experts, advice, outputs int
 }
 
-// head is the last, affine layer over the representation z. Whatever its
-// parameters are, it collapses to one weight and one bias, in the graph and at
-// export.
+// head is the last, affine layer on the representation z. In the graph and at export it is always reduced to one weight
+// and one bias.
 type head interface {
 	params() []param
 	// affine returns weight [S, outputs, width] and bias [S, outputs, 1].

@@ -6,8 +6,8 @@ import (
 	"pipe/internal/seeded"
 )
 
-// initialisers are the known ways a network starts, by the name used in
-// settings; fans are those of the layer that a parameter belongs to.
+// initialisers are the known ways to initialise a network, by the name used in settings; fans are those of the layer of
+// a parameter.
 //
 //	fan_in  uniform on +-1/sqrt(fan in), biases too (the default of PyTorch's Linear)
 //	xavier  uniform with variance 2/(fan in + fan out), biases zero (Glorot and Bengio)
@@ -25,8 +25,8 @@ type param struct {
 
 func (p param) size() int { return p.rows * p.cols }
 
-// draw fills a parameter from the model's seed and the parameter's name alone,
-// so that what else is trained beside it does not matter.
+// draw fills a parameter. It depends only on the seed of the model and the name of the parameter, not on other
+// parameters.
 func (p param) draw(init string, seed uint64) []float32 {
 	v := make([]float32, p.size())
 	if p.bias && init != "fan_in" {

@@ -11,29 +11,28 @@ import (
 	"pipe/models/policy"
 )
 
-// Role says what a method is to a user who wants to deploy one.
+// Role says how a method can be used by someone who wants to deploy one.
 type Role string
 
 // The roles.
 const (
 	RolePolicy    Role = "policy"    // trained: a policy file, which can be deployed
-	RoleConstant  Role = "constant"  // one answer for every row, chosen without the reported rows: it needs no file
-	RoleReference Role = "reference" // fitted or drawn for comparison: there is no file of it
+	RoleConstant  Role = "constant"  // one pair for every row, chosen without the reported rows: it needs no file
+	RoleReference Role = "reference" // fitted or drawn for comparison: it has no file
 	RoleOracle    Role = "oracle"    // knows the outcomes of the reported rows: a bound, not a competitor
 )
 
-// Method is one way to choose actions, by the name that configuration, policy
-// files and reports call it. A method with a surrogate is trained by
-// pipe/models/paper; it may come from any module.
+// Method is one way to choose actions, under the name that configuration, policy files and reports use. A method with a
+// surrogate is trained by pipe/models/paper; it may come from any module.
 type Method struct {
 	Name  string // in configuration, file names, policy files and reports
 	Role  Role
 	About string // one line for the captions of reports
 
-	Surrogate Surrogate // the training loss; nil: nothing is trained by one
+	Surrogate Surrogate // the training loss; nil: the method is not trained with one
 	Head      string    // the last layer that the surrogate needs, as in [Settings]; empty: that of the settings
-	// NoAdvice leaves out the pairs with advice: the method chooses among experts.
-	// Lambda multiplies the fees of advice, so that one policy serves every lambda.
+	// NoAdvice excludes the pairs with advice: the method chooses among experts only. Lambda multiplies the fees of
+	// advice, so one policy serves every lambda.
 	NoAdvice bool
 }
 
@@ -53,8 +52,8 @@ var methods = []Method{
 	{Name: SeparatedSoftmax, Surrogate: separatedSoftmax{}, Head: "linear", About: "our generalisation of the separated surrogate to any number of experts and advice"},
 }
 
-// Methods returns the methods of this package, in the order of tables, and
-// after them own ones. What is trained is a policy, whatever role it states.
+// Methods returns the methods of this package, in the order of tables, followed by own. Own methods get the role of a
+// policy, whatever role they state.
 func Methods(own ...Method) []Method {
 	all := slices.Concat(methods, own)
 	for i := range all {
@@ -63,8 +62,7 @@ func Methods(own ...Method) []Method {
 	return all
 }
 
-// MethodNamed returns the method of that name among those of this package and
-// own ones. The error lists the known names.
+// MethodNamed returns the method with this name among those of this package and own. The error lists the known names.
 func MethodNamed(name string, own ...Method) (Method, error) {
 	var known []string
 	for _, m := range Methods(own...) {
@@ -77,14 +75,13 @@ func MethodNamed(name string, own ...Method) (Method, error) {
 	return Method{}, fmt.Errorf("%q, known are %s", name, strings.Join(known, ", "))
 }
 
-// Composite reports whether a trained policy of the method scores every pair:
-// baselines can take half of a decision from it, and reports show its advice.
+// Composite reports whether a trained policy of the method scores every pair. If so, baselines can take half of a
+// decision from it, and reports show its advice.
 func (m Method) Composite() bool {
 	return m.Surrogate != nil && !m.NoAdvice && m.Surrogate.Decoder() == policy.DecoderComposite
 }
 
-// Serves reports whether a policy of the method that was trained for one lambda
-// decides for another.
+// Serves reports whether a policy of the method trained for one lambda can be used for another.
 func (m Method) Serves(trained, lambda float64) bool { return m.NoAdvice || trained == lambda }
 
 // Decoder says how the outputs of a trained policy become an action.
@@ -95,7 +92,7 @@ func (m Method) Decoder() policy.Decoder {
 	return m.Surrogate.Decoder()
 }
 
-// Fits returns why the method cannot be trained for some actions; nil if it can.
+// Fits returns why the method cannot be trained for the given actions; nil if it can.
 func (m Method) Fits(a *costs.Actions) error {
 	switch {
 	case m.Name == "" || m.Surrogate == nil:
@@ -103,7 +100,7 @@ func (m Method) Fits(a *costs.Actions) error {
 	case m.NoAdvice && m.Surrogate.Decoder() != policy.DecoderComposite:
 		return fmt.Errorf("it chooses without advice, which the decoder %s of its surrogate cannot", m.Surrogate.Decoder())
 	case m.NoAdvice && !anyWithoutAdvice(a):
-		return errors.New("it chooses without advice, and no expert is available without")
+		return errors.New("it chooses without advice, and no expert is available without advice")
 	case !m.Surrogate.Masks() && (m.NoAdvice || len(a.Unavailable) > 0):
 		return errors.New("it scores every pair, and some are unavailable")
 	}
@@ -132,7 +129,7 @@ func (m Method) Mask(a *costs.Actions) []bool {
 	return mask
 }
 
-// surrogates are those that settings can name: of methods, and of classifiers.
+// surrogates are those that settings can name: of methods and of classifiers.
 func surrogates() map[string]Surrogate {
 	known := map[string]Surrogate{weighted{}.Name(): weighted{}}
 	for _, m := range methods {

@@ -6,25 +6,22 @@ import "pipe/onnx"
 // and the raw sums of AdamW's moments.
 type slot struct{ p, m, v *onnx.Value }
 
-// stepScalars are a step's inputs to the optimiser, each [S, 1, 1].
+// stepScalars are the optimiser's inputs for one step, each [S, 1, 1].
 type stepScalars struct {
 	alpha, eps *onnx.Value // see adamScalars
-	decay      *onnx.Value // 1 - rate*weight decay; nil when no model decays
+	decay      *onnx.Value // 1 - rate*weight decay; nil if no model has weight decay
 	slope      *onnx.Value // 1 - tau; nil when it does not change between steps
 }
 
-// adamW advances every slot by one clipped AdamW step and returns the new
-// slots and the new scale.
+// adamW advances every slot by one clipped AdamW step and returns the new slots and the new scale.
 //
-// Most of a small network's step is reading and writing these vectors, so the
-// clipping factor never touches them. Gradients arrive multiplied by loss scale
-// f; the clipped gradient is scale*grad with
+// Most of the time of a small network's step is spent reading and writing these vectors, so the clipping factor is
+// never applied to them. Gradients arrive multiplied by the loss scale f; the clipped gradient is scale*grad with
 //
 //	scale = min(1/f, clip/(|grad| + 1e-6 f)),
 //
-// and the sums are kept divided by the scale of the step that wrote them: M by
-// scale, V by its square. AdamW's update stays the same if eps is divided too. A
-// new step rescales the sums by one number per model.
+// and the sums are stored divided by the scale of the step that wrote them: M by scale, V by its square. AdamW's update
+// is unchanged if eps is divided too. A new step rescales the sums by one number per model.
 func adamW(g *onnx.Graph, slots []slot, grads []*onnx.Value, s stepScalars, scale, lossScale *onnx.Value, clip float64) ([]slot, *onnx.Value) {
 	f := func(v float64) *onnx.Value { return g.Scalar(onnx.Float32, v) }
 	squares := make([]*onnx.Value, len(grads))

@@ -56,12 +56,11 @@ func (p *Problem) Validate() error {
 	return nil
 }
 
-// embeds says whether the arrays fit into a model file, whose limit is 2 GB.
+// embeds reports whether the arrays fit into a model file, whose limit is 2 GB.
 func (p *Problem) embeds() bool { return 4*(len(p.Features)+len(p.Target)) < 1<<30 }
 
-// CostProblem turns rows of a tensor into a problem over its actions; rows nil
-// means all. Features are standardised by std. Measured fees are added to the task
-// losses. Targets of unavailable pairs are 0 and masked.
+// CostProblem turns rows of a tensor into a problem over its actions; nil rows means all. Features are standardised by
+// std. Measured fees are added to the task losses. Targets of unavailable pairs are 0 and masked.
 func CostProblem(t *costs.Tensor, rows []int, std network.Standardizer) *Problem {
 	if rows != nil {
 		t = t.Subset(rows)
@@ -115,8 +114,8 @@ func ClassProblem(features []float32, dim int, labels []int, classes int, weight
 	return p, p.Validate()
 }
 
-// BalancedWeights gives each class the same total weight and the mean row
-// weight 1: weight[n] = N / (classes * count of the label of n).
+// BalancedWeights returns weights with the same total for each class and a mean of 1: weight[n] = N / (classes * count
+// of the label of n).
 func BalancedWeights(labels []int, classes int) []float64 {
 	count := make([]float64, classes)
 	for _, y := range labels {
@@ -129,7 +128,7 @@ func BalancedWeights(labels []int, classes int) []float64 {
 	return w
 }
 
-// digest identifies a problem's content.
+// digest identifies the content of a problem.
 func (p *Problem) digest() string {
 	h := sha256.New()
 	fmt.Fprintln(h, p.Dim, p.Experts, p.Advice, p.Beta, p.Gamma, p.Mask)
@@ -138,7 +137,7 @@ func (p *Problem) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// rawBytes views numbers as the machine's bytes.
+// rawBytes views numbers as bytes in machine order.
 func rawBytes[T float32 | int32](v []T) []byte {
 	if len(v) == 0 {
 		return nil

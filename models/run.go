@@ -11,8 +11,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Work of one call of the runtime, in floating point operations: long enough
-// that its overhead vanishes, short enough that a cancelled run stops soon.
+// Work of one call of the runtime, in floating point operations: enough to make the call overhead negligible, little
+// enough that a cancelled run stops soon.
 const (
 	callFlopsCPU  = 4e9
 	callFlopsCUDA = 4e11
@@ -20,7 +20,7 @@ const (
 	callSteps     = 1024
 )
 
-// run is one group in training: its session, its state and where it is.
+// run is the training of one group: its session, its state and its position.
 type run struct {
 	g       *group
 	rt      *ort.Runtime
@@ -79,8 +79,7 @@ func (g *group) train(ctx context.Context, data *trainingData, o Options) (out [
 	return r.trained(), nil
 }
 
-// nextStop is the step at which the loop must pause next: the end of the run
-// or of the `every`-th epoch.
+// nextStop is the step at which the loop pauses next: the end of the run or of the `every`-th epoch.
 func nextStop(step, perEpoch, every, total int) int {
 	if every == 0 {
 		return total
@@ -115,8 +114,8 @@ func newRun(g *group, data *trainingData, o Options) (*run, error) {
 	return r, nil
 }
 
-// open makes the kind of session that training wants: one thread, because
-// groups run side by side, and no denormals, which moments decay into.
+// open opens a session with settings for training: one thread, because groups run in parallel, and no denormals, which
+// occur as moments decay.
 func open(rt *ort.Runtime, graph []byte) (*ort.Session, error) {
 	so := rt.SessionOptions()
 	so.Threads, so.DenormalsAsZero = 1, true
@@ -160,7 +159,7 @@ func (r *run) addState(shape ...int64) error {
 	return nil
 }
 
-// callSteps is how many steps one call takes.
+// callSteps is the number of steps in one call.
 func (r *run) callSteps() int {
 	s, b := len(r.g.members), r.g.settings.Batch
 	budget := callFlopsCPU
@@ -178,7 +177,7 @@ func (r *run) callSteps() int {
 	return max(1, min(callSteps, byWork, byBytes))
 }
 
-// advance takes n steps.
+// advance runs n steps.
 func (r *run) advance(ctx context.Context, n int) error {
 	in, err := r.inputsFor(n)
 	if err != nil {
@@ -201,7 +200,7 @@ func (r *run) advance(ctx context.Context, n int) error {
 	return r.account(in.outLoss.Float32s(), n)
 }
 
-// account adds the losses [n, S] of the steps taken to those of their epochs.
+// account adds the losses [n, S] of the finished steps to those of their epochs.
 func (r *run) account(loss []float32, n int) error {
 	s := len(r.g.members)
 	for t := range n {
@@ -224,8 +223,7 @@ func (r *run) account(loss []float32, n int) error {
 	return nil
 }
 
-// minibatchSize is the number of instances that model m saw in the step that
-// was just taken.
+// minibatchSize is the number of instances of model m in the step that was just run.
 func (r *run) minibatchSize(m int) int {
 	b := r.g.settings.Batch
 	return min(b, len(r.g.rows[m])-r.step%r.g.perEpoch*b)

@@ -19,8 +19,7 @@ func checkpointPath(dir string, g *group) string {
 	return filepath.Join(dir, fmt.Sprintf("group-%d.ckpt", g.index))
 }
 
-// save writes the run's state if the policy asks for it by now, and always at
-// the end of a run.
+// save writes the run's state if it is due according to the policy, and always at the end of a run.
 func (r *run) save(p CheckpointPolicy, rec Recorder) error {
 	steps := r.g.settings.Epochs * r.g.perEpoch
 	if p.Dir == "" || (!r.stopped && r.step < steps && time.Since(r.saved) < p.Every) {
@@ -40,7 +39,7 @@ func (r *run) save(p CheckpointPolicy, rec Recorder) error {
 	return nil
 }
 
-// checkpoint is the run as a file; steps are those of the whole run.
+// checkpoint is the run as a file; steps is the total of the whole run.
 func (r *run) checkpoint(steps int, rec Recorder) ([]byte, error) {
 	c := Checkpoint{
 		Key: r.key, Group: r.g.index, Step: r.step, Steps: steps, Stopped: r.stopped,
@@ -89,7 +88,7 @@ func (r *run) load(p CheckpointPolicy, rec Recorder) error {
 	return nil
 }
 
-// restore takes over a checkpoint's state.
+// restore sets the run to the state of a checkpoint.
 func (r *run) restore(c *Checkpoint, state []byte) error {
 	want := 0
 	for _, buf := range r.state[r.front] {

@@ -8,7 +8,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// snapshot shows the run to a recorder.
+// snapshot passes the state of the run to a recorder.
 func (r *run) snapshot() *Snapshot {
 	return &Snapshot{
 		epoch: r.step / r.g.perEpoch, models: r.g.members, losses: r.losses,

@@ -25,8 +25,8 @@ func (s Settings) rate(t, total int) float64 {
 	return 0.5 * (1 + math.Cos(math.Pi*float64(t-warm)/float64(max(1, total-warm))))
 }
 
-// tau is a model's tau at step t (from 0) of total: on a straight line from 1
-// to the model's own over the tau warm-up's share of the steps.
+// tau is a model's tau at step t (from 0) of total: it rises linearly from 1 to the model's own during the tau
+// warm-up's share of the steps.
 func (s Settings) tau(own float64, t, total int) float64 {
 	if end := s.TauWarmup * float64(total); float64(t) < end {
 		return 1 + (own-1)*float64(t)/end

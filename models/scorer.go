@@ -7,8 +7,7 @@ import (
 	"pipe/onnx"
 )
 
-// scorer is what is trained: hidden ReLU layers and a head. It knows its
-// parameters, its graph and its host form.
+// scorer is the trained network: hidden ReLU layers and a head. It defines its parameters, its graph and its host form.
 type scorer struct {
 	dim    int
 	hidden []int

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Settings are the choices that all models of one Train call share.
-// Zero never means "default": start from [DefaultSettings].
+// Settings are the settings that all models of one Train call share. Zero never means "default": start from
+// [DefaultSettings].
 type Settings struct {
 	Hidden    []int   `json:"hidden" yaml:"hidden"`         // widths of the ReLU layers; empty: a linear scorer
 	Head      string  `json:"head" yaml:"head"`             // last layer: "low_rank" (the paper's) or "linear"
-	Surrogate string  `json:"surrogate" yaml:"surrogate"`   // training loss: that of a [Method], or "weighted" for classes
+	Surrogate string  `json:"surrogate" yaml:"surrogate"`   // training loss: that of a [Method], or "weighted" for classifiers
 	Epochs    int     `json:"epochs" yaml:"epochs"`         // passes over a model's rows
 	Batch     int     `json:"batch" yaml:"batch"`           // instances per step; the last minibatch of an epoch may be smaller
 	Schedule  string  `json:"schedule" yaml:"schedule"`     // "none" or "cosine" (to zero)
@@ -37,8 +37,8 @@ func DefaultSettings() Settings {
 // widest keeps the weights between two layers within the memory of a machine and the 2 GiB of an ONNX file.
 const widest = 1 << 14
 
-// Validate reports every setting that cannot be trained with, joined. It knows
-// the surrogates of this package; [Train] takes the one of its options too.
+// Validate reports every invalid setting. It knows the surrogates of this package; [Train] also accepts the one in its
+// options.
 func (s Settings) Validate() error {
 	_, err := surrogateNamed(s.Surrogate)
 	return errors.Join(s.check(), err)
@@ -71,7 +71,7 @@ func (s Settings) check() error {
 	return errors.Join(errs...)
 }
 
-// Spec is what one of the models of a [Train] call has for itself.
+// Spec has the settings of one model of a [Train] call.
 type Spec struct {
 	Name         string  `json:"name,omitempty"` // for error messages
 	Seed         uint64  `json:"seed"`           // initialisation, order and dropout
@@ -84,7 +84,7 @@ type Spec struct {
 	Rows         []int32 `json:"-"`              // training rows of the problem; nil: all
 }
 
-// CheckTau reports a tau that no surrogate is trained with: those are from 0 to 3.
+// CheckTau reports a tau outside [0, 3], the range in which surrogates are trained.
 func CheckTau(tau float64) error {
 	if tau >= 0 && tau <= 3 {
 		return nil
@@ -92,7 +92,7 @@ func CheckTau(tau float64) error {
 	return fmt.Errorf("tau %g is outside [0, 3]", tau)
 }
 
-// check returns the first thing wrong with a spec for a problem.
+// check returns the first problem of a spec.
 func (s Spec) check(p *Problem) error {
 	n, a := p.Len(), p.Actions()
 	switch {
@@ -121,7 +121,7 @@ func (s Spec) check(p *Problem) error {
 	return nil
 }
 
-// allowed says whether the model may take action i: it exists and is not masked.
+// allowed reports whether the model may take action i: it exists and is not masked.
 func (s Spec) allowed(p *Problem, i int) bool {
 	return (p.Mask == nil || p.Mask[i]) && (s.Mask == nil || s.Mask[i])
 }

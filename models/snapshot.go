@@ -33,8 +33,8 @@ func (s *Snapshot) Loss(m int) float64 {
 // Network is a copy of member m; m counts as in Loss.
 func (s *Snapshot) Network(m int) network.MLP { return s.network(m) }
 
-// Scores runs every member over features, [N, dim] and standardised, and returns
-// their outputs, [members, outputs, N]. Dropout is off.
+// Scores runs every member on features, [N, dim] and standardised, and returns their outputs, [members, outputs, N].
+// Dropout is off.
 func (s *Snapshot) Scores(ctx context.Context, features *ort.Buffer) ([]float32, error) {
 	return s.scores(ctx, features)
 }

@@ -12,10 +12,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// MeanStd returns the mean and the population standard deviation (divisor n) of
-// values. All tables of this project use that divisor: a seed is a fixed condition
-// of an experiment, not a draw whose spread is estimated. Both are NaN for an
-// empty slice.
+// MeanStd returns the mean and the population standard deviation (divisor n) of values. All tables of this project use
+// that divisor, because the seeds are fixed conditions of an experiment, not a sample. Both are NaN for an empty slice.
 func MeanStd(values []float64) (mean, std float64) {
 	n := float64(len(values))
 	for _, v := range values {
@@ -35,16 +33,16 @@ type Interval struct {
 	High float64 `json:"high"`
 }
 
-// BootstrapSettings are the choices of [PairedIntervals].
+// BootstrapSettings are the settings of [PairedIntervals].
 type BootstrapSettings struct {
 	Resamples int     // bootstrap samples, at least 2
 	Level     float64 // two-sided coverage in (0, 1)
 	Seed      uint64  // the same seed gives the same intervals
-	Clusters  []int   // per row, the cluster that it is resampled with; nil: every row is alone
+	Clusters  []int   // per row, the cluster that it is resampled with; nil: every row is its own cluster
 }
 
-// ErrOneDraw says that there is no interval: all rows belong together, or there
-// is only one row. How much another draw would differ cannot be known.
+// ErrOneDraw means that there is no interval because there are fewer than two rows or clusters. The variation between
+// samples cannot be estimated from one.
 var ErrOneDraw = errors.New("all rows are one draw")
 
 // DefaultBootstrap is 2,000 resamples at 95%.
@@ -62,18 +60,15 @@ func (s BootstrapSettings) validate() error {
 	return nil
 }
 
-// PairedIntervals returns the percentile bootstrap interval of the mean of every
-// series. A series has one difference per row: the cost of a method on that row
-// minus the cost of its reference, averaged over seeds. All series have the same
-// length. They share their resamples, so that many cost little more than one.
+// PairedIntervals returns the percentile bootstrap interval of the mean of every series. A series has one difference
+// per row: the cost of a method on that row minus the cost of its reference, averaged over seeds. All series have the
+// same length. They share their resamples, so many series cost little more than one.
 //
-// With clusters it is clusters that are resampled. A resample has as many of them
-// as there are, and its mean is over their rows. Percentiles of few clusters are
-// too narrow. The interval is therefore wider, by the ratio of the quantiles of
-// Student's t and the normal distribution (see studentOf).
+// If there are clusters, clusters are resampled instead of rows. A resample has the original number of clusters, and
+// its mean is over their rows. Percentile intervals from few clusters are too narrow. The interval is therefore widened
+// by the ratio of the quantiles of Student's t and the normal distribution (see studentOf).
 //
-// The error says which settings or lengths do not fit, and wraps [ErrOneDraw] where
-// there are fewer than two rows or clusters.
+// The error names invalid settings or lengths. It wraps [ErrOneDraw] if there are fewer than two rows or clusters.
 func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -115,8 +110,7 @@ func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, erro
 	return out, nil
 }
 
-// sumClusters adds up the rows of every cluster, in the order in which clusters
-// appear, and counts them.
+// sumClusters sums the rows of every cluster, in the order in which clusters first appear, and counts them.
 func sumClusters(rows blas32.General, clusters []int) (sums blas32.General, sizes []float64) {
 	at := map[int]int{}
 	for _, id := range clusters {
@@ -150,8 +144,8 @@ func studentOf(sizes []float64) distuv.StudentsT {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(1, rows*rows/squares-1)}
 }
 
-// centreSeries stores each mean in out and returns the deviations, n x len(series):
-// float32 is exact enough for products of deviations.
+// centreSeries stores the mean of each series in out and returns the deviations, n x len(series). float32 is accurate
+// enough for deviations.
 func centreSeries(series [][]float64, out []Interval) blas32.General {
 	n, cols := len(series[0]), len(series)
 	m := blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}
@@ -164,8 +158,8 @@ func centreSeries(series [][]float64, out []Interval) blas32.General {
 	return m
 }
 
-// resampleMeans returns the mean deviation of every resample, indexed
-// [series][resample]; sizes are the rows behind each row of centred, nil: one.
+// resampleMeans returns the mean deviation of every resample, indexed [series][resample]. sizes are the numbers of rows
+// behind each row of centred; nil means one each.
 func resampleMeans(s BootstrapSettings, centred blas32.General, sizes []float64) [][]float64 {
 	const block = 32
 	n, cols := centred.Rows, centred.Cols
@@ -211,21 +205,17 @@ func sortedQuantile(sorted []float64, q float64) float64 {
 	return sorted[lo] + (at-float64(lo))*(sorted[hi]-sorted[lo])
 }
 
-// GainLowerBound returns the mean of gains and its one-sided lower confidence
-// bound, mean - t * standard error, with t the Student quantile at confidence
-// (0.95 for the guard). gains holds, per row, the cost of the reference minus
-// the cost of the candidate: positive means that the candidate is cheaper.
+// GainLowerBound returns the mean of gains and its one-sided lower confidence bound, mean - t * standard error, with t
+// the Student quantile at confidence (0.95 for the guard). gains holds, per row, the cost of the reference minus the
+// cost of the candidate: positive means that the candidate is cheaper.
 //
-// The bound uses no random draws, unlike a bootstrap. So no seed decides whether a
-// policy is replaced by a constant. Gains are bounded paired differences, for which
-// the t bound is accurate at the numbers of rows where a guard matters.
+// Unlike a bootstrap, the bound uses no random draws, so no seed decides whether a policy is replaced by a constant.
+// Gains are bounded paired differences, for which the t bound is accurate at the numbers of rows where a guard matters.
 //
-// clusters, if not nil, has the cluster of each row, such as its user or question.
-// Clusters are then independent, and rows are not. The standard error is that of
-// the jackknife which leaves one cluster out at a time, and the quantile is that of
-// studentOf. Where all clusters are of one size both are the usual ones. A cluster
-// with most of the rows makes the bound low. With fewer than two rows or clusters
-// the bound is -Inf.
+// clusters, if not nil, has the cluster of each row, such as its user or question. Clusters are then independent, and
+// rows are not. The standard error is the leave-one-cluster-out jackknife estimate, and the quantile is that of
+// studentOf. If all clusters have the same size, both are the usual ones. A cluster with most of the rows makes the
+// bound low. With fewer than two rows or clusters the bound is -Inf.
 func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, bound float64, err error) {
 	if !(confidence > 0 && confidence < 1) {
 		return 0, 0, fmt.Errorf("gain bound: confidence %v is outside (0, 1)", confidence)
@@ -244,8 +234,8 @@ func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, 
 	return mean, mean - studentOf(sizes).Quantile(confidence)*jackknifeError(sums, sizes), nil
 }
 
-// clusterSums returns the sum of deviations and the number of rows of every
-// cluster; every row is its own cluster when ids is nil.
+// clusterSums returns the sum of deviations and the number of rows of every cluster; if ids is nil, every row is its
+// own cluster.
 func clusterSums(values []float64, ids []int, mean float64) (sums, sizes []float64) {
 	if ids == nil {
 		for _, v := range values {

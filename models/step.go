@@ -6,7 +6,7 @@ import (
 	"pipe/onnx"
 )
 
-// stepPlan is what the training graph of one group of models depends on.
+// stepPlan has the properties of a group on which its training graph depends.
 type stepPlan struct {
 	net       scorer
 	surrogate Surrogate
@@ -24,8 +24,7 @@ func (p stepPlan) decays() bool {
 	return anySpec(p.specs, func(s Spec) bool { return s.WeightDecay > 0 })
 }
 
-// scalesLoss says whether gradients can leave float32: below tau = 1 the
-// surrogate grows like p^(tau-1).
+// scalesLoss reports whether gradients can overflow float32: below tau = 1 the surrogate grows like p^(tau-1).
 func (p stepPlan) scalesLoss() bool { return anySpec(p.specs, func(s Spec) bool { return s.Tau < 1 }) }
 
 func anySpec(specs []Spec, f func(Spec) bool) bool {
@@ -47,8 +46,8 @@ const (
 	inCoef     = "coef"     // [T, S, 1, B]
 	inAlpha    = "alpha"    // [T, S, 1, 1]
 	inEps      = "eps"      // [T, S, 1, 1]
-	inDecay    = "decay"    // [T, S, 1, 1], only when a model decays
-	inSlope    = "slope"    // [T, S, 1, 1] 1 - tau, only when it moves
+	inDecay    = "decay"    // [T, S, 1, 1], only if a model has weight decay
+	inSlope    = "slope"    // [T, S, 1, 1] 1 - tau, only if it changes
 	inDrop     = "drop"     // drop.I [T, S, width, B], only with dropout
 	inScale    = "scale"    // [S, 1, 1]
 	outLosses  = "losses"   // [T, S]
@@ -64,8 +63,7 @@ type stepInputs struct {
 	fees             *onnx.Value // [S, actions, 1]
 }
 
-// trainGraph builds the graph that takes T steps of S models in one call: a
-// Loop whose carried values are the state.
+// trainGraph builds the graph that runs T steps of S models in one call: a Loop whose carried values are the state.
 func (p stepPlan) trainGraph() (*onnx.Model, error) {
 	g := onnx.NewGraph("train")
 	in := p.inputs(g)
@@ -120,8 +118,7 @@ func (p stepPlan) inputs(g *onnx.Graph) stepInputs {
 	return in
 }
 
-// at takes one step's slice of everything that has a step axis, inside the
-// Loop's body.
+// at takes the slice of one step of everything that has a step axis, inside the body of the Loop.
 func (in stepInputs) at(g *onnx.Graph, iter *onnx.Value) stepInputs {
 	take := func(v *onnx.Value) *onnx.Value { return g.Gather(v, iter, 0) }
 	out := in
@@ -156,7 +153,7 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 		Slope: p.slope(g, in.scalars), Models: len(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
 	})
 	if s := losses.Shape(); len(s) != 3 || s[0] != onnx.Fix(int64(len(p.specs))) {
-		return nil, nil, fmt.Errorf("surrogate %s: its loss has the shape %v, [%d, *, %d] is needed", p.surrogate.Name(), s, len(p.specs), p.batch)
+		return nil, nil, fmt.Errorf("surrogate %s: its loss has the shape %v, expected [%d, *, %d]", p.surrogate.Name(), s, len(p.specs), p.batch)
 	}
 	grads, lossScale, err := p.gradients(g, losses, scores, params)
 	if err != nil {
@@ -166,9 +163,8 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 	return packState(slots, scale), g.ReduceSum(losses, false, 1, 2), nil
 }
 
-// gradients differentiates the loss. With a loss scale the gradient at the
-// scores is first divided by its largest absolute value per model, so that
-// neither the rest of the way back nor its squares overflow.
+// gradients differentiates the loss. With a loss scale the gradient at the scores is first divided by its largest
+// absolute value per model, so that neither the rest of the backward pass nor the squares overflow.
 func (p stepPlan) gradients(g *onnx.Graph, loss, scores *onnx.Value, params []*onnx.Value) ([]*onnx.Value, *onnx.Value, error) {
 	if !p.scalesLoss() {
 		grads, err := g.Gradients(loss, params...)
@@ -184,8 +180,8 @@ func (p stepPlan) gradients(g *onnx.Graph, loss, scores *onnx.Value, params []*o
 	return grads, f, err
 }
 
-// data is a session constant or an input: a GPU wants the former (no copy per
-// call), a CPU the latter (no second copy in memory).
+// data is a session constant or an input: the former is better on a GPU (no copy per call), the latter on a CPU (no
+// second copy in memory).
 func (p stepPlan) data(g *onnx.Graph, name string, v []float32, dims ...int64) *onnx.Value {
 	if p.embed {
 		return g.NamedConst(name, onnx.Float32s(dims, v))
@@ -219,8 +215,7 @@ func packState(slots []slot, scale *onnx.Value) []*onnx.Value {
 	return append(v, scale)
 }
 
-// fees forms beta_j + lambda*gamma_k, [S, actions, 1], from each model's
-// lambda [S, 1, 1].
+// fees computes beta_j + lambda*gamma_k, [S, actions, 1], from each model's lambda [S, 1, 1].
 func (p stepPlan) fees(g *onnx.Graph) *onnx.Value {
 	q := p.problem
 	lambdas := make([]float64, len(p.specs))
@@ -241,8 +236,7 @@ func (p stepPlan) fees(g *onnx.Graph) *onnx.Value {
 	return g.Add(g.Mul(lambda, perModel(g, t, 1, gamma)), perModel(g, t, 1, beta))
 }
 
-// allowed joins the problem's mask and the models' masks, S x actions; nil when
-// nothing is masked.
+// allowed combines the mask of the problem and the masks of the models, S x actions; nil if nothing is masked.
 func (p stepPlan) allowed() []bool {
 	a := p.problem.Actions()
 	out, all := make([]bool, 0, len(p.specs)*a), true
@@ -258,13 +252,13 @@ func (p stepPlan) allowed() []bool {
 	return out
 }
 
-// movesTau says whether tau is an input of every step.
+// movesTau reports whether tau is an input of every step.
 func (p stepPlan) movesTau() bool { return p.tauMoves && p.bends() }
 
-// bends says whether a model's tau is not 1.
+// bends reports whether a model's tau is not 1.
 func (p stepPlan) bends() bool { return anySpec(p.specs, func(s Spec) bool { return s.Tau != 1 }) }
 
-// slope is what the surrogate sees of tau.
+// slope is the slope 1 - tau that the surrogate uses.
 func (p stepPlan) slope(g *onnx.Graph, in stepScalars) *onnx.Value {
 	if in.slope != nil {
 		return in.slope
@@ -276,8 +270,8 @@ func (p stepPlan) slope(g *onnx.Graph, in stepScalars) *onnx.Value {
 	return slopes(g, onnx.Float32, tau)
 }
 
-// scoreGraph maps features [N, dim] to scores [S, outputs, N] with parameters
-// as inputs: the view of a group in training.
+// scoreGraph maps features [N, dim] to scores [S, outputs, N] with parameters as inputs. It evaluates a group during
+// training.
 func (p stepPlan) scoreGraph() (*onnx.Model, error) {
 	g := onnx.NewGraph("score")
 	s := int64(len(p.specs))

@@ -5,35 +5,33 @@ import (
 	"pipe/onnx"
 )
 
-// Surrogate is a training loss over a network's outputs. Its gradient comes
-// from differentiating the graph, so that a new one is a forward expression.
-// Implement it in any module and train with it as that of a [Method].
+// Surrogate is a training loss on the outputs of a network. Its gradient is computed by differentiating the graph, so a
+// new surrogate only needs a forward expression. Any module can implement one and train with it as the surrogate of a
+// [Method].
 type Surrogate interface {
-	// Name is what settings, policy files and checkpoints call it.
+	// Name is its name in settings, policy files and checkpoints.
 	Name() string
-	// Outputs is the number of network outputs for J experts and K+1 levels of
-	// advice; the error says what else is needed.
+	// Outputs is the number of network outputs for J experts and K+1 levels of advice. The error states other
+	// requirements.
 	Outputs(experts, advice int) (int, error)
-	// Masks says whether pairs can be left out: then Loss looks at Batch.Allowed.
+	// Masks reports whether pairs can be excluded; Loss then uses Batch.Allowed.
 	Masks() bool
-	// Decoder says how a trained network's outputs become an action. It fixes the
-	// order of the outputs.
+	// Decoder is how the outputs of a trained network become an action. It fixes the order of the outputs.
 	Decoder() policy.Decoder
-	// Loss returns the per-instance losses as summands [S, *, B] with the
-	// instance weights b.Coef already applied: their sum over the last two axes
-	// is each model's minibatch loss.
+	// Loss returns the per-instance losses as summands [S, *, B], already multiplied by the instance weights b.Coef:
+	// their sum over the last two axes is each model's minibatch loss.
 	Loss(g *onnx.Graph, b Batch) *onnx.Value
 }
 
-// Batch is what a surrogate sees of one minibatch, inside the graph.
+// Batch is one minibatch as a surrogate receives it, inside the graph.
 type Batch struct {
 	Scores  *onnx.Value // [S, outputs, B]
 	Target  *onnx.Value // [S, J(K+1), B] task losses (with measured fees) or class weights
 	Coef    *onnx.Value // [S, 1, B] 1 over the size of the minibatch; 0 for padding
 	Fees    *onnx.Value // [S, J(K+1), 1] beta_j + lambda*gamma_k
-	Slope   *onnx.Value // [S, 1, 1] 1 - tau; nil when tau is 1 for every model
+	Slope   *onnx.Value // [S, 1, 1] 1 - tau; nil if tau is 1 for every model
 	Models  int         // S
-	Allowed []bool      // S x J(K+1), or nil when every pair is allowed
+	Allowed []bool      // S x J(K+1), or nil if every pair is allowed
 	Experts int         // J
 	Advice  int         // K+1
 }
@@ -67,8 +65,8 @@ func slopes(g *onnx.Graph, t onnx.DType, tau []float64) *onnx.Value {
 	return perModel(g, t, len(tau), slope)
 }
 
-// softplus is log(1 + e^x) without overflow, from operators that exist in
-// double precision too, where gradients are checked.
+// softplus is log(1 + e^x) without overflow. It is made of operators that also exist in double precision, in which
+// gradients are checked.
 func softplus(g *onnx.Graph, x *onnx.Value) *onnx.Value {
 	one := g.Scalar(x.DType(), 1)
 	return g.Add(g.Relu(x), g.Log(g.Add(one, g.Exp(g.Neg(g.Abs(x))))))

@@ -9,8 +9,8 @@ const (
 	// maskedScore is added to the score of an action that is not allowed.
 	// exp of it is 0 in float32 next to any score that training produces.
 	maskedScore = -1e9
-	// phiCap bounds (1-tau)(-log p): beyond it exp leaves float32, so the loss
-	// is held there and has no gradient.
+	// phiCap bounds (1-tau)(-log p): beyond it exp overflows float32, so the loss is constant there and has no
+	// gradient.
 	phiCap = 80
 	// phiSeries is |(1-tau)(-log p)| below which expm1(u)/u is its Taylor
 	// polynomial; at the edge both forms agree to float32 precision.
@@ -42,8 +42,8 @@ func (compSum) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	return weightedPhi(g, b, g.Mul(g.StopGradient(w), b.Coef))
 }
 
-// weighted takes the target itself as the weights: weighted cross entropy for
-// classes at tau = 1, and its comp-sum relatives for other tau.
+// weighted uses the target itself as the weights: weighted cross entropy for classes at tau = 1, and other members of
+// the comp-sum family for other tau.
 type weighted struct{}
 
 func (weighted) Name() string                             { return "weighted" }
@@ -94,8 +94,8 @@ func phi(g *onnx.Graph, nll, slope *onnx.Value) *onnx.Value {
 	f := func(v float64) *onnx.Value { return g.Scalar(dt, v) }
 	u := g.Mul(nll, slope)
 	capped := g.Min(u, f(phiCap))
-	// Both branches of Where are computed, so each is kept finite where the
-	// other is chosen: a series of a huge u would give Inf * 0 = NaN backwards.
+	// Both branches of Where are computed, so each is kept finite where the other is used: a series of a huge u would
+	// give Inf * 0 = NaN in the backward pass.
 	large := g.Greater(g.Abs(u), f(phiSeries))
 	small := g.Where(large, f(0), u)
 	// expm1(u)/u to the sixth order, by Horner.

@@ -22,7 +22,7 @@ func (separated) Decoder() policy.Decoder { return policy.DecoderSeparated }
 
 func (separated) Outputs(experts, advice int) (int, error) {
 	if experts != 2 || advice != 2 {
-		return 0, fmt.Errorf("surrogate separated is defined for 2 experts and 2 levels of advice, here are %d and %d; separated_softmax takes more", experts, advice)
+		return 0, fmt.Errorf("surrogate separated is defined for 2 experts and 2 levels of advice, not %d and %d; separated_softmax takes more", experts, advice)
 	}
 	return 3, nil
 }
@@ -55,7 +55,7 @@ func (separatedSoftmax) Decoder() policy.Decoder { return policy.DecoderSeparate
 
 func (separatedSoftmax) Outputs(experts, advice int) (int, error) {
 	if experts < 2 || advice < 2 {
-		return 0, fmt.Errorf("surrogate separated_softmax needs 2 experts and 2 levels of advice or more, here are %d and %d", experts, advice)
+		return 0, fmt.Errorf("surrogate separated_softmax needs 2 experts and 2 levels of advice or more, not %d and %d", experts, advice)
 	}
 	return experts * (1 + advice), nil
 }
@@ -71,9 +71,8 @@ func (separatedSoftmax) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	return g.Mul(g.Mul(outer, inner), b.Coef)
 }
 
-// nllComplement is -log(1 - softmax(s)) along axis 2 of a rank-4 value, as
-// logsumexp over all minus logsumexp over the others, so that it stays finite
-// when one probability is 1 in float32.
+// nllComplement is -log(1 - softmax(s)) along axis 2 of a rank-4 value. It is computed as logsumexp over all minus
+// logsumexp over the others, so that it stays finite if a probability is 1 in float32.
 func nllComplement(g *onnx.Graph, s *onnx.Value) *onnx.Value {
 	n := s.Shape()[2].Size
 	all := logSumExp(g, s)
@@ -95,7 +94,7 @@ func nllComplement(g *onnx.Graph, s *onnx.Value) *onnx.Value {
 	return g.Concat(2, parts...)
 }
 
-// logSumExp reduces axis 2, keeping it.
+// logSumExp reduces axis 2 and keeps it with size 1.
 func logSumExp(g *onnx.Graph, s *onnx.Value) *onnx.Value {
 	m := g.StopGradient(g.ReduceMax(s, true, 2))
 	return g.Add(g.Log(g.ReduceSum(g.Exp(g.Sub(s, m)), true, 2)), m)

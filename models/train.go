@@ -9,14 +9,12 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Train trains one model per spec on a problem and returns them in order.
-// Models advance in lockstep, in groups that fit the cache, with one
-// single-threaded session per worker. The same problem, specs, settings, runtime
-// and device give the same bits, also after an interruption.
+// Train trains one model per spec on a problem and returns them in order. Models advance in lockstep, in groups that
+// fit the cache, with one single-threaded session per worker. The same problem, specs, settings, runtime and device
+// give the same bits, also after an interruption.
 //
-// The error is a *[NonFiniteError] where a loss leaves the finite numbers, wraps
-// [ErrOtherCheckpoint] where the folder of checkpoints is another run's, and is
-// that of ctx where it ends.
+// If a loss is NaN or infinite, the error is a *[NonFiniteError]. If the checkpoint folder belongs to another run, it
+// wraps [ErrOtherCheckpoint]. When ctx ends, it is the error of ctx.
 func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options) ([]Trained, error) {
 	sur, err := o.surrogate(s)
 	if err := errors.Join(p.Validate(), s.check(), err); err != nil {

@@ -11,47 +11,43 @@ import (
 	"pipe/models/policy"
 )
 
-// Report says what the recipe found for one lambda. Losses are mean costs per row,
-// in the unit of the task loss.
+// Report is the result of the recipe for one lambda. Losses are mean costs per row, in the unit of the task loss.
 type Report struct {
 	Lambda    float64      `json:"lambda"`
 	Rows      int          `json:"rows"`     // training rows
-	Clusters  int          `json:"clusters"` // sets of them that belong together; rows where none repeat
-	Folds     int          `json:"folds"`    // 1: one inner split; 0: nothing could be left out, and there is no choice
+	Clusters  int          `json:"clusters"` // sets of rows that belong together; Rows if none repeat
+	Folds     int          `json:"folds"`    // 1: one inner split; 0: nothing could be held out, and there is no choice
 	Chosen    Candidate    `json:"chosen"`
 	Epochs    int          `json:"epochs"`     // at which the chosen candidate stops
-	InnerLoss float64      `json:"inner_loss"` // of the chosen candidate there, on the rows left out
+	InnerLoss float64      `json:"inner_loss"` // of the chosen candidate at that epoch, on the held-out rows
 	Guard     policy.Guard `json:"guard"`
 }
 
-// Train learns one policy per lambda on the training rows of a tensor, without
-// choices by the user. lambdas multiply the fees of advice. Policies and reports
-// are in their order:
+// Train learns one policy per lambda on the training rows of a tensor, without choices by the user. lambdas multiply
+// the fees of advice. Policies and reports are in their order:
 //
-//   - a small grid is trained in lockstep on parts of the training rows and its
-//     true loss followed on the rows left out (folds when rows are few, else one
-//     inner split);
+//   - a small grid is trained in lockstep on parts of the training rows, and its
+//     true loss is measured on the held-out rows (folds if rows are few, else
+//     one inner split);
 //   - the best candidate and stopping epoch are refitted on all training rows
 //     with several seeds, averaged in log-probability;
 //   - the guard estimates the gain of that procedure over the best fixed pair:
-//     for each block of left-out rows the choice is made on the other blocks,
+//     for each block of held-out rows the choice is made on the other blocks,
 //     and the averaged policy decides the block. If the one-sided lower bound
 //     of the gain is not positive, the policy is the fixed pair.
 //
-// Rows that belong together ([costs.Tensor.Clusters]) are on one side of every
-// division, and one draw for the bound. Where there are fewer clusters than
-// folds there are as many folds as clusters. Where all rows are one cluster
-// nothing can be judged, and the policies are the fixed pairs.
+// Rows that belong together ([costs.Tensor.Clusters]) are on one side of every split, and count as one sample for the
+// bound. If there are fewer clusters than folds, there are as many folds as clusters. If all rows are one cluster,
+// nothing can be held out, and the policies are the fixed pairs.
 //
-// The error is a *costs.DataError where there are too few training rows,
-// otherwise that of models.Train.
+// If there are too few training rows, the error is a *costs.DataError; other errors are those of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
 	if err := s.Validate(); err != nil {
 		return nil, nil, err
 	}
 	rows := t.Rows(costs.Train)
 	if len(rows) < 2*s.Folds {
-		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("%d rows are train, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
+		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
 	}
 	a := newAuto(t, rows, lambdas, s, o)
 	policies, reports, err := a.run(ctx)
@@ -66,7 +62,7 @@ func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, 
 	return policies, reports, nil
 }
 
-// run searches, judges and refits.
+// run searches, evaluates and refits.
 func (a *auto) run(ctx context.Context) ([]*policy.Policy, []Report, error) {
 	if a.parts == nil {
 		policies, reports := a.constants()
@@ -100,7 +96,7 @@ func (a *auto) run(ctx context.Context) ([]*policy.Policy, []Report, error) {
 	return policies, reports, nil
 }
 
-// constants are the fixed pairs, where no row can be left out.
+// constants are the fixed pairs, for the case that no row can be held out.
 func (a *auto) constants() (policies []*policy.Policy, reports []Report) {
 	for l, lambda := range a.lambdas {
 		p := a.fixedPolicy(l)
@@ -113,7 +109,7 @@ func (a *auto) constants() (policies []*policy.Policy, reports []Report) {
 	return policies, reports
 }
 
-// info is what a policy file says about how it came about.
+// info is the metadata of a policy file about its training.
 func (r Report) info(s Settings) map[string]string {
 	settings, err := json.Marshal(struct {
 		Candidate

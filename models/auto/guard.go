@@ -13,17 +13,16 @@ import (
 	"pipe/models/policy"
 )
 
-// stopWindow is how many stops on either side a stop's loss is averaged with.
+// stopWindow is the number of stops on either side over which a stop's loss is averaged.
 const stopWindow = 2
 
-// choice is a candidate and the index of the stop that suits it best.
+// choice is a candidate and the index of its best stop.
 type choice struct {
 	candidate, stop int
 	loss            float64
 }
 
-// choose picks, per lambda, the choice with the smallest mean cost over all
-// held rows; the earlier one on ties.
+// choose picks, per lambda, the choice with the smallest mean cost over all held-out rows; the earlier one on ties.
 func (a *auto) choose(f found) []choice {
 	out := make([]choice, len(a.lambdas))
 	for l := range out {
@@ -32,7 +31,7 @@ func (a *auto) choose(f found) []choice {
 	return out
 }
 
-// best leaves the rows of one block out (-1: none).
+// best ignores the rows of one block (-1: none).
 func (a *auto) best(traces []trace, without int) choice {
 	var rows []int32
 	for b, blk := range a.blocks {
@@ -51,7 +50,7 @@ func (a *auto) best(traces []trace, without int) choice {
 	return pick
 }
 
-// means are a trace's mean costs over some held rows, per stop.
+// means are a trace's mean costs over some held-out rows, per stop.
 func (a *auto) means(t trace, rows []int32) []float64 {
 	out := make([]float64, len(t))
 	for s, costs := range t {
@@ -63,9 +62,8 @@ func (a *auto) means(t trace, rows []int32) []float64 {
 	return out
 }
 
-// smoothed averages each stop with its neighbours. At a high learning rate
-// decisions change much between two stops, and the smallest of many values is a
-// matter of luck on the held rows.
+// smoothed averages each stop with its neighbours. At a high learning rate decisions change much between two stops, and
+// the smallest of many values is partly luck on the held-out rows.
 func smoothed(v []float64) []float64 {
 	out := make([]float64, len(v))
 	for i := range v {
@@ -75,7 +73,7 @@ func smoothed(v []float64) []float64 {
 	return out
 }
 
-// task is a model that a refit needs: its choice, its training rows.
+// task is a model that is refitted: its choice and its training rows.
 type task struct {
 	lambda int
 	choice choice
@@ -113,8 +111,8 @@ func (a *auto) fit(ctx context.Context, name string, tasks []task) ([][]network.
 	return out, nil
 }
 
-// lockstep groups tasks that can advance together: one architecture, one stop.
-// The schedule stays that of the full run, as in the search.
+// lockstep groups tasks that can advance together: the same architecture and the same stop. The schedule is that of the
+// full run, as in the search.
 func (a *auto) lockstep(tasks []task) [][]int {
 	type key struct {
 		arch string
@@ -145,15 +143,15 @@ func (a *auto) fitRows(t task) int {
 	return len(t.rows)
 }
 
-// stopThere ends training at its first record.
+// stopThere ends training at its first call of Record.
 type stopThere struct{}
 
 func (stopThere) Record(context.Context, *models.Snapshot) (bool, error) { return true, nil }
 func (stopThere) Save([]int) ([]byte, error)                             { return nil, nil }
 func (stopThere) Load([]int, []byte) error                               { return nil }
 
-// guard decides every block with the choice made on the other blocks, and
-// tests the gain over the best fixed pair of the training rows.
+// guard decides every block with the choice made on the other blocks, and tests the gain over the best fixed pair of
+// the training rows.
 func (a *auto) guard(ctx context.Context, f found) ([]policy.Guard, error) {
 	tasks, of := a.guardTasks(f)
 	members, err := a.fit(ctx, "guard", tasks)
@@ -173,8 +171,7 @@ func (a *auto) guard(ctx context.Context, f found) ([]policy.Guard, error) {
 	return out, nil
 }
 
-// guardTasks are the models that decide the blocks, each once, and for every
-// lambda and block the task that decides it.
+// guardTasks are the distinct models that decide the blocks, and for every lambda and block the task that decides it.
 func (a *auto) guardTasks(f found) (tasks []task, of [][]int) {
 	type key struct{ lambda, part, candidate, stop int }
 	at := map[key]int{}
@@ -226,8 +223,7 @@ func (a *auto) judge(ctx context.Context, l int, policies []*policy.Policy) (g p
 	return g, err
 }
 
-// decide runs the policy as the file that would be served. The Go reference would
-// take minutes on large tables.
+// decide runs the policy as the file that would be deployed. The Go reference would take minutes on large tables.
 func (a *auto) decide(ctx context.Context, p *policy.Policy, rows []int32) ([]int64, error) {
 	m, err := p.Export()
 	if err != nil {

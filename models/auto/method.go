@@ -2,7 +2,7 @@ package auto
 
 import "pipe/models"
 
-// Name is that of the recipe and of its method.
+// Name is the name of the recipe and of its method.
 const Name = "auto"
 
 // Method is the method of the recipe's policies, for reports.

@@ -10,8 +10,7 @@ import (
 	"pipe/models/network"
 )
 
-// auto is one run of the auto recipe. Rows are positions in the training
-// subset, 0..n-1.
+// auto is one run of the recipe. Rows are positions in the training subset, 0..n-1.
 type auto struct {
 	full     *costs.Tensor
 	train    *costs.Tensor // training rows only
@@ -24,16 +23,16 @@ type auto struct {
 	o        models.Options
 	settings models.Settings
 	stops    []int  // epochs at which a run may stop, ascending
-	parts    []part // none: all rows belong together, and nothing can be judged
+	parts    []part // none: all rows belong together, so nothing can be held out
 	blocks   []block
-	held     []int32 // rows that some part holds: what a search has to score
+	held     []int32 // rows that some part holds out, which a search has to score
 	at       []int32 // position in held, by row
 }
 
-// part is a division of the rows: models are trained on fit and judged on held.
+// part is a division of the rows: models are trained on fit and evaluated on held.
 type part struct{ fit, held []int32 }
 
-// block is a set of left-out rows whose decisions are chosen on the others.
+// block is a set of held-out rows whose decisions are chosen on the others.
 type block struct {
 	part int
 	rows []int32
@@ -45,8 +44,8 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s Settings, o model
 	if a.divide(n); a.parts == nil {
 		return a
 	}
-	// Fitted on all training rows, also those that a part holds: means and spreads
-	// of features say nothing about losses, and the exported policy has the same.
+	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
+	// losses, and the exported policy uses the same.
 	a.std = network.FitStandardizer(t.Features, t.Dim, rows)
 	a.problem = models.CostProblem(a.train, nil, a.std)
 	a.at = make([]int32, n)
@@ -71,10 +70,9 @@ func newAuto(t *costs.Tensor, rows []int, lambdas []float64, s Settings, o model
 	return a
 }
 
-// divide cuts the rows into folds, or into one inner split whose held rows
-// form the blocks. Rows that belong together stay together in all of them: with a
-// copy of a held row among the training rows, a model that remembers would look
-// like one that has learned.
+// divide splits the rows into folds, or into one inner split whose held-out rows form the blocks. Rows that belong
+// together always stay together: if a copy of a held-out row were among the training rows, memorising would look like
+// learning.
 func (a *auto) divide(n int) {
 	if a.clusters.Len() < 2 {
 		return
@@ -90,7 +88,7 @@ func (a *auto) divide(n int) {
 	}
 }
 
-// divideFolds makes folds: models trained on the others decide on each.
+// divideFolds makes folds: each is decided by models trained on the others.
 func (a *auto) divideFolds(order []int) {
 	a.held = int32s(order)
 	for f, held := range a.deal(order) {
@@ -104,8 +102,8 @@ func (a *auto) divideFolds(order []int) {
 	}
 }
 
-// divideOnce holds one share of the rows. It returns false where too few
-// clusters are small enough to make blocks of them.
+// divideOnce holds out one share of the rows. It returns false if too few clusters are small enough to make blocks of
+// them.
 func (a *auto) divideOnce(order []int) bool {
 	want := max(a.s.Folds, int(a.s.Inner*float64(len(order))))
 	var fit, held []int
@@ -127,7 +125,7 @@ func (a *auto) divideOnce(order []int) bool {
 	return true
 }
 
-// deal cuts rows into folds of whole clusters, in their order.
+// deal splits rows into folds of whole clusters, in their order.
 func (a *auto) deal(rows []int) [][]int32 {
 	var out [][]int32
 	for i, f := range a.clusters.Pick(rows).Folds(a.s.Folds) {

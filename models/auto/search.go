@@ -13,14 +13,14 @@ import (
 	"pipe/onnx/ort"
 )
 
-// trace holds, for one lambda and candidate, the realised cost of every held
-// row at every stop: trace[stop][position in held], NaN until it is known.
+// trace holds, for one lambda and candidate, the realised cost of every held-out row at every stop:
+// trace[stop][position in held]. It is NaN until known.
 type trace [][]float32
 
 // found are the traces of a search, [lambda][candidate].
 type found [][]trace
 
-// member ties a model of a search to its trace.
+// member links a model of a search to its trace.
 type member struct{ lambda, candidate, part int }
 
 // search trains every candidate on every part for every lambda.
@@ -73,8 +73,7 @@ func (a *auto) announce(stage string, steps int) {
 	}
 }
 
-// stage are the options of one training run inside the recipe, with its own
-// checkpoint folder.
+// stage are the options of one training run within the recipe. Each has a separate checkpoint folder.
 func (a *auto) stage(name string) models.Options {
 	o := a.o
 	o.Every, o.Record = 0, nil
@@ -92,8 +91,8 @@ func (a *auto) newTrace() trace {
 	return t
 }
 
-// featureBuffer has the standardised features of the held rows: scoring the
-// others would multiply time and memory on large tables.
+// featureBuffer has the standardised features of the held-out rows: scoring the others would multiply time and memory
+// on large tables.
 func (a *auto) featureBuffer() (*ort.Buffer, error) {
 	d := a.problem.Dim
 	b, err := a.o.Runtime.NewBuffer(onnx.Float32, int64(len(a.held)), int64(d))
@@ -107,7 +106,7 @@ func (a *auto) featureBuffer() (*ort.Buffer, error) {
 	return b, nil
 }
 
-// architectures groups candidate indices by what changes the graph.
+// architectures groups candidate indices by the settings that change the graph.
 func (a *auto) architectures() [][]int {
 	var out [][]int
 	at := map[string]int{}
@@ -124,8 +123,8 @@ func (a *auto) architectures() [][]int {
 	return out
 }
 
-// searchRecorder writes the held rows' costs into the traces. Models of
-// different groups write to different rows or traces.
+// searchRecorder writes the costs of the held-out rows into the traces. Models of different groups write to different
+// rows or traces.
 type searchRecorder struct {
 	a        *auto
 	f        found
@@ -156,7 +155,7 @@ func (r *searchRecorder) Record(ctx context.Context, s *models.Snapshot) (bool, 
 	return false, nil
 }
 
-// argmaxColumn is the best available action of column at in scores [actions, n].
+// argmaxColumn is the best available action of column at of scores [actions, n].
 func (a *auto) argmaxColumn(scores []float32, n, at int) int {
 	best, top := -1, float32(math.Inf(-1))
 	for i := range a.mask {
@@ -167,8 +166,8 @@ func (a *auto) argmaxColumn(scores []float32, n, at int) int {
 	return best
 }
 
-// Save and Load carry the held rows' costs of a group through a checkpoint:
-// for each model and stop its held rows in order, little-endian float32.
+// Save and Load keep the costs of a group's held-out rows in a checkpoint: for each model and stop its held-out rows in
+// order, little-endian float32.
 func (r *searchRecorder) Save(models []int) ([]byte, error) {
 	var b []byte
 	for _, m := range models {

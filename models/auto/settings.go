@@ -18,32 +18,28 @@ type Candidate struct {
 	Tau          float64 `json:"tau" yaml:"tau"` // of the surrogate, in [0, 3]
 }
 
-// Settings are the choices of the recipe. Zero never means "default": start from
-// [DefaultSettings].
+// Settings are the settings of the recipe. Zero never means "default": start from [DefaultSettings].
 type Settings struct {
 	Grid        []Candidate `json:"grid" yaml:"grid"`               // the candidates
-	Steps       int         `json:"steps" yaml:"steps"`             // optimiser steps of a full run, about; epochs follow from the rows
+	Steps       int         `json:"steps" yaml:"steps"`             // approximate optimiser steps of a full run; they and the rows give the epochs
 	Evaluations int         `json:"evaluations" yaml:"evaluations"` // points of a run at which it may stop
 	TauWarmup   float64     `json:"tau_warmup" yaml:"tau_warmup"`   // as in models.Settings
 	CrossFit    int         `json:"cross_fit" yaml:"cross_fit"`     // up to this many training rows, Folds folds; above, one inner split
 	Folds       int         `json:"folds" yaml:"folds"`             // and blocks of the one inner split
 	Inner       float64     `json:"inner" yaml:"inner"`             // share of the training rows in the one inner split
 	Seeds       int         `json:"seeds" yaml:"seeds"`             // members of the exported policy
-	Seed        uint64      `json:"seed" yaml:"seed"`               // of the divisions and of the first member
+	Seed        uint64      `json:"seed" yaml:"seed"`               // of the splits and of the first member
 	Confidence  float64     `json:"confidence" yaml:"confidence"`   // of the guard, one-sided
 	Workers     int         `json:"workers" yaml:"workers"`         // single-threaded sessions side by side
 }
 
-// DefaultSettings has a grid from linear scorers to one hidden layer. Strong
-// regularisation suits noisy tables with little head-room, weak regularisation
-// large tables with sharp boundaries.
+// DefaultSettings has a grid from linear scorers to one hidden layer. Strong regularisation suits noisy tables with
+// little head-room, weak regularisation large tables with sharp boundaries.
 //
-// Every hidden candidate comes at tau = 1 and tau = 2. At tau = 2 the surrogate is
-// the cost that the softmax policy pays on average. It does not estimate how much
-// worse the other pairs are, and decides better on noisy tables. At tau = 1
-// training is faster where pairs are many. The surrogate of tau = 2 is not convex
-// in the scores: from a random start some models never leave the best fixed pair.
-// The tau warm-up therefore starts them at tau = 1.
+// Every hidden candidate comes at tau = 1 and tau = 2. At tau = 2 the surrogate is the expected cost under the softmax
+// policy. It does not estimate how much worse the other pairs are, and decides better on noisy tables. At tau = 1
+// training is faster if there are many pairs. The surrogate of tau = 2 is not convex in the scores: from a random start
+// some models never leave the best fixed pair. The tau warm-up therefore starts them at tau = 1.
 func DefaultSettings() Settings {
 	grid := []Candidate{
 		{WeightDecay: 1e-3, LearningRate: 3e-3, Tau: 1},
@@ -66,7 +62,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// mostMembers bounds the networks that a policy averages.
+// mostMembers bounds the number of networks that a policy averages.
 const mostMembers = 1000
 
 // Validate reports every problem at once.

@@ -4,25 +4,23 @@ import (
 	"fmt"
 )
 
-// Rule chooses actions without training. Nearest neighbours are no rule: they are
-// fitted once for all lambdas, see [FitKNN].
+// Rule chooses actions without training. Nearest neighbours are not a rule: they are fitted once for all lambdas, see
+// [FitKNN].
 type Rule struct {
 	Name     string // in reports
 	Random   bool   // drawn: the result depends on the seed
-	Constant bool   // it plays one pair everywhere
-	// What of [Input] it needs besides Tensor, Rows and Lambda.
+	Constant bool   // it chooses one pair for every row
+	// Fields of [Input] that it needs besides Tensor, Rows and Lambda.
 	NeedsTrain, NeedsChosen, NeedsL2D bool
-	// Extra marks a variant of another rule, which only the benchmark that compares
-	// the two reports.
+	// Extra marks a variant of another rule, which is reported only by the benchmark that compares the two.
 	Extra bool
 
 	run func(in Input) ([]int, error)
 }
 
-// Run returns one action per entry of in.Rows. Draws are uniform over the pairs
-// that the rule allows, and depend on in.Seed, the name of the rule and the
-// position in Rows only. The error names the rule, and wraps [ErrNoPair] where no
-// pair is available to it.
+// Run returns one action per entry of in.Rows. Draws are uniform over the pairs that the rule allows, and depend only
+// on in.Seed, the name of the rule and the position in Rows. The error names the rule; it wraps [ErrNoPair] if no pair
+// is available to it.
 func (b Rule) Run(in Input) ([]int, error) {
 	actions, err := b.run(in)
 	if err != nil {

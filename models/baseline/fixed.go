@@ -7,14 +7,12 @@ import (
 	"pipe/costs"
 )
 
-// bestFixed is the pair with the smallest mean cost on the rows that are
-// decided on: an oracle over constant policies.
+// bestFixed is the pair with the smallest mean cost on the decided rows: an oracle over constant policies.
 func bestFixed(in Input) ([]int, error) {
 	return bestConstant(in, in.Rows)
 }
 
-// bestFixedTrain chooses the pair on the training rows: the constant that one
-// could deploy.
+// bestFixedTrain chooses the pair on the training rows: the constant that can be deployed.
 func bestFixedTrain(in Input) ([]int, error) {
 	return bestConstant(in, in.Train)
 }
@@ -26,12 +24,12 @@ func bestConstant(in Input, from []int) ([]int, error) {
 	return constant(costs.Summarize(in.Tensor, from, in.Lambda).Best, len(in.Rows)), nil
 }
 
-// oracle takes the cheapest pair of every row: a floor that no policy passes.
+// oracle takes the cheapest pair of every row: a lower bound for every policy.
 func oracle(in Input) ([]int, error) {
 	return cheapest(in, func(int) bool { return true })
 }
 
-// oracleNoAdvice is the same without advice: the floor of l2d.
+// oracleNoAdvice is the same without advice: a lower bound for l2d.
 func oracleNoAdvice(in Input) ([]int, error) {
 	return cheapest(in, func(k int) bool { return k == 0 })
 }

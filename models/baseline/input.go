@@ -9,16 +9,15 @@ import (
 	"pipe/internal/seeded"
 )
 
-// Input is what a rule may look at. Rules return actions and not losses, so that
-// the caller can apply any loss to them: the costs in a tensor, or expected losses
-// where these are known.
+// Input is the data that a rule may use. Rules return actions, not losses, so that the caller can apply any loss to
+// them: the costs in a tensor, or expected losses if these are known.
 type Input struct {
 	Tensor *costs.Tensor
 	Rows   []int   // rows of Tensor that are decided on
 	Train  []int   // rows that a rule may learn from
 	Lambda float64 // multiplier of the advice fees
 
-	// Decisions of learned policies, for the rules that take half of theirs from one.
+	// Decisions of learned policies, for rules that take a half of their decision from one.
 	Chosen []int     // actions of a composite policy, one per entry of Rows
 	Scores []float32 // its scores, len(Rows) x J(K+1)
 	L2D    []int     // actions of the l2d policy, one per entry of Rows
@@ -26,8 +25,7 @@ type Input struct {
 	Seed uint64 // of the draws
 }
 
-// ErrNoPair is wrapped where a rule has no pair to choose, such as one without
-// advice where every expert needs some.
+// ErrNoPair is wrapped if a rule has no pair to choose, such as a rule without advice when every expert needs some.
 var ErrNoPair = errors.New("no available pair fits")
 
 // draws returns the stream of a method: methods with the same seed must not
@@ -36,8 +34,7 @@ func (in Input) draws(method string) *rand.Rand {
 	return seeded.Stream(in.Seed, "baseline/"+method, 0)
 }
 
-// pairs returns the available actions that keep lists, grouped by group, each
-// group ascending.
+// pairs returns the available actions for which keep is true, grouped by group, each group ascending.
 func (in Input) pairs(group func(j, k int) int, groups int, keep func(j, k int) bool) [][]int {
 	out := make([][]int, groups)
 	for i, available := range in.Tensor.Actions.Mask() {
@@ -49,7 +46,7 @@ func (in Input) pairs(group func(j, k int) int, groups int, keep func(j, k int) 
 	return out
 }
 
-// needActions checks a slice of one action per row.
+// needActions checks that there is one existing action per row.
 func (in Input) needActions(what string, actions []int) error {
 	if len(actions) != len(in.Rows) {
 		return fmt.Errorf("needs the actions of %s: got %d for %d rows", what, len(actions), len(in.Rows))

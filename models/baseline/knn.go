@@ -13,10 +13,10 @@ import (
 	"pipe/onnx/ort"
 )
 
-// KNNSettings are the choices of cost regression by nearest neighbours.
+// KNNSettings are the settings of cost regression by nearest neighbours.
 type KNNSettings struct {
 	Grid       []int   // numbers of neighbours to choose from; each at most the number of training rows
-	InnerShare float64 // share of the training rows that choose among them, in (0, 1)
+	InnerShare float64 // share of the training rows that the choice is made on, in (0, 1)
 	Seed       uint64  // of the inner split
 }
 
@@ -35,21 +35,20 @@ func (s KNNSettings) validate() error {
 	return nil
 }
 
-// KNN is the baseline knn. It predicts the cost of a pair as its mean over the
-// nearest training rows, by Euclidean distance on standardised features, and takes
-// the cheapest pair. Neighbours, their task losses and measured fees do not depend
-// on lambda, so that one fit serves every lambda.
+// KNN is the baseline knn. It predicts the cost of a pair as its mean over the nearest training rows, by Euclidean
+// distance on standardised features, and takes the cheapest pair. Neighbours, their task losses and measured fees do
+// not depend on lambda, so one fit serves every lambda.
 type KNN struct {
 	tensor *costs.Tensor
 	grid   []int
-	inner  *neighbourMeans // inner rows from the other training rows: chooses k; empty where all rows belong together
+	inner  *neighbourMeans // inner rows from the other training rows: chooses k; empty if all rows belong together
 	query  *neighbourMeans // query rows from all training rows
 	rows   []int           // the inner rows
 }
 
-// FitKNN finds the neighbours of the query rows of t among its train rows, of
-// which it needs two. The error is a *costs.DataError for a row so far from the
-// others that float32 cannot hold the distance, and that of ctx where it ends.
+// FitKNN finds the neighbours of the query rows of t among its training rows, of which it needs at least two. If a row
+// is so far from the others that float32 cannot represent the distance, the error is a *costs.DataError. When ctx ends,
+// the error is that of ctx.
 func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query []int, s KNNSettings) (*KNN, error) {
 	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
@@ -60,7 +59,7 @@ func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query 
 	inner, rest := splitRows(train, t.Clusters(train), s.InnerShare, s.Seed)
 	k := &KNN{tensor: t, grid: capGrid(s.Grid, len(rest)), rows: inner}
 	var err error
-	if len(inner) == 0 { // nothing to choose by
+	if len(inner) == 0 { // no rows to choose on
 		k.grid, k.inner = k.grid[len(k.grid)-1:], &neighbourMeans{}
 	} else if k.inner, err = k.means(ctx, rt, rest, inner); err != nil {
 		return nil, fmt.Errorf("fit knn: %w", err)
@@ -71,8 +70,8 @@ func FitKNN(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, train, query 
 	return k, nil
 }
 
-// splitRows draws a share of rows, at least one on either side, order kept.
-// Rows that belong together stay together; none are drawn where all do.
+// splitRows draws a share of rows, at least one on either side, and keeps their order. Rows that belong together stay
+// together; if all rows do, none are drawn.
 func splitRows(rows []int, together costs.Clusters, share float64, seed uint64) (drawn, rest []int) {
 	if together.Len() < 2 {
 		return nil, rows
@@ -103,9 +102,8 @@ func capGrid(grid []int, n int) []int {
 	return slices.Compact(out)
 }
 
-// Decide returns the action of every query row at lambda, and the number of
-// neighbours behind it: that with the smallest true loss on the inner rows, the
-// larger one on ties.
+// Decide returns the action of every query row at lambda, and the number of neighbours that was used: the one with the
+// smallest true loss on the inner rows, the larger one on ties.
 func (k *KNN) Decide(lambda float64) (actions []int, neighbours int) {
 	best, at := math.Inf(1), 0
 	for g := range k.grid {
@@ -175,8 +173,8 @@ func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*
 	return m, nil
 }
 
-// near reports the first of some standardised rows whose squared length float32
-// cannot hold: its distances would be infinite or NaN.
+// near reports the first standardised row whose squared length overflows float32: its distances would be infinite or
+// NaN.
 func (k *KNN) near(standardised []float32, rows []int) error {
 	for i, half := range halfNorms(standardised, k.tensor.Dim) {
 		if n := rows[i]; !(half < math.MaxFloat32/4) {

@@ -10,8 +10,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Distances are computed for queryBlock x trainTile pairs at a time: 2 MB of
-// float32, which stays in the cache between the product and the selection.
+// Distances are computed in blocks of queryBlock x trainTile pairs: 2 MB of float32, which stays in the cache between
+// the product and the selection.
 const (
 	queryBlock = 128
 	trainTile  = 4096
@@ -39,9 +39,8 @@ func nearest(ctx context.Context, rt *ort.Runtime, train, query []float32, dim, 
 	return s.out, nil
 }
 
-// halfNorms returns half the squared norm of every row: with it, half the
-// squared distance to a query is norm minus product, up to what is the same for
-// all rows.
+// halfNorms returns half the squared norm of every row. Half the squared distance to a query is this norm minus the
+// product, up to a term that is the same for all rows.
 func halfNorms(rows []float32, dim int) []float32 {
 	norms := make([]float32, len(rows)/dim)
 	for t := range norms {

@@ -9,7 +9,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// productGraph multiplies a block of queries with a tile of training rows.
+// productGraph multiplies a block of queries by a tile of training rows.
 type productGraph struct {
 	rt      *ort.Runtime
 	session *ort.Session
@@ -23,8 +23,8 @@ type productTile struct {
 	data        *ort.Buffer // dim x rows
 }
 
-// newProductGraph copies train (row-major, dim columns) into tiles. Workers run
-// it side by side, so the session itself is single-threaded.
+// newProductGraph copies train (row-major, dim columns) into tiles. Several workers use it in parallel, so the session
+// itself is single-threaded.
 func newProductGraph(rt *ort.Runtime, train []float32, dim int) (p *productGraph, err error) {
 	g := onnx.NewGraph("products")
 	query := g.Input("query", onnx.Float32, onnx.Dims(queryBlock, int64(dim)))
@@ -75,7 +75,7 @@ func (p *productGraph) close() error {
 	return errors.Join(append(errs, p.session.Close())...)
 }
 
-// productWorker has the buffers of one goroutine.
+// productWorker holds the buffers of one goroutine.
 type productWorker struct {
 	graph *productGraph
 	query *ort.Buffer         // queryBlock x dim
@@ -90,8 +90,8 @@ func (p *productGraph) worker() (*productWorker, error) {
 	return &productWorker{graph: p, query: query, out: make(map[int]*ort.Buffer)}, nil
 }
 
-// load sets the queries, at most queryBlock rows; the rest of the block keeps
-// what it had, and its products are not looked at.
+// load sets the queries, at most queryBlock rows. Other rows of the block keep their old content, and their products
+// are not used.
 func (w *productWorker) load(query []float32) { copy(w.query.Float32s(), query) }
 
 // products returns the inner products of the loaded queries with a tile,

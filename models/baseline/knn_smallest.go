@@ -5,13 +5,12 @@ import (
 	"slices"
 )
 
-// smallest keeps the k smallest distances of a long list. Candidates below the
-// bound gather until there are 2k, then selection drops the larger half and
-// lowers the bound: constant work per candidate, where a heap pays log k.
+// smallest keeps the k smallest distances of a long list. Candidates below the bound are collected until there are 2k.
+// Selection then drops the larger half and lowers the bound. This is constant work per candidate, where a heap takes
+// log k.
 //
-// A candidate is one number, the distance in the high half in an encoding that
-// orders like the float, and the row in the low half, so that equal distances
-// order by row and comparisons are one instruction.
+// A candidate is one number, with the distance in the high half in an encoding that sorts like the float, and the row
+// in the low half. So equal distances are ordered by row, and a comparison is one instruction.
 type smallest struct {
 	k     int
 	bound float32 // nothing at or above it can be among the k smallest
@@ -22,8 +21,8 @@ func (s *smallest) reset(k int) {
 	s.k, s.bound, s.keys = k, float32(math.Inf(1)), s.keys[:0]
 }
 
-// offer goes through training rows, ascending from first, so that a distance
-// that equals the bound belongs to a later row and loses the tie.
+// offer adds training rows, ascending from first. Rows arrive in order, so a distance that equals the bound belongs to
+// a later row and loses the tie.
 func (s *smallest) offer(products, norms []float32, first int) {
 	norms = norms[:len(products)]
 	for c, p := range products {
@@ -53,8 +52,8 @@ func (s *smallest) drain(dst []int32) {
 
 const signBit = 1 << 31
 
-// distanceKey flips the bits of negative numbers and the sign of the others:
-// unsigned order is then the order of the floats.
+// distanceKey flips all bits of negative numbers and only the sign of the others: unsigned order is then the order of
+// the floats.
 func distanceKey(d float32, row int) uint64 {
 	bits := math.Float32bits(d)
 	if bits&signBit != 0 {

@@ -11,8 +11,7 @@ func learnedExpertRandomAdvice(in Input) ([]int, error) {
 	return redrawAdvice(in, "the learned policy", in.Chosen, "learned_expert_random_advice")
 }
 
-// l2dRandomAdvice is the same with the expert of the l2d policy, which is what
-// the synthetic table of the paper shows.
+// l2dRandomAdvice does the same with the expert of the l2d policy, as in the synthetic table of the paper.
 func l2dRandomAdvice(in Input) ([]int, error) {
 	return redrawAdvice(in, "the l2d policy", in.L2D, "l2d_random_advice")
 }
@@ -56,9 +55,8 @@ func randomExpertLearnedAdvice(in Input) ([]int, error) {
 	return actions, nil
 }
 
-// randomExpertKeptAdvice is the other reading: the advice index that the
-// learned policy chose, shown to an expert drawn uniformly among those that
-// can take it.
+// randomExpertKeptAdvice is the other interpretation: the advice that the learned policy chose, shown to an expert
+// drawn uniformly among those that can take it.
 func randomExpertKeptAdvice(in Input) ([]int, error) {
 	if err := in.needActions("the learned policy", in.Chosen); err != nil {
 		return nil, err
@@ -102,7 +100,7 @@ func drawEach(rng *rand.Rand, from []int, n int) []int {
 	return actions
 }
 
-// expertRows returns each expert's available actions at the levels that keep lists.
+// expertRows returns each expert's available actions at the advice levels for which keep is true.
 func (in Input) expertRows(keep func(k int) bool) [][]int {
 	return in.pairs(func(j, _ int) int { return j }, len(in.Tensor.Actions.Experts), func(_, k int) bool { return keep(k) })
 }

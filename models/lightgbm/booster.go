@@ -16,13 +16,12 @@ type Booster struct {
 	columns int
 }
 
-// Load makes a booster of a model's text; its predictions use the given number
-// of threads, at least 1.
+// Load makes a booster from a model's text. Its predictions use the given number of threads, at least 1.
 func (l *Library) Load(text string, threads int) (*Booster, error) {
 	if err := between("threads", threads, 1, 1024); err != nil {
 		return nil, fmt.Errorf("lightgbm: load: %w", err)
 	}
-	// LightGBM reads a damaged text without looking; our own reader looks first.
+	// LightGBM does not check a damaged text, so our own reader checks it first.
 	if _, err := ParseModel([]byte(text)); err != nil {
 		return nil, err
 	}
@@ -35,15 +34,14 @@ func (l *Library) Load(text string, threads int) (*Booster, error) {
 		return n.boosterColumns(b.handle, &columns)
 	})
 	if err != nil {
-		_ = b.Close() // the load's error is the one that matters
+		_ = b.Close() // return the error of the load
 		return nil, err
 	}
 	b.columns = int(columns)
 	return b, nil
 }
 
-// Text is the model in LightGBM's own text format, which Load and ParseModel
-// read. Equal trainings give equal text.
+// Text is the model in LightGBM's text format, which Load and ParseModel read. Equal trainings give equal text.
 func (b *Booster) Text() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +87,7 @@ func (b *Booster) predict(x []float32, rows int, kind int32) ([]float64, error) 
 	return out, err
 }
 
-// Close frees the model, after running calls. It is idempotent.
+// Close frees the model after running calls have ended. It is idempotent.
 func (b *Booster) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

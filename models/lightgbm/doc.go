@@ -1,7 +1,6 @@
-// Package lightgbm trains boosted trees with LightGBM's C library, which it
-// loads at run time, reads the trained model's text, and writes it as an ONNX
-// file. Only that file predicts in the product: LightGBM's own predictions and
-// the Go reference are there to hold it against.
+// Package lightgbm trains boosted trees with LightGBM's C library, which it loads at run time, reads the text of the
+// trained model, and writes it as an ONNX file. Only that file is used for predictions in production; LightGBM's
+// predictions and the Go reference are there for comparison.
 //
-// The package is the only owner of LightGBM's memory and threads.
+// Only this package handles LightGBM's memory and threads.
 package lightgbm

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// ErrClosed is returned by work given to a closed Booster.
+// ErrClosed is returned by methods of a closed Booster.
 var ErrClosed = errors.New("already closed")
 
-// LoadError says that a file was found but is not a LightGBM library that this
-// package can use: truncated, for another machine, too old, or something else
-// altogether.
+// LoadError reports that a file was found but is not a LightGBM library that this package can use: truncated, built for
+// another machine, too old, or not such a library at all.
 type LoadError struct {
 	Path string
 	Err  error
@@ -23,7 +22,7 @@ func (e *LoadError) Error() string { return fmt.Sprintf("load %q: %v", e.Path, e
 // Unwrap returns the cause.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// Hint names what brings a good copy, or the OpenMP library that LightGBM needs.
+// Hint names the command that installs a good copy, or the OpenMP library that LightGBM needs.
 func (e *LoadError) Hint() string {
 	msg := e.Err.Error()
 	switch {

@@ -7,13 +7,12 @@ import (
 	"pipe/onnx"
 )
 
-// Export writes the model as a graph: input "rows" float32 [n Columns], NaN is
-// missing; output "probability" float32 [n 1], that of label 1.
+// Export writes the model as a graph: input "rows" float32 [n Columns], NaN is missing; output "probability" float32 [n
+// 1], the probability of label 1.
 //
-// The graph decides every split as LightGBM does for float32 rows: thresholds
-// are rounded so that no float32 changes sides, and the side of NaN is fixed
-// per split. A split for which 0 is a missing value exports only where the
-// default way is the way of 0 itself; else the error names tree and split.
+// The graph decides every split as LightGBM does for float32 rows: thresholds are rounded so that no float32 changes
+// sides, and the side of NaN is fixed per split. A split for which 0 is a missing value can be exported only if missing
+// values and 0 go to the same side; otherwise the error names tree and split.
 func (m *Model) Export() (*onnx.Model, error) {
 	trees := make([][]onnx.TreeNode, len(m.Trees))
 	for i := range m.Trees {
@@ -29,7 +28,7 @@ func (m *Model) Export() (*onnx.Model, error) {
 	if m.Sigmoid != 1 {
 		margin = g.Mul(margin, g.Scalar(onnx.Float32, m.Sigmoid))
 	}
-	// ONNX Runtime ignores the operator's own LOGISTIC where there is one target.
+	// ONNX Runtime ignores the operator's LOGISTIC transform if there is one target.
 	g.Output("probability", g.Sigmoid(margin))
 	model, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
@@ -65,8 +64,7 @@ func (t *Tree) nodes() ([]onnx.TreeNode, error) {
 	return out, nil
 }
 
-// float32 is the split as one comparison of a float32 with a float32, and the
-// side of NaN.
+// float32 is the split as one comparison of float32 values, and the side of NaN.
 func (s *Split) float32() (threshold float32, nanLeft bool, err error) {
 	zeroLeft := 0 <= s.Threshold
 	switch s.Missing {
@@ -83,8 +81,8 @@ func (s *Split) float32() (threshold float32, nanLeft bool, err error) {
 	return s.boundary(), nanLeft, nil
 }
 
-// boundary is the largest float32 that goes left. LightGBM takes magnitudes up
-// to tiny for 0, so they are on one side, together.
+// boundary is the largest float32 that goes left. LightGBM treats magnitudes up to tiny as 0, so they all go to one
+// side.
 func (s *Split) boundary() float32 {
 	switch t := s.Threshold; {
 	case 0 <= t && t < tiny:

@@ -10,9 +10,8 @@ import (
 	"pipe/internal/sharedlib"
 )
 
-// Library is the loaded LightGBM. It is safe for concurrent use; calls run one
-// after the other on a thread of its own, each with the threads that its
-// parameters name. It stays in the process until the end.
+// Library is the loaded LightGBM library. It is safe for concurrent use. Calls run one after the other on a dedicated
+// thread, each with the number of threads in its parameters. It is never unloaded.
 type Library struct {
 	path   string
 	native *native
@@ -21,10 +20,9 @@ type Library struct {
 
 var loaded sharedlib.Once[Library]
 
-// Open finds and loads the library; path is a file, a folder, or empty for a
-// search (see Locate). One library serves the whole process: further calls
-// share it. Errors are a *MissingLibraryError or a *LoadError, both with a
-// Hint; asking for another library than the loaded one is a *LoadError.
+// Open finds and loads the library; path is a file, a folder, or empty for a search (see Locate). One library serves
+// the whole process: further calls share it. Errors are a *MissingLibraryError or a *LoadError, both with a Hint. If
+// another library is already loaded, the error is a *LoadError.
 func Open(path string) (*Library, error) {
 	path, _, err := Locate(path)
 	if err != nil {
@@ -41,7 +39,7 @@ func openIn(o *sharedlib.Once[Library], path string) (*Library, error) {
 	return l, nil
 }
 
-// load maps the library on the thread that will call it from then on.
+// load loads the library on the thread that will call it from then on.
 func load(path string) (*Library, error) {
 	l := &Library{path: path, worker: startWorker()}
 	var err error
@@ -54,7 +52,7 @@ func load(path string) (*Library, error) {
 }
 
 func loadNative(path string) (*native, error) {
-	// The loader would end the process over a truncated file.
+	// A truncated file would make the dynamic loader crash the process.
 	if err := sharedlib.CheckImage(path); err != nil {
 		return nil, err
 	}
@@ -75,12 +73,11 @@ func loadNative(path string) (*native, error) {
 	return n, nil
 }
 
-// waitPolicy is read by OpenMP when it is first loaded.
+// waitPolicy is the environment variable that OpenMP reads when it is first loaded.
 const waitPolicy = "OMP_WAIT_POLICY"
 
-// waitAsleep keeps OpenMP's threads from spinning while they wait for each
-// other, unless the user has said how they should wait: where other work holds
-// the cores, spinning doubles the time of a training.
+// waitAsleep keeps OpenMP's threads from spinning while they wait for each other, unless the user has set how they
+// wait. If other work uses the cores, spinning doubles the time of a training.
 func waitAsleep() error {
 	if _, set := os.LookupEnv(waitPolicy); set {
 		return nil
@@ -88,10 +85,10 @@ func waitAsleep() error {
 	return os.Setenv(waitPolicy, "PASSIVE")
 }
 
-// Path is where the library was loaded from.
+// Path is the path that the library was loaded from.
 func (l *Library) Path() string { return l.path }
 
-// call runs one C function; what names it in the error.
+// call runs one C function; what is its name in errors.
 func (l *Library) call(what string, f func(n *native) int32) error {
 	var err error
 	l.worker.do(func() {

@@ -12,25 +12,23 @@ import (
 // EnvLibrary is the environment variable that names the library.
 const EnvLibrary = "LIGHTGBM_LIB"
 
-// MissingLibraryError says that no LightGBM library was found.
+// MissingLibraryError reports that no LightGBM library was found.
 type MissingLibraryError struct {
-	Tried []string // every place looked at, in order
+	Tried []string // every place searched, in order
 }
 
 func (e *MissingLibraryError) Error() string {
 	return "find the LightGBM library: not found; tried\n  " + strings.Join(e.Tried, "\n  ")
 }
 
-// Hint names the command that brings the library.
+// Hint names the command that installs the library.
 func (e *MissingLibraryError) Hint() string {
 	return "run `make lightgbm`, or name the library by " + EnvLibrary
 }
 
-// Locate finds the LightGBM library: the flag, the environment variable
-// LIGHTGBM_LIB, the project's download folder (beside the executable, then
-// upwards from the working folder), the system. The flag and the variable are
-// orders, not suggestions: when one is set and leads nowhere, the search ends
-// there. tried lists the places in order; the error is a *MissingLibraryError.
+// Locate finds the LightGBM library: the flag, the environment variable LIGHTGBM_LIB, the project's download folder
+// (beside the executable, then upwards from the working folder), the system. The flag and the variable are binding: if
+// one is set, no other place is searched. tried lists the places in order; the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
 	path, tried = sharedlib.Find(flag, EnvLibrary, searchPlaces(), libraryAt)
 	if path == "" {
@@ -39,7 +37,7 @@ func Locate(flag string) (path string, tried []string, err error) {
 	return path, tried, nil
 }
 
-// libraryName is what every build of LightGBM calls its library.
+// libraryName is the file name that every build of LightGBM uses.
 func libraryName() string {
 	if runtime.GOOS == "darwin" {
 		return "lib_lightgbm.dylib"

@@ -2,7 +2,7 @@ package lightgbm
 
 import "math"
 
-// Missing says what a split does with a value that is not there.
+// Missing says what a split does with a missing value.
 type Missing uint8
 
 // The three kinds, as LightGBM numbers them.
@@ -37,12 +37,12 @@ type Model struct {
 	Trees   []Tree
 }
 
-// tiny is the largest magnitude that LightGBM takes for 0, in rows as in zero
-// as a missing value: it is written as a float32 there.
+// tiny is the largest magnitude that LightGBM treats as 0, both in rows and for MissingZero. LightGBM stores it as a
+// float32.
 const tiny = float64(float32(1e-35))
 
-// Margin is the sum of the leaves that row ends in; row has Columns values. It
-// follows LightGBM's own prediction, in float64.
+// Margin is the sum of the leaves that row reaches; row has Columns values. It follows LightGBM's prediction, in
+// float64.
 func (m *Model) Margin(row []float32) float64 {
 	sum := 0.0
 	for i := range m.Trees {
@@ -51,7 +51,7 @@ func (m *Model) Margin(row []float32) float64 {
 	return sum
 }
 
-// Probability is that of label 1, for a margin.
+// Probability is the probability of label 1 for a margin.
 func (m *Model) Probability(margin float64) float64 {
 	return 1 / (1 + math.Exp(-m.Sigmoid*margin))
 }

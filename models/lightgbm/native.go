@@ -9,8 +9,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The oldest library that is accepted, and the one that the project fetches
-// and tests with.
+// The oldest library that is accepted, and the one that the project downloads and tests with.
 const (
 	MinVersion    = "4.2"
 	PinnedVersion = "4.7.0"
@@ -24,8 +23,7 @@ const (
 	predictRaw    = 1
 )
 
-// native holds LightGBM's C functions. Each returns 0, or -1 with a message
-// that lastError reads on the same thread.
+// native holds LightGBM's C functions. Each returns 0, or -1 with a message that lastError reads on the same thread.
 type native struct {
 	lastError       func() string
 	registerLog     func(callback uintptr) int32
@@ -40,11 +38,11 @@ type native struct {
 	boosterPredict  func(handle uintptr, data *float32, dtype, rows, cols, isRowMajor, kind, start, rounds int32, params string, length *int64, out *float64) int32
 	boosterFree     func(handle uintptr) int32
 	discard         uintptr                  // a log callback that drops the message
-	trim            func(keep uintptr) int32 // malloc_trim of the C library; nil where it has none
+	trim            func(keep uintptr) int32 // malloc_trim of the C library; nil if it has none
 }
 
-// bind looks every function up before any is called. GetMaxThreads is not
-// called: only versions from 4.2 on have it.
+// bind looks up every function before any is called. GetMaxThreads is not used, because only version 4.2 and newer have
+// it.
 func bind(handle uintptr) (*native, error) {
 	n := &native{discard: discard()}
 	for _, f := range []struct {
@@ -79,14 +77,12 @@ func bind(handle uintptr) (*native, error) {
 	return n, nil
 }
 
-// discard is a log callback that drops the message; the process has room for
-// few callbacks, so there is one.
+// discard is a log callback that drops the message. A process can create only few callbacks, so there is one for all.
 var discard = sync.OnceValue(func() uintptr { return purego.NewCallback(func(*byte) {}) })
 
-// worker runs functions on one thread of the system, for good. LightGBM keeps
-// its last error, its log and OpenMP's team of threads per calling thread: one
-// caller means errors that belong to their call, a log that stays silent and
-// one team instead of one for every thread that Go happened to use.
+// worker runs functions on one operating system thread. LightGBM keeps its last error, its log and its OpenMP thread
+// team per calling thread. With one thread, errors belong to the right call, the log stays silent, and there is one
+// team instead of one for every thread of the Go scheduler.
 type worker chan func()
 
 func startWorker() worker {
@@ -101,7 +97,7 @@ func startWorker() worker {
 	return w
 }
 
-// do waits for f to run.
+// do runs f and waits for it.
 func (w worker) do(f func()) {
 	done := make(chan struct{})
 	w <- func() {

@@ -12,19 +12,18 @@ type Params struct {
 	Rounds          int     `yaml:"rounds" json:"rounds"`                     // trees, at most (num_iterations)
 	Leaves          int     `yaml:"leaves" json:"leaves"`                     // of a tree, at most (num_leaves)
 	MinLeaf         int     `yaml:"min_leaf" json:"min_leaf"`                 // rows in a leaf, at least (min_data_in_leaf)
-	Bins            int     `yaml:"bins" json:"bins"`                         // values of a column told apart, at most (max_bin)
+	Bins            int     `yaml:"bins" json:"bins"`                         // bins of a column, at most (max_bin)
 	LearningRate    float64 `yaml:"learning_rate" json:"learning_rate"`       // factor on every tree
 	L2              float64 `yaml:"l2" json:"l2"`                             // penalty on leaf values (lambda_l2)
 	FeatureFraction float64 `yaml:"feature_fraction" json:"feature_fraction"` // columns drawn for a tree
 	BaggingFraction float64 `yaml:"bagging_fraction" json:"bagging_fraction"` // rows drawn for a tree
 	BaggingFreq     int     `yaml:"bagging_freq" json:"bagging_freq"`         // rounds between two draws of rows; 0: all rows, always
 	Seed            uint64  `yaml:"seed" json:"seed"`                         // at most 2147483647
-	Threads         int     `yaml:"threads" json:"threads"`                   // they decide the last digits of leaves (num_threads)
+	Threads         int     `yaml:"threads" json:"threads"`                   // affects the last digits of leaf values (num_threads)
 }
 
-// DefaultParams are 100 trees of 31 leaves on all columns and rows. The threads
-// are two wherever it is: each sums up a part of the rows, so that a number that
-// followed the cores would give other machines other models.
+// DefaultParams are 100 trees of 31 leaves on all columns and rows. The number of threads is always two: each thread
+// sums a part of the rows, so a number that depended on the cores would give other models on other machines.
 func DefaultParams() Params {
 	return Params{
 		Rounds: 100, Leaves: 31, MinLeaf: 20, Bins: 255, LearningRate: 0.1,
@@ -63,9 +62,8 @@ func within(name string, v float64, ok bool, want string) error {
 	return nil
 }
 
-// text is the parameter string of LightGBM's C functions. Everything that
-// could make two runs differ is fixed: the order of sums, the layout of the
-// histograms, every seed, the number of threads.
+// text is the parameter string of LightGBM's C functions. It fixes everything that could make two runs differ: the
+// order of sums, the layout of the histograms, every seed, the number of threads.
 func (p Params) text() string {
 	var b strings.Builder
 	for _, s := range []struct {

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// ParseModel reads a model in LightGBM's text format: one binary objective,
-// splits on numbers, constant leaves. Errors name the tree and the field. The
-// memory that it takes is in proportion to the text.
+// ParseModel reads a model in LightGBM's text format: one binary objective, splits on numbers, constant leaves. Errors
+// name the tree and the field. It uses memory in proportion to the size of the text.
 func ParseModel(text []byte) (*Model, error) {
 	m, err := parseModel(string(text))
 	if err != nil {
@@ -22,7 +21,7 @@ func ParseModel(text []byte) (*Model, error) {
 func parseModel(text string) (*Model, error) {
 	text, _, whole := strings.Cut(text, "\nend of trees")
 	if !whole {
-		return nil, errors.New(`no "end of trees": not a model of LightGBM, or a truncated one`)
+		return nil, errors.New(`no "end of trees": not a LightGBM model, or truncated`)
 	}
 	parts := strings.Split(text, "\nTree=")
 	m, err := parseHeader(readFields(parts[0]))
@@ -46,7 +45,7 @@ func parseModel(text string) (*Model, error) {
 	return m, nil
 }
 
-// fields are lines "name=value"; of a name that comes twice the first counts.
+// fields are lines "name=value"; if a name is repeated, the first counts.
 type fields map[string]string
 
 func readFields(text string) fields {
@@ -80,7 +79,7 @@ func parseHeader(f fields) (*Model, error) {
 	return &Model{Columns: int(last) + 1, Sigmoid: sigmoid}, err
 }
 
-// parseObjective reads the slope out of "binary sigmoid:1".
+// parseObjective parses the slope in "binary sigmoid:1".
 func parseObjective(s string) (sigmoid float64, err error) {
 	words := strings.Fields(s)
 	if len(words) == 0 || words[0] != "binary" {
@@ -138,9 +137,8 @@ func parseTree(f fields, columns int) (Tree, error) {
 	return t, t.check()
 }
 
-// check makes sure that every leaf and every split but the root hangs from one
-// split, and that splits come after the one they hang from: then every walk
-// from the root ends.
+// check makes sure that every leaf and every split except the root has exactly one parent, and that splits come after
+// their parents. Every walk from the root then ends.
 func (t *Tree) check() error {
 	if len(t.Splits) == 0 {
 		return nil
@@ -165,7 +163,7 @@ func (t *Tree) check() error {
 			taken[at] = true
 		}
 	}
-	return nil // 2n children without repetition are all n+1 leaves and n-1 splits
+	return nil // 2n distinct children are all n+1 leaves and n-1 splits
 }
 
 // reader reads lists of numbers and keeps the first error.
@@ -174,7 +172,7 @@ type reader struct {
 	err    error
 }
 
-// list cuts a field into exactly n words; nothing is allocated for n itself.
+// list splits a field into exactly n words; it allocates nothing based on n alone.
 func (r *reader) list(name string, n int) []string {
 	words := strings.Fields(r.fields[name])
 	if r.err == nil && len(words) != n {
@@ -214,8 +212,7 @@ func (r *reader) floats(name string, n int) []float64 {
 	return out
 }
 
-// leaves are finite. Thresholds need not be: infinity parts what is there from
-// what is missing.
+// leaves are finite. Thresholds need not be: an infinite threshold separates present from missing values.
 func (r *reader) leaves(n int) []float64 {
 	out := r.floats("leaf_value", n)
 	for i, v := range out {

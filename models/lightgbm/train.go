@@ -6,17 +6,15 @@ import (
 	"fmt"
 )
 
-// Train fits a binary classifier by gradient boosting: log-loss, trees grown
-// leaf by leaf on histograms. The same input and parameters, threads included,
-// give the same model.
+// Train fits a binary classifier by gradient boosting: log-loss, trees grown leaf by leaf on histograms. The same input
+// and parameters, including threads, give the same model.
 //
 //	x:        rows x cols, row-major; NaN is missing
 //	label:    rows, 0 or 1, both present
 //	weight:   rows, finite, more than 0; nil is 1 each
 //	progress: called after every round with the rounds done; nil for none
 //
-// Training ends early where no split helps any more. ctx is looked at between
-// rounds. The caller closes the booster.
+// Training ends early when no split reduces the loss. ctx is checked between rounds. The caller closes the booster.
 func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label, weight []float32, p Params, progress func(round int)) (*Booster, error) {
 	if err := errors.Join(p.Validate(), checkMatrix(x, rows, cols), checkLabels(label, rows), checkWeights(weight, rows)); err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
@@ -29,8 +27,8 @@ func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label,
 	return l.Load(text, p.Threads)
 }
 
-// train returns the model's text: the booster that learned is tied to the
-// training data, one that is made of the text is not.
+// train returns the text of the model: the trained booster holds on to the training data, a booster loaded from the
+// text does not.
 func (l *Library) train(ctx context.Context, m matrix, label, weight []float32, p Params, progress func(int)) (text string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -52,8 +50,7 @@ func (l *Library) train(ctx context.Context, m matrix, label, weight []float32, 
 	return l.save(model)
 }
 
-// giveBack returns to the system what a training has freed; the C library would
-// keep hundreds of megabytes for the next one.
+// giveBack returns memory freed by a training to the system; the C library would otherwise keep hundreds of megabytes.
 func (l *Library) giveBack() {
 	l.worker.do(func() {
 		if l.native.trim != nil {
@@ -69,8 +66,7 @@ func (l *Library) free(what string, handle uintptr, f func(uintptr) int32) error
 	return l.call(what, func(*native) int32 { return f(handle) })
 }
 
-// dataset copies the matrix into the library's histogram bins. The handle is
-// the caller's to free, also with an error.
+// dataset copies the matrix into the library's histogram bins. The caller frees the handle, even after an error.
 func (l *Library) dataset(m matrix, label, weight []float32, p Params) (handle uintptr, err error) {
 	err = l.call("bin the data", func(n *native) int32 {
 		return n.datasetCreate(first(m.x), typeFloat32, int32(m.rows), int32(m.cols), rowMajor, p.text(), 0, &handle)
@@ -95,7 +91,7 @@ func (l *Library) dataset(m matrix, label, weight []float32, p Params) (handle u
 	return handle, nil
 }
 
-// boost adds trees until there are enough or none helps.
+// boost adds trees until there are enough or none reduces the loss.
 func (l *Library) boost(ctx context.Context, model uintptr, rounds int, progress func(int)) error {
 	for round := range rounds {
 		if err := ctx.Err(); err != nil {
@@ -116,7 +112,7 @@ func (l *Library) boost(ctx context.Context, model uintptr, rounds int, progress
 	return nil
 }
 
-// save asks for the length of the text first; it ends with a zero byte.
+// save asks for the length of the text first. The text ends with a zero byte.
 func (l *Library) save(model uintptr) (string, error) {
 	var length int64
 	err := l.call("save", func(n *native) int32 { return n.boosterSave(model, 0, -1, 0, 0, &length, nil) })

@@ -13,12 +13,10 @@ const (
 	ProbabilityOutput = "probability" // float32, n x 1 (class 1 of two), or n x classes
 )
 
-// ExportClassifier builds the file of a network with an output per class, such as
-// one trained on a models.ClassProblem. Input and output have the names
-// [RowsInput] and [ProbabilityOutput]; rows are scaled as in training. For two
-// classes the output is the probability of class 1, the logistic function of the
-// difference of the two scores. For more it is the softmax of the scores. The
-// error is that of [MLP.Check], or that there are fewer than two classes.
+// ExportClassifier builds the file of a network with an output per class, such as one trained on a models.ClassProblem.
+// Input and output have the names [RowsInput] and [ProbabilityOutput]; rows are scaled as in training. For two classes
+// the output is the probability of class 1, the logistic function of the difference of the two scores. For more it is
+// the softmax of the scores. The error is that of [MLP.Check], or reports fewer than two classes.
 func (m MLP) ExportClassifier() (*onnx.Model, error) {
 	if err := m.checkClassifier(); err != nil {
 		return nil, fmt.Errorf("export classifier: %w", err)
@@ -49,7 +47,7 @@ func (m MLP) checkClassifier() error {
 	return nil
 }
 
-// binary is the network whose one output is the difference of the two.
+// binary is the network whose single output is the difference of the two.
 func (m MLP) binary() MLP {
 	layers := append([]Affine(nil), m.Layers...)
 	last := layers[len(layers)-1]
@@ -61,8 +59,8 @@ func (m MLP) binary() MLP {
 	return MLP{Layers: layers}
 }
 
-// Classify is the Go reference of [MLP.ExportClassifier] for one row of In values,
-// in float64. It returns the probability of every class, also where there are two.
+// Classify is the Go reference of [MLP.ExportClassifier] for one row of In values, in float64. It returns the
+// probability of every class, also if there are two.
 func (m MLP) Classify(row []float32) []float64 {
 	x := make([]float64, len(row))
 	for i, v := range row {

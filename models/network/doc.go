@@ -1,4 +1,3 @@
-// Package network is a trained network as numbers: its weights, the
-// standardisation of its inputs, its graph, and the same in Go. Policies and
-// classifiers are made of it; how weights are found is the business of models.
+// Package network represents a trained network: its weights, the standardisation of its inputs, and its forward pass as
+// a graph and in Go. Policies and classifiers are made of networks; package models trains them.
 package network

@@ -22,7 +22,7 @@ type MLP struct {
 	Layers []Affine
 }
 
-// In is the width of the input; 0 without layers.
+// In is the width of the input; 0 if there are no layers.
 func (m MLP) In() int {
 	if len(m.Layers) == 0 {
 		return 0
@@ -30,7 +30,7 @@ func (m MLP) In() int {
 	return m.Layers[0].In
 }
 
-// Out is the width of the last layer; 0 without layers.
+// Out is the width of the last layer; 0 if there are no layers.
 func (m MLP) Out() int {
 	if len(m.Layers) == 0 {
 		return 0
@@ -38,8 +38,8 @@ func (m MLP) Out() int {
 	return m.Layers[len(m.Layers)-1].Out
 }
 
-// Check returns why the network cannot take rows of width in: layers that do not
-// fit together, or weights that are not finite; nil if it can.
+// Check returns why the network cannot take rows of width in: layers whose sizes do not match, or weights that are not
+// finite; nil if it can.
 func (m MLP) Check(in int) error {
 	if len(m.Layers) == 0 {
 		return errors.New("no layers")
@@ -57,8 +57,7 @@ func (m MLP) Check(in int) error {
 	return nil
 }
 
-// Graph adds the network over x, rows x In, to g and returns rows x Out. The
-// names of its weights start with prefix.
+// Graph adds the network on x, rows x In, to g and returns rows x Out. The names of its weights start with prefix.
 func (m MLP) Graph(g *onnx.Graph, x *onnx.Value, prefix string) *onnx.Value {
 	for l, a := range m.Layers {
 		name := prefix + "layer" + strconv.Itoa(l) + "_"
@@ -89,7 +88,7 @@ func (m MLP) Forward(x []float64) []float64 {
 	return x
 }
 
-// dot sums in four lanes: one chain of additions waits for each to finish.
+// dot sums in four independent lanes, so that additions do not wait for each other.
 func dot(w []float32, x []float64) float64 {
 	x = x[:len(w)]
 	var s0, s1, s2, s3 float64

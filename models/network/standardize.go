@@ -9,14 +9,14 @@ import (
 	"pipe/internal/finite"
 )
 
-// Standardizer centres and scales columns: x' = (x - Mean) * Scale. Both slices
-// have a value per column. Nil slices change nothing.
+// Standardizer centres and scales columns: x' = (x - Mean) * Scale. Both slices have a value per column. If they are
+// nil, it changes nothing.
 type Standardizer struct {
 	Mean, Scale []float32
 }
 
-// Check returns why the standardizer cannot take rows of dim features: other
-// widths, or values that are not finite; nil if it can.
+// Check returns why the standardizer cannot take rows of dim features: a different width, or values that are not
+// finite; nil if it can.
 func (s Standardizer) Check(dim int) error {
 	if s.Mean == nil && s.Scale == nil {
 		return nil
@@ -44,10 +44,9 @@ func (s Standardizer) Apply(features []float32, dim int) []float32 {
 	return out
 }
 
-// FitStandardizer returns the standardizer that gives every column of the
-// given rows of features (n x dim) mean 0 and population standard deviation 1;
-// rows nil means all. A column that is constant on these rows gets scale 0. So a
-// value that differs later has no effect, instead of a very large one.
+// FitStandardizer returns the standardizer that gives every column of the given rows of features (n x dim) mean 0 and
+// population standard deviation 1; nil rows means all. A column that is constant on these rows gets scale 0, so a
+// different value later has no effect, instead of a very large one.
 func FitStandardizer(features []float32, dim int, rows []int) Standardizer {
 	s := Standardizer{Mean: make([]float32, dim), Scale: make([]float32, dim)}
 	count := len(rows)
@@ -73,7 +72,7 @@ func FitStandardizer(features []float32, dim int, rows []int) Standardizer {
 	}
 	for c := range dim {
 		s.Mean[c] = float32(mean[c])
-		// Rounding leaves a constant column a spread of float64 noise.
+		// Due to rounding, a constant column can have a tiny spread in float64.
 		if std := math.Sqrt(square[c]); std > 1e-7*math.Abs(mean[c]) && std > 1e-30 {
 			s.Scale[c] = float32(1 / std)
 		}

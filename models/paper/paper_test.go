@@ -102,10 +102,10 @@ func TestTrainRefuses(t *testing.T) {
 		"gaps":             {m: own(expectedCost{}), t: gaps, want: "some are unavailable"},
 		"cannot mask":      {m: models.Method{Name: "own", Surrogate: expectedCost{}, NoAdvice: true}, want: "scores every pair"},
 		"loss of a scalar": {m: own(summed{}), want: "its loss has the shape"},
-		"taken name":       {m: own(named{crossEntropy{}, "comp_sum"}), want: `"comp_sum" is the name of another`},
+		"taken name":       {m: own(named{crossEntropy{}, "comp_sum"}), want: `the name "comp_sum" is already used`},
 		"other decoder":    {m: models.Method{Name: "own", Surrogate: models.Methods()[2].Surrogate, NoAdvice: true}, want: "without advice"},
 		"settings":         {m: own(expectedCost{}), s: func(s *paper.Settings) { s.Seeds = 0 }, want: "seeds: 0"},
-		"no training rows": {m: own(expectedCost{}), t: held, want: "no row is train"},
+		"no training rows": {m: own(expectedCost{}), t: held, want: "there are no training rows"},
 	} {
 		s := quick()
 		if c.s != nil {

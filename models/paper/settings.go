@@ -9,8 +9,8 @@ import (
 	"pipe/models"
 )
 
-// Settings are the choices of the recipe, the same for all methods. Zero never
-// means "default": start from [DefaultSettings].
+// Settings are the settings of the recipe, the same for all methods. Zero never means "default": start from
+// [DefaultSettings].
 type Settings struct {
 	Seeds        int             `yaml:"seeds" json:"seeds"` // policies for each lambda
 	Seed         uint64          `yaml:"seed" json:"seed"`   // the first
@@ -29,7 +29,7 @@ func DefaultSettings() Settings {
 	return Settings{Seeds: 4, Tau: 1, LearningRate: 1e-3, L2DRate: 1e-3, WeightDecay: 1e-4, Network: n}
 }
 
-// mostSeeds bounds the models that are in memory together.
+// mostSeeds bounds the number of models that are in memory at once.
 const mostSeeds = 1000
 
 // Validate reports every problem at once.

@@ -14,16 +14,15 @@ import (
 	"pipe/models/policy"
 )
 
-// Name is that of the recipe.
+// Name is the name of the recipe.
 const Name = "paper"
 
-// Train trains one method on the training rows of a tensor and returns a policy
-// for every lambda and seed, seeds of one lambda side by side. A method without
-// advice does not depend on lambda: it has one policy per seed, at lambda 0.
+// Train trains one method on the training rows of a tensor and returns a policy for every lambda and seed, with the
+// seeds of one lambda together. A method without advice does not depend on lambda: it has one policy per seed, at
+// lambda 0.
 //
-// lambdas multiply the fees of advice. The error is a *costs.DataError where no
-// row is of the training split. It names the method where this does not fit the
-// actions; otherwise it is that of models.Train.
+// lambdas multiply the fees of advice. If there are no training rows, the error is a *costs.DataError. If the method
+// cannot be trained for the actions, the error names the method. Other errors are those of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, m models.Method, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -33,7 +32,7 @@ func Train(ctx context.Context, t *costs.Tensor, m models.Method, lambdas []floa
 	}
 	rows := t.Rows(costs.Train)
 	if len(rows) == 0 {
-		return nil, &costs.DataError{Column: "split", Msg: "no row is train"}
+		return nil, &costs.DataError{Column: "split", Msg: "there are no training rows"}
 	}
 	if err := m.Fits(t.Actions); err != nil {
 		return nil, fmt.Errorf("method %s: %w", m.Name, err)
@@ -66,7 +65,7 @@ func Train(ctx context.Context, t *costs.Tensor, m models.Method, lambdas []floa
 	return out, nil
 }
 
-// specsOf are the method's models: every lambda that it depends on, every seed.
+// specsOf are the models of the method: one per lambda that it depends on, and per seed.
 func specsOf(a *costs.Actions, m models.Method, lambdas []float64, s Settings) []models.Spec {
 	rate := s.LearningRate
 	if m.NoAdvice {
@@ -84,7 +83,7 @@ func specsOf(a *costs.Actions, m models.Method, lambdas []float64, s Settings) [
 	return out
 }
 
-// infoOf is what a policy file says about its training.
+// infoOf is the metadata of a policy file about its training.
 func infoOf(s models.Settings, spec models.Spec) map[string]string {
 	settings, err := json.Marshal(struct {
 		models.Settings

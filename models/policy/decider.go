@@ -27,16 +27,15 @@ type Decider struct {
 	closed bool
 }
 
-// A decider keeps at most keptBuffers idle batches for reuse, none of more than
-// keptRows rows: one huge call must not hold its memory for ever.
+// A decider keeps at most keptBuffers idle batches for reuse, none with more than keptRows rows, so that one huge call
+// does not hold its memory forever.
 const (
 	keptBuffers = 16
 	keptRows    = 1 << 16
 )
 
-// Open opens the policy file at path on rt. The decider must be closed before
-// rt. The errors are those of [Read], and one for a policy with an encoder in
-// front, which takes texts or images and no features.
+// Open opens the policy file at path on rt. The decider must be closed before rt. The errors are those of [Read]. A
+// policy with an encoder in front is an error too, because it takes texts or images instead of features.
 func Open(rt *ort.Runtime, path string) (*Decider, error) {
 	m, _, err := Read(path)
 	if err != nil {
@@ -49,7 +48,7 @@ func Open(rt *ort.Runtime, path string) (*Decider, error) {
 	return d, nil
 }
 
-// NewDecider is [Open] for a model in memory, such as [Policy.Export] returns.
+// NewDecider is [Open] for a model in memory, such as the result of [Policy.Export].
 func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	info, err := Parse(m)
 	if err != nil {
@@ -80,7 +79,7 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	return d, nil
 }
 
-// Info is what the policy file says about itself; do not change it.
+// Info is the metadata of the policy file; do not change it.
 func (d *Decider) Info() *Info { return d.info }
 
 // Close frees the session and the idle buffers. It is idempotent.
@@ -107,9 +106,8 @@ type Decisions struct {
 	Scores  []float32 // n x Actions, higher is better
 }
 
-// Decide decides on n rows of features, n x Dim, as they are before
-// standardisation. The error is a *[RowError] where a feature is NaN or infinite,
-// and where the graph's answer contradicts its own scores.
+// Decide decides on n rows of features, n x Dim, not standardised. The error is a *[RowError] if a feature is NaN or
+// infinite, or if the graph's answer contradicts its own scores.
 func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decisions, error) {
 	out := &Decisions{Actions: d.info.Actions.Len(), Levels: len(d.info.Actions.Advice)}
 	if n == 0 && len(features) == 0 {
@@ -160,7 +158,7 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 	return nil
 }
 
-// RowError says on which row of a call no decision is possible.
+// RowError names the row of a call on which no decision is possible.
 type RowError struct {
 	Row int // from 0
 	Err error
@@ -171,10 +169,9 @@ func (e *RowError) Error() string { return fmt.Sprintf("row %d: %v", e.Row, e.Er
 // Unwrap returns the underlying error.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// check holds what the graph answers against the contract of the file: finite
-// scores, an action that exists, is the smallest index among the largest scores
-// and is made of the expert and the advice beside it. Features so large that the
-// scores overflow break it, and so does a file that is damaged or made elsewhere.
+// check compares the answer of the graph with the contract of the file: scores are finite; the action exists, is the
+// smallest index among the largest scores and matches the expert and the advice. Features so large that the scores
+// overflow violate it, and so does a damaged or foreign file.
 func (d *Decider) check(b *batchBuffers) error {
 	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
 	scores := b.out[d.order[3]].Float32s()
@@ -195,7 +192,7 @@ func (d *Decider) check(b *batchBuffers) error {
 func (d *Decider) checkAction(action, expert, advice int64, scores []float32) error {
 	a, levels := d.info.Actions, int64(len(d.info.Actions.Advice))
 	if action < 0 || action >= int64(len(scores)) || expert != action/levels || advice != action%levels {
-		return fmt.Errorf("the policy answers action %d (expert %d, advice %d), which its %d actions do not have: a damaged file",
+		return fmt.Errorf("the policy answers action %d (expert %d, advice %d), which is not one of its %d actions: a damaged file",
 			action, expert, advice, len(scores))
 	}
 	best := 0
@@ -211,7 +208,7 @@ func (d *Decider) checkAction(action, expert, advice int64, scores []float32) er
 	case !d.available[i] || scores[i] <= ExcludedBelow:
 		return fmt.Errorf("the policy answers %s, which it must never choose: features out of range, or a damaged file", a.Name(i))
 	case d.info.Fixed >= 0 && i != d.info.Fixed:
-		return fmt.Errorf("the policy says that it always plays %s, and answers %s: a damaged file", a.Name(d.info.Fixed), a.Name(i))
+		return fmt.Errorf("the metadata says that the policy always chooses %s, but it answers %s: a damaged file", a.Name(d.info.Fixed), a.Name(i))
 	}
 	return nil
 }
@@ -268,7 +265,7 @@ func (d *Decider) newBuffers(n int) (*batchBuffers, error) {
 	return b, nil
 }
 
-// put keeps b for the next call, in place of the one that waited longest.
+// put keeps b for the next call, in place of the oldest idle one.
 func (d *Decider) put(b *batchBuffers) {
 	d.mu.Lock()
 	drop := b
@@ -280,15 +277,13 @@ func (d *Decider) put(b *batchBuffers) {
 	}
 	d.mu.Unlock()
 	if drop != nil {
-		_ = drop.close() // freeing memory reports nothing a caller could act on
+		_ = drop.close() // freeing memory has no error that a caller could act on
 	}
 }
 
-// Masked decides again on the same scores, among the actions i for which
-// available[i] is true (see [ParseWithout]): the best of them, the smallest index
-// on ties. The error is a *[RowError] where no action remains that the policy may
-// choose, such as for an l2d policy when every pair without advice is masked out.
-// d is then unchanged.
+// Masked decides again on the same scores, among the actions i for which available[i] is true (see [ParseWithout]): it
+// takes the best of them, the smallest index on ties. If no action remains that the policy may choose, the error is a
+// *[RowError] and d is unchanged. This happens for an l2d policy if every pair without advice is masked out.
 func (d *Decisions) Masked(available []bool) error {
 	if len(available) != d.Actions {
 		return fmt.Errorf("mask has %d entries for %d actions", len(available), d.Actions)

@@ -71,7 +71,7 @@ func TestDeciderRefusesAnswersThatBreakTheContract(t *testing.T) {
 		{"the second of equals", same, []float32{3, 3, 1, 2, 1, 0, 1}, "answers A/b, but its scores prefer A/a"},
 		{"an excluded pair", same, []float32{ExcludedScore, ExcludedScore, ExcludedScore, ExcludedScore, 0, 0, 0}, "answers A/a, which it must never choose"},
 		{"an unavailable pair", func(p *Policy) { p.Actions.Unavailable = []costs.Pair{{Expert: 0, Advice: 1}} }, good, "answers A/b, which it must never choose"},
-		{"another constant", func(p *Policy) { p.Decoder, p.Members, p.Fixed = DecoderFixed, nil, 2 }, good, "always plays B/a, and answers A/b"},
+		{"another constant", func(p *Policy) { p.Decoder, p.Members, p.Fixed = DecoderFixed, nil, 2 }, good, "always chooses B/a, but it answers A/b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := NewDecider(orttest.Open(t, 0), echoPolicy(t, c.change))
@@ -137,7 +137,7 @@ func TestParsePolicyRefusesContradictions(t *testing.T) {
 		{"a learned policy", DecoderComposite, "guard", guard(false), ""},
 		{"a fallback", DecoderFixed, "guard", guard(true), ""},
 		{"no guard", DecoderComposite, "guard", "[]", "pipe.guard"},
-		{"an encoder that is not there", DecoderComposite, "encoder.format", "1", "its metadata say that an encoder is in front"},
+		{"an encoder that is not there", DecoderComposite, "encoder.format", "1", "its metadata says that an encoder is in front"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3)
@@ -178,7 +178,7 @@ func TestParsePolicyRefusesOtherInputs(t *testing.T) {
 		}
 	}
 	m.Proto.Graph.Input[0].Name = &name
-	if _, err := Parse(m); err == nil || !strings.Contains(err.Error(), `takes inputs "pixels", not "features" alone, and its metadata name no encoder`) {
+	if _, err := Parse(m); err == nil || !strings.Contains(err.Error(), `takes inputs "pixels", not "features" alone, and its metadata names no encoder`) {
 		t.Error(err)
 	}
 }

@@ -8,18 +8,17 @@ import (
 	"pipe/onnx"
 )
 
-// ExcludedScore is the score of an action that a policy must never choose: a
-// pair that does not exist, or one with advice under l2d. It is finite, so that
-// arithmetic on scores gives no NaN. All other scores are above ExcludedBelow.
+// ExcludedScore is the score of an action that a policy must never choose: an unavailable pair, or one with advice
+// under l2d. It is finite, so that arithmetic on scores gives no NaN. All other scores are above ExcludedBelow.
 const (
 	ExcludedScore = -1e30
 	ExcludedBelow = -1e29
 )
 
-// decoder turns the outputs of members into scores of actions, once in Go and
-// once as a graph. The two agree up to float32 rounding; a test holds them to it.
+// decoder turns the outputs of members into scores of actions, once in Go and once as a graph. A test checks that the
+// two agree up to float32 rounding.
 type decoder interface {
-	// check reports what about the policy does not suit the decoder.
+	// check reports properties of the policy that the decoder does not support.
 	check(p *Policy) error
 	// scores writes J(K+1) scores to dst; outputs has one slice per member.
 	scores(dst []float64, p *Policy, outputs [][]float64)
@@ -89,7 +88,7 @@ func exclude(scores []float64, allowed []bool) {
 	}
 }
 
-// checkWidths refuses members whose last layer has none of the given widths.
+// checkWidths refuses members whose last layer does not have one of the given widths.
 func (p *Policy) checkWidths(widths ...int) error {
 	if len(p.Members) == 0 {
 		return fmt.Errorf("a %s policy needs at least one member", p.Decoder)

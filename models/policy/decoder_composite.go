@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// decodeComposite scores actions by the mean over members of their log-softmax; with
-// advice false it is l2d, which only knows actions without advice.
+// decodeComposite scores actions by the mean over members of their log-softmax. With advice false it is l2d, which has
+// only actions without advice.
 type decodeComposite struct {
 	advice bool
 }
@@ -59,8 +59,8 @@ func (c decodeComposite) scores(dst []float64, p *Policy, outputs [][]float64) {
 	exclude(dst, allowed)
 }
 
-// graph masks before the softmax, so that probabilities are over what can be
-// chosen, and after the mean, so that the excluded score is exact.
+// graph masks before the softmax, so that probabilities are over the allowed actions, and after the mean, so that the
+// excluded score is exact.
 func (c decodeComposite) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs []*onnx.Value) *onnx.Value {
 	allowed := c.allowed(p)
 	logs := make([]*onnx.Value, len(outputs))
@@ -71,8 +71,7 @@ func (c decodeComposite) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs 
 	return excludeGraph(g, meanValues(g, logs), allowed)
 }
 
-// widen repeats a column per expert over its advice levels, all but the first
-// of which the mask then drops.
+// widen repeats a column per expert over its advice levels. The mask then drops all but the first.
 func (c decodeComposite) widen(g *onnx.Graph, p *Policy, width int, o *onnx.Value) *onnx.Value {
 	a := p.Actions.Len()
 	if width == a {

@@ -32,8 +32,8 @@ func (decodeFixed) check(p *Policy) error {
 	return nil
 }
 
-// fixedRow is the row of scores that every instance gets, in the precision of
-// the file, since that is where ties are decided.
+// fixedRow is the row of scores that every instance gets, in the precision of the file, because ties are decided in
+// that precision.
 func (p *Policy) fixedRow() []float64 {
 	row := make([]float64, p.Actions.Len())
 	for i := range row {
@@ -50,8 +50,7 @@ func (p *Policy) fixedRow() []float64 {
 
 func (decodeFixed) scores(dst []float64, p *Policy, _ [][]float64) { copy(dst, p.fixedRow()) }
 
-// graph repeats the row over the batch of the features, which it reads for
-// their number only.
+// graph repeats the row over the batch; it uses the features only for their number of rows.
 func (decodeFixed) graph(g *onnx.Graph, p *Policy, features *onnx.Value, _ []*onnx.Value) *onnx.Value {
 	row := p.fixedRow()
 	values := make([]float32, len(row))
@@ -60,6 +59,6 @@ func (decodeFixed) graph(g *onnx.Graph, p *Policy, features *onnx.Value, _ []*on
 	}
 	scores := g.Const(onnx.Float32s([]int64{1, int64(len(row))}, values))
 	column := g.Slice(features, []int64{0}, []int64{1}, []int64{1}, []int64{1}) // batch x 1
-	// Both branches are the same row: the condition only lends its batch.
+	// Both branches are the same row: the condition only provides the batch size.
 	return g.Where(g.Equal(column, column), scores, scores)
 }

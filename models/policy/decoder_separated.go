@@ -9,15 +9,13 @@ import (
 
 var errNoPlainAction = errors.New("an l2d policy needs an available action without advice")
 
-// A separated policy decides first on the expert and then on that expert's
-// advice, which no sum of router and query scores reproduces. Its action
-// scores are therefore ranks: (rank of the expert)*(K+1) + rank of the advice
-// in the expert's row, counted from 0 for the worst. Their argmax is the
-// two-step decision, they never tie, and removing actions leaves the best
-// remaining expert with its best remaining advice.
+// A separated policy chooses first the expert and then that expert's advice. No sum of router and query scores gives
+// this choice, so its action scores are ranks: (rank of the expert)*(K+1) + rank of the advice in the expert's row,
+// counted from 0 for the worst. Their argmax is the two-step decision, they never tie, and if actions are removed, the
+// best remaining expert with its best remaining advice is chosen.
 
-// decodeSeparated is the paper's binary surrogate: columns r, q_0, q_1. Scores of
-// exactly zero take the larger index.
+// decodeSeparated is the paper's binary surrogate: columns r, q_0, q_1. On a score of exactly zero it takes the larger
+// index.
 type decodeSeparated struct{}
 
 func (decodeSeparated) check(p *Policy) error {
@@ -35,8 +33,8 @@ func (decodeSeparated) scores(dst []float64, p *Policy, outputs [][]float64) {
 
 func (decodeSeparated) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs []*onnx.Value) *onnx.Value {
 	o := meanValues(g, outputs)
-	// Minus a score stands for the other choice: larger, equal and smaller than
-	// zero become larger, equal and smaller than its partner.
+	// The negated score represents the other choice: if a score is larger than, equal to or smaller than zero, it is
+	// larger than, equal to or smaller than its negation.
 	all := g.Concat(1, o, g.Neg(o)) // r q0 q1 -r -q0 -q1
 	pick := func(cols ...int64) *onnx.Value {
 		return g.Gather(all, g.Const(onnx.Int64s([]int64{int64(len(cols))}, cols)), 1)
@@ -68,8 +66,8 @@ func (decodeSeparatedSoftmax) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, out
 	return excludeGraph(g, rankGraph(g, cut(0, j), cut(j, j+j*levels), j, levels, false), p.Actions.Mask())
 }
 
-// rankScores writes the rank scores for router scores (J) and query scores
-// (J x K+1). larger tells which index a tie prefers.
+// rankScores writes the rank scores for router scores (J) and query scores (J x K+1). larger says whether ties go to
+// the larger index.
 func rankScores(dst, router, query []float64, larger bool) {
 	levels := len(query) / len(router)
 	for j := range router {
@@ -101,7 +99,7 @@ func rankGraph(g *onnx.Graph, router, query *onnx.Value, j, levels int64, larger
 	experts := g.Unsqueeze(rankAxis(g, router, j, larger), 2)                        // batch x J x 1
 	advice := rankAxis(g, g.Reshape(query, 0, j, levels), levels, larger)            // batch x J x levels
 	scores := g.Add(g.Mul(experts, g.Scalar(onnx.Float32, float64(levels))), advice) // batch x J x levels
-	// Comparisons hide NaN, which must not come out as a decision.
+	// Comparisons ignore NaN, which must not become a decision.
 	return g.Add(g.Reshape(scores, 0, j*levels), g.Add(nanMark(g, router), nanMark(g, query)))
 }
 

@@ -10,13 +10,11 @@ import (
 	"pipe/onnx"
 )
 
-// Digest identifies a policy: SHA-256 in hexadecimal over the nodes and constants
-// of its graph and over its metadata. Two files with one digest come from the
-// same training. They are not two seeds of it.
+// Digest identifies a policy: SHA-256 in hexadecimal over the nodes and constants of its graph and over its metadata.
+// Two files with the same digest come from the same training; they are not two seeds of it.
 //
-// Some metadata are left out, because they do not make another policy: names and
-// digests of the files behind the tensor, the loss on validation rows, the encoder
-// that was in front, and the name of the graph.
+// Metadata that does not change the policy is not included: names and digests of the files behind the tensor, the loss
+// on validation rows, the merged encoder, and the name of the graph.
 func Digest(m *onnx.Model, info *Info) (string, error) {
 	graph, err := m.Digest()
 	if err != nil {

@@ -6,14 +6,12 @@ import (
 	"pipe/onnx"
 )
 
-// Export builds the policy file: one graph of standard operators from raw
-// features to scores and decisions, with everything about the policy in its
-// metadata. The same policy gives the same bytes.
+// Export builds the policy file: one graph of standard operators from raw features to scores and decisions, with
+// everything about the policy in its metadata. The same policy gives the same bytes.
 //
-// The action is the smallest index of the largest score, on every runtime. It is
-// not computed by ArgMax, whose result on ties depends on the kernel. If a feature
-// is NaN, no score equals the largest, and the action is J(K+1), one past the
-// last: wrong input stays visible. A fixed policy ignores the features.
+// The action is the smallest index of the largest score, on every runtime. It is not computed by ArgMax, whose result
+// on ties depends on the kernel. If a feature is NaN, no score equals the largest, and the action is J(K+1), one past
+// the last, so invalid input remains visible. A fixed policy ignores the features.
 func (p *Policy) Export() (*onnx.Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("export policy: %w", err)
@@ -58,9 +56,8 @@ func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value
 	return outputs
 }
 
-// actionGraph returns the smallest index of the largest score, int64, batch.
-// Indices pass through float32, which every provider can reduce and which
-// holds them exactly: costs.Actions allows 2^20 actions, float32 2^24.
+// actionGraph returns the smallest index of the largest score, int64, batch. Indices are float32 in between, which
+// every provider can reduce and which represents them exactly: costs.Actions allows 2^20 actions, float32 2^24.
 func (p *Policy) actionGraph(g *onnx.Graph, scores *onnx.Value) *onnx.Value {
 	n := p.Actions.Len()
 	index := make([]float32, n)

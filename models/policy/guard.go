@@ -2,10 +2,9 @@ package policy
 
 import "encoding/json"
 
-// Guard compares a learned policy with the best fixed pair, on rows that were not
-// used to train or to choose it. Losses are mean costs per row, in the unit of
-// the task loss. Rows is 0 where all training rows belong together: nothing could
-// be compared, and the policy is the fixed pair.
+// Guard compares a learned policy with the best fixed pair, on rows that were not used to train or to choose it. Losses
+// are mean costs per row, in the unit of the task loss. If all training rows belong together, nothing could be
+// compared: Rows is 0, and the policy is the fixed pair.
 type Guard struct {
 	Fixed      string  `json:"fixed"`      // best fixed pair on the training rows
 	FixedLoss  float64 `json:"fixed_loss"` // its true loss on the guarded rows
@@ -14,11 +13,11 @@ type Guard struct {
 	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain
 	Confidence float64 `json:"confidence"`
 	Rows       int     `json:"rows"`
-	Clusters   int     `json:"clusters"` // sets of rows that belong together; each is one draw for the bound
+	Clusters   int     `json:"clusters"` // sets of rows that belong together; the bound treats each as one sample
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
 }
 
-// JSON is the text that a policy file has under [GuardKey].
+// JSON is the value that a policy file has under [GuardKey].
 func (g Guard) JSON() string {
 	b, err := json.Marshal(g)
 	if err != nil {

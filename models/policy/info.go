@@ -15,8 +15,7 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the version of the policy file that this package writes and
-// the newest that it reads.
+// newestFormat is the version of the policy file that this package writes, and the newest that it reads.
 const newestFormat = 1
 
 // Names of a policy file's input and outputs.
@@ -33,13 +32,13 @@ const (
 	policyKind = "policy"
 )
 
-// reservedKeys are the metadata keys, without prefix, that Export writes itself.
+// reservedKeys are the metadata keys, without prefix, that only Export writes.
 var reservedKeys = map[string]bool{
 	"format": true, "kind": true, "actions": true, "lambda": true, "tau": true, "method": true, "recipe": true,
 	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true,
 }
 
-// Info is what a policy file says about itself.
+// Info is the metadata of a policy file.
 type Info struct {
 	Format  int               // version of the file
 	Actions *costs.Actions    // names and fees that it was trained with
@@ -51,8 +50,8 @@ type Info struct {
 	Dim     int               // width of the features
 	Members int               // networks averaged
 	Fixed   int               // the action of a fixed policy, else -1
-	Guard   *Guard            // what the guard of recipe auto found; nil if the file does not say
-	Names   []string          // of the features, one each; nil if the file does not say
+	Guard   *Guard            // result of the guard of recipe auto; nil if not in the file
+	Names   []string          // names of the features; nil if not in the file
 	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
 	Info    map[string]string // everything else, as Policy.Info
 }
@@ -66,7 +65,7 @@ const (
 	OriginKey   = "training_digest" // digest of the tensor that was trained on
 )
 
-// encoderKey is there if an encoder was merged in front.
+// encoderKey is present if an encoder was merged in front.
 const encoderKey = "encoder.format"
 
 // metadata returns the key-value pairs of the policy file.
@@ -98,10 +97,9 @@ func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) 
 // ErrNotPolicy is wrapped by the error for an ONNX model that is not a policy.
 var ErrNotPolicy = errors.New("not a policy")
 
-// Read reads a policy file and what it says about itself. The error names the
-// first reason why the file is no usable policy: it is not ONNX, it is another
-// model ([ErrNotPolicy]), its format is newer, its actions do not parse, or its
-// inputs and outputs are not those that the metadata state.
+// Read reads a policy file and its metadata. The error names the first reason why the file is not a usable policy: it
+// is not ONNX, it is another model ([ErrNotPolicy]), its format is newer, its actions do not parse, or its inputs and
+// outputs differ from the metadata.
 func Read(path string) (*onnx.Model, *Info, error) {
 	m, err := onnx.ReadFile(path)
 	if err != nil {
@@ -117,8 +115,7 @@ func Read(path string) (*onnx.Model, *Info, error) {
 	return m, info, nil
 }
 
-// Parse is [Read] for a model in memory. Metadata that contradict the graph or
-// each other are an error.
+// Parse is [Read] for a model in memory. Metadata that contradicts the graph or itself is an error.
 func Parse(m *onnx.Model) (*Info, error) {
 	meta := m.Metadata()
 	if kind := meta[keyPrefix+"kind"]; kind != policyKind {
@@ -155,7 +152,7 @@ func ioNames(ios []onnx.IO) string {
 	return strings.Join(names, ", ")
 }
 
-// parseInfo reads the metadata; the first field that is wrong ends it.
+// parseInfo reads the metadata and stops at the first invalid field.
 func parseInfo(meta map[string]string) (*Info, error) {
 	r := metaReader{meta: meta}
 	info := &Info{Format: r.integer("format", 1, math.MaxInt32)}
@@ -189,7 +186,7 @@ func parseInfo(meta map[string]string) (*Info, error) {
 	return info, info.agrees(source)
 }
 
-// agrees reports metadata that contradict each other.
+// agrees reports contradictions within the metadata.
 func (info *Info) agrees(source string) error {
 	if guard, ok := info.Info[GuardKey]; ok {
 		if err := json.Unmarshal([]byte(guard), &info.Guard); err != nil {
@@ -280,18 +277,17 @@ func (r *metaReader) actions() *costs.Actions {
 	return a
 }
 
-// checkInputs compares the model's inputs with the contract. Those of an encoder
-// in front are the encoder's matter.
+// checkInputs compares the model's inputs with the contract. It does not check the inputs of an encoder in front.
 func (info *Info) checkInputs(m *onnx.Model) error {
 	in := m.Inputs()
 	if info.Encoded {
 		if slices.ContainsFunc(in, func(v onnx.IO) bool { return v.Name == FeaturesInput }) {
-			return fmt.Errorf("policy takes %q, and its metadata say that an encoder is in front", FeaturesInput)
+			return fmt.Errorf("policy takes %q, but its metadata says that an encoder is in front", FeaturesInput)
 		}
 		return nil
 	}
 	if len(in) != 1 || in[0].Name != FeaturesInput {
-		return fmt.Errorf("policy takes inputs %s, not %q alone, and its metadata name no encoder in front", ioNames(in), FeaturesInput)
+		return fmt.Errorf("policy takes inputs %s, not %q alone, and its metadata names no encoder in front", ioNames(in), FeaturesInput)
 	}
 	f := in[0]
 	if f.DType != onnx.Float32 || len(f.Shape) != 2 || f.Shape[1].Name != "" || f.Shape[1].Size != int64(info.Dim) {

@@ -8,10 +8,9 @@ import (
 	"pipe/costs"
 )
 
-// ParseWithout returns which actions remain without some experts and advice.
-// Each entry of without is "expert=NAME" or "advice=NAME". The result has J(K+1)
-// entries, true for available actions that use none of the named. The error lists
-// the known names if one is unknown. No remaining action is an error too.
+// ParseWithout returns which actions remain without some experts and advice. Each entry of without is "expert=NAME" or
+// "advice=NAME". The result has J(K+1) entries, true for available actions that use none of these experts and advice.
+// If a name is unknown, the error lists the known ones. It is an error too if no action remains.
 func ParseWithout(a *costs.Actions, without []string) (available []bool, err error) {
 	available = a.Mask()
 	for _, w := range without {
@@ -31,7 +30,7 @@ func ParseWithout(a *costs.Actions, without []string) (available []bool, err err
 	return available, nil
 }
 
-// parseExclusion returns the index of the named expert or advice, -1 for the other.
+// parseExclusion returns the index of the expert or advice that s names, and -1 for the other.
 func parseExclusion(a *costs.Actions, w string) (expert, advice int, err error) {
 	kind, name, ok := strings.Cut(w, "=")
 	switch {

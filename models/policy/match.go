@@ -6,11 +6,9 @@ import (
 	"pipe/costs"
 )
 
-// Matches returns nil if the policy can decide on the rows of t. They need the
-// same experts and advice in the same order, the same unavailable pairs, and
-// features of the same width and source. Feature digests must be equal where both
-// are recorded. Fees may differ: an evaluation uses those of t. The error names
-// the first difference.
+// Matches returns nil if the policy can decide on the rows of t. Both need the same experts and advice in the same
+// order, the same unavailable pairs, and features of the same width and source. If both record a feature digest, the
+// digests must be equal. Fees may differ: an evaluation uses those of t. The error names the first difference.
 func (info *Info) Matches(t *costs.Tensor) error {
 	if err := info.Actions.SameSet(t.Actions); err != nil {
 		return fmt.Errorf("actions of policy and tensor differ: %w", err)

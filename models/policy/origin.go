@@ -2,8 +2,8 @@ package policy
 
 import "pipe/costs"
 
-// Origin is what Policy.Info says about the tensor that a policy was trained on:
-// its digest, and the names of its features where it has them.
+// Origin is the part of Policy.Info about the tensor that a policy was trained on: its digest, and the names of its
+// features if it has them.
 func Origin(t *costs.Tensor) map[string]string {
 	about := map[string]string{OriginKey: t.Digest()}
 	if names, ok := t.Meta[costs.NamesKey]; ok {

@@ -18,13 +18,13 @@ const (
 	// DecoderL2D chooses among actions without advice. It has J columns, or J(K+1)
 	// of which those with advice are ignored.
 	DecoderL2D Decoder = "l2d"
-	// DecoderSeparated is for J = 2 and K = 1. Its columns are the router score r
-	// and a query score per expert: expert = 1{r >= 0}, advice = 1{q_expert >= 0}.
+	// DecoderSeparated is for J = 2 and K = 1. Its columns are the router score r and a query score per expert: expert
+	// = 1{r >= 0}, advice = 1{q_expert >= 0}.
 	DecoderSeparated Decoder = "separated"
-	// DecoderSeparatedSoftmax has J router scores and J x (K+1) query scores: the
-	// best expert, then the best advice of that expert.
+	// DecoderSeparatedSoftmax has J router scores and J x (K+1) query scores. It takes the best expert, then the best
+	// advice of that expert.
 	DecoderSeparatedSoftmax Decoder = "separated_softmax"
-	// DecoderFixed has no members: the same action everywhere.
+	// DecoderFixed has no members: it always takes the same action.
 	DecoderFixed Decoder = "fixed"
 )
 
@@ -40,19 +40,17 @@ type Policy struct {
 
 	Dim      int                  // width of the features; 0 means that of the first member
 	Standard network.Standardizer // of the features, before Members see them
-	// Members are the networks, which are averaged. Under the decoders composite
-	// and l2d their log-probabilities are, under the others their outputs.
+	// Members are the networks, which are averaged. The decoders composite and l2d average log-probabilities, the
+	// others outputs.
 	Members []network.MLP
 
-	// Fixed is the action of DecoderFixed. FixedScores, J(K+1) values or nil,
-	// orders the other actions for when Fixed is masked out. Higher is better, as
-	// with minus the mean training cost, and Fixed must have the highest.
+	// Fixed is the action of DecoderFixed. FixedScores, J(K+1) values or nil, orders the other actions for use when
+	// Fixed is masked out. Higher is better, such as minus the mean training cost, and Fixed must have the highest.
 	Fixed       int
 	FixedScores []float64
 
-	// Info is further metadata, by key without the prefix "pipe.": those of the
-	// keys below ([NamesKey] and others) and any of the caller's. Structured values
-	// are JSON.
+	// Info is further metadata, by key without the prefix "pipe.". It has the keys below ([NamesKey] and others) and
+	// any keys of the caller. Structured values are JSON.
 	Info map[string]string
 }
 

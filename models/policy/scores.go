@@ -22,8 +22,8 @@ func (p *Policy) Scores(dst []float64, x []float32) {
 	d.scores(dst, p, outputs)
 }
 
-// Decide returns the action for one row: that with the largest of [Policy.Scores],
-// the smallest index on ties. A [Decider] is faster and runs the file itself.
+// Decide returns the action for one row: the largest of [Policy.Scores], the smallest index on ties. A [Decider] is
+// faster and runs the file itself.
 func (p *Policy) Decide(x []float32) int {
 	scores := make([]float64, p.Actions.Len())
 	p.Scores(scores, x)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Validate reports every problem of the policy at once: shapes that do not fit
-// together, numbers that are not finite, reserved keys in Info.
+// Validate reports every problem of the policy: shapes that do not match, numbers that are not finite, reserved keys in
+// Info.
 func (p *Policy) Validate() error {
 	if p.Actions == nil {
 		return errors.New("policy has no actions")
@@ -35,7 +35,7 @@ func (p *Policy) Validate() error {
 	}
 	for key := range p.Info {
 		if reservedKeys[key] || key == "" {
-			add("info key %q is taken", key)
+			add("info key %q is reserved", key)
 		}
 	}
 	if d, err := p.decoder(); err != nil {
