@@ -5,11 +5,11 @@
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: runtime build ## both benchmarks in short runs: train, evaluate, decide; leaves reports in demo/
+demo: runtime build ## short runs of two benchmarks: train, evaluate, decide; writes reports to demo/
 	@go run ./tools/fetch lightgbm || echo "demo: going on without LightGBM, and without boosted trees" >&2
 	tools/demo.sh
 
-test: runtime ## run all tests, with Python packages as judges where there is Python
+test: runtime ## run all tests; compare with Python packages if Python is installed
 	@test -d "$${PIPE_DATA:-../shared/data}" || echo "test: no folder $${PIPE_DATA:-../shared/data}: tests on real data will be skipped" >&2
 	@go run ./tools/fetch lightgbm || { echo "test: no LightGBM: tests of boosted trees will be skipped" >&2; test "$${CI:-}" != true; }
 	@tools/jpegturbo.sh || { echo "test: no libjpeg-turbo: tests of that decoder will be skipped" >&2; test "$${CI:-}" != true; }
@@ -33,13 +33,13 @@ cuda: ## fetch ONNX Runtime for NVIDIA GPUs with its CUDA libraries
 bench: runtime ## run the Go benchmarks
 	go test -run '^$$' -bench . -benchmem -timeout 30m ./...
 
-verify: runtime build ## one policy file, alone or with its encoder, the same decisions in Go, Python, node and the browser build
+verify: runtime build ## check that a policy file, alone or with its encoder, decides the same in Go, Python, node and the browser build
 	python=$$(tools/judges.sh) && PIPE_VERIFY_PYTHON="$$python" tools/verify/run.sh
 
-peer: runtime build ## training speed beside PyTorch (fetches PyTorch, about 3 GB)
+peer: runtime build ## training speed compared with PyTorch (fetches PyTorch, about 3 GB)
 	tools/peer/run.sh
 
-fuzz: runtime ## fuzz every reader of outside bytes, FUZZTIME (10m) each: a few hours
+fuzz: runtime ## fuzz every reader of untrusted input, FUZZTIME (10m) each: a few hours
 	@tools/jpegturbo.sh || echo "fuzz: no libjpeg-turbo: its decoder is not fuzzed" >&2
 	tools/fuzz.sh "$${FUZZTIME:-10m}" "$${FUZZ:-.}"
 
@@ -49,9 +49,9 @@ lint: ## format, vet, staticcheck, tidy modules, generated files
 generate: ## generate the Go code of the ONNX protobuf
 	tools/genproto.sh
 
-move: ## give the module another path: make move MODULE=example.org/group/pipe
+move: ## change the module path: make move MODULE=example.org/group/pipe
 	tools/move.sh "$(MODULE)"
 	go build ./... && go vet ./...
 
-clean: ## remove what was built, not what was fetched
+clean: ## remove build outputs and demo reports, not fetched libraries
 	rm -rf bin out demo

@@ -18,16 +18,16 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// ConvertOptions says which model becomes which file.
+// ConvertOptions are the options of Convert.
 type ConvertOptions struct {
-	Model      string              // a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache
+	Model      string              // a Hugging Face model folder, an .onnx file, or org/name in the local cache
 	Out        string              // the ONNX file
 	Merge      string              // a policy to put behind the encoder; empty: the encoder alone
 	Tower      string              // of a model with encoders of texts and of images, text or vision; empty: vision
 	MaxLength  int                 // of texts: most tokens; 0: as the model says
 	Tokenizer  string              // of texts: tokenizer.json or the folder that holds it; empty: the model's own
 	Preprocess *pixel.Preprocess   // of images; nil: as the model says
-	Output     string              // of images: the output that is the vector; empty: the one there is
+	Output     string              // of images: the output that is the vector; empty: the only one
 	Precision  featurize.Precision // of images; empty: as an encoder's file has it, else float32
 }
 
@@ -57,11 +57,11 @@ func (o ConvertOptions) Validate() error {
 	return errors.Join(problems...)
 }
 
-// ConvertReport is what Convert made. It is the JSON object of pipe convert --json.
+// ConvertReport describes the file that Convert wrote. It is the JSON object of pipe convert --json.
 type ConvertReport struct {
 	Format  int                   `json:"format"`
 	Out     string                `json:"out"`
-	Kind    string                `json:"kind"` // encoder, or policy where one was merged
+	Kind    string                `json:"kind"` // encoder, or policy if one was merged
 	Bytes   int                   `json:"bytes"`
 	Encoder featurize.EncoderInfo `json:"encoder"`
 	Policy  string                `json:"policy,omitempty"` // the file that was merged
@@ -69,10 +69,10 @@ type ConvertReport struct {
 	Outputs []string              `json:"outputs"`
 }
 
-// Convert makes one ONNX file of an encoder, with all that it needs to read texts or images in its metadata, or of an encoder and
-// a policy. It runs no graph. The file appears when it is complete.
+// Convert makes one ONNX file of an encoder, or of an encoder and a policy. Its metadata has everything needed to read
+// texts or images. It runs no graph. The file appears when it is complete.
 //
-// A policy that was trained on the features of another encoder is an *stage.OptionError, as far as the policy tells.
+// If the policy records that it was trained on the features of another encoder, the error is an *stage.OptionError.
 func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -11,13 +11,14 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// encoderModel is an encoder of texts or images as it was read.
+// encoderModel is an encoder of texts or images as read from its files.
 type encoderModel interface {
 	Info() featurize.EncoderInfo
 	Encoder() (*onnx.Model, error)
 }
 
-// readEncoderModel reads the encoder that the options name. Options for encoders of another kind are an *stage.OptionError.
+// readEncoderModel reads the encoder that the options name. Options that apply only to the other kind of encoder are an
+// *stage.OptionError.
 func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 	input, err := o.input()
 	if err != nil {
@@ -32,10 +33,10 @@ func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 	return featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength, Tokenizer: o.Tokenizer})
 }
 
-// towerInputs are what the towers read.
+// towerInputs are the inputs of the towers.
 var towerInputs = map[hf.Tower]string{hf.TowerText: featurize.InputText, hf.TowerVision: featurize.InputImage}
 
-// input tells what the encoder Reads: what the tower that was asked for does, or the model's own.
+// input is the kind of input of the encoder: that of the requested tower, or the model's own.
 func (o ConvertOptions) input() (string, error) {
 	inputs, err := featurize.EncoderInputs(o.Model)
 	switch {
@@ -51,7 +52,7 @@ func (o ConvertOptions) input() (string, error) {
 	return asked, nil
 }
 
-// unused names the options that are set and mean nothing to an encoder of input.
+// unused names the options that are set but do not apply to an encoder of input.
 func (o ConvertOptions) unused(input string) (names []string) {
 	for _, c := range []struct {
 		set         bool

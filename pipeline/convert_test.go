@@ -246,8 +246,8 @@ func TestDecideTexts(t *testing.T) {
 		t.Errorf("decisions differ:\n%s\n%s", outs[0], outs[1])
 	}
 	for want, in := range map[string]string{
-		"column claim: is not there; the columns are id, text": "id,text\n1,a\n",
-		"row 2: column claim: is not there, or is not text":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
+		"column claim: is missing; the columns are id, text": "id,text\n1,a\n",
+		"row 2: column claim: is missing or not a string":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
 
 		"row 1: column claim":                    "{\"claim\": 7}\n",
 		"row 1: column id":                       "{\"claim\": \"a\", \"id\": []}\n",
@@ -255,7 +255,7 @@ func TestDecideTexts(t *testing.T) {
 		"has no rows":                            "claim\n",
 		"is empty":                               "",
 		"the row has 1 fields, the header 2":     "id,claim\n1\n",
-		"is Parquet; texts come as CSV or JSONL": "PAR1",
+		"is Parquet; rows with texts must be CSV or JSONL": "PAR1",
 	} {
 		_, err := decide.Stream(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, stage.Quiet)
 		var data *costs.DataError

@@ -23,17 +23,17 @@ import (
 // CostsConfig is the configuration file of pipe costs; docs/costs-config.md describes it.
 type CostsConfig struct {
 	Costs    part.Config `yaml:"costs"`
-	Imagenet any         `yaml:"imagenet"` // the section of pipe bench imagenet, which is not looked at here
+	Imagenet any         `yaml:"imagenet"` // the section of pipe bench imagenet, ignored here
 
 	kinds *part.Kinds // of the caller
 }
 
-// Validate reports every problem that can be seen without opening a file.
+// Validate reports every problem that can be found without opening a file.
 func (c *CostsConfig) Validate() error {
 	return c.Costs.Validate(kinds.Builtin().With(c.kinds))
 }
 
-// CostsOptions fixes one run of BuildCosts.
+// CostsOptions are the options of one run of BuildCosts.
 type CostsOptions struct {
 	Config  string       // the configuration file
 	Out     string       // a .parquet file, or a folder
@@ -41,11 +41,11 @@ type CostsOptions struct {
 	Answers string       // folder of the answers of chat models; "": answers beside the output
 	Budget  *chat.Budget // for new answers; nil: any
 	SkipBad bool         // leave out images that cannot be used
-	Kinds   *part.Kinds  // kinds of the caller, beside those of this module or in the place of those of the same name; nil: none
+	Kinds   *part.Kinds  // kinds of the caller, which add to those of this module or replace those of the same name; nil: none
 	Runtime ort.Config
 }
 
-// CostsReport is what a build did and what it found. It is the JSON object of pipe costs --json.
+// CostsReport describes a build and its result. It is the JSON object of pipe costs --json.
 type CostsReport struct {
 	builder.Report
 	Losses []ActionLoss `json:"losses"`
@@ -58,7 +58,7 @@ type ActionLoss struct {
 }
 
 // BuildCosts builds the cost tensor that a configuration describes; see builder.Run for how it resumes. ONNX Runtime is
-// opened only if a part of the configuration is a graph.
+// opened only if a part of the configuration needs it.
 func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_ *CostsReport, err error) {
 	if err := o.files().Check(); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_
 	return summarizeBuild(r, progress)
 }
 
-// summarizeBuild streams through the finished tensor, so that its size does not matter.
+// summarizeBuild streams the finished tensor, so that its size does not matter.
 func summarizeBuild(r *builder.Report, progress stage.Progress) (_ *CostsReport, err error) {
 	in, err := costs.OpenReader(r.File, costs.ReadOptions{})
 	if err != nil {
@@ -113,7 +113,7 @@ func summarizeBuild(r *builder.Report, progress stage.Progress) (_ *CostsReport,
 		}
 		progress.Add(int64(t.Len()))
 		for i, v := range t.Loss {
-			sums[i%len(sums)] += float64(v) // NaN where the pair does not exist
+			sums[i%len(sums)] += float64(v) // NaN if the pair does not exist
 		}
 	}
 	out := &CostsReport{Report: *r}
@@ -149,7 +149,7 @@ func (r *CostsReport) WriteText(w io.Writer) error {
 	return writeAnswers(w, r.Answers)
 }
 
-// writeSkipped tells which images were left out.
+// writeSkipped writes how many images were left out, and where they are listed.
 func writeSkipped(w io.Writer, r *builder.Report) {
 	if len(r.Skipped) == 0 {
 		return
@@ -160,7 +160,7 @@ func writeSkipped(w io.Writer, r *builder.Report) {
 	}
 }
 
-// writeLatency tells how long each pair takes, and what that costs.
+// writeLatency writes the measured time of each pair, and its fee.
 func writeLatency(w io.Writer, pairs []builder.PairLatency) error {
 	if len(pairs) == 0 {
 		return nil
@@ -173,7 +173,7 @@ func writeLatency(w io.Writer, pairs []builder.PairLatency) error {
 	return tab.Flush()
 }
 
-// writeAnswers tells how answers of chat models could be read, and what they cost.
+// writeAnswers writes how answers of chat models were parsed, and what they cost.
 func writeAnswers(w io.Writer, counts []chat.AnswerCount) error {
 	for _, c := range counts {
 		fmt.Fprintf(w, "\nanswers of %s: %d asked, %d kept from before\n", safetext.Line(c.Part), c.Asked, c.Cached)

@@ -22,10 +22,10 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// EvalOptions fixes one evaluation.
+// EvalOptions are the options of one evaluation.
 type EvalOptions struct {
 	Tensor    string     // cost tensor: a Parquet file or a folder of parts
-	Actions   string     // actions JSON, where the file has no metadata; empty: beside it or inside
+	Actions   string     // actions JSON, if the file has no metadata; empty: beside it or inside
 	Policies  []string   // policy files, or folders whose *.onnx files are policies
 	Split     string     // rows to report on: train, val or test
 	Lambdas   []float64  // cost regimes; nil: those of the policies
@@ -34,9 +34,8 @@ type EvalOptions struct {
 	Seed      uint64     // of the bootstrap, of knn's inner split and of random baselines
 	Out       string     // folder for the report; empty: none
 	Runtime   ort.Config // library and device
-	// Own are trained methods that models does not know, by whose names policies
-	// call themselves.
-	Own []models.Method `json:"-"` // the record of a step does not depend on it
+	// Own are trained methods from outside package models, under the names that policies record.
+	Own []models.Method `json:"-"` // not part of the record of a step
 }
 
 // DefaultEvalOptions reports on validation rows with every baseline.
@@ -44,7 +43,7 @@ func DefaultEvalOptions() EvalOptions {
 	return EvalOptions{Split: "val", KNN: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
 }
 
-// MostResamples bounds the means that a bootstrap keeps in memory.
+// MostResamples limits the memory of a bootstrap, which keeps every mean.
 const MostResamples = 1_000_000
 
 // Validate reports every problem at once.
@@ -67,9 +66,8 @@ func (o EvalOptions) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Eval ranks policies and baselines by true loss on one split of a tensor. A
-// policy whose actions or features are not those of the tensor is refused. Two
-// runs at once into one folder are a *filelock.InUseError for the second.
+// Eval ranks policies and baselines by true loss on one split of a tensor. A policy whose actions or features differ
+// from the tensor's is refused. If another run is using the folder, the error is a *filelock.InUseError.
 func Eval(ctx context.Context, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -146,18 +144,18 @@ func PolicyFiles(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// Learned is what a policy decides on the reported rows, in their order.
+// Learned has the decisions of a policy on the reported rows, in their order.
 type Learned struct {
 	Info   *policy.Info
 	Action []int     // per row
 	Scores []float32 // rows x actions
 
 	File    string // that the policy was read from; "": none
-	Digest  string // of the policy, whatever its file is called; "": from memory
+	Digest  string // of the policy, independent of its file name; "": from memory
 	Encoder string // in front of the policy, which took the features of the tensor instead; "": none
 }
 
-// OpenLearned reads a policy file that fits t and decides the given rows of t.
+// OpenLearned reads a policy file that matches t and decides the given rows of t.
 func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
 	f, err := decide.ReadPolicy(file)
 	if err != nil {
@@ -173,10 +171,10 @@ func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 		}
 	}()
 	if err := d.Info().Matches(t); err != nil {
-		return l, &costs.DataError{Err: err} // to the user, two files that do not go together
+		return l, &costs.DataError{Err: err} // for the user, two files that do not match
 	}
 	if m := methods.Named(d.Info().Method); m.Role != models.RolePolicy {
-		return l, &costs.DataError{Msg: fmt.Sprintf("its method is %q, and a report calls something else so: %s", m.Name, m.About)}
+		return l, &costs.DataError{Msg: fmt.Sprintf("its method is %q, a name that reports use for another method: %s", m.Name, m.About)}
 	}
 	if l, err = decideRows(ctx, d, t, rows); err != nil {
 		return l, err
@@ -189,8 +187,8 @@ func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	return l, err
 }
 
-// once leaves out policies that are there already, under another name or with an encoder in front, and says so: a policy
-// counted twice would look like two seeds that agree.
+// once removes duplicate policies, which may have another file name or an encoder in front, and returns notes about
+// them: a policy counted twice would look like two seeds that agree.
 func once(learned []Learned) (kept []Learned, notes []string) {
 	first := map[string]string{}
 	for _, l := range learned {
@@ -231,8 +229,8 @@ func decideRows(ctx context.Context, d *policy.Decider, t *costs.Tensor, rows []
 	return l, nil
 }
 
-// DecideRows exports a policy, opens the exported file and decides the given
-// rows of t: figures are those of the file that is served.
+// DecideRows exports a policy, opens the exported file and decides the given rows of t, so that the results are those
+// of the deployed file.
 func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.Tensor, rows []int) (Learned, error) {
 	m, err := p.Export()
 	if err != nil {
@@ -246,8 +244,8 @@ func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs
 	return decideRows(ctx, d, t, rows)
 }
 
-// EvalPolicies is [Eval] on a tensor and policies in memory: each decides, as the
-// file that it would be, the rows of the split that o names.
+// EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split
+// that o names.
 func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
@@ -267,9 +265,8 @@ func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policie
 	return EvalTensor(ctx, rt, t, learned, o, progress)
 }
 
-// sameTraining refuses policies that would be taken for seeds of each other
-// although they were trained on other data or with other settings: leftovers
-// of an earlier run in the same folder.
+// sameTraining refuses policies that would be treated as seeds of one method although they were trained on other data
+// or with other settings, such as leftovers of an earlier run in the same folder.
 func sameTraining(learned []Learned) error {
 	type key struct {
 		method string
@@ -285,15 +282,15 @@ func sameTraining(learned []Learned) error {
 		}
 		if trainingOf(l) != trainingOf(other) {
 			return &costs.DataError{File: l.File, Msg: fmt.Sprintf(
-				"same method (%s) and lambda as %s, but another training: name the policies that belong together, or train into an empty folder",
+				"same method (%s) and lambda as %s, but another training: choose policies of one training, or train into an empty folder",
 				l.Info.Method, other.File)}
 		}
 	}
 	return nil
 }
 
-// trainingOf is what seeds of one training share: data and settings. Recipe
-// auto finds its settings anew for every seed.
+// trainingOf identifies what the seeds of one training share: data and settings. Recipe auto searches its settings
+// again for every seed.
 func trainingOf(l Learned) string {
 	if l.Info.Recipe == auto.Name {
 		return l.Info.Info[policy.OriginKey]
@@ -305,9 +302,8 @@ func trainingOf(l Learned) string {
 	return l.Info.Info[policy.OriginKey] + stage.JSON(settings)
 }
 
-// EvalTensor is Eval on a tensor and decisions in memory. Policies of one
-// method and lambda are seeds of each other; method l2d has no lambda of its
-// own and is reported at all of them.
+// EvalTensor is Eval on a tensor and decisions in memory. Policies of one method and lambda are seeds of one method.
+// Method l2d does not depend on lambda and is reported at all of them.
 func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"pipe/models/policy"
 )
 
-// cautions say what a reader of the report could otherwise miss.
+// cautions are notes on what a reader of the report could otherwise miss.
 func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 	var notes []string
 	add := func(format string, args ...any) {
@@ -47,7 +47,7 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 	return notes
 }
 
-// called is how notes call a policy.
+// called is the name of a policy in notes.
 func (e *evaluation) called(l Learned) string {
 	name := fmt.Sprintf("%s at lambda %g", l.Info.Method, l.Info.Lambda)
 	if e.method(l).NoAdvice {
@@ -59,7 +59,7 @@ func (e *evaluation) called(l Learned) string {
 	return fmt.Sprintf("%s (%s)", filepath.Base(l.File), name)
 }
 
-// constantNote says of a policy that is a constant which one it is, and whether the guard made it so.
+// constantNote describes a constant policy: its pair, and whether it is a fallback of the guard.
 func (e *evaluation) constantNote(l Learned) string {
 	pair := e.t.Actions.Name(l.Info.Fixed)
 	g := l.Info.Guard

@@ -21,16 +21,15 @@ type evaluation struct {
 	knn         *baseline.KNN
 }
 
-// methodActions is a method at one lambda: its actions on the reported rows, one
-// list per seed.
+// methodActions has the actions of a method at one lambda on the reported rows, one list per seed.
 type methodActions struct {
 	method   string
 	actions  [][]int
 	pair     string    // of a constant
-	policies []Learned // one per seed; nil: no policy
+	policies []Learned // one per seed; nil: not a policy
 }
 
-// regime adds everything about one lambda to the report.
+// regime adds the results at one lambda to the report.
 func (e *evaluation) regime(r *report.Report, lambda float64) error {
 	outs, err := e.outcomes(lambda)
 	if err != nil {
@@ -56,7 +55,7 @@ func (e *evaluation) regime(r *report.Report, lambda float64) error {
 	return nil
 }
 
-// method is what is known of the method of a policy.
+// method describes the method of a policy.
 func (e *evaluation) method(l Learned) models.Method { return methods.Named(l.Info.Method, e.o.Own...) }
 
 func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
@@ -84,8 +83,8 @@ func (e *evaluation) outcomes(lambda float64) ([]methodActions, error) {
 	return outs, nil
 }
 
-// baselines runs every baseline whose inputs exist: random ones once per seed
-// of the policy that they borrow from.
+// baselines runs every baseline whose inputs exist. Random ones run once per seed of the policy whose decisions they
+// use.
 func (e *evaluation) baselines(outs []methodActions, lambda float64) ([]methodActions, error) {
 	chosen, scores := e.composite(lambda)
 	var l2d [][]int
@@ -104,7 +103,7 @@ func (e *evaluation) baselines(outs []methodActions, lambda float64) ([]methodAc
 			}
 			actions, err := b.Run(in)
 			if errors.Is(err, baseline.ErrNoPair) {
-				break // say, an expert without advice where all of them need some
+				break // for example no expert can do without advice
 			}
 			if err != nil {
 				return nil, err
@@ -122,7 +121,7 @@ func (e *evaluation) baselines(outs []methodActions, lambda float64) ([]methodAc
 	return outs, nil
 }
 
-// draws is how often a baseline is run: 0 where its inputs are missing.
+// draws is the number of runs of a baseline: 0 if its inputs are missing.
 func (e *evaluation) draws(b baseline.Rule, chosen, l2d int) int {
 	switch {
 	case b.Extra || (b.NeedsTrain && len(e.train) == 0):
@@ -137,8 +136,7 @@ func (e *evaluation) draws(b baseline.Rule, chosen, l2d int) int {
 	return 1
 }
 
-// composite are the actions and scores of the composite policy's seeds on the
-// reported rows.
+// composite has the actions and scores of the composite policy's seeds on the reported rows.
 func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float32) {
 	for _, method := range methods.Composite(e.o.Own...) {
 		for _, l := range e.learned {
@@ -153,7 +151,7 @@ func (e *evaluation) composite(lambda float64) (chosen [][]int, scores [][]float
 	return nil, nil
 }
 
-// row is a method's line of the table.
+// row is the row of a method in the report.
 func (e *evaluation) row(out methodActions, lambda float64) report.Row {
 	var losses, rates []float64
 	for _, actions := range out.actions {
@@ -173,7 +171,7 @@ func (e *evaluation) row(out methodActions, lambda float64) report.Row {
 	return row
 }
 
-// describe says of policies what their figures do not.
+// describe adds what the figures of policies do not show.
 func (e *evaluation) describe(row *report.Row, out methodActions) {
 	a := e.t.Actions
 	fixed, played := map[int]bool{}, map[int]bool{}
@@ -206,8 +204,8 @@ func (e *evaluation) describe(row *report.Row, out methodActions) {
 	}
 }
 
-// changedFees are those of a table that differ from the ones that the policy was trained with. Decisions in memory have no
-// actions to compare.
+// changedFees are the fees of a tensor that differ from those that the policy was trained with. Decisions in memory
+// have no actions to compare.
 func (l Learned) changedFees(t *costs.Tensor) []costs.FeeChange {
 	if l.Info.Actions == nil {
 		return nil
@@ -226,8 +224,8 @@ func (e *evaluation) meanCosts(out methodActions, lambda float64) []float64 {
 	return c
 }
 
-// differences adds the paired intervals to best_fixed and to l2d. Rows that belong together are one draw; where all do
-// there are no intervals.
+// differences adds the paired intervals to best_fixed and to l2d. Rows that belong together count as one sample; if all
+// do, there are no intervals.
 func (e *evaluation) differences(rows []report.Row, outs []methodActions, perRow [][]float64) error {
 	type place struct {
 		row int

@@ -20,14 +20,14 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// The files that Featurize leaves.
+// The files that Featurize writes.
 const (
 	TableFile     = "table.parquet"
 	EncoderFile   = "encoder.json"
 	FeaturizeFile = "featurize.json"
 )
 
-// FeaturizeOptions fixes one run of Featurize.
+// FeaturizeOptions are the options of one run of Featurize.
 type FeaturizeOptions struct {
 	Primary string     // CSV file, a row per instance
 	Joined  string     // CSV file whose columns join the rows with the same id; empty: none
@@ -36,7 +36,7 @@ type FeaturizeOptions struct {
 	Out     string     // folder
 }
 
-// DefaultFeaturizeOptions takes a quarter of the rows for validation, by the hash of the id.
+// DefaultFeaturizeOptions uses a quarter of the rows for validation, by the hash of the id.
 func DefaultFeaturizeOptions() FeaturizeOptions {
 	return FeaturizeOptions{Split: DefaultTableSplit()}
 }
@@ -51,8 +51,8 @@ func (o FeaturizeOptions) Validate() error {
 	return list.Err()
 }
 
-// FeaturizeReport says what was read and what it became. It is the JSON object of pipe featurize and the content of
-// featurize.json.
+// FeaturizeReport describes the rows that were read and the table made of them. It is the JSON object of pipe featurize
+// and the content of featurize.json.
 type FeaturizeReport struct {
 	Format     int                `json:"format"`
 	Load       tabular.LoadReport `json:"load"`
@@ -69,14 +69,14 @@ type FeaturizedGroup struct {
 	Name    string `json:"name"`
 	Columns int    `json:"columns"` // of the table
 	Dense   int    `json:"dense"`   // numbers that the dense layout makes of them
-	Empty   int    `json:"empty"`   // columns without one value in the training rows
+	Empty   int    `json:"empty"`   // columns without any value in the training rows
 }
 
-// Featurize reads and joins CSV files, fits an encoder on the training rows and leaves table.parquet, encoder.json and
-// featurize.json in o.Out. A run that finds the files of the same inputs complete does nothing.
+// Featurize reads and joins CSV files, fits an encoder on the training rows and writes table.parquet, encoder.json and
+// featurize.json into o.Out. If the files there are complete and made from the same inputs, it does nothing.
 //
-// What is wrong with the files is a *featurize.DataError with file, line and column, what is wrong with the column
-// groups a *config.Error.
+// A problem in the rows is a *featurize.DataError with file, line and column, a problem in the column groups a
+// *config.Error.
 func Featurize(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*FeaturizeReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
@@ -104,19 +104,19 @@ type schemaConfig struct {
 
 func (f *schemaConfig) Validate() error { return f.Columns.Validate() }
 
-// TableRows are the rows of two files, read when they are first needed and then kept for further splits.
+// TableRows are the rows of two files. They are read when first needed and kept for further splits.
 type TableRows struct {
 	Schema   *tabular.Schema
 	files    tabular.Files
 	inputs   map[string]string // digests of files and schema
 	progress stage.Progress
-	frame    *tabular.Frame // nil until it is needed
+	frame    *tabular.Frame // nil until needed
 	report   tabular.LoadReport
 	labels   []string // per row
 }
 
-// OpenTableRows reads the column groups, and digests the two files whose rows are read when they are first needed; joined
-// is empty where there is one file.
+// OpenTableRows reads the column groups and digests the two files, whose rows are read later. joined is empty if there
+// is only one file.
 func OpenTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*TableRows, error) {
 	var c schemaConfig
 	if err := config.Load(columns, &c); err != nil {
@@ -152,7 +152,7 @@ func (t *TableRows) load(ctx context.Context) error {
 	t.labels = make([]string, f.Len())
 	for i, l := range f.Labels {
 		if l < 0 {
-			return &costs.DataError{File: t.files.Primary, Column: t.Schema.Label, Msg: "is not there; experts cannot learn without labels"}
+			return &costs.DataError{File: t.files.Primary, Column: t.Schema.Label, Msg: "is missing; experts cannot learn without labels"}
 		}
 		t.labels[i] = t.Schema.Labels[l]
 	}
@@ -160,7 +160,7 @@ func (t *TableRows) load(ctx context.Context) error {
 	return nil
 }
 
-// Featurize leaves the table, the encoder and the report of one draw of the split in a folder.
+// Featurize writes the table, the encoder and the report of one draw of the split into a folder.
 func (t *TableRows) Featurize(ctx context.Context, out string, split TableSplit, draw int) (*FeaturizeReport, error) {
 	s := stage.Step{Folder: out, Name: "featurize", Inputs: map[string]string{"split": split.describe(draw), "format": "1"}}
 	for role, digest := range t.inputs {
@@ -208,7 +208,7 @@ func (t *TableRows) write(ctx context.Context, out string, split TableSplit, dra
 	return atomicfile.Write(filepath.Join(out, FeaturizeFile), t.describe(e, f, used).WriteJSON)
 }
 
-// framePart returns the rows that have a split, with their splits.
+// framePart returns the rows that are in a split, with their splits.
 func framePart(f *tabular.Frame, names []string) (*tabular.Frame, []string) {
 	var rows []int
 	for n, name := range names {

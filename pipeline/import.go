@@ -17,22 +17,22 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// ImportResult is what Import did. It is the JSON object of pipe import --json.
+// ImportResult is the result of Import. It is the JSON object of pipe import --json.
 type ImportResult struct {
 	Format int    `json:"format"`
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	outcome.Report
-	Moved *MovedRows `json:"moved,omitempty"` // against the tensor that was at File before
+	Moved *MovedRows `json:"moved,omitempty"` // compared with the tensor that was at File before
 }
 
-// MovedRows counts ids that are in another split than in the tensor that an import replaced.
+// MovedRows counts ids whose split differs from the tensor that an import replaced.
 type MovedRows struct {
 	IDs   int `json:"ids"`
-	Train int `json:"train"` // of them, those that were held out and are trained on now
+	Train int `json:"train"` // of these, ids that were held out and are now training rows
 }
 
-// moved compares splits with those of the tensor at path; nil where there is none, or none that can be read, or no id
+// moved compares splits with those of the tensor at path. It is nil if there is none, if it cannot be read, or if no id
 // has moved.
 func moved(path string, t *costs.Tensor) *MovedRows {
 	r, err := costs.OpenReader(path, costs.ReadOptions{})
@@ -64,8 +64,9 @@ func moved(path string, t *costs.Tensor) *MovedRows {
 	}
 }
 
-// Import turns foreign outcome tables into a cost tensor at out, as the configuration file says; relative paths in it
-// start from its folder. Bad data is a *costs.DataError, a bad configuration a *config.Error, and neither leaves a file.
+// Import turns outcome tables of other programs into a cost tensor at out, as the configuration file specifies;
+// relative paths in it are relative to its folder. Bad data is a *costs.DataError, a bad configuration a *config.Error;
+// in both cases no file is written.
 func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 	if err := importFiles(file, out).Check(); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 }
 
 // resolveImport makes the files of the configuration relative to dir. They are plain strings, because package costs
-// knows nothing about configuration files.
+// does not depend on configuration files.
 func resolveImport(c *outcome.Config, dir string) {
 	files := []*string{&c.Outcomes.File, &c.Fees.File}
 	for i := range c.Features {
@@ -126,7 +127,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	b.Add("groups", "%s", groupsLine(r.Groups, r.Divided))
 	if m := r.Moved; m != nil {
 		b.Add("moved", "%d ids are in another split than in the file that was here; %d of them were held out and are trained on now; "+
-			"where splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
+			"if splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
 	}
 	b.Add("features", "%d", len(r.FeatureNames))
 	for _, c := range r.Constants {
@@ -136,12 +137,12 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 	return b.WriteText(w)
 }
 
-// groupsLine says how many groups of rows there are, "" for none, and that some are divided.
+// groupsLine states the number of groups of rows, "" if there are none, and whether some are divided.
 func groupsLine(groups, divided int) string {
 	return counted("%d", groups) + counted(", %d of them in more than one split: figures on held-out rows may be too good", divided)
 }
 
-// counted formats a count, or is empty for none.
+// counted formats a count; it is empty for zero.
 func counted(format string, n int) string {
 	if n == 0 {
 		return ""

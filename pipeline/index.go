@@ -15,17 +15,17 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// IndexOptions say what IndexPages makes.
+// IndexOptions are the options of IndexPages.
 type IndexOptions struct {
 	Pages    string // a folder of .jsonl files in FEVER's wiki-pages format, or one file
 	Out      string
 	Settings bm25.Settings
 	Workers  int // 0: one per core
 	Queries  []string
-	Top      int // pages that are found for each query
+	Top      int // pages to show for each query
 }
 
-// DefaultIndexOptions are the default ranking and five pages a query.
+// DefaultIndexOptions are the default ranking and five pages per query.
 func DefaultIndexOptions() IndexOptions {
 	return IndexOptions{Settings: bm25.DefaultSettings(), Top: 5}
 }
@@ -42,8 +42,7 @@ func (o *IndexOptions) Validate() error {
 	return errors.Join(append(problems, o.Settings.Validate())...)
 }
 
-// IndexReport is what IndexPages made and found. It is the JSON object of pipe
-// index --json.
+// IndexReport describes the index and the found pages. It is the JSON object of pipe index --json.
 type IndexReport struct {
 	*bm25.Stats
 	PagesPerSecond float64             `json:"pages_per_second"`

@@ -8,9 +8,9 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// TableSplit says how the rows of a table become training and validation rows: as shares or as counts.
+// TableSplit says how the rows of a table are split into training and validation rows: by shares or by counts.
 type TableSplit struct {
-	Kind           string  `yaml:"kind" json:"kind"`                       // see costs.SplitDraw; counts need one that is not hash
+	Kind           string  `yaml:"kind" json:"kind"`                       // see costs.SplitDraw; for counts, a kind other than hash
 	Validation     float64 `yaml:"validation" json:"validation"`           // share of all rows, the others train; used where the counts are 0
 	TrainRows      int     `yaml:"train_rows" json:"train_rows"`           // with ValidationRows; further rows are left out
 	ValidationRows int     `yaml:"validation_rows" json:"validation_rows"` //
@@ -18,12 +18,12 @@ type TableSplit struct {
 	Draws          int     `yaml:"draws" json:"draws"`                     // splits that are drawn, with seeds seed, seed+1, ...
 }
 
-// DefaultTableSplit takes a quarter of the rows for validation, by the hash of the id, once.
+// DefaultTableSplit uses a quarter of the rows for validation, by the hash of the id, once.
 func DefaultTableSplit() TableSplit {
 	return TableSplit{Kind: costs.SplitHash, Validation: 0.25, Draws: 1}
 }
 
-// Check tells bad what must hold of the settings, and what is wrong where it does not.
+// Check calls bad for every setting, with the condition that must hold and the message if it does not.
 func (s TableSplit) Check(bad func(ok bool, format string, args ...any)) {
 	counts := s.TrainRows != 0 || s.ValidationRows != 0
 	bad(!counts || s.TrainRows > 0 && s.ValidationRows > 0,
@@ -37,8 +37,9 @@ func (s TableSplit) Check(bad func(ok bool, format string, args ...any)) {
 	}
 }
 
-// draw returns the split of every row for one draw, "" for rows that are left out; ids and labels have one entry per row, groups, too, or it is nil.
-// Counts that the rows cannot give are an *stage.OptionError, shares that leave a part without a row a *costs.DataError.
+// draw returns the split of every row for one draw, "" for rows that are left out; ids and labels have one entry per
+// row, and so has groups unless it is nil. Counts that the rows cannot satisfy are an *stage.OptionError, shares that
+// leave a split without rows a *costs.DataError.
 func (s TableSplit) draw(ids, labels, groups []string, draw int) ([]string, error) {
 	n := len(ids)
 	d := costs.SplitDraw{Kind: s.Kind, Validation: s.Validation, Seed: s.Seed + uint64(draw)}
@@ -61,14 +62,14 @@ func (s TableSplit) draw(ids, labels, groups []string, draw int) ([]string, erro
 	}
 	names := make([]string, n)
 	for i, split := range splits {
-		if split != costs.Test { // the third part is the one that is left out
+		if split != costs.Test { // the third part is left out
 			names[i] = split.String()
 		}
 	}
 	return names, nil
 }
 
-// describe is the draw in a few words that change when the draw does.
+// describe is a short description of the draw, which changes when the draw does.
 func (s TableSplit) describe(draw int) string {
 	how := fmt.Sprintf("share %g", s.Validation)
 	if s.TrainRows > 0 {

@@ -30,19 +30,18 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// TrainConfig are the choices of pipe train: the `train:` section of a
-// configuration file, or flags.
+// TrainConfig are the settings of pipe train: the `train:` section of a configuration file, or flags.
 type TrainConfig struct {
 	Recipe         string           `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
 	Lambdas        []float64        `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
 	Methods        []string         `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
 	paper.Settings `yaml:",inline"` // recipe paper and the other methods
 	Auto           auto.Settings    `yaml:"auto" json:"auto"`
-	// Own are methods that models does not know, for Methods to name.
+	// Own are methods from outside package models that Methods may name.
 	Own []models.Method `yaml:"-" json:"-"`
 }
 
-// DefaultTrainConfig is the auto recipe at lambda 1, with L2D beside it.
+// DefaultTrainConfig is the recipe auto at lambda 1, and L2D.
 func DefaultTrainConfig() TrainConfig {
 	return TrainConfig{
 		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D},
@@ -50,8 +49,8 @@ func DefaultTrainConfig() TrainConfig {
 	}
 }
 
-// ForRecipes are the settings of several recipes that learn from the same costs; methods beside a recipe's own come with the
-// first.
+// ForRecipes are the settings of several recipes on the same costs; the methods besides a recipe's own are trained with
+// the first recipe.
 func (c TrainConfig) ForRecipes(recipes []string) []TrainConfig {
 	var out []TrainConfig
 	for i, name := range recipes {
@@ -65,7 +64,7 @@ func (c TrainConfig) ForRecipes(recipes []string) []TrainConfig {
 	return out
 }
 
-// CheckRecipes adds what is wrong with a list of recipes.
+// CheckRecipes adds the problems of a list of recipes.
 func CheckRecipes(names []string, list *config.Problems) {
 	list.Check(len(names) > 0, "recipes: none are listed; known are auto, paper")
 	for i, name := range names {
@@ -92,27 +91,27 @@ func (c TrainConfig) Validate() error {
 		_, err := models.MethodNamed(name, c.Own...)
 		bad(err == nil, "methods: %w", err)
 		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is given twice", name)
-		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is what the recipe paper trains anyway", name)
+		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is always trained by the recipe paper", name)
 	}
 	errs = append(errs, methods.CheckOwn(c.Own))
 	return errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
 }
 
-// TrainOptions fixes one run of Train.
+// TrainOptions are the options of one run of Train.
 type TrainOptions struct {
 	TrainConfig
 	Tensor  string // cost tensor: a Parquet file or a folder of parts
-	Actions string // actions JSON, where the file has no metadata
+	Actions string // actions JSON, if the file has no metadata
 	Config  string // the file that the settings came from, which must not be replaced; empty: none
 	Out     string // folder for the policies and train.json
 	Split   string // rows that the report's losses are on
 	Runtime ort.Config
 }
 
-// TrainReportFile is what Train leaves beside the policies.
+// TrainReportFile is the report that Train writes beside the policies.
 const TrainReportFile = "train.json"
 
-// DefaultTrainOptions is DefaultTrainConfig reported on validation rows.
+// DefaultTrainOptions is DefaultTrainConfig, with losses on validation rows.
 func DefaultTrainOptions() TrainOptions {
 	return TrainOptions{TrainConfig: DefaultTrainConfig(), Split: "val", Runtime: ort.DefaultConfig()}
 }
@@ -123,12 +122,12 @@ func (o TrainOptions) Validate() error {
 	return errors.Join(o.TrainConfig.Validate(), err)
 }
 
-// TrainReport says what was trained. It is the JSON object of pipe train.
+// TrainReport describes the trained policies. It is the JSON object of pipe train.
 type TrainReport struct {
 	Format   int             `json:"format"`
 	Tensor   string          `json:"tensor"`
 	Rows     int             `json:"rows"`
-	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of those that the losses are on
+	Repeats  []costs.Repeats `json:"repeats,omitempty"` // of the training rows and of the rows of the losses
 	Policies []TrainedPolicy `json:"policies"`
 	Auto     []auto.Report   `json:"auto,omitempty"`
 	Seconds  float64         `json:"seconds,omitempty"` // not in train.json, whose bytes do not depend on the machine
@@ -144,11 +143,10 @@ type TrainedPolicy struct {
 	Fallback string   `json:"fallback,omitempty"` // the pair that the guard fell back to
 }
 
-// Train trains policies on the tensor's training rows and writes one ONNX file
-// each, and train.json, into o.Out. A run that was interrupted continues from
-// its checkpoints when it is started again; they are removed at the end. Policies
-// that an earlier training has left there, as its train.json lists them, go. Two
-// runs at once into one folder are a *filelock.InUseError for the second.
+// Train trains policies on the tensor's training rows and writes one ONNX file each, and train.json, into o.Out. If an
+// interrupted run is started again, it continues from its checkpoints, which are removed at the end. Policies of an
+// earlier training in the folder, as listed in its train.json, are removed. If another run is using the folder, the
+// error is a *filelock.InUseError.
 func Train(ctx context.Context, o TrainOptions, progress stage.Progress) (*TrainReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -180,8 +178,8 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 	return r, nil
 }
 
-// TrainInto trains on a tensor in memory, which the report calls o.Tensor, and leaves policies and train.json in o.Out.
-// The folder of checkpoints is removed when all is done.
+// TrainInto trains on a tensor in memory, which the report calls o.Tensor, and writes policies and train.json into
+// o.Out. It removes the checkpoint folder when everything is done.
 func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
 	for _, folder := range []string{o.Out, checkpoints} {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -199,7 +197,7 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	save := models.CheckpointPolicy{Dir: checkpoints, Every: 20 * time.Second}
 	policies, reports, err := TrainTensor(ctx, rt, t, o.TrainConfig, save, progress)
 	if err != nil {
-		_ = os.Remove(checkpoints) // where there are none yet
+		_ = os.Remove(checkpoints) // removed only if empty
 		if errors.Is(err, models.ErrOtherCheckpoint) {
 			err = fmt.Errorf("%w; repeat the command that was interrupted, or remove %q", err, checkpoints)
 		}
@@ -225,15 +223,14 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 	return r, os.RemoveAll(checkpoints)
 }
 
-// TrainTensor trains everything that c asks for on a tensor in memory: the
-// policies of the recipe, then those of the other methods. Checkpoints of every
-// method have a folder of their name.
+// TrainTensor trains everything that c specifies on a tensor in memory: the policies of the recipe, then those of the
+// other methods. The checkpoints of every method are in a folder with its name.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err
 	}
 	if len(t.Rows(costs.Train)) == 0 {
-		return nil, nil, &costs.DataError{Column: "split", Msg: "no row is train"}
+		return nil, nil, &costs.DataError{Column: "split", Msg: "there are no training rows"}
 	}
 	others, err := c.methods(t.Actions)
 	if err != nil {
@@ -241,8 +238,8 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	}
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
 	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train "+name) }
-	// The other methods come first: that the actions rule one out should not be
-	// found out after the long search.
+	// The other methods come first, so that a method that cannot be trained for the actions is reported before the long
+	// search.
 	var more []*policy.Policy
 	for _, m := range others {
 		o.Save = folder(save, m.Name)
@@ -260,7 +257,7 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	return append(policies, more...), reports, nil
 }
 
-// methods are those beside the recipe's own.
+// methods are those besides the recipe's own.
 func (c TrainConfig) methods(a *costs.Actions) ([]models.Method, error) {
 	var out []models.Method
 	for _, name := range c.Methods {
@@ -276,7 +273,7 @@ func (c TrainConfig) methods(a *costs.Actions) ([]models.Method, error) {
 	return out, nil
 }
 
-// trainRecipe trains what the recipe itself stands for.
+// trainRecipe trains the recipe's own method.
 func trainRecipe(ctx context.Context, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, o models.Options, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	if c.Recipe == paper.Name {
 		ours, err := models.MethodNamed(models.Ours)
@@ -309,8 +306,8 @@ func (r *TrainReport) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// dropOthers removes the policies that train.json of an earlier training lists and this one does not replace, so that a
-// folder does not hold the policies of two trainings.
+// dropOthers removes policies listed in the train.json of an earlier training that this one does not replace, so that a
+// folder does not contain the policies of two trainings.
 func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 	path := filepath.Join(o.Out, TrainReportFile)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
@@ -319,7 +316,7 @@ func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 	}
 	var before TrainReport
 	if err != nil || json.Unmarshal(text, &before) != nil {
-		return err // what is no report lists no policy
+		return err // an invalid report lists no policies
 	}
 	stay := map[string]bool{}
 	for _, p := range policies {
@@ -336,7 +333,7 @@ func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 	return nil
 }
 
-// trained names a policy and its file.
+// trained returns the report line and file name of a policy.
 func (o TrainOptions) trained(p *policy.Policy) TrainedPolicy {
 	line := TrainedPolicy{Method: p.Method}
 	if !methods.Named(p.Method, o.Own...).NoAdvice {
@@ -352,7 +349,7 @@ func (o TrainOptions) trained(p *policy.Policy) TrainedPolicy {
 	return line
 }
 
-// writePolicy exports a policy with its validation figure and writes its file.
+// writePolicy exports a policy with its validation loss and writes its file.
 func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, p *policy.Policy) (TrainedPolicy, error) {
 	line := o.trained(p)
 	split, err := costs.ParseSplit(o.Split)
@@ -404,10 +401,10 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 	for _, a := range r.Auto {
 		g := a.Guard
 		if g.Rows == 0 {
-			fmt.Fprintf(&b, "\nlambda %g: all %d training rows belong together, so that none could be left out to judge by: always %s is exported\n", a.Lambda, a.Rows, safetext.Line(g.Fixed))
+			fmt.Fprintf(&b, "\nlambda %g: all %d training rows belong together, so none could be held out for the guard: always %s is exported\n", a.Lambda, a.Rows, safetext.Line(g.Fixed))
 			continue
 		}
-		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d left-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
 			a.Lambda, g.Learned, g.FixedLoss, safetext.Line(g.Fixed), g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
 			map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
 	}

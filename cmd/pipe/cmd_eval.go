@@ -10,7 +10,7 @@ import (
 
 const evalText = `Eval ranks policies and baselines by true loss on one split of a cost tensor. It reports the mean and spread over seeds,
 95% intervals of the difference to the best fixed pair and to L2D, how often each advice is used, and the best advice
-of every expert. The intervals are paired bootstraps over rows, or over sets of rows that belong together.
+of every expert. The intervals are paired bootstraps over rows, or over clusters of rows that belong together.
 
 The policy with the lowest loss is marked, next to the best fixed pair of the training rows. A policy with other actions or
 features than the tensor is refused. Notes report policies with other fees, a guard that fell back, and duplicate

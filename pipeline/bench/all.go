@@ -8,13 +8,13 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// benchmarks are known by name; a new one is a line here.
+// benchmarks is the registry: a new benchmark is a line here.
 var benchmarks = []Benchmark{syntheticBenchmark, fraudBenchmark, feverBenchmark, imagenetBenchmark}
 
-// All lists the benchmarks that this program knows, in the order of the documentation.
+// All lists the benchmarks, in the order of the documentation.
 func All() []Benchmark { return benchmarks }
 
-// Run runs the named benchmark and leaves its report in o.Out. An unknown name is an error that lists the known ones.
+// Run runs the named benchmark and writes its report into o.Out. An unknown name is an error that lists the known ones.
 func Run(ctx context.Context, name string, o Options, p stage.Progress) (*report.Report, error) {
 	var known []string
 	for _, b := range benchmarks {
@@ -25,13 +25,13 @@ func Run(ctx context.Context, name string, o Options, p stage.Progress) (*report
 		if err := o.files().Check(); err != nil {
 			return nil, err
 		}
-		// The folder is made now: better than an error after the work.
+		// Create the folder now, to fail before the work and not after it.
 		return stage.Alone(o.Out, func() (*report.Report, error) { return b.into(ctx, o, p) })
 	}
 	return nil, &stage.UnknownError{What: "benchmark", Name: name, Known: known}
 }
 
-// into runs the benchmark and leaves its report.
+// into runs the benchmark and writes its report.
 func (b *Benchmark) into(ctx context.Context, o Options, p stage.Progress) (*report.Report, error) {
 	r, err := b.Run(ctx, o, p)
 	p.Done()

@@ -13,24 +13,24 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// Benchmark is a reproducible experiment that ends in a report.
+// Benchmark is a reproducible experiment that produces a report.
 type Benchmark struct {
 	Name  string // as in pipe bench NAME
 	About string // one line
-	// Run computes the report and leaves further files, if it has any, in o.Out unless that is empty. The report's own
-	// files are written by Bench.
+	// Run computes the report and writes further files, if it has any, into o.Out unless that is empty. The report's
+	// own files are written by Bench.
 	Run func(ctx context.Context, o Options, p stage.Progress) (*report.Report, error)
 }
 
-// Options fixes one run of a benchmark.
+// Options are the options of one run of a benchmark.
 type Options struct {
 	Config  string       // configuration file; empty: the benchmark's defaults
 	Out     string       // folder for the report and what else the benchmark leaves; empty: nothing is written
 	Runtime ort.Config   // which library and device
-	Restart bool         // drop what an earlier run has built of costs; other steps notice changes by themselves
+	Restart bool         // discard costs that an earlier run has built; other steps detect changes themselves
 	Budget  *chat.Budget // for answers of chat models; nil: any
 	SkipBad bool         // leave out images that cannot be used
-	// Say is told remarks in the course of the run, such as a part that is left out; nil: nobody is.
+	// Say receives remarks during the run, such as a part that is left out; nil: they are dropped.
 	Say func(remark string)
 }
 
@@ -40,7 +40,7 @@ func (o Options) say(remark string) {
 	}
 }
 
-// files of a benchmark lie in its folder and in those below it that hold records of finished steps.
+// files are the files of a benchmark: in its folder, and in folders below it with records of finished steps.
 func (o Options) files() stage.Files {
 	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
 	if o.Out == "" {

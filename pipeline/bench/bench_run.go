@@ -20,19 +20,19 @@ type benchRun struct {
 	title    string // of its reports
 	o        Options
 	dir      string // of the configuration
-	out      string // folder in which steps keep what they have done
+	out      string // folder of finished steps
 	rt       *ort.Runtime
 	progress stage.Progress
 	notes    []string
 }
 
-// configured is a benchmark that has to be given a configuration file.
+// configured is a benchmark that needs a configuration file.
 type configured struct {
 	name    string
 	configs string // the configurations to choose from, for the error if none is given
 }
 
-// start loads the configuration into file, opens the runtime and runs the benchmark. Without a folder for its output it
+// start loads the configuration into file, opens the runtime and runs the benchmark. If no output folder is given, it
 // uses a temporary one.
 func (c configured) start(o Options, file any, p stage.Progress, run func(b *benchRun) (*report.Report, error)) (_ *report.Report, err error) {
 	if o.Config == "" {
@@ -59,14 +59,14 @@ func (c configured) start(o Options, file any, p stage.Progress, run func(b *ben
 	return run(b)
 }
 
-// note adds a note to the report and says it at once.
+// note adds a note to the report and also prints it immediately.
 func (b *benchRun) note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	b.notes = append(b.notes, text)
 	b.o.say("note: " + text)
 }
 
-// buildOptions are those of every cost tensor of the benchmark.
+// buildOptions are the options for every cost tensor of the benchmark.
 func (b *benchRun) buildOptions() builder.Options {
 	return builder.Options{
 		Kinds:   kinds.Builtin(),
@@ -74,19 +74,19 @@ func (b *benchRun) buildOptions() builder.Options {
 	}
 }
 
-// sharedOptions are the build options where all splits share experts and answers, and the configuration names the files.
+// sharedOptions are the build options if all splits share experts and answers, and the configuration names the files.
 func (b *benchRun) sharedOptions() builder.Options {
 	o := b.buildOptions()
 	o.Dir, o.Experts, o.Answers = b.dir, filepath.Join(b.out, "experts"), filepath.Join(b.out, "answers")
 	return o
 }
 
-// engine names what the bits of a graph's results depend on besides its inputs.
+// engine identifies the runtime and device, on which the bits of a graph's results depend.
 func (b *benchRun) engine() string {
 	return fmt.Sprintf("onnxruntime %s on %s", b.rt.Version(), b.rt.Device())
 }
 
-// splitFolder is where a draw of the split keeps its files.
+// splitFolder is the folder of one draw of the split.
 func (b *benchRun) splitFolder(draw int) string {
 	return filepath.Join(b.out, fmt.Sprintf("split%d", draw))
 }

@@ -10,9 +10,9 @@ import (
 	"pipe/pipeline/report"
 )
 
-// averageReports makes one report of those on several splits of the same data. Rows are averaged over splits, with the
+// averageReports combines reports on several splits of the same data into one. Rows are averaged over splits, with the
 // standard error of that mean, and differences are paired by split. Answers of chat models are about all rows, the same
-// on every split. A single report is returned as it is.
+// on every split. A single report is returned unchanged.
 func averageReports(splits []*report.Report) *report.Report {
 	if len(splits) == 1 {
 		return splits[0]
@@ -64,7 +64,7 @@ func averageRows(splits []*report.Report) []report.Row {
 	return out
 }
 
-// averageRow is the mean of one line of the table over splits.
+// averageRow is the mean of one row of the report over splits.
 func averageRow(rows []report.Row) report.Row {
 	mean := report.Row{
 		Setting: rows[0].Setting, Method: rows[0].Method, Lambda: rows[0].Lambda, N: rows[0].N, Seeds: rows[0].Seeds, Pair: rows[0].Pair,
@@ -109,8 +109,8 @@ func pairedDifference(rows, ref []report.Row) *report.Difference {
 	return &report.Difference{Mean: mean, SE: se}
 }
 
-// standardError returns the mean of at least two values and its standard error (sample convention, divisor n - 1):
-// splits are draws, whose spread is inferred.
+// standardError returns the mean of at least two values and its standard error (sample convention, divisor n - 1),
+// because splits are random samples.
 func standardError(values []float64) (mean, se float64) {
 	mean, std := models.MeanStd(values)
 	return mean, std / math.Sqrt(float64(len(values)-1))
@@ -152,7 +152,8 @@ func bestAdvice(c report.CellTable) report.BestAdvice {
 	return b
 }
 
-// averageShares averages who was asked, and what was bought for the rows that came to an expert, over all of these rows.
+// averageShares averages the shares of rows routed to each expert, and the advice bought for them, weighted by these
+// rows.
 func averageShares(splits []*report.Report) []report.AdviceShares {
 	type line struct {
 		setting, method, expert string
@@ -188,7 +189,7 @@ func averageShares(splits []*report.Report) []report.AdviceShares {
 	return slices.Clip(out)
 }
 
-// averageOf is the mean of figures that all apply, else nil.
+// averageOf is the mean of the values if all apply, else nil.
 func averageOf(values []*float64) *float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -249,8 +250,8 @@ func averageDisclosure(of []report.Disclosure) report.Disclosure {
 	return mean
 }
 
-// averageExperts averages the figures of the same expert and advice over splits; a figure that one split lacks is
-// averaged over the others.
+// averageExperts averages the measures of the same expert and advice over splits; a measure that is missing in a split
+// is averaged over the others.
 func averageExperts(splits [][]report.ExpertQuality) []report.ExpertQuality {
 	type pair struct{ setting, expert, advice string }
 	var order []pair

@@ -29,7 +29,7 @@ type feverConfigFile struct {
 
 func (f *feverConfigFile) Validate() error { return f.Fever.Validate() }
 
-// feverRun is one run of the benchmark. What does not depend on the split lies beside the splits:
+// feverRun is one run of the benchmark. Files that do not depend on the split are beside the splits:
 //
 //	experts/          trained experts, embeddings, the index of the pages
 //	answers/          answers of endpoints
@@ -59,7 +59,7 @@ func (r *feverRun) run(ctx context.Context) (*report.Report, error) {
 	return whole, err
 }
 
-// split runs one draw through all settings and leaves its report.
+// split runs all settings on one draw of the split and writes its report.
 func (r *feverRun) split(ctx context.Context, draw int) (*report.Report, error) {
 	if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
 		return nil, err
@@ -79,14 +79,14 @@ func (r *feverRun) trial(s feverSetting, folder string, draw int) *trial {
 	}
 }
 
-// recallAt are the numbers of passages that the recall of gold pages is reported at.
+// recallAt are the numbers of passages at which the recall of gold pages is reported.
 var recallAt = []int{1, 3, 5}
 
-// recall measures retrieval on all claims, which no split and no setting changes.
+// recall measures retrieval on all claims, which does not depend on splits and settings.
 func (r *feverRun) recall(ctx context.Context) (out []retrieval.RecallReport, err error) {
 	x := r.trial(r.c.Settings[0], r.splitFolder(0), 0)
 	x.options.Out = filepath.Join(x.folder, x.tensorFile())
-	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for claims and pages
+	tensor, err := costs.FileDigest(ctx, x.options.Out) // it identifies claims and pages
 	if err != nil {
 		return nil, err
 	}

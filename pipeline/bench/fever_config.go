@@ -15,8 +15,8 @@ import (
 	"pipe/pipeline"
 )
 
-// feverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts start
-// from the folder of the configuration file.
+// feverConfig are the settings of pipe bench fever; docs/fever.md describes them. Paths in the settings of parts are
+// relative to the folder of the configuration file.
 type feverConfig struct {
 	Claims    map[string]any      `yaml:"claims"`    // settings of the source kind fever
 	Split     feverSplit          `yaml:"split"`     //
@@ -31,7 +31,7 @@ type feverConfig struct {
 	Resample  int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
-// feverSplit draws validation claims; claims of one group, or else of one text, stay together.
+// feverSplit draws validation claims; claims of one group stay together, or without groups those with the same text.
 type feverSplit struct {
 	Kind       string  `yaml:"kind"`       // see costs.SplitDraw
 	Validation float64 `yaml:"validation"` // share of the claims, the others train
@@ -39,7 +39,7 @@ type feverSplit struct {
 	Draws      int     `yaml:"draws"`      // splits that are drawn, with seeds seed, seed+1, ...
 }
 
-// feverSetting is a choice of experts, reported by itself, and how policies over them are learnt.
+// feverSetting is a set of experts that is reported separately, with the training of policies over them.
 type feverSetting struct {
 	Name    string               `yaml:"name"`
 	Experts []string             `yaml:"experts"` // names; none: all
@@ -58,7 +58,7 @@ func defaultFeverTrain() pipeline.TrainConfig {
 
 // UnmarshalYAML reads a setting over its defaults.
 func (s *feverSetting) UnmarshalYAML(n *yaml.Node) error {
-	type plain feverSetting // without this method
+	type plain feverSetting // avoids recursion into this method
 	v := plain{Recipes: []string{paper.Name}, Train: defaultFeverTrain()}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
@@ -76,7 +76,7 @@ func defaultFever() feverConfig {
 	}
 }
 
-// Validate reports every problem that can be seen without opening a file.
+// Validate reports every problem that can be found without opening a file.
 func (c *feverConfig) Validate() error {
 	var list config.Problems
 	list.Check(len(c.Claims) > 0, "claims: no file is named")
@@ -109,7 +109,7 @@ func (s feverSetting) validate(experts []part.ExpertConfig) error {
 	return list.Err()
 }
 
-// costs is how the costs of a setting are built on one draw of the split.
+// costs is the configuration of the costs of a setting on one draw of the split.
 func (c *feverConfig) costs(s feverSetting, draw int) part.Config {
 	b := part.DefaultConfig()
 	b.Instances = part.Part{Kind: "fever", Settings: c.Claims}
@@ -139,7 +139,7 @@ func (c *feverConfig) costs(s feverSetting, draw int) part.Config {
 	return b
 }
 
-// over returns given settings over others.
+// over merges settings; given ones override the others.
 func over(under, given map[string]any) map[string]any {
 	out := maps.Clone(under)
 	if out == nil {

@@ -31,13 +31,13 @@ type fraudConfigFile struct {
 
 func (f *fraudConfigFile) Validate() error { return f.Fraud.Validate() }
 
-// fraudRun is one run of the benchmark. Every split has a folder of its own below out:
+// fraudRun is one run of the benchmark. Every split has a separate folder below out:
 //
 //	splitN/table.parquet, encoder.json        featurized rows
 //	splitN/experts/                           trained experts as ONNX
 //	splitN/costs-SETTING.parquet              cost tensors
 //	splitN/policies-SETTING/                  policies as ONNX
-//	splitN/eval-SETTING.json                  what they are worth
+//	splitN/eval-SETTING.json                  evaluation
 //	splitN/report.*                           the report on the split
 type fraudRun struct {
 	*benchRun
@@ -60,7 +60,7 @@ func runFraud(ctx context.Context, o Options, p stage.Progress) (*report.Report,
 	})
 }
 
-// leaveOutTrees drops the experts that need LightGBM where there is none, and says so. Without any expert left the
+// leaveOutTrees drops the experts that need LightGBM if it is not installed, and adds a note. If no expert remains, the
 // missing library is an error.
 func (r *fraudRun) leaveOutTrees() error {
 	trees := func(e part.ExpertConfig) bool { return e.Kind == boostedTrees }
@@ -117,7 +117,7 @@ func (c *fraudConfig) title() string {
 	return "Fraud: sensitive escalation on IEEE-CIS transactions"
 }
 
-// data returns the two files, generated if the configuration says so.
+// data returns the two files; it generates them if the configuration says so.
 func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error) {
 	made := r.c.Data.Generate
 	if made == nil {
@@ -133,8 +133,8 @@ func (r *fraudRun) data(ctx context.Context) (primary, joined string, err error)
 	return paths[0], paths[1], err
 }
 
-// checkGroups holds the levels of advice against the column groups: each opens at least as many as the one before, and
-// the first opens the base view alone.
+// checkGroups checks the levels of advice against the column groups: each level opens at least as many groups as the
+// previous one, and the first opens only the base view.
 func (r *fraudRun) checkGroups() error {
 	var list config.Problems
 	last := 0
@@ -158,7 +158,7 @@ func groupIndex(s *tabular.Schema, name string) int {
 	return slices.IndexFunc(s.Groups, func(g tabular.Group) bool { return g.Name == name })
 }
 
-// openedGroups are the sensitive groups, which are all but the first, and the advice that opens each.
+// openedGroups are the sensitive groups, which are all but the first, and the advice that opens each of them.
 func (r *fraudRun) openedGroups() []openedGroup {
 	var out []openedGroup
 	for g, group := range r.rows.Schema.Groups[1:] {

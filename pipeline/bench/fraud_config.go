@@ -30,14 +30,14 @@ type fraudConfig struct {
 	Resample int                 `yaml:"resamples"` // of the paired bootstrap, within a split
 }
 
-// fraudData names the files of the competition, or what to generate in their place.
+// fraudData names the files of the competition, or what to generate instead.
 type fraudData struct {
 	Transactions config.Path `yaml:"transactions"`
 	Identities   config.Path `yaml:"identities"` // empty: none
 	Generate     *fraudMade  `yaml:"generate"`
 }
 
-// fraudMade is data that is generated in the schema of the competition; see FraudOptions.
+// fraudMade are the settings for generated data in the schema of the competition; see FraudOptions.
 type fraudMade struct {
 	World     string  `yaml:"world"`
 	Rows      int     `yaml:"rows"` // transactions
@@ -46,9 +46,9 @@ type fraudMade struct {
 	FraudRate float64 `yaml:"fraud_rate"` // share of frauds
 }
 
-// UnmarshalYAML reads what to generate over the defaults of the generator.
+// UnmarshalYAML reads the settings of the generator over its defaults.
 func (m *fraudMade) UnmarshalYAML(n *yaml.Node) error {
-	type plain fraudMade // without this method
+	type plain fraudMade // avoids recursion into this method
 	d := world.DefaultFraudOptions()
 	v := plain{World: d.World, Rows: d.Rows, Seed: d.Seed, Columns: d.Columns, FraudRate: d.FraudRate}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
@@ -72,10 +72,10 @@ type fraudAdvice struct {
 	Through string  `yaml:"through"`
 }
 
-// fraudSetting is one way to make costs and to learn from them. A benchmark can report several side by side.
+// fraudSetting is one way to compute costs and to learn from them. A benchmark can report several.
 type fraudSetting struct {
 	Name     string               `yaml:"name"`
-	CrossFit int                  `yaml:"cross_fit"` // folds; 0: training rows are judged by experts that were trained on them
+	CrossFit int                  `yaml:"cross_fit"` // folds; 0: training rows are answered by experts that were trained on them
 	TaskLoss part.Part            `yaml:"task_loss"`
 	Train    pipeline.TrainConfig `yaml:"train"`
 }
@@ -90,7 +90,7 @@ func defaultFraudTrain() pipeline.TrainConfig {
 
 // UnmarshalYAML reads a setting over its defaults.
 func (s *fraudSetting) UnmarshalYAML(n *yaml.Node) error {
-	type plain fraudSetting // without this method
+	type plain fraudSetting // avoids recursion into this method
 	v := plain{TaskLoss: part.Part{Kind: "zero_one"}, Train: defaultFraudTrain()}
 	if err := n.Load(&v, yaml.WithKnownFields()); err != nil {
 		return err
@@ -129,7 +129,7 @@ func defaultFraud() fraudConfig {
 // boostedTrees is the kind of expert that needs LightGBM.
 const boostedTrees = "boosted_trees"
 
-// Validate reports every problem that can be seen without opening a file.
+// Validate reports every problem that can be found without opening a file.
 func (c *fraudConfig) Validate() error {
 	var list config.Problems
 	c.checkData(&list)
@@ -148,7 +148,7 @@ func (c *fraudConfig) Validate() error {
 	return list.Err()
 }
 
-// checkCosts adds what is wrong with the costs of any setting; what is wrong with all of them is said once.
+// checkCosts adds the problems of the costs of every setting; a problem that all settings share is reported once.
 func (c *fraudConfig) checkCosts(list *config.Problems) {
 	said := map[string]bool{}
 	for _, s := range c.Settings {
@@ -180,7 +180,7 @@ func (s fraudSetting) validate() error {
 	return list.Err()
 }
 
-// costs is how the costs of a setting are built, whatever the table.
+// costs is the configuration of the costs of a setting, except for the table.
 func (c *fraudConfig) costs(s fraudSetting) part.Config {
 	b := part.DefaultConfig()
 	b.Instances, b.Split, b.TaskLoss = part.Part{Kind: "tabular"}, part.Part{Kind: "column"}, s.TaskLoss
@@ -193,7 +193,7 @@ func (c *fraudConfig) costs(s fraudSetting) part.Config {
 	return b
 }
 
-// actions is the action set as far as the configuration tells it.
+// actions is the action set as far as the configuration determines it.
 func (c *fraudConfig) actions() *costs.Actions {
 	a := &costs.Actions{}
 	for _, e := range c.Experts {

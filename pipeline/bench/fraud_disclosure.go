@@ -15,7 +15,7 @@ type openedGroup struct {
 	By   []bool // per advice
 }
 
-// disclosureOf is what the seeds of one method did at one lambda: their means.
+// disclosureOf has the disclosure of the seeds of one method at one lambda: their means.
 func disclosureOf(t *costs.Tensor, rows []int, seeds []pipeline.Learned, lambda float64, groups []openedGroup) []report.Disclosure {
 	out := make([]report.Disclosure, len(groups))
 	for g, group := range groups {
@@ -54,10 +54,10 @@ func depths(groups []openedGroup, advice int) []int {
 	return n
 }
 
-// worth sums what opening one group brought.
+// worth sums the benefit of opening one group.
 type worth struct {
 	t        *costs.Tensor
-	mask     []bool // actions that there are
+	mask     []bool // available actions
 	lambda   float64
 	group    openedGroup
 	depth    []int // groups that each advice opens
@@ -85,8 +85,8 @@ func (w *worth) add(rows, actions []int) {
 	}
 }
 
-// closest is the expert's pair with the deepest advice that keeps the group closed, the first of equals; -1 if the
-// expert has none.
+// closest is the expert's pair with the deepest advice that keeps the group closed, the first on ties; -1 if the expert
+// has none.
 func (w *worth) closest(expert int) int {
 	a, best := w.t.Actions, -1
 	for k, opens := range w.group.By {
@@ -101,7 +101,7 @@ func (w *worth) closest(expert int) int {
 	return best
 }
 
-// closed is the true loss of a policy that may not open the group; false if a row has no pair left.
+// closed is the true loss of a policy that may not open the group; false if some row has no remaining pair.
 func (w *worth) closed(rows []int, l pipeline.Learned) (float64, bool) {
 	a := w.t.Actions
 	mask := make([]bool, a.Len())
@@ -112,7 +112,7 @@ func (w *worth) closed(rows []int, l pipeline.Learned) (float64, bool) {
 	actions := slices.Clone(l.Action)
 	for m := range rows {
 		if mask[actions[m]] {
-			continue // its decision stands
+			continue // its decision does not change
 		}
 		d := &policy.Decisions{
 			Actions: a.Len(), Levels: len(a.Advice), Action: []int64{0}, Expert: []int64{0}, Advice: []int64{0},

@@ -16,7 +16,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// completion adds the constant answer, the disclosure report and, where there is one, the known optimum.
+// completion adds the constant answer, the disclosure report and, if it exists, the known optimum.
 func (x *fraudTrial) completion() completion {
 	return completion{
 		inputs: map[string]string{"groups": stage.Digest(x.openedGroups()), "world": stage.Digest(x.c.Data.Generate)},
@@ -29,7 +29,7 @@ func (x *fraudTrial) completion() completion {
 	}
 }
 
-// judged says which experts answered for training rows.
+// judged describes the experts that answered for training rows.
 func (x *fraudTrial) judged() string {
 	if x.s.CrossFit == 0 {
 		return "in-sample"
@@ -63,7 +63,8 @@ func (x *fraudTrial) addDisclosure(r *report.Report, t *costs.Tensor, rows []int
 	}
 }
 
-// bestFixedTrain is the deployable constant as if a policy had decided it: scores are minus the mean training cost.
+// bestFixedTrain is the deployable constant in the form of a policy's decisions: scores are minus the mean training
+// cost.
 func bestFixedTrain(t *costs.Tensor, n int, lambda float64) pipeline.Learned {
 	s := costs.Summarize(t, t.Rows(costs.Train), lambda)
 	l := pipeline.Learned{Info: &policy.Info{Method: baseline.BestFixedTrain, Lambda: lambda, Fixed: s.Best}, Action: slices.Repeat([]int{s.Best}, n)}

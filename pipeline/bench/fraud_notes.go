@@ -10,7 +10,7 @@ import (
 	"pipe/pipeline/report"
 )
 
-// overallNotes are what a reader of the whole report should know.
+// overallNotes are the notes on the whole report.
 func (r *fraudRun) overallNotes(whole *report.Report, table *pipeline.FeaturizeReport) []string {
 	notes := r.notes
 	notes = append(notes, fmt.Sprintf("%d rows read; each split has %d training rows (%.2f%% positive) and %d validation rows.",
@@ -27,7 +27,7 @@ func (r *fraudRun) overallNotes(whole *report.Report, table *pipeline.FeaturizeR
 	return notes
 }
 
-// settingNotes sum up one setting: the constant answer, the distance to L2D and to the known optimum.
+// settingNotes summarise one setting: the constant answer, the distance to L2D and to the known optimum.
 func (r *fraudRun) settingNotes(part *report.Report, s fraudSetting) []string {
 	loss := map[report.RowKey]report.Row{}
 	for _, row := range part.Rows {

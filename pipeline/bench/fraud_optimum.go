@@ -14,9 +14,10 @@ import (
 	"pipe/pipeline/world"
 )
 
-// addOptimum adds the policy that knows the law of the generated world: the pair that the law calls best in every cell of
-// the base view, played on the reported rows. Every other row gets its distance to it, learned methods the share of rows
-// on which they play the same pair. Nothing is added for real data, or where the task loss is not the law's.
+// addOptimum adds the policy that knows the distribution of the generated world: on the reported rows it chooses the
+// best pair of every cell of the base view. Every other row gets its distance to this policy, and learned methods also
+// the share of rows on which they choose the same pair. Nothing is added for real data, or if the task loss is not that
+// of the law.
 func (x *fraudTrial) addOptimum(ctx context.Context, r *report.Report, t *costs.Tensor, rows []int, learned []pipeline.Learned) error {
 	law := x.law(t.Actions, x.s)
 	if law == nil {
@@ -49,7 +50,7 @@ func (x *fraudTrial) addOptimum(ctx context.Context, r *report.Report, t *costs.
 	return nil
 }
 
-// law is the law of the generated world for the experts, advice and fees of the costs; nil if there is none that fits.
+// law is the law of the generated world for the experts, advice and fees of the costs; nil if none matches.
 func (r *fraudRun) law(a *costs.Actions, s fraudSetting) *world.FraudLaw {
 	made := r.c.Data.Generate
 	if made == nil || s.TaskLoss.Kind != "weighted" && (s.TaskLoss.Kind != "zero_one" || made.FraudRate != world.FraudRate) {
@@ -58,7 +59,7 @@ func (r *fraudRun) law(a *costs.Actions, s fraudSetting) *world.FraudLaw {
 	for _, v := range r.c.Advice {
 		same := func(known fraudAdvice) bool { return v.Name == known.Name && v.Through == known.Through }
 		if !slices.ContainsFunc(defaultFraud().Advice, same) {
-			return nil // the law's level of that name opens other groups
+			return nil // in the law, the level of that name opens other groups
 		}
 	}
 	known := world.IdealFraudLaw(made.World)
@@ -76,7 +77,8 @@ func (r *fraudRun) law(a *costs.Actions, s fraudSetting) *world.FraudLaw {
 	return law
 }
 
-// bayesMatch is the share of rows, over the seeds of a method, on which it plays the best pair; nil for other methods.
+// bayesMatch is the share of rows, over the seeds of a method, on which it chooses the best pair; nil for other
+// methods.
 func bayesMatch(learned []pipeline.Learned, method string, lambda float64, best []int) *float64 {
 	hits, all := 0, 0
 	for _, l := range learned {
@@ -123,7 +125,7 @@ func (x *fraudTrial) cells(ctx context.Context, rows []int) (_ []int, err error)
 	return out, nil
 }
 
-// cellBlock is how many rows of a table are read at a time; it is the size of the table's row groups.
+// cellBlock is how many rows of a table are read per block; it is the size of the table's row groups.
 const cellBlock = 4096
 
 // cellView finds the four columns of the base view that the cell depends on.
@@ -132,7 +134,7 @@ type cellView struct {
 	amount                int
 }
 
-// levelView reads the category of one column; at is -1 where the table does not have it.
+// levelView reads the category of one column; at is -1 if the table does not have it.
 type levelView struct {
 	at     int
 	levels []string
@@ -160,7 +162,7 @@ func (v cellView) cell(values []float32) int {
 	return world.FraudCellOf(v.product.of(values), v.card4.of(values), v.card6.of(values), amount)
 }
 
-// of is the category in a row; "" where it is missing, pooled or not in the table.
+// of is the category in a row; "" if it is missing, pooled or not in the table.
 func (v levelView) of(values []float32) string {
 	if v.at < 0 || !(values[v.at] >= codeFirst) {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"pipe/pipeline/report"
 )
 
-// split runs one split through all settings and leaves its report.
+// split runs all settings on one split and writes its report.
 func (r *fraudRun) split(ctx context.Context, draw int) (*report.Report, *pipeline.FeaturizeReport, error) {
 	table, err := r.rows.Featurize(ctx, r.splitFolder(draw), r.c.Split, draw)
 	if err != nil {
@@ -33,7 +33,7 @@ type fraudTrial struct {
 	draw   int
 }
 
-// trial is the setting on the split.
+// trial builds the trial of a setting on the split.
 func (x *fraudTrial) trial() *trial {
 	return &trial{
 		benchRun: x.benchRun, setting: x.s.Name, folder: x.folder, costs: x.costsConfig(), options: x.buildOptions(), recipes: []pipeline.TrainConfig{x.s.Train},
@@ -41,7 +41,7 @@ func (x *fraudTrial) trial() *trial {
 	}
 }
 
-// costsConfig is what pipe costs would be given.
+// costsConfig is the equivalent configuration of pipe costs.
 func (x *fraudTrial) costsConfig() part.Config {
 	c, schema := x.c.costs(x.s), x.rows.Schema
 	c.Instances.Settings = map[string]any{"file": filepath.Join(x.folder, pipeline.TableFile)}
@@ -50,6 +50,6 @@ func (x *fraudTrial) costsConfig() part.Config {
 	return c
 }
 
-// fraudBatch is how many rows of a table a worker looks at together: enough for the experts' graphs to be busy, little
-// enough for five levels of some hundred columns to stay small.
+// fraudBatch is the number of table rows that a worker processes at once: enough to keep the graphs of the experts
+// busy, few enough that five levels of several hundred columns stay small.
 const fraudBatch = 512

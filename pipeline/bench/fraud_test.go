@@ -244,7 +244,7 @@ func decideBadRows(t *testing.T, policy, split string) {
 		"": "is empty",
 		"TransactionID,ProductCD,TransactionAmt\n":                     "has no rows",
 		"TransactionID,colour\n1,red\n":                                "has none of the",
-		"TransactionID,ProductCD,ProductCD\n1,W,W\n":                   "row 1: column ProductCD: is there twice",
+		"TransactionID,ProductCD,ProductCD\n1,W,W\n":                   "row 1: column ProductCD: is a duplicate",
 		"TransactionID,ProductCD,TransactionAmt\n1,W,10\n2,W,ten\n":    "row 3: column TransactionAmt: ",
 		"TransactionID,ProductCD,TransactionAmt\n1,W,10\n2,W\n":        "row 3: column TransactionAmt: the row has 2 fields, the header 3",
 		"TransactionID,ProductCD,TransactionAmt\n1,\"W,10\n2,W,11\n":   "row ",

@@ -24,13 +24,13 @@ var imagenetBenchmark = Benchmark{
 	Run:   runImagenet,
 }
 
-// imagenetRun is one run of the benchmark. Every split has a folder of its own below out:
+// imagenetRun is one run of the benchmark. Every split has a separate folder below out:
 //
-//	experts/                    what experts keep: weights of prompts, measured latency
+//	experts/                    files of experts: weights of prompts, measured latency
 //	pictures.json               small pictures of some instances
 //	splitN/costs.parquet        cost tensor
 //	splitN/policies-RECIPE/     policies as ONNX
-//	splitN/eval.json, report.*  what they are worth
+//	splitN/eval.json, report.*  evaluation
 type imagenetRun struct {
 	*benchRun
 	c     imagenetConfig
@@ -62,8 +62,8 @@ func (r *imagenetRun) run(ctx context.Context) (*report.Report, error) {
 	return whole, err
 }
 
-// trial is one draw of the split. Costs are built for the first one; where nothing but the split depends on it, the others
-// take them over.
+// trial is one draw of the split. Costs are built for the first draw; if they depend on the split only by its column,
+// the other draws reuse them.
 func (r *imagenetRun) trial(folder string, draw int) *trial {
 	c := r.costs
 	c.Split, _ = splitOfDraw(c.Split, draw) // the configuration is valid
@@ -77,7 +77,7 @@ func (r *imagenetRun) trial(folder string, draw int) *trial {
 	return x
 }
 
-// completion adds which pictures go to which pair, and who decoded them.
+// completion adds the pictures of every pair, and the decoder of the images.
 func (r *imagenetRun) completion() completion {
 	return completion{
 		inputs: map[string]string{"pictures": stage.Digest(r.c.Pictures), "stand-in": r.c.StandIn},
@@ -100,7 +100,7 @@ func (r *imagenetRun) completion() completion {
 	}
 }
 
-// accuracyNote tells how often every expert is right without advice, whatever the split; "" where none has an accuracy.
+// accuracyNote states the accuracy of every expert without advice, on all splits; "" if none has an accuracy.
 func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
 	rows := make([]int, t.Len())
 	for i := range rows {
@@ -122,14 +122,14 @@ func accuracyNote(t *costs.Tensor, labels []string) (string, error) {
 	return fmt.Sprintf("Accuracy under %s on all %d images, those of training included: %s.", t.Actions.Advice[0].Name, t.Len(), strings.Join(parts, ", ")), nil
 }
 
-// album returns small pictures of instances, made anew only where ids or images are others; nil for no ids.
+// album returns small pictures of instances. It makes them again only if ids or images have changed; nil for no ids.
 func (r *imagenetRun) album(ctx context.Context, ids []string) (out *builder.Album, err error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
 	x := r.trial(r.splitFolder(0), 0)
 	x.options.Out = filepath.Join(x.folder, x.tensorFile())
-	tensor, err := costs.FileDigest(ctx, x.options.Out) // it stands for the images
+	tensor, err := costs.FileDigest(ctx, x.options.Out) // it identifies the images
 	if err != nil {
 		return nil, err
 	}

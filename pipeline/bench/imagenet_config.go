@@ -13,8 +13,8 @@ import (
 	"pipe/pipeline"
 )
 
-// imagenetConfig are the settings of pipe bench imagenet beside those of the costs, which are a section of their own;
-// docs/imagenet.md describes them.
+// imagenetConfig are the settings of pipe bench imagenet, in a section beside those of the costs; docs/imagenet.md
+// describes them.
 type imagenetConfig struct {
 	Title    string               `yaml:"title"`
 	StandIn  string               `yaml:"stand_in"` // what stands in for the real models or data, said on top of the report
@@ -28,12 +28,12 @@ type imagenetConfig struct {
 
 // pictureConfig says which pictures a report shows.
 type pictureConfig struct {
-	PerPair int       `yaml:"per_pair" json:"per_pair"` // at most so many of the instances that go to a pair; 0: no pictures
+	PerPair int       `yaml:"per_pair" json:"per_pair"` // most pictures per pair; 0: no pictures
 	Side    int       `yaml:"side" json:"side"`         // of a picture, in pixels
-	Lambdas []float64 `yaml:"lambdas" json:"lambdas"`   // none: the lowest and the middle one of those that are trained for
+	Lambdas []float64 `yaml:"lambdas" json:"lambdas"`   // none: the lowest and the middle one of the trained regimes
 }
 
-// mostSide keeps a report with pictures small enough to be looked at.
+// mostSide limits pictures to a size that keeps a report small enough to view.
 const mostSide = 96
 
 // defaultImagenetTrain is the paper's recipe and grid of regimes.
@@ -53,13 +53,13 @@ func defaultImagenet() imagenetConfig {
 	}
 }
 
-// imagenetConfigFile is the configuration file of the benchmark, which is one of pipe costs, too.
+// imagenetConfigFile is the configuration file of the benchmark, which is also one of pipe costs.
 type imagenetConfigFile struct {
 	Costs    part.Config    `yaml:"costs"`
 	Imagenet imagenetConfig `yaml:"imagenet"`
 }
 
-// Validate reports every problem that can be seen without opening a file.
+// Validate reports every problem that can be found without opening a file.
 func (f *imagenetConfigFile) Validate() error {
 	var list config.Problems
 	list.Add(f.Costs.Validate(kinds.Builtin()))
@@ -86,7 +86,7 @@ func (c *pictureConfig) validate(trained []float64) error {
 	list.Check(c.PerPair >= 0, "per_pair: %d is negative", c.PerPair)
 	list.Check(c.Side > 0 && c.Side <= mostSide, "side: %d pixels, not 1 to %d", c.Side, mostSide)
 	for _, l := range c.Lambdas {
-		list.Check(slices.Contains(trained, l), "lambdas: %g is not among those that are trained for", l)
+		list.Check(slices.Contains(trained, l), "lambdas: %g is not one of the trained regimes", l)
 	}
 	return list.Err()
 }
@@ -100,13 +100,13 @@ func (c *pictureConfig) lambdas(trained []float64) []float64 {
 	return slices.Compact([]float64{grid[0], grid[len(grid)/2]})
 }
 
-// splitOfDraw is a split with the seed of one of several draws. Only a split that is drawn has more than one.
+// splitOfDraw is a split with the seed of one of several draws. Only splits that are drawn can have more than one.
 func splitOfDraw(p part.Part, draw int) (part.Part, error) {
 	if draw <= 0 {
 		return p, nil
 	}
 	if p.Kind == "column" {
-		return p, fmt.Errorf("a split of kind %q is not drawn, so there is one", p.Kind)
+		return p, fmt.Errorf("a split of kind %q is not drawn, so there is only one", p.Kind)
 	}
 	seed := 0
 	if v, given := p.Settings["seed"]; given {

@@ -8,8 +8,8 @@ import (
 	"pipe/pipeline/report"
 )
 
-// routedPictures picks instances, evenly over the reported rows, for every pair that a composite method chooses: its first
-// policy of a lambda decides.
+// routedPictures picks instances, evenly over the reported rows, for every pair that a composite method chooses. The
+// first policy of each lambda is used.
 func routedPictures(j *judged, c pictureConfig, trained []float64) []report.PairPictures {
 	if c.PerPair == 0 {
 		return nil
@@ -26,7 +26,7 @@ func routedPictures(j *judged, c pictureConfig, trained []float64) []report.Pair
 	return out
 }
 
-// pictures are those of one policy.
+// pictures are the pictures of one policy.
 func (j *judged) pictures(l *pipeline.Learned, most int) []report.PairPictures {
 	byAction := make([][]int, j.t.Actions.Len())
 	for i, action := range l.Action {

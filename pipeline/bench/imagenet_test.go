@@ -200,7 +200,7 @@ func TestImagenetConfigProblems(t *testing.T) {
 		{"{train: {rate: 1}}", drawn, `unknown key "rate"`},
 		{"{pictures: {side: 97}}", drawn, "pictures.side: 97 pixels, not 1 to 96"},
 		{"{pictures: {per_pair: -1}}", drawn, "pictures.per_pair: -1 is negative"},
-		{"{pictures: {lambdas: [7]}}", drawn, "pictures.lambdas: 7 is not among"},
+		{"{pictures: {lambdas: [7]}}", drawn, "pictures.lambdas: 7 is not one of"},
 		{"{resamples: 1}", drawn, "imagenet.resamples: 1"},
 		{"{draw: 2}", drawn, `unknown key "draw"`},
 		{"{draws: 2}", given, "imagenet.draws: a split of kind \"column\" is not drawn"},

@@ -23,7 +23,7 @@ import (
 
 // syntheticConfig are the settings of pipe bench synthetic.
 type syntheticConfig struct {
-	Sizes        []int           `yaml:"sizes"`         // training rows; the last is the table's
+	Sizes        []int           `yaml:"sizes"`         // training rows; the table has the last size
 	Seeds        int             `yaml:"seeds"`         // of initialisation, order and baselines' draws
 	DataSeed     uint64          `yaml:"data_seed"`     // of the instances and their losses, the same for all seeds
 	Test         int             `yaml:"test"`          // instances of the independent test split
@@ -135,8 +135,8 @@ func runSynthetic(ctx context.Context, o Options, p stage.Progress) (*report.Rep
 	return report, err
 }
 
-// trainAll trains every method at every size; each training run is one group
-// of seeds in lockstep, and the runs share the workers.
+// trainAll trains every method at every size. Each training run is one group of seeds in lockstep, and the runs share
+// the workers.
 func (r *syntheticRun) trainAll(ctx context.Context, p stage.Progress) error {
 	for _, n := range r.c.Sizes {
 		for _, m := range syntheticMethods {
@@ -195,8 +195,7 @@ func (r *syntheticRun) decisionMap(method string, p *policy.Policy) report.Decis
 	return m
 }
 
-// leave writes the realised tensor (the training rows, and as many validation
-// rows) that the demo trains from.
+// leave writes the realised tensor that the demo trains from: the training rows, and as many validation rows.
 func (r *syntheticRun) leave(dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err

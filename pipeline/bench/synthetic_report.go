@@ -12,7 +12,7 @@ import (
 	"pipe/pipeline/world"
 )
 
-// report is the table at the largest size, excess risk against size, and maps.
+// report has the table at the largest size, excess risk against size, and decision maps.
 func (r *syntheticRun) report() (*report.Report, error) {
 	rep := &report.Report{
 		Benchmark: "synthetic", Title: "Synthetic benchmark: composite policy against the separated surrogate and L2D",
@@ -107,7 +107,7 @@ func (r *syntheticRun) baselineRows(rep *report.Report, n int) error {
 	rows := r.test.Rows(costs.Test)
 	for _, b := range baseline.All() {
 		if b.NeedsTrain || !(b.Random || b.Constant) {
-			continue // nothing is chosen on training rows, and on expected losses the oracle is the Bayes policy
+			continue // the benchmark chooses nothing on training rows, and on expected losses the oracle is the Bayes policy
 		}
 		var actions [][]int
 		for seed := range r.c.Seeds {
@@ -138,7 +138,7 @@ func (r *syntheticRun) bayesActions(rows []int) []int {
 	return actions
 }
 
-// boundNotes states the consistency bound of ours, exact because the law is known.
+// boundNotes states the consistency bound of ours, which is exact because the distribution is known.
 func (r *syntheticRun) boundNotes(rep *report.Report, n int) error {
 	p := models.BoundProblem{Kind: models.BoundConditional, Tau: r.c.Tau, Actions: 4}
 	fees := r.test.Actions.Fees(world.SyntheticLambda)

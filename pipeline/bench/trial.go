@@ -17,12 +17,12 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// trial makes the costs of one setting of a benchmark, learns from them and judges what was learnt. It keeps in its
-// folder, each skipped when it is there and of the same inputs:
+// trial builds the costs of one setting of a benchmark, trains policies and evaluates them. It keeps these files in its
+// folder and skips each step whose files exist and have the same inputs:
 //
 //	costs-NAME.parquet                              cost tensor
 //	policies-NAME/, or policies-NAME-RECIPE/ each   policies as ONNX
-//	eval-NAME.json                                  what they are worth
+//	eval-NAME.json                                  evaluation
 //
 // Without a name there is no -NAME.
 type trial struct {
@@ -31,23 +31,23 @@ type trial struct {
 	folder    string
 	costs     part.Config
 	options   builder.Options        // without Out
-	recipes   []pipeline.TrainConfig // of which each learns from the same costs, at the same lambdas
+	recipes   []pipeline.TrainConfig // all learn from the same costs, at the same lambdas
 	knn       bool
 	resamples int
-	ask       bool       // experts again, for their probabilities
-	complete  completion // none: nothing is added
+	ask       bool       // ask the experts again, for their probabilities
+	complete  completion // zero: nothing is added
 }
 
 // completion is what a benchmark adds to the evaluation of a trial.
 type completion struct {
-	inputs map[string]string // what it depends on beside costs and policies
+	inputs map[string]string // what it depends on besides costs and policies
 	add    func(ctx context.Context, r *report.Report, j *judged) error
 }
 
-// judged is what an evaluation was made from.
+// judged is the input of an evaluation.
 type judged struct {
 	t       *costs.Tensor
-	rows    []int // that are reported
+	rows    []int // the reported rows
 	learned []pipeline.Learned
 	experts *builder.ExpertReport
 }
@@ -81,7 +81,7 @@ func (x *trial) run(ctx context.Context) (*report.Report, error) {
 
 func (x *trial) tensorFile() string { return x.named("costs") + ".parquet" }
 
-// named is what a file of the trial is called after.
+// named is a file name of the trial: what, with the setting.
 func (x *trial) named(what string) string {
 	if x.setting == "" {
 		return what
@@ -89,7 +89,7 @@ func (x *trial) named(what string) string {
 	return what + "-" + x.setting
 }
 
-// of tells what belongs to one recipe of the trial from that of the others.
+// of is a file name of the trial for one recipe.
 func (x *trial) of(c pipeline.TrainConfig, what string) string {
 	if len(x.recipes) == 1 {
 		return x.named(what)
@@ -97,8 +97,8 @@ func (x *trial) of(c pipeline.TrainConfig, what string) string {
 	return x.named(what) + "-" + c.Recipe
 }
 
-// learn leaves the policies of a recipe and returns their files, below the folder. Checkpoints are kept by the digest of
-// what they belong to, so that a changed configuration finds none.
+// learn trains the policies of a recipe and returns their files, relative to the folder. The checkpoint folder is named
+// by a digest of its training, so a changed configuration does not find old checkpoints.
 func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string) ([]string, error) {
 	s := stage.Step{Folder: x.folder, Name: x.of(c, "train"), Inputs: map[string]string{
 		"costs": tensor, "train": stage.Digest(c), "runtime": x.engine(), "format": "2",
@@ -127,7 +127,7 @@ func (x *trial) learn(ctx context.Context, c pipeline.TrainConfig, tensor string
 	return s.Files()
 }
 
-// dropPolicies removes policies that another configuration left.
+// dropPolicies removes policies that another configuration wrote.
 func (x *trial) dropPolicies(folder string, keep []string) error {
 	there, err := pipeline.PolicyFiles([]string{filepath.Join(x.folder, folder)})
 	if err != nil {
@@ -141,12 +141,12 @@ func (x *trial) dropPolicies(folder string, keep []string) error {
 	return err
 }
 
-// below returns path as it is named from folder, with slashes.
+// below returns path relative to folder, with slashes.
 func below(folder, path string) string {
 	return filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, folder), string(filepath.Separator)))
 }
 
-// answersOf is what a report says of the answers of one part.
+// answersOf summarises the answers of one part for the report.
 func answersOf(c chat.AnswerCount) report.AnswerQuality {
 	return report.AnswerQuality{
 		Part: c.Part, Answers: c.Strict + c.Lenient + c.Unparseable + c.Queries + c.Empty,

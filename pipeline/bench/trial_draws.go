@@ -10,8 +10,8 @@ import (
 	"pipe/pipeline/report"
 )
 
-// trials runs one draw of the split through all settings and leaves its report: make says what a setting is. A benchmark
-// with one setting need not name it.
+// trials runs all settings on one draw of the split and writes its report; make builds the trial of a setting. The name
+// of a setting may be empty if it is the only one.
 func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make func(setting int, folder string) *trial) (*report.Report, error) {
 	folder := b.splitFolder(draw)
 	whole := &report.Report{Format: report.Format, Benchmark: b.name, Title: fmt.Sprintf("%s, split %d", b.title, draw), Settings: map[string]string{}}
@@ -39,7 +39,7 @@ func (b *benchRun) trials(ctx context.Context, draw int, settings []string, make
 	return whole, report.Write(folder, whole)
 }
 
-// ofSetting starts a note on a setting that has a name.
+// ofSetting is the beginning of a note on a setting with a name.
 func ofSetting(name string) string {
 	if name == "" {
 		return ""
@@ -63,7 +63,7 @@ func (b *benchRun) draws(n int, split func(draw int) (*report.Report, error)) (*
 	return whole, nil
 }
 
-// fallbackNotes say, per setting, in how many splits the guard of auto exported the constant.
+// fallbackNotes state, per setting, in how many splits the guard of auto exported the constant.
 func fallbackNotes(splits []*report.Report) []string {
 	counts := map[report.RowKey]int{}
 	for _, r := range splits {

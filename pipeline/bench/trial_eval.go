@@ -16,11 +16,11 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// evalFormat is raised when an evaluation of the same inputs says more, or something else.
+// evalFormat is increased when an evaluation of the same inputs has other content.
 const evalFormat = "3"
 
-// evaluate returns the report on the policies in some files, named from the folder: the tables of every evaluation, the
-// experts, and what the benchmark adds.
+// evaluate returns the report on the policies in some files, relative to the folder: the tables of every evaluation,
+// the experts, and the additions of the benchmark.
 func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []string) (*report.Report, error) {
 	inputs["options"] = stage.Digest(x.evalOptions())
 	maps.Copy(inputs, x.complete.inputs)
@@ -51,7 +51,7 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 	return report.Read(in)
 }
 
-// evalOptions are those of an evaluation; the lambdas and the seed are the same for all recipes.
+// evalOptions are the options of an evaluation; the lambdas and the seed are the same for all recipes.
 func (x *trial) evalOptions() pipeline.EvalOptions {
 	o, c := pipeline.DefaultEvalOptions(), x.recipes[0]
 	o.Tensor, o.Lambdas, o.KNN, o.Resamples, o.Seed = x.tensorFile(), c.Lambdas, x.knn, x.resamples, c.Seed
@@ -93,7 +93,7 @@ func (x *trial) judge(ctx context.Context, policies []string) (*report.Report, e
 	return r, x.complete.add(ctx, r, j)
 }
 
-// diagnose judges the experts by the answers in the tensor, or by asking them again.
+// diagnose evaluates the experts by the answers in the tensor, or by asking them again.
 func (x *trial) diagnose(ctx context.Context, j *judged) (*builder.ExpertReport, error) {
 	if x.ask {
 		return builder.Diagnose(ctx, x.costs, x.options)

@@ -10,7 +10,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// vectors are an encoder of texts or of images; one of the two is nil.
+// vectors is an encoder of texts or of images; one of the two is nil.
 type vectors struct {
 	text  *featurize.TextEncoder
 	image *imageEncoder
@@ -29,7 +29,7 @@ func openVectors(rt *ort.Runtime, f *PolicyFile, input, name, decoder string, wo
 	return v, err
 }
 
-// info is what the encoder is held against a policy by.
+// info is the description of the encoder, which is compared with the policy.
 func (v *vectors) info() featurize.EncoderInfo {
 	if e := v.image; e != nil {
 		return featurize.EncoderInfo{Input: featurize.InputImage, Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}

@@ -18,7 +18,7 @@ type imageEncoder struct {
 	*featurize.ImageEncoder
 	decoder pixel.Decoder
 	limits  pixel.Limits
-	gate    *pixel.Gate // images that are decoded, until the encoder's pixels are made of them
+	gate    *pixel.Gate // limits the decoded images in memory, until the encoder's pixels are made
 }
 
 func openImages(rt *ort.Runtime, inside *onnx.Model, name, decoder string, workers int) (*imageEncoder, error) {
@@ -33,7 +33,7 @@ func openImages(rt *ort.Runtime, inside *onnx.Model, name, decoder string, worke
 	return &imageEncoder{ImageEncoder: e, decoder: d, limits: pixel.DefaultLimits(), gate: pixel.NewGate(pixel.MostAtOnce)}, nil
 }
 
-// openImageModel opens the model inside of the policy, if there is one, else the encoder of that name.
+// openImageModel opens the encoder inside the policy, if there is one, else the encoder of that name.
 func openImageModel(rt *ort.Runtime, inside *onnx.Model, name string, workers int) (*featurize.ImageEncoder, error) {
 	if inside == nil {
 		return featurize.OpenImageEncoder(rt, name, featurize.DefaultImageModelOptions(), workers)
@@ -45,8 +45,8 @@ func openImageModel(rt *ort.Runtime, inside *onnx.Model, name string, workers in
 	return m.Open(rt, workers)
 }
 
-// encodeFiles writes the vector of each of n images into dst, n x dimension; read returns the bytes of one and may be
-// called by several goroutines. The first image that fails is a *RowError.
+// encodeFiles writes the vector of each of n images into dst, n x dimension. read returns the bytes of one image; it
+// may be called concurrently. An error for an image is a *RowError of the first one that failed.
 func (e *imageEncoder) encodeFiles(ctx context.Context, dst []float32, n int, read func(i int) ([]byte, error)) error {
 	err := e.EncodePixels(ctx, dst, n, func(dst []uint8, i int) error {
 		b, err := read(i)
@@ -62,7 +62,7 @@ func (e *imageEncoder) encodeFiles(ctx context.Context, dst []float32, n int, re
 	return err
 }
 
-// pixels writes what the encoder sees of an image that keeps the limits.
+// pixels writes the encoder's input pixels for an image that is within the limits.
 func (e *imageEncoder) pixels(dst []uint8, file []byte) error {
 	if err := e.limits.Check(file); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (e *imageEncoder) pixels(dst []uint8, file []byte) error {
 // readFile reads the file of an image, whose path may be relative to a folder.
 func (e *imageEncoder) readFile(folder, path string) ([]byte, error) {
 	if path == "" {
-		return nil, errors.New("is an empty path")
+		return nil, errors.New("the path is empty")
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)

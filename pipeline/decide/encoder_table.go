@@ -11,13 +11,13 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// tableEncoder makes the policy's features of raw rows, as they came before anything was featurized. Categories that no
-// training row had get the encoder's code for them; columns that a row lacks count as missing; columns that the policy
-// does not see are not looked at.
+// tableEncoder computes the policy's features from raw rows, as they were before pipe featurize. Categories that are
+// not in the training rows get the encoder's code for them; columns that a row lacks count as missing; columns that the
+// policy does not use are ignored.
 type tableEncoder struct {
 	encoder *tabular.Encoder
 	groups  *identity.Groups
-	columns []string // that the policy sees
+	columns []string // that the policy uses
 }
 
 // openTable reads the encoder of the table that the policy was trained on. Another encoder is an *stage.OptionError.
@@ -46,8 +46,8 @@ func newTableEncoder(e *tabular.Encoder, g *identity.Groups) *tableEncoder {
 	return t
 }
 
-// encode writes the features of one row into dst. values holds the row's numbers meanwhile, one per column of the
-// encoder. A value that is not what its column holds is a *tabular.DataError with the column.
+// encode writes the features of one row into dst. values is a buffer for the row's numbers, one per column of the
+// encoder. A value that is invalid for its column is a *tabular.DataError with the column.
 func (t *tableEncoder) encode(dst, values []float32, cell func(column string) (text string, ok bool)) error {
 	if err := t.encoder.ParseRow(values, cell); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (t *tableEncoder) encode(dst, values []float32, cell func(column string) (t
 // width is the number of values of a row.
 func (t *tableEncoder) width() int { return len(t.encoder.Columns()) }
 
-// encodeNamed is encode of columns by name. Names in which a minus stands for an underscore are the same.
+// encodeNamed is encode for columns by name. In names, minus and underscore are equivalent.
 func (t *tableEncoder) encodeNamed(dst, values []float32, row map[string]string) error {
 	cells := make(map[string]string, len(row))
 	for name, text := range row {
@@ -69,10 +69,10 @@ func (t *tableEncoder) encodeNamed(dst, values []float32, row map[string]string)
 		cells[plainColumn(name)] = text
 	}
 	if !slices.ContainsFunc(t.columns, func(c string) bool { _, ok := cells[c]; return ok }) {
-		return errors.New("has none of the columns that the policy sees, such as " + t.columns[0])
+		return errors.New("has none of the columns that the policy uses, such as " + t.columns[0])
 	}
 	return t.encode(dst, values, func(column string) (string, bool) { text, ok := cells[column]; return text, ok })
 }
 
-// plainColumn is a column's name with underscores only: files of the same data write "id-01" and "id_01".
+// plainColumn is the column name with underscores only: files with the same data have "id-01" or "id_01".
 func plainColumn(name string) string { return strings.ReplaceAll(name, "-", "_") }

@@ -6,7 +6,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// openTexts opens the model inside of the policy, if there is one, else the encoder of that name.
+// openTexts opens the encoder inside the policy, if there is one, else the encoder of that name.
 func openTexts(rt *ort.Runtime, inside *onnx.Model, name string, workers int) (*featurize.TextEncoder, error) {
 	if inside != nil {
 		m, err := featurize.ParseTextModel(inside)

@@ -17,7 +17,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// PolicyFile is a policy as it was read, and the encoder that was merged in front of it, if there is one.
+// PolicyFile is a policy file and the encoder that was merged in front of the policy, if there is one.
 type PolicyFile struct {
 	Info  *policy.Info
 	About *featurize.EncoderInfo // of the encoder in front; nil: there is none
@@ -27,8 +27,8 @@ type PolicyFile struct {
 	encoder *onnx.Model // texts or images to features; nil: none is in front
 }
 
-// ReadPolicy reads a policy file. A file that is there but is no policy, or whose metadata contradict each other, is a
-// *costs.DataError: to the user it is an input like any other.
+// ReadPolicy reads a policy file. A file that is not a policy, or whose metadata is contradictory, is a
+// *costs.DataError: for the user it is an input like any other.
 func ReadPolicy(path string) (*PolicyFile, error) {
 	m, info, err := policy.Read(path)
 	var onDisk *fs.PathError
@@ -50,13 +50,13 @@ func ReadPolicy(path string) (*PolicyFile, error) {
 	return f, nil
 }
 
-// The names that pipe convert gives to the two halves of a merged file.
+// The names that pipe convert gives to the two parts of a merged file.
 const encoderPrefix, policyPrefix = "encoder/", "policy/"
 
-// encoderKeys begin the metadata of an encoder, the common prefix left out.
+// encoderKeys is the prefix of an encoder's metadata, without the common prefix.
 const encoderKeys = "encoder."
 
-// split takes encoder and policy of a merged file apart, and holds one against the other.
+// split separates encoder and policy of a merged file and checks that they match.
 func (f *PolicyFile) split() error {
 	about, _, err := featurize.ParseEncoderInfo(f.model.Metadata())
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *PolicyFile) split() error {
 		return err
 	}
 	if about.Dim == 0 {
-		about.Dim = f.Info.Dim // an export need not state its width
+		about.Dim = f.Info.Dim // an export may lack its width
 	}
 	f.About = &about
 	if err := checkEncoder(f.Info, about); err != nil {
@@ -87,8 +87,8 @@ func (f *PolicyFile) split() error {
 	return nil
 }
 
-// Open opens the policy for decisions on features. A graph that the runtime refuses is bad data, like a file that cannot
-// be read.
+// Open opens the policy for decisions on features. If the runtime refuses the graph, the error is about bad data, as
+// for a file that cannot be read.
 func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 	d, err := policy.NewDecider(rt, f.model)
 	if err != nil {
@@ -97,17 +97,18 @@ func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 	return d, nil
 }
 
-// Digest identifies the policy, whatever its file is called and whether an encoder is in front; see policy.Digest.
+// Digest identifies the policy, independent of its file name and of an encoder in front; see policy.Digest.
 func (f *PolicyFile) Digest() (string, error) { return policy.Digest(f.model, f.Info) }
 
-// Behind puts the policy behind an encoder that made its features. The result is the policy, metadata included, with other
-// inputs. An encoder that made other features, and a policy that has one in front already, are an *stage.OptionError.
+// Behind puts the policy behind the encoder that made its features. The result is the policy, including its metadata,
+// with other inputs. It is an *stage.OptionError if the encoder makes other features, or if the policy already has an
+// encoder in front.
 func (f *PolicyFile) Behind(encoder *onnx.Model, about featurize.EncoderInfo) (*onnx.Model, error) {
 	if f.encoder != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: has an encoder in front already", f.path)}
 	}
 	if about.Dim == 0 {
-		about.Dim = f.Info.Dim // an export need not state its width
+		about.Dim = f.Info.Dim // an export may lack its width
 	}
 	if err := f.fits(about); err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (f *PolicyFile) Behind(encoder *onnx.Model, about featurize.EncoderInfo) (*
 	return rewrite.Merge(encoder, f.model, map[string]string{encoder.Outputs()[0].Name: policy.FeaturesInput}, o)
 }
 
-// fits is an *stage.OptionError where an encoder does not make the policy's features.
+// fits returns an *stage.OptionError if the encoder does not make the policy's features.
 func (f *PolicyFile) fits(e featurize.EncoderInfo) error {
 	if err := checkEncoder(f.Info, e); err != nil {
 		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
@@ -124,8 +125,7 @@ func (f *PolicyFile) fits(e featurize.EncoderInfo) error {
 	return nil
 }
 
-// checkEncoder holds a policy against an encoder: by the number of features, and by digest where the policy says what its
-// features are.
+// checkEncoder compares a policy with an encoder: the number of features, and the digest if the policy records one.
 func checkEncoder(info *policy.Info, e featurize.EncoderInfo) error {
 	if err := identity.CheckEncoder(info.Actions, e); err != nil {
 		return err

@@ -11,18 +11,18 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Options say how Open opens a policy. The zero value is a policy that takes features, or has its encoder in front.
+// Options are the options of Open. The zero value is for a policy that takes features, or has its encoder in front.
 type Options struct {
-	// Encoder makes the policy's features: encoder.json of the table that it was trained on, or an encoder of texts or
-	// images (a folder as Hugging Face keeps models, an .onnx file, or org/name in the local cache). It is empty where the
-	// policy takes features, and where pipe convert --merge put the encoder in front of it.
+	// Encoder computes the policy's features: encoder.json of the table that the policy was trained on, or an encoder
+	// of texts or images (a Hugging Face model folder, an .onnx file, or org/name in the local cache). It is empty if
+	// the policy takes features, or if pipe convert --merge put the encoder in front of it.
 	Encoder string
 	// Decoder of images: standard, libjpeg-turbo or auto. Empty: standard.
 	Decoder string
-	// Runtime runs the graphs and must outlive the router. Open it with one thread where calls run side by side, as in a
-	// service. Nil: Open opens one with one thread, and Close closes it.
+	// Runtime runs the graphs and must outlive the router. Open it with one thread if calls run in parallel, as in a
+	// service. Nil: Open opens a runtime with one thread, and Close closes it.
 	Runtime *ort.Runtime
-	// Workers is how many goroutines one call may use to encode a batch. 0: one.
+	// Workers is the number of goroutines that one call may use to encode a batch. 0: one.
 	Workers int
 }
 
@@ -40,8 +40,8 @@ type Router struct {
 
 // Open opens the policy file at path, with its encoder if o names one.
 //
-// A file that is no policy is a *costs.DataError. An encoder that did not make the features that the policy was trained
-// on is an *stage.OptionError: it is compared by the digest of the features, where the policy records it. A missing ONNX
+// A file that is not a policy is a *costs.DataError. An encoder that did not make the features of the policy's training
+// is an *stage.OptionError; they are compared by the digest of the features, if the policy records it. A missing ONNX
 // Runtime is an *ort.MissingLibraryError.
 func Open(path string, o Options) (_ *Router, err error) {
 	f, err := ReadPolicy(path)
@@ -72,7 +72,7 @@ func Open(path string, o Options) (_ *Router, err error) {
 	return r, nil
 }
 
-// open opens the policy, and what makes its features of an input.
+// open opens the policy and the encoder that computes its features.
 func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, err error) {
 	r := &Router{file: f, input: input}
 	r.close = sync.OnceValue(r.closeAll)
@@ -97,8 +97,8 @@ func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, e
 	return r, nil
 }
 
-// Close frees all that Open opened. It waits for calls that run; later ones fail with ort.ErrClosed. It may be called
-// again.
+// Close frees everything that Open opened. It waits for running calls; later ones fail with ort.ErrClosed. It is
+// idempotent.
 func (r *Router) Close() error { return r.close() }
 
 func (r *Router) closeAll() error {
@@ -109,18 +109,18 @@ func (r *Router) closeAll() error {
 	return errors.Join(errs...)
 }
 
-// Info is what the policy file says about itself: experts, advice and fees, lambda, the constant that it may be. Do not
-// change it.
+// Info is the metadata of the policy file: experts, advice and fees, lambda, and the pair of a constant. Do not change
+// it.
 func (r *Router) Info() *policy.Info { return r.file.Info }
 
-// Digest identifies the policy, whatever its file is called; see policy.Digest.
+// Digest identifies the policy, independent of its file name; see policy.Digest.
 func (r *Router) Digest() string { return r.digest }
 
-// Input is what the router decides on: InputFeatures, InputRow, InputText or InputImage. Features are taken by every
-// router.
+// Input is the router's kind of input: InputFeatures, InputRow, InputText or InputImage. Every router also takes
+// features.
 func (r *Router) Input() string { return r.input }
 
-// Columns are the columns of raw rows that the policy sees; nil where it does not decide on rows.
+// Columns are the columns of raw rows that the policy uses; nil if the router does not take rows.
 func (r *Router) Columns() []string {
 	if r.table == nil {
 		return nil
@@ -133,7 +133,7 @@ func (r *Router) Features(ctx context.Context, features []float32) (Decision, er
 	return one(r.FeatureRows(ctx, [][]float32{features}))
 }
 
-// FeatureRows decides on the features of several rows. A row of another length, and a feature that is not finite, are a
+// FeatureRows decides on the features of several rows. A row of the wrong length, or a feature that is not finite, is a
 // *RowError.
 func (r *Router) FeatureRows(ctx context.Context, rows [][]float32) ([]Decision, error) {
 	dim := r.file.Info.Dim
@@ -147,8 +147,9 @@ func (r *Router) FeatureRows(ctx context.Context, rows [][]float32) ([]Decision,
 	return r.decide(ctx, features, len(rows))
 }
 
-// Without decides again on the scores of a decision, without some experts and advice: "expert=NAME" or "advice=NAME"
-// each. An unknown name is an error that lists the known ones; so is an exclusion after which no pair is left.
+// Without decides again on the scores of a decision, with some experts and advice excluded: each exclusion is
+// "expert=NAME" or "advice=NAME". It is an error if a name is unknown, which lists the known ones, or if no pair
+// remains.
 func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 	available, err := policy.ParseWithout(r.file.Info.Actions, excluded)
 	if err != nil {
@@ -160,7 +161,7 @@ func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 		Advice: []int64{int64(d.AdviceIndex)}, Scores: d.Scores,
 	}
 	if len(d.Scores) != again.Actions {
-		return Decision{}, fmt.Errorf("decide: a decision with %d scores is not one of this policy, which has %d pairs", len(d.Scores), again.Actions)
+		return Decision{}, fmt.Errorf("decide: the decision has %d scores, but this policy has %d pairs", len(d.Scores), again.Actions)
 	}
 	if available[d.Action] {
 		return d, nil
@@ -171,7 +172,7 @@ func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 	return decisionOf(a, int(again.Action[0]), d.Scores), nil
 }
 
-// Ranked lists the pairs that the policy may choose, by action: the chosen one first, then the others by their scores.
+// Ranked lists the actions that the policy may choose: the chosen one first, then the others by score.
 func (r *Router) Ranked(d Decision) []int {
 	order := []int{d.Action}
 	for i, s := range d.Scores {
@@ -200,7 +201,7 @@ func (r *Router) decide(ctx context.Context, features []float32, n int) ([]Decis
 	return decisions(r.file.Info.Actions, d), nil
 }
 
-// one is the decision of a batch of one row.
+// one is the decision of a batch with one row.
 func one(d []Decision, err error) (Decision, error) {
 	if err != nil {
 		return Decision{}, err

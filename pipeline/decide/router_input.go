@@ -13,7 +13,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// What a router decides on.
+// The inputs of routers.
 const (
 	InputFeatures = "features"
 	InputRow      = "row" // raw columns of a table
@@ -21,10 +21,10 @@ const (
 	InputImage    = featurize.InputImage
 )
 
-// RowError is an error about one row of a batch; rows count from 0.
+// RowError is an error about one row of a batch; rows are numbered from 0.
 type RowError = policy.RowError
 
-// InputError says that a router was asked about something else than its policy decides on.
+// InputError means that a router was given another kind of input than its policy takes.
 type InputError struct {
 	Takes string // what Router.Input says
 	Given string
@@ -36,11 +36,11 @@ func (e *InputError) Error() string {
 
 var inputWords = map[string]string{InputFeatures: "features", InputRow: "raw rows", InputText: "texts", InputImage: "images"}
 
-// input is what an encoder of that name makes features of; the name is empty where the policy needs none.
+// input is the kind of input of the encoder of that name; the name is empty if the policy needs no encoder.
 func (f *PolicyFile) input(encoder string) (string, error) {
 	switch {
 	case f.encoder != nil && encoder != "":
-		return "", &stage.OptionError{Err: fmt.Errorf("policy %q: has its encoder in front: no other is taken", f.path)}
+		return "", &stage.OptionError{Err: fmt.Errorf("policy %q: has its encoder in front: another one cannot be used", f.path)}
 	case f.encoder != nil:
 		return f.About.Input, nil
 	case encoder == "":
@@ -59,7 +59,7 @@ func (f *PolicyFile) input(encoder string) (string, error) {
 	return inputs[0], nil
 }
 
-// isJSON tells whether path is a file that begins as a JSON object does: the encoder of a table, not a model.
+// isJSON reports whether path is a file that starts with a JSON object: the encoder of a table, not a model.
 func isJSON(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -80,18 +80,18 @@ func (r *Router) Text(ctx context.Context, text string) (Decision, error) {
 	return one(r.Texts(ctx, []string{text}))
 }
 
-// Texts decides on several texts. A router of another input is an *InputError.
+// Texts decides on several texts. For a router with another input, the error is an *InputError.
 func (r *Router) Texts(ctx context.Context, texts []string) ([]Decision, error) {
 	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error { return r.vectors.encodeTexts(ctx, dst, texts) })
 }
 
-// Image decides on one image, the bytes of its file.
+// Image decides on one image, given the bytes of its file.
 func (r *Router) Image(ctx context.Context, file []byte) (Decision, error) {
 	return one(r.Images(ctx, [][]byte{file}))
 }
 
-// Images decides on several images, the bytes of a file each. An image that cannot be decoded or breaks the limits of
-// pixel.DefaultLimits is a *RowError; a router of another input is an *InputError.
+// Images decides on several images, given the bytes of their files. An image that cannot be decoded or exceeds
+// pixel.DefaultLimits is a *RowError. For a router with another input, the error is an *InputError.
 func (r *Router) Images(ctx context.Context, files [][]byte) ([]Decision, error) {
 	return r.encoded(ctx, InputImage, len(files), func(dst []float32) error {
 		return r.vectors.image.encodeFiles(ctx, dst, len(files), func(i int) ([]byte, error) { return files[i], nil })
@@ -103,10 +103,10 @@ func (r *Router) Row(ctx context.Context, columns map[string]string) (Decision, 
 	return one(r.Rows(ctx, []map[string]string{columns}))
 }
 
-// Rows decides on raw columns of several rows, as they came before anything was featurized. Columns that a row lacks count
-// as missing, categories that training did not see as rare; columns that the policy does not see (see Columns) are not
-// looked at. A row with none of its columns, and a value that is no number where one is needed, are a *RowError; a router
-// of another input is an *InputError.
+// Rows decides on the raw columns of several rows, as they were before pipe featurize. Columns that a row lacks count
+// as missing, unknown categories as rare. Columns that the policy does not use (see Columns) are ignored. A row with
+// none of the policy's columns, or a value that must be a number and is not, is a *RowError. For a router with another
+// input, the error is an *InputError.
 func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision, error) {
 	return r.encoded(ctx, InputRow, len(rows), func(dst []float32) error {
 		dim, values := r.file.Info.Dim, make([]float32, r.table.width())
@@ -119,7 +119,7 @@ func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision
 	})
 }
 
-// encoded decides on n rows of an input, whose features encode writes.
+// encoded decides on n rows of an input whose features encode writes.
 func (r *Router) encoded(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]Decision, error) {
 	if r.input != input {
 		return nil, &InputError{Takes: r.input, Given: input}

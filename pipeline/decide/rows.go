@@ -8,8 +8,8 @@ type rowBatch struct {
 	features []float32
 }
 
-// featureSource hands out rows of known width. next returns io.EOF after the last row; its batch belongs to the
-// caller. rows is the number of rows if the input tells it, else -1.
+// featureSource yields rows of a known width. next returns io.EOF after the last row; its batch belongs to the caller.
+// rows is the number of rows, or -1 if the input does not state it.
 type featureSource interface {
 	next(ctx context.Context) (*rowBatch, error)
 	rows() int64

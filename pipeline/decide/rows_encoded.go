@@ -15,13 +15,14 @@ import (
 	"pipe/models/policy"
 )
 
-// fieldEncoder makes the policy's features of one field of raw rows: of texts, or of images that are named there.
+// fieldEncoder computes the policy's features from one field of raw rows: a text, or the path of an image.
 type fieldEncoder struct {
 	input string // InputText or InputImage
 	field string // the column of CSV, or field of JSONL, that is read
 	dim   int    // features of a row
 	most  int    // rows of a call
-	// encode writes the features of every value into dst, values x dim. What is wrong with one of them is a *RowError.
+	// encode writes the features of every value into dst, values x dim. An error about one of the values is a
+	// *RowError.
 	encode func(ctx context.Context, dst []float32, values []string) error
 }
 
@@ -34,7 +35,7 @@ type encodedSource struct {
 	seen    int
 }
 
-// encodedRow is a raw row of which one field goes through an encoder.
+// encodedRow is a raw row with the field that goes through an encoder.
 type encodedRow struct {
 	id    string // "" if it has none
 	value string // of the field
@@ -56,7 +57,7 @@ func openEncoded(ctx context.Context, in rowFile, e fieldEncoder) (featureSource
 	return s, nil
 }
 
-// start chooses the reader of rows by format, name or first bytes.
+// start chooses the reader of rows by format, file name or first bytes.
 func (s *encodedSource) start(r *bufio.Reader, in rowFile) (err error) {
 	format := in.format
 	if format == formatAuto && in.path != "-" {
@@ -71,7 +72,7 @@ func (s *encodedSource) start(r *bufio.Reader, in rowFile) (err error) {
 	case formatCSV:
 		s.read, err = csvField(s.file, r, s.encoder.field)
 	default:
-		err = &costs.DataError{File: s.file, Msg: fmt.Sprintf("is Parquet; %ss come as CSV or JSONL", s.encoder.input)}
+		err = &costs.DataError{File: s.file, Msg: fmt.Sprintf("is Parquet; rows with %ss must be CSV or JSONL", s.encoder.input)}
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func (s *encodedSource) next(ctx context.Context) (*rowBatch, error) {
 	return b.orEnd(s.file, s.seen)
 }
 
-// bad says where in the file an error about rows, which stand in some lines, belongs.
+// bad adds the place in the file to an error about rows; lines are the lines of the rows.
 func (s *encodedSource) bad(err error, lines []int) error {
 	var row *policy.RowError
 	if errors.As(err, &row) {
@@ -113,7 +114,7 @@ func (s *encodedSource) bad(err error, lines []int) error {
 
 func badRows(e *costs.DataError) error { return fmt.Errorf("read rows: %w", e) }
 
-// jsonField reads one object per line: {"id": 7, "claim": "..."} for the field claim. Other fields are passed over.
+// jsonField reads one object per line: {"id": 7, "claim": "..."} for the field claim. Other fields are ignored.
 func jsonField(file string, r *bufio.Reader, field string) func() (encodedRow, error) {
 	lines := &jsonlSource{file: file, lines: textfile.NewLines(file, r)}
 	return func() (encodedRow, error) {
@@ -123,7 +124,7 @@ func jsonField(file string, r *bufio.Reader, field string) func() (encodedRow, e
 		}
 		var value *string
 		if raw, ok := row[field]; !ok || json.Unmarshal(raw, &value) != nil || value == nil {
-			return encodedRow{}, lines.bad(field, "is not there, or is not text")
+			return encodedRow{}, lines.bad(field, "is missing or not a string")
 		}
 		id, err := lines.name(row["id"])
 		lines.seen++
@@ -131,7 +132,7 @@ func jsonField(file string, r *bufio.Reader, field string) func() (encodedRow, e
 	}
 }
 
-// csvField reads a table with a header; column is the one that is encoded, id that of the ids, if there is one.
+// csvField reads a table with a header. column is the column to encode; the column id is optional.
 func csvField(file string, r *bufio.Reader, column string) (func() (encodedRow, error), error) {
 	rows, err := textfile.NewCSV(file, r, ',')
 	if err != nil {
@@ -140,7 +141,7 @@ func csvField(file string, r *bufio.Reader, column string) (func() (encodedRow, 
 	header := rows.Header()
 	at, idAt := slices.Index(header, column), slices.Index(header, "id")
 	if at < 0 {
-		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is not there; the columns are " + textfile.Listed(header, 12)})
+		return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: column, Msg: "is missing; the columns are " + textfile.Listed(header, 12)})
 	}
 	return func() (row encodedRow, err error) {
 		record, err := rows.Read()

@@ -8,10 +8,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// featurePlaces returns for every column of a header which feature it holds; id is the column of the ids, -1 if there is
-// none. Columns are features by name where the policy knows the names of its own, in whatever order they come: numbers
-// under other names are other features, which is a *costs.DataError. A policy that knows no names, or has one twice, takes
-// the columns in their order.
+// featurePlaces returns for every column of a header the index of its feature; id is the column of the ids, -1 if there
+// is none. If the policy has feature names, columns are matched by name, in any order; a column with another name is a
+// *costs.DataError. If the policy has no names, or duplicate ones, columns are taken in their order.
 func featurePlaces(file string, header []string, id int, names []string) ([]int, error) {
 	places := make([]int, len(header))
 	at := map[string]int{}
@@ -30,14 +29,14 @@ func featurePlaces(file string, header []string, id int, names []string) ([]int,
 		i, ok := at[name]
 		if !ok {
 			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: fmt.Sprintf(
-				"is no feature of the policy; of its features the file lacks %s", textfile.Listed(lacking(header, names), 12))})
+				"is not a feature of the policy; its features that the file lacks: %s", textfile.Listed(lacking(header, names), 12))})
 		}
 		places[c] = i
 	}
 	return places, nil
 }
 
-// lacking are the names that a header has not.
+// lacking are the names that are missing from a header.
 func lacking(header, names []string) []string {
 	has := make(map[string]bool, len(header))
 	for _, name := range header {

@@ -16,14 +16,14 @@ import (
 	"pipe/internal/textfile"
 )
 
-// rawSource reads raw rows, as they came before anything was featurized: CSV with a header in any order. An encoder makes
-// the policy's features of every row.
+// rawSource reads raw rows, as they were before pipe featurize: CSV with a header in any order. An encoder computes the
+// policy's features of every row.
 type rawSource struct {
 	file    string
 	in      io.Closer
 	csv     *textfile.CSV
 	encoder *tableEncoder
-	columns map[string]int // by name, of those that the policy sees
+	columns map[string]int // by name, of those that the policy uses
 	id      int            // -1 if the file has none
 	values  []float32      // of one row
 	record  []string       // the row being read
@@ -31,8 +31,8 @@ type rawSource struct {
 	seen    int
 }
 
-// openRaw opens raw rows for a policy with a number of actions. absent are the columns that the policy sees and the file
-// lacks.
+// openRaw opens raw rows for a policy with the given number of actions. absent are the columns that the policy uses and
+// the file lacks.
 func openRaw(ctx context.Context, in rowFile, e *tableEncoder, actions int) (_ featureSource, absent []string, err error) {
 	s := &rawSource{encoder: e, values: make([]float32, e.width()), scores: actions}
 	var r *bufio.Reader
@@ -46,7 +46,7 @@ func openRaw(ctx context.Context, in rowFile, e *tableEncoder, actions int) (_ f
 	return s, absent, nil
 }
 
-// openRawText opens raw rows that are text, gzipped or not. name is how errors call them.
+// openRawText opens raw rows that are text, gzipped or not. name is their name in errors.
 func openRawText(ctx context.Context, in rowFile) (name string, source io.ReadCloser, r *bufio.Reader, err error) {
 	if name = in.path; name == "-" {
 		name, source = standardInput, interruptible(ctx, io.NopCloser(in.stdin))
@@ -68,13 +68,13 @@ func (s *rawSource) start(r io.Reader) (absent []string, err error) {
 	return s.match(s.csv.Header())
 }
 
-// match finds the columns that the policy sees. Names in which a minus stands for an underscore are the same.
+// match finds the columns that the policy uses. In names, minus and underscore are equivalent.
 func (s *rawSource) match(header []string) (absent []string, err error) {
 	at := map[string]int{}
 	for c, name := range header {
 		name = plainColumn(name)
 		if _, twice := at[name]; twice {
-			return nil, s.bad(1, header[c], "is there twice")
+			return nil, s.bad(1, header[c], "is a duplicate")
 		}
 		at[name] = c
 	}
@@ -90,7 +90,7 @@ func (s *rawSource) match(header []string) (absent []string, err error) {
 		}
 	}
 	if len(s.columns) == 0 {
-		return nil, s.bad(1, "", fmt.Sprintf("has none of the %d columns that the policy sees, such as %s", len(absent), absent[0]))
+		return nil, s.bad(1, "", fmt.Sprintf("has none of the %d columns that the policy uses, such as %s", len(absent), absent[0]))
 	}
 	return absent, nil
 }
@@ -128,7 +128,7 @@ func (s *rawSource) add(b *rowBatch, dim int) error {
 	}
 	id := strconv.Itoa(s.seen)
 	if s.id >= 0 {
-		id = strings.Clone(s.record[s.id]) // the record's memory is used again
+		id = strings.Clone(s.record[s.id]) // the record's memory is reused
 	}
 	b.ids = append(b.ids, id)
 	s.seen++
@@ -148,7 +148,7 @@ func (s *rawSource) bad(line int, column, msg string) error {
 	return fmt.Errorf("read rows: %w", &costs.DataError{File: s.file, Row: line, Column: column, Msg: msg})
 }
 
-// badText is an error of a reader of text about rows or features; an error of the medium gets the name of the file.
+// badText turns an error of a text reader into one about rows or features; it adds the file name to read errors.
 func badText(what, file string, err error) error {
 	var text *textfile.Error
 	if errors.As(err, &text) {

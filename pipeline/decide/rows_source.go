@@ -21,7 +21,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// The formats of rows that come and go.
+// The formats of input and output rows.
 const (
 	formatAuto    = "auto"
 	formatParquet = "parquet"
@@ -38,19 +38,19 @@ func checkFormat(what, name string) error {
 	return fmt.Errorf("%s format %q: known are %s", what, name, strings.Join(formats, ", "))
 }
 
-// standardInput is how errors call what came from "-".
+// standardInput is the name of "-" in errors.
 const standardInput = "standard input"
 
-// rowFile is where rows come from.
+// rowFile is the source of the rows.
 type rowFile struct {
 	path   string // "-": stdin
 	format string
 	stdin  io.Reader
 }
 
-// openFeatures opens the input and checks that its rows are what the policy takes: as many features, and where the file
-// has actions, those of the policy. Format auto goes by the extension, then by the first bytes. When ctx ends, reads of
-// standard input end too.
+// openFeatures opens the input and checks its rows against the policy: the number of features and, if the file has
+// actions, the actions. Format auto uses the extension, then the first bytes. When ctx ends, reads of standard input
+// end too.
 func openFeatures(ctx context.Context, in rowFile, info *policy.Info) (featureSource, error) {
 	path, format := in.path, in.format
 	if path == "-" {
@@ -69,7 +69,7 @@ func openFeatures(ctx context.Context, in rowFile, info *policy.Info) (featureSo
 	return openStream(path, format, f, info)
 }
 
-// openText opens a file of rows for one reading from the front; reads of a named pipe end with ctx.
+// openText opens a file of rows for a single sequential read; reads of a named pipe end with ctx.
 func openText(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, err := os.Open(path)
 	if err != nil || textfile.CheckRegular(path) == nil {
@@ -78,8 +78,8 @@ func openText(ctx context.Context, path string) (io.ReadCloser, error) {
 	return interruptible(ctx, f), nil
 }
 
-// interruptible passes r on until ctx ends, when reads return the context's error. The read of r that is then under way
-// is left behind: nothing can end a read of a terminal. Closing what is returned closes r, which ends a read of a named
+// interruptible passes r on until ctx ends; reads then return the error of ctx. A read of r in progress is abandoned,
+// because nothing can interrupt a read of a terminal. Closing the result closes r, which interrupts a read of a named
 // pipe.
 func interruptible(ctx context.Context, r io.ReadCloser) io.ReadCloser {
 	out, in := io.Pipe()
@@ -91,7 +91,7 @@ func interruptible(ctx context.Context, r io.ReadCloser) io.ReadCloser {
 	return &passage{out, r, stop}
 }
 
-// passage is the end of a pipe in memory that a copy of from arrives at.
+// passage is the read end of an in-memory pipe into which from is copied.
 type passage struct {
 	*io.PipeReader
 	from io.Closer
@@ -104,7 +104,7 @@ func (p *passage) Close() error {
 	return errors.Join(p.PipeReader.Close(), p.from.Close())
 }
 
-// formatOf returns the format that a name has; auto where the name has none.
+// formatOf returns the format of a file name; auto if the name has none.
 func formatOf(path string) string {
 	if stage.IsFolder(path) {
 		return formatParquet
@@ -120,8 +120,7 @@ func formatOf(path string) string {
 	return formatAuto
 }
 
-// openStream opens rows that arrive from the front, gzipped or not. Parquet starts at the end, so it is first put into
-// a file.
+// openStream opens rows from a stream, gzipped or not. Parquet is read from its end, so it is copied to a file first.
 func openStream(name, format string, in io.ReadCloser, info *policy.Info) (featureSource, error) {
 	r, err := textfile.Decode(name, in, format == formatAuto || format == formatParquet)
 	if err != nil {
@@ -148,9 +147,9 @@ func openStream(name, format string, in io.ReadCloser, info *policy.Info) (featu
 	return src, nil
 }
 
-// sniff guesses a format from the first bytes: Parquet's mark, a brace, else CSV.
+// sniff guesses a format from the first bytes: Parquet's magic number, a brace, else CSV.
 func sniff(r *bufio.Reader) string {
-	head, _ := r.Peek(4) // a shorter input is judged by what there is
+	head, _ := r.Peek(4) // a shorter input is fine
 	switch {
 	case string(head) == "PAR1":
 		return formatParquet
@@ -160,7 +159,7 @@ func sniff(r *bufio.Reader) string {
 	return formatCSV
 }
 
-// changedFees are those of the input that are not the policy's; none where the input has no actions.
+// changedFees are the fees of the input that differ from the policy's; none if the input has no actions.
 func changedFees(src featureSource, info *policy.Info) []costs.FeeChange {
 	switch s := src.(type) {
 	case *spooled:
@@ -180,7 +179,7 @@ func wrongDim(file string, row, have, want int) error {
 
 func badFeatures(e *costs.DataError) error { return fmt.Errorf("read features: %w", e) }
 
-// spoolParquet copies a Parquet stream to a temporary file and opens that.
+// spoolParquet copies a Parquet stream to a temporary file and opens it.
 func spoolParquet(name string, r io.Reader, info *policy.Info) (featureSource, error) {
 	folder, remove, err := atomicfile.TempFolder("", "pipe-*")
 	if err != nil {
@@ -197,7 +196,7 @@ func spoolParquet(name string, r io.Reader, info *policy.Info) (featureSource, e
 	return &spooled{src, remove, name}, nil
 }
 
-// spool copies a stream to a file that is not there yet.
+// spool copies a stream to a new file.
 func spool(path string, r io.Reader) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -207,7 +206,7 @@ func spool(path string, r io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// renamed puts name in the place of the temporary file's in an error about data.
+// renamed replaces the name of the temporary file in an error about data.
 func renamed(err error, name string) error {
 	var data *costs.DataError
 	if !errors.As(err, &data) {
@@ -218,7 +217,7 @@ func renamed(err error, name string) error {
 	return badFeatures(&there)
 }
 
-// spooled removes the temporary file when its reader closes.
+// spooled removes the temporary file when it is closed.
 type spooled struct {
 	featureSource
 	remove func() error
@@ -235,7 +234,7 @@ func (s *spooled) close() {
 	_ = s.remove() // only a temporary copy: a leftover does no harm
 }
 
-// parquetSource reads the columns id and features of the cost tensor's contract; a file without ids counts its rows
+// parquetSource reads the columns id and features of the cost tensor format; rows of a file without ids are numbered
 // from 0.
 type parquetSource struct {
 	reader *costs.Reader
@@ -254,7 +253,8 @@ func openParquet(path string, info *policy.Info) (featureSource, error) {
 	return &parquetSource{reader: r}, nil
 }
 
-// checkParquet holds the width and, where the file has them, the actions and what made the features against the policy.
+// checkParquet compares the width and, if the file has them, the actions and the origin of the features with the
+// policy.
 func checkParquet(path string, r *costs.Reader, info *policy.Info) error {
 	if r.Dim() != info.Dim {
 		return wrongDim(path, 0, r.Dim(), info.Dim)

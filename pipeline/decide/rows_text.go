@@ -21,17 +21,17 @@ const (
 	mostValues = 1 << 22 // features and scores of a batch of more than one row: several batches are in memory at once
 )
 
-// batchRows is how many rows of dim features a batch has when each gets a score per action.
+// batchRows is the number of rows in a batch, for dim features and one score per action.
 func batchRows(dim, actions int) int { return max(1, min(mostRows, mostValues/max(1, dim+actions))) }
 
-// batchOf returns an empty batch for rows of dim features, and how many it takes.
+// batchOf returns an empty batch for rows of dim features, and its capacity in rows.
 func batchOf(dim, actions int) (b *rowBatch, rows int) {
 	rows = batchRows(dim, actions)
 	return &rowBatch{features: make([]float32, 0, rows*dim)}, rows
 }
 
-// csvSource reads a table with a header: a column id (without one, rows count from 0) and the features: by name where the
-// policy knows the names of its own, else in the order of the other columns.
+// csvSource reads a table with a header: an optional column id (without it, rows are numbered from 0) and the features.
+// They are matched by name if the policy has feature names, else taken in order.
 type csvSource struct {
 	file   string
 	in     io.Closer
@@ -54,7 +54,7 @@ func newCSVSource(file string, in io.Closer, r io.Reader, info *policy.Info) (*c
 	seen := make(map[string]bool, len(header))
 	for c, name := range header {
 		if seen[name] {
-			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: "is there twice"})
+			return nil, badFeatures(&costs.DataError{File: file, Row: 1, Column: name, Msg: "is a duplicate"})
 		}
 		seen[name] = true
 		if name == "id" {
@@ -111,12 +111,12 @@ func (s *csvSource) add(b *rowBatch, record []string) error {
 		}
 		b.features[at+s.to[c]] = v
 	}
-	b.ids = append(b.ids, string([]byte(id))) // a copy: the record's memory is used again
+	b.ids = append(b.ids, string([]byte(id))) // a copy, because the record's memory is reused
 	return nil
 }
 
-// jsonlSource reads one object per line: {"id": "a", "features": [0.1, 2]}. Other fields are ignored; without an id,
-// rows count from 0.
+// jsonlSource reads one object per line: {"id": "a", "features": [0.1, 2]}. Other fields are ignored; without ids, rows
+// are numbered from 0.
 type jsonlSource struct {
 	file   string
 	in     io.Closer
@@ -146,7 +146,7 @@ func (s *jsonlSource) next(ctx context.Context) (*rowBatch, error) {
 	return b.orEnd(s.file, s.seen)
 }
 
-// orEnd is b, or the end of the input where b is empty; an input that ends before its first row is an error.
+// orEnd returns b, or the end of the input if b is empty; an input without rows is an error.
 func (b *rowBatch) orEnd(file string, seen int) (*rowBatch, error) {
 	switch {
 	case len(b.ids) > 0:
@@ -239,7 +239,7 @@ func jsonKind(raw json.RawMessage) string {
 	return "number"
 }
 
-// name reads an id, which may be text or a number.
+// name reads an id, which may be a string or a number.
 func (s *jsonlSource) name(raw json.RawMessage) (string, error) {
 	var text string
 	var number json.Number
@@ -251,7 +251,7 @@ func (s *jsonlSource) name(raw json.RawMessage) (string, error) {
 	case raw[0] != 'n' && json.Unmarshal(raw, &number) == nil:
 		return number.String(), nil
 	}
-	return "", s.bad("id", "%s is neither text nor a number", textfile.Short(string(raw)))
+	return "", s.bad("id", "%s is neither a string nor a number", textfile.Short(string(raw)))
 }
 
 func (s *jsonlSource) bad(column, format string, args ...any) error {

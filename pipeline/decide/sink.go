@@ -12,7 +12,7 @@ import (
 	"pipe/models/policy"
 )
 
-// output is where a sink's bytes go: a file that appears when complete, or a stream that we do not close.
+// output is the destination of a sink's bytes: a file that appears when complete, or a stream that is not closed here.
 type output interface {
 	io.Writer
 	Commit() error
@@ -24,7 +24,7 @@ type streamOutput struct{ io.Writer }
 func (streamOutput) Commit() error { return nil }
 func (streamOutput) Abort()        {}
 
-// decisionSink takes decisions in order. commit makes the output complete, abort drops it.
+// decisionSink receives decisions in order. commit completes the output, abort discards it.
 type decisionSink interface {
 	write(ids []string, d *policy.Decisions) error
 	commit() error
@@ -54,7 +54,7 @@ func openSink(path, format string, scores bool, stdout io.Writer, a *costs.Actio
 	}
 }
 
-// rowFormat appends rows to a buffer: a head once, then one row at a time.
+// rowFormat appends rows to a buffer: a header once, then one row per call.
 type rowFormat struct {
 	head string
 	row  func(dst []byte, id string, d *policy.Decisions, n int) []byte
@@ -87,7 +87,7 @@ func (s *textSink) flush() error {
 	return nil
 }
 
-// commit writes what is left, which is the head if there was no row.
+// commit writes the rest, which is only the header if there were no rows.
 func (s *textSink) commit() error {
 	if err := s.flush(); err != nil {
 		s.abort()
@@ -127,7 +127,7 @@ func quoteCSV(s string) string {
 	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
-// jsonlRows is the same as one object per line, scores as a list in the order of the actions.
+// jsonlRows writes the same as one object per line, with the scores as a list in the order of the actions.
 func jsonlRows(a *costs.Actions, scores bool) rowFormat {
 	middle := make([]string, a.Len())
 	for i := range middle {

@@ -19,19 +19,19 @@ type decisionRow struct {
 	AdviceIndex int32  `parquet:"advice_index"`
 }
 
-// scoredRow has the scores in the order of the actions as well.
+// scoredRow also has the scores, in the order of the actions.
 type scoredRow struct {
 	decisionRow
 	Scores []float32 `parquet:"scores,list"`
 }
 
-// parquetRows is a parquetSink's writer for either kind of row.
+// parquetRows is the writer of a parquetSink for one kind of row.
 type parquetRows interface {
 	write(ids []string, d *policy.Decisions) error
 	close() error
 }
 
-// parquetSink writes decisions as row groups of flat columns; the actions go along as metadata.
+// parquetSink writes decisions as row groups of flat columns, with the actions in the metadata.
 type parquetSink struct {
 	out  output
 	rows parquetRows
@@ -74,7 +74,7 @@ func (s *parquetSink) commit() error {
 
 func (s *parquetSink) abort() { s.out.Abort() }
 
-// decisionGroup is the number of rows per row group: what the writer holds in memory.
+// decisionGroup is the number of rows per row group, which the writer holds in memory.
 const decisionGroup = 1 << 17
 
 type rowWriter[R any] struct {

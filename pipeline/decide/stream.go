@@ -18,23 +18,23 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// StreamOptions says what to decide on and where the decisions go.
+// StreamOptions are the options of Stream: what to decide on and where to write the decisions.
 type StreamOptions struct {
 	Policy    string   // the policy file
 	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
-	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these: In holds raw rows then; empty: features, or the policy has an encoder in front
-	Text      string   // the column of raw rows, or field of JSONL objects, that holds the text; empty: rows are no texts
-	Image     string   // likewise that holds the path of an image, relative to In's folder; empty: rows are no images
+	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these; In then has raw rows. Empty: In has features, or the policy has an encoder in front
+	Text      string   // the column of raw rows, or field of JSONL objects, that contains the text; empty: rows are not texts
+	Image     string   // the column or field that contains the path of an image, relative to In's folder; empty: rows are not images
 	Decoder   string   // of images: standard, libjpeg-turbo or auto; empty: standard
 	InFormat  string   // auto, parquet, csv or jsonl
 	Out       string   // decisions: a file, or "-" for standard output
 	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
 	Without   []string // "expert=NAME" or "advice=NAME": pairs that must not be chosen
 	Scores    bool     // write the score of every pair
-	Workers   int      // batches decided side by side
+	Workers   int      // batches decided in parallel
 }
 
-// DefaultStreamOptions reads standard input, writes standard output and uses every core.
+// DefaultStreamOptions reads standard input, writes standard output and uses all cores.
 func DefaultStreamOptions() StreamOptions {
 	return StreamOptions{In: "-", InFormat: "auto", Out: "-", OutFormat: "auto", Workers: runtime.GOMAXPROCS(0)}
 }
@@ -55,27 +55,27 @@ func (o StreamOptions) Validate() error {
 	return errors.Join(append(problems, checkFormat("input", o.InFormat), checkFormat("output", o.OutFormat))...)
 }
 
-// checkRaw reports what is wrong with the options for raw rows.
+// checkRaw reports problems of the options for raw rows.
 func (o StreamOptions) checkRaw() (problems []error) {
 	if o.Text != "" && o.Image != "" {
 		problems = append(problems, errors.New("decide: rows are texts or images, not both"))
 	}
 	if raw := o.Encoder != "" || o.encoded(); raw && (o.InFormat == formatParquet || o.InFormat == formatJSONL && !o.encoded()) {
-		problems = append(problems, fmt.Errorf("decide: raw rows come as csv, texts and images as jsonl too, not %s", o.InFormat))
+		problems = append(problems, fmt.Errorf("decide: raw rows must be csv, or jsonl for texts and images, not %s", o.InFormat))
 	}
 	switch {
 	case o.Decoder != "" && o.Image == "":
-		problems = append(problems, errors.New("decide: a decoder is for images"))
+		problems = append(problems, errors.New("decide: a decoder is only for images"))
 	case o.Decoder != "" && !slices.Contains(pixel.DecoderNames, o.Decoder):
 		problems = append(problems, fmt.Errorf("decide: unknown decoder %q; known are %s", o.Decoder, strings.Join(pixel.DecoderNames, ", ")))
 	}
 	return problems
 }
 
-// encoded tells whether one field of every row goes through an encoder.
+// encoded reports whether one field of every row goes through an encoder.
 func (o StreamOptions) encoded() bool { return o.Text != "" || o.Image != "" }
 
-// mask are the pairs that may be chosen; nil: the policy's own decision stands.
+// mask are the pairs that may be chosen; nil: no pair is excluded.
 func (o StreamOptions) mask(a *costs.Actions) ([]bool, error) {
 	mask, err := policy.ParseWithout(a, o.Without)
 	if err != nil {
@@ -87,7 +87,7 @@ func (o StreamOptions) mask(a *costs.Actions) ([]bool, error) {
 	return mask, nil
 }
 
-// input is what is decided on.
+// input is the kind of input.
 func (o StreamOptions) input() string {
 	switch {
 	case o.Image != "":
@@ -100,26 +100,26 @@ func (o StreamOptions) input() string {
 	return InputFeatures
 }
 
-// Summary is what a run of Decide did.
+// Summary is the result of a run of Stream.
 type Summary struct {
 	Format  int              `json:"format"`
 	Policy  string           `json:"policy"`
 	Rows    int64            `json:"rows"`
 	Seconds float64          `json:"seconds"`
 	Chosen  map[string]int64 `json:"chosen"`            // rows per pair that was chosen at least once
-	Absent  []string         `json:"absent,omitempty"`  // columns of raw rows that the policy sees and the file lacks
+	Absent  []string         `json:"absent,omitempty"`  // columns of raw rows that the policy uses and the file lacks
 	Decoder string           `json:"decoder,omitempty"` // of images, with its version
 	Trained string           `json:"trained,omitempty"` // the decoder of the images that the policy was trained on, if it is another
 
-	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the input, where it has actions; decisions are by the policy's
+	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the input, if it has actions; decisions use the policy's fees
 }
 
 // Stream decides on a file of rows and writes a file of decisions. Memory does not grow with the number of rows, and
-// decisions leave in the order of the input. An output file appears when it is complete; on standard output the rows
-// decided so far have been written when an error ends the run.
+// decisions are written in the order of the input. An output file appears when it is complete. On standard output, the
+// rows decided before an error have been written.
 //
-// Errors about the input are *costs.DataError with file, row and column. rt should have been opened with one thread:
-// batches, not operators, run side by side.
+// Errors about the input are *costs.DataError with file, row and column. rt should have been opened with one thread,
+// because batches run in parallel.
 func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Reader, stdout io.Writer, p stage.Progress) (_ *Summary, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

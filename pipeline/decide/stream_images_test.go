@@ -97,7 +97,7 @@ func TestDecideBadImages(t *testing.T) {
 		"empty.jpg":  "the file is empty",
 		"page.jpg":   "nor WebP: it is a web page",
 		"tiny.png":   "1 x 1 pixels, the limit min_side is 8",
-		"":           "is an empty path",
+		"":           "the path is empty",
 	} {
 		rows := append(append([]string{"file"}, names[:20]...), bad, names[21], "later.png")
 		if bad == "" {
@@ -119,7 +119,7 @@ func TestDecideBadImages(t *testing.T) {
 	}
 	o.Encoder = hftest.Folder(t)
 	var option *stage.OptionError
-	if _, err := Stream(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) || !strings.Contains(err.Error(), "reads texts, the rows hold images") {
+	if _, err := Stream(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, stage.Quiet); !errors.As(err, &option) || !strings.Contains(err.Error(), "reads texts, the rows contain images") {
 		t.Error("an encoder of texts sees images: ", err)
 	}
 	o.Image, o.Text, o.Encoder = "", "file", model

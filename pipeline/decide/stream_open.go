@@ -15,7 +15,8 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// openFor opens the policy and the encoder that the options name. Options that do not fit them are an *stage.OptionError.
+// openFor opens the policy and the encoder that the options name. Options that do not match them are an
+// *stage.OptionError.
 func openFor(rt *ort.Runtime, o StreamOptions) (*Router, error) {
 	f, err := ReadPolicy(o.Policy)
 	if err != nil {
@@ -29,12 +30,12 @@ func openFor(rt *ort.Runtime, o StreamOptions) (*Router, error) {
 		return r, err
 	}
 	if reads, failed := featurize.EncoderInputs(o.Encoder); failed == nil && !slices.Contains(reads, o.input()) {
-		err = &stage.OptionError{Err: fmt.Errorf("encoder %q reads %ss, the rows hold %ss", o.Encoder, reads[0], o.input())}
+		err = &stage.OptionError{Err: fmt.Errorf("encoder %q reads %ss, the rows contain %ss", o.Encoder, reads[0], o.input())}
 	}
 	return nil, err
 }
 
-// checkPolicy holds the options about raw rows against what the policy takes.
+// checkPolicy checks the options about raw rows against the inputs of the policy.
 func (o StreamOptions) checkPolicy(f *PolicyFile) error {
 	bad := func(format string, args ...any) error {
 		return &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, fmt.Errorf(format, args...))}
@@ -45,16 +46,16 @@ func (o StreamOptions) checkPolicy(f *PolicyFile) error {
 	case f.encoder == nil:
 		return nil
 	case o.Encoder != "":
-		return bad("has its encoder in front: no other is taken (leave out --encoder)")
+		return bad("has its encoder in front: another one cannot be used (leave out --encoder)")
 	case !o.encoded():
-		return bad("has an encoder in front and reads %ss: name the column or field that holds them (--%s)", f.About.Input, f.About.Input)
+		return bad("has an encoder in front and reads %ss: name the column or field that contains them (--%s)", f.About.Input, f.About.Input)
 	case f.About.Input != o.input():
-		return bad("has an encoder of %ss in front, the rows hold %ss", f.About.Input, o.input())
+		return bad("has an encoder of %ss in front, the rows contain %ss", f.About.Input, o.input())
 	}
 	return nil
 }
 
-// openRows opens features, or raw rows where the policy has an encoder for them, and notes in done what it found out.
+// openRows opens features, or raw rows if the policy has an encoder for them, and records its findings in done.
 func openRows(ctx context.Context, r *Router, o StreamOptions, stdin io.Reader, done *Summary) (src featureSource, err error) {
 	in := rowFile{path: o.In, format: o.InFormat, stdin: stdin}
 	switch {
@@ -73,7 +74,7 @@ func openRows(ctx context.Context, r *Router, o StreamOptions, stdin io.Reader, 
 	return openFeatures(ctx, in, r.Info())
 }
 
-// noteDecoder notes which decoder reads the images, and which one those of training, if it is another.
+// noteDecoder records the decoder of the images, and that of the training images if it is another.
 func (s *Summary) noteDecoder(name string, a *costs.Actions) {
 	s.Decoder = name
 	if was := a.Digests[costs.DecoderDigest]; was != "" && was != name {
@@ -81,7 +82,7 @@ func (s *Summary) noteDecoder(name string, a *costs.Actions) {
 	}
 }
 
-// imageBatch is how many images are decoded and encoded between two deliveries of vectors.
+// imageBatch is how many images are decoded and encoded at once.
 const imageBatch = 256
 
 // imageFiles encodes images that rows name by their paths, relative to a folder.

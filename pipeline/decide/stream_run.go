@@ -12,7 +12,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// stream carries batches from a source over several workers to a sink.
+// stream passes batches from a source through several workers to a sink.
 type stream struct {
 	decider  *policy.Decider
 	mask     []bool
@@ -22,7 +22,7 @@ type stream struct {
 	counts   []int64
 }
 
-// job is one batch on its way; ready is closed when decisions or err are set.
+// job is one batch in progress; ready is closed when decisions or err are set.
 type job struct {
 	batch     *rowBatch
 	decisions *policy.Decisions
@@ -30,9 +30,9 @@ type job struct {
 	ready     chan struct{}
 }
 
-// run reads, decides and writes at the same time. queue keeps the order and bounds what is in flight: each batch
-// enters it before a worker may take it. Everything started here has ended when run returns, except a read of text
-// that nothing can interrupt.
+// run reads, decides and writes concurrently. queue keeps the order and limits the number of batches in progress: each
+// batch enters it before a worker may take it. When run returns, all its goroutines have ended, except a read of text
+// that cannot be interrupted.
 func (s *stream) run(ctx context.Context, src featureSource, sink decisionSink) error {
 	ctx, cancel := context.WithCancel(ctx)
 	queue, work := make(chan *job, 2*s.workers), make(chan *job)
@@ -41,7 +41,7 @@ func (s *stream) run(ctx context.Context, src featureSource, sink decisionSink) 
 		defer close(finished)
 		s.read(ctx, src, queue, work)
 	}()
-	if src.rows() >= 0 { // a file, which has an end, and perhaps a temporary one to remove
+	if src.rows() >= 0 { // a file: it ends, and may be a temporary one to remove
 		defer func() { <-finished }()
 	}
 	var workers sync.WaitGroup
@@ -94,8 +94,8 @@ func (s *stream) read(ctx context.Context, src featureSource, queue, work chan<-
 	}
 }
 
-// work decides on batches until there are no more or ctx ends, whichever comes first: the reader may be stuck in a
-// read that never returns.
+// work decides batches until there are no more or ctx ends, whichever comes first: the reader may be blocked in a read
+// that never returns.
 func (s *stream) work(ctx context.Context, work <-chan *job) {
 	for {
 		select {

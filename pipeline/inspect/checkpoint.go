@@ -12,7 +12,7 @@ import (
 	"pipe/pipeline/report"
 )
 
-// CheckpointExplanation tells how far a training run had come.
+// CheckpointExplanation describes the state of a training run.
 type CheckpointExplanation struct {
 	Format   int             `json:"format"`
 	Kind     string          `json:"kind"`

@@ -17,7 +17,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Checkup is what Doctor found. It is the JSON object of pipe doctor --json.
+// Checkup is the result of Doctor. It is the JSON object of pipe doctor --json.
 type Checkup struct {
 	Format  int          `json:"format"`
 	Version string       `json:"version"`
@@ -34,7 +34,7 @@ type Checkup struct {
 	JPEG     JPEGCheck  `json:"libjpeg_turbo"`
 }
 
-// RuntimeCheck tells about ONNX Runtime.
+// RuntimeCheck describes ONNX Runtime.
 type RuntimeCheck struct {
 	OK        bool     `json:"ok"`
 	Library   string   `json:"library,omitempty"`
@@ -42,13 +42,13 @@ type RuntimeCheck struct {
 	Needs     string   `json:"needs"`
 	Providers []string `json:"providers,omitempty"`
 	Tried     []string `json:"tried"`
-	Run       string   `json:"run,omitempty"` // what the trial run computed
+	Run       string   `json:"run,omitempty"` // result of the trial run
 	Error     string   `json:"error,omitempty"`
 	Hint      string   `json:"hint,omitempty"`
 	err       error
 }
 
-// DeviceCheck tells about one device.
+// DeviceCheck describes one device.
 type DeviceCheck struct {
 	OK    bool   `json:"ok"`
 	Error string `json:"error,omitempty"`
@@ -56,8 +56,8 @@ type DeviceCheck struct {
 	err   error
 }
 
-// Doctor looks at the machine and proves the runtime by running a small graph on it. What is wrong is in the result,
-// not an error: Err says whether cfg's device can work.
+// Doctor examines the machine and tests the runtime by running a small graph. Problems are in the result, not an error:
+// Err says whether cfg's device works.
 func Doctor(ctx context.Context, cfg ort.Config) *Checkup {
 	c := &Checkup{
 		Format: 1, Version: Version(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
@@ -65,7 +65,7 @@ func Doctor(ctx context.Context, cfg ort.Config) *Checkup {
 	}
 	c.checkTrees(ctx)
 	c.checkJPEG()
-	// One process holds one library, so the device that was asked for is looked at first.
+	// A process can load only one library, so the requested device is checked first.
 	if cfg.Device == ort.CUDA {
 		c.checkCUDA(ctx, cfg)
 		c.checkRuntime(ctx, cfg)
@@ -132,7 +132,7 @@ func (c *Checkup) checkCUDA(ctx context.Context, cfg ort.Config) {
 	}
 }
 
-// tryRun multiplies a row by a matrix and compares with the answer known beforehand.
+// tryRun multiplies a row by a matrix and compares the result with the known one.
 func tryRun(ctx context.Context, rt *ort.Runtime) (string, error) {
 	g := onnx.NewGraph("doctor")
 	x := g.Input("x", onnx.Float32, onnx.Dims(1, 2))
@@ -204,7 +204,7 @@ func (c *Checkup) WriteText(w io.Writer) error {
 	return err
 }
 
-// hintOf returns the advice that an error carries, or "".
+// hintOf returns the hint of an error, or "".
 func hintOf(err error) string {
 	var h interface{ Hint() string }
 	if errors.As(err, &h) {
@@ -238,7 +238,7 @@ func cacheFolder() string {
 	return filepath.Join(dir, "pipe")
 }
 
-// cpuModel reads the processor's name where Linux tells it.
+// cpuModel reads the name of the processor on Linux.
 func cpuModel() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"pipe/featurize/jpegturbo"
 )
 
-// JPEGCheck tells about libjpeg-turbo, which is a choice and not needed: its absence is no failure.
+// JPEGCheck describes libjpeg-turbo, which is optional: its absence is not a failure.
 type JPEGCheck struct {
 	OK      bool     `json:"ok"`
 	Library string   `json:"library,omitempty"`
@@ -30,7 +30,7 @@ func (c *Checkup) checkJPEG() {
 	r.OK, r.Name = true, l.Name()
 }
 
-// lines are what the checkup says for a terminal, by caption.
+// lines are the lines of the checkup for a terminal, with captions.
 func (r *JPEGCheck) lines() [][2]string {
 	switch {
 	case r.OK:
@@ -38,6 +38,6 @@ func (r *JPEGCheck) lines() [][2]string {
 	case r.missing:
 		return [][2]string{{"libjpeg-turbo", "not found (JPEG is decoded by Go)"}, {"", r.Hint}}
 	default:
-		return [][2]string{{"libjpeg-turbo", "not usable, so that decoder auto is an error (standard is not): " + r.Error}, {"", r.Hint}}
+		return [][2]string{{"libjpeg-turbo", "not usable; decoder auto fails, standard works: " + r.Error}, {"", r.Hint}}
 	}
 }

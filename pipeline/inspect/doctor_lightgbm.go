@@ -8,12 +8,12 @@ import (
 	"pipe/models/lightgbm"
 )
 
-// TreesCheck tells about LightGBM, which only boosted trees need: its absence is no failure.
+// TreesCheck describes LightGBM, which only boosted trees need: its absence is not a failure.
 type TreesCheck struct {
 	OK      bool     `json:"ok"`
 	Library string   `json:"library,omitempty"`
 	Tried   []string `json:"tried"`
-	Run     string   `json:"run,omitempty"` // what the trial run showed
+	Run     string   `json:"run,omitempty"` // result of the trial run
 	Error   string   `json:"error,omitempty"`
 	Hint    string   `json:"hint,omitempty"`
 	missing bool
@@ -32,7 +32,7 @@ func (c *Checkup) checkTrees(ctx context.Context) {
 	}
 }
 
-// tryTrees trains one tree on forty rows of two kinds, which it must tell apart.
+// tryTrees trains one tree on forty rows of two kinds, which it must separate.
 func tryTrees(ctx context.Context) (run string, err error) {
 	l, err := lightgbm.Open("")
 	if err != nil {
@@ -59,10 +59,10 @@ func tryTrees(ctx context.Context) (run string, err error) {
 			return "", fmt.Errorf("trial run: row %d of %d has probability %g", i, rows, p)
 		}
 	}
-	return "one tree told two kinds of rows apart", nil
+	return "one tree separated two kinds of rows", nil
 }
 
-// lines are what the checkup says for a terminal, by caption.
+// lines are the lines of the checkup for a terminal, with captions.
 func (r *TreesCheck) lines() [][2]string {
 	switch {
 	case r.OK:

@@ -13,7 +13,7 @@ import (
 	"pipe/onnx/hf"
 )
 
-// EncoderFileExplanation tells what the file of an encoder says about itself.
+// EncoderFileExplanation describes the file of an encoder.
 type EncoderFileExplanation struct {
 	Format int    `json:"format"`
 	Kind   string `json:"kind"`
@@ -26,7 +26,7 @@ type EncoderFileExplanation struct {
 func explainEncoderFile(path string, m *onnx.Model) (Explanation, error) {
 	info, ok, err := featurize.ParseEncoderInfo(m.Metadata())
 	if err != nil || !ok {
-		return nil, &costs.DataError{File: path, Msg: "is marked as an encoder and does not say which", Err: err}
+		return nil, &costs.DataError{File: path, Msg: "is marked as an encoder, but its metadata is incomplete", Err: err}
 	}
 	return &EncoderFileExplanation{
 		Format: 1, Kind: featurize.EncoderKind, File: path, EncoderInfo: info,
@@ -46,7 +46,7 @@ func (e *EncoderFileExplanation) WriteText(w io.Writer) error {
 	return b.WriteText(w)
 }
 
-// AddEncoder tells what an encoder is, what it reads and what it makes.
+// AddEncoder adds an encoder's name, input and output.
 func AddEncoder(b *safetext.Fields, name string, e *featurize.EncoderInfo) {
 	b.Add(name, "%s", describeEncoder(e))
 	b.Add("vector", "%d numbers%s", e.Dim, safetext.After(", ", poolingWords(e)))
@@ -56,7 +56,7 @@ func AddEncoder(b *safetext.Fields, name string, e *featurize.EncoderInfo) {
 	}
 }
 
-// describeEncoder names an encoder in a line.
+// describeEncoder describes an encoder in one line.
 func describeEncoder(e *featurize.EncoderInfo) string {
 	name := e.Name
 	if e.Architecture != "" {
@@ -87,7 +87,7 @@ func poolingWords(e *featurize.EncoderInfo) string {
 	return words
 }
 
-// pixelWords tells what is done to an image before its pixels go into the graph.
+// pixelWords describes the preprocessing of an image before its pixels enter the graph.
 func pixelWords(p *pixel.Preprocess) string {
 	if p.Resize == 0 {
 		return fmt.Sprintf("uint8 RGB, images of %d x %d as they are", p.Width, p.Height)
@@ -95,7 +95,7 @@ func pixelWords(p *pixel.Preprocess) string {
 	return fmt.Sprintf("uint8 RGB, shorter side resized to %d (%s), centre of %d x %d", p.Resize, p.Interpolation, p.Width, p.Height)
 }
 
-// channelWords is the value of red, green and blue, once where they are the same.
+// channelWords has the values of red, green and blue, or one value if they are equal.
 func channelWords(v [3]float32) string {
 	if v[0] == v[1] && v[1] == v[2] {
 		return fmt.Sprint(v[0])

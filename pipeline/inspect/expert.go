@@ -11,7 +11,7 @@ import (
 	"pipe/onnx"
 )
 
-// ExpertExplanation tells what the file of a trained expert says about itself.
+// ExpertExplanation describes the file of a trained expert.
 type ExpertExplanation struct {
 	Format       int             `json:"format"`
 	Kind         string          `json:"kind"`
@@ -20,7 +20,7 @@ type ExpertExplanation struct {
 	Labels       []string        `json:"labels"` // the negative one first
 	Settings     json.RawMessage `json:"settings"`
 	TrainingRows string          `json:"training_rows"`
-	Fold         string          `json:"fold,omitempty"` // that it has not seen; none: it learned from all training rows
+	Fold         string          `json:"fold,omitempty"` // fold that it was not trained on; empty: it was trained on all training rows
 	Training     string          `json:"training"`       // digest of all that it depends on
 	Inputs       []string        `json:"inputs"`         // names and shapes
 	Outputs      []string        `json:"outputs"`

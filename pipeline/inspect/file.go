@@ -14,14 +14,14 @@ import (
 	"pipe/internal/textfile"
 )
 
-// explainer knows one kind of file. recognises is given the first bytes; a folder has none.
+// explainer handles one kind of file. recognises gets the first bytes, which are empty for a folder.
 type explainer struct {
 	kind       string
 	recognises func(head []byte, folder bool) bool
 	explain    func(ctx context.Context, path string, o Options) (Explanation, error)
 }
 
-// explainers are asked in order; the last one recognises anything that could be a model, because ONNX has no mark.
+// explainers are tried in order; the last one accepts anything that could be a model, because ONNX has no magic number.
 var explainers = []explainer{
 	{"cost tensor, table", func(head []byte, folder bool) bool { return folder || bytes.HasPrefix(head, []byte("PAR")) }, explainParquet},
 	{"index of pages", func(head []byte, _ bool) bool { return string(head) == bm25.Magic }, explainIndex},
@@ -30,9 +30,8 @@ var explainers = []explainer{
 	{"policy, trained expert, encoder of texts or images", func(head []byte, _ bool) bool { return len(head) > 0 && head[0] == 0x08 }, explainModel},
 }
 
-// File explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert,
-// an index of pages or a checkpoint. A file of no known kind is a *costs.DataError that lists
-// the kinds.
+// File explains a cost tensor, a table or encoder of pipe featurize, a policy, a trained expert, an index of pages or a
+// checkpoint. For a file of another kind the error is a *costs.DataError that lists the known kinds.
 func File(ctx context.Context, path string, o Options) (Explanation, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

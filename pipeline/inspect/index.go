@@ -11,7 +11,7 @@ import (
 	"pipe/internal/safetext"
 )
 
-// IndexExplanation tells what an index of pages holds.
+// IndexExplanation describes an index of pages.
 type IndexExplanation struct {
 	Format int         `json:"format"`
 	Kind   string      `json:"kind"`
@@ -40,7 +40,7 @@ func explainIndex(ctx context.Context, path string, o Options) (Explanation, err
 // WriteText writes the explanation for a terminal.
 func (e *IndexExplanation) WriteText(w io.Writer) error {
 	h, s := &e.Index, &e.Index.Settings
-	b := safetext.Titled(filepath.Clean(e.File), "index of pages; every byte fits its checksum")
+	b := safetext.Titled(filepath.Clean(e.File), "index of pages; all checksums match")
 	b.Add("digest", "%s", e.Digest)
 	b.Add("made of", "%s", h.Source)
 	b.Add("pages", "%d, and %d without text", h.Pages, h.Skipped)

@@ -8,8 +8,8 @@ import (
 	"pipe/costs"
 )
 
-// Options says in which regimes a tensor is summarised, where its actions are if not in the file, and what an index is
-// searched for.
+// Options has the regimes in which a tensor is summarised, the file of its actions if they are not in the tensor, and
+// the queries for an index.
 type Options struct {
 	Lambdas []float64
 	Actions string
@@ -30,7 +30,7 @@ func (o Options) Validate() error {
 	return errors.Join(problems...)
 }
 
-// Explanation is what Inspect says about one file: its exported fields are the JSON object of pipe inspect --json.
+// Explanation describes one file: its exported fields are the JSON object of pipe inspect --json.
 type Explanation interface {
 	WriteText(w io.Writer) error
 }

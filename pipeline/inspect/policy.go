@@ -16,7 +16,7 @@ import (
 	"pipe/pipeline/report"
 )
 
-// PolicyExplanation tells what a policy file says about itself.
+// PolicyExplanation describes a policy file.
 type PolicyExplanation struct {
 	Format      int                        `json:"format"`
 	Kind        string                     `json:"kind"`
@@ -34,7 +34,7 @@ type PolicyExplanation struct {
 	Advice      []costs.Advice             `json:"advice"`
 	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
 	Unavailable []string                   `json:"unavailable,omitempty"`
-	Fixed       string                     `json:"fixed,omitempty"` // the pair of a policy that always plays one
+	Fixed       string                     `json:"fixed,omitempty"` // the pair of a policy that always chooses one
 	Verdict     string                     `json:"verdict"`         // one sentence in plain words
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
@@ -73,7 +73,7 @@ func explainPolicy(_ context.Context, path string, _ Options) (Explanation, erro
 	return e, nil
 }
 
-// verdict says what the policy does, in plain words.
+// verdict describes the policy in one sentence.
 func (e *PolicyExplanation) verdict() string {
 	chooses := fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
 	if e.Fixed != "" {

@@ -14,7 +14,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// TableExplanation tells what a table of pipe featurize holds.
+// TableExplanation describes a table of pipe featurize.
 type TableExplanation struct {
 	Format  int                       `json:"format"`
 	Kind    string                    `json:"kind"`
@@ -25,7 +25,7 @@ type TableExplanation struct {
 	Encoder EncoderExplanation        `json:"encoder"`
 }
 
-// EncoderExplanation tells what an encoder makes of a raw row.
+// EncoderExplanation describes an encoder of raw rows.
 type EncoderExplanation struct {
 	Format int            `json:"format"`
 	Kind   string         `json:"kind"`
@@ -44,7 +44,7 @@ type EncodedGroup struct {
 	Name       string   `json:"name"`
 	Numeric    []string `json:"numeric"`
 	Categories []string `json:"categories"`
-	Empty      []string `json:"empty"` // without one value in the training rows; among the others, too
+	Empty      []string `json:"empty"` // without any value in the training rows; they are included in the other fields
 	Dense      int      `json:"dense"`
 	Tree       int      `json:"tree"`
 }

@@ -11,7 +11,7 @@ import (
 	"pipe/pipeline/report"
 )
 
-// TensorExplanation tells what a cost tensor holds.
+// TensorExplanation describes a cost tensor.
 type TensorExplanation struct {
 	Format       int               `json:"format"`
 	Kind         string            `json:"kind"`
@@ -30,7 +30,7 @@ type TensorExplanation struct {
 	Digest       string            `json:"digest"`
 	Digests      map[string]string `json:"digests,omitempty"` // of the inputs it was made from
 	Meta         map[string]string `json:"meta,omitempty"`
-	Repeats      []costs.Repeats   `json:"repeats,omitempty"` // of the splits in which rows repeat, or are training rows
+	Repeats      []costs.Repeats   `json:"repeats,omitempty"` // of the splits that have repeated rows, or copies of training rows
 	Summaries    []TensorSummary   `json:"summaries"`
 }
 
@@ -92,7 +92,7 @@ func summarise(a *costs.Actions, split costs.Split, s costs.Summary) TensorSumma
 	return out
 }
 
-// grid lays values of actions out as experts x advice; values that are not finite become nil.
+// grid arranges values of actions as experts x advice; values that are not finite become nil.
 func grid(a *costs.Actions, values []float64) [][]*float64 {
 	rows := make([][]*float64, len(a.Experts))
 	for i, v := range values {

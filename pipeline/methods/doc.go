@@ -1,4 +1,3 @@
-// Package methods lists the methods of reports: those that are trained (models,
-// models/auto) and what they are compared with (models/baseline). It knows the
-// order of tables, and by which name a policy may not be called.
+// Package methods lists the methods in reports: the trained ones (models, models/auto) and those that they are compared
+// with (models/baseline). It defines the order in tables and the names that other policies may not have.
 package methods

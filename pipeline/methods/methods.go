@@ -10,13 +10,13 @@ import (
 	"pipe/models/baseline"
 )
 
-// Names of methods that single benchmarks report.
+// Names of methods that only single benchmarks report.
 const (
 	AlwaysLegitimate = "always_legitimate" // the negative label for every row, without asking an expert
 	Bayes            = "bayes"             // the best policy under a known distribution
 )
 
-// compared are the methods that no policy file is of.
+// compared are the methods without policy files.
 var compared = []models.Method{
 	{Name: baseline.NameKNN, Role: models.RoleReference, About: "cost regression by nearest neighbours, k chosen on inner rows"},
 	{Name: baseline.BestFixed, Role: models.RoleOracle, About: "the best constant pair, chosen on the split it is reported on: an oracle"},
@@ -33,9 +33,8 @@ var compared = []models.Method{
 	{Name: Bayes, Role: models.RoleOracle, About: "the pair with the smallest expected cost under the known distribution: a floor"},
 }
 
-// All lists the methods in the order of tables and legends: what is trained,
-// composite policies first, then what they are compared with. Own methods are
-// beside those of models.
+// All lists the methods in the order of tables and legends: trained methods first, composite policies before others,
+// then those for comparison. own are methods besides those of package models.
 func All(own ...models.Method) []models.Method {
 	trained := slices.Insert(models.Methods(own...), 1, auto.Method())
 	slices.SortStableFunc(trained, func(a, b models.Method) int { return rankOf(a) - rankOf(b) })
@@ -50,8 +49,8 @@ func rankOf(m models.Method) int {
 	return 1
 }
 
-// Composite lists the names of composite methods: the first that a report has
-// lends its decisions to the baselines that need half of one.
+// Composite lists the names of composite methods. Baselines that take a half of their decisions from a composite policy
+// use the first one in a report.
 func Composite(own ...models.Method) []string {
 	var names []string
 	for _, m := range All(own...) {
@@ -62,8 +61,7 @@ func Composite(own ...models.Method) []string {
 	return names
 }
 
-// Rank is the place of a method in tables. Unknown names are policies, and come
-// after the known ones.
+// Rank is the position of a method in tables. Unknown names are policies, and come after the known ones.
 func Rank(name string) int {
 	all := All()
 	trained := len(all) - len(compared)
@@ -77,8 +75,7 @@ func Rank(name string) int {
 	}
 }
 
-// Named returns the method of that name. An unknown one is a policy: files bring
-// names of their own.
+// Named returns the method of that name. An unknown name is a policy, because files can have other names.
 func Named(name string, own ...models.Method) models.Method {
 	for _, m := range All(own...) {
 		if m.Name == name {
@@ -88,7 +85,7 @@ func Named(name string, own ...models.Method) models.Method {
 	return models.Method{Name: name, Role: models.RolePolicy}
 }
 
-// CheckOwn reports own methods whose names a report could take for another's.
+// CheckOwn reports own methods whose names are already used in reports.
 func CheckOwn(own []models.Method) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -97,7 +94,7 @@ func CheckOwn(own []models.Method) error {
 	}
 	for _, m := range own {
 		if m.Name == "" || seen[m.Name] {
-			errs = append(errs, fmt.Errorf("own methods: the name %q is empty or taken", m.Name))
+			errs = append(errs, fmt.Errorf("own methods: the name %q is empty or already used", m.Name))
 		}
 		seen[m.Name] = true
 	}

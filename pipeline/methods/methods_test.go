@@ -25,7 +25,7 @@ func TestOrderOfTables(t *testing.T) {
 	var names []string
 	for _, m := range All(mine) {
 		if slices.Contains(names, m.Name) || m.Role == "" {
-			t.Errorf("%s is there twice, or has no role", m.Name)
+			t.Errorf("%s is a duplicate, or has no role", m.Name)
 		}
 		names = append(names, m.Name)
 	}

@@ -8,7 +8,7 @@ import (
 	"pipe/pipeline/methods"
 )
 
-// WriteDisclosureCSV writes the disclosure, one line each at full precision; a figure that does not apply is an empty
+// WriteDisclosureCSV writes the disclosure, one line each at full precision; a value that does not apply is an empty
 // field.
 func (r *Report) WriteDisclosureCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
@@ -40,7 +40,7 @@ func (r *Report) WriteExpertCSV(w io.Writer) error {
 	return c.Error()
 }
 
-// WriteCSV writes the rows, one line each, at full precision; a figure that does not apply is an empty field.
+// WriteCSV writes the rows, one line each, at full precision; a value that does not apply is an empty field.
 func (r *Report) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	_ = c.Write([]string{

@@ -1,3 +1,3 @@
-// Package report is the report of an evaluation or a benchmark: its data, and the tables, figures and pages that are
-// made of them. It shows what others have computed.
+// Package report is the report of an evaluation or a benchmark: its data, and the tables, figures and pages made from
+// them. It renders results and computes none.
 package report

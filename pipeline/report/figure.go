@@ -21,7 +21,7 @@ var (
 	ink  = color.NRGBA{R: 0x24, G: 0x2b, B: 0x36, A: 0xff}
 	pale = color.NRGBA{R: 0xdd, G: 0xe2, B: 0xe8, A: 0xff}
 
-	// hues can be told apart with any of the common colour vision deficiencies.
+	// hues can be distinguished with any of the common colour vision deficiencies.
 	hues = []color.NRGBA{
 		{R: 0x00, G: 0x72, B: 0xb2, A: 0xff},
 		{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff},
@@ -43,8 +43,8 @@ func hue(i int) color.NRGBA {
 	return c
 }
 
-// render draws a picture of width x height once as SVG and once as PNG at twice the screen's density. Nothing in it
-// depends on time, place or order of a map, so the same data give the same bytes.
+// render draws a picture of width x height as SVG and as PNG at twice the screen density. It does not depend on time,
+// place or map order, so the same data gives the same bytes.
 func render(name, caption string, width, height vg.Length, paint func(draw.Canvas)) (Figure, error) {
 	f := Figure{Name: name, Caption: caption}
 	vector := vgsvg.New(width, height)
@@ -62,7 +62,7 @@ func render(name, caption string, width, height vg.Length, paint func(draw.Canva
 	return f, nil
 }
 
-// portableFonts gives every text of the SVG a family that each system has behind the one it was laid out with.
+// portableFonts adds fonts that every system has to the font of every text of the SVG.
 func portableFonts(svg []byte) []byte {
 	return bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"))
 }
@@ -90,7 +90,7 @@ func styleText(s *text.Style, size vg.Length) {
 	s.Color, s.Handler = ink, labels{plot.DefaultTextHandler}
 }
 
-// labels draws names from outside: control characters in them would not be XML.
+// labels draws names from data: control characters in them would make the XML invalid.
 type labels struct{ text.Handler }
 
 func (t labels) Lines(s string) []string { return t.Handler.Lines(safetext.Line(s)) }
@@ -103,21 +103,21 @@ func (t labels) Draw(c vg.Canvas, s string, style text.Style, at vg.Point) {
 	t.Handler.Draw(c, safetext.Line(s), style, at)
 }
 
-// textStyle is the house style for text that a figure writes by itself.
+// textStyle is the house style for text that a figure draws itself.
 func textStyle(size vg.Length, x draw.XAlignment, y draw.YAlignment) text.Style {
 	s := text.Style{XAlign: x, YAlign: y}
 	styleText(&s, size)
 	return s
 }
 
-// key is one entry of a legend that stands below a figure.
+// key is one entry of a legend below a figure.
 type key struct {
 	name   string
 	colour color.NRGBA
 }
 
-// drawKeys writes a centred row of coloured squares with names, y above the canvas's lower edge; it breaks lines
-// where the width asks for it.
+// drawKeys draws a centred row of coloured squares with names, y above the lower edge of the canvas; it wraps to the
+// width.
 func drawKeys(c draw.Canvas, keys []key) {
 	const side, gap, line = vg.Length(8), vg.Length(16), vg.Length(14)
 	style := textStyle(9.5, draw.XLeft, draw.YCenter)
@@ -144,7 +144,7 @@ func fillBox(c draw.Canvas, fill color.Color, x0, y0, x1, y1 vg.Length) {
 	c.FillPolygon(fill, []vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}})
 }
 
-// whole paints the background of a figure that is put together from several plots.
+// whole paints the background of a figure composed of several plots.
 func whole(c draw.Canvas) {
 	fillBox(c, color.White, c.Min.X, c.Min.Y, c.Max.X, c.Max.Y)
 }

@@ -27,7 +27,7 @@ type series struct {
 }
 
 // ExcessFigure draws excess risk against the number of training rows (logarithmic) with one standard deviation over
-// seeds, one line per method that the rows hold at more than one size.
+// seeds, one line per method with more than one size in the rows.
 func ExcessFigure(rows []Row) (Figure, error) {
 	r := Report{Rows: rows}
 	lines := excessSeries(rows)
@@ -59,8 +59,8 @@ func excessSeries(rows []Row) []series {
 	})
 }
 
-// lossFigure draws true loss against lambda, one line per method with more than one regime. The regimes stand at
-// equal distances, because the grids that people use are far from evenly spaced.
+// lossFigure draws true loss against lambda, one line per method with more than one regime. The regimes are equally
+// spaced, because typical grids are far from evenly spaced.
 func lossFigure(rows []Row) (Figure, error) {
 	lambdas := (&Report{Rows: rows}).Lambdas()
 	lines := collect(rows, func(row Row) (x, y float64, std *float64, ok bool) {

@@ -12,15 +12,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// DecisionMap is what one policy does over the square [-1,1]^2: Size x Size cells, the first row at the bottom and
-// the first column at the left; Action[row*Size+column] is the action at the middle of that cell.
+// DecisionMap has the decisions of one policy on the square [-1,1]^2: Size x Size cells, the first row at the bottom
+// and the first column at the left; Action[row*Size+column] is the action at the centre of that cell.
 type DecisionMap struct {
 	Title  string
 	Size   int
 	Action []int
 }
 
-// CellCentre returns the coordinate of the middle of cell i of size cells over [-1,1].
+// CellCentre returns the coordinate of the centre of cell i of size cells over [-1,1].
 func CellCentre(i, size int) float64 { return -1 + (2*float64(i)+1)/float64(size) }
 
 // DecisionFigure draws the maps side by side; names are the pairs by action index. A dashed line marks x_1 = 0, where
@@ -73,8 +73,8 @@ func (m DecisionMap) plot(first bool) *plot.Plot {
 	return p
 }
 
-// cells paints a decision map as few rectangles: runs of one action along a row, joined upwards while the run is the
-// same. A map with straight borders is a handful of shapes, which keeps the SVG small.
+// cells paints a decision map with few rectangles: runs of one action along a row, joined upwards while the run is the
+// same. A map with straight borders needs only a few shapes, which keeps the SVG small.
 type cells struct{ DecisionMap }
 
 type rectangle struct{ action, row, rows, from, to int }
@@ -85,7 +85,7 @@ func (m cells) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, r := range m.rectangles() {
 		x0, x1 := toX(edge(r.from)), toX(edge(r.to))
 		y0, y1 := toY(edge(r.row)), toY(edge(r.row+r.rows))
-		// A hair of overlap to the right and upwards hides the seams of anti-aliasing; what lies there is painted later.
+		// A small overlap to the right and upwards hides the seams of anti-aliasing; later cells are painted over it.
 		fillBox(c, hue(r.action), x0, y0, min(x1+0.3, toX(1)), min(y1+0.3, toY(1)))
 	}
 }
@@ -110,7 +110,7 @@ func (m cells) rectangles() []rectangle {
 	return append(done, open...)
 }
 
-// runs cuts one row into stretches of equal action.
+// runs splits one row into stretches of equal action.
 func (m cells) runs(row int) []rectangle {
 	line := m.Action[row*m.Size : (row+1)*m.Size]
 	var runs []rectangle

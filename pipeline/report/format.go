@@ -7,7 +7,7 @@ import (
 	"pipe/models/policy"
 )
 
-// The functions of this file print one cell; a figure that does not apply is an empty cell.
+// The functions in this file format one cell; a value that does not apply is an empty cell.
 
 // Number prints a figure to six digits.
 func Number(v *float64) string {
@@ -28,7 +28,7 @@ func PlusMinus(mean, std *float64) string {
 	return fmt.Sprintf("%.3f ± %.3f", *mean, *std)
 }
 
-// loss prints a row's true loss with the spread that it has: over splits, else over seeds.
+// loss prints a row's true loss with its spread: over splits if there are several, else over seeds.
 func (r Row) loss() string {
 	if r.TrueLossSE != nil {
 		return PlusMinus(&r.TrueLossMean, r.TrueLossSE)
@@ -74,10 +74,11 @@ func positive(n int) string {
 	return strconv.Itoa(n)
 }
 
-// InSets says how many draws the rows of a guard are, where they are fewer than rows; older policies do not have the number.
+// InSets gives the number of clusters of the rows of a guard, if it is less than the number of rows; older policies do
+// not record it.
 func InSets(g policy.Guard) string {
 	if g.Clusters == 0 || g.Clusters == g.Rows {
 		return ""
 	}
-	return fmt.Sprintf(" in %d sets that belong together", g.Clusters)
+	return fmt.Sprintf(" in %d clusters", g.Clusters)
 }

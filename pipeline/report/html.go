@@ -47,7 +47,7 @@ type pageFigure struct {
 	Caption string
 }
 
-// WriteHTML writes one page that needs nothing else: style and figures are inside, no script, no request to anywhere.
+// WriteHTML writes one self-contained page: style and figures are inline, with no scripts and no requests.
 func (r *Report) WriteHTML(w io.Writer) error {
 	data := struct {
 		Title, Benchmark string
@@ -95,8 +95,8 @@ func (t table) page() pageTable {
 
 var svgProlog = regexp.MustCompile(`(?s)^.*?(<svg)`)
 
-// inlineSVG drops the XML prolog, which HTML does not allow inside a page. The bytes come from our own plots, whose
-// text the plotter has escaped.
+// inlineSVG removes the XML prolog, which is not allowed inside HTML. The bytes come from our own plots, whose text is
+// escaped by the plotter.
 func inlineSVG(svg []byte) template.HTML {
 	return template.HTML(svgProlog.ReplaceAll(svg, []byte("$1")))
 }

@@ -9,7 +9,7 @@ import (
 	"pipe/internal/safetext"
 )
 
-// pageAlbum are the pictures of one method at one lambda on the page.
+// pageAlbum has the pictures of one method at one lambda on the page.
 type pageAlbum struct {
 	Title string
 	Pairs []pagePair
@@ -26,7 +26,7 @@ type pagePicture struct {
 	Wrong       bool
 }
 
-// albums lays out the pictures that the album holds.
+// albums returns the pictures that are in the album, by method and lambda.
 func (r *Report) albums() []pageAlbum {
 	if r.Album == nil {
 		return nil
@@ -55,7 +55,7 @@ func (r *Report) albums() []pageAlbum {
 	return out
 }
 
-// page is the picture with its JPEG inside and the names of labels for people.
+// page is the picture with its JPEG inline and readable names of labels.
 func (p Picture) page(jpeg []byte, names map[string]string) pagePicture {
 	answer := safetext.Line(cmp.Or(names[p.Answer], p.Answer))
 	return pagePicture{

@@ -35,10 +35,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// textWidth is where sentences are broken for a terminal.
+// textWidth is the width at which sentences are wrapped for a terminal.
 const textWidth = 110
 
-// wrap breaks a sentence into lines of at most width characters; a longer word stays whole.
+// wrap breaks a sentence into lines of at most width characters; a longer word is not broken.
 func wrap(s string, width int) string {
 	var b strings.Builder
 	column := 0
@@ -58,7 +58,7 @@ func wrap(s string, width int) string {
 	return b.String()
 }
 
-// WriteMarkdown writes the report as Markdown; figures are linked by file name, as WriteReport lays them out.
+// WriteMarkdown writes the report as Markdown; figures are linked by the file names that WriteReport uses.
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", escapeMarkdown(r.heading()))

@@ -18,9 +18,9 @@ import (
 // Format is the version of the report object.
 const Format = 1
 
-// Report is what a benchmark or an evaluation found: one object that is printed as JSON and rendered as text,
-// Markdown, CSV and HTML. docs/report.md describes the fields. Losses are mean realised costs in the units of the
-// task loss; rates and shares lie in [0, 1].
+// Report is the result of a benchmark or an evaluation: one object that is printed as JSON and rendered as text,
+// Markdown, CSV and HTML. docs/report.md describes the fields. Losses are mean realised costs in the units of the task
+// loss; rates and shares lie in [0, 1].
 type Report struct {
 	Format       int                      `json:"format"`
 	Benchmark    string                   `json:"benchmark"`
@@ -28,7 +28,7 @@ type Report struct {
 	StandIn      string                   `json:"stand_in,omitempty"` // what stands in for the real models or data
 	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
 	Rows         []Row                    `json:"rows"`
-	Deployable   []Deployable             `json:"deployable,omitempty"` // made of the rows when the report is written
+	Deployable   []Deployable             `json:"deployable,omitempty"` // computed from the rows when the report is written
 	Disclosure   []Disclosure             `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality          `json:"experts,omitempty"`
 	Answers      []AnswerQuality          `json:"answers,omitempty"`
@@ -37,7 +37,7 @@ type Report struct {
 	Distribution []AdviceShares           `json:"advice_distribution,omitempty"`
 	Cells        []CellTable              `json:"cells,omitempty"`
 	Pictures     []PairPictures           `json:"pictures,omitempty"`
-	Latency      []builder.PairLatency    `json:"latency,omitempty"` // where time is a fee
+	Latency      []builder.PairLatency    `json:"latency,omitempty"` // if time is a fee
 	Skipped      []part.BadImage          `json:"skipped,omitempty"` // instances that were left out
 	Settings     map[string]string        `json:"settings,omitempty"`
 	Notes        []string                 `json:"notes,omitempty"`
@@ -45,17 +45,17 @@ type Report struct {
 	Album        *builder.Album           `json:"-"` // the pictures themselves; nil: none
 }
 
-// Row is one method in one cost regime, over all seeds and splits. A nil pointer is a figure that does not apply.
+// Row is one method in one cost regime, over all seeds and splits. A nil pointer is a value that does not apply.
 type Row struct {
 	Setting string      `json:"setting,omitempty"` // of a benchmark that reports several: its own costs and recipe
 	Method  string      `json:"method"`
 	Lambda  *float64    `json:"lambda,omitempty"`
 	N       int         `json:"n,omitempty"` // training rows
 	Seeds   int         `json:"seeds,omitempty"`
-	Role    models.Role `json:"role,omitempty"` // policy, constant, reference or oracle; made of the method when the report is written
-	Pair    string      `json:"pair,omitempty"` // "expert/advice" of a method that always plays one pair
-	// Of a policy: pairs that the guard of recipe auto fell back to, and how many of the seeds and splits are that constant;
-	// the one pair that was played on every reported row; and fees that differ from those that it was trained with.
+	Role    models.Role `json:"role,omitempty"` // policy, constant, reference or oracle; set from the method when the report is written
+	Pair    string      `json:"pair,omitempty"` // "expert/advice" of a method that always chooses one pair
+	// For policies: the pairs that the guard of recipe auto fell back to, and how many of the seeds and splits fell
+	// back; the one pair that was chosen on every reported row; and fees that differ from those in training.
 	Fallback      map[string]int    `json:"fallback,omitempty"`
 	Plays         string            `json:"plays,omitempty"`
 	ChangedFees   []costs.FeeChange `json:"changed_fees,omitempty"`
@@ -68,7 +68,7 @@ type Row struct {
 	AdviceRate    *float64          `json:"advice_rate,omitempty"`
 	BayesMatch    *float64          `json:"bayes_match,omitempty"`
 	Regions       []Region          `json:"regions,omitempty"`
-	// Of a report over several splits of the same data: every mean is over splits, and the spread is that of the mean.
+	// For a report over several splits of the same data: every mean is over splits, and the spread is that of the mean.
 	Splits           int         `json:"splits,omitempty"`
 	TrueLossSE       *float64    `json:"true_loss_se,omitempty"`            // standard error over splits
 	PairedL2D        *Difference `json:"paired_l2d,omitempty"`              // this method minus l2d, paired by split
@@ -84,7 +84,7 @@ type Difference struct {
 // Interval is a mean with the ends of its 95% interval.
 type Interval models.Interval
 
-// Region is a method's figures on a named part of the inputs.
+// Region has the results of a method on a named part of the inputs.
 type Region struct {
 	Name       string   `json:"name"`
 	TrueLoss   *float64 `json:"true_loss,omitempty"`
@@ -100,8 +100,8 @@ type BestAdvice struct {
 	Cost    []float64 `json:"cost"`   // one per expert
 }
 
-// AdviceShares tells how often each advice was bought by one method at one lambda, over all rows (Expert is empty)
-// or over the rows routed to one expert.
+// AdviceShares is how often each advice was bought by one method at one lambda, over all rows (Expert is empty) or over
+// the rows routed to one expert.
 type AdviceShares struct {
 	Setting string    `json:"setting,omitempty"`
 	Method  string    `json:"method"`
@@ -119,10 +119,10 @@ type CellTable struct {
 	Lambda   float64      `json:"lambda"`
 	Experts  []string     `json:"experts"`
 	Advice   []string     `json:"advice"`
-	TrueLoss [][]*float64 `json:"true_loss"` // experts x advice; null where the pair is unavailable
+	TrueLoss [][]*float64 `json:"true_loss"` // experts x advice; null if the pair is unavailable
 }
 
-// Figure is a finished picture in both forms. SVG holds no reference to anything outside itself.
+// Figure is a finished picture in both formats. The SVG has no external references.
 type Figure struct {
 	Name    string // file name without extension
 	Caption string
@@ -130,7 +130,7 @@ type Figure struct {
 	PNG     []byte
 }
 
-// Num returns a pointer to v, or nil where v is not a finite number, which JSON cannot hold.
+// Num returns a pointer to v, or nil if v is not finite, which JSON cannot represent.
 func Num(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
@@ -156,7 +156,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// Read reads what WriteJSON wrote. A newer format and tables whose parts do not fit together are a *costs.DataError.
+// Read reads the output of WriteJSON. A newer format, or tables whose parts do not match, are a *costs.DataError.
 func Read(rd io.Reader) (*Report, error) {
 	var r Report
 	err := json.NewDecoder(rd).Decode(&r)
@@ -169,14 +169,14 @@ func Read(rd io.Reader) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read report: %w", &costs.DataError{Err: err})
 	}
-	r.Deployable = nil // they are made of the rows
+	r.Deployable = nil // they are computed from the rows
 	for i := range r.Rows {
 		r.Rows[i].Role = ""
 	}
 	return &r, nil
 }
 
-// checkShapes reports tables that lack a row, a column or a cell. The rows of one table have one setting.
+// checkShapes reports tables with a missing row, column or cell. The rows of one table have one setting.
 func (r *Report) checkShapes() error {
 	width := map[string]int{} // of the table of a setting
 	for i, b := range r.BestAdvice {

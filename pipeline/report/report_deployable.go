@@ -12,20 +12,19 @@ import (
 	"pipe/pipeline/methods"
 )
 
-// Deployable is what a user could deploy in one regime: the policy file with the lowest true loss, and beside it the
-// constant with the lowest, which needs no file. Either is missing where there is none.
+// Deployable compares what can be deployed in one regime: the policy file with the lowest true loss, and the constant
+// with the lowest, which needs no file. Either may be missing.
 type Deployable struct {
 	Setting      string   `json:"setting,omitempty"`
 	Lambda       *float64 `json:"lambda,omitempty"`
 	Policy       string   `json:"policy,omitempty"` // its method
 	PolicyLoss   *float64 `json:"policy_loss,omitempty"`
 	Constant     string   `json:"constant,omitempty"` // its method
-	Pair         string   `json:"pair,omitempty"`     // that the constant plays
+	Pair         string   `json:"pair,omitempty"`     // of the constant
 	ConstantLoss *float64 `json:"constant_loss,omitempty"`
 }
 
-// deployable compares policies with constants, one setting and regime after the other. Controls, knn and oracles are
-// neither.
+// deployable compares policies with constants for every setting and regime. Controls, knn and oracles are neither.
 func (r *Report) deployable() []Deployable {
 	var out []Deployable
 	for _, setting := range r.SettingNames() {
@@ -64,13 +63,13 @@ func lowestOf(rows []Row, as models.Role) *Row {
 // lossTie is the difference below which two true losses are the same: sums of equal costs in another order.
 const lossTie = 1e-12
 
-// isBest reports whether row is a policy, and none of its regime in rows has a lower true loss.
+// isBest reports whether row is a policy with the lowest true loss of its regime in rows.
 func isBest(row Row, rows []Row) bool {
 	best := lowestOf(lists.Keep(rows, func(o Row) bool { return compareLambda(o.Lambda, row.Lambda) == 0 }), models.RolePolicy)
 	return best != nil && methods.Named(row.Method).Role == models.RolePolicy && row.TrueLossMean <= best.TrueLossMean+lossTie
 }
 
-// Remark says of a policy what its figures do not: that it is a constant, and that it was trained with other fees.
+// Remark describes a policy beyond its figures: that it is a constant, or was trained with other fees.
 func (r Row) Remark() string {
 	var parts []string
 	runs := max(1, r.Seeds) * max(1, r.Splits)
@@ -103,7 +102,7 @@ func compareLambda(a, b *float64) int {
 	return cmp.Compare(*a, *b)
 }
 
-// headline returns the rows of the main table: with several training sizes, those of the largest.
+// headline returns the rows of the main table: if there are several training sizes, those of the largest.
 func (r *Report) headline() []Row {
 	ns := r.sizes()
 	var rows []Row

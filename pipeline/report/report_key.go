@@ -1,9 +1,9 @@
 package report
 
-// RowKey is what the rows of one line of the table share.
+// RowKey identifies a line of the table: it is the same for the rows of one method, setting and regime.
 type RowKey struct {
 	Setting, Method string
-	Lambda          float64 // -1: the row is of no regime
+	Lambda          float64 // -1: the row has no regime
 }
 
 // Key is what the row shares with the same row of other reports.

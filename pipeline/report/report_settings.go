@@ -6,7 +6,7 @@ import (
 	"pipe/internal/lists"
 )
 
-// SettingNames returns the settings of the rows in the order in which they come; one empty name where there are none.
+// SettingNames returns the settings of the rows in their order; one empty name if there are none.
 func (r *Report) SettingNames() []string {
 	names := []string{}
 	for _, row := range r.Rows {
@@ -20,8 +20,8 @@ func (r *Report) SettingNames() []string {
 	return names
 }
 
-// Of returns the part of the report that is about one setting. Notes, settings and figures are about all of them and
-// stay with the whole.
+// Of returns the part of the report for one setting. Notes, settings and figures are about all settings and are not
+// included.
 func (r *Report) Of(setting string) *Report {
 	return &Report{
 		Benchmark:    r.Benchmark,
@@ -36,7 +36,7 @@ func (r *Report) Of(setting string) *Report {
 	}
 }
 
-// Join appends the part that is about one setting, and names it so.
+// Join appends the part for one setting and sets its name.
 func (r *Report) Join(setting string, part *Report) {
 	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
 	r.Disclosure = appendAs(setting, r.Disclosure, part.Disclosure, func(v *Disclosure) *string { return &v.Setting })
@@ -48,7 +48,8 @@ func (r *Report) Join(setting string, part *Report) {
 	r.Pictures = appendAs(setting, r.Pictures, part.Pictures, func(v *PairPictures) *string { return &v.Setting })
 }
 
-// appendAs appends values to those of the whole report under the name of their setting, which nameOf points at.
+// appendAs appends values to those of the whole report, with the name of their setting in the field that nameOf points
+// at.
 func appendAs[T any](setting string, whole, part []T, nameOf func(*T) *string) []T {
 	for _, v := range part {
 		*nameOf(&v) = setting
@@ -57,7 +58,7 @@ func appendAs[T any](setting string, whole, part []T, nameOf func(*T) *string) [
 	return whole
 }
 
-// splits is the largest number of splits that a row is the mean of; 0 for a report on one.
+// splits is the largest number of splits that a row is averaged over; 0 for a report on one split.
 func (r *Report) splits() int {
 	most := 0
 	for _, row := range r.Rows {

@@ -12,7 +12,7 @@ func (r *Report) heading() string {
 	return r.Benchmark
 }
 
-// standIn warns that something stands in for the real models or data, "" if nothing does.
+// standIn warns about stand-ins for the real models or data; "" if there are none.
 func (r *Report) standIn() string {
 	if r.StandIn == "" {
 		return ""
@@ -20,10 +20,10 @@ func (r *Report) standIn() string {
 	return "Stand-ins: " + r.StandIn
 }
 
-// note is a method and what it is.
+// note is a method with its description.
 type note struct{ Name, About string }
 
-// Caption gives own methods the captions that other methods have anyway.
+// Caption adds captions for own methods; known methods have captions already.
 func (r *Report) Caption(own []models.Method) {
 	for _, m := range own {
 		if r.Captions == nil {

@@ -10,7 +10,7 @@ import (
 	"pipe/models/baseline"
 )
 
-// table is one rendered table of a report, before it becomes text, Markdown or HTML.
+// table is one table of a report, before it is rendered as text, Markdown or HTML.
 type table struct {
 	title   string
 	caption string
@@ -40,7 +40,7 @@ var methodColumns = []column{
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
 }
 
-// tables lays the report out for people. Names that come from files cannot break out of their cells.
+// tables returns the tables of the report. Names that come from files cannot break out of their cells.
 func (r *Report) tables() []table {
 	ts := r.layOut()
 	for i := range ts {
@@ -55,7 +55,7 @@ func (r *Report) tables() []table {
 	return ts
 }
 
-// layOut is one setting after the other, then what is about all of them.
+// layOut returns the tables of each setting, then those about all settings.
 func (r *Report) layOut() []table {
 	var ts []table
 	for _, name := range r.SettingNames() {
@@ -78,7 +78,7 @@ func (r *Report) layOut() []table {
 	return ts
 }
 
-// settingTables lays out one setting. The order is the order of reading: the result first, then what explains it.
+// settingTables returns the tables of one setting in reading order: the result first, then its explanation.
 func (r *Report) settingTables() []table {
 	var ts []table
 	ts = append(ts, r.methodTable())
@@ -137,7 +137,7 @@ func (r *Report) methodTable() table {
 	return t
 }
 
-// dropEmpty leaves out the columns of numbers that are empty in every row; columns in bold are not among them.
+// dropEmpty removes columns of numbers that are empty in every row; columns in bold are not among them.
 func (t *table) dropEmpty() {
 	for c := len(t.head) - 1; c >= t.left; c-- {
 		if slices.ContainsFunc(t.rows, func(cells []string) bool { return cells[c] != "" }) {
@@ -279,7 +279,7 @@ func (c CellTable) table() table {
 	return t
 }
 
-// Text lays the table out for a terminal, without its title and caption.
+// Text renders the table for a terminal, without its title and caption.
 func (c CellTable) Text() string { return c.table().text() }
 
 func (c CellTable) cheapest() (low *float64) {

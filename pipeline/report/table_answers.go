@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// answerTable has one line per part that asks a chat model.
+// answerTable has one line per part that uses a chat model.
 func (r *Report) answerTable() table {
 	t := table{
 		title: "Answers of chat models", left: 1,

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// deployableTable is about one setting; it has no lines where no constant stands beside the policies, which the main table
-// marks.
+// deployableTable is for one setting. It has no lines if no constant is reported beside the policies, because the main
+// table marks the best policy.
 func (r *Report) deployableTable() table {
 	t := table{
 		title: "What could be deployed", left: 2,

@@ -9,9 +9,9 @@ import (
 	"pipe/internal/atomicfile"
 )
 
-// Write leaves the report in dir in every form: report.json, report.md, report.csv, report.html and every figure
-// as PNG and SVG; the disclosure and the experts, where there are any, as CSV too. Figures that the content allows and
-// the report does not have yet are drawn.
+// Write writes the report into dir in every form: report.json, report.md, report.csv, report.html and every figure as
+// PNG and SVG; also the disclosure and the experts, if there are any, as CSV. It draws missing figures for which there
+// is data.
 func Write(dir string, r *Report) error {
 	full, err := r.illustrated()
 	if err != nil {
@@ -47,7 +47,7 @@ func bytesTo(b []byte) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := w.Write(b); return err }
 }
 
-// illustrated returns the report with the figures that follow from its rows and distributions, a set for every setting.
+// illustrated returns the report with the figures of its rows and distributions, one set per setting.
 func (r *Report) illustrated() (*Report, error) {
 	full := *r
 	full.Figures = slices.Clone(r.Figures)
@@ -59,7 +59,7 @@ func (r *Report) illustrated() (*Report, error) {
 	return &full, nil
 }
 
-// illustrate adds the figures of one setting, unless they are there.
+// illustrate adds the missing figures of one setting.
 func (r *Report) illustrate(part *Report, setting string) error {
 	add := func(name string, wanted bool, draw func() (Figure, error)) error {
 		if setting != "" {
@@ -90,7 +90,7 @@ func (r *Report) illustrate(part *Report, setting string) error {
 	return nil
 }
 
-// advised returns the methods whose advice can be drawn: there is advice to choose from.
+// advised returns the methods whose advice can be drawn, which are those that had advice to choose from.
 func (r *Report) advised() []string {
 	var names []string
 	for _, d := range r.Distribution {
@@ -101,5 +101,5 @@ func (r *Report) advised() []string {
 	return names
 }
 
-// Patterns are the files that WriteReport leaves.
+// Patterns match the files that WriteReport writes.
 var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "disclosure.csv", "experts.csv", "*.png", "*.svg"}

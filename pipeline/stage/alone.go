@@ -7,8 +7,8 @@ import (
 	"pipe/internal/filelock"
 )
 
-// Alone does work that leaves files in a folder, while no other run does: a second one is a *filelock.InUseError. The
-// folder is made; without a name there is none.
+// Alone runs work that writes into a folder, while no other run does: if another run is using the folder, the error is
+// a *filelock.InUseError. It creates the folder; if the name is empty, there is none.
 func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
 	if folder == "" {
 		return work()
@@ -21,7 +21,7 @@ func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
 	return work()
 }
 
-// IsFolder tells whether path is a folder, or a link to one.
+// IsFolder reports whether path is a folder, or a link to one.
 func IsFolder(path string) bool {
 	s, err := os.Stat(path)
 	return err == nil && s.IsDir()

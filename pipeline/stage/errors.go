@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OptionError says that an option does not fit the files that it is used with.
+// OptionError means that an option does not fit the files that it is used with.
 type OptionError struct{ Err error }
 
 func (e *OptionError) Error() string { return e.Err.Error() }
@@ -13,7 +13,7 @@ func (e *OptionError) Error() string { return e.Err.Error() }
 // Unwrap returns the underlying error.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// UnknownError says that a name from a fixed list was not on it.
+// UnknownError means that a name is not in a fixed list.
 type UnknownError struct {
 	What  string
 	Name  string

@@ -9,8 +9,7 @@ import (
 	"slices"
 )
 
-// Files are the files of one run of a stage. Every stage that leaves files states them and calls Check before it
-// does anything else.
+// Files are the files of one run of a stage. Every stage that writes files declares them and calls Check first.
 type Files struct {
 	Reads  []Input
 	Writes []Output
@@ -19,21 +18,21 @@ type Files struct {
 // Input is a file that a run reads, or a folder of them.
 type Input struct {
 	Path string
-	Info os.FileInfo            // of what has no path, such as standard input; nil: that of path
-	Part func(name string) bool // which files of a folder and of those below it are read, by base name; nil: all
-	Grow bool                   // a file that is added to the folder is read, too, if it is such a part
-	Big  bool                   // a folder that may hold too much to be listed: outputs are looked for in it by their names
+	Info os.FileInfo            // of an input without a path, such as standard input; nil: that of Path
+	Part func(name string) bool // which files in a folder and its subfolders are read, by base name; nil: all
+	Grow bool                   // a file that is added to the folder would be read too, if Part accepts it
+	Big  bool                   // a folder that may be too large to list: outputs are looked up in it by name
 }
 
-// Output is a file that a run may write, or those in a folder whose names match patterns.
+// Output is a file that a run may write, or the files in a folder whose names match patterns.
 type Output struct {
 	Path     string
 	Patterns []string
-	Info     os.FileInfo // of what is open already, such as standard output; nil: that of path
+	Info     os.FileInfo // of an open file, such as standard output; nil: that of Path
 }
 
-// Check is an *OptionError where an output would take the place of a file that the run reads. Files are compared by
-// what they are, not by how they are named: a link, another spelling or another letter case does not hide one.
+// Check returns an *OptionError if an output would replace a file that the run reads. Files are compared by identity,
+// not by name: a link, another spelling or another letter case does not hide one.
 func (f Files) Check() error {
 	for _, in := range f.Reads {
 		for _, out := range f.Writes {
@@ -58,13 +57,13 @@ func (f Files) Check() error {
 	return nil
 }
 
-// takes reports whether a new output would lie in a folder that is read and be read with it the next time.
+// takes reports whether a new output would lie in an input folder and be read by the next run.
 func (r *Input) takes(out Output) bool {
 	if !r.Grow || out.Info != nil || out.Patterns != nil || !r.Part(filepath.Base(out.Path)) {
 		return false
 	}
 	if _, err := os.Stat(out.Path); err == nil {
-		return false // an existing file is compared with those of the folder
+		return false // an existing file is compared with the files in the folder
 	}
 	folder, err := os.Stat(r.Path)
 	if err != nil || !folder.IsDir() {
@@ -74,7 +73,7 @@ func (r *Input) takes(out Output) bool {
 	return err == nil && os.SameFile(folder, parent)
 }
 
-// there are the regular files that are in the place of outputs now.
+// there are the existing regular files at the places of outputs.
 func (f Files) there() (found []Output) {
 	add := func(path string) {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -88,7 +87,7 @@ func (f Files) there() (found []Output) {
 		case w.Patterns == nil:
 			add(w.Path)
 		default:
-			entries, _ := os.ReadDir(w.Path) // a folder that is not there yet holds nothing
+			entries, _ := os.ReadDir(w.Path) // a folder that does not exist has no files
 			for _, e := range entries {
 				if matches(e.Name(), w.Patterns) {
 					add(filepath.Join(w.Path, e.Name()))
@@ -106,8 +105,8 @@ func matches(name string, patterns []string) bool {
 	})
 }
 
-// among are the file, or the files of the folder that could be one of the outputs. What is not there is no input: the
-// stage says so.
+// among are the file, or the files of the folder that could be one of the outputs. A missing file is not an input: the
+// stage reports it.
 func (r *Input) among(outputs []Output) iter.Seq2[string, os.FileInfo] {
 	return func(yield func(string, os.FileInfo) bool) {
 		info := r.Info
@@ -136,7 +135,7 @@ func (r *Input) listed(yield func(string, os.FileInfo) bool) {
 	}
 	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || r.Part != nil && !r.Part(e.Name()) {
-			return nil // what cannot be listed is not read either
+			return nil // a folder that cannot be listed is not read either
 		}
 		if info, err := os.Stat(path); err == nil && !info.IsDir() && !yield(path, info) {
 			return filepath.SkipAll

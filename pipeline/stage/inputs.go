@@ -13,13 +13,13 @@ import (
 	"pipe/onnx/hf"
 )
 
-// inputEndings are those of the files that stages read of folders.
+// inputEndings are the extensions of files that stages read from folders.
 var inputEndings = append([]string{".parquet", ".jsonl", ".csv", ".json", ".onnx", ".safetensors", ".txt"}, ImageEndings...)
 
-// ImageEndings are those of images.
+// ImageEndings are the extensions of images.
 var ImageEndings = []string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp"}
 
-// NamedFiles are files that are read whatever they are called; empty names count for nothing.
+// NamedFiles are files that are read under any name; empty names are ignored.
 func NamedFiles(paths ...string) (list []Input) {
 	for _, p := range paths {
 		if p != "" {
@@ -29,7 +29,7 @@ func NamedFiles(paths ...string) (list []Input) {
 	return list
 }
 
-// TensorFiles is a tensor, of one file or of parts, with the actions beside it.
+// TensorFiles is a tensor, as one file or in parts, with the actions beside it.
 func TensorFiles(path, actions string) []Input {
 	list := []Input{{Path: path, Part: Ending(".parquet"), Grow: true}}
 	if !IsFolder(path) {
@@ -38,8 +38,8 @@ func TensorFiles(path, actions string) []Input {
 	return append(list, NamedFiles(filepath.Join(path, "actions.json"), actions)...)
 }
 
-// ModelFiles is a model as pipe convert takes it: a folder, a file with those beside it that belong to it, or a name in
-// the local cache. Of a folder, other exports than model.onnx are not read.
+// ModelFiles is a model as pipe convert takes it: a folder, a file with its companion files, or a name in the local
+// cache. In a folder, exports other than model.onnx are not read.
 func ModelFiles(name string) []Input {
 	path, err := hf.Resolve(name)
 	if err != nil {
@@ -56,25 +56,25 @@ func ModelFiles(name string) []Input {
 	return append(list, NamedFiles(append(beside, settings...)...)...)
 }
 
-// externalTo knows the files that hold data of a model's tensors by their base names. The model is read when it is first
-// asked, which is where an output lies in its folder already.
+// externalTo recognises the files that hold data of a model's tensors by their base names. It reads the model at the
+// first call, which happens only if an output is in its folder.
 func externalTo(model string) func(name string) bool {
 	files := sync.OnceValue(func() []string {
 		list, _ := outside.Read(func() ([]string, error) { return onnx.ExternalFiles(model) })
-		return list // none of a model that cannot be read, which the stage says
+		return list // none if the model cannot be read, which the stage reports
 	})
 	return func(name string) bool {
 		return slices.ContainsFunc(files(), func(f string) bool { return filepath.Base(filepath.FromSlash(f)) == name })
 	}
 }
 
-// quoteGlob is the pattern that matches path alone.
+// quoteGlob is the pattern that matches only path.
 func quoteGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// ConfigFiles is a configuration file and every file and folder that it names: any text in it that leads to something
-// from the folder of the file. So a kind of expert or advice that is added later is covered.
+// ConfigFiles is a configuration file and every file and folder that it names: any string in it that is an existing
+// path relative to the folder of the file. Kinds of experts or advice that are added later are therefore covered.
 func ConfigFiles(path string) []Input {
 	if path == "" {
 		return nil
@@ -89,14 +89,14 @@ func ConfigFiles(path string) []Input {
 	return list
 }
 
-// Ending knows the files whose names end in one of a list, such as ".csv", in any case of letters.
+// Ending matches names that end in one of a list, such as ".csv", ignoring case.
 func Ending(list ...string) func(string) bool {
 	return func(name string) bool {
 		return slices.ContainsFunc(list, func(e string) bool { return strings.EqualFold(filepath.Ext(name), e) })
 	}
 }
 
-// Standard is standard input or output where it is a regular file; what is none cannot be replaced.
+// Standard is standard input or output if it is a regular file; anything else cannot be replaced.
 func Standard(stream any) os.FileInfo {
 	f, ok := stream.(*os.File)
 	if !ok {

@@ -17,13 +17,13 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Step is a step of a stage that leaves files and can be skipped when they are there. Its record, NAME.stage.json
-// in the folder, holds digests of everything that the files depend on and of the files: a step whose inputs are the same
-// and whose files are untouched is not done again.
+// Step is a step of a stage that writes files and is skipped if they are complete. Its record, NAME.stage.json in the
+// folder, holds digests of everything that the files depend on and of the files themselves: a step with the same inputs
+// and untouched files is not repeated.
 type Step struct {
 	Folder string
 	Name   string
-	Inputs map[string]string // what the files depend on: digests, or short texts that stand for themselves
+	Inputs map[string]string // what the files depend on: digests, or short strings themselves
 }
 
 // stepRecord is the content of a record.
@@ -37,8 +37,8 @@ const stepFormat = 1
 
 func (s Step) record() string { return filepath.Join(s.Folder, s.Name+".stage.json") }
 
-// Run does the work unless it is done. work returns the files that it left, below the folder. The record is written last,
-// so that a step that was stopped is done again.
+// Run does the work unless it is already done. work returns the files that it wrote, relative to the folder. The record
+// is written last, so an interrupted step is repeated.
 func (s Step) Run(ctx context.Context, work func() (files []string, err error)) error {
 	if done, err := s.done(ctx); done || err != nil {
 		return err
@@ -63,8 +63,8 @@ func (s Step) Run(ctx context.Context, work func() (files []string, err error)) 
 	})
 }
 
-// done tells whether the record is there, of the same inputs, and the files are as it says. A record that cannot be read, or
-// that names no file below the folder, counts as none.
+// done reports whether the record exists, has the same inputs, and matches the files. A record that cannot be read, or
+// that names a file outside the folder, counts as none.
 func (s Step) done(ctx context.Context) (bool, error) {
 	var r stepRecord
 	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
@@ -86,7 +86,7 @@ func (s Step) done(ctx context.Context) (bool, error) {
 	return len(r.Files) > 0, nil
 }
 
-// Files returns the files of a step that is done, by path below the folder, sorted.
+// Files returns the files of a finished step, relative to the folder, sorted.
 func (s Step) Files() ([]string, error) {
 	var r stepRecord
 	text, err := textfile.ReadFile(s.record(), textfile.MaxConfig)
@@ -102,7 +102,7 @@ func (s Step) Files() ([]string, error) {
 // Digest is the digest of a value's JSON form.
 func Digest(v any) string { return digest.Of([]byte(JSON(v))) }
 
-// JSON is the JSON form of settings, in one line. It panics at what has none: settings are numbers, strings, lists and
+// JSON is the JSON form of settings, in one line. It panics if there is none: settings are numbers, strings, lists and
 // structures of them.
 func JSON(v any) string {
 	b, err := json.Marshal(v)

@@ -12,8 +12,8 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// The generated worlds. In the planted one every cell of the base view has an expert and a disclosure of its own that
-// are best; in the flat one the label is independent of every column, so that the cheapest expert without advice is.
+// The generated worlds. In the planted one every cell of the base view has its own best expert and disclosure. In the
+// flat one the label is independent of every column, so the cheapest expert without advice is best.
 const (
 	FraudPlanted = "planted"
 	fraudFlat    = "flat"
@@ -22,14 +22,14 @@ const (
 // FraudWorlds lists the worlds by name.
 func FraudWorlds() []string { return []string{FraudPlanted, fraudFlat} }
 
-// The competition's own size.
+// The size of the competition's data.
 const (
 	fraudFullRows       = 590_540
 	fraudFullIdentities = 144_233
 	fraudMostRows       = 100_000_000
 )
 
-// FraudOptions says which files GenerateFraud makes.
+// FraudOptions are the options of GenerateFraud.
 type FraudOptions struct {
 	Rows      int     // transactions, at least 1
 	World     string  // FraudPlanted or FraudFlat
@@ -40,7 +40,7 @@ type FraudOptions struct {
 	Workers   int     // goroutines; the bytes do not depend on it
 }
 
-// DefaultFraudOptions is a planted world of the competition's size, balanced, on every core.
+// DefaultFraudOptions is a planted world of the competition's size, balanced, on all cores.
 func DefaultFraudOptions() FraudOptions {
 	return FraudOptions{
 		Rows: fraudFullRows, World: FraudPlanted, Columns: fraudAllColumns, FraudRate: FraudRate,
@@ -48,7 +48,7 @@ func DefaultFraudOptions() FraudOptions {
 	}
 }
 
-// Validate returns everything that is wrong with the options.
+// Validate returns every problem of the options.
 func (o *FraudOptions) Validate() error {
 	var problems []error
 	wrong := func(bad bool, format string, args ...any) {
@@ -66,10 +66,10 @@ func (o *FraudOptions) Validate() error {
 	return errors.Join(problems...)
 }
 
-// GenerateFraud writes train_transaction.csv and train_identity.csv into o.Out: the competition's header, types,
-// spellings and gaps over invented values, with a law that is known (see FraudLaw and docs/generate.md). The same
-// options give the same bytes on any number of cores. Each file appears whole or not at all; options that make no
-// sense are an *stage.OptionError.
+// GenerateFraud writes train_transaction.csv and train_identity.csv into o.Out: synthetic values with the competition's
+// header, types, spellings and gaps, and a known distribution (see FraudLaw and docs/generate.md). The same options
+// give the same bytes on any number of cores. Each file appears whole or not at all; invalid options are an
+// *stage.OptionError.
 func GenerateFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("generate fraud: %w", err)}

@@ -2,7 +2,7 @@ package world
 
 import "fmt"
 
-// How many columns the transaction file can have: all of them, or those before V1.
+// The possible numbers of columns of the transaction file: all, or those before V1.
 const (
 	fraudAllColumns = 394
 	fraudFewColumns = 55

@@ -16,7 +16,8 @@ var (
 )
 
 // appendAddress appends addr1, addr2, dist1, dist2 and the two e-mail domains. Most purchases of product C come without
-// address, distances of the first kind belong to W, those of the second and a seller's mail to the others.
+// address. Distances of the first kind are on product W; those of the second and the seller's e-mail domain are on the
+// others.
 func (r *fraudRow) appendAddress(b []byte) []byte {
 	if r.product == "C" && r.is(0.95) {
 		b = append(b, ",,"...)
@@ -34,7 +35,7 @@ func (r *fraudRow) appendAddress(b []byte) []byte {
 	return addText(b, sellerMails.pick(&r.draws))
 }
 
-// appendDistance appends a distance of half a logarithmic scale, with a long tail, or nothing.
+// appendDistance appends a distance that is roughly log-uniform with a long tail, or nothing.
 func (r *fraudRow) appendDistance(b []byte, there bool) []byte {
 	if !there {
 		return append(b, ',')
@@ -45,8 +46,8 @@ func (r *fraudRow) appendDistance(b []byte, there bool) []byte {
 
 var trueOrFalse = [2]string{"F", "T"}
 
-// appendMatches appends M1 to M9. M4, M5 and M8 are three votes in the cell contact, three coins' votes in the cell
-// where nothing tells, and empty elsewhere.
+// appendMatches appends M1 to M9. M4, M5 and M8 are three votes in the cell contact, votes of a coin in the cell
+// without information, and empty elsewhere.
 func (r *fraudRow) appendMatches(b []byte) []byte {
 	w := r.product == "W"
 	b = r.appendNames(b, w && r.is(0.6))
@@ -67,7 +68,7 @@ func (r *fraudRow) appendMatches(b []byte) []byte {
 	return r.appendFlag(b, votes, 0.84)
 }
 
-// appendNames appends M1, M2 and M3, which are there together.
+// appendNames appends M1, M2 and M3, which are present or missing together.
 func (r *fraudRow) appendNames(b []byte, there bool) []byte {
 	b = r.appendFlag(b, there, 1)
 	b = r.appendFlag(b, there, 0.9)

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// draws is the random stream of one row in one file: a function of seed, row and file, so that rows can be made in any
-// order by any worker.
+// draws is the random stream of one row in one file. It depends only on seed, row and file, so rows can be generated in
+// any order by any worker.
 type draws struct {
 	src  rand.PCG
-	left uint64 // bytes not yet handed out
-	n    int    // how many of them
+	left uint64 // bytes not yet used
+	n    int    // number of bytes left
 }
 
 // The streams of a row.
@@ -57,7 +57,7 @@ type shade struct {
 	share float64
 }
 
-// newPalette gives every shade its share of the parts, at least one; the last one takes the rest.
+// newPalette gives every shade its share of the parts, at least one; the last shade takes the rest.
 func newPalette(shades ...shade) *palette {
 	p, at := new(palette), 0
 	for i, s := range shades {
@@ -73,7 +73,7 @@ func newPalette(shades ...shade) *palette {
 	return p
 }
 
-// equally is the palette that gives every text the same share.
+// equally is the palette that gives every string the same share.
 func equally(texts ...string) *palette {
 	var p palette
 	for i := range p {
@@ -84,20 +84,20 @@ func equally(texts ...string) *palette {
 
 func (p *palette) pick(d *draws) string { return p[d.byte()] }
 
-// addText starts the next field of a row with a text.
+// addText starts the next field of a row with a string.
 func addText(b []byte, text string) []byte {
 	b = append(b, ',')
 	return append(b, text...)
 }
 
-// addWhole appends an integer as the original spells its floating point columns: 545.0.
+// addWhole appends an integer in the spelling that the original has for its floating point columns: 545.0.
 func addWhole(b []byte, v int) []byte {
 	b = append(b, ',')
 	b = strconv.AppendInt(b, int64(v), 10)
 	return append(b, ".0"...)
 }
 
-// addDecimal appends a number with the fewest digits that give it back, and at least one decimal.
+// addDecimal appends a number with the fewest digits that reproduce it, and at least one decimal.
 func addDecimal(b []byte, v float64) []byte {
 	b = append(b, ',')
 	start := len(b)
@@ -110,5 +110,5 @@ func addDecimal(b []byte, v float64) []byte {
 	return append(b, ".0"...)
 }
 
-// addSingle appends a number that went through single precision before it was printed, as many of the original's did.
+// addSingle appends a number that was rounded to single precision before printing, like many in the original.
 func addSingle(b []byte, v float64) []byte { return addDecimal(b, float64(float32(v))) }

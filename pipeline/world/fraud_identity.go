@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// system is an operating system with what comes with it.
+// system is an operating system with the values that go with it.
 type system struct {
 	kind     string      // DeviceType
 	versions [2]*palette // id_30 by reading
@@ -46,8 +46,8 @@ var systems = [4]system{
 
 var systemShares = newPalette(shade{"0", 0.45}, shade{"1", 0.25}, shade{"2", 0.14}, shade{"3", 0.16})
 
-// appendIdentity appends the row of train_identity.csv without line end. It has a stream of its own, after the
-// transaction's columns are drawn.
+// appendIdentity appends the row of train_identity.csv without line end. It has a separate random stream, used after
+// the transaction's columns are drawn.
 func (r *fraudRow) appendIdentity(b []byte, seed uint64) []byte {
 	r.start(seed, uint64(r.n), streamIdentity)
 	r.system, _ = strconv.Atoi(systemShares.pick(&r.draws))
@@ -143,8 +143,8 @@ var (
 	id29    = newPalette(shade{"Found", 0.52}, shade{"NotFound", 0.46}, shade{"", 0.02})
 )
 
-// appendProxy appends id_21 to id_29; id_23 is the rare reading of the cell hint, id_24 repeats it, and the columns around
-// them are there with them.
+// appendProxy appends id_21 to id_29; id_23 is the rare reading of the cell hint, id_24 repeats it, and the columns
+// around them are present with them.
 func (r *fraudRow) appendProxy(b []byte) []byte {
 	if r.cell == cellHint && r.is(shareProxy) {
 		reading := r.read(errProxy)

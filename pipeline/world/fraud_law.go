@@ -6,17 +6,17 @@ import (
 	"pipe/costs"
 )
 
-// The planted world in four sentences. Four columns of the base view (product, card network, card type, amount) put a
-// transaction into one of seven cells. The label is a fair coin in every cell. In each cell some columns are readings
-// of the label, each wrong with a stated probability and independent of everything else given the label; outside their
-// cells these columns are empty, zero, or, in the cell where nothing tells, readings of a coin of their own. All other
-// columns depend on the cell at most.
+// The planted world in brief. Four columns of the base view (product, card network, card type, amount) put a
+// transaction into one of seven cells. The label is a fair coin in every cell. In each cell some columns are noisy
+// readings of the label: each is wrong with a stated probability, independently of everything else given the label.
+// Outside their cells these columns are empty or zero; in the cell without information they are readings of an
+// independent coin. All other columns depend at most on the cell.
 //
-// So, given the base view, what an expert can know is a function of the cell and of the groups that advice opens, and
-// the best pair is a function of the cell: no policy over the base view does better than the best pair of each cell.
+// So, given the base view, what an expert can know depends only on the cell and on the groups that the advice opens,
+// and the best pair depends only on the cell: no policy over the base view does better than the best pair of each cell.
 
-// FraudRate is the share of frauds in every cell. At one half, training with balanced classes changes nothing and
-// knowing nothing costs 0.5; at other rates the same losses hold with each class carrying half of the weight.
+// FraudRate is the share of frauds in every cell. At one half, training with balanced classes changes nothing, and
+// guessing costs 0.5; at other rates the same losses hold if each class carries half of the weight.
 const FraudRate = 0.5
 
 // The disclosure levels, which are the advice of the fraud benchmark.
@@ -36,7 +36,7 @@ const (
 	errBand    = 0.08 // the bands of D11 in the cell payment
 	errSystem  = 0.08 // id_30 in the cell device
 	errZone    = 0.08 // id_14 in the cell identity
-	errProxy   = 0.02 // id_23, and id_24 with it, in the cell hint where they are there
+	errProxy   = 0.02 // id_23, and id_24 with it, in the cell hint, if present
 	shareProxy = 0.30 // of the rows of the cell hint that have them
 )
 
@@ -47,7 +47,7 @@ type fraudCell struct {
 	Level int     // the first level that shows the readings
 	Blind float64 // least loss below that level
 	Told  float64 // least loss from that level on
-	Bands bool    // the reading is in bands of one column, in which a linear model sees no slope
+	Bands bool    // the reading is coded in bands of one column, which have no linear trend
 }
 
 // The cells by index. Those up to cellNothing have product W and no identity row, the others have both.
@@ -62,12 +62,12 @@ const (
 	fraudCellCount
 )
 
-// shareW is the share of rows without identity: the competition's own, so that a file of its size has as many identity
-// rows as the original.
+// shareW is the share of rows without identity. It is that of the competition, so a file of the competition's size has
+// as many identity rows as the original.
 const shareW = 1 - float64(fraudFullIdentities)/fraudFullRows
 
 // majorityError is the probability that two or three of three independent votes are wrong, each with probability e. At
-// equal class weights the majority is the best use of them.
+// equal class weights the majority vote is optimal.
 func majorityError(e float64) float64 { return e * e * (3 - 2*e) }
 
 var fraudCells = [fraudCellCount]fraudCell{
@@ -83,11 +83,11 @@ var fraudCells = [fraudCellCount]fraudCell{
 	},
 }
 
-// Amounts that separate the cells payment and base; their amounts keep a distance from it.
+// Amounts that separate the cells payment and base; amounts in these cells keep a distance from them.
 const fraudAmountSplit = 85
 
-// FraudCellOf recovers the cell of a row from its base view: ProductCD, card4, card6 and TransactionAmt as they stand
-// in the file.
+// FraudCellOf determines the cell of a row from its base view: ProductCD, card4, card6 and TransactionAmt as written in
+// the file.
 func FraudCellOf(product, card4, card6 string, amount float64) int {
 	switch {
 	case product == "C":
@@ -125,15 +125,15 @@ func FraudLambdas() []float64 { return []float64{0, 0.04, 0.12, 0.20, 5} }
 
 const expertLinear = 0
 
-// FraudLaw is the mean task loss of every pair in every cell, and how often a cell occurs.
+// FraudLaw is the mean task loss of every pair in every cell, and the share of every cell.
 type FraudLaw struct {
 	Actions *costs.Actions
 	Share   []float64   // per cell
 	Loss    [][]float64 // cells x actions, expert-major: mean 0-1 loss, without fees
 }
 
-// IdealFraudLaw is the law for experts that know all that their view tells: the Bayes rule of each view for tree and
-// mlp, the limit of a logistic regression for linear, which tosses a coin over the bands of the cell payment.
+// IdealFraudLaw is the law for experts that make the best use of their view: the Bayes rule of each view for tree and
+// mlp, and the limit of a logistic regression for linear, which guesses in the cell payment because of its bands.
 func IdealFraudLaw(world string) *FraudLaw {
 	l := &FraudLaw{Actions: fraudActions()}
 	for _, c := range fraudCells {
@@ -159,7 +159,7 @@ func (c *fraudCell) idealLoss(world string, expert, level int) float64 {
 	return c.Told
 }
 
-// Best is the cheapest action of a cell among those that allow lets through, and its mean cost; the smallest index wins
+// Best is the cheapest action of a cell among those for which allow is true, and its mean cost; the smallest index wins
 // ties.
 func (l *FraudLaw) Best(cell int, lambda float64, allow func(action int) bool) (action int, cost float64) {
 	cost = math.Inf(1)
@@ -171,8 +171,8 @@ func (l *FraudLaw) Best(cell int, lambda float64, allow func(action int) bool) (
 	return action, cost
 }
 
-// risk is the least expected cost of a policy over the base view that takes allowed actions only: sum over cells of
-// share * cost of the cell's best pair.
+// risk is the smallest expected cost of a policy over the base view that takes allowed actions only: the sum over cells
+// of share * cost of the cell's best pair.
 func (l *FraudLaw) risk(lambda float64, allow func(action int) bool) float64 {
 	sum := 0.0
 	for cell, share := range l.Share {
@@ -195,7 +195,7 @@ func (l *FraudLaw) l2dRisk(lambda float64) float64 {
 	})
 }
 
-// bestFixed is the pair that is cheapest when every row gets the same one, and its risk.
+// bestFixed is the pair with the smallest cost if every row gets the same one, and its risk.
 func (l *FraudLaw) bestFixed(lambda float64) (action int, risk float64) {
 	risk = math.Inf(1)
 	for i := range l.Loss[0] {

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// The bands of D11: uniform over 400 days, it reads 1 in [50, 150) and [250, 350). A tree cuts the bands out; a slope
-// over them is zero.
+// The bands of D11: uniform over 400 days, it reads 1 in [50, 150) and [250, 350). A tree can find the bands; a linear
+// trend over them is zero.
 const (
 	bandWidth = 100
 	bandDays  = 400
 )
 
-// bandOf is the reading that a D11 stands for.
+// bandOf is the reading that a value of D11 encodes.
 func bandOf(days int) int { return (days + bandWidth/2) / bandWidth % 2 }
 
-// drawBand is a D11 that stands for a reading, uniform over its two bands.
+// drawBand is a value of D11 that encodes a reading, uniform over its two bands.
 func (r *fraudRow) drawBand(reading int) int {
 	days := r.below(bandDays/2) - bandWidth/2
 	if days >= bandWidth/2 {
@@ -58,7 +58,7 @@ func (r *fraudRow) appendDays(b []byte) []byte {
 		switch i {
 		case indexD8:
 			b = r.appendHours(b, !w && r.is(0.56))
-		case indexD9: // is there with D8
+		case indexD9: // present with D8
 		case indexD11:
 			b = r.appendBand(b)
 		default:
@@ -196,7 +196,7 @@ var vBlocks = []vBlock{
 type vDraw struct {
 	w, c, other float64
 	columns     [][2]*palette
-	gap         string // commas, for rows without the block
+	gap         string // the commas of rows without the block
 }
 
 var vDraws = prepareV(vBlocks)
@@ -218,7 +218,7 @@ func prepareV(blocks []vBlock) []vDraw {
 	return out
 }
 
-// palette spreads the span's values with a share of zeros; the comma before the value is part of it.
+// palette distributes the span's values with a share of zeros; it includes the comma before the value.
 func (s vSpan) palette(zero float64) *palette {
 	var p palette
 	zeros := int(math.Round(zero * float64(len(p))))
@@ -232,7 +232,7 @@ func (s vSpan) palette(zero float64) *palette {
 	return &p
 }
 
-// spell is the value at quantile u of what is not zero.
+// spell is the value at quantile u of the nonzero values.
 func (s vSpan) spell(u float64) string {
 	tail := -math.Log1p(-u)
 	switch s.kind {

@@ -7,8 +7,8 @@ import (
 	"pipe/internal/safetext"
 )
 
-// FraudReport is what GenerateFraud made, and what is known about it. It is the JSON object of
-// pipe generate fraud --json.
+// FraudReport describes what GenerateFraud generated, and its known distribution. It is the JSON object of pipe
+// generate fraud --json.
 type FraudReport struct {
 	Format     int              `json:"format"`
 	World      string           `json:"world"`
@@ -16,11 +16,11 @@ type FraudReport struct {
 	Rows       int              `json:"rows"`
 	Columns    int              `json:"columns"`
 	Identities int              `json:"identities"` // rows of the identity file
-	FraudRate  float64          `json:"fraud_rate"` // as asked for, in every cell
+	FraudRate  float64          `json:"fraud_rate"` // as requested, in every cell
 	Frauds     int              `json:"frauds"`     // as drawn
 	Files      []FraudFile      `json:"files"`
 	Cells      []FraudCellCount `json:"cells"`
-	Law        []FraudRegime    `json:"law"` // with experts that know all that their view tells
+	Law        []FraudRegime    `json:"law"` // with experts that make the best use of their view
 }
 
 // FraudFile is one of the two files.
@@ -31,12 +31,12 @@ type FraudFile struct {
 	Digest string `json:"digest"`
 }
 
-// FraudCellCount is how often a cell of the base view occurs, and its law.
+// FraudCellCount is how often a cell of the base view occurs, with its losses.
 type FraudCellCount struct {
 	Name   string  `json:"name"`
 	Rows   int     `json:"rows"`
 	Frauds int     `json:"frauds"`
-	Level  string  `json:"level"` // the advice that opens the columns that tell
+	Level  string  `json:"level"` // the advice that opens the informative columns
 	Blind  float64 `json:"blind"` // least mean loss below that level
 	Told   float64 `json:"told"`  // least mean loss from it on
 }

@@ -5,22 +5,22 @@ import (
 	"strconv"
 )
 
-// fraudRow is what the columns of one transaction are drawn from. Every column is drawn in the order of the header and
-// depends on the cell and on what the readings tell, so that the 55 columns are the first of the 394.
+// fraudRow holds the values from which the columns of one transaction are drawn. Columns are drawn in the order of the
+// header and depend on the cell and on the readings, so the 55 columns are the first of the 394.
 type fraudRow struct {
 	draws
 	n       int // row of the file, from 0
 	cell    int
 	product string
 	label   int // isFraud
-	told    int // what readings repeat: the label, or a coin where nothing is to be learned
+	told    int // the value that readings repeat: the label, or a coin in the cell without information
 	system  int // index of systems, for rows with an identity
 }
 
-// hasIdentity tells whether the row has a line in train_identity.csv.
+// hasIdentity reports whether the row has a line in train_identity.csv.
 func (r *fraudRow) hasIdentity() bool { return r.cell > cellNothing }
 
-// read is a reading of what the row tells, wrong with probability err.
+// read is a reading of told, wrong with probability err.
 func (r *fraudRow) read(err float64) int {
 	if r.is(err) {
 		return 1 - r.told
@@ -28,7 +28,7 @@ func (r *fraudRow) read(err float64) int {
 	return r.told
 }
 
-// begin draws the row's label and what stands above the columns. share is the share of frauds.
+// begin draws the label of the row and the values that its columns share. share is the share of frauds.
 func (r *fraudRow) begin(o *FraudOptions, n, cell int) {
 	r.start(o.Seed, uint64(n), streamTransaction)
 	r.n, r.cell = n, cell
@@ -61,7 +61,7 @@ func (r *fraudRow) drawProduct() string {
 
 const (
 	fraudFirstID   = 2_987_000
-	fraudFirstTime = 86_400 // seconds; the original starts a day after its zero, too
+	fraudFirstTime = 86_400 // seconds; like the original, it starts one day after zero
 	fraudTimeSpan  = 15_724_731
 )
 
@@ -83,16 +83,16 @@ func (r *fraudRow) appendTransaction(b []byte, o *FraudOptions) []byte {
 	return b
 }
 
-// seconds rises with the row; the hours of a day are visited unevenly.
+// seconds increases with the row; the hours of a day are unevenly frequent.
 func (r *fraudRow) seconds(rows int) int64 {
 	const day = 86_400
 	at := (float64(r.n) + r.uniform()) * fraudTimeSpan / float64(rows)
 	days, part := math.Modf(at / day)
-	part -= 0.8 * math.Sin(2*math.Pi*part) / (2 * math.Pi) // rises: its slope is at least 0.2
+	part -= 0.8 * math.Sin(2*math.Pi*part) / (2 * math.Pi) // increasing: its slope is at least 0.2
 	return fraudFirstTime + int64((days+part)*day)
 }
 
-// prices are amounts that come up again and again.
+// prices are amounts that occur often.
 var (
 	lowPrices  = equally("59.0", "57.95", "50.0", "49.0", "47.95", "29.0", "39.0", "20.0", "25.95", "35.5", "67.95", "68.5")
 	highPrices = equally("100.0", "117.0", "107.95", "150.0", "226.0", "280.0", "108.5", "159.95", "200.0", "335.0", "445.0", "554.0")
@@ -111,7 +111,7 @@ func (r *fraudRow) amount() float64 {
 		}
 		return r.price(highPrices, 96, 3)
 	case cellDevice:
-		return math.Round(1000*math.Exp(1.5+3.5*r.uniform())) / 1000 // a rate of exchange leaves three decimals
+		return math.Round(1000*math.Exp(1.5+3.5*r.uniform())) / 1000 // three decimals, as after currency conversion
 	}
 	return 25 * float64(1+r.geometric(4))
 }
@@ -135,7 +135,7 @@ var (
 	countries = newPalette(shade{"150.0", 0.97}, shade{"185.0", 0.03})
 )
 
-// drawCard draws card4 and card6, which tell the cells of product W apart.
+// drawCard draws card4 and card6, which separate the cells of product W.
 func (r *fraudRow) drawCard() (network, kind string) {
 	switch r.cell {
 	case cellContact:
@@ -182,8 +182,8 @@ const (
 	indexC12 = 11
 )
 
-// appendCounts appends C1 to C14. A reading of 1 counts in C7, one of 0 in C12; where the base view tells nothing both
-// are zero.
+// appendCounts appends C1 to C14. A reading of 1 counts in C7, one of 0 in C12; if the base view has no information,
+// both are zero.
 func (r *fraudRow) appendCounts(b []byte) []byte {
 	busy := [8]float64{1, 1, 1, 1, 1, 1, 3, 12}[r.below(8)]
 	told := [2]int{}

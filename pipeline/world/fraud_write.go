@@ -13,11 +13,11 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// fraudChunkRows is how many rows a worker makes at a time; about 2 MB of 394 columns.
+// fraudChunkRows is how many rows a worker generates in one chunk; about 2 MB at 394 columns.
 const fraudChunkRows = 2048
 
-// fraudOrder says which cell every row has. The cells' counts are their shares, rounded, and not drawn: a file of the
-// competition's size has the competition's number of identities. Which rows get which cell is shuffled by the seed.
+// fraudOrder assigns a cell to every row. The counts of the cells are their shares, rounded, and not drawn: a file of
+// the competition's size has the competition's number of identities. The seed shuffles which rows get which cell.
 func fraudOrder(rows int, seed uint64) []uint8 {
 	order := make([]uint8, 0, rows)
 	sum := 0.0
@@ -27,7 +27,7 @@ func fraudOrder(rows int, seed uint64) []uint8 {
 			order = append(order, uint8(cell))
 		}
 	}
-	for len(order) < rows { // shares add up to 1 but for rounding
+	for len(order) < rows { // shares sum to 1 up to rounding
 		order = append(order, cellHint)
 	}
 	r := rand.New(rand.NewPCG(seed, math.MaxUint64))
@@ -42,11 +42,11 @@ type fraudChunk struct {
 	frauds [fraudCellCount]int
 }
 
-// fraudMaker makes chunks; any number of them may be made at once.
+// fraudMaker generates chunks. Several can be generated concurrently.
 type fraudMaker struct {
 	o     *FraudOptions
 	order []uint8
-	spare sync.Pool // chunks whose memory can be used again
+	spare sync.Pool // chunks whose memory is reused
 }
 
 func (m *fraudMaker) chunks() int { return (len(m.order) + fraudChunkRows - 1) / fraudChunkRows }
@@ -71,8 +71,8 @@ func (m *fraudMaker) make(index int) *fraudChunk {
 	return c
 }
 
-// run makes all chunks with the given number of workers and hands them to take in order. It stops at the first error
-// and when ctx ends, and returns after its goroutines have.
+// run generates all chunks with the given number of workers and passes them to take in order. It stops at the first
+// error and when ctx ends, and returns after its goroutines have ended.
 func (m *fraudMaker) run(ctx context.Context, workers int, take func(*fraudChunk) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	var wait sync.WaitGroup
@@ -82,7 +82,7 @@ func (m *fraudMaker) run(ctx context.Context, workers int, take func(*fraudChunk
 		index int
 		done  chan *fraudChunk
 	}
-	jobs, inOrder := make(chan job), make(chan job, 2*workers) // the second bounds what is made ahead
+	jobs, inOrder := make(chan job), make(chan job, 2*workers) // the second bounds how many chunks are made ahead
 	wait.Go(func() {
 		defer close(jobs)
 		defer close(inOrder)
@@ -118,7 +118,7 @@ func (m *fraudMaker) run(ctx context.Context, workers int, take func(*fraudChunk
 	return ctx.Err()
 }
 
-// fraudCSV is one of the two outputs with what the report says about it.
+// fraudCSV is one of the two output files, with its part of the report.
 type fraudCSV struct {
 	*atomicfile.Buffered
 	sum   hash.Hash
@@ -146,7 +146,7 @@ func (f *fraudCSV) info(rows int) FraudFile {
 	return FraudFile{Path: f.Path, Rows: rows, Bytes: f.bytes, Digest: digest.Sum(f.sum)}
 }
 
-// writeFraud makes both files.
+// writeFraud writes both files.
 func writeFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
 	headers := [2][]string{fraudTransactionHeader(o.Columns), fraudIdentityHeader()}
 	var files [2]*fraudCSV

@@ -20,7 +20,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// PagesOptions says which pages GeneratePages makes.
+// PagesOptions are the options of GeneratePages.
 type PagesOptions struct {
 	Pages   int    // at least 1
 	Seed    uint64 // other seeds give other pages of the same language
@@ -28,12 +28,12 @@ type PagesOptions struct {
 	Workers int    // goroutines; the bytes do not depend on it
 }
 
-// DefaultPagesOptions is half a million pages, on every core.
+// DefaultPagesOptions is half a million pages, on all cores.
 func DefaultPagesOptions() PagesOptions {
 	return PagesOptions{Pages: 500_000, Workers: runtime.GOMAXPROCS(0)}
 }
 
-// Validate returns everything that is wrong with the options.
+// Validate returns every problem of the options.
 func (o *PagesOptions) Validate() error {
 	var problems []error
 	if o.Pages < 1 || o.Pages > mostPages {
@@ -48,22 +48,21 @@ func (o *PagesOptions) Validate() error {
 	return errors.Join(problems...)
 }
 
-// The invented language. Ranks of words follow Zipf's law as Mandelbrot corrected
-// it, P(rank) ~ (rank + 2.7)^-1.07; lengths of pages are lognormal.
+// The synthetic language. Ranks of words follow the Zipf-Mandelbrot law, P(rank) ~ (rank + 2.7)^-1.07; lengths of pages
+// are lognormal.
 const (
 	mostPages      = 100_000_000
 	pagesPerFile   = 50_000
 	pageVocabulary = 1_000_000
 	zipfExponent   = 1.07
-	zipfOffset     = 3.7 // the first rank is 0 there, and 1 in the formula
+	zipfOffset     = 3.7 // ranks count from 0 in the code, from 1 in the formula
 	pageWords      = 63  // mean
 	pageSpread     = 0.7 // standard deviation of the logarithm
 	pageLongest    = 2000
 	sentenceWords  = 15
 )
 
-// PagesReport is what GeneratePages made. It is the JSON object of pipe generate
-// pages --json.
+// PagesReport describes the pages that GeneratePages wrote. It is the JSON object of pipe generate pages --json.
 type PagesReport struct {
 	Format int    `json:"format"`
 	Folder string `json:"folder"`
@@ -82,10 +81,9 @@ func (r *PagesReport) WriteText(w io.Writer) error {
 	return b.WriteText(w)
 }
 
-// GeneratePages writes pages in the format of FEVER's wiki-pages into o.Out, files
-// of 50,000 pages of invented words whose frequencies follow Zipf's law. The same
-// options give the same bytes on any number of cores; each file appears whole or
-// not at all. Options that make no sense are an *stage.OptionError.
+// GeneratePages writes pages in the format of FEVER's wiki-pages into o.Out, 50,000 pages per file, of synthetic words
+// whose frequencies follow Zipf's law. The same options give the same bytes on any number of cores; each file appears
+// whole or not at all. Invalid options are an *stage.OptionError.
 func GeneratePages(ctx context.Context, o PagesOptions, p stage.Progress) (*PagesReport, error) {
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("generate pages: %w", err)}
@@ -93,7 +91,7 @@ func GeneratePages(ctx context.Context, o PagesOptions, p stage.Progress) (*Page
 	return stage.Alone(o.Out, func() (*PagesReport, error) { return o.write(ctx, p) })
 }
 
-// write makes the files.
+// write writes the files.
 func (o *PagesOptions) write(ctx context.Context, p stage.Progress) (*PagesReport, error) {
 	r := &PagesReport{Format: 1, Folder: o.Out, Files: (o.Pages + pagesPerFile - 1) / pagesPerFile, Pages: o.Pages, Seed: o.Seed}
 	p.Start(int64(o.Pages), "generate")
@@ -121,12 +119,12 @@ func (o *PagesOptions) dropOld(file int) error {
 	}
 }
 
-// file is where the pages of a file lie.
+// file is the range of pages in a file.
 func (o *PagesOptions) file(n int) string {
 	return filepath.Join(o.Out, fmt.Sprintf("wiki-%03d.jsonl", n+1))
 }
 
-// writeFile makes one of the files.
+// writeFile writes one of the files.
 func (o *PagesOptions) writeFile(ctx context.Context, file int, p stage.Progress, words, bytes *atomic.Int64) error {
 	return atomicfile.Write(o.file(file), func(w io.Writer) error {
 		var text []byte
@@ -150,7 +148,7 @@ func (o *PagesOptions) writeFile(ctx context.Context, file int, p stage.Progress
 	})
 }
 
-// generatedPage is a page in the making.
+// generatedPage is a page that is being generated.
 type generatedPage struct {
 	number int
 	draw   *rand.Rand
@@ -168,8 +166,7 @@ func newGeneratedPage(seed uint64, number int) *generatedPage {
 	}
 }
 
-// append appends the page's line. Nothing in it needs an escape but the tabs and
-// line ends between its sentences.
+// append appends the line of the page. Only the tabs and line ends between its sentences need an escape.
 func (p *generatedPage) append(line []byte) []byte {
 	line = append(line, `{"id": "`...)
 	for range 1 + p.draw.IntN(3) {
@@ -196,7 +193,7 @@ func (p *generatedPage) append(line []byte) []byte {
 	return append(line, "\"}\n"...)
 }
 
-// appendWord spells the word of a rank in syllables; commoner words are shorter.
+// appendWord spells the word of a rank in syllables; more frequent words are shorter.
 func appendWord(dst []byte, rank uint64) []byte {
 	const consonants, vowels = "bdfghklmnprstvwz", "aeiou"
 	for rank++; rank > 0; rank /= uint64(len(consonants) * len(vowels)) {

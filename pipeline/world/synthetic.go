@@ -7,11 +7,10 @@ import (
 	"pipe/costs"
 )
 
-// SyntheticMeans are the mean task losses of the synthetic benchmark (appendix of the paper): x is uniform on
-// [-1,1]^2 and the sign of its first coordinate picks the table of mean task
-// losses, here without the advice fee 0.08. Order: (0,none) (0,advice) (1,none)
-// (1,advice). The realised loss of every pair is an independent Bernoulli draw
-// with that mean: the paper only says Bernoulli.
+// SyntheticMeans are the mean task losses of the synthetic benchmark (appendix of the paper). x is uniform on [-1,1]^2,
+// and the sign of its first coordinate selects the table of mean task losses, here without the advice fee 0.08. Order:
+// (0,none) (0,advice) (1,none) (1,advice). The realised loss of every pair is an independent Bernoulli draw with that
+// mean: the paper only says Bernoulli.
 var SyntheticMeans = [2][4]float64{
 	{0.38, 1.00, 0.50, 0.43}, // x_1 < 0: Bayes takes (0, none) at 0.38
 	{0.55, 0.10, 0.30, 0.82}, // x_1 >= 0: Bayes takes (0, advice) at 0.10 + 0.08
@@ -39,10 +38,9 @@ func SyntheticRegion(x []float32) int {
 	return 1
 }
 
-// SyntheticTensor draws n instances of a split: features first, so that the
-// first rows of a larger draw are the rows of a smaller one. With realised the
-// losses are Bernoulli draws, else their means, which makes every true loss on
-// the tensor an expected one.
+// SyntheticTensor draws n instances of a split. Features are drawn first, so the first rows of a larger draw are the
+// rows of a smaller one. With realised the losses are Bernoulli draws, else their means, so that every true loss on the
+// tensor is an expected loss.
 func SyntheticTensor(n int, split costs.Split, seed uint64, realised bool) *costs.Tensor {
 	t := &costs.Tensor{Actions: syntheticActions(), Dim: 2}
 	r := rand.New(rand.NewPCG(seed, uint64(split)))

@@ -1,4 +1,4 @@
-// Package decidetest makes policies of drawn weights, and texts and pictures for them, for tests.
+// Package decidetest makes policies with random weights, and texts and pictures for them, for tests.
 package decidetest
 
 import (
@@ -64,9 +64,9 @@ func EncoderPolicy(t testing.TB, dir string, dim int, features costs.FeatureSour
 	return path
 }
 
-// WriteEncoderPolicy writes a policy of drawn weights over vectors of an encoder: experts small and large, advice none and
-// search. features names the vectors and digest says what made them; around the centre, if one is given, the actions are
-// equally good.
+// WriteEncoderPolicy writes a policy with random weights over vectors of an encoder: experts small and large, advice
+// none and search. features names the vectors, and digest identifies what made them. If centre is given, the actions
+// are equally good around it.
 func WriteEncoderPolicy(path string, dim int, features costs.FeatureSource, digest string, centre ...float32) error {
 	actions := &costs.Actions{
 		Experts:  []costs.Expert{{Name: "small", Fee: 0.01}, {Name: "large", Fee: 0.05}},
@@ -100,7 +100,7 @@ func WriteEncoderPolicy(path string, dim int, features costs.FeatureSource, dige
 // TableDim is the number of features of the encoder of WriteTable, which are those of the column group base.
 const TableDim = 7
 
-// WriteTable writes the encoder of a table with columns amount, when and n_1, and the id key.
+// WriteTable writes the encoder of a table with columns amount, when and n_1 and the id column key.
 func WriteTable(path string) error { return os.WriteFile(path, []byte(Table), 0o666) }
 
 // Table is the encoder of a table with a number, a time and a category of two levels.
@@ -178,7 +178,7 @@ func Pictures(t testing.TB, dir string, n int) (names []string, images []*pixel.
 	return names, images
 }
 
-// PNG is the file of a small picture, whose colours change from side to side.
+// PNG is the file of a small picture whose colours change from side to side.
 func PNG() []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, 48, 40))
 	for y := range img.Rect.Dy() {
@@ -188,7 +188,7 @@ func PNG() []byte {
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // a buffer accepts everything
 	}
 	return b.Bytes()
 }
