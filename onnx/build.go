@@ -11,7 +11,7 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// BuildOptions says for which readers a model is written.
+// BuildOptions are the versions in which a model is written.
 type BuildOptions struct {
 	Opset     int64 // of the standard operators, 16 to 21; 0 is 17
 	IRVersion int64 // of the file format, at least 4; 0 is 8
@@ -19,9 +19,8 @@ type BuildOptions struct {
 	Metadata  map[string]string
 }
 
-// Build makes the model. Nodes and constants that no output needs are left
-// out. The same calls on a graph give the same model, name by name. The error
-// is the first one of any op, or tells what the graph lacks.
+// Build makes the model. Nodes and constants that no output needs are left out. The same calls on a graph give the same
+// model, including names. The error is the first error of any op, or says what is missing from the graph.
 func (g *Graph) Build(o BuildOptions) (*Model, error) {
 	if err := g.Err(); err != nil {
 		return nil, err
@@ -72,11 +71,11 @@ type writer struct {
 	opset   int64
 	names   map[string]bool
 	live    map[any]bool     // nodes and constants that an output needs
-	domains map[string]int64 // operator sets in use beside the standard one
-	err     error            // the first node that the operator set does not have
+	domains map[string]int64 // operator sets in use besides the standard one
+	err     error            // the first node that is not in the operator set
 }
 
-// since lists the ops that the oldest operator set of Build does not have.
+// since lists the ops that are missing from the oldest operator set of Build.
 var since = map[string]int64{"LayerNormalization": 17}
 
 func (w *writer) mark(v *Value) {
@@ -121,7 +120,7 @@ func (w *writer) graph(g *Graph) *onnxpb.GraphProto {
 	return p
 }
 
-// ValueInfo declares a tensor in a model file: its name, its type and its shape. A nil shape is that of a scalar.
+// ValueInfo declares a tensor in a model file: its name, its type and its shape. A nil shape means a scalar.
 func ValueInfo(name string, t DType, s Shape) *onnxpb.ValueInfoProto {
 	shape := &onnxpb.TensorShapeProto{}
 	for _, d := range s {
@@ -175,8 +174,8 @@ func (w *writer) node(g *onnxpb.GraphProto, n *node) *onnxpb.NodeProto {
 	return p
 }
 
-// axesAreInput tells ops whose axes are an input from those that still have
-// an attribute: the remaining reductions changed with opset 18.
+// axesAreInput reports whether the axes of an op are an input or still an attribute: the remaining reductions changed
+// with opset 18.
 func (w *writer) axesAreInput(op string) bool {
 	switch op {
 	case "ReduceSum", "Squeeze", "Unsqueeze":
@@ -185,8 +184,8 @@ func (w *writer) axesAreInput(op string) bool {
 	return w.opset >= 18
 }
 
-// axes finds or adds the constant that lists axes in the graph itself, not in
-// one around it, so that optimisers of the runtime see it.
+// axes finds or adds the constant that lists axes. It is in the graph itself, not in an enclosing one, so that
+// optimisers of the runtime see it.
 func (w *writer) axes(g *onnxpb.GraphProto, axes []int64) string {
 	name := "axes"
 	if g.GetName() != "" {

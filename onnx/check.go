@@ -8,11 +8,9 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// Check reports the first thing that makes the model unusable whatever its
-// operators mean: a version or operator set that is missing, names that are
-// empty, defined twice or nowhere, nodes in a cycle or before their inputs,
-// outputs that nothing produces, attributes without their value, constants
-// whose data has the wrong size or lies outside its file.
+// Check reports the first structural problem of the model, independent of the meaning of its operators: a missing
+// version or operator set; empty, duplicate or undefined names; cycles, or nodes before their inputs; outputs that no
+// node produces; attributes without a value; constants whose data has the wrong size or lies outside its file.
 func (m *Model) Check() error {
 	c := checker{domains: map[string]bool{}}
 	if err := c.model(m.Proto); err != nil {
@@ -181,7 +179,7 @@ func (c *checker) node(n *onnxpb.NodeProto, s *scope, depth int) error {
 
 func (c *checker) attribute(a *onnxpb.AttributeProto, s *scope, depth int) error {
 	if a.GetRefAttrName() != "" {
-		return nil // takes its value from the call of a function
+		return nil // its value comes from the call of a function
 	}
 	switch a.GetType() {
 	case onnxpb.AttributeProto_GRAPH:
@@ -207,8 +205,8 @@ func (c *checker) attribute(a *onnxpb.AttributeProto, s *scope, depth int) error
 	return nil
 }
 
-// checkTensor compares the size of the data with type and shape. Types that
-// this package does not compute with are left alone.
+// checkTensor compares the size of the data with type and shape. It ignores types that this package does not compute
+// with.
 func checkTensor(t *onnxpb.TensorProto) error {
 	if t == nil {
 		return errors.New("no tensor")
@@ -251,10 +249,12 @@ func (c *checker) function(f *onnxpb.FunctionProto) error {
 // undefinedError is an input that no earlier node produces.
 type undefinedError struct{ name string }
 
-func (e *undefinedError) Error() string { return fmt.Sprintf("input %q is defined nowhere", e.name) }
+func (e *undefinedError) Error() string {
+	return fmt.Sprintf("input %q is not defined anywhere", e.name)
+}
 
-// explain looks at the nodes from the failing one on: the input may come from
-// the node itself through others (a cycle), from a later one, or from nowhere.
+// explain looks for the input in the nodes from the failing one on: it may be an indirect result of the node itself (a
+// cycle), of a later node, or of none.
 func (e *undefinedError) explain(rest []*onnxpb.NodeProto) error {
 	maker := map[string]*onnxpb.NodeProto{}
 	for _, n := range rest {

@@ -30,7 +30,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"no operator set", func(m *onnxpb.ModelProto) { m.OpsetImport = nil }},
 		{"imported twice", func(m *onnxpb.ModelProto) { m.OpsetImport = append(m.OpsetImport, m.OpsetImport[0]) }},
 		{`operator set "com.example" is not imported`, func(m *onnxpb.ModelProto) { m.Graph.Node[0].Domain = proto.String("com.example") }},
-		{`input "gone" is defined nowhere`, func(m *onnxpb.ModelProto) { m.Graph.Node[1].Input[0] = "gone" }},
+		{`input "gone" is not defined anywhere`, func(m *onnxpb.ModelProto) { m.Graph.Node[1].Input[0] = "gone" }},
 		{"a cycle", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input[0] = m.Graph.Node[1].Output[0] }},
 		{"a cycle", func(m *onnxpb.ModelProto) { m.Graph.Node[0].Input[0] = m.Graph.Node[0].Output[0] }},
 		{"produced by a later node", func(m *onnxpb.ModelProto) {

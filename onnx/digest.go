@@ -7,9 +7,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// Digest identifies what the graph computes, in hexadecimal: its nodes and its
-// constants. Metadata, operator sets, the name of the graph and what it says of
-// the shapes of values between nodes are not part of it.
+// Digest identifies what the graph computes, in hexadecimal: its nodes and its constants. Metadata, operator sets, the
+// name of the graph and its declared shapes of intermediate values are not included.
 func (m *Model) Digest() (string, error) {
 	g := m.Proto.GetGraph()
 	b, err := (&Model{Proto: &onnxpb.ModelProto{Graph: &onnxpb.GraphProto{

@@ -2,7 +2,7 @@ package onnx
 
 import "fmt"
 
-// DType is an element type; its numbers are those of TensorProto.DataType.
+// DType is an element type, with the numbers of TensorProto.DataType.
 type DType int32
 
 // The element types that this package builds and reads.
@@ -53,7 +53,7 @@ func (t DType) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// Size is the number of bytes of one element, 0 where it is not fixed or not known.
+// Size is the number of bytes of one element, 0 if it is not fixed or not known.
 func (t DType) Size() int { return dtypes[t].size }
 
 // IsFloat reports whether gradients exist for values of this type.

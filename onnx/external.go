@@ -16,7 +16,7 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// external says where the data of a tensor lies: length -1 is up to the end.
+// external is the location of the data of a tensor; length -1 means up to the end of the file.
 type external struct {
 	location       string
 	offset, length int64
@@ -47,8 +47,7 @@ func parseExternal(t *onnxpb.TensorProto) (external, error) {
 	return e, e.checkLocation()
 }
 
-// checkLocation refuses every file outside the folder of the model, also as
-// Windows would read the path.
+// checkLocation refuses every file outside the folder of the model, also if the path is read as on Windows.
 func (e external) checkLocation() error {
 	p := strings.ReplaceAll(e.location, `\`, "/")
 	if p == "" || strings.ContainsRune(p, ':') || !filepath.IsLocal(filepath.FromSlash(p)) {
@@ -57,7 +56,7 @@ func (e external) checkLocation() error {
 	return nil
 }
 
-// loadExternal brings the data of side files in dir into the model.
+// loadExternal loads the data of side files in dir into the model.
 func (m *Model) loadExternal(dir string) error {
 	var files sideFiles
 	defer files.close()
@@ -74,8 +73,8 @@ func (m *Model) loadExternal(dir string) error {
 	})
 }
 
-// sideFiles keeps the files open that several tensors share. They are opened
-// through the folder's root, so that no symbolic link leads out of it.
+// sideFiles keeps files open that several tensors share. They are opened through the root of the folder, so that no
+// symbolic link leads out of it.
 type sideFiles struct {
 	root *os.Root
 	open map[string]*os.File
@@ -147,7 +146,7 @@ func (f *sideFiles) read(dir string, t *onnxpb.TensorProto) ([]byte, error) {
 	return raw, nil
 }
 
-// wantBytes compares a length with type and shape before memory is spent.
+// wantBytes compares a length with type and shape before memory is allocated.
 func wantBytes(t *onnxpb.TensorProto, length int64) error {
 	n, err := elementCount(t.GetDims())
 	if err != nil {
@@ -160,13 +159,12 @@ func wantBytes(t *onnxpb.TensorProto, length int64) error {
 	return nil
 }
 
-// externalAlign is what readers that map files into memory want.
+// externalAlign is the alignment that readers that map files into memory expect.
 const externalAlign = 4096
 
-// WriteExternal writes the model with the data of all constants of at least
-// threshold bytes in one side file, path + ".data", as models of 2 GB and more
-// need. The side file is complete before the model file appears; when both
-// exist already, a crash in between leaves the old model with the new data.
+// WriteExternal writes the model with the data of all constants of at least threshold bytes in one side file, path +
+// ".data", as needed for models of 2 GB and more. The side file is complete before the model file appears. If both
+// existed before, a crash in between leaves the old model with the new data.
 func (m *Model) WriteExternal(path string, threshold int) error {
 	side := path + ".data"
 	light := &Model{Proto: m.Proto}

@@ -8,8 +8,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// ExternalFiles lists the files, relative to the model's folder and sorted,
-// that Parse left data in. A location outside of the folder is an error.
+// ExternalFiles lists the files with data that Parse did not load, relative to the model's folder and sorted. A
+// location outside the folder is an error.
 func (m *Model) ExternalFiles() ([]string, error) {
 	files := map[string]bool{}
 	err := m.eachTensor(func(t *onnxpb.TensorProto) error {

@@ -5,14 +5,12 @@ import (
 	"slices"
 )
 
-// Gradients appends nodes that compute the derivative of loss with respect to
-// each of wrt, by reverse-mode differentiation, and returns one value per wrt
-// with its type and shape. A loss with axes is summed over all of them. A value
-// that loss does not depend on has the derivative 0. Differentiation of a
-// value made by StopGradient is allowed: it is a leaf then.
+// Gradients appends nodes that compute the derivative of loss with respect to each of wrt, by reverse-mode
+// differentiation, and returns one value per wrt with its type and shape. A loss with axes is summed over all of them.
+// A value that loss does not depend on has the derivative 0. It is allowed to differentiate with respect to a result of
+// StopGradient, which is then a leaf.
 //
-// Called on the body of a Loop, it differentiates inside one iteration. The
-// error names the op that has no derivative.
+// Called on the body of a Loop, it differentiates inside one iteration. The error names the op that has no derivative.
 func (g *Graph) Gradients(loss *Value, wrt ...*Value) ([]*Value, error) {
 	if err := g.Err(); err != nil {
 		return nil, err
@@ -41,7 +39,7 @@ func (g *Graph) Gradients(loss *Value, wrt ...*Value) ([]*Value, error) {
 	return out, g.Err()
 }
 
-// sameAs names the axes of v as those of like.
+// sameAs gives the axes of v the names of those of like.
 func (g *Graph) sameAs(v, like *Value) *Value {
 	if g.Err() != nil || v.shape.Equal(like.shape) {
 		return v
@@ -49,7 +47,7 @@ func (g *Graph) sameAs(v, like *Value) *Value {
 	return g.AssumeShape(v, like.shape)
 }
 
-// leafOf is the value whose derivative answers for v.
+// leafOf is the value whose derivative is used for v.
 func leafOf(v *Value) *Value {
 	for v.alias != nil && !v.stop {
 		v = v.alias
@@ -65,7 +63,7 @@ type tape struct {
 	cots  map[*Value]cot
 }
 
-// depends reports whether v changes, differentiably, with one of the leaves.
+// depends reports whether v depends differentiably on one of the leaves.
 func (t *tape) depends(v *Value) bool {
 	if v == nil {
 		return false
@@ -123,7 +121,7 @@ func (t *tape) step(n *node) error {
 	if !reached {
 		return nil
 	}
-	// A leaf in the middle of the path may have nothing above it.
+	// A leaf in the middle of the path may have no nodes above it.
 	if !slices.ContainsFunc(n.in, t.depends) {
 		return nil
 	}
@@ -149,8 +147,7 @@ func (t *tape) add(v *Value, d cot) {
 	}
 }
 
-// rename gives the axes of a cotangent of an alias the names that they have in
-// the value behind it.
+// rename gives the axes of a cotangent of an alias the names in the underlying value.
 func (t *tape) rename(d cot, alias, v *Value) cot {
 	if d.v == nil || alias.shape.Equal(v.shape) {
 		return d
@@ -164,9 +161,8 @@ func (t *tape) rename(d cot, alias, v *Value) cot {
 	return cot{t.g.sameAs(d.v, &Value{shape: s}), d.c}
 }
 
-// cot is a cotangent, kept as small as it can be: the derivative of the loss
-// with respect to a value x is c*v, where v broadcasts to the shape of x. A nil
-// v stands for ones. Where v is not nil, c is 1 or -1.
+// cot is a cotangent, kept as small as possible: the derivative of the loss with respect to a value x is c*v, where v
+// broadcasts to the shape of x. A nil v means ones. If v is not nil, c is 1 or -1.
 type cot struct {
 	v *Value
 	c float64
@@ -233,7 +229,7 @@ func (t *tape) div(d cot, v *Value) cot {
 	return cot{t.g.Div(d.v, v), d.c}
 }
 
-// loose is d as a value of type dt that merely broadcasts, without its sign.
+// loose is d as a value of type dt that only broadcasts, without its sign.
 func (t *tape) loose(d cot, dt DType) (*Value, float64) {
 	if d.v == nil {
 		return t.g.Scalar(dt, d.c), 1
@@ -241,7 +237,7 @@ func (t *tape) loose(d cot, dt DType) (*Value, float64) {
 	return d.v, d.c
 }
 
-// full is d stretched to the shape of like, never ones.
+// full is d stretched to the shape of like, also if d is ones.
 func (t *tape) full(d cot, like *Value) cot {
 	v, c := t.loose(d, like.dtype)
 	return cot{t.g.ExpandLike(v, like), c}
@@ -268,8 +264,7 @@ func (t *tape) ranked(d cot, rank int) cot {
 	return cot{t.g.Unsqueeze(d.v, axes...), d.c}
 }
 
-// sumAxes is the sum of d, stretched to the shape of like, along the axes,
-// which stay with size 1.
+// sumAxes is the sum of d, stretched to the shape of like, along the axes, which are kept with size 1.
 func (t *tape) sumAxes(d cot, like *Value, axes []int) cot {
 	if len(axes) == 0 {
 		return d
@@ -286,8 +281,7 @@ func (t *tape) sumAxes(d cot, like *Value, axes []int) cot {
 	return t.scale(d, float64(count.Size))
 }
 
-// split tells the axes along which d really varies from those where its sum is
-// a multiple, and gives the factor.
+// split separates the axes along which d varies from those along which its sum is a multiple, and gives the factor.
 func (t *tape) split(d cot, like *Value, axes []int) (count Dim, sum []int64) {
 	var dims []Dim
 	for _, i := range axes {
@@ -302,7 +296,7 @@ func (t *tape) split(d cot, like *Value, axes []int) (count Dim, sum []int64) {
 	return product(dims), sum
 }
 
-// sumTo undoes the broadcasting of x to the shape of from.
+// sumTo reverses the broadcasting of x to the shape of from.
 func (t *tape) sumTo(d cot, from, x *Value) cot {
 	lead := from.rank() - x.rank()
 	var axes, leading []int

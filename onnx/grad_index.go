@@ -5,7 +5,7 @@ import "slices"
 func gradConcat(t *tape, n *node, dy []cot) {
 	axis, d := int(n.int("axis")), t.ranked(dy[0], n.out[0].rank())
 	if d.v == nil || d.v.dim(axis).isOne() && !n.out[0].dim(axis).isOne() {
-		// Every piece gets the same.
+		// All pieces have the same cotangent.
 		for _, x := range n.in {
 			if t.depends(x) {
 				t.add(x, d)
@@ -20,8 +20,7 @@ func gradConcat(t *tape, n *node, dy []cot) {
 	}
 }
 
-// cut divides v along the axis as the parts are long; nil for parts whose
-// gradient nobody needs.
+// cut splits v along the axis into parts of the given lengths; nil for parts whose gradient is not needed.
 func (t *tape) cut(v *Value, parts []*Value, axis int) []*Value {
 	out, starts, wanted := make([]*Value, len(parts)), []int64{0}, []int(nil)
 	sizes, known := make([]int64, len(parts)), true
@@ -58,7 +57,7 @@ func (t *tape) splitLike(v *Value, parts []*Value, axis int, sizes []int64, know
 	return t.g.emitMany("Split", []*Value{v, t.g.Concat(0, lengths...)}, out, attr{"axis", int64(axis)})
 }
 
-// gradSplit joins the cotangents. A sign that all pieces share is kept out.
+// gradSplit joins the cotangents. A sign that all pieces share is factored out.
 func gradSplit(t *tape, n *node, dy []cot) {
 	axis, sign := n.int("axis"), 1.0
 	if !slices.ContainsFunc(dy, func(d cot) bool { return d.v == nil || d.c > 0 }) {
@@ -71,8 +70,8 @@ func gradSplit(t *tape, n *node, dy []cot) {
 	t.add(n.in[0], cot{t.g.sameAs(t.g.Concat(axis, parts...), n.in[0]), sign})
 }
 
-// gradSlice pads with zeros where the place of the slice is known, else it
-// scatters by the positions of the elements taken.
+// gradSlice pads with zeros if the bounds of the slice are known, else it scatters to the positions of the elements
+// taken.
 func gradSlice(t *tape, n *node, dy []cot) {
 	x, y := n.in[0], n.out[0]
 	d := t.full(dy[0], y)
@@ -96,8 +95,8 @@ func (t *tape) line(x *Value) *Value {
 	return t.g.emit("Reshape", []*Value{x, t.g.int64s(-1)}, x.dtype, Shape{product(x.shape)})
 }
 
-// slicePads gives the elements that a slice leaves out on both sides of each
-// axis; ok is false if they are not known or not contiguous.
+// slicePads gives the number of elements that a slice omits on both sides of each axis; ok is false if they are not
+// known or not contiguous.
 func slicePads(n *node) (before, after []int64, ok bool) {
 	x := n.in[0]
 	args := make([][]int64, 4)
@@ -143,12 +142,12 @@ func gradPad(t *tape, n *node, dy []cot) {
 	t.add(x, cot{t.g.AssumeShape(v, x.shape), d.c})
 }
 
-// gradGather adds the rows of dy into the places they were taken from.
+// gradGather adds the rows of dy at the positions that they were taken from.
 func gradGather(t *tape, n *node, dy []cot) {
 	x, index, axis := n.in[0], n.in[1], int(n.int("axis"))
 	g := t.g
 	d := t.full(dy[0], n.out[0])
-	// One axis of taken slices instead of those of the indices.
+	// One axis for all indices instead of the axes of indices.
 	taken := t.line(index)
 	s := slices.Concat(x.shape[:axis], taken.shape, x.shape[axis+1:])
 	rows := d.v
@@ -166,7 +165,7 @@ func gradGather(t *tape, n *node, dy []cot) {
 	t.add(x, cot{g.ScatterAdd(zeros, where, rows, int64(axis)), d.c})
 }
 
-// mergeAxes makes one axis of n axes from the given one on.
+// mergeAxes merges n axes from the given one on into one.
 func (t *tape) mergeAxes(x *Value, axis, n int, out Shape) *Value {
 	sizes := make([]int64, len(out))
 	for i, d := range out {

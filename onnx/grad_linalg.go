@@ -53,7 +53,7 @@ func (t *tape) flatten(x *Value) *Value {
 	return t.g.ReshapeTo(x, t.g.Concat(0, t.g.int64s(-1), size), Shape{rows, last})
 }
 
-// gradVector treats vectors as the matrices that MatMul makes of them.
+// gradVector treats vectors as the matrices into which MatMul turns them.
 func (t *tape) gradVector(n *node, d cot) {
 	g, a, b := t.g, n.in[0], n.in[1]
 	d = t.full(d, n.out[0])

@@ -42,7 +42,7 @@ func (t *tape) lowerPower(a, b *Value) *Value {
 	}
 }
 
-// keep is d where cond holds and 0 elsewhere; drop is the contrary.
+// keep is d if cond holds, else 0; drop is the opposite.
 func (t *tape) keep(cond *Value, d cot, dt DType) cot {
 	v, c := t.loose(d, dt)
 	return cot{t.g.Where(cond, v, t.g.Scalar(dt, 0)), c}
@@ -68,16 +68,15 @@ func gradMin(t *tape, n *node, dy []cot) {
 
 func gradWhere(t *tape, n *node, dy []cot) { t.choose(n, n.in[0], 1, 2, dy[0]) }
 
-// Inside the bounds, and on them, the result equals the operand.
+// Within the bounds, and on them, the result equals the operand.
 func gradClip(t *tape, n *node, dy []cot) {
 	t.pass(n, 0, func() cot { return t.keep(t.g.Equal(n.out[0], n.in[0]), dy[0], n.out[0].dtype) })
 }
 
 func gradAbs(t *tape, d cot, x, _ *Value) cot { return t.mul(d, t.g.Sign(x)) }
 
-// gradRelu uses the result, which the forward pass has at hand anyway. Of the
-// equivalent forms this one is the fastest in ONNX Runtime on a CPU: for 65,536
-// elements on one core 20 microseconds, against 25 for Where(y > 0, d, 0) and 51
+// gradRelu uses the result, which the forward pass has computed anyway. Of the equivalent forms this one is the fastest
+// in ONNX Runtime on a CPU: for 65,536 elements on one core 20 microseconds, against 25 for Where(y > 0, d, 0) and 51
 // for d*Sign(y).
 func gradRelu(t *tape, d cot, _, y *Value) cot {
 	return t.mul(d, t.g.Cast(t.g.Greater(y, t.g.Scalar(y.dtype, 0)), y.dtype))

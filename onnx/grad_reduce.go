@@ -2,8 +2,7 @@ package onnx
 
 import "slices"
 
-// unreduce gives a cotangent, or another value of the result's shape, the rank
-// that the operand of a reduction has.
+// unreduce gives a cotangent, or another value of the result's shape, the rank of the operand of a reduction.
 func (t *tape) unreduce(d cot, n *node) cot {
 	if d.v == nil || n.int("keepdims") != 0 {
 		return d
@@ -41,7 +40,7 @@ func gradReduceSumSquare(t *tape, n *node, dy []cot) {
 	}
 }
 
-// Elements that share the largest or smallest place share the gradient.
+// Elements that are tied for the largest or smallest share the gradient.
 func gradReduceExtreme(t *tape, n *node, dy []cot) {
 	g, x := t.g, n.in[0]
 	if !t.depends(x) {

@@ -1,14 +1,13 @@
 package onnx
 
-// rule adds to the cotangents of a node's inputs what follows from those of
-// its results. A result without cotangent has the zero cot, which is 0.
+// rule adds to the cotangents of a node's inputs the contributions of those of its results. A result without cotangent
+// has the zero cot, which is 0.
 type rule func(t *tape, n *node, dy []cot)
 
-// rules has one derivative per differentiable op.
+// rules has the derivative of every differentiable op.
 var rules map[string]rule
 
-// flat lists the ops whose results have no derivative or derivative 0, so that
-// nothing flows through them.
+// flat lists the ops whose results have derivative 0 or none, so that no gradient flows through them.
 var flat = map[string]bool{
 	"ArgMax": true, "ConstantOfShape": true, "Equal": true, "Floor": true,
 	"Greater": true, "GreaterOrEqual": true, "Less": true, "LessOrEqual": true,

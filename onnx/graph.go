@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// Graph collects nodes. Every op method appends at most one node, infers type
-// and shape of its result, and returns the result. The first error is kept,
-// names the op and the shapes, and turns later calls into no-ops; Build and
-// Err return it. A graph is not safe for concurrent use.
+// Graph collects nodes. Every op method appends at most one node, infers type and shape of its result, and returns the
+// result. The first error is kept, names the op and the shapes, and turns later calls into no-ops; Build and Err return
+// it. A graph is not safe for concurrent use.
 type Graph struct {
 	name    string
 	parent  *Graph // of a Loop body
@@ -43,7 +42,7 @@ type Value struct {
 	stop  bool    // of an alias: no gradient flows to it
 }
 
-// node is one operation. Inputs may be nil where an optional one is left out.
+// node is one operation. Omitted optional inputs are nil.
 type node struct {
 	order int // later nodes have higher numbers, across Loop bodies too
 	op    string
@@ -175,7 +174,7 @@ func (g *Graph) Output(name string, v *Value) {
 // smallConstant is the size in bytes up to which equal constants are merged.
 const smallConstant = 4096
 
-// Const adds a constant (an initializer). Small equal constants are one.
+// Const adds a constant (an initializer). Equal small constants are merged.
 func (g *Graph) Const(t *Tensor) *Value {
 	key := ""
 	if len(t.Raw) <= smallConstant && t.DType != String {
@@ -198,7 +197,7 @@ func (g *Graph) freshUntaken(prefix string) string {
 	return name
 }
 
-// NamedConst adds a constant with a name of its own. It is never merged.
+// NamedConst adds a constant with the given name. It is never merged.
 func (g *Graph) NamedConst(name string, t *Tensor) *Value {
 	if g.Err() != nil {
 		return &Value{g: g}
@@ -227,7 +226,7 @@ func (g *Graph) int64s(v ...int64) *Value {
 	return g.Const(Int64s([]int64{int64(len(v))}, v))
 }
 
-// lookup finds an equal node or constant in this graph or one around it.
+// lookup finds an equal node or constant in this graph or an enclosing one.
 func (g *Graph) lookup(key string) []*Value {
 	for s := g; s != nil; s = s.parent {
 		if v, ok := s.seen[key]; ok {
@@ -285,7 +284,7 @@ func (g *Graph) append(op string, in, out []*Value, attrs []attr) *node {
 	return n
 }
 
-// usable checks that the graph has no error and sees every input.
+// usable checks that the graph has no error and can use every input.
 func (g *Graph) usable(op string, in []*Value) bool {
 	if g.Err() != nil {
 		return false
@@ -299,7 +298,7 @@ func (g *Graph) usable(op string, in []*Value) bool {
 	return true
 }
 
-// sees reports whether v lives in g or in a graph around it.
+// sees reports whether v belongs to g or an enclosing graph.
 func (g *Graph) sees(v *Value) bool {
 	for s := g; s != nil; s = s.parent {
 		if v.g == s {
@@ -313,7 +312,7 @@ func nodeKey(op string, in []*Value, attrs []attr) string {
 	var b strings.Builder
 	b.WriteString(op)
 	for _, v := range in {
-		// Aliases count as themselves: gradients tell them apart.
+		// Aliases are not resolved, because gradients distinguish them.
 		fmt.Fprintf(&b, " %p", v)
 	}
 	for _, a := range attrs {
@@ -327,8 +326,8 @@ func (g *Graph) StopGradient(v *Value) *Value {
 	return &Value{g: v.g, dtype: v.dtype, shape: v.shape, alias: v, stop: true}
 }
 
-// AssumeShape is v with a shape that the caller knows better than inference:
-// the rank must agree, and so must axes of known size.
+// AssumeShape is v with a shape that the caller knows better than inference does: the rank and axes of known size must
+// agree.
 func (g *Graph) AssumeShape(v *Value, s Shape) *Value {
 	if g.Err() != nil {
 		return &Value{g: g}

@@ -30,7 +30,7 @@ func TestErrorsNameOpAndShapes(t *testing.T) {
 		{"Gemm: shape [7] does not broadcast to [2 5]", f(2, 3), f(3, 5), func(g *onnx.Graph, a, b *onnx.Value) {
 			g.Gemm(a, b, g.Const(onnx.Float32s([]int64{7}, make([]float32, 7))), 1, 1, false, false)
 		}},
-		{"Reshape: [2 3] to [4 -1]: 6 elements do not divide by 4", f(2, 3), f(), func(g *onnx.Graph, a, _ *onnx.Value) { g.Reshape(a, 4, -1) }},
+		{"Reshape: [2 3] to [4 -1]: 6 elements cannot be divided by 4", f(2, 3), f(), func(g *onnx.Graph, a, _ *onnx.Value) { g.Reshape(a, 4, -1) }},
 		{"Transpose: order [0 0] for shape [2 3]", f(2, 3), f(), func(g *onnx.Graph, a, _ *onnx.Value) { g.Transpose(a, 0, 0) }},
 		{"ReduceSum: axis 2 of shape [2 3]", f(2, 3), f(), func(g *onnx.Graph, a, _ *onnx.Value) { g.ReduceSum(a, true, 2) }},
 		{"Squeeze: axis 0 of shape [2 3]", f(2, 3), f(), func(g *onnx.Graph, a, _ *onnx.Value) { g.Squeeze(a, 0) }},

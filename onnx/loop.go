@@ -59,8 +59,8 @@ func matchState(state, next []*Value) error {
 	return nil
 }
 
-// result appends an output of a body. Outputs need names of their own: inputs,
-// captured values and repeated ones pass through an Identity.
+// result appends an output of a body. Outputs need distinct names, so inputs, captured values and repeated values pass
+// through an Identity.
 func (g *Graph) result(v *Value) {
 	b := v.base()
 	if b.g != g || b.node == nil || slices.Contains(g.outputs, b) {

@@ -20,16 +20,15 @@ type Model struct {
 	Proto *onnxpb.ModelProto
 }
 
-// IO is an input or output of a model. Axes whose size the file leaves open
-// without a name, or tells as negative, are called "?"; a nil Shape is one of unknown rank.
+// IO is an input or output of a model. Axes whose size is open and unnamed, or negative, in the file are called "?"; a
+// nil Shape means an unknown rank.
 type IO struct {
 	Name  string
 	DType DType
 	Shape Shape
 }
 
-// Inputs lists what a caller must feed, in the order of the file: graph inputs
-// that have no initializer.
+// Inputs lists the inputs that a caller must feed, in the order of the file: graph inputs without an initializer.
 func (m *Model) Inputs() []IO {
 	g := m.Proto.GetGraph()
 	has := map[string]bool{}
@@ -54,9 +53,8 @@ func (m *Model) Outputs() []IO {
 	return list
 }
 
-// WithOutputs is the model with some of its outputs, in the order given, and
-// nothing of the others. It shares nodes and constants with m; nodes that only
-// other outputs need stay, and cost nothing at run time.
+// WithOutputs is the model with only some of its outputs, in the order given. It shares nodes and constants with m;
+// nodes that only other outputs need stay, and cost nothing at run time.
 func (m *Model) WithOutputs(names ...string) (*Model, error) {
 	all := map[string]*onnxpb.ValueInfoProto{}
 	for _, v := range m.Proto.GetGraph().GetOutput() {
@@ -80,7 +78,7 @@ func ioOf(v *onnxpb.ValueInfoProto) IO {
 	t := v.GetType().GetTensorType()
 	io := IO{Name: v.GetName(), DType: DType(t.GetElemType())}
 	if t.GetShape() != nil {
-		io.Shape = Shape{} // a scalar, unlike nil, an unknown rank
+		io.Shape = Shape{} // a scalar; nil would mean an unknown rank
 	}
 	for _, d := range t.GetShape().GetDim() {
 		switch x := d.GetValue().(type) {
@@ -95,7 +93,7 @@ func ioOf(v *onnxpb.ValueInfoProto) IO {
 	return io
 }
 
-// sizeOf reads a size; some exporters write negative ones for what is open.
+// sizeOf reads a size; some exporters write negative sizes for open axes.
 func sizeOf(n int64) Dim {
 	if n < 0 {
 		return Sym("?")
@@ -121,8 +119,8 @@ func (m *Model) SetMetadata(pairs map[string]string) {
 	}
 }
 
-// Marshal gives the bytes of the file; equal models give equal bytes. A model
-// of 2 GB or more does not fit one file: WriteExternal splits it.
+// Marshal gives the bytes of the file; equal models give equal bytes. A model of 2 GB or more does not fit into one
+// file: WriteExternal splits it.
 func (m *Model) Marshal() ([]byte, error) {
 	if size := proto.Size(m.Proto); size > math.MaxInt32 {
 		return nil, fmt.Errorf("marshal model: %d bytes do not fit one file of 2 GB", size)
@@ -134,8 +132,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	return b, nil
 }
 
-// WriteFile writes the model so that path holds either what it held before or
-// the whole model, also after a crash.
+// WriteFile writes the model so that path contains either its old content or the whole model, also after a crash.
 func (m *Model) WriteFile(path string) error {
 	b, err := m.Marshal()
 	if err != nil {
@@ -151,8 +148,7 @@ func (m *Model) WriteFile(path string) error {
 	return nil
 }
 
-// writeAtomic fills a temporary file in the folder of path, which gets its name
-// when everything is on disk.
+// writeAtomic fills a temporary file in the folder of path and renames it when everything is on disk.
 func writeAtomic(path string, fill func(io.Writer) error) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {

@@ -26,8 +26,8 @@ func (g *Graph) Gather(x, indices *Value, axis int64) *Value {
 	return g.emit("Gather", []*Value{x, indices}, x.dtype, out, attr{"axis", int64(at)})
 }
 
-// GatherElements picks one element of x per element of indices, at the same
-// place except along the axis; the result has the shape of indices.
+// GatherElements picks one element of x per element of indices, at the same position except along the axis; the result
+// has the shape of indices.
 func (g *Graph) GatherElements(x, indices *Value, axis int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -42,8 +42,8 @@ func (g *Graph) GatherElements(x, indices *Value, axis int64) *Value {
 	return g.emit("GatherElements", []*Value{x, indices}, x.dtype, indices.shape, attr{"axis", int64(at)})
 }
 
-// ScatterAdd is x with updates added at the places that indices name along
-// the axis; indices and updates have one shape. It has no gradient rule.
+// ScatterAdd is x with updates added at the positions that indices name along the axis; indices and updates have one
+// shape. It has no gradient rule.
 func (g *Graph) ScatterAdd(x, indices, updates *Value, axis int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -59,8 +59,8 @@ func (g *Graph) ScatterAdd(x, indices, updates *Value, axis int64) *Value {
 		attr{"axis", int64(at)}, attr{"reduction", "add"})
 }
 
-// OneHot has depth elements on a new last axis: 1 at the place that indices
-// name and 0 elsewhere, of type t: float32, float64 or int64.
+// OneHot has depth elements on a new last axis: 1 at the position that indices name and 0 elsewhere, of type t:
+// float32, float64 or int64.
 func (g *Graph) OneHot(indices *Value, depth int64, t DType) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -87,8 +87,8 @@ func pair(t DType) *Tensor {
 	}
 }
 
-// ConstantOfShape fills a tensor of the sizes in shape (an int64 vector, known
-// when the graph runs) with v; out is what the caller knows of them.
+// ConstantOfShape fills a tensor of the sizes in shape (an int64 vector, known only when the graph runs) with v; out is
+// the part of the shape that the caller knows.
 func (g *Graph) ConstantOfShape(shape *Value, out Shape, t DType, v float64) *Value {
 	c, err := scalarTensor(t, v)
 	if err == nil && (shape.dtype != Int64 || shape.rank() != 1) && g.Err() == nil {

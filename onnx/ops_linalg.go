@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// MatMul multiplies matrices as numpy does: [..., n, k] by [..., k, m] gives
-// [..., n, m] with broadcasting of the leading axes; a vector on the left is a
-// row, on the right a column, and its axis is dropped from the result.
+// MatMul multiplies matrices as numpy does: [..., n, k] by [..., k, m] gives [..., n, m] with broadcasting of the
+// leading axes. A vector on the left is a row, on the right a column, and its axis is removed from the result.
 func (g *Graph) MatMul(a, b *Value) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]

@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// Op appends any node of the standard operator set that has one result, whose
-// type and shape the caller states. Attributes are int64, float32, string,
-// []int64 or *Tensor, in the order given. Results have no gradient.
+// Op appends any node of the standard operator set with one result, whose type and shape the caller states. Attributes
+// are int64, float32, string, []int64 or *Tensor, in the order given. Results have no gradient.
 func (g *Graph) Op(op string, in []*Value, t DType, s Shape, attrs ...Attr) *Value {
 	list := make([]attr, len(attrs))
 	for i, a := range attrs {
@@ -38,8 +37,7 @@ func (g *Graph) unaryFloat(op string, x *Value) *Value {
 	return g.unary(op, x)
 }
 
-// binary is an elementwise op with broadcasting; out Undefined means the type
-// of the operands.
+// binary is an elementwise op with broadcasting; if out is Undefined, the result has the type of the operands.
 func (g *Graph) binary(op string, a, b *Value, out DType) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -128,7 +126,7 @@ func (g *Graph) Sign(x *Value) *Value { return g.unary("Sign", x) }
 // Floor rounds down; no gradient flows through it.
 func (g *Graph) Floor(x *Value) *Value { return g.unaryFloat("Floor", x) }
 
-// Identity is x as a value of its own.
+// Identity is x as a separate value.
 func (g *Graph) Identity(x *Value) *Value { return g.unary("Identity", x) }
 
 // Not negates booleans.

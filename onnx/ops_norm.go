@@ -26,8 +26,8 @@ func (g *Graph) LayerNormalization(x, scale, bias *Value, epsilon float64) *Valu
 		attr{"axis", int64(-1)}, attr{"epsilon", float32(epsilon)})
 }
 
-// Gelu is x * P(N <= x) for a standard normal N: x/2 * (1 + erf(x/sqrt(2))).
-// It is made of simpler ops, which ONNX Runtime computes as one.
+// Gelu is x * P(N <= x) for a standard normal N: x/2 * (1 + erf(x/sqrt(2))). It is composed of simpler ops, which ONNX
+// Runtime fuses.
 func (g *Graph) Gelu(x *Value) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// reduce drops the axes, or keeps them with size 1. No axes means all.
+// reduce removes the axes, or keeps them with size 1. No axes means all.
 func (g *Graph) reduce(op string, x *Value, keepdims bool, axes []int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -41,8 +41,8 @@ func (g *Graph) ReduceMean(x *Value, keepdims bool, axes ...int64) *Value {
 	return g.reduce("ReduceMean", x, keepdims, axes)
 }
 
-// ReduceMax takes the largest element along the axes. Its gradient is shared
-// equally by the elements that attain it; so for ReduceMin.
+// ReduceMax takes the largest element along the axes. Its gradient is shared equally by the elements that attain it.
+// The same holds for ReduceMin.
 func (g *Graph) ReduceMax(x *Value, keepdims bool, axes ...int64) *Value {
 	return g.reduce("ReduceMax", x, keepdims, axes)
 }
@@ -79,8 +79,7 @@ func (g *Graph) Softmax(x *Value, axis int64) *Value { return g.alongAxis("Softm
 // LogSoftmax is x minus the log of the sum of exp(x) along the axis.
 func (g *Graph) LogSoftmax(x *Value, axis int64) *Value { return g.alongAxis("LogSoftmax", x, axis) }
 
-// ArgMax is the int64 index of the largest element along the axis, the
-// smallest index where several are equal.
+// ArgMax is the int64 index of the largest element along the axis, the smallest index on ties.
 func (g *Graph) ArgMax(x *Value, axis int64, keepdims bool) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]

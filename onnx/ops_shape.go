@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Reshape gives x other axes with the same elements in the same order: 0 keeps
-// the axis at that place, one -1 takes what is left.
+// Reshape changes the axes of x and keeps its elements in their order: size 0 keeps the axis at that position, one -1
+// takes the remaining elements.
 func (g *Graph) Reshape(x *Value, sizes ...int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -37,7 +37,7 @@ func reshape(s Shape, sizes []int64) (Shape, error) {
 	have, made := product(s), product(out)
 	switch {
 	case rest < 0 && !have.same(made):
-		return nil, fmt.Errorf("%s elements do not become %s", have, made)
+		return nil, fmt.Errorf("%s elements cannot be reshaped to %s", have, made)
 	case rest < 0:
 		return out, nil
 	}
@@ -46,14 +46,14 @@ func reshape(s Shape, sizes []int64) (Shape, error) {
 	return out, err
 }
 
-// quotient is the size that -1 stands for: names on both sides cancel.
+// quotient is the size that -1 stands for: names that occur on both sides cancel.
 func quotient(s, out Shape) (Dim, error) {
 	have, left := factors(s)
 	made, names := factors(out)
 	for _, name := range names {
 		i := slices.Index(left, name)
 		if i < 0 {
-			return Dim{}, fmt.Errorf("axis %s is not there", name)
+			return Dim{}, fmt.Errorf("axis %s does not exist", name)
 		}
 		left = slices.Delete(left, i, i+1)
 	}
@@ -67,14 +67,14 @@ func quotient(s, out Shape) (Dim, error) {
 	case have%made == 0:
 		return product(append(rest, Fix(have/made))), nil
 	case len(left) == 0:
-		return Dim{}, fmt.Errorf("%d elements do not divide by %d", have, made)
+		return Dim{}, fmt.Errorf("%d elements cannot be divided by %d", have, made)
 	default:
 		return Sym(fmt.Sprintf("(%s/%d)", product(append(rest, Fix(have))), made)), nil
 	}
 }
 
-// ReshapeTo reshapes to the sizes in shape (int64, one axis), known when the
-// graph runs; out is what the caller knows of them.
+// ReshapeTo reshapes to the sizes in shape (int64, one axis), which are known only when the graph runs; out is the part
+// of them that the caller knows.
 func (g *Graph) ReshapeTo(x, shape *Value, out Shape) *Value {
 	if g.Err() == nil && (shape.dtype != Int64 || shape.rank() != 1) {
 		return g.fail("Reshape", fmt.Errorf("shape is %s %s", shape.dtype, shape.shape))
@@ -82,7 +82,7 @@ func (g *Graph) ReshapeTo(x, shape *Value, out Shape) *Value {
 	return g.emit("Reshape", []*Value{x, shape}, x.dtype, out)
 }
 
-// reshapeLike gives x the shape of like, which has as many elements.
+// reshapeLike gives x the shape of like, which has the same number of elements.
 func (g *Graph) reshapeLike(x, like *Value) *Value {
 	if g.Err() != nil || x.shape.Equal(like.shape) {
 		return x
@@ -103,7 +103,7 @@ func (g *Graph) reshapeLike(x, like *Value) *Value {
 	return g.emit("Reshape", []*Value{x, g.int64s(sizes...)}, x.dtype, like.shape)
 }
 
-// Unsqueeze inserts axes of size 1; the numbers are places in the result.
+// Unsqueeze inserts axes of size 1; the numbers are positions in the result.
 func (g *Graph) Unsqueeze(x *Value, axes ...int64) *Value {
 	if g.Err() != nil || len(axes) == 0 {
 		return x
@@ -125,7 +125,7 @@ func (g *Graph) Unsqueeze(x *Value, axes ...int64) *Value {
 	return g.emit("Unsqueeze", []*Value{x}, x.dtype, out, attr{"axes", toInt64(list)})
 }
 
-// Squeeze drops axes, which must have size 1.
+// Squeeze removes axes, which must have size 1.
 func (g *Graph) Squeeze(x *Value, axes ...int64) *Value {
 	if g.Err() != nil || len(axes) == 0 {
 		return x
@@ -146,7 +146,7 @@ func (g *Graph) Squeeze(x *Value, axes ...int64) *Value {
 	return g.emit("Squeeze", []*Value{x}, x.dtype, out, attr{"axes", toInt64(list)})
 }
 
-// Expand stretches axes of size 1 to the sizes, by the rules of broadcasting.
+// Expand stretches axes of size 1 to the given sizes, with the rules of broadcasting.
 func (g *Graph) Expand(x *Value, sizes ...int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -169,7 +169,7 @@ func (g *Graph) ExpandLike(x, like *Value) *Value {
 	return g.emit("Expand", []*Value{x, g.ShapeOf(like)}, x.dtype, like.shape)
 }
 
-// ShapeOf is the shape of x as an int64 vector; a constant where it is known.
+// ShapeOf is the shape of x as an int64 vector; a constant if it is known.
 func (g *Graph) ShapeOf(x *Value) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -186,7 +186,7 @@ func (g *Graph) Concat(axis int64, xs ...*Value) *Value {
 		return g.inert(1)[0]
 	}
 	if len(xs) == 0 {
-		return g.fail("Concat", errors.New("nothing to join"))
+		return g.fail("Concat", errors.New("no values to join"))
 	}
 	at, err := xs[0].shape.axis(axis)
 	if err != nil {
@@ -214,8 +214,7 @@ func addDims(a, b Dim) Dim {
 	return Sym("(" + a.String() + "+" + b.String() + ")")
 }
 
-// Split cuts x along an axis into pieces of the given sizes, whose sum must be
-// the size of the axis where that is known.
+// Split splits x along an axis into pieces of the given sizes, whose sum must be the size of the axis if that is known.
 func (g *Graph) Split(x *Value, axis int64, sizes ...int64) []*Value {
 	if g.Err() != nil {
 		return g.inert(len(sizes))
@@ -243,12 +242,11 @@ func (g *Graph) Split(x *Value, axis int64, sizes ...int64) []*Value {
 	return g.emitMany("Split", []*Value{x, g.int64s(sizes...)}, out, attr{"axis", int64(at)})
 }
 
-// toEnd is an end beyond every axis.
+// toEnd is an end beyond the end of every axis.
 const toEnd = math.MaxInt64
 
-// Slice takes from starts to ends (exclusive) by steps along the axes; numbers
-// below 0 count from the end and out-of-range ends are cut. Nil axes are the
-// first ones, nil steps are 1.
+// Slice takes the elements from starts to ends (exclusive) by steps along the axes; negative numbers count from the
+// end, and ends out of range are clamped. Nil axes are the first ones, nil steps are 1.
 func (g *Graph) Slice(x *Value, starts, ends, axes, steps []int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -322,9 +320,8 @@ func sliceLen(n, start, end, step int64) int64 {
 	return max(0, (start-end-step-1)/-step)
 }
 
-// SliceDyn is Slice with step 1 and bounds that are known when the graph runs:
-// int64 vectors of one length. The sizes of the cut axes get new names, which
-// AssumeShape can replace.
+// SliceDyn is Slice with step 1 and bounds that are known only when the graph runs: int64 vectors of one length. The
+// sizes of the sliced axes get new names, which AssumeShape can replace.
 func (g *Graph) SliceDyn(x, starts, ends, axes *Value) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -355,8 +352,7 @@ func (g *Graph) SliceDyn(x, starts, ends, axes *Value) *Value {
 	return g.emit("Slice", []*Value{x, starts, ends, axes}, x.dtype, out)
 }
 
-// Pad puts before[i] zeros in front of axis i and after[i] behind it; negative
-// numbers are not allowed.
+// Pad puts before[i] zeros before axis i and after[i] after it; negative numbers are not allowed.
 func (g *Graph) Pad(x *Value, before, after []int64) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]

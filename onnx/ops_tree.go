@@ -6,16 +6,14 @@ import (
 	"math"
 )
 
-// Operators outside the standard set: their domain and the version of its set
-// that nodes are written for.
+// The domain of operators outside the standard set, and the version of its set for which nodes are written.
 const (
 	treeOp    = "TreeEnsembleRegressor"
 	mlDomain  = "ai.onnx.ml"
 	mlVersion = 3
 )
 
-// domainOf is the operator set of an op, and its version where it is not the
-// standard one.
+// domainOf is the operator set of an op, and its version if it is not the standard set.
 func domainOf(op string) (name string, version int64) {
 	if op == treeOp {
 		return mlDomain, mlVersion
@@ -23,9 +21,8 @@ func domainOf(op string) (name string, version int64) {
 	return "", 0
 }
 
-// TreeNode is a split or a leaf. A row goes to node True where the value of
-// its Column is at most Threshold, or NaN and MissingTrue holds, else to node
-// False. Both are later nodes of the same tree; a leaf has True and False 0.
+// TreeNode is a split or a leaf. A row goes to node True if the value of its Column is at most Threshold, or if it is
+// NaN and MissingTrue is set; else to node False. Both are later nodes of the same tree; a leaf has True and False 0.
 type TreeNode struct {
 	Column      int
 	Threshold   float32
@@ -36,9 +33,8 @@ type TreeNode struct {
 
 func (n TreeNode) isLeaf() bool { return n.True == 0 && n.False == 0 }
 
-// TreeEnsemble is base plus, for every row of x, the weights of the leaves
-// that the row ends in, one per tree: [rows 1] for x float32 [rows columns].
-// The first node of a tree is its root. It has no gradient rule.
+// TreeEnsemble is base plus, for every row of x, the weights of the leaves that the row reaches, one per tree: [rows 1]
+// for x float32 [rows columns]. The first node of a tree is its root. It has no gradient rule.
 func (g *Graph) TreeEnsemble(x *Value, trees [][]TreeNode, base float32) *Value {
 	if g.Err() != nil {
 		return g.inert(1)[0]
@@ -73,8 +69,7 @@ func checkEnsemble(x *Value, trees [][]TreeNode) error {
 	return nil
 }
 
-// checkTree makes sure that every node but the root is the child of one
-// earlier node.
+// checkTree makes sure that every node except the root is the child of exactly one earlier node.
 func checkTree(t []TreeNode, columns int64) error {
 	if len(t) == 0 {
 		return errors.New("no nodes")
@@ -83,7 +78,7 @@ func checkTree(t []TreeNode, columns int64) error {
 	taken[0] = true
 	for i, n := range t {
 		if !taken[i] {
-			return fmt.Errorf("node %d: is the child of no earlier node", i)
+			return fmt.Errorf("node %d: is not the child of an earlier node", i)
 		}
 		if n.isLeaf() {
 			continue
@@ -93,7 +88,7 @@ func checkTree(t []TreeNode, columns int64) error {
 		}
 		for _, child := range []int{n.True, n.False} {
 			if child <= i || child >= len(t) || taken[child] {
-				return fmt.Errorf("node %d: child %d is no later node, or the child of another", i, child)
+				return fmt.Errorf("node %d: child %d is not a later node, or is the child of another", i, child)
 			}
 			taken[child] = true
 		}
@@ -101,8 +96,7 @@ func checkTree(t []TreeNode, columns int64) error {
 	return nil
 }
 
-// treeAttributes lays the nodes of all trees one after the other, as the
-// operator wants them.
+// treeAttributes concatenates the nodes of all trees, in the operator's format.
 func treeAttributes(trees [][]TreeNode, base float32) []attr {
 	var tree, node, column, yes, no, missing, leafTree, leafNode []int64
 	var mode []string

@@ -69,13 +69,13 @@ func TestTreeEnsembleInMerge(t *testing.T) {
 func TestTreeEnsembleErrors(t *testing.T) {
 	leaf := onnx.TreeNode{Weight: 1}
 	for want, trees := range map[string][][]onnx.TreeNode{
-		"no trees":                                {},
-		"tree 1: no nodes":                        {stump(), {}},
-		"tree 0: node 0: column 2 of 2":           {{{Column: 2, True: 1, False: 2}, leaf, leaf}},
-		"tree 0: node 0: child 3 is no later":     {{{True: 1, False: 3}, leaf, leaf}},
-		"tree 0: node 0: child 1 is no later":     {{{True: 1, False: 1}, leaf, leaf}},
-		"tree 0: node 1: child 1 is no later":     {{{True: 1, False: 2}, {True: 1, False: 3}, leaf, leaf}},
-		"tree 0: node 1: is the child of no earl": {{leaf, leaf}},
+		"no trees":                               {},
+		"tree 1: no nodes":                       {stump(), {}},
+		"tree 0: node 0: column 2 of 2":          {{{Column: 2, True: 1, False: 2}, leaf, leaf}},
+		"tree 0: node 0: child 3 is not a later": {{{True: 1, False: 3}, leaf, leaf}},
+		"tree 0: node 0: child 1 is not a later": {{{True: 1, False: 1}, leaf, leaf}},
+		"tree 0: node 1: child 1 is not a later": {{{True: 1, False: 2}, {True: 1, False: 3}, leaf, leaf}},
+		"tree 0: node 1: is not the child of an": {{leaf, leaf}},
 	} {
 		g := onnx.NewGraph("wrong")
 		x := g.Input("x", onnx.Float32, onnx.Dims(4, 2))

@@ -12,8 +12,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// Parse reads the bytes of a model file. It does not Check the model, and data
-// in other files stays where it is; see ReadFile.
+// Parse reads the bytes of a model file. It does not Check the model, and does not load data in other files; see
+// ReadFile.
 func Parse(b []byte) (*Model, error) {
 	p := &onnxpb.ModelProto{}
 	// Unknown fields of newer versions are kept and written back.
@@ -26,8 +26,8 @@ func Parse(b []byte) (*Model, error) {
 	return &Model{Proto: p}, nil
 }
 
-// ReadFile reads a model file. Data that the file keeps in other files is read
-// from the same folder, and from nowhere else, so that the model is complete.
+// ReadFile reads a model file. Data that is kept in other files is read too, from the same folder and from nowhere
+// else, so that the model is complete.
 func ReadFile(path string) (*Model, error) {
 	m, err := parseFile(path)
 	if err != nil {
@@ -39,8 +39,8 @@ func ReadFile(path string) (*Model, error) {
 	return m, nil
 }
 
-// ExternalFiles lists the files beside a model file that hold data of its tensors, as paths within its folder, sorted. It
-// reads the model file and not the data.
+// ExternalFiles lists the files beside a model file that hold data of its tensors, as paths within its folder, sorted.
+// It reads only the model file, not the data.
 func ExternalFiles(path string) ([]string, error) {
 	m, err := parseFile(path)
 	if err != nil {
@@ -49,7 +49,7 @@ func ExternalFiles(path string) ([]string, error) {
 	return m.ExternalFiles()
 }
 
-// parseFile reads a model file alone.
+// parseFile reads a model file without its side files.
 func parseFile(path string) (*Model, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxModel)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Safetensors is an open file in the safetensors format: 8 bytes with the
-// length of a JSON header (little endian), the header, and the tensors' bytes,
-// row-major and little endian, without gaps. Tensors are read when they are
-// asked for. It is safe for concurrent use until Close.
+// Safetensors is an open file in the safetensors format: 8 bytes with the length of a JSON header (little endian), the
+// header, and the tensors' bytes, row-major and little endian, without gaps. Tensors are read on request. It is safe
+// for concurrent use until Close.
 type Safetensors struct {
 	src     io.ReaderAt
 	closer  io.Closer
@@ -22,9 +21,8 @@ type Safetensors struct {
 	about   map[string]string
 }
 
-// OpenSafetensors opens a file and holds its header against its size: every
-// tensor lies inside of the file, and together they fill it without overlaps.
-// Close it after use.
+// OpenSafetensors opens a file and checks its header against its size: every tensor lies inside the file, and together
+// they fill it without overlaps. Close it after use.
 func OpenSafetensors(path string) (*Safetensors, error) {
 	f, size, err := textfile.Open(path)
 	if err != nil {
@@ -54,7 +52,7 @@ func readSafetensors(src io.ReaderAt, size int64) (*Safetensors, error) {
 // Names lists the tensors, sorted.
 func (s *Safetensors) Names() []string { return slices.Sorted(maps.Keys(s.entries)) }
 
-// Metadata copies the texts that the file says about itself.
+// Metadata copies the metadata strings of the file.
 func (s *Safetensors) Metadata() map[string]string { return maps.Clone(s.about) }
 
 // Lookup gives type and shape of a tensor without reading it.
@@ -63,7 +61,7 @@ func (s *Safetensors) Lookup(name string) (DType, []int64, bool) {
 	return e.dtype, slices.Clone(e.Shape), ok
 }
 
-// Tensor reads a tensor in the type that it has in the file.
+// Tensor reads a tensor in its type in the file.
 func (s *Safetensors) Tensor(name string) (*Tensor, error) {
 	e, ok := s.entries[name]
 	if !ok {

@@ -15,12 +15,12 @@ import (
 
 const (
 	lengthBytes = 8
-	// longestHeader is the limit that the format's own library sets.
+	// longestHeader is the limit of the format's reference library.
 	longestHeader = 100_000_000
 	metadataName  = "__metadata__"
 )
 
-// tensorEntry is what the header says about a tensor.
+// tensorEntry is the entry of a tensor in the header.
 type tensorEntry struct {
 	Type    string   `json:"dtype"`
 	Shape   []int64  `json:"shape"`
@@ -28,7 +28,7 @@ type tensorEntry struct {
 	dtype   DType
 }
 
-// safetensorsTypes are the element types that tensors can be read in.
+// safetensorsTypes are the element types of tensors that can be read.
 var safetensorsTypes = map[string]DType{
 	"BOOL": Bool, "U8": Uint8, "I8": Int8, "U16": Uint16, "I16": Int16, "U32": Uint32, "I32": Int32,
 	"U64": Uint64, "I64": Int64, "F16": Float16, "BF16": BFloat16, "F32": Float32, "F64": Float64,
@@ -45,7 +45,7 @@ func safetensorsHeader(src io.ReaderAt, size int64) ([]byte, error) {
 	}
 	n := binary.LittleEndian.Uint64(first[:])
 	if n > longestHeader || int64(n) > size-lengthBytes {
-		return nil, fmt.Errorf("a header of %d bytes in a file of %d", n, size)
+		return nil, fmt.Errorf("the header has %d bytes, the file %d", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := src.ReadAt(header, lengthBytes); err != nil && (n > 0 || !errors.Is(err, io.EOF)) {
@@ -54,8 +54,7 @@ func safetensorsHeader(src io.ReaderAt, size int64) ([]byte, error) {
 	return header, nil
 }
 
-// parseSafetensorsHeader reads entries one by one: a map would hide names that
-// are there twice.
+// parseSafetensorsHeader reads entries one by one, because a map would hide duplicate names.
 func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -73,7 +72,7 @@ func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]str
 			about = map[string]string{}
 			err = d.Decode(&about)
 		} else if _, twice := entries[name]; twice || name == metadataName {
-			err = errors.New("is there twice")
+			err = errors.New("is a duplicate")
 		} else {
 			entries[name], err = decodeEntry(d)
 		}
@@ -85,12 +84,12 @@ func parseSafetensorsHeader(text []byte) (map[string]tensorEntry, map[string]str
 		return nil, nil, err
 	}
 	if rest := bytes.TrimLeft(text[d.InputOffset():], " "); len(rest) > 0 {
-		return nil, nil, errors.New("text behind the JSON object")
+		return nil, nil, errors.New("text after the JSON object")
 	}
 	return entries, about, nil
 }
 
-// decodeEntry reads an entry and holds its bytes against type and shape.
+// decodeEntry reads an entry and compares its bytes with type and shape.
 func decodeEntry(d *json.Decoder) (tensorEntry, error) {
 	e := tensorEntry{Offsets: [2]int64{-1, -1}}
 	if err := d.Decode(&e); err != nil {
@@ -114,8 +113,7 @@ func decodeEntry(d *json.Decoder) (tensorEntry, error) {
 	return e, nil
 }
 
-// checkLayout makes sure that the tensors fill the bytes behind the header, one
-// after the other.
+// checkLayout makes sure that the tensors fill the bytes after the header without gaps or overlaps.
 func checkLayout(entries map[string]tensorEntry, size int64) error {
 	names := slices.SortedFunc(maps.Keys(entries), func(a, b string) int {
 		x, y := entries[a].Offsets, entries[b].Offsets

@@ -74,8 +74,8 @@ func (s Shape) Sizes() (sizes []int64, ok bool) {
 	return sizes, true
 }
 
-// product is the number of elements along the axes: a number, or a name made
-// of the number and the sorted names, so that equal products are the same Dim.
+// product is the number of elements along the axes: a number, or a name composed of the number and the sorted names, so
+// that equal products are the same Dim.
 func product(dims []Dim) Dim {
 	n, names := factors(dims)
 	if len(names) == 0 {
@@ -88,7 +88,7 @@ func product(dims []Dim) Dim {
 	return Sym(strings.Join(names, "*"))
 }
 
-// factors undoes product, also for axes that are products already.
+// factors reverses product, also for axes that are products themselves.
 func factors(dims []Dim) (n int64, names []string) {
 	n = 1
 	for _, d := range dims {
@@ -107,7 +107,7 @@ func factors(dims []Dim) (n int64, names []string) {
 	return n, names
 }
 
-// splitFactors cuts a name at the stars that stand outside parentheses.
+// splitFactors splits a name at the stars outside parentheses.
 func splitFactors(name string) []string {
 	var out []string
 	depth, start := 0, 0
@@ -146,7 +146,7 @@ func broadcast(a, b Shape) (Shape, error) {
 	return out, nil
 }
 
-// axis turns an axis that may count from the end into 0..rank-1.
+// axis normalises an axis, which may count from the end, to 0..rank-1.
 func (s Shape) axis(i int64) (int, error) {
 	n := int64(len(s))
 	if i < -n || i >= n {

@@ -28,7 +28,7 @@ func Elements(shape []int64) int64 {
 // Len is the number of elements.
 func (t *Tensor) Len() int { return int(Elements(t.Shape)) }
 
-// Validate checks that the data has the size that type and shape ask for.
+// Validate checks that the size of the data matches type and shape.
 func (t *Tensor) Validate() error {
 	n, err := elementCount(t.Shape)
 	if err != nil {
@@ -50,8 +50,7 @@ func (t *Tensor) Validate() error {
 	return nil
 }
 
-// elementCount multiplies sizes that came from outside: negative sizes and
-// products that overflow are errors.
+// elementCount multiplies sizes from untrusted input: negative sizes and overflowing products are errors.
 func elementCount(shape []int64) (int64, error) {
 	n, zero := int64(1), false
 	for _, d := range shape {
@@ -81,8 +80,8 @@ func makeTensor(t DType, shape []int64, n int) *Tensor {
 	return &Tensor{DType: t, Shape: s, Raw: make([]byte, n*t.Size())}
 }
 
-// Float32s copies data (row-major) into a tensor; it panics if the length is
-// not that of the shape. The other constructors do the same for their types.
+// Float32s copies data (row-major) into a tensor; it panics if the length does not match the shape. The other
+// constructors do the same for their types.
 func Float32s(shape []int64, data []float32) *Tensor {
 	t := makeTensor(Float32, shape, len(data))
 	for i, v := range data {
@@ -149,8 +148,7 @@ func (t *Tensor) want(d DType) {
 	}
 }
 
-// Float32s copies the elements out; it panics if the tensor has another type,
-// as do the other accessors.
+// Float32s returns a copy of the elements; it panics if the tensor has another type, as do the other accessors.
 func (t *Tensor) Float32s() []float32 {
 	t.want(Float32)
 	v := make([]float32, len(t.Raw)/4)
@@ -160,7 +158,7 @@ func (t *Tensor) Float32s() []float32 {
 	return v
 }
 
-// Float64s copies the elements of a float64 tensor out.
+// Float64s returns a copy of the elements of a float64 tensor.
 func (t *Tensor) Float64s() []float64 {
 	t.want(Float64)
 	v := make([]float64, len(t.Raw)/8)
@@ -170,7 +168,7 @@ func (t *Tensor) Float64s() []float64 {
 	return v
 }
 
-// Int64s copies the elements of an int64 tensor out.
+// Int64s returns a copy of the elements of an int64 tensor.
 func (t *Tensor) Int64s() []int64 {
 	t.want(Int64)
 	v := make([]int64, len(t.Raw)/8)
@@ -180,7 +178,7 @@ func (t *Tensor) Int64s() []int64 {
 	return v
 }
 
-// Int32s copies the elements of an int32 tensor out.
+// Int32s returns a copy of the elements of an int32 tensor.
 func (t *Tensor) Int32s() []int32 {
 	t.want(Int32)
 	v := make([]int32, len(t.Raw)/4)
@@ -190,7 +188,7 @@ func (t *Tensor) Int32s() []int32 {
 	return v
 }
 
-// Bools copies the elements of a bool tensor out.
+// Bools returns a copy of the elements of a bool tensor.
 func (t *Tensor) Bools() []bool {
 	t.want(Bool)
 	v := make([]bool, len(t.Raw))
@@ -218,7 +216,7 @@ func scalarTensor(d DType, v float64) (*Tensor, error) {
 	}
 }
 
-// scalarValue reads a tensor of one element, whatever its rank.
+// scalarValue reads a tensor of one element, of any rank.
 func scalarValue(t *Tensor) (float64, bool) {
 	if t == nil || Elements(t.Shape) != 1 {
 		return 0, false

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// ToFloat32 is t with its elements as float32, t itself if they are. Float16
-// and bfloat16 convert exactly, float64 rounds to the nearest; a finite number
-// that is too large is an error, as are elements that are no floats.
+// ToFloat32 is t with its elements as float32; it is t itself if they already are. Float16 and bfloat16 convert
+// exactly, float64 rounds to the nearest. A finite number that is too large is an error, and so are elements that are
+// not floats.
 func (t *Tensor) ToFloat32() (*Tensor, error) {
 	if t.DType == Float32 {
 		return t, nil

@@ -10,7 +10,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// Proto is the form of t in a model file, under a name unless it is "". It shares the bytes of t; TensorFrom is the way back.
+// Proto is the form of t in a model file, with a name unless it is "". It shares the bytes of t; TensorFrom is the
+// inverse.
 func (t *Tensor) Proto(name string) *onnxpb.TensorProto {
 	p := &onnxpb.TensorProto{DataType: proto.Int32(int32(t.DType)), Dims: t.Shape}
 	if name != "" {
@@ -26,9 +27,8 @@ func (t *Tensor) Proto(name string) *onnxpb.TensorProto {
 	return p
 }
 
-// TensorFrom reads a constant of a model file, in whichever of the fields of
-// TensorProto its elements are. Elements in another file are an error here;
-// ReadFile brings them in.
+// TensorFrom reads a constant of a model file from whichever field of TensorProto has its elements. Elements in another
+// file are an error; ReadFile loads them first.
 func TensorFrom(p *onnxpb.TensorProto) (*Tensor, error) {
 	if p.GetDataLocation() == onnxpb.TensorProto_EXTERNAL {
 		return nil, fmt.Errorf("tensor %q: its data is in another file", p.GetName())
@@ -54,7 +54,7 @@ func TensorFrom(p *onnxpb.TensorProto) (*Tensor, error) {
 	return t, nil
 }
 
-// typedData packs the typed fields, which hold narrow types as int32.
+// typedData packs the typed fields, which store narrow types as int32.
 func typedData(p *onnxpb.TensorProto) []byte {
 	var b []byte
 	le := binary.LittleEndian

@@ -7,11 +7,10 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// maxNesting bounds graphs inside attributes of nodes.
+// maxNesting bounds the nesting of graphs in attributes of nodes.
 const maxNesting = 32
 
-// eachTensor visits the constants of a graph, of attributes and of the graphs
-// in them.
+// eachTensor visits the constants of a graph, of its attributes and of the graphs in them.
 func eachTensor(g *onnxpb.GraphProto, depth int, visit func(*onnxpb.TensorProto) error) error {
 	if depth > maxNesting {
 		return fmt.Errorf("graphs nested deeper than %d", maxNesting)

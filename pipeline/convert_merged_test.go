@@ -113,7 +113,7 @@ func TestMergedFileRefusals(t *testing.T) {
 	for want, change := range map[string]func(o *decide.StreamOptions){
 		"has an encoder in front and reads texts: name the column or field that contains them (--text)": func(*decide.StreamOptions) {},
 		"has an encoder of texts in front, the rows contain images":                                     func(o *decide.StreamOptions) { o.Image = "claim" },
-		"has its encoder in front: another one cannot be used":                                                func(o *decide.StreamOptions) { o.Text, o.Encoder = "claim", model },
+		"has its encoder in front: another one cannot be used":                                          func(o *decide.StreamOptions) { o.Text, o.Encoder = "claim", model },
 	} {
 		if err := run(merged, change); !errors.As(err, &option) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

@@ -249,12 +249,12 @@ func TestDecideTexts(t *testing.T) {
 		"column claim: is missing; the columns are id, text": "id,text\n1,a\n",
 		"row 2: column claim: is missing or not a string":    "{\"claim\": \"a\"}\n{\"claim\": null}\n",
 
-		"row 1: column claim":                    "{\"claim\": 7}\n",
-		"row 1: column id":                       "{\"claim\": \"a\", \"id\": []}\n",
-		"row 1: unexpected end":                  "{\"claim\": \"a\"\n",
-		"has no rows":                            "claim\n",
-		"is empty":                               "",
-		"the row has 1 fields, the header 2":     "id,claim\n1\n",
+		"row 1: column claim":                "{\"claim\": 7}\n",
+		"row 1: column id":                   "{\"claim\": \"a\", \"id\": []}\n",
+		"row 1: unexpected end":              "{\"claim\": \"a\"\n",
+		"has no rows":                        "claim\n",
+		"is empty":                           "",
+		"the row has 1 fields, the header 2": "id,claim\n1\n",
 		"is Parquet; rows with texts must be CSV or JSONL": "PAR1",
 	} {
 		_, err := decide.Stream(context.Background(), rt, o, strings.NewReader(in), &bytes.Buffer{}, stage.Quiet)

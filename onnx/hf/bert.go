@@ -38,9 +38,9 @@ func (c *bertConfig) validate() error {
 	return checkLayers(c.Hidden, c.Heads, c.Epsilon, c.Activation)
 }
 
-// bertNames are how a checkpoint calls the parts of a layer.
+// bertNames are the names of the parts of a layer in a checkpoint.
 type bertNames struct {
-	prefix string // that checkpoints of the encoder below a task put before all names
+	prefix string // of all names in checkpoints of an encoder with a task head
 	layer  string // with a place for the number
 	projections
 	attended, attendedNorm  string
@@ -92,7 +92,7 @@ func newBERT(c bertConfig, names bertNames, w *weights) (*bert, error) {
 	return &bert{bertConfig: c, bertNames: names, transformer: t}, nil
 }
 
-// build ends a graph: vectors are added to those of the tokens.
+// build ends a graph; it adds vectors to those of the tokens.
 func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*onnx.Model, error) {
 	w := b.w
 	b.bias = paddingBias(b.g, mask)
@@ -102,7 +102,7 @@ func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*
 	}
 	x = b.norm(b.g.Reshape(x, -1, b.Hidden), "embeddings.LayerNorm")
 	b.shape = b.g.ShapeOf(ids)
-	for i := int64(0); i < b.Layers && w.err == nil; i++ { // no further than the weights: a configuration can promise millions
+	for i := int64(0); i < b.Layers && w.err == nil; i++ { // stop when weights are missing: a configuration can claim millions of layers
 		x = b.transform(x, fmt.Sprintf(b.layer, i))
 	}
 	x = b.unfold(x, b.Hidden)
@@ -117,17 +117,17 @@ func (b *bert) build(ids, mask *onnx.Value, vectors []*onnx.Value, o Options) (*
 	return b.g.Build(onnx.BuildOptions{})
 }
 
-// typeVectors tell which of two texts a token belongs to.
+// typeVectors encode which of two texts a token belongs to.
 func (b *bert) typeVectors(types *onnx.Value) *onnx.Value {
 	return b.g.Gather(b.tensor("embeddings.token_type_embeddings.weight", b.Types, b.Hidden), types, 0)
 }
 
-// positionVectors tell where a token stands, counted from 0.
+// positionVectors encode the position of a token, counted from 0.
 func (b *bert) positionVectors(ids *onnx.Value) *onnx.Value {
 	return b.first(b.tensor("embeddings.position_embeddings.weight", b.Positions, b.Hidden), b.g.ShapeOf(ids))
 }
 
-// transform is attention and a network of two layers, each with a way around it.
+// transform is attention and a two-layer network, each with a residual connection.
 func (b *bert) transform(x *onnx.Value, name string) *onnx.Value {
 	a := b.dense(b.attention(x, name, b.projections), name+b.attended, b.Hidden, b.Hidden)
 	x = b.norm(b.g.Add(a, x), name+b.attendedNorm)

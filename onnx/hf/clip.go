@@ -6,14 +6,14 @@ import (
 	"pipe/onnx"
 )
 
-// clip builds a tower of the model of Radford et al., 2021: pre-norm layers whose
-// result is projected into the space of both towers.
+// clip builds a tower of the model of Radford et al., 2021: pre-norm layers whose result is projected into the space
+// that both towers share.
 type clip struct {
 	*clipConfig
 	*transformer
 }
 
-// clipAttention are how checkpoints call the parts of attention.
+// clipAttention are the names of the parts of attention in checkpoints.
 var clipAttention = projections{query: "self_attn.q_proj", key: "self_attn.k_proj", value: "self_attn.v_proj"}
 
 func newCLIP(c *clipConfig, prefix string, w *weights) *clip {
@@ -40,8 +40,7 @@ func buildCLIPText(folder string, w *weights, o Options) (*onnx.Model, error) {
 	return c.finish(TextEmbeds, x, o.Head)
 }
 
-// endOf is the place of the end of every text, int64 [batch, 1]: the first token
-// with its id.
+// endOf is the position of the end of every text, int64 [batch, 1]: the first token with the end id.
 func (c *clip) endOf(ids *onnx.Value) *onnx.Value {
 	if id := c.end(); id != LargestEnd {
 		ids = c.g.Cast(c.g.Equal(ids, c.g.Scalar(onnx.Int64, float64(id))), onnx.Int64)
@@ -58,20 +57,20 @@ func buildCLIPVision(folder string, w *weights, o Options) (*onnx.Model, error) 
 	return c.finish(ImageEmbeds, c.projected(c.image()), o.Head)
 }
 
-// image is the hidden state that stands for the image, behind its norm: the first of [batch, places, hidden].
+// image is the hidden state that represents the image, after its norm: the first of [batch, places, hidden].
 func (c *clip) image() *onnx.Value {
 	g := c.g
 	pixels := g.Input(PixelValues, onnx.Float32, onnx.Shape{batch, onnx.Fix(3), onnx.Fix(c.Image), onnx.Fix(c.Image)})
 	grid := c.Image / c.Patch
-	places := grid*grid + 1 // patches, and one in front that stands for the image
+	places := grid*grid + 1 // the patches, and before them the class token
 	c.axes = onnx.Shape{batch, onnx.Fix(places)}
 	c.shape = g.Concat(0, g.Slice(g.ShapeOf(pixels), []int64{0}, []int64{1}, nil, nil), g.Const(onnx.Int64s([]int64{1}, []int64{places})))
 	x := g.Reshape(c.embeddings(pixels, grid), -1, c.Hidden)
-	x = c.layers(c.norm(x, "pre_layrnorm")) // as checkpoints spell it
+	x = c.layers(c.norm(x, "pre_layrnorm")) // misspelt in checkpoints
 	return c.norm(x, "post_layernorm")
 }
 
-// projected brings the image into the common space: [batch, projection].
+// projected projects the image into the common space: [batch, projection].
 func (c *clip) projected(x *onnx.Value) *onnx.Value {
 	return c.firstPlace(c.project(x, "visual_projection.weight"))
 }
@@ -81,8 +80,7 @@ func (c *clip) firstPlace(x *onnx.Value) *onnx.Value {
 	return c.g.Squeeze(c.g.Slice(x, []int64{0}, []int64{1}, []int64{1}, nil), 1)
 }
 
-// embeddings are those of the image and of its patches, with their places:
-// [batch, 1+grid*grid, hidden].
+// embeddings are the embeddings of the class token and the patches, with their positions: [batch, 1+grid*grid, hidden].
 func (c *clip) embeddings(pixels *onnx.Value, grid int64) *onnx.Value {
 	g, patches := c.g, grid*grid
 	x := g.Op("Conv", []*onnx.Value{pixels, c.tensor("embeddings.patch_embedding.weight", c.Hidden, 3, c.Patch, c.Patch)},
@@ -91,14 +89,14 @@ func (c *clip) embeddings(pixels *onnx.Value, grid int64) *onnx.Value {
 	x = g.Transpose(g.Reshape(x, 0, c.Hidden, patches), 0, 2, 1)
 	class := g.Reshape(c.tensor("embeddings.class_embedding", c.Hidden), 1, c.Hidden)
 	places := c.tensor("embeddings.position_embedding.weight", 1+patches, c.Hidden)
-	// What is added to zeros in front of the patches is the same for all images.
+	// The value added to the zeros before the patches is the same for all images.
 	return g.Add(g.Pad(x, []int64{0, 1, 0}, []int64{0, 0, 0}), g.Add(g.Pad(class, []int64{0, 0}, []int64{patches, 0}), places))
 }
 
-// layers are attention and a network of two layers, each behind a norm and with a
-// way around both, again and again.
+// layers are the transformer layers: attention and a two-layer network, each with a norm before it and a residual
+// connection.
 func (c *clip) layers(x *onnx.Value) *onnx.Value {
-	for i := int64(0); i < c.Layers && c.w.err == nil; i++ { // no further than the weights: a configuration can promise millions
+	for i := int64(0); i < c.Layers && c.w.err == nil; i++ { // stop when weights are missing: a configuration can claim millions of layers
 		name := fmt.Sprintf("encoder.layers.%d.", i)
 		a := c.attention(c.norm(x, name+"layer_norm1"), name, clipAttention)
 		x = c.g.Add(x, c.dense(a, name+"self_attn.out_proj", c.Hidden, c.Hidden))
@@ -108,15 +106,14 @@ func (c *clip) layers(x *onnx.Value) *onnx.Value {
 	return x
 }
 
-// project brings hidden states into the common space: [batch, sequence,
-// projection]. One place of each is needed, but a product with one row alone
-// would round otherwise than one with the rows of a batch.
+// project projects hidden states into the common space: [batch, sequence, projection]. Only one position of each is
+// needed, but a product with a single row would be rounded differently than one with the rows of a batch.
 func (c *clip) project(x *onnx.Value, name string) *onnx.Value {
 	w := c.g.NamedConst(name, c.w.get(name, c.Projection, c.Hidden))
 	return c.unfold(c.g.Gemm(x, w, nil, 1, 1, false, true), c.Projection)
 }
 
-// finish ends a graph whose result is one vector already.
+// finish ends a graph whose result is already one vector.
 func (c *clip) finish(name string, x *onnx.Value, h *Head) (*onnx.Model, error) {
 	if h == nil {
 		c.g.Output(name, x)

@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 )
 
-// clipConfig is a tower of the config.json of model_type clip. Newer files leave
-// out what is the default.
+// clipConfig is a tower of the config.json of model_type clip. Newer files omit default values.
 type clipConfig struct {
 	Layers       int64   `json:"num_hidden_layers"`
 	Heads        int64   `json:"num_attention_heads"`
@@ -17,18 +16,18 @@ type clipConfig struct {
 	Activation   string  `json:"hidden_act"`
 	Projection   int64   `json:"-"` // projection_dim of the whole model
 
-	// Of the tower of texts.
+	// For the text tower.
 	Vocab     int64 `json:"vocab_size"`
 	Positions int64 `json:"max_position_embeddings"`
 	End       int64 `json:"eos_token_id"`
 
-	// Of the tower of images.
+	// For the image tower.
 	Channels int64 `json:"num_channels"`
 	Image    int64 `json:"image_size"`
 	Patch    int64 `json:"patch_size"`
 }
 
-// clipProjectionDefault is the width of the common space where projection_dim is left out.
+// clipProjectionDefault is the width of the common space if projection_dim is omitted.
 const clipProjectionDefault = 512
 
 // clipDefaults are those of the official library.
@@ -69,9 +68,8 @@ func readCLIP(folder string, t Tower) (*clipConfig, error) {
 	return &c, nil
 }
 
-// end is the id of the token that ends a text. Checkpoints of the first years state
-// an id that no tokenizer gives, 2; there it is the largest id of the text, as in
-// the original model.
+// end is the id of the token that ends a text. Early checkpoints state the id 2, which the tokenizer never produces;
+// for them it is the largest id in the text, as in the original model.
 func (c *clipConfig) end() int64 {
 	const misstated = 2
 	if c.End == misstated {
@@ -99,7 +97,7 @@ func (c *clipConfig) validate() error {
 	return checkLayers(c.Hidden, c.Heads, c.Epsilon, c.Activation)
 }
 
-// describeCLIP completes a configuration from those of both towers.
+// describeCLIP completes a configuration with those of both towers.
 func describeCLIP(folder string, c *Config) error {
 	text, err := readCLIP(folder, TowerText)
 	if err != nil {

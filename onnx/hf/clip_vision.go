@@ -9,7 +9,7 @@ import (
 	"pipe/onnx"
 )
 
-// visionPrefix is in front of the names of the weights of a vision tower.
+// visionPrefix is the prefix of the weights of a vision tower.
 const visionPrefix = "vision_model."
 
 // Architectures of model_type clip_vision_model, by their class in the official library.
@@ -37,7 +37,7 @@ func readCLIPVision(folder string) (*clipVision, error) {
 	return c, nil
 }
 
-// projects tells whether the vector is the projected one: as the class of the model says, else as its weights do.
+// projects reports whether the vector is the projected one. The class of the model decides, else the weights.
 func (c *clipVision) projects(w *weights) bool {
 	switch {
 	case slices.Contains(c.Architectures, clipProjected):
@@ -48,7 +48,7 @@ func (c *clipVision) projects(w *weights) bool {
 	return w.has("visual_projection.weight")
 }
 
-// describeCLIPVision completes the configuration of a tower alone.
+// describeCLIPVision completes the configuration of a separate tower.
 func describeCLIPVision(folder string, c *Config) error {
 	vision, err := readCLIPVision(folder)
 	if err != nil {
@@ -58,8 +58,8 @@ func describeCLIPVision(folder string, c *Config) error {
 	return nil
 }
 
-// buildCLIPVisionAlone builds the vision tower of a folder without another tower. Its weights may be named as in the
-// whole model or without the prefix.
+// buildCLIPVisionAlone builds a vision tower that was saved without the other tower. Its weights may have the names of
+// the whole model, or lack the prefix.
 func buildCLIPVisionAlone(folder string, w *weights, o Options) (*onnx.Model, error) {
 	config, err := readCLIPVision(folder)
 	if err != nil {
@@ -76,7 +76,7 @@ func buildCLIPVisionAlone(folder string, w *weights, o Options) (*onnx.Model, er
 	return c.finish(ImagePooled, c.firstPlace(c.unfold(c.image(), c.Hidden)), o.Head)
 }
 
-// hasPrefix tells whether the name of a tensor begins so.
+// hasPrefix reports whether a tensor has a name with the prefix.
 func (w *weights) hasPrefix(prefix string) bool {
 	for name := range w.where {
 		if strings.HasPrefix(name, prefix) {

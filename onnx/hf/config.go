@@ -11,41 +11,39 @@ import (
 	"pipe/internal/textfile"
 )
 
-// configFile is where a model's folder says what the model is.
+// configFile is the file that describes the model in a folder.
 const configFile = "config.json"
 
-// Config is what config.json says about any model, its towers included.
+// Config is the part of config.json that all models have, including their towers.
 type Config struct {
 	ModelType    string  `json:"model_type"` // the architecture
-	Towers       []Tower `json:"-"`          // by name; empty: there is one, an encoder of texts
+	Towers       []Tower `json:"-"`          // names; empty: there is one, an encoder of texts
 	VocabSize    int64   `json:"vocab_size"`
-	MaxPositions int64   `json:"max_position_embeddings"` // most tokens of a text
+	MaxPositions int64   `json:"max_position_embeddings"` // maximum number of tokens
 	PadID        int64   `json:"pad_token_id"`
-	End          int64   `json:"-"`          // id of the token whose place a text's vector is taken from: NoEnd, LargestEnd or an id
-	ImageSize    int64   `json:"image_size"` // side of the images of the encoder of images; 0: none, or not told
+	End          int64   `json:"-"`          // id of the token at whose position the vector of a text is taken: NoEnd, LargestEnd or an id
+	ImageSize    int64   `json:"image_size"` // side of the images of the encoder of images; 0: none or unknown
 }
 
-// What Config.End says instead of an id.
+// Values of Config.End that are not ids.
 const (
-	NoEnd      = -1 // texts need no token at their end
-	LargestEnd = -2 // the end is the largest id of a text
+	NoEnd      = -1 // no end token is needed
+	LargestEnd = -2 // the end token is the largest id in a text
 )
 
 // Has reports whether the model has a tower of that name.
 func (c *Config) Has(t Tower) bool { return slices.Contains(c.Towers, t) }
 
-// readConfig is ReadConfig of a model with one tower, with the positions as the
-// file has them.
+// readConfig is ReadConfig for a model with one tower, with the positions as in the file.
 func readConfig(folder string) (*Config, error) {
-	c := &Config{PadID: 1, End: NoEnd} // what architectures that use it take by default
+	c := &Config{PadID: 1, End: NoEnd} // the default of architectures that use it
 	if err := readJSON(folder, configFile, c); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// readJSON reads a file of a model's folder. Fields that v lacks are passed over:
-// files of newer versions have more.
+// readJSON reads a file of a model's folder. Fields that v lacks are ignored: files of newer versions have more.
 func readJSON(folder, name string, v any) error {
 	path := filepath.Join(folder, name)
 	text, err := textfile.ReadFile(path, textfile.MaxConfig)
@@ -58,11 +56,11 @@ func readJSON(folder, name string, v any) error {
 	return nil
 }
 
-// largest bounds the sizes of a configuration, so that products of them do not
-// overflow; the largest models are far below.
+// largest bounds the sizes in a configuration, so that their products do not overflow; the largest models are far below
+// it.
 const largest = 1 << 24
 
-// checkSizes reports the sizes by name that are missing or absurd.
+// checkSizes reports sizes that are missing or implausible, by name.
 func checkSizes(sizes map[string]int64) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(sizes)) {

@@ -14,8 +14,7 @@ var exportFiles = map[Tower]string{"": "model.onnx", TowerText: "text_model.onnx
 // onnx/model.onnx, else model.onnx.
 func Export(folder string) (path string, found bool) { return ExportOf(folder, "") }
 
-// ExportOf finds the ONNX export of a tower, text_model.onnx or
-// vision_model.onnx: in the folder onnx, else beside it.
+// ExportOf finds the ONNX export of a tower, text_model.onnx or vision_model.onnx: in the folder onnx, else beside it.
 func ExportOf(folder string, t Tower) (path string, found bool) {
 	for _, path := range []string{filepath.Join(folder, exportFolder, exportFiles[t]), filepath.Join(folder, exportFiles[t])} {
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
@@ -25,8 +24,7 @@ func ExportOf(folder string, t Tower) (path string, found bool) {
 	return "", false
 }
 
-// FolderOf is the model's folder that an ONNX file lies in, which is the one above
-// a folder called onnx.
+// FolderOf is the model folder of an ONNX file: its folder, or the parent of a folder called onnx.
 func FolderOf(export string) string {
 	folder := filepath.Dir(export)
 	if filepath.Base(folder) == exportFolder {

@@ -21,23 +21,22 @@ const (
 	SentenceEmbedding = "sentence_embedding" // float32 [batch, width]
 )
 
-// The ways to make one vector of the hidden states of a text's tokens.
+// The ways to pool the hidden states of a text's tokens into one vector.
 const (
 	PoolMean  = "mean"  // over the tokens, padding left out
 	PoolCLS   = "cls"   // that of the first token
-	PoolModel = "model" // nothing is left to do: the architecture makes one vector, as towers do
+	PoolModel = "model" // no pooling: the architecture returns one vector, as towers do
 )
 
-// Head makes one vector of what a model makes of a text.
+// Head turns the output of a model into one vector per text.
 type Head struct {
 	Pooling   string // PoolMean, PoolCLS or PoolModel
 	Normalize bool   // to length 1 (L2)
 }
 
-// apply appends the head: x is [batch, sequence, width], or [batch, width] for
-// PoolModel, and mask [batch, sequence].
-// Sums over tokens and squares are products of matrices: those add in one order
-// whatever the batch, and a text's vector does not depend on its neighbours.
+// apply appends the head: x is [batch, sequence, width], or [batch, width] for PoolModel, and mask [batch, sequence].
+// Sums over tokens and squares are computed as matrix products, which add in the same order for every batch, so that
+// the vector of a text does not depend on the rest of the batch.
 func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
 	var y *onnx.Value // [batch, 1, width]
 	switch h.Pooling {
@@ -51,7 +50,7 @@ func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
 		y = g.AssumeShape(y, onnx.Shape{x.Shape()[0], onnx.Fix(1), x.Shape()[2]})
 	default:
 		row := g.Cast(g.Unsqueeze(mask, 1), onnx.Float32)
-		count := g.Max(g.ReduceSum(row, true, -1), g.Scalar(onnx.Float32, 1e-9)) // no token: not 0/0
+		count := g.Max(g.ReduceSum(row, true, -1), g.Scalar(onnx.Float32, 1e-9)) // avoids 0/0 if there are no tokens
 		y = g.Div(g.MatMul(row, x), count)
 	}
 	if h.Normalize {
@@ -61,9 +60,8 @@ func (h *Head) apply(g *onnx.Graph, x, mask *onnx.Value) *onnx.Value {
 	return g.Squeeze(y, 1)
 }
 
-// AddHead puts the head behind a model: behind output, which holds what the head
-// takes, with the model's attention_mask where the head needs it. The result has
-// the output SentenceEmbedding alone.
+// AddHead appends the head to a model. output is the input of the head, which also uses the model's attention_mask if
+// necessary. The result has only the output SentenceEmbedding.
 func AddHead(m *onnx.Model, output string, h *Head) (*onnx.Model, error) {
 	shape := onnx.Shape{batch, sequence, onnx.Sym("width")}
 	if h.Pooling == PoolModel {
@@ -95,9 +93,8 @@ type module struct {
 	Type string `json:"type"`
 }
 
-// ReadHead reads the head of a sentence encoder from modules.json and the
-// pooling's config.json, as sentence-transformers keeps them; nil where a folder
-// has none. A module or a pooling that is not known is an error.
+// ReadHead reads the head of a sentence encoder from modules.json and the pooling's config.json, the files of
+// sentence-transformers; nil if a folder has none. An unknown module or pooling is an error.
 func ReadHead(folder string) (*Head, error) {
 	var modules []module
 	if err := readJSON(folder, "modules.json", &modules); errors.Is(err, fs.ErrNotExist) {
@@ -127,10 +124,10 @@ func ReadHead(folder string) (*Head, error) {
 	return h, nil
 }
 
-// readPooling finds the one pooling_mode_... that is set.
+// readPooling finds the pooling_mode_... that is set.
 func readPooling(folder, path string) (string, error) {
 	if path != "" && !filepath.IsLocal(path) {
-		return "", fmt.Errorf("module path %q is not inside of the folder", path)
+		return "", fmt.Errorf("module path %q is not inside the folder", path)
 	}
 	text, err := textfile.ReadFile(filepath.Join(folder, path, configFile), textfile.MaxConfig)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pipe/onnx"
 )
 
-// The axes that texts come with.
+// The axes of token inputs.
 var batch, sequence = onnx.Sym("batch"), onnx.Sym("sequence")
 
 // textInput declares an input of one int64 per token.
@@ -26,8 +26,8 @@ func paddingBias(g *onnx.Graph, mask *onnx.Value) *onnx.Value {
 	return g.Mul(padding, g.Scalar(onnx.Float32, -math.MaxFloat32))
 }
 
-// causalBias is 0 for a token and those before it, and the smallest float32 for
-// those behind: [sequence, sequence]. shape is that of the tokens.
+// causalBias is 0 for a token and those before it, and the smallest float32 for those after it: [sequence, sequence].
+// shape is that of the tokens.
 func causalBias(g *onnx.Graph, shape *onnx.Value) *onnx.Value {
 	length := g.Squeeze(g.Slice(shape, []int64{1}, []int64{2}, nil, nil), 0)
 	place := g.Range(g.Scalar(onnx.Int64, 0), length, g.Scalar(onnx.Int64, 1))
@@ -36,7 +36,7 @@ func causalBias(g *onnx.Graph, shape *onnx.Value) *onnx.Value {
 	return g.Mul(g.Cast(behind, onnx.Float32), g.Scalar(onnx.Float32, -math.MaxFloat32))
 }
 
-// activations are known by the hidden_act of config.json.
+// activations are the known values of hidden_act in config.json.
 var activations = map[string]func(g *onnx.Graph, x *onnx.Value) *onnx.Value{
 	"gelu":              (*onnx.Graph).Gelu,
 	"gelu_new":          (*onnx.Graph).GeluTanh,
@@ -53,8 +53,7 @@ func quickGelu(g *onnx.Graph, x *onnx.Value) *onnx.Value {
 
 func activate(g *onnx.Graph, name string, x *onnx.Value) *onnx.Value { return activations[name](g, x) }
 
-// checkLayers reports settings that layers of transformers cannot be built of;
-// heads is positive.
+// checkLayers reports settings for which transformer layers cannot be built; heads is positive.
 func checkLayers(hidden, heads int64, epsilon float64, activation string) error {
 	switch {
 	case hidden%heads != 0:

@@ -31,20 +31,17 @@ func ReadConfig(folder string) (*Config, error) {
 	return c, nil
 }
 
-// Model builds the graph of the model in a folder: config.json names the
-// architecture, model.safetensors, or the shards of its index, holds the
-// weights. Encoders of texts have the inputs input_ids, attention_mask and, where
-// the architecture has them, token_type_ids, int64 [batch, sequence]; the output
-// is last_hidden_state, float32 [batch, sequence, width], or with a head
-// sentence_embedding, float32 [batch, width].
+// Model builds the graph of the model in a folder. config.json names the architecture; model.safetensors, or the shards
+// of its index, have the weights. Text encoders have the inputs input_ids, attention_mask and, if the architecture has
+// them, token_type_ids, int64 [batch, sequence]. The output is last_hidden_state, float32 [batch, sequence, width], or
+// with a head sentence_embedding, float32 [batch, width].
 //
-// Of a model with several towers, one has to be named. TowerText has the inputs
-// input_ids and attention_mask and the output text_embeds, TowerVision the input
-// pixel_values, float32 [batch, 3, size, size], and the output image_embeds; both
-// are float32 [batch, width]. A vision tower alone that has no projection has the
-// output pooler_output, float32 [batch, hidden].
+// Of a model with several towers, one must be named. TowerText has the inputs input_ids and attention_mask and the
+// output text_embeds. TowerVision has the input pixel_values, float32 [batch, 3, size, size], and the output
+// image_embeds. Both outputs are float32 [batch, width]. A separate vision tower without a projection has the output
+// pooler_output, float32 [batch, hidden].
 //
-// An architecture that is not known is an *UnknownArchitectureError.
+// An unknown architecture is an *UnknownArchitectureError.
 func Model(folder string, o Options) (*onnx.Model, error) {
 	c, err := ReadConfig(folder)
 	if err != nil {

@@ -281,7 +281,7 @@ func TestBadHeads(t *testing.T) {
 	for want, spoil := range map[string]func(folder string) error{
 		`module "Dense" is not known`: modules(map[string]string{"type": "sentence_transformers.models.Dense"}),
 		"has no Pooling":              modules(map[string]string{"type": "sentence_transformers.models.Transformer"}),
-		"not inside of the folder":    modules(map[string]string{"type": "x.Pooling", "path": "../other"}),
+		"not inside the folder":       modules(map[string]string{"type": "x.Pooling", "path": "../other"}),
 		"sets no pooling_mode":        pooling(map[string]any{"pooling_mode_mean_tokens": false}),
 		"is neither true nor false":   pooling(map[string]any{"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": 1}),
 		"pooling_mode_max_tokens":     pooling(map[string]any{"pooling_mode_max_tokens": true}),

@@ -9,7 +9,7 @@ import (
 	"pipe/onnx"
 )
 
-// UnknownArchitectureError says that there is no graph for a model_type.
+// UnknownArchitectureError means that the graph of a model_type is not known.
 type UnknownArchitectureError struct {
 	ModelType string
 }
@@ -19,19 +19,19 @@ func (e *UnknownArchitectureError) Error() string {
 		e.ModelType, strings.Join(slices.Sorted(maps.Keys(architectures)), ", "))
 }
 
-// Hint names the other road.
+// Hint names the alternative.
 func (e *UnknownArchitectureError) Hint() string {
 	return "an ONNX export in the folder, onnx/model.onnx, is used as it is"
 }
 
-// architecture is what a model_type stands for.
+// architecture describes a model_type.
 type architecture struct {
 	towers   map[Tower]builder
-	describe func(folder string, c *Config) error // completes c from the configurations of the towers; nil: the tower has no name
+	describe func(folder string, c *Config) error // completes c from the configurations of the towers; nil if the tower has no name
 	shifted  bool                                 // positions count from one past the padding token's id
 }
 
-// builder makes the graph of one tower.
+// builder builds the graph of one tower.
 type builder func(folder string, w *weights, o Options) (*onnx.Model, error)
 
 func oneTower(b builder) map[Tower]builder { return map[Tower]builder{"": b} }

@@ -13,17 +13,17 @@ import (
 	"pipe/internal/textfile"
 )
 
-// MissingModelError says that a model is neither a path nor in the cache.
+// MissingModelError means that a model is neither a path nor in the cache.
 type MissingModelError struct {
-	Name  string   // as it was asked for
-	Tried []string // places looked at, in order
+	Name  string   // as requested
+	Tried []string // places searched, in order
 }
 
 func (e *MissingModelError) Error() string {
 	return fmt.Sprintf("find model %q: not found; tried\n  %s", e.Name, strings.Join(e.Tried, "\n  "))
 }
 
-// Hint names the command that brings the model.
+// Hint names the command that downloads the model.
 func (e *MissingModelError) Hint() string {
 	if !isHubName(e.Name) {
 		return "name a folder, an .onnx file, or a model of the Hugging Face cache such as sentence-transformers/all-MiniLM-L6-v2"
@@ -31,20 +31,18 @@ func (e *MissingModelError) Hint() string {
 	return fmt.Sprintf("run `hf download %s`, or name a folder that holds the model", e.Name)
 }
 
-// modelName is how models are called on the hub: an organisation and a name, or
-// a name alone.
+// modelName matches names of models on the hub: an organisation and a name, or only a name.
 var modelName = regexp.MustCompile(`^[\w][\w.-]*(/[\w][\w.-]*)?$`)
 
-// isHubName tells names of models from paths.
+// isHubName distinguishes names of models from paths.
 func isHubName(name string) bool {
 	return modelName.MatchString(name) && !strings.HasSuffix(name, ".onnx")
 }
 
-// Resolve finds a model by name: an existing folder or file is itself, else it
-// is a name such as org/name whose main revision is in the local cache of the
-// Hugging Face libraries. The cache is $HF_HUB_CACHE, else $HF_HOME/hub, else
-// huggingface/hub in $XDG_CACHE_HOME or ~/.cache. The error for a model that is
-// nowhere is a *MissingModelError.
+// Resolve finds a model by name. An existing folder or file is returned as it is. Otherwise it is a name such as
+// org/name, whose main revision is looked up in the local cache of the Hugging Face libraries. The cache is
+// $HF_HUB_CACHE, else $HF_HOME/hub, else huggingface/hub in $XDG_CACHE_HOME or ~/.cache. If the model is not found, the
+// error is a *MissingModelError.
 func Resolve(name string) (path string, err error) {
 	if name == "" {
 		return "", errors.New("find model: no name")
@@ -70,7 +68,7 @@ func Resolve(name string) (path string, err error) {
 	return snapshot, nil
 }
 
-// cacheFolder is where the Hugging Face libraries keep models.
+// cacheFolder is the folder in which the Hugging Face libraries keep models.
 func cacheFolder() string {
 	if dir := cmp.Or(os.Getenv("HF_HUB_CACHE"), os.Getenv("HUGGINGFACE_HUB_CACHE")); dir != "" {
 		return dir

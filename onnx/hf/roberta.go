@@ -2,9 +2,8 @@ package hf
 
 import "pipe/onnx"
 
-// buildRoBERTa is BERT (Liu et al., 2019; XLM-R, CamemBERT) whose positions count
-// from one past the padding token's id, padding left out, and which knows one
-// text only, so that there is no token_type_ids.
+// buildRoBERTa is BERT (Liu et al., 2019; XLM-R, CamemBERT) with two differences. Positions count from one past the
+// padding token's id and skip padding. There are no token_type_ids, because it takes single texts.
 func buildRoBERTa(folder string, w *weights, o Options) (*onnx.Model, error) {
 	c := bertConfig{Epsilon: 1e-12, Activation: "gelu", PositionType: "absolute", Types: 1}
 	if err := readJSON(folder, configFile, &c); err != nil {

@@ -8,13 +8,11 @@ import (
 	"path/filepath"
 )
 
-// unlearnedScale is what CLIP's scale is kept below, and ends at, in training
-// (Radford et al., 2021, section 2.5).
+// unlearnedScale is the upper limit of CLIP's scale, which is reached in training (Radford et al., 2021, section 2.5).
 const unlearnedScale = 100
 
-// LogitScale is what a model of two towers multiplies cosines with to get
-// logits: exp(logit_scale) of its weights, or 100, where CLIP's training ends,
-// of a folder that holds exports alone.
+// LogitScale is the factor by which a model of two towers multiplies cosines to get logits: exp(logit_scale) of its
+// weights. For a folder with only exports it is 100, the value at the end of CLIP's training.
 func LogitScale(folder string) (float64, error) {
 	w, err := openWeights(folder)
 	if _, found := ExportOf(folder, TowerVision); found && errors.Is(err, fs.ErrNotExist) {

@@ -10,14 +10,14 @@ const (
 	TowerVision Tower = "vision"
 )
 
-// The outputs of towers, float32 [batch, width], in a space that both share.
+// The outputs of towers, float32 [batch, width], in a shared space.
 const (
 	TextEmbeds  = "text_embeds"
 	ImageEmbeds = "image_embeds"
 )
 
-// ImagePooled is the output of a vision tower without a projection, float32 [batch, hidden]: the hidden state of the class
-// token behind its norm.
+// ImagePooled is the output of a vision tower without a projection, float32 [batch, hidden]: the hidden state of the
+// class token after its norm.
 const ImagePooled = "pooler_output"
 
 // PixelValues is the input of a vision tower: float32 [batch, 3, size, size],

@@ -6,9 +6,8 @@ import (
 	"pipe/onnx"
 )
 
-// transformer builds what layers of transformers are made of. Between embeddings
-// and head, hidden states are [batch*sequence, hidden]: the products of matrices
-// take nearly all of the time, and Gemm adds their bias for free.
+// transformer builds the parts of transformer layers. Between embeddings and head, hidden states are [batch*sequence,
+// hidden]: matrix products take nearly all of the time, and Gemm adds their bias for free.
 type transformer struct {
 	g       *onnx.Graph
 	w       *weights
@@ -21,7 +20,7 @@ type transformer struct {
 	bias    *onnx.Value // added to attention scores, which are [batch, heads, sequence, sequence]; nil: none
 }
 
-// projections are how a checkpoint calls the parts of attention.
+// projections are the names of the parts of attention in a checkpoint.
 type projections struct{ query, key, value string }
 
 // attention is softmax(q*k/sqrt(d) + bias) * v in every head of d dimensions.
@@ -59,8 +58,7 @@ func (t *transformer) unfold(x *onnx.Value, sizes ...int64) *onnx.Value {
 	return t.g.ReshapeTo(x, t.g.Concat(0, t.shape, tail), out)
 }
 
-// first is as many rows of a table as the sequence has places; shape is that of
-// the tokens.
+// first returns the first rows of a table, one per position of the sequence; shape is that of the tokens.
 func (t *transformer) first(table, shape *onnx.Value) *onnx.Value {
 	g := t.g
 	length, zero := g.Slice(shape, []int64{1}, []int64{2}, nil, nil), g.Const(onnx.Int64s([]int64{1}, []int64{0}))

@@ -28,8 +28,8 @@ type weights struct {
 	err   error             // the first of get
 }
 
-// ModelFiles lists the files that Model makes a graph of: those that hold the
-// weights, sorted, the index of shards included, and config.json.
+// ModelFiles lists the files from which Model builds a graph: the weight files, sorted, the index of the shards if
+// there is one, and config.json.
 func ModelFiles(folder string) ([]string, error) {
 	where, err := readIndex(folder)
 	if err != nil {
@@ -49,7 +49,7 @@ func ModelFiles(folder string) ([]string, error) {
 	return append(files, filepath.Join(folder, configFile)), nil
 }
 
-// readIndex gives the file of every tensor; nil where one file holds all.
+// readIndex gives the file of every tensor; nil if one file has all.
 func readIndex(folder string) (map[string]string, error) {
 	if _, err := os.Stat(filepath.Join(folder, wholeFile)); err == nil {
 		return nil, nil
@@ -116,15 +116,14 @@ func (w *weights) open(folder, file string) error {
 
 func (w *weights) close() {
 	for _, f := range w.files {
-		f.Close() // only read from: nothing is lost
+		f.Close() // opened only for reading
 	}
 }
 
 func (w *weights) has(name string) bool { return w.where[name] != "" }
 
-// get reads a tensor as float32 and holds its shape against the one that the
-// configuration gives. After the first error, which stays in w, it returns a
-// tensor without elements.
+// get reads a tensor as float32 and compares its shape with the one of the configuration. After the first error, which
+// is kept in w, it returns an empty tensor.
 func (w *weights) get(name string, shape ...int64) *onnx.Tensor {
 	none := &onnx.Tensor{DType: onnx.Float32, Shape: []int64{0}}
 	if w.err != nil {
@@ -146,7 +145,7 @@ func (w *weights) read(name string, shape []int64) (*onnx.Tensor, error) {
 	dtype, have, ok := f.Lookup(name)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%s has no tensor %q, which %s puts there", w.where[name], name, indexFile)
+		return nil, fmt.Errorf("%s has no tensor %q, although %s lists it there", w.where[name], name, indexFile)
 	case !slices.Equal(have, shape):
 		return nil, fmt.Errorf("tensor %q has shape %v, config.json asks for %v", name, have, shape)
 	case !dtype.IsFloat():

@@ -24,8 +24,8 @@ type Buffer struct {
 	clean runtime.Cleanup
 }
 
-// memory is the native half of a Buffer. It is apart so that a Buffer that was
-// dropped without Close can still be cleaned up.
+// memory is the native half of a Buffer. It is separate so that a Buffer that was dropped without Close can still be
+// cleaned up.
 type memory struct {
 	value yort.Value
 	pin   runtime.Pinner
@@ -62,7 +62,7 @@ func (r *Runtime) BufferOf(t *onnx.Tensor) (*Buffer, error) {
 	return b, nil
 }
 
-// newBuffer takes over data, which must be as long as the shape says.
+// newBuffer takes ownership of data, whose length must match the shape.
 func newBuffer(t onnx.DType, shape []int64, data []byte) (*Buffer, error) {
 	mem := &memory{}
 	value, data, err := wrap(t, shape, data, &mem.pin)
@@ -115,8 +115,8 @@ func (b *Buffer) Tensor() *onnx.Tensor {
 	return &onnx.Tensor{DType: b.dtype, Shape: b.Shape(), Raw: slices.Clone(b.data)}
 }
 
-// Close frees the native tensor, at once or when the calls that use it end. It
-// is idempotent; later calls that are given the buffer fail with ErrClosed.
+// Close frees the native tensor, at once or when the calls that use it have ended. It is idempotent; later calls with
+// the buffer fail with ErrClosed.
 func (b *Buffer) Close() error {
 	b.clean.Stop()
 	return b.mem.close()

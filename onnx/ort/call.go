@@ -51,8 +51,8 @@ func (s *Session) callNative(ctx context.Context, in, out []yort.Value) error {
 	return s.native.RunWithOptions(in, out, opts)
 }
 
-// cancelWith returns run options that stop a call before its next node once
-// ctx is done. release takes them back after the call.
+// cancelWith returns run options that stop a call before its next node once ctx is done. release returns them after the
+// call.
 func (s *Session) cancelWith(ctx context.Context) (opts *yort.RunOptions, release func(), err error) {
 	opts, err = s.takeOptions()
 	if err != nil {

@@ -12,14 +12,14 @@ const (
 	CUDA = "cuda"
 )
 
-// Oldest library that speaks the C interface we are compiled against, and the
-// version that the project fetches and tests with.
+// The oldest library with the C interface that we compile against, and the version that the project downloads and tests
+// with.
 const (
 	MinVersion    = "1.24.3"
 	PinnedVersion = "1.31.1"
 )
 
-// Level says how much the runtime rewrites a graph before it runs it.
+// Level says how much the runtime optimises a graph before running it.
 type Level int
 
 // The levels: each includes the ones before it.
@@ -48,24 +48,24 @@ func (c Config) Validate() error {
 	return errors.Join(checkDevice(c.Device, c.DeviceID), checkThreads(c.Threads))
 }
 
-// SessionOptions shape one session. Start from Runtime.SessionOptions.
+// SessionOptions are the options of one session. Start from Runtime.SessionOptions.
 type SessionOptions struct {
 	Device   string // CPU or CUDA
 	DeviceID int    // which GPU
-	// Threads inside one operator: 0 is as many as Go uses (GOMAXPROCS, which
-	// respects the limits of a container), 1 runs all on the calling thread.
+	// Threads inside one operator: 0 is as many as Go uses (GOMAXPROCS, which respects the limits of a container), 1
+	// runs everything on the calling thread.
 	Threads int
-	// Spin lets idle worker threads burn their core while they wait. It helps
-	// one session that has the machine to itself, and hurts several side by side.
+	// Spin lets idle worker threads busy-wait. It speeds up a single session on an otherwise idle machine, and slows
+	// down several in parallel.
 	Spin     bool
 	Optimize Level
-	// DenormalsAsZero flushes denormal floats to zero. They appear when
-	// optimiser moments decay and slow arithmetic down many times over.
+	// DenormalsAsZero flushes denormal floats to zero. They appear as optimiser moments decay, and make arithmetic many
+	// times slower.
 	DenormalsAsZero bool
 	Arena           bool              // keep freed CPU memory for the next Run
 	CUDA            map[string]string // options of the CUDA provider, by its own names
 	Config          map[string]string // further session settings, by the runtime's own keys
-	Outputs         []string          // which outputs to deliver and in which order; nil: all
+	Outputs         []string          // which outputs to return, in this order; nil: all
 }
 
 // DefaultSessionOptions is all optimisations on all CPU cores, without spinning.
@@ -82,8 +82,7 @@ func (o SessionOptions) Validate() error {
 	return errors.Join(checkDevice(o.Device, o.DeviceID), checkThreads(o.Threads), level)
 }
 
-// settings are the session settings by the runtime's own keys; explicit
-// entries of o.Config win.
+// settings are the session settings under the runtime's own keys; explicit entries of o.Config win.
 func (o SessionOptions) settings() map[string]string {
 	m := map[string]string{
 		"session.intra_op.allow_spinning": flag(o.Spin),

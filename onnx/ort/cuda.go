@@ -13,16 +13,14 @@ import (
 	"unsafe"
 )
 
-// cudaLibraries are what the CUDA provider needs, in the order in which they
-// need each other.
+// cudaLibraries are the libraries that the CUDA provider needs, in the order of their dependencies.
 var cudaLibraries = []string{
 	"libcudart.so.*", "libnvJitLink.so.*", "libcublasLt.so.*", "libcublas.so.*",
 	"libcurand.so.*", "libcufft.so.*", "libnvrtc.so.*", "libcudnn.so.*",
 }
 
-// preloadCUDA loads the GPU libraries that lie beside the runtime, so that its
-// provider finds them without LD_LIBRARY_PATH. What cannot be loaded is left
-// to the provider, whose own error names the missing file.
+// preloadCUDA loads the GPU libraries beside the runtime, so that its provider finds them without LD_LIBRARY_PATH. It
+// ignores libraries that cannot be loaded: the provider's own error names the missing file.
 func preloadCUDA(library string) {
 	for _, pattern := range cudaLibraries {
 		matches, err := filepath.Glob(filepath.Join(filepath.Dir(library), pattern))

@@ -28,10 +28,8 @@ import "C"
 
 import "runtime"
 
-// flushingDenormals runs f on this thread with denormals flushed to zero. The
-// runtime does that for its own worker threads; the calling thread it sets up
-// only once per process, which says nothing about the thread that a goroutine
-// happens to be on.
+// flushingDenormals runs f on this thread with denormals flushed to zero. The runtime sets this mode for its worker
+// threads, but for the calling thread only once per process, and a goroutine can be on any thread.
 func flushingDenormals(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -40,8 +38,8 @@ func flushingDenormals(f func() error) error {
 	return f()
 }
 
-// keepingFloatMode runs f, which may change the floating-point mode of the
-// thread, and puts the mode back: Go code on that thread must not inherit it.
+// keepingFloatMode runs f, which may change the floating-point mode of the thread, and restores the mode, because other
+// Go code on that thread must not inherit it.
 func keepingFloatMode(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// ErrClosed is returned by work given to a closed Runtime, Session or Buffer.
+// ErrClosed is returned by methods of a closed Runtime, Session or Buffer.
 var ErrClosed = errors.New("already closed")
 
-// MissingLibraryError says that no ONNX Runtime library was found.
+// MissingLibraryError means that no ONNX Runtime library was found.
 type MissingLibraryError struct {
-	Device string   // the device the library was wanted for
-	Tried  []string // every place looked at, in order
+	Device string   // the requested device
+	Tried  []string // every place searched, in order
 }
 
 func (e *MissingLibraryError) Error() string {
 	return "find the ONNX Runtime library: not found; tried\n  " + strings.Join(e.Tried, "\n  ")
 }
 
-// Hint names the command that brings the library.
+// Hint names the command that installs the library.
 func (e *MissingLibraryError) Hint() string {
 	if e.Device == CUDA {
 		return "run `make cuda`, or name a library built with CUDA by --runtime or ONNXRUNTIME_LIB"
@@ -27,8 +27,8 @@ func (e *MissingLibraryError) Hint() string {
 	return "run `make runtime`, or name the library by --runtime or ONNXRUNTIME_LIB"
 }
 
-// LoadError says that a file was found but is not a loadable ONNX Runtime
-// library: truncated, for another machine, or something else altogether.
+// LoadError means that a file was found but is not a loadable ONNX Runtime library: truncated, built for another
+// machine, or not such a library at all.
 type LoadError struct {
 	Path string
 	Err  error
@@ -39,12 +39,12 @@ func (e *LoadError) Error() string { return fmt.Sprintf("load %q: %v", e.Path, e
 // Unwrap returns the cause.
 func (e *LoadError) Unwrap() error { return e.Err }
 
-// Hint names the command that brings a good copy.
+// Hint names the command that installs a good copy.
 func (e *LoadError) Hint() string {
 	return "run `make runtime` for a verified copy, or name another library by ONNXRUNTIME_LIB"
 }
 
-// VersionError says that the library is too old.
+// VersionError means that the library is too old.
 type VersionError struct {
 	Path  string
 	Found string
@@ -55,13 +55,13 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("load %q: ONNX Runtime %s is too old, need %s or newer", e.Path, e.Found, e.Need)
 }
 
-// Hint names the command that brings a new enough library.
+// Hint names the command that installs a new enough library.
 func (e *VersionError) Hint() string {
 	return "run `make runtime` for ONNX Runtime " + PinnedVersion
 }
 
-// DeviceError says that a device was asked for that this library or this
-// machine does not have. There is no silent fallback to another device.
+// DeviceError means that this library or machine does not have the requested device. There is no silent fallback to
+// another device.
 type DeviceError struct {
 	Device  string
 	Library string // path of the loaded library
@@ -83,8 +83,7 @@ func (e *DeviceError) Hint() string {
 	return "run `make cuda` for the GPU libraries (an NVIDIA GPU with a CUDA 13 driver is needed too), or use --device cpu"
 }
 
-// native turns an error of the binding into one of ours: its outer layers
-// repeat what the caller already says.
+// native cleans up an error of the binding: its outer layers repeat what the caller already says.
 func native(err error) error {
 	if err == nil {
 		return nil

@@ -11,14 +11,13 @@ import (
 	"pipe/onnx"
 )
 
-// header is the part of a model file that a session needs before it is
-// created. It is read without loading the weights: the binding wants names up
-// front, and reports neither symbolic dimensions nor scalars.
+// header is the part of a model file that is needed before a session is created. It is read without loading the
+// weights, because the binding needs the names up front and reports neither symbolic dimensions nor scalars.
 type header struct {
 	graph    string
 	inputs   []onnx.IO
 	outputs  []onnx.IO
-	unranked map[string]bool // values whose rank the file does not tell
+	unranked map[string]bool // values whose rank is not in the file
 	metadata map[string]string
 }
 
@@ -54,7 +53,7 @@ func readHeader(r io.Reader, size int64) (*header, error) {
 		return nil, err
 	}
 	if !seen {
-		return nil, errors.New("not an ONNX model: holds no graph")
+		return nil, errors.New("not an ONNX model: it has no graph")
 	}
 	h.dropWeights(weights)
 	return h, nil
@@ -65,8 +64,7 @@ func seekerOf(r io.Reader) io.Seeker {
 	return s
 }
 
-// dropWeights removes inputs that merely name an initializer, as files of IR
-// versions before 4 list them.
+// dropWeights removes inputs that only name an initializer, as listed in files of IR versions before 4.
 func (h *header) dropWeights(weights map[string]bool) {
 	kept := h.inputs[:0]
 	for _, in := range h.inputs {
@@ -170,8 +168,7 @@ func readTensorType(b []byte, io *onnx.IO) (ranked bool, err error) {
 				if num != shapeDim {
 					return nil
 				}
-				// An axis without size and name gets a name of its own: equal
-				// names mean equal sizes.
+				// An axis without size and name gets a unique name, because equal names mean equal sizes.
 				dim := onnx.Dim{Name: fmt.Sprintf("%s.%d", io.Name, len(io.Shape))}
 				err := readDim(v, &dim)
 				io.Shape = append(io.Shape, dim)

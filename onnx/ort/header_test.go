@@ -85,7 +85,7 @@ func TestSessionErrors(t *testing.T) {
 	}
 	good := sumModel(t)
 	for want, model := range map[string][]byte{
-		"holds no graph":  nil,
+		"it has no graph": nil,
 		"not an ONNX mod": []byte("%PDF-1.7 something else"),
 		"malformed":       good[:len(good)-3],
 		"at least one":    message(nil, modelGraph, message(nil, graphName, []byte("empty"))),

@@ -46,16 +46,15 @@ import (
 	"pipe/internal/sharedlib"
 )
 
-// loaded is the one library of this process. It is never unloaded: its worker
-// threads and thread-local destructors do not survive being unmapped, and a
-// second copy beside it would share symbols with the first.
+// loaded is the library of this process. It is never unloaded, because its worker threads and thread-local destructors
+// would crash. A second copy would share symbols with the first.
 var loaded struct {
 	sync.Mutex
 	path    string
 	version string
 }
 
-// load brings the library at path into the process, once.
+// load loads the library at path, once per process.
 func load(path string, nativeLog bool) (version string, err error) {
 	loaded.Lock()
 	defer loaded.Unlock()
@@ -81,9 +80,8 @@ func load(path string, nativeLog bool) (version string, err error) {
 	return version, nil
 }
 
-// probe checks the file, maps it and asks for its version. The binding does
-// the same later, but cannot say which version it refused, and a truncated
-// file would end the process with a bus error.
+// probe checks the file, loads it and reads its version. The binding does the same later, but cannot say which version
+// it refused, and a truncated file would crash the process with a bus error.
 func probe(path string) (version string, err error) {
 	if err := sharedlib.CheckImage(path); err != nil {
 		return "", &LoadError{path, err}

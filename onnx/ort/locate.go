@@ -12,12 +12,10 @@ import (
 // EnvLibrary is the environment variable that names the library.
 const EnvLibrary = "ONNXRUNTIME_LIB"
 
-// Locate finds the ONNX Runtime library for the CPU: the flag, the environment
-// variable ONNXRUNTIME_LIB, the project's download folder (beside the
-// executable, then upwards from the working folder), the user's cache folder,
-// the system. The flag and the variable are orders, not suggestions: when one
-// is set and leads nowhere, the search ends there. tried lists the places in
-// order; the error is a *MissingLibraryError.
+// Locate finds the ONNX Runtime library for the CPU: the flag, the environment variable ONNXRUNTIME_LIB, the project's
+// download folder (beside the executable, then upwards from the working folder), the user's cache folder, the system.
+// The flag and the variable are binding: if one is set, no other place is searched. tried lists the places in order;
+// the error is a *MissingLibraryError.
 func Locate(flag string) (path string, tried []string, err error) {
 	return locate(flag, CPU)
 }
@@ -81,8 +79,8 @@ func libraryAt(place string) string {
 	return sharedlib.Absolute(filepath.Join(place, best))
 }
 
-// isLibraryName accepts libonnxruntime.so, libonnxruntime.so.1.31.1 and
-// libonnxruntime.1.31.1.dylib, and no provider library.
+// isLibraryName accepts libonnxruntime.so, libonnxruntime.so.1.31.1 and libonnxruntime.1.31.1.dylib, but not provider
+// libraries.
 func isLibraryName(name string) bool {
 	if runtime.GOOS == "darwin" {
 		return strings.HasPrefix(name, "libonnxruntime.") && strings.HasSuffix(name, ".dylib")

@@ -13,9 +13,8 @@ import (
 	"pipe/onnx"
 )
 
-// Run computes the graph from inputs by name and returns outputs, or all of
-// them when none is named. Inputs are read in place and must not change during
-// the call; outputs are fresh Go memory.
+// Run computes the graph on named inputs and returns the named outputs, or all if none is named. Inputs are read in
+// place and must not change during the call; outputs are new Go memory.
 func (s *Session) Run(ctx context.Context, inputs map[string]*onnx.Tensor, outputs ...string) (map[string]*onnx.Tensor, error) {
 	for _, name := range outputs {
 		if indexOf(s.outputs, name) < 0 {
@@ -81,15 +80,14 @@ func wrapTensor(t *onnx.Tensor, pin *runtime.Pinner) (yort.Value, error) {
 	}
 	data := t.Raw
 	if len(data) > 0 && uintptr(unsafe.Pointer(&data[0]))%uintptr(t.DType.Size()) != 0 {
-		data = allocate(len(t.Raw)) // a slice out of a file may start anywhere
+		data = allocate(len(t.Raw)) // a slice from a file may be unaligned
 		copy(data, t.Raw)
 	}
 	v, _, err := wrap(t.DType, t.Shape, data, pin)
 	return v, err
 }
 
-// prepareScalars gives rank-0 outputs their place beforehand: the binding can
-// allocate any tensor for us except a scalar.
+// prepareScalars allocates rank-0 outputs beforehand: the binding can allocate any tensor except a scalar.
 func (s *Session) prepareScalars(out []yort.Value, pin *runtime.Pinner) ([][]byte, error) {
 	storage := make([][]byte, len(out))
 	for i, io := range s.outputs {
@@ -109,7 +107,7 @@ func (s *Session) isScalar(io onnx.IO) bool {
 	return len(io.Shape) == 0 && !s.unranked[io.Name]
 }
 
-// collect turns native outputs into tensors; wanted nil is all of them.
+// collect turns native outputs into tensors; nil wanted means all of them.
 func (s *Session) collect(out []yort.Value, scalars [][]byte, wanted []string) (map[string]*onnx.Tensor, error) {
 	result := make(map[string]*onnx.Tensor, len(out))
 	for i, io := range s.outputs {
@@ -138,12 +136,10 @@ func toTensor(v yort.Value) (*onnx.Tensor, error) {
 	return &onnx.Tensor{DType: t, Shape: shape, Raw: data}, err
 }
 
-// RunBuffers computes every output from in, in place. in and out are in the
-// order of Inputs and Outputs. An out[i] that is nil is allocated, stored in
-// out[i] and then belongs to the caller; a given one must have exactly the
-// shape of the result. A buffer cannot be written while it is read, neither by
-// this call nor by another. After an error the outputs hold anything, the
-// inputs what they held.
+// RunBuffers computes every output from in, in place. in and out are in the order of Inputs and Outputs. An out[i] that
+// is nil is allocated, stored in out[i] and then belongs to the caller; a given one must have exactly the shape of the
+// result. A buffer cannot be written while it is read, neither by this call nor by another. After an error the outputs
+// are undefined, and the inputs unchanged.
 func (s *Session) RunBuffers(ctx context.Context, in, out []*Buffer) error {
 	if len(in) != len(s.inputs) || len(out) != len(s.outputs) {
 		return fmt.Errorf("run %q: got %d inputs and %d outputs, the model has %d and %d",
@@ -177,8 +173,8 @@ func (s *Session) RunBuffers(ctx context.Context, in, out []*Buffer) error {
 	return err
 }
 
-// hold reserves buffers and stores their native tensors; nil buffers are left
-// out. It returns how many it went through.
+// hold reserves buffers and stores their native tensors; nil buffers are skipped. It returns the number of buffers
+// processed.
 func hold(buffers []*Buffer, values []yort.Value, io []onnx.IO, write bool) (int, error) {
 	for i, b := range buffers {
 		if b == nil {

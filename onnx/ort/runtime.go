@@ -12,8 +12,7 @@ import (
 	yort "github.com/yalue/onnxruntime_go"
 )
 
-// Runtime is the loaded library together with the device and threads that its
-// sessions use. It is safe for concurrent use.
+// Runtime is the loaded library, with the device and threads that its sessions use. It is safe for concurrent use.
 type Runtime struct {
 	cfg     Config
 	path    string
@@ -24,10 +23,9 @@ type Runtime struct {
 	sessions map[io.Closer]struct{}
 }
 
-// Open finds and loads the library and makes sure that the device is there.
-// One library serves the whole process: further calls share it, and asking for
-// another one is a *LoadError. Other errors: *MissingLibraryError,
-// *VersionError, *DeviceError; each has a Hint.
+// Open finds and loads the library and checks that the device is available. One library serves the whole process:
+// further calls share it, and another path is a *LoadError. Other errors: *MissingLibraryError, *VersionError,
+// *DeviceError; each has a Hint.
 func Open(cfg Config) (*Runtime, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("open runtime: %w", err)
@@ -50,8 +48,7 @@ func Open(cfg Config) (*Runtime, error) {
 	return r, nil
 }
 
-// Close closes every session still open, waiting for running calls. The
-// library itself stays in the process. Close is idempotent.
+// Close closes every open session and waits for running calls. The library stays loaded. Close is idempotent.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.closed = true
@@ -71,10 +68,10 @@ func (r *Runtime) Version() string { return r.version }
 // Library is the path of the loaded library.
 func (r *Runtime) Library() string { return r.path }
 
-// Device is the device that sessions use unless told otherwise.
+// Device is the device that sessions use by default.
 func (r *Runtime) Device() string { return r.cfg.Device }
 
-// Providers lists the devices that this library and machine offer.
+// Providers lists the devices that this library and machine support.
 func (r *Runtime) Providers() []string {
 	if r.checkDevice(CUDA) == nil {
 		return []string{CPU, CUDA}
@@ -165,7 +162,7 @@ func (r *Runtime) appendCUDA(n *yort.SessionOptions, o SessionOptions) error {
 	return nil
 }
 
-// adopt makes Close close s too, unless the runtime has been closed meanwhile.
+// adopt makes Close close s too, unless the runtime has been closed in the meantime.
 func (r *Runtime) adopt(s io.Closer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

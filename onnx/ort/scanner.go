@@ -11,15 +11,15 @@ import (
 
 var errMalformed = errors.New("not an ONNX model: malformed protobuf")
 
-// scanner walks the fields of a protobuf stream and seeks over what nobody
-// asks for, so that gigabytes of weights cost nothing.
+// scanner walks the fields of a protobuf stream and skips fields that are not needed, so that gigabytes of weights cost
+// nothing.
 type scanner struct {
 	r    *bufio.Reader
-	seek io.Seeker // nil when the source cannot seek
+	seek io.Seeker // nil if the source cannot seek
 	pos  int64
 }
 
-// ReadByte counts what binary.ReadUvarint takes.
+// ReadByte counts the bytes that binary.ReadUvarint reads.
 func (s *scanner) ReadByte() (byte, error) {
 	b, err := s.r.ReadByte()
 	if err == nil {

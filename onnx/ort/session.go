@@ -17,8 +17,7 @@ import (
 	"pipe/onnx"
 )
 
-// Session is a loaded graph. Run and RunBuffers may be called from many
-// goroutines at once.
+// Session is a loaded graph. Run and RunBuffers are safe for concurrent use.
 type Session struct {
 	name     string // for errors
 	rt       *Runtime
@@ -35,8 +34,7 @@ type Session struct {
 	idle   chan *yort.RunOptions // spare run options, kept for cancellable calls
 }
 
-// Session loads a model from its bytes, which are not kept. External data is
-// out of reach here: use SessionFile for it.
+// Session loads a model from its bytes, which are not kept. It cannot load external data: use SessionFile for that.
 func (r *Runtime) Session(model []byte, o SessionOptions) (*Session, error) {
 	return r.open("model", o, bytes.NewReader(model), int64(len(model)),
 		func(in, out []string, n *yort.SessionOptions) (*yort.DynamicAdvancedSession, error) {
@@ -104,7 +102,7 @@ func (r *Runtime) create(name string, o SessionOptions, src io.Reader, size int6
 	return s, nil
 }
 
-// selectOutputs picks want from all, in the order of want; nil is all.
+// selectOutputs picks want from all, in the order of want; nil means all.
 func selectOutputs(all []onnx.IO, want []string) ([]onnx.IO, error) {
 	if want == nil {
 		return all, nil
@@ -132,12 +130,10 @@ func names(all []onnx.IO) []string {
 	return out
 }
 
-// Inputs lists what Run needs, in the order of the model. A dimension that the
-// model leaves open is named; one without even a name is "?".
+// Inputs lists the inputs of Run, in the order of the model. An open dimension has a name; without one it is "?".
 func (s *Session) Inputs() []onnx.IO { return slices.Clone(s.inputs) }
 
-// Outputs lists what Run computes, in the order of SessionOptions.Outputs, or
-// else of the model.
+// Outputs lists the outputs of Run, in the order of SessionOptions.Outputs, or else of the model.
 func (s *Session) Outputs() []onnx.IO { return slices.Clone(s.outputs) }
 
 // Metadata is the model's key-value metadata.

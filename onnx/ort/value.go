@@ -13,8 +13,7 @@ import (
 	"pipe/onnx"
 )
 
-// count is the number of elements of shape, or an error when a dimension is
-// negative or the product does not fit.
+// count is the number of elements of shape, or an error if a dimension is negative or the product overflows.
 func count(shape []int64) (int, error) {
 	n := int64(1)
 	for _, d := range shape {
@@ -38,23 +37,22 @@ func allocate(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
 }
 
-// wrap makes a native tensor over data, which stays Go memory: it is pinned,
-// because the native side keeps its address, until the pinner lets go.
-// A rank-0 tensor is always a copy; the bytes to use are returned.
+// wrap makes a native tensor over data, which stays Go memory. It is pinned until the pinner releases it, because the
+// native side keeps its address. A rank-0 tensor is always a copy; the bytes to use are returned.
 func wrap(t onnx.DType, shape []int64, data []byte, pin *runtime.Pinner) (yort.Value, []byte, error) {
 	if len(shape) == 0 {
 		return wrapScalar(t, data, pin)
 	}
 	backing := data
 	if len(backing) == 0 {
-		backing = make([]byte, 8) // the binding wants an address even for no elements
+		backing = make([]byte, 8) // the binding needs an address even for no elements
 	}
 	pin.Pin(&backing[0])
 	v, err := yort.NewCustomDataTensor(shape, backing, yort.TensorElementDataType(t))
 	return v, data, err
 }
 
-// wrapScalar exists because the binding knows rank 0 only as its own type.
+// wrapScalar exists because the binding has a separate type for rank 0.
 func wrapScalar(t onnx.DType, data []byte, pin *runtime.Pinner) (yort.Value, []byte, error) {
 	switch t {
 	case onnx.Float32:
@@ -105,9 +103,8 @@ func wrapText(t *onnx.Tensor) (yort.Value, error) {
 	return v, nil
 }
 
-// unwrap returns the type, shape and bytes of a tensor that the runtime
-// allocated. The binding has already copied it into Go memory, which outlives
-// the native tensor.
+// unwrap returns the type, shape and bytes of a tensor that the runtime allocated. The binding has already copied it
+// into Go memory, which outlives the native tensor.
 func unwrap(v yort.Value) (onnx.DType, []int64, []byte, error) {
 	switch t := v.(type) {
 	case *yort.Tensor[float32]:

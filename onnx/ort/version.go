@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// compareVersions compares the numbers in a and b from left to right:
-// negative when a is older, zero when equal, positive when newer.
+// compareVersions compares the numbers in a and b from left to right: negative if a is older, zero if equal, positive
+// if newer.
 func compareVersions(a, b string) int {
 	x, y := versionNumbers(a), versionNumbers(b)
 	for i := 0; i < len(x) || i < len(y); i++ {

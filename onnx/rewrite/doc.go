@@ -1,8 +1,6 @@
-// Package rewrite makes new models of finished ones: two merged into one, one
-// split into two, the weights in float16, an output narrowed to chosen rows, an
-// old operator set raised to a newer one. A model that is given stays as it is,
-// and the result shares its constants wherever they do not change.
+// Package rewrite makes new models from existing ones: it merges two into one, splits one into two, converts weights to
+// float16, narrows an output to chosen rows, and raises an old operator set to a newer one. The given model is not
+// changed, and the result shares its constants if they do not change.
 //
-// It reads and checks models by package onnx, which builds and differentiates
-// graphs and needs nothing from here.
+// It reads and checks models with package onnx, which does not depend on it.
 package rewrite

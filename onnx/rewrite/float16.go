@@ -11,15 +11,12 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// ToFloat16 is the model with its float32 weights and arithmetic in float16;
-// inputs and outputs stay as they are. Arguments that an operator takes in
-// float32 alone stay so, such as scales of quantisation. Numbers round to the
-// nearest; those beyond the largest of float16, 65504, which stand for infinity
-// in masks, become it, and a lone number that would become 0, such as an
-// epsilon, becomes the smallest above it. m stays as it is.
+// ToFloat16 is the model with its float32 weights and arithmetic in float16; inputs and outputs do not change.
+// Arguments that an operator accepts only in float32 stay float32, such as scales of quantisation. Numbers round to the
+// nearest. Numbers above the largest float16, 65504, which represent infinity in masks, become that number. A single
+// number that would become 0, such as an epsilon, becomes the smallest positive one. m is not changed.
 //
-// Models with operators of other operator sets than the standard one, with
-// functions or with sparse weights are refused.
+// Models with non-standard operators, with functions or with sparse weights are refused.
 func ToFloat16(m *onnx.Model) (*onnx.Model, error) {
 	out, err := toFloat16(m)
 	if err != nil {
@@ -59,18 +56,18 @@ func toFloat16(m *onnx.Model) (*onnx.Model, error) {
 	out := &onnx.Model{Proto: &onnxpb.ModelProto{}}
 	protos.Shallow(out.Proto, m.Proto)
 	out.Proto.Graph = half
-	out.Proto.IrVersion = proto.Int64(max(4, m.Proto.GetIrVersion())) // before, weights had to be inputs as well
+	out.Proto.IrVersion = proto.Int64(max(4, m.Proto.GetIrVersion())) // before version 4, weights had to be inputs as well
 	return out, out.Check()
 }
 
-// halver rewrites a graph and those inside of it.
+// halver rewrites a graph and nested graphs.
 type halver struct {
 	opset     int64
 	names     valueNames
 	types     map[string]onnx.DType          // of those that are known
 	constants map[string]*onnxpb.TensorProto // float32, by name
-	halved    map[string]bool                // constants that something takes in float16
-	inner     map[string]string              // inputs and outputs of the model that have another name inside
+	halved    map[string]bool                // constants that are used in float16
+	inner     map[string]string              // other names of inputs and outputs inside the model
 }
 
 func (h *halver) rename(name string) string {
@@ -80,7 +77,7 @@ func (h *halver) rename(name string) string {
 	return name
 }
 
-// use notes which constants are taken by anything but float32 arguments.
+// use records which constants are used other than as float32 arguments.
 func (h *halver) use(g *onnxpb.GraphProto) {
 	for _, n := range g.GetNode() {
 		stay := h.single(n)
@@ -129,7 +126,7 @@ func (h *halver) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
 	return out, nil
 }
 
-// infos are declarations of values that are float16 now, unless they stayed.
+// infos are declarations of values that are now float16, unless they stayed float32.
 func (h *halver) infos(list []*onnxpb.ValueInfoProto) []*onnxpb.ValueInfoProto {
 	var out []*onnxpb.ValueInfoProto
 	for _, v := range list {
@@ -144,8 +141,7 @@ func (h *halver) infos(list []*onnxpb.ValueInfoProto) []*onnxpb.ValueInfoProto {
 	return out
 }
 
-// border puts conversions between the inputs and outputs of the model and the
-// graph inside.
+// border puts conversions between the inputs and outputs of the model and the graph inside.
 func (h *halver) border(half, g *onnxpb.GraphProto, given, results []onnx.IO) {
 	var first, last []*onnxpb.NodeProto
 	done := map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// node is n in float16, with conversions around what stays in float32.
+// node is n in float16, with conversions around the parts that stay in float32.
 func (h *halver) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	c := &onnxpb.NodeProto{}
 	protos.Shallow(c, n)
@@ -44,7 +44,7 @@ func (h *halver) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	return slices.Concat(before, []*onnxpb.NodeProto{c}, after), nil
 }
 
-// inSingle is the name of a value in float32, and what makes it.
+// inSingle is the name of a value in float32, and the node that makes it.
 func (h *halver) inSingle(name string) (string, []*onnxpb.NodeProto) {
 	t := h.constants[name]
 	if t != nil && !h.halved[name] {
@@ -58,7 +58,7 @@ func (h *halver) inSingle(name string) (string, []*onnxpb.NodeProto) {
 	return single, []*onnxpb.NodeProto{operator("Constant", nil, single, value)}
 }
 
-// attributes rewrites what the attributes of a node hold.
+// attributes rewrites the tensors and graphs in a node's attributes.
 func (h *halver) attributes(n *onnxpb.NodeProto) error {
 	list := withDefaults(n)
 	n.Attribute = nil

@@ -13,8 +13,7 @@ const (
 	smallestFloat16 = 0x0001 // 2^-24
 )
 
-// rounded is t, which holds float32, with its elements rounded as ToFloat16
-// says.
+// rounded is t, a float32 tensor, with its elements rounded as described at ToFloat16.
 func rounded(t *onnx.Tensor) *onnx.Tensor {
 	values := t.Float32s()
 	raw := make([]byte, 0, 2*len(values))
@@ -28,8 +27,7 @@ func rounded(t *onnx.Tensor) *onnx.Tensor {
 	return &onnx.Tensor{DType: onnx.Float16, Shape: t.Shape, Raw: raw}
 }
 
-// halfBits is the half nearest to v, the even one of two; finite numbers stay
-// finite.
+// halfBits is the half nearest to v, on ties the even one; finite numbers stay finite.
 func halfBits(v float32) uint16 {
 	b := math.Float32bits(v)
 	sign, a := uint16(b>>16)&0x8000, math.Abs(float64(v))

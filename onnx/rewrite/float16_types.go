@@ -14,9 +14,8 @@ import (
 // singles are inputs and outputs of a node, by position.
 type singles struct{ in, out []int }
 
-// float32Only are the arguments that are float32 in every version of the
-// operator set, or that lose in float16 what quantisation needs. Where they are
-// of other types, they are left alone.
+// float32Only are the arguments that are float32 in every version of the operator set, or that need float32 precision
+// for quantisation. If they have other types, they are left unchanged.
 var float32Only = map[string]singles{
 	"Celu":                  {[]int{0}, []int{0}},
 	"DequantizeLinear":      {[]int{1}, []int{0}},
@@ -33,7 +32,7 @@ var float32Only = map[string]singles{
 	"Upsample":              {[]int{1}, nil},
 }
 
-// single lists what of a node stays in float32.
+// single lists the arguments of a node that stay in float32.
 func (h *halver) single(n *onnxpb.NodeProto) singles {
 	if n.GetOpType() == "CumSum" && h.opset < 14 {
 		return singles{[]int{0}, []int{0}}
@@ -41,8 +40,8 @@ func (h *halver) single(n *onnxpb.NodeProto) singles {
 	return float32Only[n.GetOpType()]
 }
 
-// note remembers the types and constants of a graph and of those inside.
-// The types of values are those that matter here: float32 or not.
+// note records the types and constants of a graph and of nested graphs. For values it only matters whether they are
+// float32.
 func (h *halver) note(g *onnxpb.GraphProto) error {
 	if len(g.GetSparseInitializer()) > 0 {
 		return fmt.Errorf("weights %q are sparse", g.GetSparseInitializer()[0].GetValues().GetName())
@@ -74,7 +73,7 @@ func (h *halver) constant(name string, t *onnxpb.TensorProto) {
 	}
 }
 
-// outputs notes the types of what a node makes, where nothing declares them.
+// outputs records the types of a node's outputs that are not declared.
 func (h *halver) outputs(n *onnxpb.NodeProto) {
 	for i, name := range n.GetOutput() {
 		if h.types[name] == onnx.Undefined {
@@ -91,8 +90,7 @@ func (h *halver) outputs(n *onnxpb.NodeProto) {
 	}
 }
 
-// resultTypes are those of operators whose first output is not of the type of
-// the first input.
+// resultTypes are the types for operators whose first output differs in type from the first input.
 var resultTypes = map[string]onnx.DType{
 	"And": onnx.Bool, "Equal": onnx.Bool, "Greater": onnx.Bool, "GreaterOrEqual": onnx.Bool, "IsInf": onnx.Bool, "IsNaN": onnx.Bool, "Less": onnx.Bool, "LessOrEqual": onnx.Bool,
 	"Not": onnx.Bool, "Or": onnx.Bool, "Xor": onnx.Bool,
@@ -102,7 +100,7 @@ var resultTypes = map[string]onnx.DType{
 	"DequantizeLinear": onnx.Float32, "RandomNormal": onnx.Float32, "RandomUniform": onnx.Float32, "TfIdfVectorizer": onnx.Float32,
 }
 
-// typeOf is the type of an output of a node; Undefined where it is not known.
+// typeOf is the type of an output of a node; Undefined if it is not known.
 func (h *halver) typeOf(n *onnxpb.NodeProto, output int) onnx.DType {
 	op, in := n.GetOpType(), n.GetInput()
 	inputType := func(i int) onnx.DType {
@@ -147,7 +145,7 @@ func (h *halver) typeOf(n *onnxpb.NodeProto, output int) onnx.DType {
 	return inputType(0)
 }
 
-// typeInside is the type of an output of the first graph inside of a node.
+// typeInside is the type of an output of the first graph inside a node.
 func (h *halver) typeInside(n *onnxpb.NodeProto, output int) onnx.DType {
 	for _, g := range subgraphs(n) {
 		if output < len(g.GetOutput()) {
@@ -157,7 +155,7 @@ func (h *halver) typeInside(n *onnxpb.NodeProto, output int) onnx.DType {
 	return onnx.Undefined
 }
 
-// constantOf is what an attribute of Constant says, if it is float32.
+// constantOf is the value of a Constant node, if it is float32.
 func constantOf(a *onnxpb.AttributeProto) *onnxpb.TensorProto {
 	switch a.GetName() {
 	case "value":
@@ -172,8 +170,7 @@ func constantOf(a *onnxpb.AttributeProto) *onnxpb.TensorProto {
 	return nil
 }
 
-// withDefaults are the attributes of a node, with those spelled out whose default
-// is float32.
+// withDefaults are the attributes of a node, with float32 defaults made explicit.
 func withDefaults(n *onnxpb.NodeProto) []*onnxpb.AttributeProto {
 	list := slices.Clone(n.GetAttribute())
 	has := func(name string) bool {

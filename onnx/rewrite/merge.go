@@ -12,14 +12,14 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// MergeOptions says how the names of two models get along.
+// MergeOptions says how name conflicts between two models are resolved.
 type MergeOptions struct {
 	Name string // of the merged graph
 	// Prefixes of all names that are neither inputs nor outputs of the result.
 	FirstPrefix, SecondPrefix string
-	// KeepOutputs makes the outputs of first outputs of the result, too.
+	// KeepOutputs also makes the outputs of first outputs of the result.
 	KeepOutputs bool
-	// Share names inputs that both models have: the result has them once.
+	// Share names inputs that both models have and the result has once.
 	Share []string
 }
 
@@ -28,20 +28,18 @@ func DefaultMergeOptions() MergeOptions {
 	return MergeOptions{Name: "merged", FirstPrefix: "first/", SecondPrefix: "second/"}
 }
 
-// Merge puts first in front of second: connect says for outputs of first, by
-// name, which inputs of second they feed. The result has the inputs of first
-// and those of second that nothing feeds; its outputs are those of second. The
-// lower operator set is raised to the higher one: nodes that the newer one reads
-// differently are rewritten. Split is the way back. Metadata of second wins over that of first. The
-// models themselves stay as they are; the result shares their constants.
+// Merge puts first in front of second: connect maps outputs of first to the inputs of second that they feed. The result
+// has the inputs of first and the inputs of second that are not fed; its outputs are those of second. The lower
+// operator set is raised to the higher one: nodes that the newer one interprets differently are rewritten. Split is the
+// inverse. Metadata of second wins over that of first. The models are not changed; the result shares their constants.
 //
-// Errors tell which names, types, shapes or operators do not fit; a model of an
-// operator set that cannot be raised is an *OpsetError.
+// Errors name the names, types, shapes or operators that do not match; a model whose operator set cannot be raised is
+// an *OpsetError.
 func Merge(first, second *onnx.Model, connect map[string]string, o MergeOptions) (*onnx.Model, error) {
 	m, err := merge(first, second, connect, o)
 	var old *OpsetError
 	if errors.As(err, &old) {
-		return nil, err // about one model, whatever it is merged with
+		return nil, err // about one model, not about the merge
 	}
 	if err != nil {
 		return nil, fmt.Errorf("merge models: %w", err)
@@ -126,13 +124,13 @@ func renamers(first, second *onnx.Model, connect map[string]string, o MergeOptio
 	return a, b, nil
 }
 
-// share holds the inputs that both models have against each other.
+// share compares the inputs that both models have.
 func (r *renamer) share(names []string, first, second map[string]onnx.IO) error {
 	for _, name := range names {
 		a, ok := first[name]
 		b, both := second[name]
 		if !ok || !both {
-			return fmt.Errorf("input %q is not one of both models", name)
+			return fmt.Errorf("input %q is not in both models", name)
 		}
 		if err := r.unify(a, b); err != nil {
 			return fmt.Errorf("shared input %q: %w", name, err)
@@ -149,8 +147,7 @@ func byName(list []onnx.IO) map[string]onnx.IO {
 	return out
 }
 
-// joinGraphs appends the nodes of b, whose fed inputs already carry the names
-// of a's outputs.
+// joinGraphs appends the nodes of b, whose fed inputs already have the names of a's outputs.
 func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]string, o MergeOptions) *onnxpb.GraphProto {
 	fed := map[string]bool{}
 	for from := range connect {
@@ -169,7 +166,7 @@ func joinGraphs(a, b *onnxpb.GraphProto, names *renamer, connect map[string]stri
 	for _, v := range b.Input {
 		switch {
 		case fed[v.GetName()] && !o.KeepOutputs:
-			g.ValueInfo = append(g.ValueInfo, v) // type and shape of what was an input stay known
+			g.ValueInfo = append(g.ValueInfo, v) // keeps the type and shape of the former input
 		case !fed[v.GetName()] && !slices.Contains(o.Share, v.GetName()):
 			g.Input = append(g.Input, v)
 		}
@@ -194,7 +191,7 @@ func joinFunctions(a, b *onnxpb.ModelProto) ([]*onnxpb.FunctionProto, error) {
 		case old == nil:
 			list = append(list, f)
 		case !proto.Equal(old, f):
-			return nil, fmt.Errorf("both models define a function %q, differently", f.GetName())
+			return nil, fmt.Errorf("both models define function %q, in different ways", f.GetName())
 		}
 	}
 	return list, nil

@@ -147,7 +147,7 @@ func TestMergeFunctions(t *testing.T) {
 		t.Errorf("%d functions, notes %v", len(m.Proto.Functions), notes)
 	}
 	_, err = rewrite.Merge(withFunction(onnxtest.Affine(t), "Add"), withFunction(onnxtest.Head(t, onnx.Sym("n"), 17), "Mul"), plain, o)
-	if err == nil || !strings.Contains(err.Error(), `function "twice", differently`) {
+	if err == nil || !strings.Contains(err.Error(), `function "twice", in different ways`) {
 		t.Errorf("error is %v", err)
 	}
 	broken := withFunction(onnxtest.Affine(t), "Add")

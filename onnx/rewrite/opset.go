@@ -11,10 +11,9 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// changed lists the versions of the standard operator set at which a node
-// written for the version before is read differently or refused: arguments
-// that moved from attributes to inputs, other defaults, removed operators.
-// Versions that only admit more types are not listed.
+// changed lists the versions of the standard operator set at which a node written for the previous version is
+// interpreted differently or refused: attributes that became inputs, other defaults, removed operators. Versions that
+// only allow more types are not listed.
 var changed = map[string][]int64{
 	"BatchNormalization": {9, 14},
 	"Clip":               {11},
@@ -48,8 +47,8 @@ var changed = map[string][]int64{
 	"Upsample":           {9, 10},
 }
 
-// commonOpsets gives the operator sets of the merged model: of the standard
-// one the higher version, of others the one version that both name.
+// commonOpsets gives the operator sets of the merged model: for the standard one the higher version, for others the
+// version that both have.
 func commonOpsets(a, b *onnxpb.ModelProto) ([]*onnxpb.OperatorSetIdProto, error) {
 	va, vb := opsets(a), opsets(b)
 	all := maps.Clone(va)
@@ -89,7 +88,7 @@ func opsets(m *onnxpb.ModelProto) map[string]int64 {
 	return out
 }
 
-// unaffected reports whether a change of its operator does not touch a node.
+// unaffected reports whether a node is not affected by a change of its operator.
 func unaffected(n *onnxpb.NodeProto, version int64) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(n.GetAttribute(), func(a *onnxpb.AttributeProto) bool { return a.GetName() == name })

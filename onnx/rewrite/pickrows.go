@@ -12,19 +12,17 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// PickOptions name what PickRows reads and makes.
+// PickOptions are the names that PickRows uses.
 type PickOptions struct {
 	Output string // the output [a, b, v] to pick from
 	Rows   string // new input, int64 [n, 2]: which (index on a, index on b), each from 0
 	Picked string // new output, float32 [n, v], which replaces Output
 }
 
-// PickRows returns the model with one output narrowed to chosen rows, so that a
-// caller that needs a few rows does not pay for all of them. Where the last
-// operators of the output work row by row, as the projection of a language
-// model onto its vocabulary does, the rows are picked in front of them and the
-// rest is never computed. The model itself stays as it is; the result shares
-// its constants.
+// PickRows returns the model with one output narrowed to chosen rows, so that a caller that needs only a few rows does
+// not pay for all. If the last operators of the output work row by row, such as the projection of a language model onto
+// its vocabulary, the rows are picked before them and the rest is never computed. The model is not changed; the result
+// shares its constants.
 func PickRows(m *onnx.Model, o PickOptions) (*onnx.Model, error) {
 	out, err := pickRows(m, o)
 	if err != nil {
@@ -39,7 +37,7 @@ func pickRows(m *onnx.Model, o PickOptions) (*onnx.Model, error) {
 	case !ok:
 		return nil, errors.New("the model has no such output")
 	case io.Shape != nil && len(io.Shape) != 3:
-		return nil, fmt.Errorf("it has shape %s, three axes are needed", io.Shape)
+		return nil, fmt.Errorf("it has shape %s, expected three axes", io.Shape)
 	case !standardOpset(m.Proto, 11):
 		return nil, errors.New("GatherND needs operator set 11 or higher")
 	}
@@ -54,15 +52,14 @@ func pickRows(m *onnx.Model, o PickOptions) (*onnx.Model, error) {
 	return picked, picked.Check()
 }
 
-// standardOpset reports whether the model imports the standard operators at a
-// version or above it.
+// standardOpset reports whether the model imports the standard operators at least at this version.
 func standardOpset(m *onnxpb.ModelProto, version int64) bool {
 	return slices.ContainsFunc(m.GetOpsetImport(), func(s *onnxpb.OperatorSetIdProto) bool {
 		return protos.Domain(s.GetDomain()) == "ai.onnx" && s.GetVersion() >= version
 	})
 }
 
-// picker edits a graph whose lists are shared with the original's.
+// picker edits a graph whose lists are shared with the original.
 type picker struct{ g *onnxpb.GraphProto }
 
 // pick gathers in front of the chain of row-wise nodes that ends in the output.
@@ -123,8 +120,7 @@ func producer(nodes []*onnxpb.NodeProto, value string) int {
 	return slices.IndexFunc(nodes, func(n *onnxpb.NodeProto) bool { return slices.Contains(n.GetOutput(), value) })
 }
 
-// uses counts who reads a value: nodes, those of graphs inside them too, and
-// outputs.
+// uses counts the readers of a value: nodes, including those in nested graphs, and outputs.
 func uses(g *onnxpb.GraphProto, value string) int {
 	count := 0
 	for _, n := range g.GetNode() {
@@ -147,8 +143,8 @@ func uses(g *onnxpb.GraphProto, value string) int {
 	return count
 }
 
-// rowWise reports whether a node makes every row of its output, along the last
-// axis, from the same row of its first input and from constants.
+// rowWise reports whether a node computes every row of its output, along the last axis, only from the same row of its
+// first input and from constants.
 func (p *picker) rowWise(n *onnxpb.NodeProto) bool {
 	in, standard := n.GetInput(), protos.Domain(n.GetDomain()) == "ai.onnx"
 	switch n.GetOpType() {
@@ -158,14 +154,14 @@ func (p *picker) rowWise(n *onnxpb.NodeProto) bool {
 		return standard && len(in) == 2 && p.constantRank(in[1], 1)
 	case "MatMul":
 		return standard && len(in) == 2 && p.constantRank(in[1], 2)
-	case "MatMulNBits": // weights of few bits; everything but the first input is constant
+	case "MatMulNBits": // quantised weights; all inputs but the first are constant
 		return n.GetDomain() == "com.microsoft" && len(in) > 0
 	}
 	return false
 }
 
-// constantRank reports whether a value is a constant of at most a rank, or the
-// transpose, cast or dequantised form of one.
+// constantRank reports whether a value is a constant of at most the given rank, or such a constant transposed, cast or
+// dequantised.
 func (p *picker) constantRank(value string, most int) bool {
 	for _, t := range p.g.GetInitializer() {
 		if t.GetName() == value {

@@ -88,7 +88,7 @@ func TestPickRowsErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := rewrite.PickOptions{Output: "picked", Rows: "rows2", Picked: "picked2"}
-	if _, err := rewrite.PickRows(flat, again); err == nil || !strings.Contains(err.Error(), "three axes are needed") {
+	if _, err := rewrite.PickRows(flat, again); err == nil || !strings.Contains(err.Error(), "expected three axes") {
 		t.Errorf("got %v", err)
 	}
 }

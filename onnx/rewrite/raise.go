@@ -9,29 +9,28 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// OpsetError says that a model is of an older standard operator set than the one
-// that is needed, and that an operator in it cannot be rewritten.
+// OpsetError means that a model has an older standard operator set than needed, and contains an operator that cannot be
+// rewritten.
 type OpsetError struct {
 	From, To int64 // versions: the model's, and the one needed
 	Err      error // names the node
 }
 
 func (e *OpsetError) Error() string {
-	return fmt.Sprintf("the model is of operator set %d, which cannot be raised to %d: %v", e.From, e.To, e.Err)
+	return fmt.Sprintf("the model has operator set %d, which cannot be raised to %d: %v", e.From, e.To, e.Err)
 }
 
 // Unwrap returns the underlying error.
 func (e *OpsetError) Unwrap() error { return e.Err }
 
-// Hint names the way around.
+// Hint names a workaround.
 func (e *OpsetError) Hint() string {
-	return fmt.Sprintf("export the model anew, with operator set %d (opset_version)", e.To)
+	return fmt.Sprintf("export the model again, with operator set %d (opset_version)", e.To)
 }
 
-// raised returns a model that computes the same under version to of the standard
-// operator set: arguments that moved from attributes to inputs become constants,
-// operators with other defaults are spelled out. A node for which nothing is
-// known here is an *OpsetError. m stays as it is.
+// raised returns a model that computes the same under version to of the standard operator set: attributes that became
+// inputs become constants, changed defaults are made explicit. If the rewrite of a node is not known, the error is an
+// *OpsetError. m is not changed.
 func raised(m *onnx.Model, to int64) (*onnx.Model, error) {
 	from, ok := opsets(m.Proto)[protos.Domain("")]
 	if !ok || from >= to {
@@ -69,7 +68,7 @@ func (r *raiser) graph(g *onnxpb.GraphProto) (*onnxpb.GraphProto, error) {
 	return out, nil
 }
 
-// node is what computes the same as n, whose last node has n's name and outputs.
+// node returns nodes that compute the same as n; the last one has n's name and outputs.
 func (r *raiser) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	n, err := r.inside(n)
 	if err != nil || protos.Domain(n.GetDomain()) != protos.Domain("") {
@@ -94,7 +93,7 @@ func (r *raiser) node(n *onnxpb.NodeProto) ([]*onnxpb.NodeProto, error) {
 	return nodes, nil
 }
 
-// inside is n with what its attributes hold rewritten.
+// inside is n with the graphs in its attributes rewritten.
 func (r *raiser) inside(n *onnxpb.NodeProto) (*onnxpb.NodeProto, error) {
 	if len(subgraphs(n)) == 0 {
 		return n, nil

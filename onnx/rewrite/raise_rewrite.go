@@ -10,8 +10,7 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// rewriteOf is what a version's change of an operator asks for; nil if that is
-// not known.
+// rewriteOf is the rewrite for the change of an operator in a version; nil if it is not known.
 func (r *raiser) rewriteOf(op string, version int64) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	switch {
 	case version == 10 && op == "Slice":
@@ -38,8 +37,8 @@ func (r *raiser) rewriteOf(op string, version int64) func(*raiser, *onnxpb.NodeP
 	return nil
 }
 
-// attributesToInputs turns whole numbers, one or a list per attribute, into
-// inputs behind those that are there. Absent attributes stay so.
+// attributesToInputs turns integers, one or a list per attribute, into inputs after the existing ones. Absent
+// attributes stay absent.
 func attributesToInputs(names ...string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	return func(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 		c := without(names...)(r, n)[0]
@@ -62,8 +61,7 @@ func attributesToInputs(names ...string) func(*raiser, *onnxpb.NodeProto) []*onn
 	}
 }
 
-// without leaves attributes out, such as how much Dropout drops, which nothing
-// does when a model is used.
+// without removes attributes, such as the ratio of Dropout, which has no effect in inference.
 func without(names ...string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	return func(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 		c := &onnxpb.NodeProto{}
@@ -78,8 +76,7 @@ func without(names ...string) func(*raiser, *onnxpb.NodeProto) []*onnxpb.NodePro
 	}
 }
 
-// castLike is the operator set from which a constant can take the type of a
-// value that the graph does not tell.
+// castLike is the first operator set in which a constant can take the type of a value whose type is not in the graph.
 const castLike = 15
 
 // clippedLike turns the bounds of Clip into inputs of the type of the values.
@@ -98,7 +95,7 @@ func clippedLike(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	return append(nodes, c)
 }
 
-// paddedLike turns what Pad adds into inputs; 0 is the default.
+// paddedLike turns the padding value of Pad into an input; 0 is the default.
 func paddedLike(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	value := attributeOf(n, "value").GetF()
 	nodes := attributesToInputs("pads")(r, without("value")(r, n)[0])
@@ -117,7 +114,7 @@ func (r *raiser) like(n *onnxpb.NodeProto, name string, value float32) []*onnxpb
 	return []*onnxpb.NodeProto{constant, operator("CastLike", []string{constant.Output[0], n.GetInput()[0]}, cast)}
 }
 
-// constant is a node for what an attribute of n says.
+// constant is a Constant node with the value of an attribute of n.
 func (r *raiser) constant(n *onnxpb.NodeProto, name string, t *onnx.Tensor) *onnxpb.NodeProto {
 	return operator("Constant", nil, r.names.fresh(n.GetOutput()[0]+"/"+name), &onnxpb.AttributeProto{
 		Name: proto.String("value"), Type: onnxpb.AttributeProto_TENSOR.Enum(), T: t.Proto(""),
@@ -141,8 +138,8 @@ func countedOutputs(_ *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	return []*onnxpb.NodeProto{c}
 }
 
-// flattened spells out that Softmax used to be one over all axes from its axis,
-// by default the second, on.
+// flattened makes explicit that older versions of Softmax work on all axes from the given one on (by default the
+// second) as one.
 func flattened(r *raiser, n *onnxpb.NodeProto) []*onnxpb.NodeProto {
 	axis := int64(1)
 	for _, a := range n.GetAttribute() {

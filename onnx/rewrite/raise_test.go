@@ -130,7 +130,7 @@ func TestOperatorsThatAreNotRaised(t *testing.T) {
 	})
 	_, err := rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 18), map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())
 	var old *rewrite.OpsetError
-	if !errors.As(err, &old) || !strings.HasPrefix(err.Error(), "the model is of operator set 9, which cannot be raised to 18: node") ||
+	if !errors.As(err, &old) || !strings.HasPrefix(err.Error(), "the model has operator set 9, which cannot be raised to 18: node") ||
 		!strings.Contains(err.Error(), "(Upsample): changed with version 10") || !strings.Contains(old.Hint(), "operator set 18") {
 		t.Error(err)
 	}

@@ -41,8 +41,7 @@ func (r *renamer) all(names []string) []string {
 	return out
 }
 
-// unify checks that out may feed in, and gives the symbolic axes of in the
-// names that they have in out.
+// unify checks that out can feed in, and gives the symbolic axes of in their names in out.
 func (r *renamer) unify(out, in onnx.IO) error {
 	if out.DType != in.DType {
 		return fmt.Errorf("type %s into %s", out.DType, in.DType)
@@ -151,7 +150,7 @@ func (r *renamer) attribute(a *onnxpb.AttributeProto) *onnxpb.AttributeProto {
 	return c
 }
 
-// trimmed is a name without what Merge put before it.
+// trimmed is a name without the prefix of Merge.
 func trimmed(name, prefix string) string {
 	if rest, ok := strings.CutPrefix(name, prefix); ok && rest != "" {
 		return rest

@@ -50,7 +50,7 @@ func TestMergeSharesInputs(t *testing.T) {
 	}
 	for want, second := range map[string]*onnx.Model{
 		`shared input "mask": type int64 into int32`: masked(t, "product", onnx.Int32, times),
-		`input "shift" is not one of both models`:    masked(t, "product", onnx.Int64, times),
+		`input "shift" is not in both models`:        masked(t, "product", onnx.Int64, times),
 	} {
 		o.Share = []string{"mask"}
 		if strings.Contains(want, "shift") {

@@ -9,22 +9,20 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// SplitOptions say where a merged model is cut, and how its halves are named.
+// SplitOptions say where a merged model is split, and the names in its halves.
 type SplitOptions struct {
 	At     string  // the value that the first half makes for the second
 	Output string  // its name in the first half
 	Input  onnx.IO // its name in the second half; type and shape are those that m has, else these
-	// Prefixes that Merge gave to names; where a name has it, it is taken off.
+	// Prefixes that Merge added to names; they are removed.
 	FirstPrefix, SecondPrefix string
 }
 
-// Split undoes a Merge that connected one value: the first model makes the value
-// from inputs of m, the second makes the outputs of m from that value alone. Nodes
-// and constants that neither needs are left out. Both have the operator sets,
-// functions and metadata of m, and share its constants.
+// Split is the inverse of a Merge that connected one value: the first model computes the value from inputs of m, the
+// second computes the outputs of m from that value alone. Nodes and constants that are not needed are left out. Both
+// have the operator sets, functions and metadata of m, and share its constants.
 //
-// The error says that m has no such value, or that its outputs need other inputs
-// as well.
+// It is an error if m has no such value, or if its outputs need other inputs as well.
 func Split(m *onnx.Model, o SplitOptions) (first, second *onnx.Model, err error) {
 	if first, second, err = split(m, o); err != nil {
 		return nil, nil, fmt.Errorf("split model: %w", err)
@@ -44,7 +42,7 @@ func split(m *onnx.Model, o SplitOptions) (first, second *onnx.Model, err error)
 		}
 	}
 	if !made[o.At] {
-		return nil, nil, fmt.Errorf("no node makes %q", o.At)
+		return nil, nil, fmt.Errorf("no node computes %q", o.At)
 	}
 	front := halfOf(g, map[string]bool{}, o.At)
 	var outputs []string
@@ -53,7 +51,7 @@ func split(m *onnx.Model, o SplitOptions) (first, second *onnx.Model, err error)
 	}
 	back := halfOf(g, map[string]bool{o.At: true}, outputs...)
 	if len(back.Input) > 0 {
-		return nil, nil, fmt.Errorf("what %q is made into needs the input %q as well", o.At, back.Input[0].GetName())
+		return nil, nil, fmt.Errorf("the part after %q also needs the input %q", o.At, back.Input[0].GetName())
 	}
 	value := onnx.ValueInfo(o.At, o.Input.DType, o.Input.Shape)
 	for _, v := range g.GetValueInfo() {
@@ -78,8 +76,8 @@ func withGraph(m *onnxpb.ModelProto, g *onnxpb.GraphProto) *onnxpb.ModelProto {
 	return out
 }
 
-// halfOf is the part of a graph that is needed for the values called wanted, without its outputs. Values that
-// are given are made elsewhere.
+// halfOf is the part of a graph that is needed for the wanted values, without its outputs. Values in given are computed
+// elsewhere.
 func halfOf(g *onnxpb.GraphProto, given map[string]bool, wanted ...string) *onnxpb.GraphProto {
 	need := map[string]bool{}
 	for _, name := range wanted {
@@ -129,7 +127,7 @@ func halfOf(g *onnxpb.GraphProto, given map[string]bool, wanted ...string) *onnx
 	return half
 }
 
-// reads adds the values that a node reads, those that graphs in its attributes read from around them included.
+// reads adds the values that a node reads, including those that nested graphs read from enclosing ones.
 func reads(n *onnxpb.NodeProto, need map[string]bool) {
 	for _, name := range n.GetInput() {
 		need[name] = true

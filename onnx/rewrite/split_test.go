@@ -99,11 +99,11 @@ func TestSplitRefusals(t *testing.T) {
 		at   string
 		want string
 	}{
-		{alone, "first/absent", `no node makes "first/absent"`},
-		{alone, "x", `no node makes "x"`},
-		{alone, "first/w", `no node makes "first/w"`},
-		{alone, "mean", `needs the input "x" as well`},
-		{shifted, "first/y", `needs the input "shift" as well`},
+		{alone, "first/absent", `no node computes "first/absent"`},
+		{alone, "x", `no node computes "x"`},
+		{alone, "first/w", `no node computes "first/w"`},
+		{alone, "mean", `also needs the input "x"`},
+		{shifted, "first/y", `also needs the input "shift"`},
 	} {
 		o := cut()
 		o.At = c.at

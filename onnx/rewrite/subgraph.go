@@ -7,7 +7,7 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// subgraphs are the graphs that the attributes of a node hold.
+// subgraphs are the graphs in the attributes of a node.
 func subgraphs(n *onnxpb.NodeProto) (list []*onnxpb.GraphProto) {
 	for _, a := range n.GetAttribute() {
 		if a.GetG() != nil {
@@ -38,10 +38,10 @@ func withGraphs(a *onnxpb.AttributeProto, rewrite func(*onnxpb.GraphProto) (*onn
 	return c, nil
 }
 
-// valueNames are the names of all values of a model, so that new ones differ.
+// valueNames are the names of all values of a model, used to create new ones.
 type valueNames map[string]bool
 
-// note adds the names of a graph and of those inside.
+// note adds the names of a graph and of nested graphs.
 func (v valueNames) note(g *onnxpb.GraphProto) {
 	for _, i := range slices.Concat(g.GetInput(), g.GetOutput()) {
 		v[i.GetName()] = true
@@ -59,7 +59,7 @@ func (v valueNames) note(g *onnxpb.GraphProto) {
 	}
 }
 
-// fresh is a name that no value has.
+// fresh is an unused name.
 func (v valueNames) fresh(name string) string {
 	for v[name] {
 		name += "'"

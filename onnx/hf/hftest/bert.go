@@ -22,7 +22,7 @@ const (
 	inner     = 32
 )
 
-// Folder returns the path of a folder "small" that holds the model of WriteBERT.
+// Folder returns the path of a folder "small" that contains the model of WriteBERT.
 func Folder(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "small")
@@ -35,9 +35,8 @@ func Folder(t testing.TB) string {
 	return folder
 }
 
-// WriteBERT writes a BERT with drawn weights: config.json, model.safetensors, a
-// tokenizer that spells words out, and the files of sentence-transformers for
-// mean pooling and normalisation. It is the same model every time.
+// WriteBERT writes a BERT with random weights: config.json, model.safetensors, a tokenizer that spells words letter by
+// letter, and the sentence-transformers files for mean pooling and normalisation. It is always the same model.
 func WriteBERT(folder string) error {
 	files := map[string]any{
 		"config.json": BERTConfig(), "tokenizer.json": spelling(),
@@ -119,8 +118,7 @@ func BERTWeights() map[string]*onnx.Tensor {
 	return w
 }
 
-// spelling is a tokenizer.json of WordPiece with the letters alone: a word of n
-// letters is n tokens.
+// spelling is a WordPiece tokenizer.json with only letters: a word of n letters is n tokens.
 func spelling() map[string]any {
 	special := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}
 	vocab, added := map[string]int{}, []any{}

@@ -11,13 +11,13 @@ import (
 	"pipe/onnx"
 )
 
-// CLIP is a small CLIP with drawn weights.
+// CLIP is a small CLIP with random weights.
 type CLIP struct {
 	Seed         uint64 // of the weights
 	Image, Patch int64  // sides in pixels
 	Projection   int64  // length of the vectors of both towers
 	Vocab, End   int64  // tokens, and the id of the one that ends a text
-	Spelling     bool   // with the tokenizer of WriteBERT, for 64 tokens that end with 3; else without one
+	Spelling     bool   // with the tokenizer of WriteBERT, for 64 tokens and end token 3; else without a tokenizer
 }
 
 // SpellingCLIP is a CLIP for pictures of 32 x 32 pixels and short words.
@@ -25,13 +25,12 @@ func SpellingCLIP(seed uint64) CLIP {
 	return CLIP{Seed: seed, Image: 32, Patch: 16, Projection: 12, Vocab: Vocab, End: 3, Spelling: true}
 }
 
-// RandomCLIP takes pictures and tokens of the real models, and comes without a
-// tokenizer. A smaller patch makes it slower.
+// RandomCLIP has the picture size and vocabulary of real models, and no tokenizer. A smaller patch makes it slower.
 func RandomCLIP(seed uint64, patch int64) CLIP {
 	return CLIP{Seed: seed, Image: 224, Patch: patch, Projection: 12, Vocab: 49408, End: 49407}
 }
 
-// CLIPFolder returns the path of a folder "clip" that holds the model.
+// CLIPFolder returns the path of a folder "clip" that contains the model.
 func CLIPFolder(t testing.TB, c CLIP) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "clip")
@@ -97,20 +96,20 @@ func (c CLIP) Weights() map[string]*onnx.Tensor {
 	d.add("vision_model.embeddings.class_embedding", 1, clipVision)
 	d.add("vision_model.embeddings.patch_embedding.weight", 1/float64(c.Patch), clipVision, 3, c.Patch, c.Patch)
 	d.add("vision_model.embeddings.position_embedding.weight", 0.2, places, clipVision)
-	d.norm("vision_model.pre_layrnorm", clipVision) // as checkpoints spell it
+	d.norm("vision_model.pre_layrnorm", clipVision) // misspelt in checkpoints
 	d.tower("vision_model.", clipVision)
 	d.norm("vision_model.post_layernorm", clipVision)
 	d.add("visual_projection.weight", 0.3, c.Projection, clipVision)
 	return d.w
 }
 
-// drawing collects drawn weights by name.
+// drawing collects random weights by name.
 type drawing struct {
 	r *rand.Rand
 	w map[string]*onnx.Tensor
 }
 
-// add draws a tensor with the given deviation.
+// add draws a tensor with the given standard deviation.
 func (d *drawing) add(name string, deviation float64, shape ...int64) {
 	values := make([]float32, onnx.Elements(shape))
 	for i := range values {

@@ -14,7 +14,7 @@ var types = map[onnx.DType]string{
 	onnx.Float32: "F32", onnx.Float64: "F64", onnx.Float16: "F16", onnx.BFloat16: "BF16", onnx.Int64: "I64",
 }
 
-// Safetensors is the content of a file with the tensors, in the order of their names.
+// Safetensors is the content of a file with the tensors, sorted by name.
 func Safetensors(tensors map[string]*onnx.Tensor) ([]byte, error) {
 	header, data := map[string]any{"__metadata__": map[string]string{"format": "pt"}}, []byte(nil)
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {

@@ -11,9 +11,8 @@ import (
 	"pipe/onnx"
 )
 
-// VisionFolder makes a folder "vision" of the vision tower of a CLIP's folder, as the official library saves one alone.
-// class is what architectures says, "" for nothing; the weights are called prefix and then what they are called in the
-// tower.
+// VisionFolder makes a folder "vision" of the vision tower of a CLIP folder, as the official library saves one alone.
+// class is the entry of architectures, "" for none. The names of the weights are prefix and their names in the tower.
 func VisionFolder(t testing.TB, clip, class, prefix string) string {
 	t.Helper()
 	var whole struct {

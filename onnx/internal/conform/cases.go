@@ -106,7 +106,7 @@ func unaryCases() []Case {
 	}
 	return append(list,
 		Case{Name: "Clip", In: []Operand{around(3, 4)}, Expr: func(g graph, x []value) value { return g.Clip(x[0], -0.7, 0.9) }},
-		// The stopped factors cancel, so that differences see none of them.
+		// The stopped factors cancel, so finite differences do not see them.
 		Case{Name: "StopGradient", In: []Operand{around(2, 3)}, Expr: func(g graph, x []value) value {
 			return g.Add(g.Mul(x[0], x[0]), g.Sub(g.StopGradient(g.Exp(x[0])), g.Exp(g.StopGradient(x[0]))))
 		}},

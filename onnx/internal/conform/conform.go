@@ -1,5 +1,4 @@
-// Package conform holds the laws that every executor of graphs is tested
-// against; only tests import it.
+// Package conform has the properties that every executor of graphs is tested for; only tests import it.
 package conform
 
 import (
@@ -30,8 +29,8 @@ type Case struct {
 	Since  int64 // the first operator set that has the op; 0: all that Build knows
 }
 
-// variant says how a case is dressed: with named axes or with numbers, under a
-// weighted sum (every cotangent differs) or a plain one (cotangents are ones).
+// variant says how a case is built: with named axes or with numbers, under a weighted sum (every cotangent differs) or
+// a plain one (cotangents are ones).
 type variant struct{ symbolic, weighted bool }
 
 var variants = []variant{{false, true}, {true, true}, {false, false}, {true, false}}
@@ -49,9 +48,8 @@ func (c Case) Models(o onnx.BuildOptions) ([]*onnx.Model, error) {
 	return list, nil
 }
 
-// CheckGradients proves the derivative of the case against central differences
-// in float64, in four variants. The step h balances the truncation error h² and
-// the rounding error 1e-16/h.
+// CheckGradients compares the derivative of the case with central differences in float64, in four variants. The step h
+// balances the truncation error h² and the rounding error 1e-16/h.
 func CheckGradients(t *testing.T, c Case, run Run) {
 	for _, v := range variants {
 		t.Run(fmt.Sprintf("symbolic=%t/weighted=%t", v.symbolic, v.weighted), func(t *testing.T) {
@@ -94,8 +92,7 @@ func (c Case) model(v variant, o onnx.BuildOptions) (*onnx.Model, error) {
 	for i, o := range c.In {
 		s := onnx.Dims(o.Shape...)
 		for j, n := range o.Shape {
-			// Sizes above 1 differ from axis to axis unless they must agree,
-			// so that the number can serve as the name.
+			// Sizes above 1 differ from axis to axis unless they must agree, so that the number can serve as the name.
 			if v.symbolic && n != 1 {
 				s[j] = onnx.Sym(fmt.Sprintf("n%d", n))
 			}
@@ -121,8 +118,7 @@ func (c Case) model(v variant, o onnx.BuildOptions) (*onnx.Model, error) {
 	return g.Build(o)
 }
 
-// weights is a value like y with irregular elements, also where the sizes of y
-// are known only at run time.
+// weights is a value like y with irregular elements, also if the sizes of y are known only at run time.
 func weights(g *onnx.Graph, y *onnx.Value) *onnx.Value {
 	shape := g.ShapeOf(y)
 	count := g.ReduceProd(shape, false)

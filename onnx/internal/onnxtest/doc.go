@@ -1,3 +1,3 @@
-// Package onnxtest has what tests of models share: small models, and an evaluator
-// in plain Go that is independent of any runtime.
+// Package onnxtest has shared test helpers: small models, and an evaluator in plain Go that is independent of any
+// runtime.
 package onnxtest

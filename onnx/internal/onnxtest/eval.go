@@ -9,8 +9,8 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// array is a tensor of the reference evaluator: whatever the type in the model,
-// elements are float64, which holds the small integers and booleans of tests.
+// array is a tensor of the reference evaluator. For every type in the model its elements are float64, which is exact
+// for the small integers and booleans of tests.
 type array struct {
 	t     onnx.DType
 	shape []int
@@ -38,7 +38,7 @@ func strides(shape []int) []int {
 	return s
 }
 
-// each visits the places of a shape in order.
+// each visits the positions of a shape in order.
 func each(shape []int, f func(at []int)) {
 	at := make([]int, len(shape))
 	for range volume(shape) {
@@ -52,7 +52,7 @@ func each(shape []int, f func(at []int)) {
 	}
 }
 
-// index is the position of a place of a broadcast result in an operand.
+// index is the position in an operand of a position in a broadcast result.
 func index(at, shape []int) int {
 	i, lead := 0, len(at)-len(shape)
 	for k, s := range strides(shape) {
@@ -113,7 +113,7 @@ func (a array) ints() []int64 {
 	return out
 }
 
-// env holds the values by name; bodies of loops see those around them.
+// env has the values by name; bodies of loops see those of enclosing graphs.
 type env struct {
 	outer *env
 	vals  map[string]array
@@ -129,8 +129,8 @@ func (e *env) get(name string) array {
 	panic("evaluator: no value " + name)
 }
 
-// Evaluate runs a model in double precision. It is written for being obviously
-// right, not fast, and is the judge of the builder where no runtime is at hand.
+// Evaluate runs a model in double precision. It is written to be obviously correct, not fast, and checks the builder if
+// no runtime is available.
 func Evaluate(m *onnx.Model, in map[string]*onnx.Tensor) (out map[string]*onnx.Tensor, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-// move fills a new shape element by element from places of x.
+// move fills a new shape element by element from positions of x.
 func move(x array, shape []int, from func(at []int) []int) array {
 	out, i := newArray(x.t, shape), 0
 	each(shape, func(at []int) {
@@ -233,7 +233,7 @@ func slice(c call) array {
 		if end < 0 {
 			end += float64(n)
 		}
-		// Walks the definition step by step rather than by a formula.
+		// Follows the definition step by step instead of a formula.
 		start = min(max(start, 0), n-truthInt(s < 0))
 		first[a], step[a], shape[a] = int(start), int(s), 0
 		for p := start; p >= 0 && p < n && (s > 0 && float64(p) < end || s < 0 && float64(p) > end); p += s {

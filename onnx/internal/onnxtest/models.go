@@ -26,7 +26,7 @@ func Affine(t testing.TB) *onnx.Model {
 	return m
 }
 
-// Head squares what affine makes; its names collide with those of affine.
+// Head squares the output of affine; its names collide with those of affine.
 func Head(t testing.TB, rows onnx.Dim, opset int64) *onnx.Model {
 	t.Helper()
 	g := onnx.NewGraph("head")

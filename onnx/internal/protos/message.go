@@ -1,5 +1,4 @@
-// Package protos has what the reading, checking and rewriting of models share
-// about the messages of model files.
+// Package protos has helpers on the messages of model files, shared by reading, checking and rewriting.
 package protos
 
 import (

@@ -9,8 +9,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Main is the TestMain of packages whose examples need the runtime: where the
-// library is absent the examples are left out, as Open skips tests.
+// Main is the TestMain of packages whose examples need the runtime: if the library is absent, the examples are skipped,
+// as Open skips tests.
 func Main(m *testing.M) {
 	flag.Parse()
 	rt, err := ort.Open(ort.DefaultConfig())
@@ -21,7 +21,7 @@ func Main(m *testing.M) {
 			os.Exit(1)
 		}
 	case os.Getenv("CI") != "true":
-		fmt.Fprintln(os.Stderr, "examples are left out, they need ONNX Runtime:", err)
+		fmt.Fprintln(os.Stderr, "examples are skipped, they need ONNX Runtime:", err)
 		if err := flag.Set("test.skip", "^Example"); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

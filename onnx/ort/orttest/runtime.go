@@ -1,4 +1,4 @@
-// Package orttest lends the ONNX Runtime to tests.
+// Package orttest provides the ONNX Runtime to tests.
 package orttest
 
 import (
@@ -8,9 +8,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Open returns a runtime whose sessions use a number of threads, 0 for all
-// cores; it is closed when the test ends. Where the library is absent the test
-// is skipped, or fails under CI=true.
+// Open returns a runtime whose sessions use the given number of threads, 0 for all cores; it is closed when the test
+// ends. If the library is absent, the test is skipped, or fails under CI=true.
 func Open(t testing.TB, threads int) *ort.Runtime {
 	t.Helper()
 	cfg := ort.DefaultConfig()
@@ -30,7 +29,8 @@ func Open(t testing.TB, threads int) *ort.Runtime {
 	return rt
 }
 
-// OneThread is a configuration whose sums do not depend on how work is divided. The test is skipped, or fails, as in Open.
+// OneThread is a configuration in which sums do not depend on the division of work. If the library is absent, the test
+// is skipped or fails, as in Open.
 func OneThread(t testing.TB) ort.Config {
 	t.Helper()
 	Open(t, 1)
