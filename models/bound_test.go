@@ -82,7 +82,7 @@ func TestOptimalProbabilitiesAreNotBeaten(t *testing.T) {
 	})
 }
 
-// Descent on the scores is an independent road to the same minimum.
+// Descent on the scores is an independent way to find the same minimum.
 func TestOptimalProbabilitiesEqualDescent(t *testing.T) {
 	w := []float64{0.7, 0, 0.25, 0.24, 0.6}
 	for _, tau := range []float64{0, 0.5, 1, 1.5, 1.8} {
@@ -161,8 +161,7 @@ func TestBoundVanishesAtTheOptimum(t *testing.T) {
 	}
 }
 
-// A law of two equally likely tables at one x: its conditional bound is tighter
-// than what its instances give one by one, and both hold.
+// Two equally likely tables at one x: the conditional bound is tighter than the per-instance bound, and both hold.
 func TestPerInstanceBoundIsLooser(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const a = 3

@@ -12,8 +12,7 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// sealed makes a checkpoint file of any head, so that the fuzzer gets past the
-// checksum.
+// sealed makes a checkpoint file with any head, so that the fuzzer gets past the checksum.
 func sealed(head, rest []byte) []byte {
 	b := binary.LittleEndian.AppendUint64([]byte(checkpointMagic), uint64(len(head)))
 	b = append(append(b, head...), rest...)
@@ -40,7 +39,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	})
 }
 
-// TestUnusableCheckpointIsRefused: damaged, and of another shape under the right key.
+// TestUnusableCheckpointIsRefused: a damaged file, and one with the right key and another shape.
 func TestUnusableCheckpointIsRefused(t *testing.T) {
 	p, s := smallProblem(50), smallSettings()
 	o := Options{Runtime: orttest.Open(t, 0), Save: CheckpointPolicy{Dir: t.TempDir()}}

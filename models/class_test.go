@@ -65,8 +65,8 @@ func solve3(a [3][3]float64, b [3]float64) [3]float64 {
 	return b
 }
 
-// TestLogisticRegressionEqualsNewton trains class-balanced logistic regression
-// on the engine and holds it against the optimum found by another method.
+// TestLogisticRegressionEqualsNewton trains class-balanced logistic regression and compares it with the optimum found
+// by Newton's method.
 func TestLogisticRegressionEqualsNewton(t *testing.T) {
 	x, y := classes(800)
 	weight := BalancedWeights(y, 2)
@@ -109,8 +109,7 @@ func TestSampleWeightsAreRepeats(t *testing.T) {
 	}
 	s := DefaultSettings()
 	s.Hidden, s.Head, s.Surrogate, s.Batch, s.Epochs = []int{6}, "linear", "weighted", 256, 30
-	// Means over 60 and 120 rows: the gradients differ by the factor 2, which
-	// AdamW does not see beyond its eps.
+	// Means over 60 and 120 rows: the gradients differ by the factor 2, which does not affect AdamW beyond its eps.
 	a := mustTrain(t, weighted, []Spec{{Seed: 3, LearningRate: 0.02, Tau: 1}}, s, Options{})
 	b := mustTrain(t, repeated, []Spec{{Seed: 3, LearningRate: 0.02, Tau: 1}}, s, Options{})
 	if d := largestDifference(a[0].Network, b[0].Network); d > 1e-4 {

@@ -102,7 +102,7 @@ func TestGainLowerBound(t *testing.T) {
 	if err != nil || mean != 0.5 || math.Abs(bound-(0.5-2.353363*0.5773503/2)) > 1e-5 {
 		t.Fatalf("mean %v, bound %v, %v", mean, bound, err)
 	}
-	// Each row as its own cluster is the same; equal rows in pairs are not more evidence.
+	// Each row as a separate cluster gives the same bound; duplicating rows in pairs adds no evidence.
 	_, single, _ := GainLowerBound([]float64{0, 0, 1, 1}, []int{3, 1, 9, 4}, 0.95)
 	if math.Abs(single-bound) > 1e-12 {
 		t.Errorf("clusters of one: %v, want %v", single, bound)
@@ -138,8 +138,8 @@ func TestGainLowerBoundCovers(t *testing.T) {
 	}
 }
 
-// clustered draws rows that come in clusters: what a cluster's rows share has
-// twice the spread of what they do not.
+// clustered draws rows in clusters: the component that the rows of a cluster share has twice the spread of the
+// individual one.
 func clustered(seed uint64, sizes []int) (values []float64, ids []int) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	for id, n := range sizes {
@@ -151,8 +151,7 @@ func clustered(seed uint64, sizes []int) (values []float64, ids []int) {
 	return values, ids
 }
 
-// clusterShapes are sizes of clusters: equal, uneven, few, and one that has a
-// third of the rows.
+// clusterShapes are sizes of clusters: equal, uneven, few, and one cluster with a third of the rows.
 func clusterShapes() map[string][]int {
 	shapes := map[string][]int{"few": {4, 6, 8, 5, 9, 4, 7, 6}}
 	for i := range 40 {
@@ -164,8 +163,8 @@ func clusterShapes() map[string][]int {
 	return shapes
 }
 
-// TestIntervalsCoverWhereRowsCluster: the interval over clusters covers about
-// what it says over many draws, the interval over rows far less.
+// TestIntervalsCoverWhereRowsCluster: over many draws the interval over clusters has about its nominal coverage, and
+// the interval over rows far less.
 func TestIntervalsCoverWhereRowsCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("2,400 intervals")
@@ -204,8 +203,8 @@ func TestIntervalsCoverWhereRowsCluster(t *testing.T) {
 	}
 }
 
-// TestGainLowerBoundHoldsWhereRowsCluster: the false alarms of the guard's bound
-// stay near its level however clusters are shaped.
+// TestGainLowerBoundHoldsWhereRowsCluster: the rate of false alarms of the guard's bound stays near its level for every
+// shape of clusters.
 func TestGainLowerBoundHoldsWhereRowsCluster(t *testing.T) {
 	const draws = 2000
 	for name, sizes := range clusterShapes() {
@@ -229,7 +228,7 @@ func TestGainLowerBoundHoldsWhereRowsCluster(t *testing.T) {
 	}
 }
 
-// Rows that repeat six times say what they say once.
+// Rows that are repeated six times give the same bound as single rows.
 func TestRepeatsDoNotNarrowIntervals(t *testing.T) {
 	once := normals(3, 50, 0, 1)
 	var six []float64

@@ -12,8 +12,8 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// surrogateProbe is a session over one surrogate: scores and targets in, the
-// summed loss per model and its gradient at the scores out.
+// surrogateProbe is a session for one surrogate. It maps scores and targets to the summed loss per model and its
+// gradient at the scores.
 type surrogateProbe struct {
 	session *ort.Session
 	shape   []int64 // of scores
@@ -96,8 +96,8 @@ func (p *surrogateProbe) run(t *testing.T, scores, target []float64) (loss, grad
 	return wide(out["loss"]), wide(out["gradient"])
 }
 
-// TestSurrogateGradientsEqualFiniteDifferences holds every surrogate, at
-// several tau in one graph, against central differences in double precision.
+// TestSurrogateGradientsEqualFiniteDifferences compares every surrogate, at several tau in one graph, with central
+// differences in double precision.
 func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 	taus := []float64{0, 0.3, 0.999, 1, 1.001, 1.5, 2, 3}
 	cases := []struct {
@@ -158,9 +158,8 @@ func TestSurrogateGradientsEqualFiniteDifferences(t *testing.T) {
 	}
 }
 
-// TestCompSumInFloat32EqualsTheFormula covers logits up to 80 apart in both
-// directions, near and away from tau = 1: below the cap the graph equals the
-// formula in float64, beyond it is finite and without gradient.
+// TestCompSumInFloat32EqualsTheFormula covers logits up to 80 apart in both directions, near and away from tau = 1.
+// Below the cap the graph equals the formula in float64; beyond it the result is finite and has no gradient.
 func TestCompSumInFloat32EqualsTheFormula(t *testing.T) {
 	taus := []float64{0, 0.25, 0.5, 0.9, 0.99, 0.9999, 1, 1.0001, 1.01, 1.5, 2, 2.5, 3}
 	gaps := []float64{-160, -80, -40, -10, -1, -0.01, 0, 0.01, 1, 10, 40, 80, 160}
@@ -172,7 +171,7 @@ func TestCompSumInFloat32EqualsTheFormula(t *testing.T) {
 				scores = append(scores, row*d)
 			}
 		}
-		for _, w := range []float64{1, 0} { // only the first action weighs
+		for _, w := range []float64{1, 0} { // only the first action has weight
 			for range gaps {
 				target = append(target, w)
 			}
@@ -219,8 +218,8 @@ func newOne(p *surrogateProbe, scores, target []float64, m, i int) struct{ score
 	return struct{ scores, target []float64 }{scores, out}
 }
 
-// TestSeparatedSoftmaxIsTheBinaryLoss holds the generalisation against the
-// paper's loss at J = 2, K = 1 with r = s_1 - s_0 and q_j = q_j1 - q_j0.
+// TestSeparatedSoftmaxIsTheBinaryLoss compares the generalisation with the paper's loss at J = 2, K = 1 with r = s_1 -
+// s_0 and q_j = q_j1 - q_j0.
 func TestSeparatedSoftmaxIsTheBinaryLoss(t *testing.T) {
 	const batch = 50
 	tau := []float64{1}

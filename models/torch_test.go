@@ -49,8 +49,8 @@ type torchWeights struct {
 	}
 }
 
-// flat lists the weights in the order of scorer.params. pick[o] is the row of
-// a linear head that output o takes, -1 for zeros; nil takes all in order.
+// flat lists the weights in the order of scorer.params. pick[o] is the row of output o in a linear head, -1 for zeros;
+// nil takes all rows in order.
 func (w torchWeights) flat(pick []int) [][]float32 {
 	join := func(rows [][]float32) (out []float32) {
 		for _, r := range rows {

@@ -107,7 +107,7 @@ func TestTrainingIsDeterministic(t *testing.T) {
 	}
 }
 
-// interrupted stops with an error at an epoch, and carries a counter.
+// interrupted stops with an error at an epoch, and saves a counter.
 type interrupted struct {
 	at    int
 	calls int
@@ -167,8 +167,7 @@ func TestCheckpointResumesToTheSameBits(t *testing.T) {
 	}
 }
 
-// TestStoppedRunStaysStopped: a group that its recorder ended is not trained
-// further when the run that it belongs to is continued.
+// TestStoppedRunStaysStopped: a group that its recorder stopped is not trained further when its run continues.
 // stopFirst ends training at its first record.
 type stopFirst struct{}
 
@@ -254,8 +253,8 @@ func TestMaskedActionIsNeverChosen(t *testing.T) {
 	}
 }
 
-// TestTauWarmup holds the line from 1 to a model's tau, and that the first step
-// of a warmed-up model is that of tau = 1.
+// TestTauWarmup checks the line from 1 to a model's tau, and that the first step of a warmed-up model is that of tau =
+// 1.
 func TestTauWarmup(t *testing.T) {
 	s := smallSettings()
 	s.TauWarmup = 0.5
@@ -280,7 +279,7 @@ func TestTauWarmup(t *testing.T) {
 	}
 }
 
-// watcher keeps what snapshots show, by model.
+// watcher keeps the contents of snapshots, by model.
 type watcher struct {
 	loss map[int][]float64
 	last map[int]network.MLP

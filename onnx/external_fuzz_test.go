@@ -13,7 +13,7 @@ import (
 	"pipe/onnx/onnxpb"
 )
 
-// FuzzExternalData: wherever a model says that data of a tensor lie, they are bytes of a file of its folder, as many as the
+// FuzzExternalData: for any external data location, the result is bytes of a file in the model's folder, as many as the
 // tensor has, or an error.
 func FuzzExternalData(f *testing.F) {
 	above := f.TempDir()

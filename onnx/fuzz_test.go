@@ -8,9 +8,8 @@ import (
 	"pipe/onnx/rewrite"
 )
 
-// FuzzParse reads arbitrary bytes as a model; whatever they are, reading,
-// checking, listing, merging and writing end without a panic, and what passes
-// the check reads back after writing.
+// FuzzParse reads arbitrary bytes as a model: reading, checking, listing, merging and writing never panic, and a model
+// that passes the check can be read back after writing.
 func FuzzParse(f *testing.F) {
 	for _, m := range []*onnx.Model{onnxtest.Affine(f), onnxtest.Head(f, onnx.Sym("n"), 18)} {
 		b, err := m.Marshal()

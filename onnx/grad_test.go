@@ -16,8 +16,7 @@ func TestGradientsEqualDifferences(t *testing.T) {
 	}
 }
 
-// ops lists the operators of the nodes that a model has beyond those of the
-// forward pass alone.
+// ops lists the operators of the nodes that a model has in addition to those of the forward pass.
 func ops(t *testing.T, g *onnx.Graph) []string {
 	t.Helper()
 	m, err := g.Build(onnx.BuildOptions{})
@@ -31,8 +30,8 @@ func ops(t *testing.T, g *onnx.Graph) []string {
 	return list
 }
 
-// The derivative of a linear layer under a mean loss is two products and one
-// sum: no multiplication by one, no stretched cotangent, nothing for the input.
+// The derivative of a linear layer under a mean loss is two products and one sum, without multiplication by one,
+// stretched cotangents, or a derivative of the input.
 func TestGradientsAreLean(t *testing.T) {
 	g := onnx.NewGraph("layer")
 	x := g.Input("x", onnx.Float32, onnx.Dims(5, 8, 3))
@@ -130,8 +129,7 @@ func TestGradientsInsideLoop(t *testing.T) {
 	}
 }
 
-// Differences cannot see through float32, but the gradient of a linear map is
-// exact in it.
+// Finite differences are too inexact in float32, but the gradient of a linear map is exact.
 func TestGradientThroughCast(t *testing.T) {
 	g := onnx.NewGraph("cast")
 	x := g.Input("x", onnx.Float64, onnx.Dims(2))

@@ -214,7 +214,7 @@ func TestLoopRefusesOtherShapes(t *testing.T) {
 	}
 }
 
-// An op that an operator set does not have is an error of Build.
+// An op that is not in the operator set is an error of Build.
 func TestBuildRefusesOpsOfLaterSets(t *testing.T) {
 	g := onnx.NewGraph("norm")
 	x := g.Input("x", onnx.Float32, onnx.Dims(2, 3))

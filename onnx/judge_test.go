@@ -23,8 +23,8 @@ for path in sys.argv[1:]:
         print(path, ":", e)
 `
 
-// The checker of the ONNX project, shape inference included, accepts what the
-// builder, the differentiator and Merge write, under old and new operator sets.
+// The checker of the ONNX project, with shape inference, accepts the output of the builder, the differentiator and
+// Merge, under old and new operator sets.
 func TestOfficialCheckerAgrees(t *testing.T) {
 	py, dir := judge.Python(t, "onnx"), t.TempDir()
 	args := []string{"-c", checker}

@@ -8,7 +8,7 @@ import (
 	"pipe/onnx/internal/onnxtest"
 )
 
-// A model with some of its outputs leaves the first one as it was.
+// Selecting outputs of a model does not change the original.
 func TestWithOutputs(t *testing.T) {
 	m := onnxtest.Head(t, onnx.Sym("rows"), 17)
 	one, err := m.WithOutputs("mean")

@@ -17,7 +17,7 @@ func stump() []onnx.TreeNode {
 	}
 }
 
-// forest is a stump and a constant behind a logistic function.
+// forest is a stump and a constant, followed by a logistic function.
 func forest(t *testing.T, o onnx.BuildOptions) *onnx.Model {
 	t.Helper()
 	g := onnx.NewGraph("forest")
@@ -48,7 +48,7 @@ func TestTreeEnsemble(t *testing.T) {
 	}
 }
 
-// TestTreeEnsembleInMerge: the operator set stays with the nodes.
+// TestTreeEnsembleInMerge: the nodes keep their operator set.
 func TestTreeEnsembleInMerge(t *testing.T) {
 	g := onnx.NewGraph("scale")
 	x := g.Input("raw", onnx.Float32, onnx.Shape{onnx.Sym("rows"), onnx.Fix(2)})
@@ -91,7 +91,7 @@ func TestTreeEnsembleErrors(t *testing.T) {
 	}
 }
 
-// TestTreeEnsembleGradient: asking for what does not exist is an error.
+// TestTreeEnsembleGradient: the gradient does not exist, so it is an error.
 func TestTreeEnsembleGradient(t *testing.T) {
 	g := onnx.NewGraph("gradient")
 	x := g.Input("x", onnx.Float32, onnx.Dims(4, 2))

@@ -12,8 +12,7 @@ import (
 	"pipe/onnx"
 )
 
-// missing skips a test that lacks something of its surroundings; in CI, where
-// everything is expected, it fails.
+// missing skips a test whose requirements are not installed; in CI, where they are, it fails.
 func missing(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
@@ -22,8 +21,7 @@ func missing(t *testing.T, what string) {
 	t.Skip(what)
 }
 
-// Model files that others wrote read, pass the check, and after writing read
-// back to the same bytes.
+// Model files of other programs can be read, pass the check, and read back after writing to the same bytes.
 func TestRealModels(t *testing.T) {
 	count := 0
 	err := filepath.WalkDir(realdata.Folder(t, "models"), func(path string, d fs.DirEntry, err error) error {

@@ -96,8 +96,7 @@ func TestBadSafetensors(t *testing.T) {
 	}
 }
 
-// FuzzSafetensors reads arbitrary bytes; whatever they are, reading ends without
-// a panic, and every tensor of a file that opens can be read.
+// FuzzSafetensors reads arbitrary bytes: reading never panics, and every tensor of a file that opens can be read.
 func FuzzSafetensors(f *testing.F) {
 	f.Add(tensorFile(`{"a":`+entry("F16", "[2]", 0, 4)+`,"b":`+entry("BOOL", "[]", 4, 5)+`}`, 5))
 	f.Add(tensorFile(`{"__metadata__":{"a":"b"},"c":`+entry("F64", "[0]", 0, 0)+`}`, 0))

@@ -42,8 +42,7 @@ func TestTensorsHoldWhatTheyWereGiven(t *testing.T) {
 	}
 }
 
-// The format has two places for data: raw bytes, and typed fields that widen
-// small types.
+// The format has two fields for data: raw bytes, and typed fields that widen small types.
 func TestTensorFromTypedFields(t *testing.T) {
 	tests := []struct {
 		p    *onnxpb.TensorProto

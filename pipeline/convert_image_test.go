@@ -23,7 +23,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// mean is that of rows of a width.
+// mean is the mean of rows of the given width.
 func mean(rows []float32, width int) []float32 {
 	out := make([]float32, width)
 	for i, v := range rows {
@@ -44,8 +44,8 @@ print(json.dumps({"values": [o.tolist() for o in out], "note": about["pipe.note"
     "inputs": [f"{i.name} {i.type} {i.shape}" for i in s.get_inputs()], "outputs": [o.name for o in s.get_outputs()]}))
 `
 
-// One file of an encoder of images and a policy passes the official checker, and in Python takes pixels to the actions that
-// encoder and policy take one after the other here.
+// One file of an image encoder and a policy passes the official checker, and in Python maps pixels to the same actions
+// as encoder and policy run one after the other here.
 func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	py, rt, model, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
 	_, images := decidetest.Pictures(t, dir, 60)
@@ -96,7 +96,7 @@ func TestMergedFileDecidesAlikeFromPixels(t *testing.T) {
 	}
 }
 
-// A policy on vectors of images goes with the encoder that made them, not with one of texts, of another size, or with other
+// A policy on vectors of images fits only the encoder that made them, not one of texts, of another size, or with other
 // weights.
 func TestMergeHoldsPoliciesAgainstEncodersOfImages(t *testing.T) {
 	model, other := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), hftest.CLIPFolder(t, hftest.SpellingCLIP(2))

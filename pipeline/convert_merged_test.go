@@ -23,7 +23,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// decided is what Decide writes, scores included.
+// decided is the output of Decide, with scores.
 func decided(t *testing.T, rt *ort.Runtime, o decide.StreamOptions) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -34,7 +34,8 @@ func decided(t *testing.T, rt *ort.Runtime, o decide.StreamOptions) string {
 	return out.String()
 }
 
-// A merged file decides on every row, score by score, as its encoder and then its policy do; with experts left out, too.
+// A merged file decides on every row with the same scores as its encoder and then its policy; also if experts are
+// excluded.
 func TestMergedFileDecidesAsItsParts(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	texts := decidetest.Texts(500)
@@ -93,7 +94,8 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 	}
 }
 
-// What a merged file does not take is an *stage.OptionError before a row is read; one whose halves contradict each other is bad data.
+// Options that do not suit a merged file are an *stage.OptionError before a row is read; a file whose halves contradict
+// each other is bad data.
 func TestMergedFileRefusals(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	model, merged := hftest.Folder(t), filepath.Join(dir, "merged.onnx")
@@ -162,7 +164,7 @@ func TestMergedFileRefusals(t *testing.T) {
 			t.Errorf("%s = %.40s: inspect says %v", c.key, c.value, err)
 		}
 	}
-	// The graph, not only the metadata, knows the width.
+	// The graph knows the width too, not only the metadata.
 	for _, n := range m.Proto.Graph.Node {
 		if n.Name != nil && strings.HasPrefix(*n.Name, "policy/") {
 			for i, in := range n.Input {

@@ -38,8 +38,8 @@ print(json.dumps({"values": [o.tolist() for o in out], "note": s.get_modelmeta()
     "inputs": [i.name for i in s.get_inputs()], "outputs": [o.name for o in s.get_outputs()]}))
 `
 
-// One file of encoder and policy passes the official checker, and in Python takes padded token ids to the actions that
-// encoder and policy take one after the other here.
+// One file of encoder and policy passes the official checker, and in Python maps padded token ids to the same actions
+// as encoder and policy run one after the other here.
 func TestMergedFileDecidesAlike(t *testing.T) {
 	py, rt, encoder, dir := judge.Python(t, "onnx", "onnxruntime"), orttest.Open(t, 1), hftest.Folder(t), t.TempDir()
 	text, err := featurize.ReadTextModel(encoder, featurize.DefaultTextModelOptions())
@@ -110,8 +110,8 @@ func TestMergedFileDecidesAlike(t *testing.T) {
 	checkMergedExplanation(t, merged)
 }
 
-// checkMergedExplanation: inspect knows a merged file as a policy and tells the encoder inside; the tokenizer in its
-// metadata is not printed.
+// checkMergedExplanation: inspect recognises a merged file as a policy and describes the encoder inside; it does not
+// print the tokenizer in its metadata.
 func checkMergedExplanation(t *testing.T, path string) {
 	t.Helper()
 	x, err := inspect.File(t.Context(), path, inspect.DefaultOptions())
@@ -128,8 +128,8 @@ func checkMergedExplanation(t *testing.T, path string) {
 	}
 }
 
-// A policy that another encoder's vectors trained, or another kind of features, is refused; so is one that has an
-// encoder already.
+// A policy trained on the vectors of another encoder, or on another kind of features, is refused; so is one that
+// already has an encoder.
 func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
 	convert := func(policy string) error {
@@ -163,7 +163,7 @@ func TestMergeHoldsThePolicyAgainstTheEncoder(t *testing.T) {
 	}
 }
 
-// The same model gives the same bytes, and a name that is nowhere says which download helps.
+// The same model gives the same bytes, and for a name that is not found the hint names the download.
 func TestConvert(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
 	var files [][]byte
@@ -190,11 +190,11 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// A conversion does not overwrite what it is made of: the policy, the model, a file of its folder.
+// A conversion does not overwrite its inputs: the policy, the model, a file in its folder.
 func TestConvertKeepsItsInputs(t *testing.T) {
 	encoder, dir := hftest.Folder(t), t.TempDir()
 	policy := decidetest.EncoderPolicy(t, dir, hftest.Hidden, costs.FeatureSource{Name: "text small", Dim: hftest.Hidden}, "")
-	file := filepath.Join(encoder, "served.onnx") // one that the folder's model is not read of
+	file := filepath.Join(encoder, "served.onnx") // one from which the folder's model is not read
 	for range 2 {
 		if _, err := Convert(context.Background(), ConvertOptions{Model: encoder, Out: file}); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 	"pipe/pipeline/world"
 )
 
-// evalFiles writes a tensor of two experts and two features, and hands out policies on it.
+// evalFiles writes a tensor of two experts and two features, and makes policies for it.
 type evalFiles struct {
 	t      *testing.T
 	dir    string
@@ -96,8 +96,8 @@ func fixed(action int, guard string) func(p *policy.Policy) {
 
 func keepPolicy(*policy.Policy) {}
 
-// The same policy under other names, with another remark on the rows it was reported on, or other files behind its
-// tensor, is one seed; other weights or another seed are two.
+// The same policy with another file name, another loss on validation rows, or other files behind its tensor is one
+// seed; other weights or another seed are two.
 func TestEqualPoliciesAreCountedOnce(t *testing.T) {
 	orttest.Open(t, 1)
 	f := newEvalFiles(t)
@@ -129,7 +129,7 @@ func TestEqualPoliciesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// A policy with an encoder in front is judged as the one behind it, and counted once beside it.
+// A policy with an encoder in front is evaluated as the policy behind it, and both together count once.
 func TestEvalOfAMergedFile(t *testing.T) {
 	orttest.Open(t, 1)
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ func TestEvalOfAMergedFile(t *testing.T) {
 	}
 }
 
-// A constant is said to be one: in the row, its remark and a note; where the guard made it so, that too.
+// A constant is marked: in the row, its remark and a note; also if the guard made it so.
 func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	orttest.Open(t, 1)
 	f := newEvalFiles(t)
@@ -186,7 +186,7 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	if err := r.WriteText(&b); err != nil || !strings.Contains(b.String(), "guard: always "+a.Name(2)) {
 		t.Errorf("%v: %s", err, b.String())
 	}
-	// One of two seeds is the constant: the method does not always play one pair.
+	// One of two seeds is the constant: the method does not always choose one pair.
 	other := f.policy("learned.onnx", func(p *policy.Policy) { p.Method, p.Recipe = "auto", "auto" })
 	if r, err = f.eval(fell, other); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	if row = f.row(r, "auto"); row.Pair != "" || row.Remark() != "guard: always "+a.Name(2)+" in 1 of 2" {
 		t.Errorf("row %+v, remark %q", row, row.Remark())
 	}
-	// A learned policy that happens to play one pair, and a constant without a guard.
+	// A learned policy that happens to choose one pair, and a constant without a guard.
 	same := f.policy("same.onnx", func(p *policy.Policy) {
 		p.Method = "separated_softmax"
 		p.Members[0].Layers[0] = network.Affine{Out: 4, In: 2, W: make([]float32, 8), B: []float32{0, 3, 0, 0}}
@@ -210,7 +210,8 @@ func TestEvalSaysWhichPoliciesAreConstants(t *testing.T) {
 	}
 }
 
-// Fees that a policy was not trained with are said, in the row, its remark and a note; the true loss counts the tensor's.
+// Fees that differ from those in training are reported in the row, its remark and a note; the true loss counts the
+// tensor's.
 func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 	orttest.Open(t, 1)
 	f := newEvalFiles(t)
@@ -238,7 +239,7 @@ func TestEvalSaysThatFeesHaveChanged(t *testing.T) {
 	if row.TrueLossMean != f.row(before, "ours").TrueLossMean {
 		t.Error("the true loss does not count the fees of the tensor")
 	}
-	// Trained on another table: its rows may be among these.
+	// Trained on another table: the rows may be among its training rows.
 	r, err = f.eval(f.policy("elsewhere.onnx", func(p *policy.Policy) { p.Info["training_digest"] = "0" }))
 	if err != nil || !strings.Contains(strings.Join(r.Notes, " "), "was trained on another table than this one") {
 		t.Errorf("%v, %q", err, r.Notes)

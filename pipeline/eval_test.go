@@ -18,8 +18,8 @@ import (
 	"pipe/pipeline/world"
 )
 
-// evalFixture is a synthetic tensor, with the decisions of the perfect policy and
-// of perfect L2D on the rows of a split.
+// evalFixture is a synthetic tensor, with the decisions of the optimal policy and of the optimal L2D policy on the rows
+// of a split.
 func evalFixture(t *testing.T, name string) (*costs.Tensor, []Learned) {
 	t.Helper()
 	split, err := costs.ParseSplit(name)
@@ -71,8 +71,8 @@ func evalRows(t *testing.T, o EvalOptions) (*report.Report, map[string]report.Ro
 	return r, rows
 }
 
-// TestEvalKeepsTheOrderOfTheLaw: oracle <= everything, the perfect policy beats
-// L2D and every constant, and differences are those of the means.
+// TestEvalKeepsTheOrderOfTheLaw: the oracle is the lowest, the optimal policy beats L2D and every constant, and
+// differences are those of the means.
 func TestEvalKeepsTheOrderOfTheLaw(t *testing.T) {
 	r, rows := evalRows(t, DefaultEvalOptions())
 	for _, m := range []string{
@@ -154,7 +154,7 @@ func TestLeftoversOfAnotherTrainingAreRefused(t *testing.T) {
 	}
 }
 
-// A bootstrap that would fill the memory is refused before it begins.
+// A bootstrap that would exhaust the memory is refused before it begins.
 func TestResamplesAreBounded(t *testing.T) {
 	for _, n := range []int{-1, 1, MostResamples + 1, 1_000_000_000_000} {
 		o := DefaultEvalOptions()
@@ -165,8 +165,8 @@ func TestResamplesAreBounded(t *testing.T) {
 	}
 }
 
-// groupedTensor has users whose rows share how hard they are for either expert,
-// half of each among the training rows; nothing can be learned from features.
+// groupedTensor has users whose rows share a difficulty for either expert, half of them among the training rows;
+// features have no information.
 func groupedTensor(users, rows int, seed uint64) *costs.Tensor {
 	r := rand.New(rand.NewPCG(seed, 8))
 	t := &costs.Tensor{Dim: 2, Actions: &costs.Actions{
@@ -184,9 +184,8 @@ func groupedTensor(users, rows int, seed uint64) *costs.Tensor {
 	return t
 }
 
-// TestEvalIntervalsCountUsers: with 30 users of 20 rows the interval of the
-// report is about as wide as 30 draws make it, and the report says that rows
-// repeat and that users are on both sides.
+// TestEvalIntervalsCountUsers: with 30 users of 20 rows, the interval in the report is about as wide as for 30
+// independent samples. The report says that rows repeat and that users are on both sides.
 func TestEvalIntervalsCountUsers(t *testing.T) {
 	o := DefaultEvalOptions()
 	o.KNN = false

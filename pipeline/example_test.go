@@ -23,8 +23,7 @@ import (
 
 func TestMain(m *testing.M) { orttest.Main(m) }
 
-// hardAndEasy has two experts and one feature, which says whether a row is hard:
-// the small expert is then wrong.
+// hardAndEasy has two experts and one feature, which indicates whether a row is hard: the small expert is then wrong.
 func hardAndEasy() *costs.Tensor {
 	t := &costs.Tensor{Dim: 1, Actions: &costs.Actions{
 		Experts: []costs.Expert{{Name: "small"}, {Name: "large", Fee: 0.2}},
@@ -90,7 +89,7 @@ func (expectedCost) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
 	return g.Mul(g.Mul(g.Softmax(b.Scores, 1), b.Costs(g)), b.Coef)
 }
 
-// The same in memory, with a training loss of one's own beside the paper's.
+// The same in memory, with a custom training loss beside the paper's.
 func ExampleTrainTensor() {
 	rt, err := ort.Open(ort.DefaultConfig())
 	if err != nil {

@@ -21,7 +21,7 @@ func writeText(text string) func(io.Writer) error {
 	}
 }
 
-// TestOutputsReplaceOnlyFiles: what is no file, such as /dev/null, stays what it is.
+// TestOutputsReplaceOnlyFiles: a special file, such as /dev/null, is not replaced.
 func TestOutputsReplaceOnlyFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe.parquet")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -10,7 +10,7 @@ import (
 	"pipe/internal/realdata"
 )
 
-// TestFirstExampleOfTheImportPage runs as it stands: both files are in the page.
+// TestFirstExampleOfTheImportPage runs the example as printed: both files are in the page.
 func TestFirstExampleOfTheImportPage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(realdata.ModuleRoot(t), "docs", "import.md"))
 	if err != nil {

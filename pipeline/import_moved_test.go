@@ -10,8 +10,8 @@ import (
 	"pipe/costs"
 )
 
-// An import over a tensor counts the ids that it puts into another split. It says nothing where no id moves, where the old
-// file is not a tensor, or where the kind of split is named.
+// An import over a tensor counts the ids that it moves to another split. It reports nothing if no id moves, if the old
+// file is not a tensor, or if the kind of split is named.
 func TestMovedRows(t *testing.T) {
 	dir := t.TempDir()
 	config, out := filepath.Join(dir, "c.yaml"), filepath.Join(dir, "t.parquet")

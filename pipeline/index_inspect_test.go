@@ -10,7 +10,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// Reading every byte of a large index takes long: it ends when nobody waits any more.
+// Reading every byte of a large index takes long, so it stops when its context is cancelled.
 func TestInspectIndexEnds(t *testing.T) {
 	o := DefaultIndexOptions()
 	o.Pages, o.Out = generatedPages(t, 50), filepath.Join(t.TempDir(), "pages.bm25")

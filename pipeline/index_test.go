@@ -236,7 +236,7 @@ func BenchmarkSearchPages(b *testing.B) {
 	}
 }
 
-// residentMB is the process's resident memory, that of mapped files included.
+// residentMB is the process's resident memory, including mapped files.
 func residentMB() float64 {
 	status, _ := os.ReadFile("/proc/self/status")
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")

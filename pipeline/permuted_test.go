@@ -14,11 +14,11 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// permutationsVariable asks for more permutations than the few of a normal run: PIPE_PERMUTATIONS=100.
+// permutationsVariable sets the number of permutations, which is small by default: PIPE_PERMUTATIONS=100.
 const permutationsVariable = "PIPE_PERMUTATIONS"
 
 // permuteLosses gives every row of t the losses, fees, label and answers of another row of its split, so that features
-// say nothing about them.
+// have no information about them.
 func permuteLosses(t *costs.Tensor, seed uint64) *costs.Tensor {
 	from := make([]int, t.Len())
 	r := rand.New(rand.NewPCG(seed, 0x7065726d))
@@ -33,8 +33,8 @@ func permuteLosses(t *costs.Tensor, seed uint64) *costs.Tensor {
 	return &out
 }
 
-// TestPermutedLossesEndOnTheConstant: where features say nothing the exported policy is the constant, but for the five in
-// a hundred that the guard's level allows, and those lose little.
+// TestPermutedLossesEndOnTheConstant: without information in the features the exported policy is the constant, except
+// for the 5% that the guard's level allows; those lose little.
 func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six searches")
@@ -62,7 +62,7 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 				t.Fatal(err)
 			}
 			if reports[0].Guard.Fallback {
-				continue // the constant loses nothing to itself
+				continue // the exported policy is the constant
 			}
 			exported++
 			rows := tensor.Rows(costs.Val)

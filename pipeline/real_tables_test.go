@@ -13,8 +13,8 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// realTable imports one of the configured outcome tables, or skips where the
-// data are absent; under CI that is a failure.
+// realTable imports one of the configured outcome tables. If the data is missing, it skips the test, or under CI fails
+// it.
 func realTable(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
 	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
@@ -51,8 +51,8 @@ func autoRow(t *testing.T, tensor *costs.Tensor) map[string]report.Row {
 	return rows
 }
 
-// TestAutoOnRealTables: where the constant is right auto must not lose to it,
-// and where routing pays it must beat it clearly and keep up with knn.
+// TestAutoOnRealTables: if the constant is optimal, auto must not lose to it; if routing pays, auto must beat it
+// clearly and be about as good as knn.
 func TestAutoOnRealTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches over three real tables")

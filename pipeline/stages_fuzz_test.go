@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzTrainReport: whatever train.json of an earlier training holds, nothing is removed but policies of its folder.
+// FuzzTrainReport: for any train.json of an earlier training, only policies in its folder are removed.
 func FuzzTrainReport(f *testing.F) {
 	for _, text := range []string{`{"policies":[{"file":"old.onnx"}]}`, `{"policies":[{"file":"../keep.onnx"},{"file":"sub/keep.onnx"},{"file":"keep.txt"},{"file":"sub.onnx"}]}`, "null", "["} {
 		f.Add([]byte(text))
@@ -43,7 +43,7 @@ func FuzzTrainReport(f *testing.F) {
 	})
 }
 
-// FuzzFeaturizeReport: the report of a stage is an error that names its file, or can be shown.
+// FuzzFeaturizeReport: the report of a stage gives an error that names its file, or can be displayed.
 func FuzzFeaturizeReport(f *testing.F) {
 	f.Add([]byte(`{"rows":3,"train":2,"validation":1,"positive":0.5,"groups":[{"name":"g","columns":2}]}`))
 	f.Add([]byte(`{"load":{"joined":1}}`))

@@ -63,7 +63,7 @@ func first(list []string, n int) []string {
 	return list[:n]
 }
 
-// TestTableSplitsThatCannotBe say what to do.
+// TestTableSplitsThatCannotBe: errors about impossible splits have a remedy.
 func TestTableSplitsThatCannotBe(t *testing.T) {
 	var option *stage.OptionError
 	var data *costs.DataError

@@ -17,8 +17,8 @@ import (
 	"pipe/pipeline/world"
 )
 
-// Columns in any order give the decisions of the columns in the order of training; a policy from a table that pipe import
-// made knows its names.
+// Columns in any order give the same decisions as in the order of training; a policy from a table of pipe import
+// records its feature names.
 func TestColumnsAreFeaturesByName(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	tensor := world.SyntheticTensor(60, costs.Train, 1, true)

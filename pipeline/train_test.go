@@ -15,8 +15,7 @@ import (
 	"pipe/pipeline/world"
 )
 
-// TestTrainNeedsTrainingRows: rows of another split must not stand in for
-// training rows that are not there.
+// TestTrainNeedsTrainingRows: rows of another split must not be used instead of missing training rows.
 func TestTrainNeedsTrainingRows(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	tensor := world.SyntheticTensor(50, costs.Val, 1, true)
@@ -45,7 +44,7 @@ func TestTrainOptionsNameEveryProblem(t *testing.T) {
 	}
 }
 
-// TestTrainProblemsNameTheirField: settings of sections that share names are told apart.
+// TestTrainProblemsNameTheirField: errors distinguish sections with settings of the same name.
 func TestTrainProblemsNameTheirField(t *testing.T) {
 	c := DefaultTrainConfig()
 	c.Lambdas = []float64{math.Copysign(0, -1)}
@@ -66,7 +65,7 @@ func TestTrainProblemsNameTheirField(t *testing.T) {
 	}
 }
 
-// TestEvalWithoutFreeAdvice: where every expert needs advice, the baselines without it are left out.
+// TestEvalWithoutFreeAdvice: if every expert needs advice, the baselines without it are left out.
 func TestEvalWithoutFreeAdvice(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	tensor := world.SyntheticTensor(60, costs.Val, 1, true)

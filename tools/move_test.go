@@ -49,7 +49,7 @@ func TestMoveRefuses(t *testing.T) {
 	}
 }
 
-// copyOfModule copies the files that git knows, and those that it does not ignore, to a folder of the test.
+// copyOfModule copies tracked files and untracked files that are not ignored to a folder of the test.
 func copyOfModule(t *testing.T) string {
 	t.Helper()
 	from, to := filepath.Dir(working(t)), t.TempDir()

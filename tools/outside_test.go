@@ -19,8 +19,8 @@ import (
 	"pipe/pipeline/decide/decidetest"
 )
 
-// outside builds a program of tools/outside in a module of its own, which names this one with replace, and returns its
-// path. Nothing is fetched.
+// outside builds a program of tools/outside in a separate module, which refers to this one with replace, and returns
+// its path. Nothing is downloaded.
 func outside(t *testing.T, name string) string {
 	t.Helper()
 	root, err := filepath.Abs("..")
@@ -52,7 +52,7 @@ func outside(t *testing.T, name string) string {
 	return program
 }
 
-// TestOutsideRouter: a program of another module answers over HTTP whom to ask, and with which advice.
+// TestOutsideRouter: a program of another module answers over HTTP which expert to ask, and with which advice.
 func TestOutsideRouter(t *testing.T) {
 	orttest.Open(t, 1)
 	dir, model := t.TempDir(), hftest.Folder(t)
@@ -67,7 +67,7 @@ func TestOutsideRouter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it serves for ever
+		_ = cmd.Process.Kill() // it serves forever
 		_ = cmd.Wait()
 	}()
 	address, err := bufio.NewReader(out).ReadString('\n')
@@ -86,7 +86,7 @@ func TestOutsideRouter(t *testing.T) {
 	}
 }
 
-// TestOutsideExpert: a configuration names a kind of expert that a program of another module brings.
+// TestOutsideExpert: a configuration names a kind of expert that a program of another module provides.
 func TestOutsideExpert(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -114,7 +114,7 @@ func TestOutsideExpert(t *testing.T) {
 	}
 }
 
-// TestOutsideSurrogate: a program of another module trains with a training loss of its own.
+// TestOutsideSurrogate: a program of another module trains with its own training loss.
 func TestOutsideSurrogate(t *testing.T) {
 	t.Setenv("ONNXRUNTIME_LIB", filepath.Dir(orttest.Open(t, 1).Library()))
 	dir := t.TempDir()

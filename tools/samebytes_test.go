@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// program stands in for a build of the program: it leaves the files that a test names under --out.
+// program stands in for a build of the program: it writes the files of the tests under --out.
 const program = `#!/bin/sh
 set -e
 command=$1
@@ -71,7 +71,7 @@ func TestSameBytes(t *testing.T) {
 	}
 }
 
-// TestSameBytesSteps runs no program: every configuration has its step, and what is no step is refused.
+// TestSameBytesSteps runs no program: every configuration has its step, and unknown steps are refused.
 func TestSameBytesSteps(t *testing.T) {
 	script, err := os.ReadFile("samebytes.sh")
 	if err != nil {

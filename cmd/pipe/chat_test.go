@@ -16,17 +16,17 @@ import (
 // chatKey is the key that the server of the scripts takes.
 const chatKey = "sk-script-5tGh8kLm2QwErTy7"
 
-// chatServer is a chat model for the scripts, at $CHAT/v1. It takes $GOOD_KEY, counts the answers that it gives, and
-// says of a claim with a "not" that it is wrong, of one with a "perhaps" that it cannot tell. At $CHAT/busy/v1 it has no
-// time for the first request, at $CHAT/many/v1 it counts more tokens than there can be.
+// chatServer is a chat model for the scripts, at $CHAT/v1. It accepts $GOOD_KEY and counts its answers. It answers that
+// a claim with a "not" is wrong, and that it cannot decide on one with a "perhaps". At $CHAT/busy/v1 it refuses the
+// first request as overloaded, at $CHAT/many/v1 it reports an impossible number of tokens.
 type chatServer struct {
 	answered atomic.Int64
-	busy     atomic.Bool // has had no time
+	busy     atomic.Bool // has refused a request as overloaded
 }
 
 type chatServerKey struct{}
 
-// startChat makes the server of one script.
+// startChat starts the server of one script.
 func startChat(e *testscript.Env) {
 	s := &chatServer{}
 	web := httptest.NewServer(s)

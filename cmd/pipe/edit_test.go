@@ -9,7 +9,7 @@ import (
 	"pipe/onnx"
 )
 
-// edit is a program for the scripts that writes a file again with one thing changed:
+// edit is a program for the scripts that rewrites a file with one thing changed:
 //
 //	edit metadata IN OUT KEY VALUE      a model's metadata
 //	edit features IN OUT ROW VALUE      every feature of a row of a tensor, counted from 0

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestHelp holds the help of every command: a name that no other has, a line, a text of readable width, an example, a
-// usage of every flag, and plain words.
+// TestHelp checks the help of every command: a unique name, a short line, a text of readable width, an example, a usage
+// of every flag, and plain words.
 func TestHelp(t *testing.T) {
 	seen := map[string]bool{}
 	var visit func(c *cobra.Command)
@@ -45,7 +45,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// plain reports words that have a plainer form.
+// plain reports words for which there are plainer ones.
 func plain(t *testing.T, where, text string) {
 	t.Helper()
 	text = " " + strings.Join(strings.Fields(strings.ToLower(text)), " ") + " "

@@ -20,8 +20,8 @@ import (
 	"pipe/models/policy"
 )
 
-// The names in the files of TestHostileNames. Each does what it must not in one place or another: a terminal, a line, a
-// table, XML, HTML, Markdown.
+// The hostile names in the files of TestHostileNames. Each is dangerous somewhere: in a terminal, a line, a table, XML,
+// HTML or Markdown.
 const (
 	hostileExpert = "\x1b[31mred\x1b[0m</text><script>alert(1)</script>&\"'\x07\u009b2J"
 	hostileOther  = "a|b\n## forged\npipe: error: forged\t*x*"
@@ -37,7 +37,7 @@ func hostileTensor(rows int) *costs.Tensor {
 	}, rows)
 }
 
-// shown checks text for people: it has nothing that a terminal obeys, and no line that comes from a name.
+// shown checks text for people: it has nothing that a terminal interprets, and no line that comes from a name.
 func shown(t *testing.T, what, text string) {
 	t.Helper()
 	for i, r := range text {
@@ -53,7 +53,7 @@ func shown(t *testing.T, what, text string) {
 	}
 }
 
-// TestHostileNames takes names that are made to do harm through every command that shows names.
+// TestHostileNames passes hostile names through every command that displays names.
 func TestHostileNames(t *testing.T) {
 	needRuntime(t)
 	t.Chdir(t.TempDir())
@@ -112,7 +112,7 @@ func TestHostileNames(t *testing.T) {
 		shown(t, fmt.Sprintf("standard error of %q", c.args), stderr.String())
 	}
 	checkReport(t, "re\x1bport")
-	// JSON is for programs: it holds the names as they are.
+	// JSON is for programs: it contains the names unchanged.
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), []string{"inspect", hostileFile, "--json"}, nil, &stdout, &stderr); code != exitOK {
 		t.Fatal(stderr.String())

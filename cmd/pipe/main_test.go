@@ -78,9 +78,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// samples is a program for the scripts: it writes into the working folder a policy of two features (expert by the sign
-// of the first, advice by the sign of the second), a fixed one, a cost tensor of four rows that they fit, a larger one
-// to train from, and one with other experts; a small encoder of texts and a small CLIP, with policies over their vectors,
+// samples is a program for the scripts. It writes into the working folder a policy of two features (expert by the sign
+// of the first, advice by the sign of the second), a fixed one, a matching cost tensor of four rows, a larger one to
+// train from, and one with other experts; a small encoder of texts and a small CLIP, with policies on their vectors,
 // and a picture.
 func samples() {
 	if err := writeSamples("."); err != nil {
@@ -135,7 +135,7 @@ func writeSamples(dir string) error {
 	})
 }
 
-// encodedPolicy decides by vectors of a length that an encoder makes.
+// encodedPolicy is a policy on vectors of an encoder, of the given length.
 func encodedPolicy(actions *costs.Actions, features string, dim int) *policy.Policy {
 	a, w := *actions, make([]float32, 4*dim)
 	a.Features = costs.FeatureSource{Name: features, Dim: dim}
@@ -207,7 +207,7 @@ func interrupt(t *testing.T, format, sent string) {
 	}
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	in, feed := io.Pipe() // never closed: a read of more than was sent waits for ever
+	in, feed := io.Pipe() // never closed: a read of more than was sent blocks forever
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		_, _ = io.WriteString(feed, sent)
@@ -221,7 +221,7 @@ func interrupt(t *testing.T, format, sent string) {
 	}()
 	select {
 	case got := <-code:
-		if got != exitInterrupted && (format != "jsonl" || got != exitBadData) { // text that is no JSON may come first
+		if got != exitInterrupted && (format != "jsonl" || got != exitBadData) { // invalid JSON may come first
 			t.Errorf("exit code %d (%s), want %d", got, stderr.String(), exitInterrupted)
 		}
 	case <-time.After(30 * time.Second):
@@ -234,7 +234,7 @@ func interrupt(t *testing.T, format, sent string) {
 	}
 }
 
-// TestFullDisk writes standard output to a device without room.
+// TestFullDisk writes standard output to a full device.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -290,7 +290,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// What may not be read is an input; what may not be written is a folder to be chosen otherwise.
+// A file that may not be read is an input; for one that may not be written, another folder must be chosen.
 func TestPermissionHints(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "rows.csv")
 	if err := os.WriteFile(there, nil, 0o600); err != nil {
@@ -310,7 +310,7 @@ func TestPermissionHints(t *testing.T) {
 	}
 }
 
-// missing ends a test that needs what this machine lacks: by skipping it, and under CI by failing it.
+// missing ends a test whose requirements are not installed: it skips it, or under CI fails it.
 func missing(t *testing.T, what string, err error) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

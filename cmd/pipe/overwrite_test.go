@@ -18,9 +18,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// overwriting are, for every command that leaves files, command lines whose output would replace an input. IN is the
-// input, under one of its names. Where the output is a folder, the input lies in it under the name of an output. A
-// command without inputs has no line.
+// overwriting are, for every command that writes files, command lines whose output would replace an input. IN is the
+// input, under one of its names. If the output is a folder, the input lies in it under the name of an output. A command
+// without inputs has no line.
 var overwriting = map[string][]struct{ in, args string }{
 	"bench": {
 		{"kept/report.md", "bench synthetic --config IN --out kept"},
@@ -81,7 +81,7 @@ var overwriting = map[string][]struct{ in, args string }{
 	},
 }
 
-// needRuntime skips a test without ONNX Runtime, which it must find from any folder.
+// needRuntime skips a test without ONNX Runtime, which must be found from any folder.
 func needRuntime(t *testing.T) {
 	t.Helper()
 	library, _, err := ort.Locate("")
@@ -97,7 +97,7 @@ func needRuntime(t *testing.T) {
 	t.Setenv(ort.EnvLibrary, library)
 }
 
-// inputsFor makes the files of the command lines in the working folder.
+// inputsFor creates the files of the command lines in the working folder.
 func inputsFor(t *testing.T) {
 	t.Helper()
 	needRuntime(t)
@@ -138,7 +138,7 @@ func inputsFor(t *testing.T) {
 	modelApart(t, "apart.onnx", "weights.bin")
 }
 
-// modelApart is a model whose weights lie in a file whose name says nothing of the model.
+// modelApart is a model whose weights are in a file with an unrelated name.
 func modelApart(t *testing.T, path, weights string) {
 	t.Helper()
 	m, err := onnx.ReadFile("policy.onnx")
@@ -167,7 +167,7 @@ func modelApart(t *testing.T, path, weights string) {
 	}
 }
 
-// An output that the folder of an input would count as one of its files from then on is refused, and the others are not.
+// An output that would become part of an input folder is refused; others are not.
 func TestOutputsStayOutOfFoldersThatAreRead(t *testing.T) {
 	inputsFor(t)
 	for args, want := range map[string]int{
@@ -176,7 +176,7 @@ func TestOutputsStayOutOfFoldersThatAreRead(t *testing.T) {
 		"train --in parts --out parts":                                              exitBadData,
 		"index --pages pages --out pages/x.jsonl":                                   exitUsage,
 		"index --pages pages --out pages/x.bm25":                                    exitOK,
-		"decide --policy policy.onnx --in parts --out parts/new.csv":                exitBadData, // the part there is not a Parquet file
+		"decide --policy policy.onnx --in parts --out parts/new.csv":                exitBadData, // the existing part is not a Parquet file
 	} {
 		var stderr bytes.Buffer
 		if code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &bytes.Buffer{}, &stderr); code != want {
@@ -205,7 +205,7 @@ func namesOf(t *testing.T, file string) map[string]string {
 	}
 }
 
-// No command replaces a file that it reads, whatever the output is called.
+// No command replaces a file that it reads, under any name of the output.
 func TestOutputsKeepInputs(t *testing.T) {
 	inputsFor(t)
 	before := contents(t)
@@ -213,11 +213,11 @@ func TestOutputsKeepInputs(t *testing.T) {
 		for _, c := range overwriting[command] {
 			for way, name := range namesOf(t, c.in) {
 				if way == "a hard link" && slices.Contains([]string{"decide photo.png", "convert weights.bin", "import parts/a.parquet"}, command+" "+c.in) {
-					continue // folders that may be large are not listed, and the file keeps its other name
+					continue // folders that may be large are not listed, so the other name is not found
 				}
 				last := strings.LastIndex(c.args, "IN")
 				args := c.args
-				if last >= 0 { // one of the names is another one
+				if last >= 0 { // the last name is replaced by the other one
 					args = strings.ReplaceAll(c.args[:last], "IN", c.in) + name + c.args[last+2:]
 				}
 				var stderr bytes.Buffer
@@ -233,7 +233,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	}
 }
 
-// Every command that leaves files has its lines: a new one is to state what it reads and writes.
+// Every command that writes files has its lines: a new one must declare what it reads and writes.
 func TestEveryCommandKeepsItsInputs(t *testing.T) {
 	var leaving []string
 	var walk func(c *cobra.Command)
@@ -252,7 +252,7 @@ func TestEveryCommandKeepsItsInputs(t *testing.T) {
 	}
 }
 
-// Rows from standard input come from a file, too, and decisions on standard output may go to the end of it.
+// Rows on standard input can come from a file, and decisions on standard output can be appended to it.
 func TestStandardStreamsKeepInputs(t *testing.T) {
 	inputsFor(t)
 	rows, err := os.OpenFile("rows.csv", os.O_RDWR|os.O_APPEND, 0)
@@ -272,11 +272,11 @@ func TestStandardStreamsKeepInputs(t *testing.T) {
 	}
 }
 
-// What a run does not read it may replace: yesterday's outputs, also beside its inputs.
+// A run may replace files that it does not read, such as earlier outputs, also beside its inputs.
 func TestOutputsReplaceOutputs(t *testing.T) {
 	inputsFor(t)
 	for _, args := range []string{
-		"generate pages --pages 3 --out pages", // the corpus of before
+		"generate pages --pages 3 --out pages", // the corpus of an earlier run
 		"index --pages pages --out pages/old.bm25",
 		"index --pages pages --out pages/old.bm25",
 		"convert small --out small/served.onnx",
@@ -289,8 +289,8 @@ func TestOutputsReplaceOutputs(t *testing.T) {
 	}
 }
 
-// A configuration from a named pipe can be read once: the check of outputs leaves it to the command. Endless and damaged
-// ones are the command's to refuse.
+// A configuration from a named pipe can be read only once: the check of outputs leaves it to the command, and so it
+// does for endless and damaged ones.
 func TestConfigurationsAreReadOnce(t *testing.T) {
 	needRuntime(t)
 	folder := t.TempDir()

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// picture writes a grey PNG, whatever the name of the file: picture WIDTH HEIGHT FILE...
+// picture writes a grey PNG, under any file name: picture WIDTH HEIGHT FILE...
 func picture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: picture WIDTH HEIGHT FILE...")

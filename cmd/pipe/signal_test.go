@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// program is the program in a separate process, to which a test sends signals.
+// program is the program in a separate process that receives signals from a test.
 type program struct {
 	*exec.Cmd
 	stderr bytes.Buffer
 	ended  chan error
 }
 
-// start runs the program in a folder. TestMain goes by the name.
+// start runs the program in a folder. TestMain recognises it by its name.
 func start(t *testing.T, folder string, before func(*exec.Cmd), args ...string) *program {
 	t.Helper()
 	self, err := os.Executable()
@@ -42,8 +42,8 @@ func start(t *testing.T, folder string, before func(*exec.Cmd), args ...string) 
 	return p
 }
 
-// startListening starts a program that does not ignore SIGHUP, though the tests themselves may run under nohup: a
-// program inherits which signals are ignored, and a signal that its parent handles is not.
+// startListening starts a program that does not ignore SIGHUP, even if the tests run under nohup. A program inherits
+// ignored signals, but not signals that its parent handles.
 func startListening(c *exec.Cmd) error {
 	handled := make(chan os.Signal, 1)
 	signal.Notify(handled, syscall.SIGHUP)
@@ -51,7 +51,7 @@ func startListening(c *exec.Cmd) error {
 	return c.Start()
 }
 
-// interrupted waits for the end and checks that the program says why.
+// interrupted waits for the end and checks that the program reports the reason.
 func (p *program) interrupted(t *testing.T, within time.Duration) {
 	t.Helper()
 	select {
@@ -83,10 +83,10 @@ func hidden(folder string) (found []string) {
 	return found
 }
 
-// endsAfter is how long the program may take to end, on a machine with other work.
+// endsAfter is how long the program may take to end on a busy machine.
 const endsAfter = patience + 20*time.Second
 
-// One signal of any kind ends the program while it waits for a named pipe to be opened, or for more of it.
+// One signal of any kind ends the program while it waits for a named pipe to be opened, or for more of its data.
 func TestSignalEndsBlockedReads(t *testing.T) {
 	needRuntime(t)
 	folder := t.TempDir()
@@ -139,7 +139,7 @@ func TestSignalEndsBlockedReads(t *testing.T) {
 	})
 }
 
-// Each signal in the middle of the work ends it with the same code and leaves no temporary file.
+// Each signal during the work ends the program with the same code and leaves no temporary file.
 func TestSignalsLeaveNothing(t *testing.T) {
 	needRuntime(t)
 	hup, term, interrupt := syscall.SIGHUP, syscall.SIGTERM, os.Interrupt
@@ -183,7 +183,7 @@ func TestSignalsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A second signal ends a program at once that the first one does not, such as one that waits for a file to be opened.
+// A second signal ends a program at once if the first one did not, such as one that waits for a file to be opened.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	waits := filepath.Join(t.TempDir(), "costs.yaml")
 	if err := syscall.Mkfifo(waits, 0o600); err != nil {
@@ -210,7 +210,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
-// Under nohup the end of the terminal does not end the program.
+// Under nohup, closing the terminal does not end the program.
 func TestNohup(t *testing.T) {
 	nohup, err := exec.LookPath("nohup")
 	if err != nil {
@@ -224,7 +224,7 @@ func TestNohup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := filepath.Join(t.TempDir(), "pipe") // nohup starts it by a name
+	link := filepath.Join(t.TempDir(), "pipe") // nohup starts it by name
 	if err := os.Symlink(self, link); err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestNohup(t *testing.T) {
 	}
 }
 
-// Without a terminal, long work says after ten seconds what it is at, in plain lines; with --quiet it says nothing.
+// Without a terminal, long work reports its progress after ten seconds in plain lines; with --quiet it prints nothing.
 func TestLinesOfProgress(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

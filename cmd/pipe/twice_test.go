@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// twice are, for every command that leaves files, two command lines into the same output, which differ in what they
-// leave. The names of their flags are the same; settings are not.
+// twice are, for every command that writes files, two command lines with the same output and different content. They
+// use the same flags with different settings.
 var twice = map[string][2]string{
 	"bench":          {"bench synthetic --config tiny.yaml --out out", "bench synthetic --config tiny2.yaml --out out"},
 	"convert":        {"convert small --out out.onnx", "convert clip --out out.onnx"},
@@ -29,7 +29,7 @@ var twice = map[string][2]string{
 	},
 }
 
-// workFor makes the files of the command lines in a folder.
+// workFor creates the input files of the command lines in a folder.
 func workFor(t *testing.T, folder string) {
 	t.Helper()
 	if err := writeSamples(folder); err != nil {
@@ -67,7 +67,7 @@ func workFor(t *testing.T, folder string) {
 	}
 }
 
-// outputs are the files of out and of what begins with out, but for locks and records of what is done.
+// outputs are the files in out and those whose names begin with out, except locks and records of finished work.
 func outputs(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	t.Chdir(folder)
@@ -81,8 +81,8 @@ func outputs(t *testing.T, folder string) map[string]string {
 	return all
 }
 
-// Of two runs at once into one output, one wins: what is there in the end is what one of them leaves when it runs alone,
-// and a run that did not leave it says so.
+// If two runs write to the same output at once, one wins: the result is that of one of them running alone, and a run
+// that did not produce it fails.
 func TestTwoRunsAtOnce(t *testing.T) {
 	needRuntime(t)
 	if testing.Short() {
@@ -137,7 +137,7 @@ func together(t *testing.T, lines [2]string, alone []map[string]string) {
 	}
 }
 
-// Two trainings after one another into one folder leave the policies of the second one.
+// After two trainings into one folder, it contains the policies of the second one.
 func TestTrainingReplacesTraining(t *testing.T) {
 	needRuntime(t)
 	folders := [2]string{t.TempDir(), t.TempDir()}

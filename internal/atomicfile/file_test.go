@@ -50,7 +50,7 @@ func TestLeftoversGo(t *testing.T) {
 	}
 }
 
-// What another writer is at work on stays, and gets its name.
+// A file that another writer is working on stays, and gets its name.
 func TestOthersStay(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a.json")
@@ -91,7 +91,7 @@ func TestCleanup(t *testing.T) {
 	}
 }
 
-// Writers of one file side by side all succeed, and the file is whole.
+// Concurrent writers of one file all succeed, and the file is whole.
 func TestSideBySide(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a")
@@ -115,7 +115,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// What is not a regular file stays what it is, and a link stays a link to the file that is replaced.
+// A file that is not regular stays as it is. A link stays, and its target is replaced.
 func TestOnlyFilesAreReplaced(t *testing.T) {
 	folder := t.TempDir()
 	pipe := filepath.Join(folder, "pipe")
@@ -143,8 +143,8 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	}
 }
 
-// A link to a file that is not there stays, through other links, too, and the file is made where it leads. Links in a
-// circle are an error.
+// A link to a missing file stays, also through other links, and the file is created at its target. Circular links are
+// an error.
 func TestLinksToNothing(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"links", "deep", "deep/files"} {
@@ -177,10 +177,10 @@ func TestLinksToNothing(t *testing.T) {
 	}
 }
 
-// abandons is set in the process in which TestAbandon lets Abandon do its work.
+// abandons is set in the process in which TestAbandon calls Abandon.
 const abandons = "ATOMICFILE_ABANDONS"
 
-// A process that abandons its work leaves none of its temporary files and makes no new ones.
+// A process that abandons its work removes its temporary files and can create no new ones.
 func TestAbandon(t *testing.T) {
 	folder := os.Getenv(abandons)
 	if folder != "" {

@@ -118,7 +118,7 @@ func TestConfigReportsEveryProblem(t *testing.T) {
 	}
 }
 
-// TestConfigValues is what is read of values that YAML knows in several forms.
+// TestConfigValues checks how values are read that YAML has several forms for.
 func TestConfigValues(t *testing.T) {
 	env := environment(map[string]string{"EMPTY": "", "FULL": "x", "LIST": "[1, 2]", "DAY": "2024-01-02", "NULL": "null"})
 	for text, want := range map[string]any{
@@ -137,7 +137,7 @@ func TestConfigValues(t *testing.T) {
 	}
 }
 
-// TestConfigIsBounded reads files that would not end, or grow without end.
+// TestConfigIsBounded reads endless files, and files that expand without limit.
 func TestConfigIsBounded(t *testing.T) {
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 	for i := 1; i < 30; i++ {

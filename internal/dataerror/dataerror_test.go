@@ -24,7 +24,7 @@ func TestErrorSaysWhere(t *testing.T) {
 	}
 }
 
-// A name is given to an error once, and never to the value that another caller may hold.
+// A file name is added to an error once, and never to a value that another caller may hold.
 func TestGuardNamesTheFile(t *testing.T) {
 	nameless := &Error{Row: 3, Msg: "is bad"}
 	err := Guard("outer", func() error { return fmt.Errorf("read: %w", Guard("inner", func() error { return nameless })) })

@@ -2,7 +2,7 @@ package digest
 
 import "testing"
 
-// The form of digests is part of files that were written: it never changes.
+// The form of digests is part of existing files: it must never change.
 func TestForm(t *testing.T) {
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	h := New()

@@ -43,7 +43,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// A folder is locked without a file in it; one that was made for nothing goes.
+// Locking a folder puts no file into it; a folder that was created for the lock is removed.
 func TestFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	l, err := Folder(folder)
@@ -77,10 +77,10 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// holds names the folder that a process of this test holds until it is killed.
+// holds is the environment variable with the folder that a helper process locks until it is killed.
 const holds = "FILELOCK_HOLDS"
 
-// A process that is killed gives its locks back.
+// The locks of a killed process are released.
 func TestKilled(t *testing.T) {
 	if folder := os.Getenv(holds); folder != "" {
 		if _, err := Folder(folder); err != nil {
@@ -119,8 +119,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// Runs that make a folder, lock it and remove it at the same time never see each other's folder go, and only one at a
-// time has it.
+// Runs that create a folder, lock it and remove it at the same time never see another's folder removed, and only one
+// holds it at once.
 func TestFolderMadeAndRemoved(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
 	var holders atomic.Int32

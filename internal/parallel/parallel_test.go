@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Every number is called once, by as many goroutines at a time as there are workers at most.
+// Every number is called once, by at most as many goroutines at once as there are workers.
 func TestEachCallsAll(t *testing.T) {
 	for _, workers := range []int{-1, 0, 1, 3, 100} {
 		for _, n := range []int{0, 1, 7, 50} {
@@ -31,7 +31,7 @@ func TestEachCallsAll(t *testing.T) {
 				}
 			}
 			if m := most.Load(); m > int64(max(workers, 1)) {
-				t.Errorf("%d calls at a time with %d workers", m, workers)
+				t.Errorf("%d concurrent calls with %d workers", m, workers)
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func TestEachLaterCalls(t *testing.T) {
 	}
 }
 
-// With First an error ends earlier calls too, and theirs does not replace it.
+// With First an error ends earlier calls too, and their errors do not replace it.
 func TestFirst(t *testing.T) {
 	started := make(chan struct{})
 	var calls atomic.Int64

@@ -54,7 +54,7 @@ func written(t testing.TB, codec string, version, rows int) []byte {
 	return b.Bytes()
 }
 
-// dump reads all there is, as text.
+// dump reads everything, as text.
 func dump(b []byte) (string, error) {
 	f, err := New(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
@@ -117,9 +117,8 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Whatever bytes change, a file is refused by an *Error or read, and what it
-// claims allocates no more than the limits of this package. Bytes of a page are
-// covered by its checksum: where one changes, the values are right or refused.
+// For any changed bytes, a file is read or refused with an *Error, and its claims allocate no more than the limits of
+// this package. The bytes of a page are covered by its checksum: if one changes, the values are right or refused.
 func TestDamage(t *testing.T) {
 	const bound = 3*MaxPageBytes + 1<<27
 	r := rand.New(rand.NewPCG(1, 2))
@@ -164,8 +163,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// Numbers in a footer or a header that ask for more than there is are refused
-// before anything is allocated by them.
+// Numbers in a footer or a header that claim more than there is are refused before anything is allocated for them.
 func TestClaims(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"schema of 2^31 elements":  {0x29, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07},
@@ -192,7 +190,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// many is a number of records that a footer of a few megabytes claims.
+// many is a number of records that a footer of a few megabytes can claim.
 const many = 1 << 22
 
 // list returns the field of a structure that is a list of n equal structures.
@@ -208,8 +206,7 @@ func withFooter(b []byte) []byte {
 	return append(file, "PAR1"...)
 }
 
-// The shortest footer that the format allows for many columns is read, within
-// the memory that the package promises.
+// The shortest footer that the format allows for many columns is read within the memory limit of the package.
 func TestManyColumns(t *testing.T) {
 	const columns = 1 << 18
 	node := []byte{0x15, 0, 0x25, 0, 0x18, 1, 'a', 0}
@@ -230,7 +227,7 @@ func TestManyColumns(t *testing.T) {
 	}
 }
 
-// endless is a file of any size that has nothing but its marks.
+// endless is a file of any size with nothing but its magic numbers.
 type endless struct{ tail [8]byte }
 
 func (e endless) ReadAt(b []byte, off int64) (int, error) {
@@ -264,7 +261,7 @@ func TestNoParquet(t *testing.T) {
 	}
 }
 
-// A column whose chunk carries the mark of encryption is refused by name.
+// A column whose chunk is marked as encrypted is refused by name.
 func TestEncryptedColumn(t *testing.T) {
 	b := written(t, "none", 2, 3)
 	f, err := New(bytes.NewReader(b), int64(len(b)))
@@ -279,7 +276,7 @@ func TestEncryptedColumn(t *testing.T) {
 	}
 }
 
-// Both forms of LZ4 decode to exactly the length asked for, whatever the bytes.
+// Both forms of LZ4 decode to exactly the requested length, for any bytes.
 func TestLZ4(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := range 600 {
@@ -341,7 +338,7 @@ func TestWrongLength(t *testing.T) {
 	}
 }
 
-// FuzzNew: whatever the bytes, a file is read, twice the same, or refused.
+// FuzzNew: for any bytes, a file is read, with the same result twice, or refused.
 func FuzzNew(f *testing.F) {
 	for codec := range codecs {
 		f.Add(written(f, codec, 1, 5))

@@ -35,7 +35,8 @@ func (l *log) take() string {
 	return l.b.String()
 }
 
-// Off a terminal a line comes after ten seconds and then every thirty, through all phases and the gaps between them.
+// Without a terminal a line comes after ten seconds and then every thirty, through all phases and the gaps between
+// them.
 func TestLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &log{}
@@ -76,7 +77,7 @@ func TestLines(t *testing.T) {
 	})
 }
 
-// Work that is over within ten seconds says nothing, and leaves no goroutine behind (the bubble would not end).
+// Work that takes less than ten seconds prints nothing and leaves no goroutine behind (the bubble would not end).
 func TestShortWorkIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &log{}
@@ -130,7 +131,7 @@ func TestNotesWithBar(t *testing.T) {
 	r.Close()
 	got := out.String()
 	if !strings.Contains(got, "\x1b[2K\rpipe: a retry waits for 3 s\n\rfirst ") {
-		t.Errorf("the note is not on a line of its own: %q", got)
+		t.Errorf("the note is not on a separate line: %q", got)
 	}
 	if !strings.HasSuffix(got, "\rpipe: after\n") {
 		t.Errorf("a note after the phases: %q", got)

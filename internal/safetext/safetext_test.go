@@ -33,7 +33,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// Every character alone: what comes out is valid, has nothing that a terminal obeys, and does not change again.
+// Every single character: the output is valid, has nothing that a terminal interprets, and does not change when escaped
+// again.
 func TestEveryCharacter(t *testing.T) {
 	for r := range unicode.MaxRune + 1 {
 		got := Line(string(r))

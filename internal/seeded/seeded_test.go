@@ -2,8 +2,8 @@ package seeded
 
 import "testing"
 
-// TestStreamsDependOnAllTheyAreNamedBy: another seed, purpose or index draws
-// other numbers; the same ones draw the same.
+// TestStreamsDependOnAllTheyAreNamedBy: another seed, purpose or index gives other numbers; the same ones give the
+// same.
 func TestStreamsDependOnAllTheyAreNamedBy(t *testing.T) {
 	first := Stream(1, "order", 2).Uint64()
 	if again := Stream(1, "order", 2).Uint64(); again != first {

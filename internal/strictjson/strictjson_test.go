@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A struct takes a field under any case of its letters, so two cases are one key twice; a map keeps them apart.
+// A struct accepts a field in any case, so two cases are a duplicate key; a map keeps them apart.
 func TestUnmarshal(t *testing.T) {
 	var s struct{ Fee float64 }
 	var m map[string]float64
@@ -55,13 +55,13 @@ func TestUnmarshal(t *testing.T) {
 	}
 }
 
-// FuzzCheck: for JSON that one decoder takes, keys are found repeated if and only if they are.
+// FuzzCheck: for JSON that the decoder accepts, duplicate keys are reported if and only if there are any.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{`{"a":[{"b":1,"b":2}],"c":"\"{"}`, `[{},{"\u0061":0,"a":1}]`, `"\ud800"`, `{"`, `]}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		err := Check(text, false) // must not panic, whatever it is
+		err := Check(text, false) // must not panic on any input
 		if !json.Valid(text) || err != nil && !strings.Contains(err.Error(), "twice") {
 			return
 		}
@@ -73,7 +73,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// repeated reads one value by tokens and tells whether an object in it has a key twice.
+// repeated reads one value by tokens and reports whether an object in it has a duplicate key.
 func repeated(t *testing.T, d *json.Decoder) (twice bool) {
 	token, err := d.Token()
 	if err != nil {

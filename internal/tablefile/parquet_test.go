@@ -12,8 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// Dates and times of a Parquet file are integers below. They are refused
-// wherever a column is read, and pass where it is not.
+// Dates and times in a Parquet file are stored as integers. They are refused in a column that is read, and ignored in
+// others.
 func TestDatesOfParquet(t *testing.T) {
 	type row struct {
 		ID      string    `parquet:"id"`

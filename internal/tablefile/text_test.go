@@ -12,7 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// FuzzTableReader feeds damaged tables; none may panic.
+// FuzzTableReader feeds damaged tables; none may cause a panic.
 func FuzzTableReader(f *testing.F) {
 	f.Add("csv", []byte("id,a\nx,1\n"))
 	f.Add("jsonl", []byte("{\"id\":\"x\",\"a\":[1,{\"b\":2}]}\n{\"c\":null}"))

@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzLines: whatever the bytes, the lines are those of the text, without blank ones, as UTF-8 and under their numbers, or an
-// *Error with the number. How the bytes arrive changes nothing but how much of the beginning is there to be judged.
+// FuzzLines: for any bytes, the result is the lines of the text without blank ones, as UTF-8 and with their numbers, or
+// an *Error with the number. How the bytes arrive only affects how much of the beginning can be examined.
 func FuzzLines(f *testing.F) {
 	for _, text := range []string{"", "a", "{\"a\": 1}\r\n\n\t\n{}", "\xff\n", "\x00a\x00b\n", "\ufeffa\n", "PAR1", "\x1f\x8b\x08", "a\rb\n"} {
 		f.Add([]byte(text), false)
@@ -34,7 +34,7 @@ func FuzzLines(f *testing.F) {
 			t.Fatal(err)
 		}
 		if err != nil && bad.Line == 0 {
-			return // the beginning is that of something else
+			return // the beginning is that of another format
 		}
 		again, _, err2 := readLines(iotest.OneByteReader(bytes.NewReader(b)))
 		if !slices.Equal(lines, again) || (err == nil) != (err2 == nil) {
@@ -90,8 +90,8 @@ func readLines(in io.Reader) (lines []string, numbers []int, err error) {
 	}
 }
 
-// FuzzCSV: whatever the bytes, the rows are UTF-8 and as wide as the header, under lines that grow, or an *Error; the rows are
-// those of encoding/csv, and how the bytes arrive changes nothing.
+// FuzzCSV: for any bytes, the result is rows in UTF-8 that are as wide as the header, with increasing lines, or an
+// *Error. The rows are those of encoding/csv, and do not depend on how the bytes arrive.
 func FuzzCSV(f *testing.F) {
 	for _, text := range []string{"a,b\n1,2\n", "a,b\r\n\"1\n2\",\"\"\"\"\r\n\n3,4", "a;b\n1;2\n", "a\tb\n1\t2\n", "a,b\n1\n", "a,b\n\"1,2\n", "a,a\n1,2\n", "\xff,b\n", "a,b\n\xff,1\n", "a\rb\n", ""} {
 		f.Add([]byte(text), false)
@@ -146,7 +146,8 @@ func readRows(t *testing.T, in io.Reader, comma rune) (rows [][]string, err erro
 	}
 }
 
-// FuzzParseNumber: what is a number is the nearest float64, as strconv finds it, and nothing that strconv refuses is one.
+// FuzzParseNumber: a number is parsed to the nearest float64, as by strconv, and nothing that strconv refuses is
+// accepted.
 func FuzzParseNumber(f *testing.F) {
 	for _, s := range []string{"0", "-12", "0.5", "1e-3", ".5", "5.", "-", "", "1_000", "0x1p3", "inf", "NaN", "1e400", "123456789012345.6", "3.4028235677973366e38", "+1", "1,5", " 1", "1e", "00.10"} {
 		f.Add(s)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNames: names are numbered as a map would do it, and read back as they were.
+// TestNames: names are numbered as with a map, and read back unchanged.
 func TestNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var list []string
@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 	})
 }
 
-// TestHeldIsWhatIsTaken: what is counted is at most what the heap has, and no less than half of it.
+// TestHeldIsWhatIsTaken: the count is at most the heap in use, and at least half of it.
 func TestHeldIsWhatIsTaken(t *testing.T) {
 	measure := func() uint64 {
 		var m runtime.MemStats

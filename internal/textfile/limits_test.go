@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 )
 
-// forever repeats a piece of text without an end.
+// forever repeats a piece of text endlessly.
 type forever struct {
 	text string
 	at   int
@@ -29,7 +29,7 @@ func (f *forever) Read(p []byte) (n int, _ error) {
 	return n, nil
 }
 
-// Text without an end of its line, row, field or header is an error at its line, in bounded memory.
+// Text with an endless line, row, field or header is an error at its line, in bounded memory.
 func TestEndless(t *testing.T) {
 	const longest, most = 4 << 20, 1 << 16
 	head := "id,a\n1,2\n"
@@ -74,7 +74,7 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// Rows that are as long as a row may be are read, whatever comes before and after them.
+// Rows of the maximum length are read, whatever comes before and after them.
 func TestLongest(t *testing.T) {
 	long := strings.Repeat("x", MaxLine-100)
 	text := "id,a\n1,\"" + long + "\"\n2,b\n" + strings.Repeat("\n", 1000) + "3,\"c\nd\"\n"
@@ -159,7 +159,7 @@ func zipped(t *testing.T, text string) io.Reader {
 	return &b
 }
 
-// Damaged and cut gzip data are an error of the file, with the line that was reached.
+// Damaged and truncated gzip data is an error of the file, with the line that was reached.
 func TestDamagedGzip(t *testing.T) {
 	whole, err := io.ReadAll(zipped(t, "id,a\n"+strings.Repeat("1,2\n", 100_000)))
 	if err != nil {
@@ -227,7 +227,8 @@ func TestNotUTF8(t *testing.T) {
 	}
 }
 
-// Files that are read whole have a limit, also those that do not tell their size, and pipes are refused, not waited for.
+// Files that are read whole have a limit, also those that do not report their size. Pipes are refused without waiting
+// for them.
 func TestReadFile(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "f")

@@ -9,8 +9,7 @@ import (
 	"testing/iotest"
 )
 
-// Lines come without blank ones and with their numbers, however long they are
-// and however few bytes the medium gives at a time.
+// Lines are returned without blank ones and with their numbers, for any length of line and any size of reads.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", 1<<17)
 	text := "\n a \r\n\n  \n" + long + "\nlast"

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The short way gives the bits of strconv, for whatever it accepts.
+// The fast path gives the same bits as strconv, for all input that it accepts.
 func TestPlainNumbersAreExact(t *testing.T) {
 	digits := rapid.StringMatching(`-?[0-9]{0,17}(\.[0-9]{0,17})?`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -24,7 +24,7 @@ func TestPlainNumbersAreExact(t *testing.T) {
 	})
 }
 
-// Numbers that programs write are read as they were, and rounded once.
+// Numbers that programs write are read back exactly, and rounded once.
 func TestNumbersReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Float32().Draw(t, "v")

@@ -13,17 +13,15 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// plantedLaw is a table whose law is known: the mean task loss of every pair
-// as a function of the features.
+// plantedLaw is a table with a known distribution: the mean task loss of every pair as a function of the features.
 type plantedLaw struct {
 	actions *costs.Actions
 	dim     int
 	mean    func(x []float32) []float64
 }
 
-// structured has advice worth buying for expert b on part of the inputs, and
-// for nobody else: expert a is good left, c is mediocre everywhere, and b is
-// good on the right only with the second advice, where a + b's feature agree.
+// structured has advice that is worth buying only for expert b and only on part of the inputs: expert a is good on the
+// left, c is mediocre everywhere, and b is good on the right only with the second advice, where a + b's feature agree.
 var structured = plantedLaw{
 	actions: &costs.Actions{
 		Experts:  []costs.Expert{{Name: "a"}, {Name: "b", Fee: 0.02}, {Name: "c", Fee: 0.01}},
@@ -42,7 +40,7 @@ var structured = plantedLaw{
 	},
 }
 
-// flat has the same pairs and no structure: features say nothing.
+// flat has the same pairs and no structure: features have no information.
 var flat = plantedLaw{
 	actions: structured.actions, dim: 8,
 	mean: func([]float32) []float64 { return []float64{0.3, 0.3, 0.3, 0.34, 0.31, 0.3, 0.36, 0.35, 0.34} },
@@ -82,7 +80,7 @@ func trainAuto(t *testing.T, l plantedLaw, rows int, seed uint64) (*policy.Polic
 	return policies[0], reports[0]
 }
 
-// risk is a policy's expected cost on fresh inputs, and the Bayes risk there.
+// risk is a policy's expected cost on new inputs, and the Bayes risk there.
 func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
 	t.Helper()
 	test := l.tensor(20_000, costs.Test, 2, false)
@@ -114,8 +112,7 @@ func TestAutoFindsPlantedStructure(t *testing.T) {
 	}
 }
 
-// TestAutoJudgesLargeTablesOnOneSplit takes the road of tables that are too
-// large for folds.
+// TestAutoJudgesLargeTablesOnOneSplit uses the inner split of tables that are too large for folds.
 func TestAutoJudgesLargeTablesOnOneSplit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches over 12,000 rows")
@@ -144,8 +141,8 @@ func TestAutoEndsOnTheConstantWithoutStructure(t *testing.T) {
 	}
 }
 
-// TestGuardIsSeldomFooled counts how often small tables without structure get
-// past the guard: its level is 5%, so 3 of 12 would already be suspicious.
+// TestGuardIsSeldomFooled counts how many small tables without structure pass the guard: its level is 5%, so 3 of 12
+// would already be suspicious.
 func TestGuardIsSeldomFooled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("12 searches")
@@ -195,7 +192,7 @@ func TestAutoResumes(t *testing.T) {
 			}
 			continue
 		}
-		// Once more, from the checkpoints of stages that have all ended.
+		// Again, from the checkpoints of stages that have all ended.
 		o.Progress = nil
 		again, _, err := Train(context.Background(), train, []float64{0, 1}, s, o)
 		if err != nil {

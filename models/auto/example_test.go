@@ -16,8 +16,8 @@ import (
 
 func TestMain(m *testing.M) { orttest.Main(m) }
 
-// Train needs a table and the prices of advice. The guard says whether the
-// learned policy is worth more than the best fixed pair.
+// Train needs a table and the prices of advice. The guard decides whether the learned policy is better than the best
+// fixed pair.
 func ExampleTrain() {
 	rt, err := ort.Open(ort.DefaultConfig())
 	if err != nil {

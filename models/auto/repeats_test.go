@@ -17,8 +17,7 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// smallAuto is a search that takes a second and still learns by heart what it
-// can.
+// smallAuto is a search that takes a second and still memorises what it can.
 func smallAuto() Settings {
 	s := DefaultSettings()
 	s.Grid = []Candidate{{Hidden: []int{128}, WeightDecay: 1e-3, LearningRate: 4e-3, Tau: 2}}
@@ -26,12 +25,11 @@ func smallAuto() Settings {
 	return s
 }
 
-// noise has losses that nothing foretells.
+// noise has losses that cannot be predicted.
 func noise(rows int, seed uint64) *costs.Tensor { return flat.tensor(rows, costs.Train, seed, true) }
 
-// TestRepeatedNoiseIsNoEvidence: a model that has seen copies of the rows that
-// judge it looks good on noise. Copies are known by their features, and
-// near-duplicates by their group.
+// TestRepeatedNoiseIsNoEvidence: a model that has seen copies of its held-out rows looks good on noise. Copies are
+// recognised by their features, and near-duplicates by their group.
 func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
 	draws := []struct {
 		times  int
@@ -69,7 +67,7 @@ func TestRepeatedNoiseIsNoEvidence(t *testing.T) {
 	}
 }
 
-// TestGroupsOfOneChangeNothing: a group per row says what no groups say.
+// TestGroupsOfOneChangeNothing: one group per row is the same as no groups.
 func TestGroupsOfOneChangeNothing(t *testing.T) {
 	s := smallAuto()
 	s.Steps = 60
@@ -84,15 +82,15 @@ func TestGroupsOfOneChangeNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []*policy.Policy{plain[0], grouped[0]} {
-		delete(p.Info, policy.OriginKey) // tensors with and without groups have their own digests
+		delete(p.Info, policy.OriginKey) // tensors with and without groups have different digests
 	}
 	if exported(t, plain[0]) != exported(t, grouped[0]) || before[0].Guard != after[0].Guard {
 		t.Errorf("guards %+v and %+v", before[0].Guard, after[0].Guard)
 	}
 }
 
-// TestAutoOnDegenerateTables: tables with almost nothing to judge by end on the
-// constant, or in an error about the data.
+// TestAutoOnDegenerateTables: on tables with too little data to evaluate, the result is the constant or an error about
+// the data.
 func TestAutoOnDegenerateTables(t *testing.T) {
 	s := smallAuto()
 	s.Steps, s.Evaluations = 40, 2
@@ -154,9 +152,8 @@ func TestAutoOnDegenerateTables(t *testing.T) {
 	}
 }
 
-// TestDivisionsKeepRowsTogether: on either road no row that learns belongs to a
-// row that judges, and blocks are whole clusters that hold every judging row
-// once.
+// TestDivisionsKeepRowsTogether: with folds and with one inner split, no training row belongs together with a held-out
+// row, and blocks are whole clusters that contain every held-out row once.
 func TestDivisionsKeepRowsTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(10, 150).Draw(t, "rows")

@@ -30,7 +30,7 @@ func syntheticMeans(rows int) *costs.Tensor {
 	return t
 }
 
-// bayesInput is what a perfect policy of either kind hands to the baselines.
+// bayesInput has the decisions of optimal policies of both kinds, as input of the baselines.
 func bayesInput(rows int) Input {
 	in := Input{Tensor: syntheticMeans(rows), Lambda: 1, Seed: 5}
 	for n := range rows {
@@ -45,8 +45,7 @@ func bayesInput(rows int) Input {
 	return in
 }
 
-// The population limits of the synthetic table follow from its means.
-// run runs the baseline of a name.
+// The population limits of the synthetic table follow from its means. run runs the baseline with the given name.
 func run(t rapid.TB, name string, in Input) ([]int, error) {
 	t.Helper()
 	for _, b := range All() {

@@ -16,8 +16,8 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// realTensor imports one of the outcome tables that the project's own
-// configurations describe. Without the data a test is skipped, except in CI.
+// realTensor imports one of the outcome tables of the project's configurations. Without the data a test is skipped,
+// except in CI.
 func realTensor(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("..", "..", "configs", config))
@@ -37,8 +37,7 @@ func realTensor(t *testing.T, config string) *costs.Tensor {
 	return tensor
 }
 
-// On tables with structure neighbours beat the best constant clearly; where a
-// constant is right they stay near it.
+// On tables with structure, neighbours clearly beat the best constant; if a constant is optimal, they stay close to it.
 func TestKNNOnRealTables(t *testing.T) {
 	rt := orttest.Open(t, 0)
 	for _, c := range []struct {

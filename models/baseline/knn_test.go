@@ -33,8 +33,8 @@ func TestNearestEqualsBruteForce(t *testing.T) {
 	}
 }
 
-// checkNeighbours: distinct rows, ascending distance, none left out is nearer
-// than the last, up to float32 rounding.
+// checkNeighbours: rows are distinct, distances ascend, and no other row is nearer than the last one, up to float32
+// rounding.
 func checkNeighbours(t *testing.T, near []int32, train, q []float32, dim int) {
 	t.Helper()
 	distance := func(row int) float64 {
@@ -93,8 +93,8 @@ func TestNearestTiesTakeTheSmallerRow(t *testing.T) {
 	}
 }
 
-// plantedTensor: on one half of the inputs the first expert is right, on the
-// other half the second; advice costs and does nothing.
+// plantedTensor: on one half of the inputs the first expert is right, on the other half the second; advice costs
+// something and does nothing.
 func plantedTensor(rows, dim int) (t *costs.Tensor, train, query []int) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	t = coststest.Tensor(coststest.Actions([]float64{0, 0}, []float64{0, 0.5}))
@@ -145,8 +145,8 @@ func TestKNNFindsPlantedStructure(t *testing.T) {
 	}
 }
 
-// Every row is its own nearest neighbour, so that one neighbour among the
-// training rows is the oracle on them, in every regime, fees included.
+// Every row is its own nearest neighbour, so with one neighbour the result on the training rows is the oracle, in every
+// regime, with fees.
 func TestKNNWithOneNeighbourRepeatsTheTable(t *testing.T) {
 	rt := orttest.Open(t, 0)
 	tensor, train, _ := plantedTensor(300, 4)
@@ -227,11 +227,11 @@ func BenchmarkNearest(b *testing.B) {
 	}
 }
 
-// A row whose distances overflow is named: there is no order of its neighbours.
+// A row whose distances overflow is named in the error, because its neighbours cannot be ordered.
 func TestKNNRefusesRowsBeyondDistances(t *testing.T) {
 	const rows = 40
 	for _, c := range []struct {
-		at   int // the row, of which the last ten are asked for
+		at   int // the row; the last ten rows are the queries
 		v    float32
 		want bool
 	}{{35, 1e18, false}, {35, 3e38, true}, {35, -3e38, true}, {3, 3e38, false}} {
@@ -269,7 +269,7 @@ func TestKNNKeepsRowsTogether(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 0))
 	tensor := coststest.Tensor(coststest.Actions([]float64{0, 0.02, 0.01}, []float64{0, 0.03, 0.06}))
 	tensor.Dim = 8
-	for n := range 60 { // pairs differ in their mean loss, and features say nothing
+	for n := range 60 { // pairs differ in their mean loss, and features have no information
 		tensor.IDs, tensor.Splits = append(tensor.IDs, fmt.Sprint(n)), append(tensor.Splits, costs.Train)
 		tensor.Features = append(tensor.Features, coststest.Floats(r, tensor.Dim)...)
 		for i := range tensor.Actions.Len() {
@@ -289,7 +289,7 @@ func TestKNNKeepsRowsTogether(t *testing.T) {
 	if features, _ := tensor.Shared(drawn, rest); features != 0 {
 		t.Errorf("%d rows have copies on the other side", features)
 	}
-	// Copies make one neighbour look like an oracle; the choice must not be that.
+	// With copies, one neighbour looks like an oracle; it must not be chosen.
 	k, err := FitKNN(context.Background(), orttest.Open(t, 0), tensor, rows, rows[:5], DefaultKNNSettings(1))
 	if err != nil {
 		t.Fatal(err)

@@ -45,8 +45,8 @@ func bestAdvice(t *costs.Tensor, n, j int, lambda float64) int {
 	return best
 }
 
-// Some advice is bought for an expert exactly when one reduces its loss by more
-// than the deployed fee; a reduction that equals the fee buys nothing.
+// Some advice is bought for an expert exactly if one reduces its loss by more than the deployed fee; a reduction equal
+// to the fee buys nothing.
 func TestAdviceIsBoughtExactlyWhenWorthIt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := coststest.Draw(t, 1)
@@ -64,8 +64,8 @@ func TestAdviceIsBoughtExactlyWhenWorthIt(t *testing.T) {
 	})
 }
 
-// The oracle with advice is never worse than the one without, and strictly
-// better exactly when advice lowers the best cost somewhere.
+// The oracle with advice is never worse than the one without, and strictly better exactly if advice lowers the best
+// cost somewhere.
 func TestAdviceDominates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := coststest.Draw(t, 3)

@@ -21,8 +21,8 @@ func benchModel(b *testing.B) (text string, m *Model, x matrix) {
 	return text, m, s.matrix
 }
 
-// BenchmarkPredict is LightGBM's own prediction beside the exported file's, on
-// the same rows with the same number of threads.
+// BenchmarkPredict compares LightGBM's own prediction with the exported file's, on the same rows with the same number
+// of threads.
 func BenchmarkPredict(b *testing.B) {
 	text, m, x := benchModel(b)
 	for _, threads := range []int{1, 2} {

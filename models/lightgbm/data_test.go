@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// set is a made training set.
+// set is a synthetic training set.
 type set struct {
 	matrix
 	label []float32
 }
 
-// made draws rows of mixed columns: every third one without gaps, every third
-// with NaN, every third the code of a category, without code 0 and 3.
+// made draws rows of mixed columns: every third one complete, every third with NaN, every third the code of a category,
+// without codes 0 and 3.
 func made(rows, cols int, seed uint64) set {
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := set{matrix{make([]float32, rows*cols), rows, cols}, make([]float32, rows)}
@@ -61,8 +61,8 @@ func awkward() []float32 {
 
 func neighbour(v float32, way int) float32 { return math.Nextafter32(v, float32(math.Inf(way))) }
 
-// hostile are rows for a model: of a column, the values of seen (where it has
-// any), awkward ones, and float32 values around each of its thresholds.
+// hostile are difficult rows for a model. Each column has the values of seen (if there are any), awkward ones, and
+// float32 values around each of its thresholds.
 func hostile(m *Model, rows int, seen *matrix, seed uint64) matrix {
 	r := rand.New(rand.NewPCG(seed, 2))
 	values := make([][]float32, m.Columns)
@@ -92,8 +92,8 @@ func hostile(m *Model, rows int, seen *matrix, seed uint64) matrix {
 	return out
 }
 
-// grown is a random model: thresholds anywhere, also within LightGBM's zero,
-// and every way of missing values that exports.
+// grown is a random model: it has any thresholds, also within LightGBM's zero, and every kind of missing values that
+// can be exported.
 func grown(r *rand.Rand, trees, leaves, columns int) *Model {
 	m := &Model{Columns: columns, Sigmoid: 1}
 	for range trees {
@@ -102,10 +102,10 @@ func grown(r *rand.Rand, trees, leaves, columns int) *Model {
 	return m
 }
 
-// grownTree splits a random leaf as often as needed, the way LightGBM does.
+// grownTree splits a random leaf as often as needed, in LightGBM's layout.
 func grownTree(r *rand.Rand, leaves, columns int) Tree {
 	t := Tree{Leaves: []float64{r.NormFloat64()}}
-	parent := []*int{nil} // of every leaf, where it is named
+	parent := []*int{nil} // for every leaf, the place of its index
 	t.Splits = make([]Split, 0, leaves)
 	for n := range leaves - 1 {
 		at := r.IntN(len(t.Leaves))
@@ -179,7 +179,7 @@ func (t *Tree) text(number int) string {
 	return b.String()
 }
 
-// fit trains on s and gives the booster and what was parsed of its text.
+// fit trains on s and returns the booster and the model parsed from its text.
 func fit(t testing.TB, l *Library, s set, p Params) (*Booster, *Model) {
 	t.Helper()
 	b, err := l.Train(t.Context(), s.x, s.rows, s.cols, s.label, nil, p, nil)
@@ -202,8 +202,8 @@ func fit(t testing.TB, l *Library, s set, p Params) (*Booster, *Model) {
 	return b, m
 }
 
-// testParams are quick, also beside other tests: threads of OpenMP that wait
-// for each other on busy cores take ten times as long.
+// testParams train quickly, also while other tests run: OpenMP threads that wait for each other on busy cores take ten
+// times as long.
 func testParams() Params {
 	p := DefaultParams()
 	p.Rounds, p.Threads, p.MinLeaf = 20, 1, 5

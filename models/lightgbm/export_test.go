@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBoundary: a split in float32 decides as the one in float64, for values
-// around thresholds, around LightGBM's zero, and for NaN.
+// TestBoundary: a split in float32 decides like the one in float64, for values around thresholds, around LightGBM's
+// zero, and for NaN.
 func TestBoundary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -53,8 +53,7 @@ func TestExportErrors(t *testing.T) {
 	}
 }
 
-// TestExportShape: the file declares what it takes and gives, and the same
-// model gives the same bytes.
+// TestExportShape: the file declares its inputs and outputs, and the same model gives the same bytes.
 func TestExportShape(t *testing.T) {
 	m := grown(rand.New(rand.NewPCG(3, 3)), 3, 8, 5)
 	model, err := m.Export()

@@ -13,8 +13,8 @@ import (
 	"pipe/internal/sharedlib/sharedlibtest"
 )
 
-// testLibrary is LightGBM for the tests of this package. Without it a test is
-// skipped, except under CI; one that does not load fails.
+// testLibrary is LightGBM for the tests of this package. If it is missing, the test is skipped, except under CI; if it
+// does not load, the test fails.
 func testLibrary(t testing.TB) *Library {
 	t.Helper()
 	l, err := Open("")
@@ -45,8 +45,7 @@ func TestMissingLibrary(t *testing.T) {
 	}
 }
 
-// Files that are something else end in one error each, and a good library
-// still loads in the same process.
+// Each file that is not the library gives an error, and a valid library still loads in the same process.
 func TestBadLibraries(t *testing.T) {
 	dir := t.TempDir()
 	binary, err := os.Executable()
@@ -81,7 +80,7 @@ func TestBadLibraries(t *testing.T) {
 	}
 }
 
-// functions are what a library must have, whatever its version.
+// functions are the functions that a library of any version must have.
 var functions = []string{
 	"LGBM_GetLastError", "LGBM_RegisterLogCallback", "LGBM_DatasetCreateFromMat", "LGBM_DatasetSetField",
 	"LGBM_DatasetFree", "LGBM_BoosterCreate", "LGBM_BoosterUpdateOneIter", "LGBM_BoosterSaveModelToString",
@@ -108,7 +107,7 @@ func compile(t *testing.T, dir, name, source string, flags ...string) string {
 	return path
 }
 
-// needing is a library that needs another one, which is not there any more.
+// needing is a library that depends on another one, which has been removed.
 func needing(t *testing.T, dir string) string {
 	t.Helper()
 	gone := filepath.Join(dir, "libgomp.so.none")

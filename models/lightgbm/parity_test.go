@@ -58,8 +58,7 @@ func runONNX(t testing.TB, s *ort.Session, x matrix) []float32 {
 
 const tolerance = 1e-5
 
-// compare holds LightGBM, the Go reference and the ONNX file against each
-// other on every row, and returns the largest differences.
+// compare compares LightGBM, the Go reference and the ONNX file on every row, and returns the largest differences.
 func compare(t *testing.T, b *Booster, m *Model, x matrix) {
 	t.Helper()
 	want, err := b.Predict(x.x, x.rows)
@@ -83,9 +82,8 @@ func compare(t *testing.T, b *Booster, m *Model, x matrix) {
 	t.Logf("%d rows: probabilities within %.2g, margins within %.2g", x.rows, worst, worstMargin)
 }
 
-// TestParityTrained: trained models agree on rows that training never saw the
-// like of: gaps in complete columns, neighbours of every threshold, unseen
-// codes, infinities, both zeros.
+// TestParityTrained: trained models agree on rows unlike any in training: gaps in complete columns, neighbours of every
+// threshold, unseen codes, infinities, both zeros.
 func TestParityTrained(t *testing.T) {
 	l := testLibrary(t)
 	s := made(4000, 12, 3)
@@ -111,8 +109,7 @@ func TestParityTrained(t *testing.T) {
 	}
 }
 
-// TestParityExtremes: a training set that holds infinities, huge and tiny
-// values itself.
+// TestParityExtremes: the training set itself contains infinities, huge and tiny values.
 func TestParityExtremes(t *testing.T) {
 	l := testLibrary(t)
 	s := made(2000, 6, 9)
@@ -126,8 +123,8 @@ func TestParityExtremes(t *testing.T) {
 	compare(t, b, m, hostile(m, 10_000, &s.matrix, 6))
 }
 
-// TestParityGrown: models with thresholds and defaults that no training of
-// ours gives, among them trees of a single leaf.
+// TestParityGrown: models with thresholds and defaults that none of our trainings produce, including trees of a single
+// leaf.
 func TestParityGrown(t *testing.T) {
 	l := testLibrary(t)
 	for seed := range uint64(20) {

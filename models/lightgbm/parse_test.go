@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// small is a text that LightGBM 4.7.0 wrote.
+// small is a model text that LightGBM 4.7.0 wrote.
 func small(t testing.TB) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", "small.txt"))
@@ -94,8 +94,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParseModel: what parses can be evaluated and exported, or refused, and
-// nothing panics.
+// FuzzParseModel: a model that parses can be evaluated, and is exported or refused; nothing panics.
 func FuzzParseModel(f *testing.F) {
 	f.Add([]byte(small(f)))
 	f.Add([]byte("tree\nversion=v4\nend of trees"))
@@ -117,8 +116,7 @@ func FuzzParseModel(f *testing.F) {
 	})
 }
 
-// TestParseDamaged: a few wrong characters in a good text lead to an error or
-// to a model that can be walked.
+// TestParseDamaged: a few wrong characters in a valid text lead to an error or to a model whose trees can be walked.
 func TestParseDamaged(t *testing.T) {
 	good, _, _ := strings.Cut(small(t), "\nparameters:")
 	const letters = "0123456789-.e =\n"

@@ -24,8 +24,7 @@ func textOf(t *testing.T, b *Booster) string {
 	return text
 }
 
-// TestDeterministic: the same call gives the same text, and another seed
-// another one.
+// TestDeterministic: the same call gives the same text, and another seed gives another one.
 func TestDeterministic(t *testing.T) {
 	l := testLibrary(t)
 	s := made(2000, 9, 1)
@@ -43,9 +42,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// TestThreadsNearlyAgree: with weights, the number of threads decides the last
-// digits of leaves, which is why it belongs to the parameters and the default is
-// the same on every machine.
+// TestThreadsNearlyAgree: with weights, the number of threads affects the last digits of leaves. That is why it is a
+// parameter, with the same default on every machine.
 func TestThreadsNearlyAgree(t *testing.T) {
 	l := testLibrary(t)
 	s := made(20_000, 9, 4)
@@ -77,7 +75,7 @@ func TestThreadsNearlyAgree(t *testing.T) {
 	}
 }
 
-// TestLearns: the trained model ranks its rows, and weights move it.
+// TestLearns: the trained model ranks its rows, and weights affect it.
 func TestLearns(t *testing.T) {
 	l := testLibrary(t)
 	s := made(2000, 9, 1)
@@ -172,7 +170,7 @@ func TestTrainErrors(t *testing.T) {
 	}
 }
 
-// TestNativeErrors: what LightGBM itself refuses comes with its own words.
+// TestNativeErrors: errors of LightGBM keep their own message.
 func TestNativeErrors(t *testing.T) {
 	l := testLibrary(t)
 	err := l.call("train", func(n *native) int32 {
@@ -184,8 +182,7 @@ func TestNativeErrors(t *testing.T) {
 	}
 }
 
-// TestUnlearnable: constant columns, columns without a value and a single row
-// per class end in a constant model.
+// TestUnlearnable: constant columns, columns without a value and a single row per class give a constant model.
 func TestUnlearnable(t *testing.T) {
 	l := testLibrary(t)
 	nan := float32(math.NaN())
@@ -240,8 +237,7 @@ func TestBoosterClose(t *testing.T) {
 	}
 }
 
-// TestNoGrowth: two hundred models come and go, and the memory of the process
-// stays.
+// TestNoGrowth: training two hundred models does not grow the memory of the process.
 func TestNoGrowth(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -273,8 +269,7 @@ func TestNoGrowth(t *testing.T) {
 	}
 }
 
-// TestMemoryGoesBack: what a training took is not kept by the C library, where
-// that can be asked for it.
+// TestMemoryGoesBack: the C library returns the memory of a training, if it has a function for that.
 func TestMemoryGoesBack(t *testing.T) {
 	l := testLibrary(t)
 	if runtime.GOOS != "linux" || l.native.trim == nil {
@@ -310,8 +305,8 @@ func resident(t *testing.T) int {
 	return pages * os.Getpagesize()
 }
 
-// TestSilent: trainings that LightGBM warns about write nothing. A process of
-// its own runs them, so that all it writes can be read.
+// TestSilent: trainings that LightGBM warns about write nothing. They run in a separate process, so that all its output
+// can be read.
 func TestSilent(t *testing.T) {
 	testLibrary(t)
 	binary, err := os.Executable()

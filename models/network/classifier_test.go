@@ -9,8 +9,7 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// TestExportedClassifierEqualsReference holds the file against Classify, for
-// two classes and for more.
+// TestExportedClassifierEqualsReference compares the file with Classify, for two classes and for more.
 func TestExportedClassifierEqualsReference(t *testing.T) {
 	rt := orttest.Open(t, 0)
 	r := rand.New(rand.NewPCG(5, 5))

@@ -14,8 +14,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// expectedCost is a training loss that models does not have: what the softmax of
-// the scores pays on average, sum_i p_i c_i.
+// expectedCost is a training loss that models does not have: the expected cost under the softmax of the scores, sum_i
+// p_i c_i.
 type expectedCost struct{}
 
 func (expectedCost) Name() string            { return "expected_cost" }
@@ -29,8 +29,7 @@ func (expectedCost) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
 	return g.Mul(paid, b.Coef)
 }
 
-// twoExperts has an expert for each sign of the only feature, and advice that
-// costs 0.1 and helps expert b alone.
+// twoExperts has an expert for each sign of the only feature, and advice that costs 0.1 and helps only expert b.
 func twoExperts(rows int) *costs.Tensor {
 	t := &costs.Tensor{Dim: 1, Actions: &costs.Actions{
 		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}},
@@ -52,8 +51,8 @@ func twoExperts(rows int) *costs.Tensor {
 	return t
 }
 
-// A training loss of one's own is a type with five methods. It trains like those
-// of the package: here for two prices of advice, on a table in memory.
+// A custom training loss is a type with five methods. It trains like those of the package: here for two prices of
+// advice, on a table in memory.
 func ExampleTrain() {
 	rt, err := ort.Open(ort.DefaultConfig())
 	if err != nil {

@@ -42,8 +42,7 @@ func train(t *testing.T, m models.Method, lambdas []float64, s paper.Settings) [
 	return policies
 }
 
-// TestOwnSurrogateEqualsTheBuiltIn: the same formula from outside trains the
-// same weights, up to rounding.
+// TestOwnSurrogateEqualsTheBuiltIn: the same formula from another module trains the same weights, up to rounding.
 func TestOwnSurrogateEqualsTheBuiltIn(t *testing.T) {
 	ours, err := models.MethodNamed(models.Ours)
 	if err != nil {
@@ -128,7 +127,7 @@ func TestTrainRefuses(t *testing.T) {
 	}
 }
 
-// summed adds up the loss of all models.
+// summed sums the loss of all models.
 type summed struct{ expectedCost }
 
 func (s summed) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {

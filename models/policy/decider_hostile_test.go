@@ -14,8 +14,8 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// echoPolicy is the file of a policy with J = K+1 = 2 whose answers are its features: four scores, then action, expert and advice.
-// A test says by the features what a damaged graph would answer.
+// echoPolicy is the file of a policy with J = K+1 = 2 whose answers are its features: four scores, then action, expert
+// and advice. With the features a test sets what a damaged graph would answer.
 func echoPolicy(t testing.TB, change func(p *Policy)) *onnx.Model {
 	t.Helper()
 	const scores = 4
@@ -28,7 +28,7 @@ func echoPolicy(t testing.TB, change func(p *Policy)) *onnx.Model {
 		at := int64(scores + i)
 		g.Output(name, g.Cast(g.ReduceSum(cut(at, at+1), false, 1), onnx.Int64))
 	}
-	// 1e9 stands for NaN and 2e9 for infinity, which no feature may be.
+	// 1e9 stands for NaN and 2e9 for infinity, which features must not be.
 	s := cut(0, scores)
 	for mark, v := range map[float64]float64{1e9: math.NaN(), 2e9: math.Inf(1), -2e9: math.Inf(-1)} {
 		s = g.Where(g.Equal(s, g.Scalar(onnx.Float32, mark)), g.Scalar(onnx.Float32, v), s)
@@ -45,7 +45,8 @@ func echoPolicy(t testing.TB, change func(p *Policy)) *onnx.Model {
 	return m
 }
 
-// An answer that breaks the contract of the file is an error that names the row, in batches and alone: it is never a decision.
+// An answer that violates the contract of the file is an error that names the row, in batches and for single rows, and
+// never a decision.
 func TestDeciderRefusesAnswersThatBreakTheContract(t *testing.T) {
 	const nan, inf, damaged = 1e9, 2e9, "a damaged file"
 	good := []float32{0, 3, 1, 2, 1, 0, 1} // scores, action 1 = (0, 1)
@@ -108,7 +109,7 @@ func TestDeciderNamesTheRowOfABadScore(t *testing.T) {
 	}
 }
 
-// Metadata that contradict the graph or each other are refused by whoever reads the policy.
+// Metadata that contradicts the graph or itself is refused on reading.
 func TestParsePolicyRefusesContradictions(t *testing.T) {
 	guard := func(fallback bool) string { return fmt.Sprintf(`{"fixed":"A/a","rows":40,"fallback":%t}`, fallback) }
 	for _, c := range []struct {
@@ -163,7 +164,7 @@ func TestParsePolicyRefusesContradictions(t *testing.T) {
 	}
 }
 
-// A file without an encoder that takes something else than features is no policy that anything here could run.
+// A file without an encoder whose input is not features is not a policy that can be run.
 func TestParsePolicyRefusesOtherInputs(t *testing.T) {
 	m, err := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3).Export()
 	if err != nil {

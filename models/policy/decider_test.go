@@ -153,7 +153,7 @@ func TestDecideRefusesOverflow(t *testing.T) {
 	}
 }
 
-// A NaN that reaches the file by another road must not look like a decision.
+// A NaN that gets into the file in another way must not become a decision.
 func TestFileMarksNaN(t *testing.T) {
 	rt := orttest.Open(t, 0)
 	for _, decoder := range []Decoder{DecoderComposite, DecoderL2D, DecoderSeparated, DecoderSeparatedSoftmax} {
@@ -247,7 +247,7 @@ func TestFixedPolicyOrdersTheOthers(t *testing.T) {
 	}
 }
 
-// Costs that are equal but for the rounding of sums differ in float64 and not in the file.
+// Costs that are equal up to rounding of sums differ in float64 and not in the file.
 func TestFixedPolicyDecidesTiesInTheFilesPrecision(t *testing.T) {
 	p := NewFixed(coststest.Actions([]float64{0, 0}, []float64{0}), []float64{0.2 + 1e-16, 0.2 - 1e-16}, 1, 2)
 	if err := (decodeFixed{}).check(p); err != nil || p.Fixed != 0 {

@@ -17,9 +17,8 @@ import (
 
 func TestMain(m *testing.M) { orttest.Main(m) }
 
-// A policy file is opened once and decides from any goroutine. Here the file is
-// written first: one layer that prefers the large expert where the feature is
-// high.
+// A policy file is opened once and can then be used from any goroutine. Here the file is written first: one layer that
+// prefers the large expert if the feature is high.
 func Example() {
 	p := &policy.Policy{
 		Actions: &costs.Actions{

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzParsePolicy: whatever one or two entries of its metadata hold, a policy is an error, or says about itself what can be:
-// fees that are numbers, as many names as features, a fixed pair that is available.
+// FuzzParsePolicy: for any values of one or two metadata entries, a policy is an error or has plausible metadata: fees
+// that are numbers, as many names as features, a fixed pair that is available.
 func FuzzParsePolicy(f *testing.F) {
 	p := randomPolicy(rand.New(rand.NewPCG(1, 1)), DecoderComposite, 2, true)
 	p.Info = map[string]string{GuardKey: `{"rows": 3, "fallback": false}`, "training_digest": "abc"}

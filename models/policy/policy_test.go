@@ -86,8 +86,7 @@ func TestExportedGraphEqualsReference(t *testing.T) {
 	}
 }
 
-// compareWithReference allows another action only where the two scores are
-// within float32 rounding of each other.
+// compareWithReference accepts another action only if the two scores are within float32 rounding of each other.
 func compareWithReference(t *testing.T, p *Policy, d *Decider, features []float32) {
 	t.Helper()
 	dim, a := p.FeatureDim(), p.Actions.Len()

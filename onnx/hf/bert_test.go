@@ -15,7 +15,7 @@ import (
 	"pipe/onnx/ort/orttest"
 )
 
-// golden is what the official library computed for a padded batch.
+// golden was computed by the official library for a padded batch.
 type golden struct {
 	IDs    [][]int64     `json:"input_ids"`
 	Mask   [][]int64     `json:"attention_mask"`
@@ -69,7 +69,7 @@ func run(t *testing.T, rt *ort.Runtime, m *onnx.Model, in map[string]*onnx.Tenso
 	return out
 }
 
-// near holds values to the golden ones. An approximated activation is 4e-5 off, rounding 3e-7.
+// near compares values with the golden ones. An approximated activation is off by 4e-5, rounding by 3e-7.
 func near(t *testing.T, what string, got, want []float32) {
 	t.Helper()
 	within(t, what, got, want, 5e-6)
@@ -90,8 +90,8 @@ func within(t *testing.T, what string, got, want []float32, most float64) {
 	t.Logf("%s differs by up to %.2g", what, worst)
 }
 
-// The graph built of the weights and the export of the official library give
-// what that library gives, also for texts that are padded.
+// The graph built from the weights and the export of the official library agree with that library, also for padded
+// texts.
 func TestBERTEqualsGolden(t *testing.T) {
 	folder := realdata.Folder(t, "models", "tiny-random", "bert-tiny-random")
 	rt, g := orttest.Open(t, 1), readGolden(t, folder)

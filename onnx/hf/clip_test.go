@@ -17,8 +17,8 @@ import (
 	"pipe/onnx/rewrite"
 )
 
-// clipGolden is what the official library computed: vectors of a padded batch of
-// texts and of a batch of images, before they get length 1.
+// clipGolden was computed by the official library: vectors of a padded batch of texts and of a batch of images, before
+// normalisation.
 type clipGolden struct {
 	IDs    [][]int64   `json:"input_ids"`
 	Texts  [][]float32 `json:"text_embeds"`
@@ -45,7 +45,7 @@ func readCLIPGolden(t *testing.T, folder string) clipGolden {
 	return g
 }
 
-// texts are the ids of some texts; those behind the first end are padding.
+// texts are the ids of some texts; ids after the first end token are padding.
 func (g clipGolden) texts(rows ...[]int64) map[string]*onnx.Tensor {
 	var ids, mask []int64
 	for _, row := range rows {
@@ -67,7 +67,7 @@ func (g clipGolden) images(from, to int) map[string]*onnx.Tensor {
 	return map[string]*onnx.Tensor{hf.PixelValues: onnx.Float32s(shape, g.pixels[from*one:to*one])}
 }
 
-// towersOf are a tower built of weights, and its export.
+// towersOf are a tower built from weights, and its export.
 func towersOf(t *testing.T, folder string, tower hf.Tower) map[string]*onnx.Model {
 	t.Helper()
 	path, found := hf.ExportOf(folder, tower)
@@ -81,8 +81,8 @@ func towersOf(t *testing.T, folder string, tower hf.Tower) map[string]*onnx.Mode
 	return map[string]*onnx.Model{"weights": build(t, folder, hf.Options{Tower: tower}), "export": export}
 }
 
-// Both towers, from weights and from exports, give what the official library
-// gives; those of weights in any company with the same bits.
+// Both towers, from weights and from exports, agree with the official library. Those from weights give the same bits in
+// any batch.
 func TestCLIPEqualsGolden(t *testing.T) {
 	folder := realdata.Folder(t, "models", "tiny-random", "clip-tiny-random")
 	rt, g := orttest.Open(t, 1), readCLIPGolden(t, folder)
@@ -132,8 +132,7 @@ func TestCLIPEqualsGolden(t *testing.T) {
 	}
 }
 
-// A checkpoint that misstates the id of the end takes the largest id for it, and
-// towers that are not there are told.
+// For a checkpoint with a wrong end id, the largest id is the end; missing towers are reported.
 func TestCLIPFolders(t *testing.T) {
 	rt, folder := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
 	ids := []int64{2, 60, 9, 3, 3, 2, 7, 63, 8, 3}
@@ -141,7 +140,7 @@ func TestCLIPFolders(t *testing.T) {
 		"input_ids":      onnx.Int64s([]int64{2, 5}, ids),
 		"attention_mask": onnx.Int64s([]int64{2, 5}, []int64{1, 1, 1, 1, 0, 1, 1, 1, 1, 1}),
 	}
-	// upTo is the vector of a text that ends, by the configuration, behind n tokens.
+	// upTo is the vector of a text that ends, according to the configuration, after n tokens.
 	upTo := func(row, n int) []float32 {
 		c := hftest.SpellingCLIP(1).Config()
 		c["text_config"].(map[string]any)["eos_token_id"] = ids[5*row+n-1]
@@ -175,8 +174,7 @@ func TestCLIPFolders(t *testing.T) {
 	}
 }
 
-// The scale of logits comes from the weights; where exports are alone, it is
-// what training ends at.
+// The scale of logits comes from the weights; if there are only exports, it is the value at the end of training.
 func TestLogitScale(t *testing.T) {
 	folder := hftest.CLIPFolder(t, hftest.SpellingCLIP(1))
 	if scale, err := hf.LogitScale(folder); err != nil || math.Abs(scale-20) > 1e-5 {
@@ -205,7 +203,7 @@ func TestLogitScale(t *testing.T) {
 	}
 }
 
-// Towers' configurations that cannot be are errors that name them.
+// Invalid configurations of towers are errors that name them.
 func TestBadCLIPConfigurations(t *testing.T) {
 	for want, change := range map[string]func(text, vision map[string]any){
 		"text_config: vocab_size is 0":                            func(text, _ map[string]any) { text["vocab_size"] = 0 },
@@ -230,7 +228,7 @@ func TestBadCLIPConfigurations(t *testing.T) {
 	}
 }
 
-// The configuration of the real CLIP is read, with what old files say twice.
+// The configuration of the real CLIP is read, including settings that old files state twice.
 func TestConfigOfRealCLIP(t *testing.T) {
 	c, err := hf.ReadConfig(realdata.Folder(t, "tokenizers", "clip-vit-large-patch14"))
 	if err != nil || c.VocabSize != 49408 || c.MaxPositions != 77 || c.ImageSize != 224 || len(c.Towers) != 2 {

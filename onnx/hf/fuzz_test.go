@@ -11,7 +11,7 @@ import (
 	"pipe/onnx/hf/hftest"
 )
 
-// write writes the files of a folder anew.
+// write rewrites the files of a folder.
 func write(t *testing.T, folder string, files map[string][]byte) {
 	t.Helper()
 	for name, b := range files {
@@ -21,7 +21,7 @@ func write(t *testing.T, folder string, files map[string][]byte) {
 	}
 }
 
-// FuzzReadHead: modules.json and the configuration of a pooling are an error that names the folder, or a way to make vectors.
+// FuzzReadHead: modules.json and the configuration of a pooling give an error that names the folder, or a valid head.
 func FuzzReadHead(f *testing.F) {
 	f.Add([]byte(`[{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
 		{"idx": 1, "name": "1", "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}, {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]`),
@@ -46,8 +46,8 @@ func FuzzReadHead(f *testing.F) {
 	})
 }
 
-// FuzzWeightsIndex: the index of shards is an error that names the folder, or lists files of the folder alone; the model that
-// is built of them is sound.
+// FuzzWeightsIndex: the index of shards gives an error that names the folder, or lists only files in the folder; the
+// model built from them is valid.
 func FuzzWeightsIndex(f *testing.F) {
 	f.Add([]byte(`{"metadata": {"total_size": 1}, "weight_map": {"text_model.embeddings.token_embedding.weight": "model-00001-of-00001.safetensors"}}`))
 	f.Add([]byte(`{"weight_map": {"a": "../x.safetensors"}}`))
@@ -81,7 +81,7 @@ func FuzzWeightsIndex(f *testing.F) {
 	})
 }
 
-// FuzzResolve: whatever the cache says which revision is the main one, what is found is a folder below the snapshots.
+// FuzzResolve: for any main revision in the cache, the result is a folder below the snapshots.
 func FuzzResolve(f *testing.F) {
 	cache := f.TempDir()
 	repository := filepath.Join(cache, "models--org--name")

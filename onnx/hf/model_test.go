@@ -39,7 +39,7 @@ func writeWeights(t *testing.T, folder, name string, w map[string]*onnx.Tensor) 
 	}
 }
 
-// build makes a model of a folder, which must pass our check.
+// build builds the model of a folder, which must pass our check.
 func build(t *testing.T, folder string, o hf.Options) *onnx.Model {
 	t.Helper()
 	m, err := hf.Model(folder, o)
@@ -70,7 +70,7 @@ func texts(padding int64) map[string]*onnx.Tensor {
 	}
 }
 
-// Heads do what they say to the hidden states, and padding does not matter.
+// Heads transform the hidden states as specified, and padding does not matter.
 func TestHeads(t *testing.T) {
 	rt, folder := orttest.Open(t, 1), small(t)
 	hidden := run(t, rt, build(t, folder, hf.Options{}), texts(0))[hf.HiddenStates].Float32s()
@@ -102,11 +102,10 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// Shards, half precision and a prefix of the names give the same model as one
-// plain file.
+// Shards, half precision and a prefix of the names give the same model as a single plain file.
 func TestCheckpointsInOtherForms(t *testing.T) {
 	folder, w := small(t), hftest.BERTWeights()
-	for _, v := range w { // to numbers that half precision holds
+	for _, v := range w { // round to numbers that half precision represents
 		for i := 0; i < len(v.Raw); i += 4 {
 			v.Raw[i], v.Raw[i+1] = 0, 0
 		}
@@ -150,8 +149,8 @@ func TestCheckpointsInOtherForms(t *testing.T) {
 	}
 }
 
-// relatives are BERT's weights under the names of another architecture, and the
-// configuration that goes with them. None tells two texts apart.
+// relatives are BERT's weights under the names of another architecture, with its configuration. None distinguishes two
+// texts.
 func relatives(w map[string]*onnx.Tensor) map[string]func() (map[string]any, map[string]*onnx.Tensor) {
 	distil := strings.NewReplacer(
 		"encoder.layer", "transformer.layer", "attention.self.query", "attention.q_lin", "attention.self.key", "attention.k_lin",
@@ -184,8 +183,7 @@ func relatives(w map[string]*onnx.Tensor) map[string]func() (map[string]any, map
 	}
 }
 
-// Architectures that are BERT under other names give what BERT gives with the
-// same weights.
+// Architectures that are BERT under other names give the same results as BERT with the same weights.
 func TestRelativesOfBERT(t *testing.T) {
 	rt, folder, w := orttest.Open(t, 1), small(t), hftest.BERTWeights()
 	w["embeddings.token_type_embeddings.weight"] = onnx.Float32s([]int64{2, hftest.Hidden}, make([]float32, 2*hftest.Hidden))
@@ -207,7 +205,7 @@ func TestRelativesOfBERT(t *testing.T) {
 	}
 }
 
-// What does not fit is an error that names it.
+// A mismatch is an error that names it.
 func TestBadFolders(t *testing.T) {
 	config := func(key string, value any) func(string) error {
 		return func(folder string) error {
@@ -336,7 +334,7 @@ func TestOfficialCheckerAgrees(t *testing.T) {
 	}
 }
 
-// Names are found as paths, then in the cache, by its main revision.
+// A name is looked up as a path, then in the cache, by its main revision.
 func TestResolve(t *testing.T) {
 	cache, folder := t.TempDir(), t.TempDir()
 	t.Setenv("HF_HUB_CACHE", cache)

@@ -7,8 +7,7 @@ import (
 	"pipe/onnx"
 )
 
-// BenchmarkCall measures what one call costs beside its arithmetic: the graph
-// adds six numbers.
+// BenchmarkCall measures the overhead of one call: the graph adds six numbers.
 func BenchmarkCall(b *testing.B) {
 	r := openTest(b)
 	s := openModel(b, r, sumModel(b))

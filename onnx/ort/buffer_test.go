@@ -13,7 +13,7 @@ import (
 	"pipe/onnx"
 )
 
-// TestPingPong keeps a state in two buffers that trade places.
+// TestPingPong keeps a state in two buffers that are swapped.
 func TestPingPong(t *testing.T) {
 	r := openTest(t)
 	s := openModel(t, r, sumModel(t))
@@ -66,7 +66,7 @@ func TestRunBuffersAllocates(t *testing.T) {
 	if got := out[1].Float32s(); len(out[1].Shape()) != 0 || got[0] != 42 {
 		t.Errorf("total is %v of shape %v", got, out[1].Shape())
 	}
-	// What was allocated is a buffer like any other.
+	// An allocated output is a buffer like any other.
 	if err := s.RunBuffers(context.Background(), []*Buffer{x, x}, out); err != nil {
 		t.Error(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// TestGradients proves every derivative rule in the runtime that trains.
+// TestGradients checks every derivative rule in the runtime that trains.
 func TestGradients(t *testing.T) {
 	library, _, err := ort.Locate("")
 	if err != nil {
@@ -34,7 +34,7 @@ func TestGradients(t *testing.T) {
 	}
 }
 
-// runner keeps one session per model, since a check runs the same one often.
+// runner keeps one session per model, since a check runs the same model often.
 func runner(t *testing.T, rt *ort.Runtime) conform.Run {
 	sessions := map[*onnx.Model]*ort.Session{}
 	t.Cleanup(func() {

@@ -23,9 +23,8 @@ func number(b []byte, num protowire.Number, v uint64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), v)
 }
 
-// externalWeight is a model message that holds nothing but a float32 weight of
-// n elements called name, stored in a file beside the model. Appended to
-// another model's bytes it becomes part of that model's graph.
+// externalWeight is a model message with only a float32 weight of n elements, stored in a file beside the model.
+// Appended to another model's bytes it becomes part of that model's graph.
 func externalWeight(name, file string, n uint64) []byte {
 	tensor := number(number(nil, 1, n), 2, uint64(onnx.Float32))
 	tensor = message(tensor, tensorName, []byte(name))
@@ -110,7 +109,7 @@ func errorsCause(err error) error {
 	}
 }
 
-// TestHeaderSeeks reads a header past a large weight without reading the weight.
+// TestHeaderSeeks reads a header and skips a large weight.
 func TestHeaderSeeks(t *testing.T) {
 	weight := message(nil, tensorName, []byte("w"))
 	weight = message(weight, 9, make([]byte, 8<<20))
@@ -166,7 +165,7 @@ func FuzzHeader(f *testing.F) {
 	})
 }
 
-// A size that a file tells as negative is an open one.
+// A negative size in a file is an open one.
 func TestNegativeSizesAreOpen(t *testing.T) {
 	g := onnx.NewGraph("open")
 	x := g.Input("x", onnx.Float32, onnx.Shape{onnx.Fix(-1), onnx.Fix(1)})

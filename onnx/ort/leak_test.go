@@ -11,7 +11,7 @@ import (
 	"pipe/onnx"
 )
 
-// residentMemory is what the process holds, in bytes.
+// residentMemory is the memory of the process, in bytes.
 func residentMemory(t *testing.T) int64 {
 	t.Helper()
 	debug.FreeOSMemory()
@@ -88,8 +88,8 @@ func threads(t *testing.T) int {
 	return len(entries)
 }
 
-// TestThreads counts what eight sessions add to the process. The Go runtime
-// may start a thread of its own meanwhile, so the limits are apart.
+// TestThreads counts the threads that eight sessions add to the process. The Go runtime may start a thread in the
+// meantime, so the limits leave room.
 func TestThreads(t *testing.T) {
 	r := openTest(t)
 	added := func(n int) int {

@@ -12,7 +12,7 @@ import (
 	"pipe/internal/sharedlib/sharedlibtest"
 )
 
-// libraryName is a name that a search accepts on this system.
+// libraryName is a file name that the search accepts on this system.
 func libraryName() string {
 	if runtime.GOOS == "darwin" {
 		return "libonnxruntime.1.dylib"
@@ -112,8 +112,8 @@ func TestSecondLibrary(t *testing.T) {
 	}
 }
 
-// TestNoCUDA holds where the library or the machine lacks a GPU: the request
-// ends in an error that says what to do, never on the CPU.
+// TestNoCUDA runs if the library or the machine has no GPU support: the request gives an error with a hint, and never
+// falls back to the CPU.
 func TestNoCUDA(t *testing.T) {
 	cpu := openTest(t)
 	if len(cpu.Providers()) == 2 {

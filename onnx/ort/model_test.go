@@ -67,7 +67,7 @@ func copyModel(t testing.TB, dtype onnx.DType, shape onnx.Shape) []byte {
 	return build(t, g)
 }
 
-// spinModel adds one to x as often as trips says: a call as long as one likes.
+// spinModel adds one to x trips times, so that a call can take any length of time.
 func spinModel(t testing.TB) []byte {
 	g := onnx.NewGraph("spin")
 	trips := g.Input("trips", onnx.Int64, nil)

@@ -18,8 +18,8 @@ import (
 	"pipe/onnx/rewrite"
 )
 
-// mixedModel writes a network with arguments that stay in float32, graphs inside
-// of nodes, constants of every kind and types that are no floats.
+// mixedModel writes a network with arguments that stay in float32, graphs inside nodes, constants of every kind, and
+// types that are not floats.
 const mixedModel = `
 import sys, onnx, numpy as np
 from onnx import helper as h, numpy_helper as nh, TensorProto as T
@@ -95,8 +95,7 @@ func halve(t *testing.T, dir, path string) string {
 	return half
 }
 
-// Models in float16 pass the official checker, run in ONNX Runtime and give
-// nearly what they gave.
+// Models in float16 pass the official checker, run in ONNX Runtime and give nearly the same results.
 func TestFloat16(t *testing.T) {
 	py, dir := judge.Python(t, "onnx", "onnxruntime"), t.TempDir()
 	mixed := filepath.Join(dir, "mixed.onnx")
@@ -104,8 +103,7 @@ func TestFloat16(t *testing.T) {
 	t.Log(judge.Run(t, py, dir, comparedModels, mixed, halve(t, dir, mixed)))
 }
 
-// So do real models that others exported: of operator sets 9 to 17, quantised
-// ones too.
+// The same holds for real models that others exported: of operator sets 9 to 17, including quantised ones.
 func TestFloat16OfRealModels(t *testing.T) {
 	folder := realdata.Folder(t, "models")
 	py, dir := judge.Python(t, "onnx", "onnxruntime"), t.TempDir()
@@ -180,7 +178,7 @@ func TestFloat16Rounding(t *testing.T) {
 	}
 }
 
-// What is not converted is named.
+// Unsupported parts of a model are named in the error.
 func TestFloat16Refuses(t *testing.T) {
 	foreign := onnxtest.Affine(t)
 	foreign.Proto.OpsetImport = append(foreign.Proto.OpsetImport, &onnxpb.OperatorSetIdProto{Domain: proto.String("other"), Version: proto.Int64(1)})

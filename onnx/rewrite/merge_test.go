@@ -89,7 +89,7 @@ func TestMergeRefusals(t *testing.T) {
 
 func TestMergeReconcilesOperatorSets(t *testing.T) {
 	plain := map[string]string{"y": "x"}
-	// affine has no operator that 18 changed, so it is raised.
+	// affine has no operator that opset 18 changed, so it is raised.
 	m, err := rewrite.Merge(onnxtest.Affine(t), onnxtest.Head(t, onnx.Sym("n"), 18), plain, rewrite.DefaultMergeOptions())
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 	if v := m.Proto.OpsetImport[0].GetVersion(); v != 18 {
 		t.Errorf("operator set %d, want 18", v)
 	}
-	// A change that nothing is known about is refused.
+	// An unknown change is refused.
 	first := onnxtest.Affine(t)
 	first.Proto.Graph.Node[0].OpType = proto.String("GridSample")
 	_, err = rewrite.Merge(first, onnxtest.Head(t, onnx.Sym("n"), 21), plain, rewrite.DefaultMergeOptions())
@@ -106,7 +106,7 @@ func TestMergeReconcilesOperatorSets(t *testing.T) {
 	}
 }
 
-// A size that a file gives as negative is an open one.
+// A negative size in a file is an open one.
 func TestNegativeSizesAreOpen(t *testing.T) {
 	g := onnx.NewGraph("open")
 	x := g.Input("x", onnx.Float64, onnx.Shape{onnx.Fix(-1), onnx.Fix(1)})
@@ -125,7 +125,7 @@ func TestNegativeSizesAreOpen(t *testing.T) {
 	}
 }
 
-// Functions, quantisation notes and side effects of names survive a merge.
+// Functions, quantisation annotations and renamed values survive a merge.
 func TestMergeFunctions(t *testing.T) {
 	withFunction := func(m *onnx.Model, op string) *onnx.Model {
 		m.Proto.Functions = []*onnxpb.FunctionProto{{

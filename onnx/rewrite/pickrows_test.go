@@ -10,8 +10,8 @@ import (
 	"pipe/onnx/rewrite"
 )
 
-// vocabularyModel projects hidden states onto words and scales them. The unscaled
-// scores may have another reader: "output", or "loop", a graph inside a node.
+// vocabularyModel projects hidden states onto words and scales them. The unscaled scores may have another reader:
+// "output", or "loop", a graph inside a node.
 func vocabularyModel(t *testing.T, reader string) *onnx.Model {
 	t.Helper()
 	g := onnx.NewGraph("words")
@@ -36,8 +36,7 @@ func vocabularyModel(t *testing.T, reader string) *onnx.Model {
 	return m
 }
 
-// TestPickRowsGoesInFrontOfTheProjection: what is not picked is not computed,
-// unless something else reads it.
+// TestPickRowsGoesInFrontOfTheProjection: rows that are not picked are not computed, unless something else reads them.
 func TestPickRowsGoesInFrontOfTheProjection(t *testing.T) {
 	o := rewrite.PickOptions{Output: "logits", Rows: "rows", Picked: "picked"}
 	for reader, want := range map[string]string{
@@ -93,8 +92,7 @@ func TestPickRowsErrors(t *testing.T) {
 	}
 }
 
-// Nodes that lack inputs, which only the runtime knows to be wrong, are left
-// where they are.
+// Nodes with missing inputs, which only the runtime can reject, are left unchanged.
 func TestPickRowsLeavesOddNodes(t *testing.T) {
 	for _, op := range []string{"Mul", "MatMul", "Transpose"} {
 		m := vocabularyModel(t, "")

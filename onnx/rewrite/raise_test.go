@@ -16,7 +16,7 @@ import (
 	"pipe/onnx/rewrite"
 )
 
-// oldModel writes a network of operator set 11 with the operators that later ones read differently.
+// oldModel writes a network of operator set 11 with operators that later sets interpret differently.
 const oldModel = `
 import sys, onnx
 from onnx import helper as h, TensorProto as T
@@ -48,7 +48,7 @@ for path in sys.argv[2:]:
 print(len(sys.argv) - 2, "the same")
 `
 
-// Operators that changed between an old operator set and the one of the other model compute what they did.
+// Operators that changed between an old operator set and that of the other model give the same results.
 func TestOldOperatorsAreRaised(t *testing.T) {
 	for name, script := range map[string]string{"11": oldModel, "7": olderModel} {
 		t.Run(name, func(t *testing.T) { testRaised(t, script) })
@@ -106,7 +106,7 @@ onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 7)], ir_version=4), 
 onnx.checker.check_model(sys.argv[1], full_check=True)
 `
 
-// Nodes without what their operator works on are refused, not read.
+// Nodes without their inputs are refused, not read.
 func TestEmptyNodesAreNotRaised(t *testing.T) {
 	for _, op := range []string{"Softmax", "Squeeze", "ReduceMean", "Split", "Clip", "Pad", "Slice", "TopK"} {
 		first := onnxtest.Affine(t)
@@ -121,7 +121,7 @@ func TestEmptyNodesAreNotRaised(t *testing.T) {
 	}
 }
 
-// What is not rewritten is said of the old model, whatever it is merged with.
+// An unsupported rewrite is reported for the old model, independent of the model it is merged with.
 func TestOperatorsThatAreNotRaised(t *testing.T) {
 	first := onnxtest.Affine(t)
 	first.Proto.OpsetImport[0].Version = proto.Int64(9)

@@ -20,7 +20,7 @@ func tail(t testing.TB) *onnx.Model {
 	x := g.Input("x", onnx.Float64, onnx.Shape{onnx.Sym("n"), onnx.Fix(1)})
 	w := g.NamedConst("w", onnx.Float64s([]int64{1}, []float64{10}))
 	_, scans := g.Loop(g.Scalar(onnx.Int64, 2), []*onnx.Value{x}, func(b *onnx.Graph, _ *onnx.Value, c []*onnx.Value) (next, scan []*onnx.Value) {
-		v := b.Mul(c[0], w) // of the graph around
+		v := b.Mul(c[0], w) // of the enclosing graph
 		return []*onnx.Value{v}, []*onnx.Value{v}
 	})
 	g.Output("z", g.ReduceSum(scans[0], false, 0))
@@ -39,7 +39,7 @@ func cut() rewrite.SplitOptions {
 	}
 }
 
-// Split undoes Merge: nodes, constants and the names of both models are what they were, and so is what they compute.
+// Split is the inverse of Merge: nodes, constants and names of both models are restored, and so are their results.
 func TestSplitUndoesMerge(t *testing.T) {
 	first, second := onnxtest.Affine(t), tail(t)
 	m, err := rewrite.Merge(first, second, map[string]string{"y": "x"}, rewrite.DefaultMergeOptions())

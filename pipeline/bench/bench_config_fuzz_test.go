@@ -12,7 +12,8 @@ import (
 	"pipe/internal/config"
 )
 
-// FuzzConfigs: a configuration file of any command is problems that read as lines, or settings whose own check finds nothing.
+// FuzzConfigs: a configuration file of any command gives problems, one line each, or settings that pass their own
+// check.
 func FuzzConfigs(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "configs", "*.yaml"))
 	if err != nil || len(files) == 0 {

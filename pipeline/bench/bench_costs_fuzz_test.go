@@ -11,8 +11,8 @@ import (
 	"pipe/pipeline"
 )
 
-// FuzzConfig checks that no configuration file is a panic, and that what is read
-// without a problem was complete: no key of it is without a value.
+// FuzzConfig checks that no configuration file causes a panic, and that every key of a file without problems has a
+// value.
 func FuzzConfig(f *testing.F) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "configs", "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// variables are those of an environment, NAME=VALUE each.
+// variables are environment variables, NAME=VALUE each.
 func variables(list ...string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, v := range list {

@@ -44,7 +44,7 @@ type configKey struct {
 	in   func(reflect.Value) reflect.Value
 }
 
-// configKeys lists all keys below a type, sections left out.
+// configKeys lists all keys below a type, without the sections themselves.
 func configKeys(t *testing.T, of reflect.Type, within configKey) []configKey {
 	t.Helper()
 	var all []configKey
@@ -63,7 +63,7 @@ func configKeys(t *testing.T, of reflect.Type, within configKey) []configKey {
 			continue
 		}
 		if name == "-" {
-			continue // not of files
+			continue // not in files
 		}
 		if !regexp.MustCompile(`^[a-z][a-z0-9_]*$`).MatchString(name) {
 			t.Errorf("%v.%s has no key", of, f.Name)
@@ -136,8 +136,7 @@ func configSamples(t *testing.T, of reflect.Type) map[string]any {
 	return nil
 }
 
-// Every key of every configuration file arrives where it belongs, and takes
-// nothing but what it can hold.
+// Every key of every configuration file sets its field, and accepts only values that it can hold.
 func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 	root := configKey{yaml: func(v string) string { return v }, in: func(v reflect.Value) reflect.Value { return v.Elem() }}
 	for file, c := range configFiles() {
@@ -185,7 +184,7 @@ func TestEveryConfigKeyArrivesFromYAML(t *testing.T) {
 	}
 }
 
-// Each configuration's page has all of its keys.
+// The page of each configuration describes all of its keys.
 func TestDocumentedConfigKeys(t *testing.T) {
 	root := configKey{yaml: func(v string) string { return v }}
 	common, err := os.ReadFile(filepath.Join("..", "..", "docs", "train.md"))
@@ -203,7 +202,7 @@ func TestDocumentedConfigKeys(t *testing.T) {
 				text = string(common)
 			}
 			if part := regexp.MustCompile(`^settings\.task_loss\.|^(advice|experts)\.`); file != "costs" && file != "import" && part.MatchString(k.name) {
-				continue // as in pipe costs
+				continue // tested with pipe costs
 			}
 			last := k.name[strings.LastIndex(k.name, ".")+1:]
 			if !regexp.MustCompile("[`{ .\n]" + last + "[`:]").MatchString(text) {

@@ -16,7 +16,7 @@ import (
 
 var updateAverages = flag.Bool("update-averages", false, "rewrite golden files")
 
-// splitReport is what one split of a benchmark with one setting could report: shift moves the losses of ours.
+// splitReport is a possible report on one split of a benchmark with one setting: shift moves the losses of ours.
 func splitReport(shift float64) *report.Report {
 	lambda := new(0.5)
 	part := &report.Report{
@@ -65,7 +65,7 @@ func TestAverageReports(t *testing.T) {
 	near("accuracy", *r.Experts[0].Accuracy, 0.82)
 }
 
-// TestSettingsGolden shows a report with settings and splits as a reader sees it.
+// TestSettingsGolden shows a rendered report with settings and splits.
 func TestSettingsGolden(t *testing.T) {
 	r := averageReports([]*report.Report{splitReport(0), splitReport(0.02)})
 	var got bytes.Buffer

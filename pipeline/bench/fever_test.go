@@ -16,7 +16,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// feverPaper runs the paper's configuration on a few official claims with tiny models in the place of the real ones, and
+// feverPaper runs the paper's configuration on a few official claims with tiny models instead of the real ones, and
 // returns the options of the run.
 func feverPaper(t *testing.T) Options {
 	t.Helper()
@@ -42,7 +42,7 @@ func feverPaper(t *testing.T) Options {
 	return Options{Config: filepath.Join("..", "..", "configs", "fever.yaml"), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
 }
 
-// TestFeverPaperConfiguration runs configs/fever.yaml as it stands, but for the models and the number of claims.
+// TestFeverPaperConfiguration runs configs/fever.yaml unchanged, except for the models and the number of claims.
 func TestFeverPaperConfiguration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole benchmark; the small one of fraud runs in the short form, too")
@@ -73,7 +73,7 @@ func TestFeverPaperConfiguration(t *testing.T) {
 	}
 }
 
-// checkFeverTensor holds the shape of the benchmark: 3 x 5 actions, all there, 384 features.
+// checkFeverTensor checks the shape of the benchmark: 3 x 5 actions, all available, 384 features.
 func checkFeverTensor(t *testing.T, tensor *costs.Tensor) {
 	t.Helper()
 	if tensor.Len() != 60 || tensor.Dim != 384 || tensor.Actions.Len() != 15 || len(tensor.Actions.Unavailable) != 0 {
@@ -119,7 +119,7 @@ func checkFeverReport(t *testing.T, r *report.Report) {
 	}
 }
 
-// TestFeverSplits: claims of one text stay together unless they have groups; the kind is the configuration's.
+// TestFeverSplits: claims with the same text stay together unless they have groups; the configuration sets the kind.
 func TestFeverSplits(t *testing.T) {
 	c := defaultFever()
 	if s := c.costs(feverSetting{}, 2).Split; s.Kind != "hash" || s.Settings["group"] != "text" || s.Settings["seed"] != uint64(2) {

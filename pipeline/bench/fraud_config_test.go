@@ -43,7 +43,7 @@ func TestFraudConfigProblems(t *testing.T) {
 	}
 }
 
-// TestFraudRunProblems: what only the files can tell is one error, too.
+// TestFraudRunProblems: problems that only show in the files are also one error.
 func TestFraudRunProblems(t *testing.T) {
 	cfg := orttest.OneThread(t)
 	for name, c := range map[string]struct {

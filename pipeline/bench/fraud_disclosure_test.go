@@ -63,8 +63,8 @@ func TestDisclosureByHand(t *testing.T) {
 	near("without contact", *contact.Without, (0.01+1.01+1.01)/3) // rows 1 and 2 fall to a/none, the first of equals
 }
 
-// TestDisclosureLaws: a group that is never opened has no worth and changes nothing; shares are nested; worth net is
-// gross minus the fees between the levels.
+// TestDisclosureLaws: a group that is never opened has no benefit and changes nothing; shares are nested; the net
+// benefit is the gross one minus the fees between the levels.
 func TestDisclosureLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))

@@ -12,7 +12,7 @@ import (
 	"pipe/pipeline/world"
 )
 
-// runFraudConfig runs a configuration into a folder of the test.
+// runFraudConfig runs a configuration with a temporary folder of the test.
 func runFraudConfig(t *testing.T, text string) *report.Report {
 	t.Helper()
 	o := Options{Config: writeFraudConfig(t, text), Out: t.TempDir(), Runtime: orttest.OneThread(t)}
@@ -23,8 +23,8 @@ func runFraudConfig(t *testing.T, text string) *report.Report {
 	return r
 }
 
-// TestFraudReachesTheOptimum trains on planted worlds and holds the policy against the pair that the law makes the best
-// one of every cell; the gap to L2D closes as lambda grows.
+// TestFraudReachesTheOptimum trains on planted worlds and compares the policy with the best pair of every cell; the gap
+// to L2D closes as lambda grows.
 func TestFraudReachesTheOptimum(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -76,7 +76,7 @@ fraud:
 	}
 }
 
-// TestFraudWithoutStructure: where nothing tells, auto ends on a constant.
+// TestFraudWithoutStructure: if no column has information, auto exports a constant.
 func TestFraudWithoutStructure(t *testing.T) {
 	r := runFraudConfig(t, `
 fraud:
@@ -104,7 +104,7 @@ fraud:
 	}
 }
 
-// TestFraudOnGenuineRows runs one draw of the configuration of the project on genuine transactions, shortened.
+// TestFraudOnGenuineRows runs one draw of the project's configuration, shortened, on genuine transactions.
 func TestFraudOnGenuineRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a quarter of a minute")

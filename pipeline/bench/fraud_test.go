@@ -24,7 +24,7 @@ import (
 	"pipe/pipeline/world"
 )
 
-// smallFraud is a benchmark of seconds on a planted world: two experts, two splits, both settings.
+// smallFraud is a benchmark on a planted world that takes seconds: two experts, two splits, both settings.
 const smallFraud = `
 fraud:
   data: {generate: {world: planted, rows: 900, seed: 3, columns: 55}}
@@ -96,7 +96,7 @@ func TestFraudEndToEnd(t *testing.T) {
 	}
 }
 
-// evaluateBeside leaves a policy in the folder that no step of the run has made, and evaluates again.
+// evaluateBeside puts a policy into the folder that no step of the run has made, and evaluates again.
 func evaluateBeside(t *testing.T, o Options, want *report.Report) {
 	split := filepath.Join(o.Out, "split0")
 	text, err := os.ReadFile(filepath.Join(split, "policies-paper", "ours-lambda0-seed0.onnx"))
@@ -118,7 +118,7 @@ func evaluateBeside(t *testing.T, o Options, want *report.Report) {
 	}
 }
 
-// TestLawIsThatOfItsLevels: a level of the same name that opens other groups is none of the law's.
+// TestLawIsThatOfItsLevels: the law does not apply to a level with the same name that opens other groups.
 func TestLawIsThatOfItsLevels(t *testing.T) {
 	r := &fraudRun{c: defaultFraud()}
 	r.c.Data.Generate = &fraudMade{World: world.FraudPlanted, FraudRate: world.FraudRate}
@@ -131,7 +131,7 @@ func TestLawIsThatOfItsLevels(t *testing.T) {
 	}
 }
 
-// checkFraudRows holds the rows of the report against what must be true of them.
+// checkFraudRows checks properties of the report's rows that must hold.
 func checkFraudRows(t *testing.T, r *report.Report) {
 	t.Helper()
 	rows := map[report.RowKey]report.Row{}
@@ -188,7 +188,7 @@ func checkFraudSections(t *testing.T, r *report.Report) {
 	}
 }
 
-// decideRaw decides the raw file and the tensor's features: the same decisions.
+// decideRaw decides on the raw file and on the tensor's features: the decisions are the same.
 func decideRaw(t *testing.T, o Options) {
 	split := filepath.Join(o.Out, "split0")
 	policy := filepath.Join(split, "policies-paper", "ours-lambda0-seed0.onnx")
@@ -230,14 +230,14 @@ func decideRaw(t *testing.T, o Options) {
 	})
 }
 
-// decideText decides raw rows that arrive on standard input.
+// decideText decides on raw rows from standard input.
 func decideText(t *testing.T, policy, encoder, rows string) (*decide.Summary, error) {
 	t.Helper()
 	d := decide.StreamOptions{Policy: policy, In: "-", Out: "-", InFormat: "auto", OutFormat: "csv", Workers: 1, Encoder: encoder}
 	return decide.Stream(t.Context(), orttest.Open(t, 1), d, strings.NewReader(rows), &bytes.Buffer{}, stage.Quiet)
 }
 
-// decideBadRows: every fault is an error that says where; gaps, unknown categories and absent columns are none.
+// decideBadRows: every fault is an error with its place; gaps, unknown categories and absent columns are not faults.
 func decideBadRows(t *testing.T, policy, split string) {
 	encoder := filepath.Join(split, "encoder.json")
 	for rows, want := range map[string]string{
@@ -263,7 +263,7 @@ func decideBadRows(t *testing.T, policy, split string) {
 	}
 }
 
-// stopper is a stage.Progress that ends a context after so many reports.
+// stopper is a stage.Progress that ends a context after a number of reports.
 type stopper struct {
 	left   atomic.Int64
 	cancel context.CancelFunc
@@ -278,8 +278,8 @@ func (s *stopper) Add(int64) {
 	}
 }
 
-// stopAndGoOn runs the benchmark into a new folder, stops it after more and more steps, and compares what the last run
-// leaves with an undisturbed one.
+// stopAndGoOn runs the benchmark into a new folder, stops it after more and more steps, and compares the files of the
+// last run with those of an undisturbed one.
 func stopAndGoOn(t *testing.T, o Options) {
 	whole := treeOf(t, o.Out)
 	o.Out = t.TempDir()
@@ -301,7 +301,7 @@ func stopAndGoOn(t *testing.T, o Options) {
 	}
 }
 
-// treeOf maps every file below a folder to its digest, but locks.
+// treeOf maps every file below a folder to its digest, except locks.
 func treeOf(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	tree := map[string]string{}
@@ -318,8 +318,8 @@ func treeOf(t *testing.T, folder string) map[string]string {
 	return tree
 }
 
-// TestFraudWithoutLightGBM: the trees are left out, and the report says so; with nothing but trees the missing library
-// is the error.
+// TestFraudWithoutLightGBM: the trees are left out, and the report says so; if there are only trees, the missing
+// library is the error.
 func TestFraudWithoutLightGBM(t *testing.T) {
 	t.Setenv(lightgbm.EnvLibrary, filepath.Join(t.TempDir(), "absent"))
 	cfg := orttest.OneThread(t)

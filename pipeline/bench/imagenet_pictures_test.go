@@ -11,8 +11,8 @@ import (
 	"pipe/pipeline/report"
 )
 
-// TestRoutedPictures: the first policy of a method and lambda decides; every pair that it plays has its share and at most so
-// many instances, evenly over those that go there.
+// TestRoutedPictures: the first policy of a method and lambda decides. Every chosen pair has its share and at most the
+// configured number of instances, evenly over those routed to it.
 func TestRoutedPictures(t *testing.T) {
 	a := &costs.Actions{Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}, {Name: "views"}}}
 	tensor := &costs.Tensor{Actions: a, Dim: 0}
@@ -31,7 +31,7 @@ func TestRoutedPictures(t *testing.T) {
 	j.learned = []pipeline.Learned{
 		policy("ours", 0, 1, 1, 1, 1, 1, 1, 2, 2),
 		policy("ours", 0, 0, 0, 0, 0, 0, 0, 0, 0), // another seed
-		policy("ours", 1, 3, 3, 3, 3, 3, 3, 3, 3), // no regime that is asked for
+		policy("ours", 1, 3, 3, 3, 3, 3, 3, 3, 3), // not one of the requested regimes
 		policy("l2d", 0, 0, 0, 0, 0, 0, 0, 0, 0),
 	}
 	right, wrong := report.Picture{Label: "cat", Answer: "cat"}, report.Picture{Label: "cat", Answer: "dog", Loss: 1}

@@ -22,13 +22,13 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// paperImages is how many of the images the paper's configuration runs on in tests.
+// paperImages is the number of images on which tests run the paper's configuration.
 const paperImages = 24
 
 const badImage = "n01440764_page.JPEG"
 
-// imagenetPaper stands small random models and a few real images, and one that is none, in for what the paper's
-// configuration names.
+// imagenetPaper replaces the models and images of the paper's configuration by small random models and a few real
+// images, one of which is not an image.
 func imagenetPaper(t *testing.T) Options {
 	t.Helper()
 	lists, tokenizers := realdata.Folder(t, "imagenet"), realdata.Folder(t, "tokenizers")
@@ -87,8 +87,9 @@ func (p *stopAt) Start(total int64, what string) {
 	}
 }
 
-// TestImagenetPaperConfiguration runs configs/imagenet.yaml as it stands, but for models, images and epochs: refused for
-// an image that is none, stopped where costs are made, gone on with, and once more when all is done.
+// TestImagenetPaperConfiguration runs configs/imagenet.yaml unchanged except for models, images and epochs: refused
+// because of a file that is not an image, stopped while costs are built, continued, and run again when everything is
+// done.
 func TestImagenetPaperConfiguration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a whole benchmark; the small one of fraud runs in the short form, too")
@@ -126,8 +127,8 @@ func TestImagenetPaperConfiguration(t *testing.T) {
 	}
 }
 
-// checkImagenetTensor holds the shape of the benchmark: 3 x 4 actions, all there, fees of the paper, answers among the
-// 1,000 synsets.
+// checkImagenetTensor checks the shape of the benchmark: 3 x 4 actions, all available, fees of the paper, answers among
+// the 1,000 synsets.
 func checkImagenetTensor(t *testing.T, tensor *costs.Tensor) {
 	t.Helper()
 	a := tensor.Actions
@@ -223,7 +224,7 @@ func TestImagenetConfigProblems(t *testing.T) {
 	}
 }
 
-// TestDrawsOfASplit: each has a seed of its own, and the configuration is left alone.
+// TestDrawsOfASplit: each draw has a different seed, and the configuration is not changed.
 func TestDrawsOfASplit(t *testing.T) {
 	split := part.Part{Kind: "random", Settings: map[string]any{"validation": 0.5, "seed": 3}}
 	for draw, want := range []int{3, 4, 5} {
@@ -240,7 +241,7 @@ func TestDrawsOfASplit(t *testing.T) {
 	}
 }
 
-// TestAccuracyNote counts right answers under the first advice, whatever the split.
+// TestAccuracyNote counts right answers under the first advice, on all splits.
 func TestAccuracyNote(t *testing.T) {
 	a := &costs.Actions{
 		Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "one"}, {Name: "two"}},

@@ -26,8 +26,9 @@ const (
 	sweepWeights              = sweepFirst + 512*256 + 256*sweepExperts*sweepAdvice
 )
 
-// BenchmarkSweep times the whole sweep of the paper's image benchmark, every lambda and seed and L2D, on generated features
-// and costs: it is about time only, nothing can be learnt there. PIPE_SWEEP_EPOCHS is how many of the 400 epochs are run (1).
+// BenchmarkSweep times the whole sweep of the paper's image benchmark, every lambda and seed and L2D, on generated
+// features and costs: it measures only time, nothing can be learned there. PIPE_SWEEP_EPOCHS is how many of the 400
+// epochs are run (1).
 func BenchmarkSweep(b *testing.B) {
 	epochs := 1
 	if text := os.Getenv("PIPE_SWEEP_EPOCHS"); text != "" {
@@ -57,7 +58,7 @@ func sweep(b *testing.B, rt *ort.Runtime, t *costs.Tensor, c pipeline.TrainConfi
 	return err
 }
 
-// sweepTensor has training rows of drawn features; a cell is wrong with a chance that depends on one of them.
+// sweepTensor has training rows of random features; a cell is wrong with a probability that depends on one of them.
 func sweepTensor() *costs.Tensor {
 	r := rand.New(rand.NewPCG(1, 2))
 	a := &costs.Actions{}
@@ -89,7 +90,7 @@ func sweepTensor() *costs.Tensor {
 	return t
 }
 
-// sweepProgress counts steps of models and says now and then how far they are.
+// sweepProgress counts steps of models and prints the progress at intervals.
 type sweepProgress struct {
 	b     *testing.B
 	begin time.Time
@@ -127,7 +128,7 @@ func (p *sweepProgress) Add(n int64) {
 
 func (p *sweepProgress) Done() { p.finish() }
 
-// finish books the part that is over.
+// finish records the finished part.
 func (p *sweepProgress) finish() {
 	if p.total == 0 {
 		return
@@ -137,7 +138,7 @@ func (p *sweepProgress) finish() {
 	p.total = 0
 }
 
-// report prints the time, the time per step and model, the rate of arithmetic, and all epochs at this rate.
+// report prints the time, the time per step and model, the arithmetic rate, and the time of all epochs at this rate.
 func (p *sweepProgress) report(epochs int) {
 	seconds := p.spent.Seconds() / float64(p.b.N)
 	perStep := p.spent.Seconds() / float64(p.steps)
@@ -149,6 +150,6 @@ func (p *sweepProgress) report(epochs int) {
 	p.b.ReportMetric(seconds*sweepEpochs/float64(epochs)/3600, "h/400-epochs")
 }
 
-// sweepStepFlops are those of one step of one model, 256 rows: two per weight and row forward, two for the gradient of the
-// weights and two for that of each layer's input, but for the first layer, which has none.
+// sweepStepFlops are the operations of one step of one model, 256 rows: per weight and row two forward, two for the
+// gradient of the weights and two for that of each layer's input, which the first layer does not need.
 const sweepStepFlops = 256 * (6*sweepWeights - 2*sweepFirst)

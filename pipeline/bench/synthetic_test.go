@@ -11,8 +11,8 @@ import (
 	"pipe/pipeline/world"
 )
 
-// TestSyntheticReachesItsLimits runs the table's size of the synthetic
-// benchmark and holds every learned method against its population limit.
+// TestSyntheticReachesItsLimits runs the synthetic benchmark at the size of the table and compares every learned method
+// with its population limit.
 func TestSyntheticReachesItsLimits(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	c := defaultSynthetic()

@@ -59,7 +59,7 @@ func ExampleRouter_Row() {
 		log.Fatal(err)
 	}
 	fmt.Println(d.Expert, d.Advice)
-	// The same row, were that expert not available.
+	// The same row, if that expert is not available.
 	if d, err = r.Without(d, "expert="+d.Expert); err != nil {
 		log.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func ExampleRouter_Features() {
 	// [0 1] large search
 }
 
-// files makes a folder with small encoders, and a policy of drawn weights for each.
+// files makes a folder with small encoders, and a policy with random weights for each.
 func files() (folder string, remove func()) {
 	folder, err := os.MkdirTemp("", "decide")
 	if err != nil {

@@ -38,7 +38,7 @@ type sample struct {
 	stream StreamOptions
 }
 
-// samples has one of every input; a text, an image or a row each is decided on by a policy of its own.
+// samples has one of every input. Texts, images and rows each have a separate policy.
 func samples(t *testing.T, rt *ort.Runtime) map[string]*sample {
 	t.Helper()
 	return map[string]*sample{
@@ -144,7 +144,7 @@ func rowSample(t *testing.T, rt *ort.Runtime) *sample {
 	return s
 }
 
-// Whatever a policy decides on, it decides the same in memory, one by one or together, and in a stream.
+// For every kind of input, the decisions are the same in memory, one by one or together, and in a stream.
 func TestRouterDecidesAsTheStreamDoes(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	for input, s := range samples(t, rt) {
@@ -176,7 +176,7 @@ func TestRouterDecidesAsTheStreamDoes(t *testing.T) {
 	}
 }
 
-// streamRows reads decisions that Stream wrote.
+// streamRows reads decisions written by Stream.
 func streamRows(t *testing.T, rt *ort.Runtime, s *sample) []Decision {
 	t.Helper()
 	o := s.stream
@@ -211,8 +211,8 @@ func streamRows(t *testing.T, rt *ort.Runtime, s *sample) []Decision {
 	return all
 }
 
-// Routers are shared by goroutines, and closed while these run: a call gives the decisions of a call alone, or ends with
-// ort.ErrClosed.
+// Routers are shared by goroutines and closed while these run: a call gives the same decisions as a single call, or
+// ends with ort.ErrClosed.
 func TestRouterIsSharedAndClosedWhileItRuns(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	for input, s := range samples(t, rt) {
@@ -250,7 +250,7 @@ func TestRouterIsSharedAndClosedWhileItRuns(t *testing.T) {
 	}
 }
 
-// Excluding what was chosen gives the next of the ranking that is left; excluding anything else changes nothing.
+// Excluding the chosen pair gives the next one in the ranking; other exclusions change nothing.
 func TestWithoutFollowsTheRanking(t *testing.T) {
 	s := featureSample(t, orttest.Open(t, 1))
 	all, err := s.all(t.Context())
@@ -332,7 +332,7 @@ func TestRouterErrorsAreTyped(t *testing.T) {
 	}
 }
 
-// The encoder is held against the policy when a router is opened.
+// The encoder is compared with the policy when a router is opened.
 func TestOpenRefusesAnotherEncoder(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	model, table := hftest.Folder(t), filepath.Join(dir, "encoder.json")
@@ -368,7 +368,7 @@ func TestOpenRefusesAnotherEncoder(t *testing.T) {
 	}
 }
 
-// A router that opened its own runtime works as well as one that was lent one.
+// A router that opened its own runtime works as well as one that was given one.
 func TestRouterOpensARuntime(t *testing.T) {
 	orttest.Open(t, 1)
 	r, err := Open(decidetest.WritePolicy(t, decidetest.Policy(2, 3)), Options{})
@@ -386,7 +386,7 @@ func TestRouterOpensARuntime(t *testing.T) {
 	}
 }
 
-// A program that decides links what decides.
+// A program that only decides links only what deciding needs.
 func TestDecidingLinksNoBuilderAndNoPlots(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"pipe/costs"
 )
 
-// lengthEncoder encodes a text as its length, and refuses texts with an exclamation mark.
+// lengthEncoder encodes a string as its length, and refuses strings with an exclamation mark.
 func lengthEncoder(most int) fieldEncoder {
 	return fieldEncoder{
 		input: InputText, field: "claim", dim: 1, most: most,
@@ -28,8 +28,8 @@ func lengthEncoder(most int) fieldEncoder {
 	}
 }
 
-// FuzzDecideEncoded feeds texts as CSV and JSONL to a policy with an encoder: rows of one feature, the length of the text, as
-// many for any size of a batch, or an error about data that names the file.
+// FuzzDecideEncoded feeds texts as CSV and JSONL to a policy with an encoder. The result is rows of one feature, the
+// length of the text, the same for any batch size, or an error about data that names the file.
 func FuzzDecideEncoded(f *testing.F) {
 	for _, text := range []string{"id,claim\na,x y\n,z\n", "claim\n\"a\nb\"\n", "{\"id\":7,\"claim\":\"x\",\"k\":[]}\n{\"claim\":\"y\"}", "{\"claim\":null}", "id\na\n", "claim\na!\n", ""} {
 		f.Add([]byte(text), false)

@@ -12,8 +12,8 @@ import (
 	"pipe/pipeline/decide/decidetest"
 )
 
-// FuzzDecideRaw feeds raw rows to the encoder of a table: rows of as many finite numbers as the policy takes, or an error about
-// data that names the file.
+// FuzzDecideRaw feeds raw rows to the encoder of a table. The result is rows of finite numbers, as many as the policy
+// takes, or an error about data that names the file.
 func FuzzDecideRaw(f *testing.F) {
 	e, err := tabular.ParseEncoder([]byte(decidetest.Table))
 	if err != nil {

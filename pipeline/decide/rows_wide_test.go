@@ -18,8 +18,7 @@ import (
 	"pipe/models/policy"
 )
 
-// The header of a wide table is checked in a time that grows with its columns, not with their square: that would take
-// minutes here.
+// The header of a wide table is checked in linear time in its columns. Quadratic time would be minutes here.
 func TestWideHeader(t *testing.T) {
 	const columns = 300_000
 	var header, row strings.Builder
@@ -92,7 +91,7 @@ func TestBatchesOfManyActions(t *testing.T) {
 	}
 }
 
-// What closes a named pipe of rows closes the file, also while a read of it waits: its writer learns of it.
+// Closing a named pipe of rows closes the file, also while a read waits, so that its writer gets an error.
 func TestClosedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.csv")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -112,7 +111,7 @@ func TestClosedPipe(t *testing.T) {
 	}
 	w := <-writers
 	defer w.Close()
-	time.Sleep(10 * time.Millisecond) // most likely the read waits by now
+	time.Sleep(10 * time.Millisecond) // by now the read is most likely waiting
 	if err := in.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// seeingOptions decide with a policy on the vectors of a model's images.
+// seeingOptions are options to decide with a policy on the vectors of a model's images.
 func seeingOptions(t *testing.T, model string) StreamOptions {
 	t.Helper()
 	o := DefaultStreamOptions()
@@ -30,7 +30,7 @@ func seeingOptions(t *testing.T, model string) StreamOptions {
 	return o
 }
 
-// Images that CSV and JSONL name, relative to the file's folder or not, get the decisions of their vectors.
+// Images named in CSV and JSONL, with relative or absolute paths, get the decisions of their vectors.
 func TestDecideImages(t *testing.T) {
 	rt, model, dir := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
 	names, images := decidetest.Pictures(t, dir, 20)
@@ -72,7 +72,8 @@ func TestDecideImages(t *testing.T) {
 	}
 }
 
-// A bad image ends the run with file, row and column; the first one of the file, however they are decoded.
+// A bad image ends the run with file, row and column. It is the first one in the file, in whatever order they are
+// decoded.
 func TestDecideBadImages(t *testing.T) {
 	rt, model, dir := orttest.Open(t, 1), hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
 	names, _ := decidetest.Pictures(t, dir, 40)
@@ -128,7 +129,7 @@ func TestDecideBadImages(t *testing.T) {
 	}
 }
 
-// countingDecoder notes how many images it decodes at a time.
+// countingDecoder counts concurrently decoded images.
 type countingDecoder struct {
 	pixel.Decoder
 	inside, most atomic.Int64
@@ -143,7 +144,7 @@ func (d *countingDecoder) Decode(b []byte) (*pixel.Image, error) {
 	return d.Decoder.Decode(b)
 }
 
-// Images are decoded side by side as long as there is room for their pixels.
+// Images are decoded in parallel as long as there is room for their pixels.
 func TestDecideDecodesWithinTheGate(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	names, _ := decidetest.Pictures(t, dir, 64)

@@ -115,7 +115,7 @@ func checkDecisions(t *testing.T, p *policy.Policy, rows *costs.Tensor, want []i
 
 func writeCSV(w io.Writer, t *costs.Tensor) error {
 	c := csv.NewWriter(w)
-	head := []string{"f0", "f1", "id", "f2", "f3", "f4"} // the id may stand anywhere
+	head := []string{"f0", "f1", "id", "f2", "f3", "f4"} // the id may be any column
 	_ = c.Write(head)
 	for n, id := range t.IDs {
 		var cells []string
@@ -202,7 +202,7 @@ func TestDecideErrorsLeaveNoFile(t *testing.T) {
 	}
 }
 
-// TestDecideRefusesRowsOfOtherActions: a tensor says which experts it is about; features alone say nothing.
+// TestDecideRefusesRowsOfOtherActions: a tensor states its experts; plain features do not.
 func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	p := decidetest.Policy(2, 3)
@@ -214,7 +214,7 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 		"same":   {func(*costs.Actions) {}, ""},
 		"fees":   {func(a *costs.Actions) { a.Experts[1].Fee = 3 }, ""},
 		"expert": {func(a *costs.Actions) { a.Experts[2].Name = "d" }, `expert 2 is "c" against "d"`},
-		"source": {func(a *costs.Actions) { a.Features.Name = "table" }, ""}, // the policy does not tell its own
+		"source": {func(a *costs.Actions) { a.Features.Name = "table" }, ""}, // the policy does not record its own
 		"advice": {func(a *costs.Actions) { a.Advice[1].Name = "brief" }, `advice 1 is "short" against "brief"`},
 	} {
 		a := *p.Actions
@@ -241,7 +241,7 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 	}
 }
 
-// TestDecideNamesTheRow: an l2d policy has nothing left where advice must be bought.
+// TestDecideNamesTheRow: an l2d policy has no remaining pair if advice must be bought.
 func TestDecideNamesTheRow(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	p := decidetest.Policy(2, 3)
@@ -255,7 +255,7 @@ func TestDecideNamesTheRow(t *testing.T) {
 	}
 }
 
-// TestDamagedPolicyIsBadData: the metadata are whole, the graph is not.
+// TestDamagedPolicyIsBadData: the metadata is intact, the graph is not.
 func TestDamagedPolicyIsBadData(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	unknown := "Frobnicate"
@@ -322,7 +322,7 @@ func FuzzDecideText(f *testing.F) {
 	})
 }
 
-// BenchmarkDecide is the whole way from a Parquet file to a Parquet file.
+// BenchmarkDecide measures the whole path from a Parquet file to a Parquet file.
 func BenchmarkDecide(b *testing.B) {
 	const dim = 64
 	for _, rows := range []int{100_000, 1_000_000} {

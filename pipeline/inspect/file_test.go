@@ -10,7 +10,7 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// TestInspectNamesEncryptedParquet: a file whose footer is encrypted begins and ends with another mark than others.
+// TestInspectNamesEncryptedParquet: a file with an encrypted footer has a different magic number.
 func TestInspectNamesEncryptedParquet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret.parquet")
 	if err := os.WriteFile(path, []byte("PARE"+strings.Repeat("x", 40)+"\x10\x00\x00\x00PARE"), 0o644); err != nil {

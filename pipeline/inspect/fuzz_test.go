@@ -14,8 +14,8 @@ import (
 	"pipe/pipeline/decide/decidetest"
 )
 
-// FuzzInspectPolicy: a policy, a trained expert or an encoder with whatever metadata is an error about data, or is explained,
-// as text and as JSON.
+// FuzzInspectPolicy: a policy, a trained expert or an encoder with any metadata gives an error about data or is
+// explained, as text and as JSON.
 func FuzzInspectPolicy(f *testing.F) {
 	p := decidetest.Policy(3, 4)
 	p.Info = map[string]string{"guard": `{"rows": 3, "gain": 0.5, "confidence": 0.95, "sets": 2}`, "settings": `{"seed": 1}`}
@@ -61,7 +61,7 @@ func FuzzInspectPolicy(f *testing.F) {
 	})
 }
 
-// explainedOrBad wants an explanation that can be shown, or an error about data that names the file.
+// explainedOrBad requires an explanation that can be displayed, or an error about data that names the file.
 func explainedOrBad(t *testing.T, path string) {
 	t.Helper()
 	e, err := File(t.Context(), path, DefaultOptions())
@@ -79,7 +79,7 @@ func explainedOrBad(t *testing.T, path string) {
 	}
 }
 
-// FuzzInspect: a file of any kind is an error about data that names it, or is explained, as text and as JSON.
+// FuzzInspect: a file of any kind gives an error about data that names it, or is explained, as text and as JSON.
 func FuzzInspect(f *testing.F) {
 	p, err := decidetest.Policy(3, 4).Export()
 	if err != nil {

@@ -18,8 +18,7 @@ func TestBaselinesAreNoPolicies(t *testing.T) {
 	}
 }
 
-// TestOrderOfTables: composite policies, other policies, what they are compared
-// with; names once each.
+// TestOrderOfTables: composite policies, other policies, then methods for comparison; each name once.
 func TestOrderOfTables(t *testing.T) {
 	mine := models.Method{Name: "mine", Surrogate: models.Methods()[0].Surrogate}
 	var names []string

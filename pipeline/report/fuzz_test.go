@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzReadReport: a report is an error, or can be shown in every form and is written as it was read.
+// FuzzReadReport: a report is an error, or it can be rendered in every form and is written as it was read.
 func FuzzReadReport(f *testing.F) {
 	for _, file := range []string{"report.json"} {
 		text, err := os.ReadFile(filepath.Join("testdata", file))

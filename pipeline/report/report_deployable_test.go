@@ -10,7 +10,7 @@ import (
 	"pipe/pipeline/methods"
 )
 
-// Whatever the losses are, only a policy is marked, and the constant beside it is the one of the training rows.
+// For any losses, only a policy is marked, and the constant beside it is the one of the training rows.
 func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
 	for _, m := range methods.All() {
 		rows := []Row{
@@ -50,7 +50,7 @@ func TestOnlyPoliciesAndConstantsCanBeDeployed(t *testing.T) {
 	}
 }
 
-// Equal losses are marked alike, whatever order they were summed in.
+// Equal losses are marked alike, regardless of the order of summation.
 func TestTiesAreMarkedTogether(t *testing.T) {
 	rows := []Row{{Method: "ours", TrueLossMean: 0.1 + 0.2}, {Method: "auto", TrueLossMean: 0.3}, {Method: "l2d", TrueLossMean: 0.3001}}
 	if !isBest(rows[0], rows) || !isBest(rows[1], rows) || isBest(rows[2], rows) {

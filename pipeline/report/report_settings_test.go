@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestJoinIsUndoneByOf: what is joined as a setting comes out of a report of several as it does of a report of one.
+// TestJoinIsUndoneByOf: a setting joined into a report of several renders as in a report of one.
 func TestJoinIsUndoneByOf(t *testing.T) {
 	alone, whole := &Report{Benchmark: "sample"}, &Report{Benchmark: "sample"}
 	alone.Join("own", sampleReport())

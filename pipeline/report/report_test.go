@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// sampleReport has one of everything a report can hold.
+// sampleReport has one of everything that a report can contain.
 func sampleReport() *Report {
 	return &Report{
 		Format: 1, Benchmark: "sample", Title: "Sample <report> | with * marks",
@@ -232,7 +232,7 @@ func TestWrapKeepsWordsAndWidth(t *testing.T) {
 	})
 }
 
-// TestPicturesOfPairs: the page has a line for every pair with pictures, and says what is answered.
+// TestPicturesOfPairs: the page has a line for every pair with pictures, and shows the answers.
 func TestPicturesOfPairs(t *testing.T) {
 	jpeg := []byte("not really a picture")
 	r := sampleReport()
@@ -256,7 +256,7 @@ func TestPicturesOfPairs(t *testing.T) {
 	}
 }
 
-// TestNamesOfFilesStayInTheirCells: whatever a file or a class folder is called, reports are lines of printable UTF-8.
+// TestNamesOfFilesStayInTheirCells: for any name of a file or a class folder, reports are lines of printable UTF-8.
 func TestNamesOfFilesStayInTheirCells(t *testing.T) {
 	const name = "a\x1b[2J\nb\t\xff|.jpg"
 	r := sampleReport()

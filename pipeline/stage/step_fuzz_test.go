@@ -12,7 +12,7 @@ import (
 	"pipe/costs"
 )
 
-// FuzzStep: a record of a step counts as none, or is of the same inputs and names files that are as it says.
+// FuzzStep: a record of a step counts as none, or has the same inputs and matches the files that it names.
 func FuzzStep(f *testing.F) {
 	s := Step{Folder: f.TempDir(), Name: "train", Inputs: map[string]string{"costs": "sha256:00", "format": "1"}}
 	file := filepath.Join(s.Folder, "a")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// reader guesses the label of a row from the columns that advice up to a level shows, as well as can be done; -1 where
-// it knows nothing. It is written from the description of the world in docs/generate.md and reads the files only.
+// reader guesses the label of a row optimally from the columns that advice up to a level shows; -1 if they have no
+// information. It is written from the description of the world in docs/generate.md and only reads the files.
 type reader struct {
 	transactions, identities *fraudTable
 	identityOf               map[string]int
@@ -41,10 +41,10 @@ func (r *reader) identity(row int, column string) string {
 	return r.identities.cell(at, column)
 }
 
-// The guesses by the level that they need. Each one looks at its columns whatever the cell, so that a column that told
-// something outside its cell would be found out.
+// The guesses by the level that they need. Each one looks at its columns in every cell, so that a column with
+// information outside its cell would be detected.
 func (r *reader) guess(row, level int) int {
-	for l := level; l >= 0; l-- { // what a later level shows is surer, where it is there
+	for l := level; l >= 0; l-- { // a later level is more reliable, if present
 		if g := r.guessAt(row, l); g >= 0 {
 			return g
 		}
@@ -97,7 +97,7 @@ func either(one, zero bool) int {
 	return -1
 }
 
-// measured is the mean loss of the best guess by cell and level on generated rows, a coin's 0.5 where nothing is known,
+// measured is the mean loss of the best guess by cell and level on generated rows, a coin's 0.5 without information,
 // and the rows and frauds of every cell.
 func measured(t *testing.T, r *reader) (loss [fraudCellCount][levelIdentity + 1]float64, rows, frauds [fraudCellCount]int) {
 	for row := range r.transactions.rows {
@@ -122,8 +122,8 @@ func measured(t *testing.T, r *reader) (loss [fraudCellCount][levelIdentity + 1]
 	return loss, rows, frauds
 }
 
-// TestFraudLawOnRows holds the law against generated files: cells recovered from the base view are those that were
-// generated, labels are balanced in each, and guesses from what a level shows lose what the law says, at every level.
+// TestFraudLawOnRows compares the law with generated files: cells recovered from the base view are the generated ones,
+// labels are balanced in each, and guesses have the loss of the law at every level.
 func TestFraudLawOnRows(t *testing.T) {
 	for _, world := range FraudWorlds() {
 		t.Run(world, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestFraudLawOnRows(t *testing.T) {
 	}
 }
 
-// checkRisk plays the policies of the law on generated rows, guesses in place of experts.
+// checkRisk runs the policies of the law on generated rows, with guesses instead of experts.
 func checkRisk(t *testing.T, law *FraudLaw, loss [fraudCellCount][levelIdentity + 1]float64, rows [fraudCellCount]int, all int) {
 	t.Helper()
 	for _, lambda := range FraudLambdas() {
@@ -169,7 +169,7 @@ func checkRisk(t *testing.T, law *FraudLaw, loss [fraudCellCount][levelIdentity 
 	}
 }
 
-// TestFraudBestPairs is what the planted world is there for.
+// TestFraudBestPairs checks that the planted world has the intended best pairs.
 func TestFraudBestPairs(t *testing.T) {
 	law := IdealFraudLaw(FraudPlanted)
 	want := map[float64]string{
@@ -192,7 +192,7 @@ func TestFraudBestPairs(t *testing.T) {
 }
 
 // TestFraudRisks: the arithmetic at lambda 0.2 by hand, the order of the risks at every lambda, and the gap to the best
-// policy without advice that closes as lambda grows.
+// policy without advice, which closes as lambda grows.
 func TestFraudRisks(t *testing.T) {
 	law := IdealFraudLaw(FraudPlanted)
 	w := 1 - 144_233.0/590_540
@@ -233,7 +233,7 @@ func TestFraudFlatLaw(t *testing.T) {
 	}
 }
 
-// TestFraudBands: bands are balanced, and a straight line over D11 sees nothing.
+// TestFraudBands: bands are balanced, and D11 has no linear trend.
 func TestFraudBands(t *testing.T) {
 	var count, sum [2]float64
 	for days := range bandDays {
@@ -252,7 +252,7 @@ func TestFraudBands(t *testing.T) {
 	}
 }
 
-// TestFraudRateIsKept: another rate of fraud changes the labels' balance and not how well they are told.
+// TestFraudRateIsKept: another rate of fraud changes the balance of labels, but not how well they can be predicted.
 func TestFraudRateIsKept(t *testing.T) {
 	o := fraudOptions(t, 20_000)
 	o.Columns, o.FraudRate = fraudFewColumns, 0.1

@@ -67,7 +67,7 @@ func fraudOptions(t *testing.T, rows int) FraudOptions {
 	return o
 }
 
-// generated makes a world and reads both files back.
+// generated generates a world and reads both files back.
 func generated(t *testing.T, o FraudOptions) (transactions, identities *fraudTable, r *FraudReport) {
 	t.Helper()
 	r, err := GenerateFraud(t.Context(), o, stage.Quiet)
@@ -78,7 +78,7 @@ func generated(t *testing.T, o FraudOptions) (transactions, identities *fraudTab
 	return readFraudTable(t, paths[0]), readFraudTable(t, paths[1]), r
 }
 
-// The real files that the generated ones are held against.
+// The real files that the generated ones are compared with.
 var realFraud = map[string]string{
 	"all": "train_transaction_394cols_1500rows.csv", "few": "train_transaction_55cols_12000rows.csv", "identity": fraudIdentityFile,
 }
@@ -99,8 +99,8 @@ func TestFraudHeaderIsTheRealOne(t *testing.T) {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// spelling is how the values of a column are written: whole numbers, decimals, or texts of which kinds. Texts of many
-// kinds, such as the names of devices, count as free.
+// spelling is how the values of a column are written: integers, decimals, or which kinds of strings. Strings of many
+// kinds, such as names of devices, count as free.
 func (f *fraudTable) spelling(column string) map[string]bool {
 	found := map[string]bool{}
 	for row := range f.rows {
@@ -121,7 +121,7 @@ func (f *fraudTable) spelling(column string) map[string]bool {
 	return found
 }
 
-// TestFraudValuesAreSpelledLikeTheRealOnes: no column has a spelling that the real one does not have.
+// TestFraudValuesAreSpelledLikeTheRealOnes: no column has a spelling that the real one lacks.
 func TestFraudValuesAreSpelledLikeTheRealOnes(t *testing.T) {
 	transactions, identities, _ := generated(t, fraudOptions(t, 3000))
 	for which, made := range map[string]*fraudTable{"all": transactions, "few": transactions, "identity": identities} {
@@ -137,8 +137,8 @@ func TestFraudValuesAreSpelledLikeTheRealOnes(t *testing.T) {
 	}
 }
 
-// TestFraudGaps compares the shares of missing values with the real ones. The columns that carry the plan are missing
-// elsewhere, which moves some by up to 0.4; the mean distance says that this is the exception.
+// TestFraudGaps compares the shares of missing values with the real ones. The informative columns are missing outside
+// their cells, which shifts some shares by up to 0.4; the mean distance shows that this is the exception.
 func TestFraudGaps(t *testing.T) {
 	o := fraudOptions(t, 6000)
 	transactions, identities, _ := generated(t, o)
@@ -179,7 +179,8 @@ func TestFraudVBlocks(t *testing.T) {
 	}
 }
 
-// TestFraudIdentities: as many as the original has, of transactions of the other products, each once and in order.
+// TestFraudIdentities: there are as many as in the original, for transactions of the other products, each once and in
+// order.
 func TestFraudIdentities(t *testing.T) {
 	identities := 0
 	for _, cell := range fraudOrder(fraudFullRows, 7) {
@@ -207,7 +208,7 @@ func TestFraudIdentities(t *testing.T) {
 	}
 }
 
-// TestFraudTimesRise: ids count up and times do not go back.
+// TestFraudTimesRise: ids count up and times never decrease.
 func TestFraudTimesRise(t *testing.T) {
 	o := fraudOptions(t, 5000)
 	o.Columns = fraudFewColumns
@@ -225,8 +226,8 @@ func TestFraudTimesRise(t *testing.T) {
 	}
 }
 
-// TestFraudBytes: the bytes do not depend on the number of workers but on the seed, the report knows them, and 55
-// columns are the first of 394.
+// TestFraudBytes: the bytes depend on the seed and not on the number of workers, the report has their digests, and the
+// 55 columns are the first of the 394.
 func TestFraudBytes(t *testing.T) {
 	read := func(workers, columns int, seed uint64) (out [2][]byte, r *FraudReport) {
 		o := fraudOptions(t, 3*fraudChunkRows+17)
@@ -280,7 +281,7 @@ func TestFraudOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestFraudInterrupted: who stops it finds no file.
+// TestFraudInterrupted: an interrupted run leaves no file.
 func TestFraudInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := fraudOptions(t, 1_000_000)
@@ -292,7 +293,7 @@ func TestFraudInterrupted(t *testing.T) {
 	}
 }
 
-// stopAfter is a stage.Progress that cancels when the first rows are there.
+// stopAfter is a stage.Progress that cancels when the first rows are done.
 type stopAfter struct{ cancel func() }
 
 func (stopAfter) Start(int64, string) {}
@@ -300,7 +301,7 @@ func (s stopAfter) Add(int64)         { s.cancel() }
 func (stopAfter) Done()               {}
 func (stopAfter) Note(string, ...any) {}
 
-// TestFraudLoads: the loader takes the files with the shipped column groups, and every column is there.
+// TestFraudLoads: the loader reads the files with the shipped column groups, and every column is present.
 func TestFraudLoads(t *testing.T) {
 	var columns struct {
 		Columns tabular.Schema `yaml:"columns"`

@@ -7,7 +7,7 @@ import (
 	"pipe/pipeline/stage"
 )
 
-// TestPageLengths: pages have the mean number of words that their law says.
+// TestPageLengths: pages have the mean number of words of their distribution.
 func TestPageLengths(t *testing.T) {
 	o := DefaultPagesOptions()
 	o.Pages, o.Out, o.Seed = 5000, t.TempDir(), 1

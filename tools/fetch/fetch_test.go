@@ -79,7 +79,7 @@ func (r *registry) download(_ context.Context, p pin, into string) (string, erro
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// setup serves one wheel and one npm package that bring the same library.
+// setup serves one wheel and one npm package with the same library.
 func setup(t *testing.T) (*fetcher, *registry, string) {
 	t.Helper()
 	wheel := zipOf(t, map[string]string{"a/capi/libx.so.1": "library", "a/capi/other.py": "no", "a/LICENSE": "text"})
@@ -125,8 +125,8 @@ func TestFetchOnce(t *testing.T) {
 	}
 }
 
-// TestFetchAfterKill: what a killed fetch left is gone after the next one, and a
-// fetch that another process holds up ends with its context.
+// TestFetchAfterKill: leftovers of a killed fetch are removed by the next one, and a fetch that waits for another
+// process ends with its context.
 func TestFetchAfterKill(t *testing.T) {
 	f, _, target := setup(t)
 	if err := os.MkdirAll(filepath.Join(f.dir, workPrefix+"123", "set", "lib"), 0o755); err != nil {
@@ -206,8 +206,7 @@ func TestFetchOneClient(t *testing.T) {
 	}
 }
 
-// TestFetchChecksum: a wrong archive is an error, not a reason to try another
-// road, and what was there before stays.
+// TestFetchChecksum: a wrong archive is an error, not a reason to try another road, and the old files stay.
 func TestFetchChecksum(t *testing.T) {
 	f, reg, target := setup(t)
 	reg.archives["wheel"] = append(reg.archives["wheel"], 0)
@@ -250,7 +249,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestPins holds the table to its form.
+// TestPins checks the form of the table.
 func TestPins(t *testing.T) {
 	hash := regexp.MustCompile(`^[0-9a-f]{64}$`)
 	for name, s := range sets {

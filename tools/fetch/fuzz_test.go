@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzUnpack: whatever an archive calls its files, they are new ones in the folder or its lib, as long as the list of files
-// says, or it is an error; nothing else changes.
+// FuzzUnpack: for any file names in an archive, the result is new files in the folder or its lib, as allowed by the
+// list of files, or an error; nothing else changes.
 func FuzzUnpack(f *testing.F) {
 	for _, name := range []string{"package/lib/libx.so.1", "../../x.h", "/", "..", "package/..", "LICENSE", "keep", "a\\..\\b", "lib"} {
 		for _, wheel := range []bool{false, true} {
@@ -60,7 +60,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// packed is an archive of one file; what cannot be packed is cut short.
+// packed is an archive of one file; if the file cannot be packed, the archive is truncated.
 func packed(name string, content []byte, wheel bool) []byte {
 	var b bytes.Buffer
 	if wheel {
