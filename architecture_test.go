@@ -144,7 +144,7 @@ var testsMayImport = map[string][]string{
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
-	"tools":                {"costs", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
+	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 }
 
 // ownedBy names the packages that may import a module which holds memory or

@@ -19,27 +19,20 @@ import (
 	"pipe/pipeline/decide/decidetest"
 )
 
-// outside builds a program of tools/outside in a separate module, which refers to this one with replace, and returns
-// its path. Nothing is downloaded.
+// outside builds a program of tools/outside in a separate module and returns its path.
 func outside(t *testing.T, name string) string {
 	t.Helper()
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile(filepath.Join("outside", name, "main.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for file, text := range map[string][]byte{"main.go": source, "go.sum": sums} {
-		if err := os.WriteFile(filepath.Join(dir, file), text, 0o666); err != nil {
-			t.Fatal(err)
-		}
+	return outsideModule(t, name, map[string]string{"main.go": readText(t, filepath.Join("outside", name, "main.go"))})
+}
+
+// outsideModule builds the program of some files in a separate module, which refers to this one with replace, and returns
+// its path. Nothing is downloaded.
+func outsideModule(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	root, dir := filepath.Dir(working(t)), t.TempDir()
+	save(t, filepath.Join(dir, "go.sum"), readText(t, filepath.Join(root, "go.sum")))
+	for file, text := range files {
+		save(t, filepath.Join(dir, file), text)
 	}
 	t.Setenv("GOFLAGS", "-mod=mod")
 	t.Setenv("GOPROXY", "off")

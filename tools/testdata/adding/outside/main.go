@@ -1,0 +1,27 @@
+// Outside is the program of another module. Its other files are those of this folder's costs, moved into it.
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+
+	"pipe/costs/builder/part"
+	"pipe/pipeline"
+	"pipe/pipeline/stage"
+)
+
+func main() {
+	kinds := &part.Kinds{
+		Sources:  map[string]part.NewSource{"words": newWords},
+		Splits:   map[string]part.NewSplit{"first": splitFirst},
+		Losses:   map[string]part.NewLoss{"letters": newLetters},
+		Advice:   map[string]part.NewAdvice{"measured": newMeasured},
+		Experts:  map[string]part.NewExpert{"repeater": newRepeater},
+		Features: map[string]part.NewFeature{"spelling": newSpelling},
+	}
+	o := pipeline.CostsOptions{Config: os.Args[1], Out: os.Args[2], Kinds: kinds}
+	if _, err := pipeline.BuildCosts(context.Background(), o, stage.Quiet); err != nil {
+		log.Fatal(err)
+	}
+}
