@@ -1,4 +1,4 @@
-# Two commands do everything: make demo, make test.
+# The two main commands are make demo and make test.
 .PHONY: help demo test build runtime lightgbm jpegturbo cuda bench verify peer fuzz lint generate move clean
 .DEFAULT_GOAL := help
 
@@ -6,7 +6,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: runtime build ## short runs of two benchmarks: train, evaluate, decide; writes reports to demo/
-	@go run ./tools/fetch lightgbm || echo "demo: going on without LightGBM, and without boosted trees" >&2
+	@go run ./tools/fetch lightgbm || echo "demo: continuing without LightGBM and boosted trees" >&2
 	tools/demo.sh
 
 test: runtime ## run all tests; compare with Python packages if Python is installed

@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// mayImport is who may import whom, for programs and tests alike. A package
-// without a row, and an import that its row does not name, fail the test: a new
-// arrow is a reviewed change of one line here.
+// mayImport lists the allowed imports of every package, for programs and tests alike. A package without a row, and an
+// import that is not in its row, fail the test: a new arrow is a reviewed change of one line here.
 var mayImport = map[string][]string{
 	".":                                {},
 	"cmd/pipe":                         {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/retrieval/bm25", "costs/service", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tokenizer", "internal/atomicfile", "internal/config", "internal/outside", "internal/progress", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "onnx/hf", "onnx/ort", "pipeline", "pipeline/bench", "pipeline/decide", "pipeline/inspect", "pipeline/stage", "pipeline/world"},
@@ -104,7 +103,7 @@ var mayImport = map[string][]string{
 	"tools/outside/surrogate":          {"models", "models/paper", "models/policy", "onnx", "pipeline", "pipeline/stage"},
 }
 
-// testsMayImport adds what only _test.go files may import.
+// testsMayImport lists imports that are allowed only in _test.go files.
 var testsMayImport = map[string][]string{
 	"cmd/pipe":             {"models/network", "models/policy", "onnx", "onnx/hf/hftest"},
 	"costs":                {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
@@ -147,8 +146,8 @@ var testsMayImport = map[string][]string{
 	"tools":                {"costs", "featurize", "onnx", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 }
 
-// ownedBy names the packages that may import a module which holds memory or
-// threads outside Go: one for each library that it loads.
+// ownedBy lists, for every module that manages memory or threads outside Go, the packages that may import it: one for
+// each library that it loads.
 var ownedBy = map[string][]string{
 	"github.com/yalue/onnxruntime_go": {"onnx/ort"},
 	"github.com/ebitengine/purego":    {"models/lightgbm", "featurize/jpegturbo"},
@@ -179,12 +178,12 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestImportsOneWay holds the table itself to an order.
+// TestImportsOneWay checks that the table has no cycles.
 func TestImportsOneWay(t *testing.T) {
 	var visit func(folder string, path []string)
 	visit = func(folder string, path []string) {
 		if slices.Contains(path, folder) {
-			t.Fatalf("the table goes in a circle: %s", strings.Join(append(path, folder), " -> "))
+			t.Fatalf("the table has a cycle: %s", strings.Join(append(path, folder), " -> "))
 		}
 		for _, next := range mayImport[folder] {
 			visit(next, append(slices.Clone(path), folder))
@@ -243,8 +242,8 @@ func importsOf(t *testing.T, file string) []string {
 	return out
 }
 
-// Parquet from outside has one reader: the library that writes ours reads some
-// files wrong and allocates what damaged ones ask for.
+// Parquet files of other programs have one reader, because the library that writes ours reads some files wrong and
+// allocates whatever damaged ones claim.
 func TestOneReaderOfParquet(t *testing.T) {
 	for _, files := range goFiles(t) {
 		for _, file := range files {

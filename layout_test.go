@@ -20,10 +20,10 @@ import (
 	"testing"
 )
 
-// The most that one can hold in the head of a package, without its tests.
+// The limits for one package, without its tests.
 const mostFiles, mostLines = 40, 5000
 
-// listed is what go list says of a package.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles, CgoFiles       []string
@@ -35,7 +35,7 @@ func (p *listed) files() []string { return slices.Concat(p.GoFiles, p.CgoFiles) 
 
 func (p *listed) ours() bool { return p.Module != nil && p.Module.Main }
 
-// listPackages lists the packages of the module and all that they import, with what the compiler exports of them.
+// listPackages lists the packages of the module and everything that they import, with the compiler's export data.
 func listPackages(t *testing.T) map[string]*listed {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,CgoFiles,Standard,Module", "./...")
@@ -56,7 +56,7 @@ func listPackages(t *testing.T) map[string]*listed {
 	}
 }
 
-// TestPackageSizes holds every package to a size that one can know.
+// TestPackageSizes checks that every package is small enough to keep in mind.
 func TestPackageSizes(t *testing.T) {
 	for _, p := range listPackages(t) {
 		if !p.ours() || strings.HasSuffix(p.ImportPath, "/onnxpb") { // generated
@@ -76,8 +76,8 @@ func TestPackageSizes(t *testing.T) {
 	}
 }
 
-// TestNoKnots: the files of a package whose names begin with the same word are a group. No chain of uses between the groups
-// of a package leads back to where it began, neither by names nor by fields and methods.
+// TestNoKnots: the files of a package whose names begin with the same word are a group. The groups of a package must
+// not use each other in a cycle, neither by names nor by fields and methods.
 func TestNoKnots(t *testing.T) {
 	all := listPackages(t)
 	fset := token.NewFileSet()
@@ -88,7 +88,7 @@ func TestNoKnots(t *testing.T) {
 		}
 		uses := groupUses(t, fset, imports, p)
 		if circle := circleOf(uses); circle != nil {
-			t.Errorf("%s: groups of files use each other in a circle:", p.ImportPath)
+			t.Errorf("%s: groups of files use each other in a cycle:", p.ImportPath)
 			for i, from := range circle {
 				to := circle[(i+1)%len(circle)]
 				t.Errorf("\t%s uses %s: %s", from, to, some(uses[[2]string{from, to}]))
@@ -97,7 +97,7 @@ func TestNoKnots(t *testing.T) {
 	}
 }
 
-// circleOf returns groups of which each one uses the next and the last one the first, nil if there are none.
+// circleOf returns a cycle of groups in which each uses the next, nil if there is none.
 func circleOf(uses map[[2]string][]string) []string {
 	next := map[string][]string{}
 	for pair := range uses {
@@ -131,7 +131,7 @@ func circleOf(uses map[[2]string][]string) []string {
 	return nil
 }
 
-// TestCircleOf finds circles of two and of three groups, and none in a diamond.
+// TestCircleOf finds cycles of two and of three groups, and none in a diamond.
 func TestCircleOf(t *testing.T) {
 	for want, pairs := range map[string][]string{
 		"":      {"ab", "ac", "bd", "cd"},
@@ -148,7 +148,7 @@ func TestCircleOf(t *testing.T) {
 	}
 }
 
-// groupUses returns by pair of groups what the first one uses of the second.
+// groupUses returns, by pair of groups, what the first one uses of the second.
 func groupUses(t *testing.T, fset *token.FileSet, imports types.Importer, p *listed) map[[2]string][]string {
 	t.Helper()
 	var files []*ast.File
@@ -178,7 +178,7 @@ func groupUses(t *testing.T, fset *token.FileSet, imports types.Importer, p *lis
 	return uses
 }
 
-// shared tells whether an object can be used by other files: a name of the package, a field or a method.
+// shared reports whether an object can be used by other files: a name of the package, a field or a method.
 func shared(o types.Object, in *types.Package) bool {
 	if v, ok := o.(*types.Var); ok && v.IsField() {
 		return true
@@ -195,7 +195,7 @@ func groupOf(file string) string {
 	return word
 }
 
-// some are the first few of a list, each once.
+// some returns the first few of a list, without duplicates.
 func some(list []string) string {
 	sorted := slices.Sorted(maps.Keys(toSet(list)))
 	if len(sorted) > 3 {

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The whole way on the synthetic benchmark: report, training from a Parquet file, evaluation, decisions, explanation; then
-# from raw CSV files of a planted world to a report on disclosure, and decisions on raw rows.
-# Everything is left in demo/; run by "make demo" after the build.
+# Runs every step on the synthetic benchmark: report, training from a Parquet file, evaluation, decisions, explanation; then
+# goes from raw CSV files of a planted world to a report on disclosure, and decisions on raw rows.
+# All output is in demo/; run by "make demo" after the build.
 set -eu
 cd "$(dirname "$0")/.."
 pipe=bin/pipe

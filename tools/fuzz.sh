@@ -5,7 +5,7 @@
 #
 # TIME is how long each target runs (default 10m), as go test takes it; PATTERN is a regular expression that a target,
 # written PACKAGE.NAME, must match (default: all). FUZZ_WORKERS is how many workers a target has (default 1).
-# The output of each target is left in out/fuzz. An input that fails is left in the package's testdata/fuzz by go test.
+# The output of each target is written to out/fuzz. go test writes failing inputs to testdata/fuzz of the package.
 # The exit code is 1 if a target failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,8 +23,8 @@ targets() {
 
 list=$(targets)
 failed=0
-# An input that reaches new code is made smaller for a second at most. By default go test takes a minute for each, and
-# looks stalled for as long.
+# An input that reaches new code is minimised for at most a second. By default go test takes a minute for each, and
+# looks stalled meanwhile.
 printf '%-50s %8s %14s %8s  %s\n' target seconds executions "new" result
 while read -r package name; do
 	[[ "$package.$name" =~ $pattern ]] || continue

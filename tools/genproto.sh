@@ -3,7 +3,7 @@
 # (Apache-2.0), as the pinned PyPI package onnx ships it.
 #
 #   tools/genproto.sh          write the generated file in place
-#   tools/genproto.sh --check  leave the tree alone; print a diff and exit 1 if the file is out of date
+#   tools/genproto.sh --check  change nothing; print a diff and exit 1 if the file is out of date
 #
 # protoc comes from the PyPI package grpcio-tools in a separate virtual environment,
 # protoc-gen-go from the Go module proxy; all land in third_party/genproto and are reused.

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Brings Debian's or Ubuntu's libturbojpeg into third_party/libjpeg-turbo with
+# Downloads Debian's or Ubuntu's libturbojpeg into third_party/libjpeg-turbo with
 # apt, without root. apt checks the package's signature and checksum.
 set -eu
 cd "$(dirname "$0")/.."
 target=third_party/libjpeg-turbo
 
-# SHA256SUMS was written when the library came: one that was cut off or
-# changed since is brought again.
+# SHA256SUMS was written after the download: a library that was truncated or
+# changed since is downloaded again.
 if [ -d "$target" ] && (cd "$target" && sha256sum --check --status SHA256SUMS) 2>/dev/null; then
 	echo "jpegturbo: in place in $target" >&2
 	exit 0
@@ -22,8 +22,8 @@ work=$(mktemp -d "$PWD/third_party/.jpegturbo-XXXXXX")
 trap 'rm -rf "$work"' EXIT INT TERM
 cd "$work"
 
-# download takes the package from apt as the machine has it set up, or with our
-# own package lists where those are missing.
+# download gets the package with the apt configuration of the machine, or with
+# separate package lists if those of the machine are missing.
 download() {
 	for package in libturbojpeg0 libturbojpeg; do
 		apt-get -qq "$@" download $package >log 2>&1 && return 0
@@ -34,7 +34,7 @@ own="-o Dir::State::lists=$work/lists -o Dir::Cache=$work/cache"
 mkdir -p lists/partial cache/archives/partial
 # shellcheck disable=SC2086 # options are words
 download || { apt-get -qq $own update >log 2>&1 && download $own; } || {
-	echo "jpegturbo: apt could not bring it: $(tail -1 log)" >&2
+	echo "jpegturbo: apt could not download it: $(tail -1 log)" >&2
 	exit 1
 }
 dpkg-deb -x ./*.deb root

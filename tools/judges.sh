@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes third_party/python, a virtual environment with the pinned packages of
-# tools/python/requirements.txt that tests use as outside judges, and prints the
-# path of its Python. Where that cannot be, it prints nothing and the tests that
-# need a judge are skipped; under CI=true it is an error.
+# tools/python/requirements.txt that tests compare with, and prints the path
+# of its Python. If that fails, it prints nothing and the tests that need these
+# packages are skipped; under CI=true it is an error.
 set -eu
 cd "$(dirname "$0")/.."
 venv=third_party/python
@@ -11,7 +11,7 @@ wanted=tools/python/requirements.txt
 without() {
 	echo "judges: $1" >&2
 	[ "${CI:-}" = true ] && exit 1
-	echo "judges: going on without; the tests that need them will be skipped" >&2
+	echo "judges: continuing without them; the tests that need them will be skipped" >&2
 	exit 0
 }
 
@@ -25,6 +25,6 @@ rm -rf "$venv"
 python3 -m venv "$venv" >&2 || { rm -rf "$venv"; without "python3 -m venv does not work here"; }
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$wanted" >&2 ||
 	{ rm -rf "$venv"; without "pip could not install the packages"; }
-# Written last: the environment counts only when it is whole.
+# Written last: the environment is used only if it is complete.
 cp "$wanted" "$venv/requirements.txt"
 echo "$PWD/$venv/bin/python"

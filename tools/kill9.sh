@@ -1,12 +1,12 @@
 #!/bin/sh
 # Kills `pipe costs` with SIGKILL at random moments, runs the same command
-# again, and compares the outcome with an undisturbed run byte by byte.
+# again, and compares the result with an uninterrupted run byte by byte.
 #
 #   tools/kill9.sh CONFIG [KILLS [PIPE [FLAG...]]]
 #
 # KILLS (default 20) builds are killed; PIPE is the program (default bin/pipe),
-# and the flags are its own, such as --skip-bad. A build that ends before its kill
-# is compared too, and a new one is started, which finds nothing that others left.
+# and FLAGs are passed to it, such as --skip-bad. A build that ends before its kill
+# is compared too, and a new one is started from scratch.
 set -eu
 config=$1
 kills=${2:-20}
@@ -38,7 +38,7 @@ while [ "$killed" -lt "$kills" ] || [ "$finished" -eq 0 ]; do
 	if [ "$status" -eq 137 ]; then
 		killed=$((killed + 1))
 		if [ -e "$out" ] && ! cmp -s "$out" "$folder/whole/costs.parquet"; then
-			echo "kill $killed left an output that is not the whole one" >&2
+			echo "kill $killed left an incomplete output" >&2
 			exit 1
 		fi
 		continue

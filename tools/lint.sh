@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fails on code that is not formatted, not vetted, on untidy modules and on
-# generated files that are out of date.
+# Fails if code is not formatted or does not pass vet, if modules are untidy, or
+# if generated files are out of date.
 set -eu
 cd "$(dirname "$0")/.."
 failed=0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gives the module another path: in go.mod, in every import, and in the scripts and documents that name it.
+# Changes the module path: in go.mod, in every import, and in the scripts and documents that name it.
 #
 #   tools/move.sh MODULE
 #

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs two builds of the program over the demo and every file of configs/, and compares what they leave.
+# Runs two builds of the program over the demo and every file of configs/, and compares their output.
 #
 #   tools/samebytes.sh OLD NEW [STEP...]
 #   tools/samebytes.sh list
@@ -12,7 +12,7 @@
 #
 # Environment:
 #   PIPE_DATA   the folder of real data (default ../shared/data)
-#   FULL=1      the configurations as they are: hours. Without it some have fewer rows and draws (see shrink).
+#   FULL=1      the configurations unchanged, which takes hours. Without it some have fewer rows and draws (see shrink).
 #   KEEP=DIR    keep the outputs of both programs there
 #
 # Models and data that are not in PIPE_DATA are replaced by small ones, the same for both programs. On one machine with
@@ -47,7 +47,7 @@ trap 'exit 130' INT TERM
 kept=${KEEP:-$work/kept}
 mkdir -p "$kept"
 
-# stand_ins makes what is not at hand: the shared task's claims, models of billions of parameters, CLIP's weights.
+# stand_ins makes replacements for missing data and models: the shared task's claims, models of billions of parameters, CLIP's weights.
 stand_ins() {
 	local tiny=$PIPE_DATA/models/tiny-random image
 	mkdir -p "$work/fever/wiki-pages" "$work/imagenet"
@@ -72,7 +72,7 @@ edit() {
 	sed -Ei "s|$2|$3|" "$work/configs/$1"
 }
 
-# shrink takes rows, draws and training steps away, so that every step takes a minute or two.
+# shrink reduces rows, draws and training steps, so that every step takes a minute or two.
 shrink() {
 	edit fraud-small.yaml 'draws: 10' 'draws: 1'
 	edit fraud-small.yaml 'steps: 1200' 'steps: 300'
@@ -105,7 +105,7 @@ fraud-demo() {
 }
 fraud-small() { "$1" bench fraud --config "$work/configs/fraud-small.yaml" --out out; }
 fraud-generated() { "$1" bench fraud --config "$work/configs/fraud-generated.yaml" --out out; }
-# The competition's own files are not at hand: a planted world in their format takes their place.
+# The competition's files are not available: a planted world in their format replaces them.
 fraud() {
 	local rows=12000
 	[ -z "${FULL:-}" ] || rows=128000

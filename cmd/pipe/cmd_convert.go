@@ -6,7 +6,7 @@ import (
 	"pipe/pipeline"
 )
 
-const convertText = `Convert makes one ONNX file of a text or image encoder. The metadata of the file hold everything that pipe needs to use
+const convertText = `Convert makes one ONNX file of a text or image encoder. The metadata of the file has everything that pipe needs to use
 it. The encoder is a Hugging Face folder (an ONNX export, or config.json and model.safetensors of a supported
 architecture), an .onnx file, or the name of a model in the local Hugging Face cache.
 

@@ -122,7 +122,7 @@ func TestTrainRefuses(t *testing.T) {
 		}
 		var data *costs.DataError
 		if c.t == held && !errors.As(err, &data) {
-			t.Errorf("%s: %T is no error of the data", name, err)
+			t.Errorf("%s: %T is not an error about the data", name, err)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func TestLogitScale(t *testing.T) {
 	w["logit_scale"] = onnx.Float32s([]int64{}, []float32{float32(math.NaN())})
 	writeWeights(t, folder, "model.safetensors", w)
 	if _, err := hf.LogitScale(folder); err == nil {
-		t.Error("a scale that is no number")
+		t.Error("a scale that is not a number")
 	}
 }
 

@@ -101,7 +101,7 @@ func (s feverSetting) validate(experts []part.ExpertConfig) error {
 	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
 	for i, name := range s.Experts {
 		known := slices.ContainsFunc(experts, func(e part.ExpertConfig) bool { return e.Name == name })
-		list.Check(known, "experts[%d]: there is no expert %q", i, name)
+		list.Check(known, "experts[%d]: unknown expert %q", i, name)
 		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
 	}
 	pipeline.CheckRecipes(s.Recipes, &list)

@@ -99,7 +99,7 @@ fraud:
 `)
 	for _, row := range r.Rows {
 		if row.Method == "auto" && row.Pair == "" {
-			t.Errorf("lambda %g: auto is no constant", *row.Lambda)
+			t.Errorf("lambda %g: auto is not a constant", *row.Lambda)
 		}
 	}
 }

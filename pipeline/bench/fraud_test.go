@@ -90,7 +90,7 @@ func TestFraudEndToEnd(t *testing.T) {
 			t.Errorf("reports differ (%v)", err)
 		}
 	})
-	t.Run("a policy of somebody else", func(t *testing.T) { evaluateBeside(t, o, r) })
+	t.Run("a policy of another run", func(t *testing.T) { evaluateBeside(t, o, r) })
 	if !testing.Short() {
 		t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
 	}

@@ -319,7 +319,7 @@ func TestRouterErrorsAreTyped(t *testing.T) {
 	} {
 		var bad *RowError
 		if err := call(); !errors.As(err, &bad) || bad.Row != 1 {
-			t.Errorf("%s: %v is no error about row 1", name, err)
+			t.Errorf("%s: %v is not an error about row 1", name, err)
 		}
 	}
 	if d, err := features.FeatureRows(ctx, nil); err != nil || len(d) != 0 {
@@ -361,7 +361,7 @@ func TestOpenRefusesAnotherEncoder(t *testing.T) {
 	}
 	var data *costs.DataError
 	if _, err := Open(table, Options{Runtime: rt}); !errors.As(err, &data) {
-		t.Errorf("a file that is no policy: %v", err)
+		t.Errorf("a file that is not a policy: %v", err)
 	}
 	if _, err := Open(filepath.Join(dir, "absent.onnx"), Options{Runtime: rt}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)

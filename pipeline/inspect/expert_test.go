@@ -44,6 +44,6 @@ func TestInspectExpert(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := File(t.Context(), path, DefaultOptions()); err == nil {
-		t.Error("labels that are no list were accepted")
+		t.Error("labels that are not a list were accepted")
 	}
 }

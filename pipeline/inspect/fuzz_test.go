@@ -75,7 +75,7 @@ func explainedOrBad(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	case !errors.As(err, &bad) || !strings.Contains(err.Error(), path):
-		t.Fatalf("%v is no error about %s", err, path)
+		t.Fatalf("%v is not an error about %s", err, path)
 	}
 }
 

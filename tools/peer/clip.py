@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Hold both towers of CLIPs of real sizes, with drawn weights, against transformers.
+"""Compare both towers of CLIPs of real sizes, with random weights, with transformers.
 
 usage: clip.py [--sizes b32 l14] [--layers N] [--threads N]
 
-Each model is written as Hugging Face writes it; `pipe convert` makes the graphs of its weights, and ONNX
-Runtime runs them: pixels on one side, what they become by CLIP's preprocessing on the other. Printed are
-the largest differences of the vectors and, for images, the seconds of a batch of 16, interleaved.
+Each model is written in the layout of Hugging Face; `pipe convert` makes graphs from its weights, and ONNX
+Runtime runs them on pixels, transformers on the result of CLIP's preprocessing. The output has the largest
+differences of the vectors and, for images, the seconds per batch of 16, measured alternately.
 l14 is in half precision, with the exact Gelu and the id of the end of old files.
 """
 

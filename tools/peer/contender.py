@@ -42,7 +42,7 @@ def make_rows(shape):
 
 
 def batches(shape, models):
-    """Row indices for ever, models x batch; every model has its own order; the short tail is dropped."""
+    """Endless row indices, models x batch; every model has its own order; the short tail is dropped."""
     while True:
         order = torch.stack([torch.randperm(shape.rows) for _ in range(models)])
         for start in range(0, shape.rows - shape.batch + 1, shape.batch):

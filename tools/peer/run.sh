@@ -1,5 +1,5 @@
 #!/bin/sh
-# Training speed beside PyTorch (default), or one of the other scripts here:
+# Training speed compared with PyTorch (default), or one of the other scripts here:
 #   run.sh [peer|check|golden|read|decide|encode|images|clip] [ARGUMENTS]
 # Uses $PIPE_PEER_PYTHON, else a virtual environment in third_party/peer that it makes once
 # (about 3 GB to fetch: PyTorch brings its CUDA wheels). torch.compile needs a C++ compiler.

@@ -2,10 +2,10 @@
 # The same policy file, the same actions, in four runtimes:
 #   run.sh                         builds a cost tensor, trains with both recipes, verifies every policy
 #   run.sh POLICY.onnx TENSOR.parquet
-# The tensor is that of the four CIFAR-10 networks where the data folder ($PIPE_DATA, else
-# ../shared/data) has them, else a synthetic one. Where it has FEVER and all-MiniLM-L6-v2, a policy for claims
-# is trained, merged with the encoder, and verified from token ids to actions; where it has ImageNet, policies on the
-# vectors of a MobileNet and of a small CLIP, from pixels to actions. Runtimes go to third_party/verify;
+# The tensor is that of the four CIFAR-10 networks if the data folder ($PIPE_DATA, else
+# ../shared/data) has them, else a synthetic one. If it has FEVER and all-MiniLM-L6-v2, a policy for claims
+# is trained, merged with the encoder, and verified from token ids to actions. If it has ImageNet, policies on the
+# vectors of a MobileNet and of a small CLIP are verified from pixels to actions. Runtimes go to third_party/verify;
 # $PIPE_VERIFY_PYTHON names a Python that already has the packages of requirements.txt.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE=1
 
 say() { echo "verify: $*" >&2; }
 
-# A stamp holds the pins it was made from, so that new pins install anew.
+# A stamp contains the pins it was made from, so that new pins are installed again.
 fresh() { [ -f "$1" ] && cmp -s "$1" "$2"; }
 
 install_python() {
@@ -38,8 +38,8 @@ install_node() {
 	cp "$here/package-lock.json" "$kept/node.stamp"
 }
 
-# Sets $tensor and trains both recipes into $work: "paper" gives policies that really look at the
-# features; "auto" may fall back to one pair, which has to run everywhere too.
+# Sets $tensor and trains both recipes into $work: "paper" gives policies that use the
+# features; "auto" may fall back to one pair, which must run everywhere too.
 make_policies() {
 	work=$1
 	data=${PIPE_DATA:-$root/../shared/data}
@@ -61,7 +61,7 @@ make_policies() {
 	done
 }
 
-# Says whether the data folder has claims and an encoder.
+# Checks whether the data folder has claims and an encoder.
 has_claims() {
 	data=${PIPE_DATA:-$root/../shared/data}
 	[ -f "$data/fever/paper_dev.jsonl" ] && [ -d "$data/models/all-MiniLM-L6-v2" ] && return 0
@@ -71,7 +71,7 @@ has_claims() {
 }
 
 # Sets $claims, $encoder, $reader and $merged: the policy that chooses which of two published systems verifies a
-# claim, and what pipe convert makes of encoder and policy.
+# claim, and the output of pipe convert for encoder and policy.
 make_merged() {
 	work=$1
 	data=$(cd "$data" && pwd)
@@ -86,7 +86,7 @@ make_merged() {
 	"$pipe" convert "$encoder" --merge "$reader" --out "$merged" >&2
 }
 
-# Says whether the data folder has images and encoders of them.
+# Checks whether the data folder has images and encoders for them.
 has_images() {
 	data=${PIPE_DATA:-$root/../shared/data}
 	[ -d "$data/imagenet/images" ] && [ -d "$data/models/imagenet" ] && [ -d "$data/models/tiny-random/clip-tiny-random" ] && return 0
@@ -112,7 +112,7 @@ make_seeing() {
 	"$pipe" convert "$encoder" --merge "$reader" --out "$merged" >&2
 }
 
-# The encoder of images in a CLIP's weights, its exports left out.
+# The image encoder from the weights of a CLIP, without its exports.
 clip_weights() {
 	mkdir "$1"
 	cp "$data/models/tiny-random/clip-tiny-random/config.json" "$data/models/tiny-random/clip-tiny-random/model.safetensors" "$1"
