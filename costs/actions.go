@@ -8,13 +8,13 @@ import (
 )
 
 // maxActions and maxDim bound the action set and the features of an instance,
-// so that a damaged description cannot ask for an absurd amount of memory.
+// so that a damaged description cannot request an absurd amount of memory.
 const (
 	maxActions = 1 << 20
 	maxDim     = 1 << 24
 )
 
-// Expert is somebody or something that can act on an instance.
+// Expert is a model, a program or a person that can act on an instance.
 type Expert struct {
 	Name string  `json:"name" yaml:"name"`
 	Fee  float64 `json:"fee" yaml:"fee"` // beta_j, cost units per consultation, >= 0
@@ -32,16 +32,16 @@ type Pair struct {
 	Expert, Advice int
 }
 
-// FeatureDigest is the key in Actions.Digests of what made the features: the
-// names of the columns, the encoder. Where a policy and a tensor both have it,
-// it must agree. It does not depend on the instances.
+// FeatureDigest is the key in Actions.Digests for the digest of what made the
+// features: the names of the columns, the encoder. Where a policy and a tensor
+// both have it, the two must agree. It does not depend on the instances.
 const FeatureDigest = "features"
 
-// DecoderDigest is the key in Actions.Digests of what decoded the images that the
-// features were made of, a name with a version.
+// DecoderDigest is the key in Actions.Digests for the decoder of the images
+// from which the features were made: a name with a version.
 const DecoderDigest = "decoder"
 
-// FeatureSource tells where the features come from.
+// FeatureSource says where the features come from.
 type FeatureSource struct {
 	Name string `json:"name" yaml:"name"` // an encoder, a table; free text
 	Dim  int    `json:"dim" yaml:"dim"`   // values per instance; 0 if not recorded
@@ -81,8 +81,8 @@ func (a *Actions) Names() []string {
 	return names
 }
 
-// Available reports whether action i exists. It looks through Unavailable: a loop
-// over actions takes Mask.
+// Available reports whether action i exists. It searches Unavailable; use Mask
+// in a loop over actions.
 func (a *Actions) Available(i int) bool {
 	j, k := a.Pair(i)
 	return !slices.Contains(a.Unavailable, Pair{j, k})
@@ -129,23 +129,23 @@ func (a *Actions) AdviceIndex(name string) int {
 // digests may differ. The error names the first difference.
 func (a *Actions) SameSet(b *Actions) error {
 	if len(a.Experts) != len(b.Experts) || len(a.Advice) != len(b.Advice) {
-		return fmt.Errorf("%d experts and %d advice levels against %d and %d",
+		return fmt.Errorf("%d experts and %d advice levels, not %d and %d",
 			len(a.Experts), len(a.Advice), len(b.Experts), len(b.Advice))
 	}
 	for j := range a.Experts {
 		if a.Experts[j].Name != b.Experts[j].Name {
-			return fmt.Errorf("expert %d is %q against %q", j, a.Experts[j].Name, b.Experts[j].Name)
+			return fmt.Errorf("expert %d is %q, not %q", j, a.Experts[j].Name, b.Experts[j].Name)
 		}
 	}
 	for k := range a.Advice {
 		if a.Advice[k].Name != b.Advice[k].Name {
-			return fmt.Errorf("advice %d is %q against %q", k, a.Advice[k].Name, b.Advice[k].Name)
+			return fmt.Errorf("advice %d is %q, not %q", k, a.Advice[k].Name, b.Advice[k].Name)
 		}
 	}
 	other := b.Mask()
 	for i, available := range a.Mask() {
 		if available != other[i] {
-			return fmt.Errorf("action %q is unavailable in one of the two", a.Name(i))
+			return fmt.Errorf("action %q is unavailable in only one of the two", a.Name(i))
 		}
 	}
 	return nil
@@ -188,11 +188,11 @@ func checkEntry(add func(string, ...any), kind string, i int, name string, fee f
 	case name == "":
 		add("%s %d has no name", kind, i)
 	case seen[name]:
-		add("%s %q is there twice", kind, name)
+		add("duplicate %s %q", kind, name)
 	}
 	seen[name] = true
 	if !(fee >= 0) || math.IsInf(fee, 0) {
-		add("%s %q has fee %v; fees are finite and not negative", kind, name, fee)
+		add("%s %q has fee %v; fees must be finite and not negative", kind, name, fee)
 	}
 }
 
@@ -204,7 +204,7 @@ func (a *Actions) checkUnavailable(add func(string, ...any)) {
 			add("unavailable pair (%d, %d) is outside %d experts x %d advice levels",
 				p.Expert, p.Advice, len(a.Experts), len(a.Advice))
 		case seen[p]:
-			add("unavailable pair %q is there twice", a.Name(a.Index(p.Expert, p.Advice)))
+			add("duplicate unavailable pair %q", a.Name(a.Index(p.Expert, p.Advice)))
 		}
 		seen[p] = true
 	}

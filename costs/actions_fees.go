@@ -9,8 +9,8 @@ import (
 type FeeChange struct {
 	Kind    string  `json:"kind"` // "expert" or "advice"
 	Name    string  `json:"name"`
-	Trained float64 `json:"trained"` // the one that a policy was trained with
-	Here    float64 `json:"here"`    // the one of the table beside it
+	Trained float64 `json:"trained"` // the fee with which a policy was trained
+	Here    float64 `json:"here"`    // the fee of the table at hand
 }
 
 // String returns `expert "large" 0.05, here 0.08`.
@@ -18,9 +18,9 @@ func (f FeeChange) String() string {
 	return fmt.Sprintf("%s %q %g, here %g", f.Kind, f.Name, f.Trained, f.Here)
 }
 
-// ChangedFees lists the fees of a that b sets differently, experts first; both must
-// describe the same choices (SameSet). Measured fees of instances, which a column
-// of the tensor holds, are no part of either.
+// ChangedFees lists the fees of a that b sets differently, experts first; both
+// must describe the same choices (SameSet). Measured fees, which a column of
+// the tensor holds, are not compared.
 func (a *Actions) ChangedFees(b *Actions) []FeeChange {
 	var out []FeeChange
 	for j, e := range a.Experts {
@@ -36,7 +36,7 @@ func (a *Actions) ChangedFees(b *Actions) []FeeChange {
 	return out
 }
 
-// ListFees puts changes into a sentence: the first eight, and how many more.
+// ListFees lists the first eight changes as text and counts the others.
 func ListFees(changes []FeeChange) string {
 	const shown = 8
 	var words []string

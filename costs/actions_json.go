@@ -16,7 +16,7 @@ const ActionsFormat = 1
 // ActionsKey is the key of the JSON form in the metadata of a Parquet file.
 const ActionsKey = "pipe.actions"
 
-// ActionsFile is the name of the file beside a tensor that holds the JSON form
+// ActionsFile is the name of the file next to a tensor that holds the JSON form
 // where the tensor's own metadata does not.
 const ActionsFile = "actions.json"
 
@@ -29,7 +29,7 @@ type actionsJSON struct {
 	Digests     map[string]string `json:"digests,omitempty"`
 }
 
-// entryJSON keeps a fee that is absent apart from a fee of zero.
+// entryJSON distinguishes a missing fee from a fee of zero.
 type entryJSON struct {
 	Name string   `json:"name"`
 	Fee  *float64 `json:"fee"`
@@ -49,8 +49,8 @@ type pairJSON struct {
 //	 "features": {"name": "all-MiniLM-L6-v2", "dim": 384},
 //	 "digests": {"table.csv": "sha256:..."}}
 //
-// The last three are optional, and so is the fee of the first advice. A key
-// that is not known is an error, since it is likely a misspelt fee.
+// The last three keys are optional, and so is the fee of the first advice. An
+// unknown key is an error, since it may be a misspelt fee.
 func ParseActions(b []byte) (*Actions, error) {
 	var version struct {
 		Format *int `json:"format"`
@@ -60,7 +60,7 @@ func ParseActions(b []byte) (*Actions, error) {
 	}
 	switch {
 	case version.Format == nil:
-		return nil, fmt.Errorf(`parse actions: no "format"; this version writes %d`, ActionsFormat)
+		return nil, fmt.Errorf(`parse actions: no "format"; this version writes format %d`, ActionsFormat)
 	case *version.Format > ActionsFormat:
 		return nil, fmt.Errorf("parse actions: format %d is newer than %d, the newest this version reads",
 			*version.Format, ActionsFormat)
@@ -74,7 +74,7 @@ func ParseActions(b []byte) (*Actions, error) {
 		return nil, fmt.Errorf("parse actions: %w", strictjson.Plain(err))
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("parse actions: something follows the JSON object")
+		return nil, errors.New("parse actions: unexpected data after the JSON object")
 	}
 	a, err := in.actions()
 	if err == nil {
@@ -127,8 +127,8 @@ func (in *actionsJSON) actions() (*Actions, error) {
 }
 
 // JSON returns the JSON form that ParseActions reads. Equal descriptions give
-// equal bytes. It panics on a description that Validate refuses because of a
-// fee that is not finite or a pair outside the set.
+// equal bytes. It panics if a fee is not finite or a pair is outside the set;
+// Validate rejects both.
 func (a *Actions) JSON() []byte {
 	out := actionsJSON{Format: ActionsFormat, Digests: a.Digests}
 	for _, e := range a.Experts {

@@ -8,18 +8,18 @@ import (
 	"slices"
 )
 
-// Clusters say which of some rows belong together: near-duplicates that are
-// one draw of the world and not several. Whatever learns from some rows and is
-// judged on others keeps a cluster on one side, and whatever says how certain
-// a mean is counts clusters, not rows.
+// Clusters say which rows belong together: near-duplicates that count as one
+// draw, not as several. A split into training and held-out rows keeps each
+// cluster on one side. The error of a mean is computed over clusters, not over
+// rows.
 type Clusters struct {
-	Of   []int // per row, its cluster; clusters count from 0 in the order of their first rows
-	Size []int // per cluster, its rows
+	Of   []int // per row, its cluster; clusters are numbered from 0 in the order of their first rows
+	Size []int // per cluster, its number of rows
 }
 
-// NewClusters joins rows. Every list of same has one number per row, and two
-// rows with the same number in one of the lists belong together; so do rows
-// that a third one joins.
+// NewClusters joins rows. Every list in same has one number per row. Two rows
+// with the same number in any list belong together, and so do two rows that
+// both belong with a third.
 func NewClusters(rows int, same ...[]int) Clusters {
 	parent := make([]int, rows)
 	for n := range parent {
@@ -57,7 +57,7 @@ func NewClusters(rows int, same ...[]int) Clusters {
 	return c
 }
 
-// Numbered gives equal keys one number, counted from 0 by first appearance.
+// Numbered gives equal keys the same number, from 0 in the order of first appearance.
 func Numbered[K comparable](keys []K) []int {
 	numbers, known := make([]int, len(keys)), make(map[K]int, len(keys))
 	for n, k := range keys {
@@ -81,11 +81,11 @@ func (t *Tensor) Clusters(rows []int) Clusters {
 	return NewClusters(len(rows), same...)
 }
 
-// sameFeatures numbers rows such that equal features have equal numbers. Rows
+// sameFeatures numbers rows so that equal features have equal numbers. Rows
 // are found by a hash and then compared.
 func (t *Tensor) sameFeatures(rows []int) []int {
 	numbers := make([]int, len(rows))
-	seed := maphash.MakeSeed() // decides who is compared with whom, not the outcome
+	seed := maphash.MakeSeed() // decides which rows are compared, not the outcome
 	last := make(map[uint64]int, len(rows))
 	before := make([]int, len(rows)) // an earlier row with the same hash, or -1
 	var buf []byte
@@ -121,7 +121,7 @@ func (c Clusters) Len() int { return len(c.Size) }
 // Repeats is the number of rows that are not the first of their cluster.
 func (c Clusters) Repeats() int { return len(c.Of) - len(c.Size) }
 
-// IDs is Of, or nil where every row is alone, as statistics want it.
+// IDs is Of, or nil if every cluster has one row, which is what statistics expect.
 func (c Clusters) IDs() []int {
 	if c.Repeats() == 0 {
 		return nil
@@ -133,9 +133,9 @@ func (c Clusters) IDs() []int {
 // the result is rows[i].
 func (c Clusters) Pick(rows []int) Clusters { return NewClusters(len(rows), pick(c.Of, rows, 1)) }
 
-// Folds deals whole clusters out into folds that have as equally many rows as
-// clusters allow, and returns the fold of every row. There are fewer folds than
-// asked for where there are fewer clusters:
+// Folds assigns whole clusters to folds whose numbers of rows are as equal as
+// the clusters allow, and returns the fold of every row. With fewer clusters
+// than folds there are fewer folds:
 //
 //   - clusters of several rows come first, the largest before the others, each
 //     into the fold with the fewest rows so far;
@@ -184,10 +184,10 @@ func (c Clusters) largestFirst() []int {
 }
 
 // Share takes whole clusters, in the order of their first rows, until they have
-// at least the wanted number of rows. Clusters of more than largest rows are
-// passed over, and one cluster is always left. Where that finds none, the
-// smallest cluster is taken. It returns for every row whether it is taken. There
-// must be two clusters.
+// at least the wanted number of rows. It skips clusters of more than largest
+// rows and always leaves one cluster. If no cluster qualifies, it takes the
+// smallest. It returns for every row whether it is taken. There must be at
+// least two clusters.
 func (c Clusters) Share(want, largest int) []bool {
 	taken := make([]bool, c.Len())
 	rows, clusters := 0, 0
@@ -208,17 +208,18 @@ func (c Clusters) Share(want, largest int) []bool {
 	return out
 }
 
-// level pours rows over folds that hold some already, so that the emptiest are
-// level with each other afterwards. It returns where the rows of each fold end.
+// level distributes rows over folds that already hold some, filling the
+// emptiest folds to a common height. It returns where the rows of each fold
+// end.
 func level(load []int, rows int) []int {
 	sorted := slices.Sorted(slices.Values(load))
-	height, folds := rows, 0 // the poured folds hold height rows together
+	height, folds := rows, 0 // the filled folds hold height rows in all
 	for folds < len(sorted) && sorted[folds]*folds <= height {
 		height += sorted[folds]
 		folds++
 	}
 	cuts := make([]int, len(load))
-	below, part := 0, 0 // rows in and number of the poured folds so far
+	below, part := 0, 0 // rows in and number of the filled folds so far
 	for f, l := range load {
 		if l <= sorted[folds-1] {
 			below += l
@@ -229,8 +230,8 @@ func level(load []int, rows int) []int {
 	return cuts
 }
 
-// Shared counts the rows of one list that have the features, and those that
-// have the group, of a row of the other list.
+// Shared counts the rows whose features, and those whose group, occur in a row
+// of the list with.
 func (t *Tensor) Shared(rows, with []int) (features, group int) {
 	all := slices.Concat(with, rows)
 	count := func(numbers []int) (n int) {

@@ -38,8 +38,8 @@ func everyRow(n int) []int {
 	return rows
 }
 
-// Rows are in one cluster exactly if a chain of equal features and equal groups
-// leads from one to the other.
+// Rows are in one cluster if and only if a chain of equal features and equal
+// groups connects them.
 func TestClustersAreChainsOfEqualRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tensor := repeated(t)

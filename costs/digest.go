@@ -11,9 +11,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// FileDigest is "sha256:" and the hexadecimal SHA-256 of a file's bytes; a
-// long file is left between blocks when ctx ends. Folders, pipes and devices,
-// which cannot be read twice, are a *DataError; other errors are the system's.
+// FileDigest is "sha256:" and the hexadecimal SHA-256 of a file's bytes. It
+// checks ctx between blocks. Folders, pipes and devices, which cannot be read
+// twice, give a *DataError; other errors come from the operating system.
 func FileDigest(ctx context.Context, path string) (string, error) {
 	f, _, err := textfile.Open(path)
 	if err != nil {

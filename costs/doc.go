@@ -1,12 +1,12 @@
-// Package costs holds what a composite policy chooses from and what each
-// choice costs: the actions (an expert together with the advice it is shown),
-// their fees, and the cost tensor, one task loss per instance and action.
+// Package costs defines the actions of a composite policy and their costs. An
+// action is an expert together with the advice it is shown. The cost tensor
+// holds one task loss per instance and action; fees are kept with the actions.
 //
-// Experts and advice are counted from 0. Advice 0 is the absence of advice and
+// Experts and advice are numbered from 0. Advice 0 is the absence of advice and
 // is free. The action of expert j under advice k has the index j*(K+1)+k, where
 // K+1 is the number of advice levels, absence included.
 //
-// Fees are kept beside the losses and never added to them in a file, so that
+// Fees are stored separately and never added to the losses in a file, so that
 // one tensor serves every cost regime: the cost of action (j, k) on instance n
 // is
 //

@@ -48,7 +48,7 @@ func FuzzRead(f *testing.F) {
 		switch {
 		case err != nil && !errors.As(err, &data):
 			t.Fatalf("error of another kind: %v", err)
-		case err != nil && streamed == nil && !strings.Contains(err.Error(), "is there already"):
+		case err != nil && streamed == nil && !strings.Contains(err.Error(), "is a duplicate"):
 			t.Fatalf("only Read refuses: %v", err)
 		case err == nil && streamed != nil:
 			t.Fatalf("only the Reader refuses: %v", streamed)

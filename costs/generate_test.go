@@ -20,7 +20,7 @@ func testActions(experts, advice int) *Actions {
 	return a
 }
 
-// testTensor returns n rows of noise over the given actions.
+// testTensor returns n rows of random values over the given actions.
 func testTensor(seed uint64, n, dim int, a *Actions) *Tensor {
 	r := rand.New(rand.NewPCG(seed, 1))
 	t := &Tensor{Actions: a, Dim: dim}

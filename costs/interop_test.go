@@ -103,7 +103,7 @@ func sameTensor(t *testing.T, path string, want *Tensor) {
 	}
 }
 
-// polars, DuckDB and pandas put the actions beside the file.
+// With polars, DuckDB and pandas the actions are in a file next to the tensor.
 const otherTable = makeTable + `
 out, who = sys.argv[1], sys.argv[2]
 open(out.rsplit("/", 1)[0] + "/actions.json", "w").write(actions)

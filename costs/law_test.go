@@ -93,7 +93,7 @@ func TestAdviceNeverHurtsTheOracle(t *testing.T) {
 	})
 }
 
-// Advice is bought for an expert exactly when some level saves more loss than
+// Advice is bought for an expert if and only if some level saves more loss than
 // its deployed fee; the level bought has the smallest cost.
 func TestAdviceIsBoughtWhenItPays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

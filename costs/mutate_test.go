@@ -82,8 +82,8 @@ for codec in "none", "snappy", "gzip", "brotli", "zstd", "lz4":
         write_page_checksum=checksum, use_dictionary=["split"], write_statistics=False)
 `
 
-// Three changed bytes in the pages of a file of pyarrow end in an error or in
-// values, in bounded memory; where pages have checksums, in the right values.
+// Three changed bytes in the pages of a pyarrow file give an error or values,
+// in bounded memory. With page checksums the values are the right ones.
 func TestDamagedPagesOfPyArrow(t *testing.T) {
 	py := judge.Python(t, "numpy", "pyarrow")
 	dir := t.TempDir()

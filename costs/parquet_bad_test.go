@@ -315,7 +315,7 @@ func TestReadFolders(t *testing.T) {
 		{"dimension", part(2, "b", a), 1, "features", "has 2 values, expected 3"},
 		{"actions", part(3, "b", other), 0, ActionsKey, "differs"},
 		{"group", ungrouped.bytes(t), 0, "group", "is in only one of this part"},
-		{"ids", part(3, "a", a), 1, "id", "already"},
+		{"ids", part(3, "a", a), 1, "id", "is a duplicate"},
 		{"damaged", part(3, "b", a)[:99], 0, "", "not a Parquet file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"pipe/internal/parquetfile"
 )
 
-// cursor walks through one column of one row group, page by page, and hands
-// out values. It checks on the way that every row has exactly width values and
-// that none of them is null: where that holds, values and levels run side by
-// side and a row is found by arithmetic.
+// cursor walks through one column of one row group, page by page, and returns
+// its values. It checks that every row has exactly width values and that none
+// of them is null. Values and levels then have the same positions, and the
+// position of a row can be computed.
 type cursor struct {
 	leaf  *leaf
 	width int // values per row; 1 unless the column is a list
@@ -24,11 +24,11 @@ type cursor struct {
 	pages *parquetfile.Pages // nil before the first page
 	page  *parquetfile.Page  // nil between pages
 	size  int                // values in the page
-	at    int                // values of the page already handed out
-	done  int                // values of the row group already handed out
+	at    int                // values of the page already returned
+	done  int                // values of the row group already returned
 
 	// absent marks the elements of a row that may be null: pairs that do not
-	// exist, which pandas cannot write as NaN. They are handed out as NaN.
+	// exist, which pandas cannot write as NaN. They are returned as NaN.
 	absent []bool
 
 	rep, def []byte
@@ -36,7 +36,7 @@ type cursor struct {
 	scratch  []float32
 }
 
-// close gives up the memory of the pages.
+// close releases the memory of the pages.
 func (c *cursor) close() {
 	c.pages, c.page, c.rep, c.def, c.floats, c.scratch = nil, nil, nil, nil, nil, nil
 }
@@ -78,8 +78,8 @@ func (c *cursor) take(run int) {
 	c.done += run
 }
 
-// load looks into the page just read. Nulls are found here, so that the values
-// and the levels of a page that passes have the same positions.
+// load checks the page just read for nulls. The values and the levels of a page
+// that passes have the same positions.
 func (c *cursor) load() error {
 	c.size, c.rep, c.def = c.page.Len, c.page.Rep, c.page.Def
 	nulls := false
@@ -196,13 +196,13 @@ func (c *cursor) finish() error {
 	case err != nil:
 		return err
 	case run > 0:
-		return c.damaged(fmt.Errorf("row group has more than its %d rows", c.rows))
+		return c.damaged(fmt.Errorf("row group has more rows than the %d that its metadata declare", c.rows))
 	}
 	return nil
 }
 
-// ended turns the end of the pages, where values were still due, into the
-// error that it is.
+// ended turns an io.EOF before all values were read into an error about the
+// file.
 func (c *cursor) ended(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
@@ -210,7 +210,7 @@ func (c *cursor) ended(err error) error {
 	if short := c.done % c.width; short != 0 {
 		return c.wrongLength(c.done/c.width, short)
 	}
-	return c.damaged(fmt.Errorf("row group has %d rows, its metadata say %d", c.done/c.width, c.rows))
+	return c.damaged(fmt.Errorf("row group has %d rows, but its metadata declare %d", c.done/c.width, c.rows))
 }
 
 func (c *cursor) row(value int) int { return c.first + value/c.width + 1 }
@@ -223,7 +223,7 @@ func (c *cursor) column(value int) string {
 }
 
 func (c *cursor) damaged(err error) error {
-	return &DataError{Column: c.leaf.name, Msg: "cannot be read, the file is damaged", Err: err}
+	return &DataError{Column: c.leaf.name, Msg: "the file is damaged", Err: err}
 }
 
 func (c *cursor) wrongLength(row, have int) error {
@@ -234,7 +234,7 @@ func (c *cursor) wrongLength(row, have int) error {
 }
 
 // regular reports whether repetition levels start a row every width values,
-// where phase values of the current row have come already.
+// given that phase values of the current row were already read.
 func regular(rep []byte, phase, width int) bool {
 	for len(rep) > 0 {
 		if phase == 0 {
@@ -254,12 +254,12 @@ func regular(rep []byte, phase, width int) bool {
 
 var onesRow = bytes.Repeat([]byte{1}, 1024)
 
-// irregular finds what is wrong with the first row of the page that is not
-// made of width values.
+// irregular describes the first row of the page that does not have width
+// values.
 func (c *cursor) irregular() error {
 	row, have := c.done/c.width, c.done%c.width
 	if have == 0 && row > 0 && c.leaf.list && c.rep[c.at] != 0 {
-		row, have = row-1, c.width // the row before goes on
+		row, have = row-1, c.width // the previous row continues
 	}
 	for i := c.at; i < c.size; i++ {
 		starts := !c.leaf.list || c.rep[i] == 0
@@ -274,11 +274,11 @@ func (c *cursor) irregular() error {
 		}
 		have++
 	}
-	// The row that the page ends with may go on in the next one.
+	// The last row of the page may continue in the next one.
 	if have != c.width {
 		return c.wrongLength(row, have)
 	}
-	return c.damaged(errors.New("repetition levels make no rows"))
+	return c.damaged(errors.New("repetition levels form no rows"))
 }
 
 func (c *cursor) null(row, element int, def byte) error {
@@ -293,8 +293,8 @@ func (c *cursor) null(row, element int, def byte) error {
 	return e
 }
 
-// shown formats a bad number for an error. Files may hold float64, where the
-// infinity can be our own rounding.
+// shown formats a bad number for an error. For a float64 column, an infinity
+// may come from rounding to float32.
 func (l *leaf) shown(v float32) string {
 	if l.column.Kind == parquetfile.Double && math.IsInf(float64(v), 0) {
 		return fmt.Sprintf("is %v, or too large for a float32", v)

@@ -7,7 +7,7 @@ import (
 	"pipe/internal/finite"
 )
 
-// groupRead is one row group on its way into a tensor.
+// groupRead is one row group that is being read into a tensor.
 type groupRead struct {
 	source *source
 	part   *part
@@ -20,9 +20,9 @@ func (g *groupRead) cursor(l *leaf, width int) *cursor {
 	return &cursor{leaf: l, width: width, first: g.first, rows: g.rows, file: g.part.file, group: g.group}
 }
 
-// columns returns one function per column, each of which reads the whole row
-// group into its place in a tensor of as many rows. The features, by far the
-// largest, come first.
+// columns returns one function per column. Each reads its column of the whole
+// row group into a tensor of that many rows. The features, by far the largest
+// column, come first.
 func (g *groupRead) columns(into *Tensor) []func() error {
 	var tasks []func() error
 	for _, c := range g.readers() {
@@ -96,8 +96,7 @@ func (g *groupRead) splits(l *leaf) columnReader {
 	}}
 }
 
-// features reads in steps that stay in the cache between the copy and the
-// check.
+// features copies and checks in blocks small enough to stay in the cache.
 func (g *groupRead) features(l *leaf) columnReader {
 	c := g.cursor(l, g.source.dim)
 	const step = 1 << 16
@@ -152,7 +151,7 @@ func negate(mask []bool) []bool {
 	return out
 }
 
-// shifted adds the rows before to the row of a *DataError.
+// shifted adds the number of preceding rows to the row of a *DataError.
 func shifted(err error, rows int) error {
 	var data *DataError
 	if errors.As(err, &data) {

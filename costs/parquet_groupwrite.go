@@ -22,9 +22,9 @@ func (g *groupWrite) floats(s []float32, width int) {
 
 func textValue(s string) parquet.Value { return parquet.ByteArrayValue([]byte(s)) }
 
-// put writes the next column, width values per row. It goes by small steps of
-// fixed size, after each of which the library may end a page, so that pages end
-// at the same rows every time.
+// put writes the next column, width values per row. It writes small blocks of
+// fixed size. The library may end a page only after a block, so pages always
+// end at the same rows.
 func (g *groupWrite) put(width int, list bool, at func(i int) parquet.Value) {
 	const stepValues = 4096
 	step := max(1, stepValues/width)

@@ -76,7 +76,7 @@ func TestIntegerIDs(t *testing.T) {
 		}
 		table.Close()
 	}
-	if _, err := Read(writeKeyed[int64](t, 5, 6, 5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), `row 3: column id: "5" is there already, in row 1`) {
+	if _, err := Read(writeKeyed[int64](t, 5, 6, 5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), `row 3: column id: "5" is a duplicate, first in row 1`) {
 		t.Errorf("error is %v", err)
 	}
 	if _, err := Read(writeKeyed(t, 0.5, 1.5), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "column id: has values of type DOUBLE, expected string or integer") {
@@ -115,7 +115,7 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
-// Files that pyarrow encrypts are refused by name, with advice.
+// Files that pyarrow encrypted give an error that says so, with a hint.
 func TestEncryptedFiles(t *testing.T) {
 	py := judge.Python(t, "numpy", "pyarrow")
 	dir := t.TempDir()
@@ -145,7 +145,7 @@ for name, plain in ("whole", False), ("columns", True):
 	}
 }
 
-// A pipe has no end to read the footer from.
+// A pipe cannot be read from its end, where the footer is.
 func TestNoRegularFile(t *testing.T) {
 	if _, err := Read(os.DevNull, ReadOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "not a regular file") {
 		t.Errorf("error is %v", err)

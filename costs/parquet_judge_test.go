@@ -67,7 +67,7 @@ func TestParquetJudge(t *testing.T) {
 	}
 }
 
-// judgeFile reads a file in both ways that there are and says how that went.
+// judgeFile reads a file with Read and with the Reader and describes the result.
 func judgeFile(t *testing.T, path string, f *judgedFile) string {
 	columns, err := parquetDigests(path)
 	var content *parquetfile.Error
@@ -201,8 +201,8 @@ func valueText(c *parquetfile.Column, p *parquetfile.Page, i int) string {
 	return p.Text(i)
 }
 
-// What is wrong with the judge itself would hide what is wrong with the reader:
-// a changed value changes the digest.
+// A broken digest would hide errors of the reader: a changed value must change
+// the digest.
 func TestParquetDigestsDiffer(t *testing.T) {
 	raw := goodRaw()
 	before, err := parquetDigests(raw.write(t))

@@ -224,8 +224,8 @@ func TestWritePartsRefusesFullFolder(t *testing.T) {
 	}
 }
 
-// What Read allocates in all, garbage included, stays close to the float32
-// values that it returns; that bounds the peak.
+// Read allocates little more, garbage included, than the float32 values that it
+// returns. This also bounds its peak memory.
 func TestReadAllocatesLittleMore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, which runs short tests, lets pools forget what they hold")

@@ -10,10 +10,10 @@ import (
 
 // Read reads a cost tensor, a Parquet file or a folder of part files taken in
 // the order of their names, and validates it. The columns are those of
-// docs/cost-tensor.md; others are left alone. Bad content gives a *DataError
-// with file, row and column.
+// docs/cost-tensor.md; others are ignored. Bad content gives a *DataError with
+// file, row and column.
 //
-// All row groups and columns are decoded side by side, each into its place in
+// All row groups and columns are decoded concurrently, each into its place in
 // the result.
 func Read(path string, o ReadOptions) (*Tensor, error) {
 	t, err := read(path, o)
@@ -79,8 +79,8 @@ func (s *source) locate(err error) error {
 	return err
 }
 
-// samePresence refuses parts of which some have an optional column and some
-// have not.
+// samePresence is an error if one of two parts has an optional column and the
+// other has not.
 func samePresence(a, b *part) error {
 	for _, c := range []struct {
 		name string
@@ -99,7 +99,7 @@ func samePresence(a, b *part) error {
 	return nil
 }
 
-// blank makes room for n rows of the columns that there are.
+// blank allocates a tensor of n rows with the columns that the source has.
 func (s *source) blank(n int, cols leaves) *Tensor {
 	t := &Tensor{Actions: s.actions, Dim: s.dim, Meta: s.meta, Features: make([]float32, n*s.dim)}
 	if cols.id != nil {
@@ -156,9 +156,8 @@ type task struct {
 	run         func() error
 }
 
-// runTasks runs all tasks on all cores. Of several errors it returns the one
-// that comes first by part, row and column, so that a file gives the same error
-// every time.
+// runTasks runs all tasks on all cores. Of several errors it returns the first
+// by part, row and column, so that a file always gives the same error.
 func runTasks(tasks []task) error {
 	errs := make([]error, len(tasks))
 	parallel.Do(len(tasks), func(i int) { errs[i] = dataerror.Guard(tasks[i].path, tasks[i].run) })

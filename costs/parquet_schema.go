@@ -7,14 +7,14 @@ import (
 	"pipe/internal/parquetfile"
 )
 
-// leaf says where a column of the contract is in one file.
+// leaf locates a column of the contract in one file.
 type leaf struct {
 	name   string
 	column *parquetfile.Column
 	list   bool
-	maxDef byte // definition level of a value that is there
-	// listDef is the definition level that says that a list has an element;
-	// one below it is an empty list, anything lower a null one.
+	maxDef byte // definition level of a value that is not null
+	// listDef is the definition level of a list that has an element. One less
+	// means an empty list, anything lower a null list.
 	listDef byte
 }
 
@@ -36,8 +36,8 @@ type leaves struct {
 	id, split, group, features, loss, fee, label, prediction *leaf
 }
 
-// findLeaves looks up what the mode of reading needs. The error is a *DataError
-// without a file.
+// findLeaves looks up the columns that the mode of reading needs. The error is
+// a *DataError without a file.
 func findLeaves(root *parquetfile.Column, featuresOnly bool) (leaves, error) {
 	var l leaves
 	text := []parquetfile.Kind{parquetfile.ByteArray}

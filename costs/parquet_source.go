@@ -16,9 +16,9 @@ import (
 
 // ReadOptions says how a cost tensor is read.
 type ReadOptions struct {
-	// Actions is a file with the JSON form of the actions. It takes the place
-	// of those in the tensor's metadata. If it is empty and the metadata have
-	// none, actions.json beside the tensor is read.
+	// Actions is a file with the JSON form of the actions. It overrides those
+	// in the tensor's metadata. If it is empty and the metadata have none,
+	// actions.json next to the tensor is read.
 	Actions string
 	// FeaturesOnly reads id (if there is one) and features and nothing else:
 	// what a policy needs to decide. No actions are needed then; those found are
@@ -29,7 +29,7 @@ type ReadOptions struct {
 	BatchRows int
 }
 
-// part is one open Parquet file.
+// part is an open Parquet file.
 type part struct {
 	path string
 	file *parquetfile.File
@@ -41,7 +41,7 @@ type part struct {
 // source is a tensor on disk: the parts, opened and checked against each other.
 type source struct {
 	parts   []*part
-	actions *Actions // nil only in a features-only source without any
+	actions *Actions // nil only in a features-only source without actions
 	meta    map[string]string
 	dim     int
 	rows    int
@@ -148,7 +148,7 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 		if o.FeaturesOnly {
 			return nil
 		}
-		return &DataError{File: s.parts[0].path, Msg: fmt.Sprintf("metadata have no %q and there is no %s", ActionsKey, file)}
+		return &DataError{File: s.parts[0].path, Msg: fmt.Sprintf("the metadata have no %q and there is no %s", ActionsKey, file)}
 	default:
 		return dataerror.FromText(err)
 	}
@@ -158,8 +158,8 @@ func (s *source) findActions(o ReadOptions, folder string) error {
 	return nil
 }
 
-// fileMeta returns the key-value metadata without what we or Arrow put there
-// for ourselves.
+// fileMeta returns the key-value metadata without the keys that this package
+// and Arrow use internally.
 func fileMeta(file *parquetfile.File) map[string]string {
 	meta := make(map[string]string)
 	for _, kv := range file.Meta {
@@ -230,7 +230,7 @@ func firstLength(p *part) (int, error) {
 		if length > 0 {
 			return length, nil
 		}
-		return 0, &DataError{Column: colFeatures, Msg: "cannot be read, the file is damaged"}
+		return 0, &DataError{Column: colFeatures, Msg: "the file is damaged"}
 	}
 	return 0, &DataError{Msg: "has no rows"}
 }

@@ -7,14 +7,14 @@ import (
 	"pipe/internal/dataerror"
 )
 
-// defaultBatchBytes is what the features of one batch take if the caller does
-// not say how many rows he wants.
+// defaultBatchBytes is the size of the features of one batch if the caller does
+// not set its number of rows.
 const defaultBatchBytes = 4 << 20
 
 // Reader reads a cost tensor batch by batch, in memory that does not grow with
-// the number of rows. Everything is checked as in Read, except that no id is
-// there twice, which would take memory for every id. It is not for use by
-// several goroutines at once.
+// the number of rows. It checks everything that Read checks except for
+// duplicate ids, since that check needs memory for every id. A Reader must not
+// be used concurrently.
 type Reader struct {
 	source  *source
 	batch   int
@@ -45,7 +45,7 @@ func OpenReader(path string, o ReadOptions) (*Reader, error) {
 	return r, nil
 }
 
-// Rows returns the number of rows that the files say they have.
+// Rows returns the number of rows that the files declare.
 func (r *Reader) Rows() int { return r.source.rows }
 
 // Dim returns the number of features per row.
@@ -60,8 +60,7 @@ func (r *Reader) Meta() map[string]string { return r.source.meta }
 
 // Next returns the next rows, in the order of the files, and io.EOF after the
 // last. The batch belongs to the caller. With FeaturesOnly it has no splits and
-// no losses, and no ids if the file has none: then its length is
-// len(Features)/Dim.
+// no losses. If the file has no ids either, its length is len(Features)/Dim.
 func (r *Reader) Next() (*Tensor, error) {
 	if r.err == nil {
 		var t *Tensor

@@ -14,10 +14,10 @@ import (
 	"pipe/internal/atomicfile"
 )
 
-// Layout of the files we write. A row group is the unit that is decoded side
-// by side, so a large tensor should have many and a small batch of decisions
-// should not have to hold much; floats are stored plain and uncompressed, since
-// embeddings do not compress and reading is then a copy.
+// Layout of the files we write. Row groups are decoded concurrently, so a large
+// tensor should have many of them. They are small, so that a small batch of
+// decisions needs little memory. Floats are stored plain and uncompressed:
+// embeddings do not compress, and reading is then a copy.
 const (
 	groupBytes   = 8 << 20
 	minGroupRows = 1 << 10
@@ -25,7 +25,7 @@ const (
 	pageBytes    = 1 << 18
 )
 
-// WriterOptions fixes what every batch of a Writer has.
+// WriterOptions fixes the columns that every batch of a Writer has.
 type WriterOptions struct {
 	Dim         int               // features per row
 	Groups      bool              // there are groups
@@ -36,8 +36,8 @@ type WriterOptions struct {
 }
 
 // Writer writes a cost tensor batch by batch. The file appears under its name
-// when Close succeeds, and not before. The bytes depend on the content only,
-// not on how it was cut into batches.
+// only when Close succeeds. Its bytes depend on the content only, not on how it
+// was divided into batches.
 type Writer struct {
 	file    *atomicfile.File
 	path    string
@@ -52,7 +52,7 @@ type Writer struct {
 	closed  bool
 }
 
-// NewWriter starts a file. The caller ends it with Close, or with Abort.
+// NewWriter starts a file. The caller must call Close or Abort.
 func NewWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) {
 	w, err := newWriter(path, actions, o)
 	if err != nil {
@@ -69,12 +69,12 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 		return nil, fmt.Errorf("dimension of the features is %d", o.Dim)
 	}
 	if d := actions.Features.Dim; d != 0 && d != o.Dim {
-		return nil, fmt.Errorf("rows have %d features, the actions say %d", o.Dim, d)
+		return nil, fmt.Errorf("rows have %d features, but the actions declare %d", o.Dim, d)
 	}
 	if _, ok := o.Meta[ActionsKey]; ok {
-		return nil, fmt.Errorf("metadata key %q is taken by the actions", ActionsKey)
+		return nil, fmt.Errorf("metadata key %q is reserved for the actions", ActionsKey)
 	}
-	// In the same folder, so that the rename at the end cannot cross file systems.
+	// In the same folder, so that the final rename cannot cross file systems.
 	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
@@ -100,8 +100,8 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 	}, nil
 }
 
-// schema has the columns in the order of the contract. Nothing is optional in
-// a file of ours, which keeps definition levels out of the way.
+// schema has the columns in the order of the contract. No column is optional in
+// the files we write, so they need no definition levels.
 func schema(o WriterOptions) *parquet.Schema {
 	text := parquet.String()
 	coded := parquet.Encoded(text, &parquet.RLEDictionary)
@@ -139,8 +139,8 @@ func (g orderedGroup) Fields() []parquet.Field {
 }
 
 // Append adds the rows of a batch, which must have the columns that the options
-// promise and the same actions. A batch that is refused leaves the writer as it
-// was; after any other error only Abort is left.
+// promise and the same actions. A rejected batch leaves the writer unchanged;
+// after any other error only Abort may be called.
 func (w *Writer) Append(batch *Tensor) error {
 	switch {
 	case w.closed:
@@ -182,7 +182,7 @@ func (w *Writer) check(batch *Tensor) error {
 	}
 	for n, id := range batch.IDs {
 		if _, ok := w.ids[id]; ok {
-			return &DataError{Row: n + 1, Column: colID, Msg: fmt.Sprintf("%q has been written already", id)}
+			return &DataError{Row: n + 1, Column: colID, Msg: fmt.Sprintf("%q is a duplicate: it was already written", id)}
 		}
 	}
 	for _, id := range batch.IDs {
@@ -241,8 +241,8 @@ func (w *Writer) flush() error {
 	return nil
 }
 
-// Close writes what is pending and puts the complete, durable file in its
-// place. A file without rows is an error. After an error nothing is left behind.
+// Close writes the pending rows and moves the complete, durable file to its
+// path. A file without rows is an error. After an error no file is left.
 func (w *Writer) Close() error {
 	if w.closed {
 		return w.err
@@ -273,7 +273,7 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Abort gives the file up. It does nothing after Close or another Abort.
+// Abort discards the file. It does nothing after Close or another Abort.
 func (w *Writer) Abort() {
 	if !w.closed {
 		w.closed = true
@@ -281,7 +281,7 @@ func (w *Writer) Abort() {
 	}
 }
 
-// Write writes a tensor as one file, which appears when it is complete.
+// Write writes a tensor as one file, which appears only when it is complete.
 func Write(path string, t *Tensor) error {
 	if err := t.Validate(); err != nil {
 		return fmt.Errorf("write costs %q: %w", path, err)
@@ -304,8 +304,8 @@ func writeWindow(path string, t *Tensor, first, n int) error {
 }
 
 // WriteParts writes a tensor as a folder of part files of at most the given
-// number of rows. The folder appears when it is complete; it must not exist
-// yet, unless it is empty.
+// number of rows. The folder appears only when it is complete; it must not
+// exist yet, unless it is empty.
 func WriteParts(folder string, t *Tensor, rows int) (err error) {
 	if rows <= 0 {
 		return fmt.Errorf("write costs %q: parts of %d rows", folder, rows)

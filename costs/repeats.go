@@ -9,13 +9,13 @@ import (
 type Repeats struct {
 	Split string `json:"split"`
 	Rows  int    `json:"rows"`
-	Sets  int    `json:"sets"` // of rows that belong together; Rows where none repeats
+	Sets  int    `json:"sets"` // sets of rows that belong together; equal to Rows if none repeats
 	// Rows with the features, or with the group, of a training row; 0 for the training rows themselves.
 	TrainingFeatures int `json:"training_features"`
 	TrainingGroup    int `json:"training_group"`
 }
 
-// RepeatsIn returns what repeats in some splits, leaving out splits in which nothing does.
+// RepeatsIn returns the repeats of the given splits, without splits that have none.
 func RepeatsIn(t *Tensor, splits ...Split) []Repeats {
 	var out []Repeats
 	train := t.Rows(Train)
@@ -32,7 +32,7 @@ func RepeatsIn(t *Tensor, splits ...Split) []Repeats {
 	return out
 }
 
-// notes are what a user should know about rows that repeat.
+// notes describe repeated rows to the user.
 func (r Repeats) notes() []string {
 	var out []string
 	if r.Sets < r.Rows {
@@ -53,7 +53,7 @@ func (r Repeats) notes() []string {
 	return append(out, seen+": figures on them flatter what was learned by heart.")
 }
 
-// RepeatNotes are what a user should know about rows that repeat, a sentence each.
+// RepeatNotes describe repeated rows to the user, one sentence each.
 func RepeatNotes(repeats []Repeats) []string {
 	var out []string
 	for _, r := range repeats {

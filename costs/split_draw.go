@@ -9,10 +9,10 @@ import (
 )
 
 // The ways to draw splits. Under SplitHash the split of a row depends on the
-// row's id or group, the seed and the shares alone: other rows, their number and
-// their order do not matter. The other two hold the shares exactly, within every
-// label or whatever the labels, and therefore depend on all rows and their order:
-// one row more can move any other.
+// row's id or group, the seed and the shares alone: other rows, their number
+// and their order do not matter. The other two hold the shares exactly:
+// SplitStratified within every label, SplitRandom over all rows. They depend on
+// all rows and their order, so one added row can move any other.
 const (
 	SplitHash       = "hash"
 	SplitStratified = "stratified"
@@ -20,7 +20,7 @@ const (
 )
 
 // SplitDraw says how splits are drawn: the share Validation of the rows goes to
-// validation, the share Test to test, the rest trains.
+// validation, the share Test to test, the rest to training.
 type SplitDraw struct {
 	Kind       string // SplitHash, SplitStratified or SplitRandom
 	Validation float64
@@ -28,22 +28,21 @@ type SplitDraw struct {
 	Seed       uint64
 }
 
-// Validate refuses kinds that there are not and shares that leave nothing to
-// train on.
+// Validate rejects unknown kinds and shares that leave no training rows.
 func (d SplitDraw) Validate() error {
 	if !slices.Contains([]string{SplitHash, SplitStratified, SplitRandom}, d.Kind) {
 		return fmt.Errorf("unknown kind %q; known are %s, %s and %s", d.Kind, SplitHash, SplitStratified, SplitRandom)
 	}
 	if !(d.Validation >= 0 && d.Test >= 0 && d.Validation+d.Test < 1) {
-		return fmt.Errorf("validation is %v and test is %v; shares from 0 that leave some to train on are needed", d.Validation, d.Test)
+		return fmt.Errorf("validation is %v and test is %v; shares must not be negative and must leave rows to train on", d.Validation, d.Test)
 	}
 	return nil
 }
 
 // Draw returns the split of every row of a valid d. ids are one per row and
 // unique. labels are one per row, or nil if there are none. groups are one per
-// row, or nil: rows of one group get one split. A split whose share is positive
-// and that gets no row is a *DataError without a file.
+// row, or nil: rows of one group get one split. If a split with a positive
+// share gets no row, the error is a *DataError without a file.
 func (d SplitDraw) Draw(ids, labels, groups []string) ([]Split, error) {
 	if d.Kind == SplitRandom {
 		labels = nil
@@ -60,7 +59,7 @@ func (d SplitDraw) Draw(ids, labels, groups []string) ([]Split, error) {
 	return splits, d.checkFilled(splits, groups)
 }
 
-// checkFilled is the error of a split that should have rows and has none.
+// checkFilled is an error if a split should have rows and has none.
 func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
 	for i, share := range [...]float64{Train: 1 - d.Validation - d.Test, Val: d.Validation, Test: d.Test} {
 		s := Split(i)
@@ -82,9 +81,10 @@ func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
 }
 
 // DrawSplits draws the splits of n instances: the share val goes to validation,
-// the share test to test, the rest trains. With labels (n of them, or nil) the
-// shares hold within every label as nearly as whole instances allow, and over
-// all of them exactly, up to rounding. The draw depends on the arguments only.
+// the share test to test, the rest to training. With labels (n of them, or nil)
+// the shares hold within every label as closely as whole instances allow, and
+// over all instances exactly, up to rounding. The draw depends on the arguments
+// only.
 func DrawSplits(n int, labels []string, val, test float64, seed uint64) []Split {
 	groups := map[string][]int{}
 	for i := range n {
@@ -95,8 +95,8 @@ func DrawSplits(n int, labels []string, val, test float64, seed uint64) []Split 
 		groups[label] = append(groups[label], i)
 	}
 	splits := make([]Split, n)
-	r := rand.New(rand.NewPCG(seed, 0x73706c6974)) // a stream of its own
-	// What rounding leaves over is carried from label to label.
+	r := rand.New(rand.NewPCG(seed, 0x73706c6974)) // a separate random stream
+	// Rounding remainders are carried from label to label.
 	seen, vals, tests := 0, 0, 0
 	for _, label := range slices.Sorted(maps.Keys(groups)) {
 		rows := groups[label]

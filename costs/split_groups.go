@@ -22,11 +22,12 @@ func CountGroups(groups []string, splits []Split) (distinct, divided int) {
 	return len(first), len(apart)
 }
 
-// room is how many rows of every label are still to go to each split.
+// room is how many rows of every label each split still needs.
 type room map[string]*[3]int
 
-// newRoom shares the rows of every label out. What rounding leaves over is
-// carried from label to label, so that the shares hold over all of them, too.
+// newRoom divides the rows of every label among the splits. Rounding remainders
+// are carried from label to label, so that the shares also hold over all
+// labels.
 func newRoom(labels []string, val, test float64) room {
 	counts := make(map[string]int)
 	for _, l := range labels {
@@ -45,8 +46,8 @@ func newRoom(labels []string, val, test float64) room {
 	return r
 }
 
-// excess is by how many rows a group of the given labels would go beyond the room
-// in a split.
+// excess is the number of rows by which a group of the given labels would
+// exceed the room in a split.
 func (r room) excess(labels []string, to Split) int {
 	need, over := make(map[string]int), 0
 	for _, l := range labels {
@@ -57,8 +58,9 @@ func (r room) excess(labels []string, to Split) int {
 	return over
 }
 
-// choose returns a split for a group: one with room for all of it, by chance in
-// the shares of the room that is left, else the one with the least excess.
+// choose returns a split for a group. Among the splits with room for all of it,
+// it draws one in proportion to the room left; if there is none, it takes the
+// split with the least excess.
 func (r room) choose(labels []string, draw *rand.Rand) Split {
 	best, least, total := Train, math.MaxInt, 0
 	at := draw.Float64()
@@ -81,11 +83,11 @@ func (r room) choose(labels []string, draw *rand.Rand) Split {
 	return best
 }
 
-// drawGroups draws the splits of n rows such that rows of one group fall on one
-// side; labels and groups are one per row, labels may be nil. Large groups
-// choose first; rows that are alone fill up what is left, so that the shares of
-// every label hold as nearly as the groups allow. The draw depends on the
-// arguments only.
+// drawGroups draws the splits of n rows so that all rows of a group get the
+// same split. labels and groups are one per row; labels may be nil. Large
+// groups are placed first and single rows last, so that the shares of every
+// label hold as closely as the groups allow. The draw depends on the arguments
+// only.
 func drawGroups(n int, labels, groups []string, val, test float64, seed uint64) []Split {
 	if labels == nil {
 		labels = make([]string, n)
@@ -98,7 +100,7 @@ func drawGroups(n int, labels, groups []string, val, test float64, seed uint64) 
 	for _, g := range slices.Sorted(maps.Keys(byName)) {
 		order = append(order, byName[g])
 	}
-	draw := rand.New(rand.NewPCG(seed, 0x67726f757073)) // a stream of its own
+	draw := rand.New(rand.NewPCG(seed, 0x67726f757073)) // a separate random stream
 	draw.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	slices.SortStableFunc(order, func(a, b []int) int { return cmp.Compare(len(b), len(a)) })
 	left, splits := newRoom(labels, val, test), make([]Split, len(labels))

@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// No text falls on two sides, the draw depends on its arguments only, and the
-// shares of every label are within a row of those asked for, given enough rows
-// that are alone.
+// No text is in two splits, and the draw depends on its arguments only. With
+// enough single rows, the shares of every label are within one row of those
+// requested.
 func TestGroupsStayTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		labels, texts := drawnTexts(t)

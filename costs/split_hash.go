@@ -18,9 +18,9 @@ func (d SplitDraw) hashed(ids, groups []string) []Split {
 	return splits
 }
 
-// place returns the split of a number in [0, 1). Validation lies at the lower
-// end, test at the upper one, so that a share that grows takes rows from
-// training only, and one that shrinks gives rows to training only.
+// place returns the split of a number in [0, 1). Validation is at the lower
+// end, test at the upper end. A growing share therefore takes rows from
+// training only, and a shrinking share returns rows to training only.
 func (d SplitDraw) place(u float64) Split {
 	switch {
 	case u < d.Validation:

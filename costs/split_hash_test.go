@@ -18,7 +18,7 @@ import (
 	"pipe/internal/realdata"
 )
 
-// TestSplitNumberIsFixed holds numbers that the program in docs/splits.md gave.
+// TestSplitNumberIsFixed compares with numbers that the program in docs/splits.md printed.
 func TestSplitNumberIsFixed(t *testing.T) {
 	for _, c := range []struct {
 		seed      uint64
@@ -38,7 +38,7 @@ func TestSplitNumberIsFixed(t *testing.T) {
 	}
 }
 
-// hashCase is one split that both programs are asked for.
+// hashCase is one split that both programs compute.
 type hashCase struct {
 	Key        string  `json:"key"`
 	Seed       uint64  `json:"seed"`
@@ -175,7 +175,7 @@ func TestSharesThatGrowTakeTrainingRowsOnly(t *testing.T) {
 	})
 }
 
-// TestEmptySplitsAreErrors: a share that gets no row is named, with the way out.
+// TestEmptySplitsAreErrors: the error names the share that gets no row, and a remedy.
 func TestEmptySplitsAreErrors(t *testing.T) {
 	ids := []string{"a", "b", "c"}
 	for name, c := range map[string]struct {

@@ -2,8 +2,8 @@ package costs
 
 import "math"
 
-// Summary tells what a tensor holds in one regime: how good the constant
-// choices are, and how much a policy could gain over them.
+// Summary describes a tensor in one regime: how good the constant choices are,
+// and how much a policy could gain over them.
 type Summary struct {
 	Rows   int
 	Lambda float64
@@ -14,15 +14,15 @@ type Summary struct {
 	// its cost +Inf if none of them is available.
 	Best, BestNoAdvice         int
 	BestCost, BestNoAdviceCost float64
-	// Oracle is the mean over instances of the cheapest action's cost, a floor
-	// that no policy passes; OracleNoAdvice the same without advice.
+	// Oracle is the mean over instances of the cheapest action's cost, a lower
+	// bound for every policy; OracleNoAdvice is the same without advice.
 	Oracle, OracleNoAdvice float64
 	// OracleAdviceRate is the share of instances on which the oracle buys
 	// advice (smallest index on ties).
 	OracleAdviceRate float64
 }
 
-// Headroom is what a perfect policy would save over the best fixed pair.
+// Headroom is what the oracle saves over the best fixed pair.
 func (s *Summary) Headroom() float64 { return s.BestCost - s.Oracle }
 
 // Summarize summarises the given instances of t in the regime lambda.

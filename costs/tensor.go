@@ -12,7 +12,7 @@ import (
 // Split says what an instance is used for.
 type Split uint8
 
-// The splits. Validation rows are reported on and never trained on.
+// The splits. Validation rows are used for reports and never for training.
 const (
 	Train Split = iota
 	Val
@@ -39,8 +39,8 @@ func ParseSplit(name string) (Split, error) {
 	return 0, fmt.Errorf("unknown split %q; known are train, val and test", name)
 }
 
-// NamesKey is the key in Tensor.Meta of the names of the features, a JSON list,
-// where they are known.
+// NamesKey is the key in Tensor.Meta for the names of the features, a JSON
+// list. It is absent if the names are not known.
 const NamesKey = "pipe.feature_names"
 
 // The columns of the Parquet form of a tensor.
@@ -55,8 +55,9 @@ const (
 	colPrediction = "prediction"
 )
 
-// Tensor is a cost tensor: what every action loses on every instance, beside
-// the features a policy sees. N is the number of instances, A = Actions.Len().
+// Tensor is a cost tensor: the task loss of every action on every instance,
+// with the features a policy sees. N is the number of instances, A =
+// Actions.Len().
 type Tensor struct {
 	Actions     *Actions
 	IDs         []string          // N, unique
@@ -74,8 +75,8 @@ type Tensor struct {
 // Len returns the number of instances.
 func (t *Tensor) Len() int { return len(t.IDs) }
 
-// Rows returns the indices of the instances of a split, ascending; never nil,
-// which elsewhere stands for all of them.
+// Rows returns the indices of the instances of a split, ascending. It is never
+// nil, since nil means all instances elsewhere.
 func (t *Tensor) Rows(s Split) []int {
 	rows := []int{}
 	for n, v := range t.Splits {
@@ -124,8 +125,8 @@ func pick[T any](from []T, rows []int, width int) []T {
 	return out
 }
 
-// Validate returns the first thing that is wrong with the tensor, a *DataError
-// without a file unless the actions themselves are at fault.
+// Validate returns the first problem of the tensor: a *DataError without a
+// file, unless the actions are invalid.
 func (t *Tensor) Validate() error {
 	if t.Actions == nil {
 		return &DataError{Msg: "tensor has no actions"}
@@ -159,7 +160,7 @@ func (t *Tensor) checkShape() error {
 		return &DataError{Column: "features", Msg: fmt.Sprintf("dimension is %d", t.Dim)}
 	}
 	if d := t.Actions.Features.Dim; d != 0 && d != t.Dim {
-		return &DataError{Column: "features", Msg: fmt.Sprintf("rows have %d values, the actions say %d", t.Dim, d)}
+		return &DataError{Column: "features", Msg: fmt.Sprintf("rows have %d values, but the actions declare %d", t.Dim, d)}
 	}
 	for _, c := range []struct {
 		column    string
@@ -188,7 +189,7 @@ func (t *Tensor) checkIDs() error {
 	seen := make(map[string]int, t.Len())
 	for n, id := range t.IDs {
 		if first, ok := seen[id]; ok {
-			return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is there already, in row %d", id, first+1)}
+			return &DataError{Row: n + 1, Column: "id", Msg: fmt.Sprintf("%q is a duplicate, first in row %d", id, first+1)}
 		}
 		seen[id] = n
 	}
@@ -236,7 +237,7 @@ func checkLosses(loss []float32, mask []bool, a *Actions) error {
 		case available && !isFinite(v):
 			return cellError("loss", i, len(mask), fmt.Sprintf("is %v (%s)", v, a.Name(i%len(mask))))
 		case !available && v == v:
-			return cellError("loss", i, len(mask), fmt.Sprintf("is %v, but %s is unavailable, which NaN must say", v, a.Name(i%len(mask))))
+			return cellError("loss", i, len(mask), fmt.Sprintf("is %v, but %s is unavailable, so it must be NaN", v, a.Name(i%len(mask))))
 		}
 	}
 	return nil
@@ -246,7 +247,7 @@ func checkFees(fee []float32, mask []bool) error {
 	for i, v := range fee {
 		available := mask[i%len(mask)]
 		if available && (!isFinite(v) || v < 0) || !available && (v < 0 || math.IsInf(float64(v), 0)) {
-			return cellError("fee", i, len(mask), fmt.Sprintf("is %v; measured fees are finite and not negative", v))
+			return cellError("fee", i, len(mask), fmt.Sprintf("is %v; measured fees must be finite and not negative", v))
 		}
 	}
 	return nil

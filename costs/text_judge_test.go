@@ -16,7 +16,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// readTables is pandas and polars on the files that Go has read: the cells as text, and numbers as float32.
+// readTables reads the same files with pandas and polars: the cells as text, and numbers as float32.
 const readTables = `
 import json, sys
 import numpy as np, pandas as pd, polars as pl
@@ -51,8 +51,7 @@ with np.errstate(all="ignore"):
 print("wrong", wrong)
 `
 
-// Tables that are read at all are read as pandas, polars and Python's json read them; what they would read otherwise is
-// an error here.
+// A table is either read as pandas, polars and Python's json read it, or it is an error.
 func TestTextTablesAreReadAsByOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Python writes the files, one after the other")

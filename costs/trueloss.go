@@ -14,8 +14,8 @@ func (t *Tensor) Cost(n, i int, lambda float64) float64 {
 	return t.cost(n, i, t.Actions.fee(i, lambda))
 }
 
-// cost adds a fee that the caller has worked out. An unavailable action is
-// known by its NaN loss.
+// cost adds a fee that the caller has computed. An unavailable action has a NaN
+// loss.
 func (t *Tensor) cost(n, i int, fee float64) float64 {
 	at := n*t.Actions.Len() + i
 	c := float64(t.Loss[at])
@@ -29,7 +29,7 @@ func (t *Tensor) cost(n, i int, fee float64) float64 {
 }
 
 // Costs writes the costs of instance n in the regime lambda to dst, one per
-// action, and returns it; it is made if dst is too short. Unavailable actions
+// action, and returns it; it allocates if dst is too short. Unavailable actions
 // cost +Inf.
 func (t *Tensor) Costs(dst []float64, n int, lambda float64) []float64 {
 	a := t.Actions.Len()
@@ -69,7 +69,7 @@ func (t *Tensor) Digest() string {
 		splits[i] = byte(s)
 	}
 	hashBytes(h, "split", splits)
-	if t.Groups != nil { // without groups the digest is the one that tensors had before there were any
+	if t.Groups != nil { // without groups the digest is the same as before groups were introduced
 		hashStrings(h, "group", t.Groups)
 	}
 	hashStrings(h, "label", t.Labels)
@@ -81,7 +81,7 @@ func (t *Tensor) Digest() string {
 }
 
 // hashBytes writes name, length and content, so that no two fields can be
-// taken for each other.
+// confused.
 func hashBytes(h hash.Hash, name string, b []byte) {
 	hashLen(h, name, len(b))
 	h.Write(b)
@@ -112,7 +112,7 @@ func hashFloats(h hash.Hash, name string, values []float32) {
 	for _, v := range values {
 		bits := math.Float32bits(v)
 		if v != v {
-			bits = 0x7fc00000 // one NaN for all: how a file spells it does not matter
+			bits = 0x7fc00000 // all NaN are hashed alike, whatever their bits in the file
 		}
 		buf = binary.LittleEndian.AppendUint32(buf, bits)
 		if len(buf) == cap(buf) {

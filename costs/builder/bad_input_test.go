@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 			w.cfg.Features[0].Settings["columns"] = []string{"x"}
 		}, []string{"instances.csv", "column x", "is a duplicate"}},
 		"nameless column":       {set(func(c *part.Config) { c.Features[0].Settings["columns"] = []string{""} }), []string{"instances.csv", "without a name"}},
-		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "not there"}},
+		"missing column":        {edit("instances.csv", "split,x,y", "split,x,z"), []string{"instances.csv", "column y", "is missing"}},
 		"missing answers":       {edit("answers.csv", "r2,plain,none", "r2,other,none"), []string{"answers.csv", "1 answers are missing", "r2 under none"}},
 		"second answer":         {edit("answers.csv", "r2,plain,none", "r1,plain,none"), []string{"answers.csv", "row 10", "second answer"}},
 		"unknown prediction":    {edit("answers.csv", "r1,both,none,dog", "r1,both,none,cow"), []string{"answers.csv", "row 5", "column prediction", `"cow"`, "cat, dog, owl"}},
@@ -59,7 +59,7 @@ func TestBadInput(t *testing.T) {
 		"unknown key":    {set(func(c *part.Config) { c.Features[0].Settings["colums"] = 1 }), []string{"features[0]", `unknown key "colums"`}},
 		"wrong type":     {set(func(c *part.Config) { c.Features[0].Settings["columns"] = 1 }), []string{"features[0]", "columns", "not a number"}},
 		"advice fee":     {set(func(c *part.Config) { c.Advice[0].Fee = 1 }), []string{"advice 0", "absence of advice is free"}},
-		"same names":     {set(func(c *part.Config) { c.Experts[1].Name = "both" }), []string{`expert "both" is there twice`}},
+		"same names":     {set(func(c *part.Config) { c.Experts[1].Name = "both" }), []string{`duplicate expert "both"`}},
 		"not an advice":  {set(func(c *part.Config) { c.Experts[1].Unavailable = []string{"serch"} }), []string{`expert "plain"`, `no advice "serch"`}},
 		"no features":    {set(func(c *part.Config) { c.Features = nil }), []string{"features"}},
 		"image features": {set(func(c *part.Config) { c.Features[0] = part.Part{Kind: "pooled"} }), []string{"features[0] pooled", "has no image"}},

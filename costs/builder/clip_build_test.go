@@ -54,14 +54,14 @@ func TestBadClip(t *testing.T) {
 		change func(w *world)
 		want   string
 	}{
-		"no model":          {set("model", ""), "model: none is named"},
+		"no model":          {set("model", ""), "model: not set"},
 		"unknown model":     {set("model", "nowhere/clip"), `find model "nowhere/clip": not found`},
 		"batch":             {set("batch", 0), "batch is 0"},
 		"precision":         {set("precision", "int8"), `precision is "int8"; known are float32, float16`},
 		"unknown key":       {set("templates", "t"), `unknown key "templates"`},
 		"no classes there":  {set("classes", "nothing.json"), "read classes: "},
 		"label not a class": {func(w *world) { w.edit(t, "classes.json", "n5", "m5") }, `classes: the instances' label "n5" is not among them`},
-		"class twice":       {func(w *world) { w.edit(t, "classes.json", "n5", "n4") }, `class 5 is "n4", as class 4`},
+		"class twice":       {func(w *world) { w.edit(t, "classes.json", "n5", "n4") }, `class 5 is "n4", a duplicate of class 4`},
 		"few names": {func(w *world) {
 			w.write(t, "names.txt", "cat\ndog\n")
 			w.cfg.Experts[0].Settings["names"] = "names.txt"

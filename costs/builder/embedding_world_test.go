@@ -100,7 +100,7 @@ func TestBadEmbeddingSettings(t *testing.T) {
 		change func(w *world)
 		want   string
 	}{
-		"encoder":       {settings("encoder", ""), "encoder: none is named"},
+		"encoder":       {settings("encoder", ""), "encoder: not set"},
 		"no train":      {settings("train", ""), "train: no file is named"},
 		"no pages":      {settings("pages", ""), "index, pages, opensearch"},
 		"share":         {settings("share", 1), "share is 1"},

@@ -144,7 +144,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"truncated": {func(w *world) {
 			w.write(t, "images/left/98.png", readBytes(t, filepath.Join(w.dir, "images/left/00.png"))[:60])
 		}, "98.png"},
-		"flat folder": {func(w *world) { w.cfg.Instances.Settings["folder"] = "images/left" }, "no class folder"},
+		"flat folder": {func(w *world) { w.cfg.Instances.Settings["folder"] = "images/left" }, "not in a class folder"},
 		"no pictures": {func(w *world) { w.cfg.Instances.Settings["folder"] = "images/up" }, "images/up"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestFlatFolderTakesLabelsFromATable(t *testing.T) {
 		t.Errorf("entries %v", p.Source.Entries())
 	}
 	for text, want := range map[string]string{
-		listed.String() + "77.png,left\n":                         `77.png: there is no such image, but row 8 of labels.csv names it`,
+		listed.String() + "77.png,left\n":                         `77.png: does not exist, but is in row 8 of labels.csv`,
 		strings.Replace(listed.String(), "04.png,right\n", "", 1): `04.png: has no row in labels.csv`,
 	} {
 		w.write(t, "labels.csv", text)

@@ -96,7 +96,7 @@ func TestMoneyLossRefusesWhatHasNoPrice(t *testing.T) {
 		"false_positive: neither an amount nor a column":   {"positive": "dog", "false_negative": column},
 		"false_negative: amount is -1":                     {"positive": "dog", "false_negative": map[string]any{"amount": -1}, "false_positive": amount},
 		"false_negative: a factor without a column":        {"positive": "dog", "false_negative": map[string]any{"amount": 1, "factor": 2}, "false_positive": amount},
-		"column price: is not there":                       {"positive": "dog", "false_negative": map[string]any{"column": "price"}, "false_positive": amount},
+		"column price: is missing":                         {"positive": "dog", "false_negative": map[string]any{"column": "price"}, "false_positive": amount},
 	} {
 		if _, err := moneyWorld(t, settings); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -75,7 +75,7 @@ func TestPredictionFilesThatDoNotFit(t *testing.T) {
 		"missing":       {`"id": 8`, `"id": 80`, "1 answers are missing, such as 8 under none"},
 		"twice":         {`"id": 8`, `"id": 7`, `row 2: column id: "7" has a second answer`},
 		"broken":        {`"id": 8,`, `"id": 8`, "row 2: "},
-		"another table": {"predicted_label", "label", "column predicted_label: is not there; the columns are id, label, predicted_evidence"},
+		"another table": {"predicted_label", "label", "column predicted_label: is missing; the columns are id, label, predicted_evidence"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{dir: t.TempDir()}

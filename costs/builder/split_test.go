@@ -105,19 +105,19 @@ func TestGroupErrors(t *testing.T) {
 		edit func(*world)
 		want string
 	}{
-		"no column": {func(w *world) { w.cfg.Instances.Settings["group"] = "session" }, "column session: is not there; the columns are id, label, user"},
+		"no column": {func(w *world) { w.cfg.Instances.Settings["group"] = "session" }, "column session: is missing; the columns are id, label, user"},
 		"empty": {func(w *world) {
 			w.edit(t, "instances.csv", "r7,dog,u2,", "r7,dog,,")
 			w.cfg.Instances.Settings["group"] = "user"
-		}, `instances.csv": row 9: column user: is empty; give an instance without a group one to itself`},
+		}, `instances.csv": row 9: column user: is empty; give an instance without a group its own group, for instance its id
 		"text as well": {func(w *world) {
 			w.cfg.Instances.Settings["group"], w.cfg.Instances.Settings["text"] = "user", "text"
 			w.cfg.Split.Settings = map[string]any{"group": "text"}
-		}, "group is text, but the instances have groups"},
-		"group of a split": {func(w *world) { w.cfg.Split.Settings = map[string]any{"group": "user"} }, `group is "user"; only text is known; a column of groups is named by group of the instances`},
+		}, "group is text, but the instances already have groups"},
+		"group of a split": {func(w *world) { w.cfg.Split.Settings = map[string]any{"group": "user"} }, `group is "user"; it must be text. To use a column of groups, set group of the instances`},
 		"images without a table": {func(w *world) {
 			w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images", "group": "user"}}
-		}, "group is a column, but no table is named by labels or list"},
+		}, "group is a column, but neither labels nor list names a table"},
 	} {
 		w := groupedWorld(t, rowsTo(30))
 		c.edit(w)

@@ -41,7 +41,7 @@ func TestFeaturesFromAFile(t *testing.T) {
 		"id,a,note,b\nr2,5,x,6\nr0,1,x,2\n":             "1 instances have no features: r1",
 		"id,a,note,b\nr2,5,x,6\nr0,1,x,\nr1,1,x,1\n":    `row 3: column b: "" is not a finite number`,
 		"id,a,note,b\nr2,5,x,6\nr2,1,x,1\nr1,1,x,1\n":   `row 3: column id: "r2"`,
-		"id,a,b\nr0,1,2\nr1,1,1\n":                      "column note: is not there",
+		"id,a,b\nr0,1,2\nr1,1,1\n":                      "column note: is missing",
 		"id,a,note,b\nr2,5,x,NaN\nr0,1,x,1\nr1,1,x,1\n": `row 2: column b: "NaN"`,
 	} {
 		w.write(t, "f.csv", text)

@@ -76,7 +76,7 @@ func TestBadTextFeatures(t *testing.T) {
 		change func(w *world)
 		want   string
 	}{
-		"no encoder": {func(w *world) { w.cfg.Features[0].Settings = nil }, "features[0] text: encoder: none is named"},
+		"no encoder": {func(w *world) { w.cfg.Features[0].Settings = nil }, "features[0] text: encoder: not set"},
 		"no texts": {func(w *world) {
 			w.write(t, "table.csv", "id,label\n0,a\n1,b\n")
 			w.write(t, "answers.csv", "id,prediction\n0,a\n1,b\n")

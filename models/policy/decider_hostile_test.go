@@ -125,7 +125,7 @@ func TestParsePolicyRefusesContradictions(t *testing.T) {
 		{"fewer actions", DecoderComposite, "actions", string(coststest.Actions([]float64{0}, []float64{0, 0}).JSON()), "its actions are 2"},
 		{"actions of other features", DecoderComposite, "actions", `{"format":1,"experts":[{"name":"A","fee":0},{"name":"B","fee":0}],"advice":[{"name":"a"},{"name":"b","fee":0}],"features":{"name":"x","dim":7}}`, "pipe.dim is 2, pipe.actions say 7"},
 		{"another source", DecoderComposite, "feature_source", "elsewhere", `pipe.feature_source is "elsewhere", pipe.actions say ""`},
-		{"negative fee", DecoderComposite, "actions", `{"format":1,"experts":[{"name":"A","fee":-1},{"name":"B","fee":0}],"advice":[{"name":"a"},{"name":"b","fee":0}]}`, "fees are finite and not negative"},
+		{"negative fee", DecoderComposite, "actions", `{"format":1,"experts":[{"name":"A","fee":-1},{"name":"B","fee":0}],"advice":[{"name":"a"},{"name":"b","fee":0}]}`, "fees must be finite and not negative"},
 		{"infinite lambda", DecoderComposite, "lambda", "+Inf", "pipe.lambda"},
 		{"negative lambda", DecoderComposite, "lambda", "-1", "pipe.lambda"},
 		{"minus zero", DecoderComposite, "lambda", "-0", "pipe.lambda"},

@@ -213,9 +213,9 @@ func TestDecideRefusesRowsOfOtherActions(t *testing.T) {
 	}{
 		"same":   {func(*costs.Actions) {}, ""},
 		"fees":   {func(a *costs.Actions) { a.Experts[1].Fee = 3 }, ""},
-		"expert": {func(a *costs.Actions) { a.Experts[2].Name = "d" }, `expert 2 is "c" against "d"`},
+		"expert": {func(a *costs.Actions) { a.Experts[2].Name = "d" }, `expert 2 is "c", not "d"`},
 		"source": {func(a *costs.Actions) { a.Features.Name = "table" }, ""}, // the policy does not record its own
-		"advice": {func(a *costs.Actions) { a.Advice[1].Name = "brief" }, `advice 1 is "short" against "brief"`},
+		"advice": {func(a *costs.Actions) { a.Advice[1].Name = "brief" }, `advice 1 is "short", not "brief"`},
 	} {
 		a := *p.Actions
 		a.Experts, a.Advice = slices.Clone(a.Experts), slices.Clone(a.Advice)

@@ -98,7 +98,7 @@ func (c *Config) Validate(kinds *Kinds) error {
 		add("%w", err)
 	}
 	if len(c.Features) == 0 {
-		add("features: none are listed; known kinds are %s", Known(kinds.Features))
+		add("features: not set; known kinds are %s", Known(kinds.Features))
 	}
 	if err := c.Actions().Validate(); err != nil {
 		problems = append(problems, err)

@@ -157,7 +157,7 @@ func (c *Columns) At(names ...string) ([]int, error) {
 			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is wanted; give it a name in the file"}
 		}
 		if !ok {
-			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is not there; the columns are %s", textfile.Listed(c.Names, NamesShown))}
+			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is missing; the columns are %s", textfile.Listed(c.Names, NamesShown))}
 		}
 		at[i] = j
 	}
