@@ -12,16 +12,16 @@ import (
 type List struct {
 	IDs   []string // distinct; the names where the file has no ids
 	Names []string // aligned with IDs; two classes may share a name if they have ids
-	rows  []int    // of the file, aligned with IDs
+	rows  []int    // rows of the file, aligned with IDs
 }
 
 // Open reads a file of classes whose ids are all different, and makes it an input of the build:
 //
 //	{"0": ["n01440764", "tench"], ...}  ids and names by index, complete
 //	["tench", "goldfish", ...]          a JSON list of names, which are the ids
-//	tench                               a text with a name per line
+//	tench                               plain text with a name per line
 //
-// role says what the part uses it for. Errors about the data are *costs.DataError with the row.
+// role is what the part uses the file for. Errors about the data are *costs.DataError with the row.
 func Open(ctx context.Context, s *part.Setup, role string, file part.Path) (*List, error) {
 	path, err := input(ctx, s, role, file)
 	if err != nil {
@@ -40,13 +40,13 @@ func OpenNames(ctx context.Context, s *part.Setup, role string, file part.Path) 
 	return readNames(path)
 }
 
-// input makes the file an input of the build, and returns where it lies.
+// input makes the file an input of the build, and returns its path.
 func input(ctx context.Context, s *part.Setup, role string, file part.Path) (string, error) {
 	path := s.Path(file)
 	return path, s.File(ctx, role, path)
 }
 
-// read reads a file of classes; ids that repeat are an error.
+// read reads a file of classes; duplicate ids are an error.
 func read(path string) (*List, error) {
 	list, err := parseFile(path)
 	if err != nil {
@@ -55,14 +55,14 @@ func read(path string) (*List, error) {
 	first := make(map[string]int, len(list.IDs))
 	for i, id := range list.IDs {
 		if at, ok := first[id]; ok {
-			return nil, &costs.DataError{File: path, Row: list.rows[i], Msg: fmt.Sprintf("class %d is %q, as class %d (row %d) is", i, id, at, list.rows[at])}
+			return nil, &costs.DataError{File: path, Row: list.rows[i], Msg: fmt.Sprintf("class %d is %q, a duplicate of class %d (row %d)", i, id, at, list.rows[at])}
 		}
 		first[id] = i
 	}
 	return list, nil
 }
 
-// readNames reads the names alone, which may repeat.
+// readNames reads only the names, which may contain duplicates.
 func readNames(path string) ([]string, error) {
 	list, err := parseFile(path)
 	if err != nil {

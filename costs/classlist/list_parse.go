@@ -15,7 +15,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// parseFile reads classes in any of the three forms. Ids may repeat.
+// parseFile reads classes in any of the three forms. It allows duplicate ids.
 func parseFile(path string) (*List, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
@@ -47,7 +47,7 @@ func parse(b []byte, path string) (_ *List, err error) {
 		return nil, bad
 	}
 	if len(p.list.IDs) == 0 {
-		bad.Msg = "holds no class"
+		bad.Msg = "has no classes"
 		return nil, bad
 	}
 	return &p.list, nil
@@ -57,13 +57,13 @@ func parse(b []byte, path string) (_ *List, err error) {
 type parser struct {
 	text []byte
 	json *json.Decoder
-	at   int64            // up to which line breaks are counted
-	line int              // how many there are
+	at   int64            // offset up to which line breaks are counted
+	line int              // line at that offset
 	bad  *costs.DataError // gets row, column and message
 	list List
 }
 
-// errClasses means that bad has the reason.
+// errClasses means that parser.bad holds the error.
 var errClasses = errors.New("bad classes")
 
 func (p *parser) fail(row int, column, format string, args ...any) error {
@@ -71,7 +71,7 @@ func (p *parser) fail(row int, column, format string, args ...any) error {
 	return errClasses
 }
 
-// row is the line that the JSON decoder has come to.
+// row is the line that the JSON decoder has reached.
 func (p *parser) row() int {
 	to := p.json.InputOffset()
 	p.line += bytes.Count(p.text[p.at:to], []byte("\n"))
@@ -115,10 +115,10 @@ func (p *parser) index() error {
 		if err != nil {
 			return err
 		}
-		text := key.(string) // the decoder takes no other key
+		text := key.(string) // the decoder accepts no other key
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 || strconv.Itoa(n) != text {
-			return p.fail(p.row(), text, "is no index of a class")
+			return p.fail(p.row(), text, "is not the index of a class")
 		}
 		var pair []string
 		if err := p.json.Decode(&pair); err != nil || len(pair) != 2 {
@@ -140,7 +140,7 @@ func (p *parser) sort(order []int) error {
 		row := p.list.rows[i]
 		switch {
 		case n >= len(order):
-			return p.fail(row, strconv.Itoa(n), "is the index of one of %d classes, so another index is missing", len(order))
+			return p.fail(row, strconv.Itoa(n), "is too large for %d classes, so another index is missing", len(order))
 		case sorted.rows[n] > 0:
 			return p.fail(row, strconv.Itoa(n), "is a duplicate of row %d", sorted.rows[n])
 		}
@@ -168,7 +168,7 @@ func (p *parser) each(next func() error) error {
 		return p.fail(p.row(), "", "%v", err)
 	}
 	if _, err := p.json.Token(); !errors.Is(err, io.EOF) {
-		return p.fail(p.row(), "", "something follows the classes")
+		return p.fail(p.row(), "", "unexpected data after the classes")
 	}
 	return nil
 }

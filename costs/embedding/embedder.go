@@ -16,13 +16,13 @@ import (
 	"pipe/internal/parallel"
 )
 
-// Embedder gives texts their vectors, each of which is computed once. It embeds all that a build needs before the first
-// shard is made, and other texts when they are asked for. The vectors lie in the folder of experts. From Prepare on they
-// are in memory too: 75,000 texts of 384 numbers are 115 MB. It is safe for concurrent use after Prepare.
+// Embedder computes the vectors of texts, each of them once. It embeds all texts that a build needs before the first
+// shard is built, and other texts on demand. The vectors are stored in the folder of experts. After Prepare they are
+// also in memory: 75,000 vectors of 384 numbers take 115 MB. It is safe for concurrent use after Prepare.
 type Embedder struct {
 	encoder part.TextEncoder
 	build   *part.Build
-	levels  map[int]bool // of advice, whose passages parts of the build embed
+	levels  map[int]bool // levels of advice whose passages the build embeds
 	vectors *vectorFile  // nil until Prepare
 }
 
@@ -36,7 +36,7 @@ type EncoderSettings struct {
 // indices show. The build prepares and closes it. A missing name, and an encoder that cannot be opened, are errors.
 func Open(s *part.Setup, name part.Path, levels ...int) (*Embedder, error) {
 	if name == "" {
-		return nil, errors.New("encoder: none is named")
+		return nil, errors.New("encoder: not set")
 	}
 	path := s.ModelPath(name)
 	e, err := part.Shared(s.Build, path, func() (*Embedder, error) {
@@ -71,14 +71,14 @@ func openEncoder(b *part.Build, path string) (part.TextEncoder, error) {
 	return encoder, nil
 }
 
-// New returns an embedder of an open encoder, which no other part shares, with the vectors that the folder has. The folder
-// must exist. The caller closes the encoder. Vectors and Ensure may be called at once; Prepare may not.
+// New returns an embedder that no other part shares, for an open encoder. It loads the vectors in the folder, which
+// must exist. The caller closes the encoder. Vectors and Ensure may be called right away; Prepare must not be called.
 func New(ctx context.Context, encoder part.TextEncoder, folder string) (*Embedder, error) {
 	e := &Embedder{encoder: encoder}
 	return e, e.read(ctx, folder)
 }
 
-// read takes the vectors that the folder has into memory.
+// read loads the vectors in the folder into memory.
 func (e *Embedder) read(ctx context.Context, folder string) (err error) {
 	name := "embeddings-" + digest.Short(e.encoder.Digest())
 	e.vectors, err = openVectors(ctx, filepath.Join(folder, name), e.encoder.Digest(), e.Dim())
@@ -88,17 +88,17 @@ func (e *Embedder) read(ctx context.Context, folder string) (err error) {
 // Name is the name of the encoder's model.
 func (e *Embedder) Name() string { return e.encoder.Name() }
 
-// Dim is how many numbers a vector has.
+// Dim is the length of a vector.
 func (e *Embedder) Dim() int { return e.encoder.Dim() }
 
 // Close frees the encoder.
 func (e *Embedder) Close() error { return e.encoder.Close() }
 
-// embedRows is how many texts are embedded between two appends: what a kill can
-// cost.
+// embedRows is how many texts are embedded between two appends. A killed build
+// loses at most that many.
 const embedRows = 512
 
-// Ensure embeds those of the texts that have no vector yet, short ones first, and makes their vectors durable.
+// Ensure embeds the texts that have no vector yet, short ones first, and makes their vectors durable.
 func (e *Embedder) Ensure(ctx context.Context, texts map[string]bool, progress part.Progress) error {
 	missing := slices.SortedFunc(maps.Keys(texts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
@@ -126,7 +126,8 @@ func (e *Embedder) embed(ctx context.Context, texts []string) error {
 	return e.vectors.Add(ctx, texts, values)
 }
 
-// Vectors returns the vector of every text, texts x Dim. Those that are new are embedded. The caller does not change them.
+// Vectors returns the vector of every text, texts x Dim. New texts are embedded. The caller must not modify the
+// vectors.
 func (e *Embedder) Vectors(ctx context.Context, texts []string) ([][]float32, error) {
 	out, missing := make([][]float32, len(texts)), make(map[string]bool)
 	for i, text := range texts {
@@ -146,7 +147,7 @@ func (e *Embedder) Vectors(ctx context.Context, texts []string) ([][]float32, er
 	return out, nil
 }
 
-// Prepare gives every text that the shards of the rows will ask for its vector.
+// Prepare embeds every text that the shards of the rows will need.
 func (e *Embedder) Prepare(ctx context.Context, p *part.Preparation) error {
 	if err := e.read(ctx, p.Folder); err != nil {
 		return err
@@ -158,7 +159,7 @@ func (e *Embedder) Prepare(ctx context.Context, p *part.Preparation) error {
 	return e.Ensure(ctx, texts, p.Progress)
 }
 
-// texts collects the texts of rows and the passages that advice shows of them.
+// texts collects the texts of rows and the passages that advice shows for them.
 func (e *Embedder) texts(ctx context.Context, p *part.Preparation) (map[string]bool, error) {
 	var mu sync.Mutex
 	texts := make(map[string]bool)

@@ -17,17 +17,17 @@ import (
 )
 
 // vectorFile keeps the vectors of texts in memory and in a file, so that a text
-// is encoded once, whatever happens to the build. After a line that says what
-// the vectors are come records of one length:
+// is encoded only once, even if the build is killed. The file has a header
+// line, followed by records of fixed length:
 //
 //	SHA-256 of the text    32 bytes
 //	vector                 dim x float32, little endian
 //	CRC-32C of the above   4 bytes, little endian
 //
-// Records are only ever appended, under a lock on the file, so that builds may
-// share it. A record that was cut off by a kill is cut away by the next append;
-// one that does not fit its checksum counts as absent. It is safe for concurrent
-// use.
+// Records are only appended, under a lock on the file, so that builds may share
+// it. An incomplete last record, left by a killed build, is removed by the next
+// append. A record with a wrong checksum counts as absent. It is safe for
+// concurrent use.
 type vectorFile struct {
 	path string
 	head []byte // first line of the file
@@ -49,7 +49,7 @@ const vectorFormat = 1
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // openVectors reads the vectors of an encoder from a file that need not exist.
-// A file of another version or encoder is begun anew.
+// A file of another version or encoder is overwritten.
 func openVectors(ctx context.Context, path, encoder string, dim int) (*vectorFile, error) {
 	f := &vectorFile{path: path, head: vectorHead(encoder, dim), dim: dim, vectors: make(map[textKey][]float32)}
 	return f, f.locked(ctx, func(*os.File) error { return nil })
@@ -60,8 +60,8 @@ func vectorHead(encoder string, dim int) []byte {
 	return fmt.Appendf(nil, "pipe vectors %d, %d numbers each, of encoder %s\n", vectorFormat, dim, encoder)
 }
 
-// Get returns the vector of a text, nil if there is none. The caller does not
-// change it.
+// Get returns the vector of a text, nil if there is none. The caller must not
+// modify it.
 func (f *vectorFile) Get(text string) []float32 {
 	key := keyOf(text)
 	f.mu.RLock()
@@ -69,9 +69,9 @@ func (f *vectorFile) Get(text string) []float32 {
 	return f.vectors[key]
 }
 
-// Add appends the vectors of texts, len(texts) x dim, and keeps the slice. The
-// vectors survive the end of the process when it returns, and that of the machine
-// after Sync.
+// Add appends the vectors of texts, len(texts) x dim, and keeps the slice.
+// After Add the vectors survive a crash of the process, after Sync also a crash
+// of the machine.
 func (f *vectorFile) Add(ctx context.Context, texts []string, values []float32) error {
 	var records []byte
 	for i, text := range texts {
@@ -99,12 +99,12 @@ func appendRecord(b []byte, key textKey, vector []float32) []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[from:], castagnoli))
 }
 
-// Sync makes what was added durable.
+// Sync makes the added vectors durable.
 func (f *vectorFile) Sync(ctx context.Context) error {
 	return f.locked(ctx, (*os.File).Sync)
 }
 
-// locked calls do under the lock of the file. The file then ends after its last whole record, and all of its records are
+// locked calls do under the lock of the file. The file then ends after its last complete record, and all of its records are
 // in memory.
 func (f *vectorFile) locked(ctx context.Context, do func(*os.File) error) (err error) {
 	l, err := filelock.Wait(ctx, f.path, nil)
@@ -122,8 +122,8 @@ func (f *vectorFile) locked(ctx context.Context, do func(*os.File) error) (err e
 	return nil
 }
 
-// catchUp reads what was appended since the last time and cuts away what is no
-// whole record.
+// catchUp reads the records appended since the last call and removes an
+// incomplete record at the end.
 func (f *vectorFile) catchUp(file *os.File) error {
 	if err := f.checkHead(file); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (f *vectorFile) catchUp(file *os.File) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() < f.read { // another program has cut it: what is left is read again
+	if info.Size() < f.read { // another program has truncated it: read it again
 		f.read = int64(len(f.head))
 	}
 	size := f.recordSize()
@@ -145,7 +145,7 @@ func (f *vectorFile) catchUp(file *os.File) error {
 	return f.readRecords(file, records)
 }
 
-// checkHead begins the file where it is new, or not ours.
+// checkHead starts the file anew if it is empty or has another header.
 func (f *vectorFile) checkHead(file *os.File) error {
 	head := make([]byte, len(f.head))
 	if _, err := file.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -168,7 +168,7 @@ func (f *vectorFile) recordSize() int64 { return int64(len(textKey{}) + 4*f.dim 
 // recordsRead is how many records are read at a time.
 const recordsRead = 512
 
-// readRecords takes the next records into memory.
+// readRecords loads the next records into memory.
 func (f *vectorFile) readRecords(file *os.File, records int64) error {
 	size := f.recordSize()
 	buffer := make([]byte, min(records, recordsRead)*size)

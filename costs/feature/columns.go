@@ -16,7 +16,7 @@ type columnFeatures struct {
 
 type columnFeaturesSettings struct {
 	Columns []string `json:"columns"`
-	Missing *float32 `json:"missing"` // stands for an empty cell; without it one is an error
+	Missing *float32 `json:"missing"` // value of an empty cell; without it an empty cell is an error
 }
 
 func newColumnFeatures(_ context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
@@ -25,7 +25,7 @@ func newColumnFeatures(_ context.Context, s *part.Setup, settings map[string]any
 		return nil, err
 	}
 	if len(cfg.Columns) == 0 {
-		return nil, errors.New("columns: none are listed")
+		return nil, errors.New("columns: not set")
 	}
 	at, err := s.Source.Columns().Find(cfg.Columns...)
 	return &columnFeatures{s.Source.Columns(), at, cfg.Missing}, err
@@ -36,7 +36,7 @@ func (f *columnFeatures) Name() string { return "columns" }
 // Dim returns the number of columns.
 func (f *columnFeatures) Dim() int { return len(f.at) }
 
-// Encode writes the cells as numbers, unscaled: a policy standardises by itself.
+// Encode writes the cells as numbers, unscaled: the policy standardises its inputs.
 func (f *columnFeatures) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n := range b.Instances {
 		for i, column := range f.at {

@@ -7,8 +7,8 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// expertProbabilities is what an expert says before it gets any advice: a
-// policy that consults it anyway knows its answer for free.
+// expertProbabilities are the probabilities of an expert without advice, for a
+// policy that consults the expert anyway.
 type expertProbabilities struct {
 	name   string
 	expert int
@@ -30,7 +30,7 @@ func newExpertProbabilities(_ context.Context, s *part.Setup, settings map[strin
 		}
 		c, ok := e.Expert.(part.Classifier)
 		if !ok || !e.Takes[0] {
-			return nil, fmt.Errorf("expert %q gives no probabilities without advice", cfg.Expert)
+			return nil, fmt.Errorf("expert %q has no probabilities without advice", cfg.Expert)
 		}
 		return &expertProbabilities{cfg.Expert, j, len(c.Labels())}, nil
 	}
@@ -45,7 +45,7 @@ func (f *expertProbabilities) From() string { return part.ExpertName(f.name) }
 // Dim returns the number of labels of the expert.
 func (f *expertProbabilities) Dim() int { return f.dim }
 
-// Encode writes the probabilities given under advice 0.
+// Encode writes the probabilities under advice 0.
 func (f *expertProbabilities) Encode(_ context.Context, dst []float32, b *part.Batch) error {
 	for n, p := range b.Answers[f.expert][0] {
 		if copy(dst[n*f.dim:], p.Probabilities) != f.dim {

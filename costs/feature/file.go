@@ -13,7 +13,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// fileFeatures are joined by id from a file of their own.
+// fileFeatures are joined by id from a separate file.
 type fileFeatures struct {
 	name string
 	dim  int
@@ -24,7 +24,7 @@ type fileFeaturesSettings struct {
 	File    part.Path `json:"file"`
 	ID      string    `json:"id"`
 	Columns []string  `json:"columns"` // numeric, or a single list column; none: all but id and skip
-	Skip    []string  `json:"skip"`    // columns that are no features
+	Skip    []string  `json:"skip"`    // columns that are not features
 }
 
 func newFileFeatures(ctx context.Context, s *part.Setup, settings map[string]any) (part.Feature, error) {
@@ -33,7 +33,7 @@ func newFileFeatures(ctx context.Context, s *part.Setup, settings map[string]any
 		return nil, err
 	}
 	if cfg.File == "" {
-		return nil, errors.New("file: none is named")
+		return nil, errors.New("file: not set")
 	}
 	file := s.Path(cfg.File)
 	if err := s.File(ctx, "file", file); err != nil {
@@ -77,7 +77,7 @@ func (cfg *fileFeaturesSettings) columnsOf(c *part.Columns) ([]string, error) {
 func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesSettings, held *textfile.Held) error {
 	texts := textfile.NewTexts(held)
 	var names []string
-	var widths []int // numbers per column, as the first row has them
+	var widths []int // numbers per column, from the first row
 	return part.EachRow(ctx, file, func(have *part.Columns) (_ []string, err error) {
 		names, err = cfg.columnsOf(have)
 		return names, err
@@ -112,7 +112,7 @@ func (f *fileFeatures) read(ctx context.Context, file string, cfg *fileFeaturesS
 	})
 }
 
-// rowBytes is about what a row takes in the map, beside its id and its values.
+// rowBytes is about the memory of a row in the map, without its id and its values.
 const rowBytes = 64
 
 // numbers parses a cell: one number or a JSON array of at least one.

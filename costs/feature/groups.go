@@ -8,8 +8,7 @@ import (
 	"pipe/costs/identity"
 )
 
-// groupFeatures are the columns of some groups of an encoded table. A policy should see only those that need not be
-// paid for.
+// groupFeatures are the columns of some groups of an encoded table. A policy should see only groups that are free.
 type groupFeatures struct{ *identity.Groups }
 
 type groupFeaturesSettings struct {

@@ -15,7 +15,7 @@ import (
 // imageFeatures are the vectors of the instances' images, seen in the plain view.
 type imageFeatures struct {
 	encoder *featurize.ImageEncoder
-	vectors *part.ImageVectors                                                                         // that an expert with the same model may have made
+	vectors *part.ImageVectors                                                                         // possibly computed by an expert with the same model
 	encode  func(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error // the encoder's EncodePixels
 }
 
@@ -27,7 +27,7 @@ type imageFeaturesSettings struct {
 	preprocessSettings
 }
 
-// preprocessSettings are the preprocessing that the folder of a model would tell.
+// preprocessSettings are the preprocessing for a model whose folder does not define it.
 type preprocessSettings struct {
 	Resize        int                 `json:"resize,omitempty"` // 0: size
 	Size          int                 `json:"size,omitempty"`   // 0: as the folder of the model says
@@ -43,7 +43,7 @@ func newImageFeatures(ctx context.Context, s *part.Setup, settings map[string]an
 		return nil, err
 	}
 	if cfg.Encoder == "" {
-		return nil, errors.New("encoder: none is named")
+		return nil, errors.New("encoder: not set")
 	}
 	if err := cfg.Precision.Validate(); err != nil {
 		return nil, err
@@ -73,11 +73,11 @@ func newImageFeatures(ctx context.Context, s *part.Setup, settings map[string]an
 	return &imageFeatures{encoder: e, vectors: vectors, encode: e.EncodePixels}, nil
 }
 
-// preprocess returns what the settings say, nil if that is left to the model's folder.
+// preprocess returns the preprocessing of the settings, nil if the model's folder defines it.
 func (c *preprocessSettings) preprocess() (*pixel.Preprocess, error) {
 	if c.Size == 0 {
 		if c.Resize != 0 || len(c.Mean) > 0 || len(c.Std) > 0 || c.Interpolation != pixel.Bicubic || c.Layout != pixel.NCHW {
-			return nil, errors.New("size: is needed beside resize, mean, std, layout and interpolation")
+			return nil, errors.New("size: is required with resize, mean, std, layout or interpolation")
 		}
 		return nil, nil
 	}
@@ -93,7 +93,7 @@ func (c *preprocessSettings) preprocess() (*pixel.Preprocess, error) {
 		to   *[3]float32
 	}{{"mean", c.Mean, &p.Mean}, {"std", c.Std, &p.Std}} {
 		if len(v.from) != 0 && len(v.from) != 3 {
-			return nil, fmt.Errorf("%s has %d values, one per channel is needed, 3", v.name, len(v.from))
+			return nil, fmt.Errorf("%s has %d values; 3 are required, one per channel", v.name, len(v.from))
 		}
 		copy(v.to[:], v.from)
 	}
@@ -108,8 +108,8 @@ func (f *imageFeatures) Name() string {
 // Dim is that of the encoder.
 func (f *imageFeatures) Dim() int { return f.encoder.Dim() }
 
-// Encode takes the vectors that an expert has made of a batch, and runs the encoder for the others; sizes are shared with
-// the experts.
+// Encode takes the vectors that an expert has computed for a batch, and runs the encoder for the others. It shares
+// resized images with the experts.
 func (f *imageFeatures) Encode(ctx context.Context, dst []float32, b *part.Batch) error {
 	batch, err := part.Sized(b.Instances, nil)
 	if err != nil {

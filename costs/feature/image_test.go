@@ -53,10 +53,10 @@ func TestImageFeaturesRefuse(t *testing.T) {
 		settings map[string]any
 		want     string
 	}{
-		"no encoder":    {map[string]any{}, "encoder: none is named"},
+		"no encoder":    {map[string]any{}, "encoder: not set"},
 		"no size":       {map[string]any{"encoder": "small.onnx"}, "preprocessor_config.json"},
-		"lonely resize": {map[string]any{"encoder": "small.onnx", "resize": 14}, "size: is needed"},
-		"lonely layout": {map[string]any{"encoder": "small.onnx", "layout": "nhwc"}, "size: is needed"},
+		"lonely resize": {map[string]any{"encoder": "small.onnx", "resize": 14}, "size: is required"},
+		"lonely layout": {map[string]any{"encoder": "small.onnx", "layout": "nhwc"}, "size: is required"},
 		"two means":     {map[string]any{"encoder": "small.onnx", "size": 12, "mean": []float64{0, 0}}, "mean has 2 values"},
 		"other size":    {map[string]any{"encoder": "small.onnx", "size": 13}, "small.onnx"},
 		"other layout":  {map[string]any{"encoder": "small.onnx", "size": 12, "layout": "nhwc"}, "small.onnx"},

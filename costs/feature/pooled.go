@@ -22,7 +22,7 @@ func newPooled(_ context.Context, s *part.Setup, settings map[string]any) (part.
 		return nil, err
 	}
 	if cfg.Grid < 1 || cfg.Grid > 256 {
-		return nil, fmt.Errorf("grid is %d; 1 to 256 cells a side are possible", cfg.Grid)
+		return nil, fmt.Errorf("grid is %d, not 1 to 256 cells per side", cfg.Grid)
 	}
 	return pooled{cfg.Grid}, nil
 }

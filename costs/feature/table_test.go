@@ -115,7 +115,7 @@ func TestExpertFeatures(t *testing.T) {
 	if err := f.Encode(t.Context(), dst, batch); err == nil || !strings.Contains(err.Error(), `instance "q": expert "both" gave 1 probabilities, not 2`) {
 		t.Errorf("a short answer: %v", err)
 	}
-	for name, want := range map[string]string{"late": "gives no probabilities without advice", "mute": "gives no probabilities without advice", "none": `there is no expert "none"`} {
+	for name, want := range map[string]string{"late": "has no probabilities without advice", "mute": "has no probabilities without advice", "none": `there is no expert "none"`} {
 		if _, err := newExpertProbabilities(t.Context(), s, map[string]any{"expert": name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}

@@ -64,7 +64,7 @@ func TestTextFeatures(t *testing.T) {
 	if _, err := newTextFeatures(t.Context(), build("").Setup("f"), map[string]any{"encoder": "words"}); err == nil || !strings.Contains(err.Error(), `instance "q" has no text`) {
 		t.Errorf("an instance without a text: %v", err)
 	}
-	if _, err := newTextFeatures(t.Context(), build("one").Setup("f"), map[string]any{}); err == nil || !strings.Contains(err.Error(), "encoder: none is named") {
+	if _, err := newTextFeatures(t.Context(), build("one").Setup("f"), map[string]any{}); err == nil || !strings.Contains(err.Error(), "encoder: not set") {
 		t.Errorf("no encoder: %v", err)
 	}
 }

@@ -25,10 +25,10 @@ type Groups struct {
 // groupsPrefix starts the name of such features; the groups follow.
 const groupsPrefix = "groups "
 
-// NewGroups finds groups by name. It is an error if none is named, one is named twice, or the encoder lacks one.
+// NewGroups finds groups by name. No name, a duplicate name, and a group that the encoder lacks are errors.
 func NewGroups(e *tabular.Encoder, names []string) (*Groups, error) {
 	if len(names) == 0 {
-		return nil, errors.New("none are listed")
+		return nil, errors.New("not set")
 	}
 	f := &Groups{encoder: e, names: names, ends: e.GroupEnds(tabular.LayoutDense)}
 	for _, name := range names {
@@ -50,8 +50,8 @@ func NewGroups(e *tabular.Encoder, names []string) (*Groups, error) {
 	return f, nil
 }
 
-// GroupsOf returns the features that the actions of a policy name, computed by an encoder. It is an error if they are
-// of another kind, if the encoder lacks a group, or if they were made by another encoder.
+// GroupsOf returns the features that the actions of a policy name, computed by an encoder. Features of another kind or
+// of another encoder, and a group that the encoder lacks, are errors.
 func GroupsOf(a *costs.Actions, e *tabular.Encoder) (*Groups, error) {
 	list, ok := strings.CutPrefix(a.Features.Name, groupsPrefix)
 	if !ok || !oneBlock(list) {
@@ -74,7 +74,7 @@ func (f *Groups) Name() string { return groupsPrefix + strings.Join(f.names, ", 
 // Dim is the number of features: the width of the groups in the dense layout.
 func (f *Groups) Dim() int { return f.dim }
 
-// Reads reports whether a column of the table has a part in the features.
+// Reads reports whether the features depend on a column of the table.
 func (f *Groups) Reads(c tabular.Column) bool { return slices.Contains(f.groups, c.Group) }
 
 // Encode writes the features of one row, Dim numbers, into dst. values has one number per column of the encoder, NaN
@@ -89,7 +89,7 @@ func (f *Groups) Encode(dst, values []float32) {
 	}
 }
 
-// span is where a group stands in the layout.
+// span is the position of a group in the layout.
 func (f *Groups) span(g int) (from, to int) {
 	if g > 0 {
 		from = f.ends[g-1]

@@ -1,7 +1,7 @@
-// Package identity knows features by how they are computed: a policy may only see features that were made the way its
-// training features were. What a tensor or a policy carries for this is a name and a digest.
+// Package identity identifies features by how they are computed. A policy may only see features computed in the same
+// way as its training features. Tensors and policies store a name and a digest for this.
 //
-// It stands apart from the builder of tensors, so that a program which only decides does not link it.
+// It is separate from the builder of tensors, so that a program that only decides does not link the builder.
 package identity
 
 import (
@@ -13,15 +13,15 @@ import (
 	"pipe/internal/digest"
 )
 
-// Block is some of the features of an instance that are computed together.
+// Block is a group of features of an instance that are computed together.
 type Block struct {
 	Name   string   // such as "pooled 4x4"
 	Dim    int      // numbers per instance
 	Models []string // digests of the models that compute it, in a fixed order
 }
 
-// Digest identifies how features are computed, whatever the instances are: over each block's name and width and the
-// digests of its models, block after block. It is what costs.FeatureDigest stands for.
+// Digest identifies how features are computed, independently of the instances. It covers the name, the width and the
+// digests of the models of each block, in order. It is stored under costs.FeatureDigest.
 func Digest(blocks ...Block) string {
 	var text strings.Builder
 	for _, b := range blocks {
@@ -33,22 +33,22 @@ func Digest(blocks ...Block) string {
 	return digest.Of([]byte(text.String()))
 }
 
-// blocksBetween stands between the names of blocks in the name of the features.
+// blocksBetween separates the names of blocks in the name of the features.
 const blocksBetween = " + "
 
-// Join returns the name of features that are made of blocks with these names.
+// Join returns the name of features that consist of blocks with these names.
 func Join(names []string) string { return strings.Join(names, blocksBetween) }
 
-// oneBlock reports whether features of a name are a single block.
+// oneBlock reports whether the features with this name are a single block.
 func oneBlock(name string) bool { return !strings.Contains(name, blocksBetween) }
 
 // EncoderName is the name of features that are an encoder's vectors: the encoder's input, featurize.InputText or
 // featurize.InputImage, and its name.
 func EncoderName(input, encoder string) string { return input + " " + encoder }
 
-// CheckEncoder reports whether an encoder makes the features that the actions of a policy name: its input, dimension
-// and digest count. Its name does not, since a model may lie under another name elsewhere. Actions that say nothing of
-// features fit any encoder.
+// CheckEncoder is an error unless an encoder makes the features that the actions of a policy describe. It compares
+// input, dimension and digest. It ignores the name, since a model may have another name elsewhere. Actions that do not
+// describe features match any encoder.
 func CheckEncoder(a *costs.Actions, e featurize.EncoderInfo) error {
 	if a.Features.Name == "" {
 		return nil

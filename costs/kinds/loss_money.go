@@ -12,8 +12,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// money is what a wrong answer costs: one price for a missed positive, another
-// for a false alarm.
+// money is a loss with one price for a false negative and another for a false
+// positive.
 type money struct {
 	positive string
 	missed   *price
@@ -22,8 +22,8 @@ type money struct {
 
 type moneySettings struct {
 	Positive      string        `json:"positive"`
-	FalseNegative priceSettings `json:"false_negative"` // another answer where positive is right
-	FalsePositive priceSettings `json:"false_positive"` // the answer positive where it is wrong
+	FalseNegative priceSettings `json:"false_negative"` // the label is positive, the answer is not
+	FalsePositive priceSettings `json:"false_positive"` // the answer is positive, the label is not
 }
 
 type priceSettings struct {
@@ -48,8 +48,8 @@ func newMoney(_ context.Context, s *part.Setup, settings map[string]any) (part.T
 	return &money{cfg.Positive, missed, alarm}, err
 }
 
-// Loss returns the price of a wrong answer and 0 for a right one. Where neither
-// label nor answer is the positive one, a wrong answer costs nothing.
+// Loss returns the price of a wrong answer and 0 for a right one. If neither
+// the label nor the answer is positive, a wrong answer costs nothing.
 func (l *money) Loss(in *part.Instance, p part.Prediction) (float32, error) {
 	switch {
 	case in.Label == "":
@@ -79,7 +79,7 @@ func newPrice(s *part.Setup, name string, cfg priceSettings) (*price, error) {
 	bad := func(v float64) bool { return !(v >= 0) || math.IsInf(v, 0) }
 	switch {
 	case bad(p.amount) || bad(p.factor):
-		return nil, fmt.Errorf("%s: amount is %v and factor is %v; numbers from 0 are needed", name, p.amount, p.factor)
+		return nil, fmt.Errorf("%s: amount is %v and factor is %v; both must be finite and not negative", name, p.amount, p.factor)
 	case cfg.Column == "" && cfg.Factor != nil:
 		return nil, fmt.Errorf("%s: a factor without a column", name)
 	case cfg.Column == "" && p.amount == 0:
@@ -104,13 +104,13 @@ func (p *price) of(in *part.Instance) (float32, error) {
 	}
 	cost := float32(p.amount + p.factor*float64(v))
 	if !(v >= 0) || math.IsInf(float64(cost), 0) {
-		return 0, &costs.DataError{Row: in.Line, Column: p.column, Msg: fmt.Sprintf("is %v; a price needs a number from 0", v)}
+		return 0, &costs.DataError{Row: in.Line, Column: p.column, Msg: fmt.Sprintf("is %v; a price must not be negative", v)}
 	}
 	return cost, nil
 }
 
-// numberOf returns how to read a numeric column of the build's instances, in the
-// unit of the file; a missing value is NaN.
+// numberOf returns a function that reads a numeric column of the build's
+// instances, in the unit of the file; a missing value is NaN.
 func numberOf(s *part.Setup, column string) (func(in *part.Instance) (float32, error), error) {
 	source, ok := s.Source.(part.EncodedSource)
 	if !ok {

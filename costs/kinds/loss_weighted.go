@@ -9,11 +9,11 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// weighted is the 0-1 loss in which every label carries the same weight over
-// the training rows, however rare it is: a wrong answer for label y costs
+// weighted is the 0-1 loss with the same total weight for every label over the
+// training rows, however rare the label is. A wrong answer for label y costs
 // 1/(C p_y), where p_y is the share of y among the training rows and C the
-// number of labels. A constant answer costs (C-1)/C in the mean over them: 0.5
-// for two labels.
+// number of labels. The mean loss of a constant answer over the training rows
+// is (C-1)/C: 0.5 for two labels.
 type weighted struct{ weight map[string]float32 }
 
 type weightedSettings struct {
@@ -26,7 +26,7 @@ func newWeighted(_ context.Context, s *part.Setup, settings map[string]any) (par
 		return nil, err
 	}
 	if cfg.By != "class" {
-		return nil, fmt.Errorf("by is %q; known is class", cfg.By)
+		return nil, fmt.Errorf("by is %q; it must be class", cfg.By)
 	}
 	splits := s.TrainingSplits()
 	count, rows := make(map[string]int), 0

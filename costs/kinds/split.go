@@ -18,7 +18,7 @@ func splitByColumn(_ context.Context, s *part.Setup, settings map[string]any) ([
 	splits := make([]costs.Split, len(entries))
 	for n, e := range entries {
 		if e.Split == "" {
-			return nil, errors.New("the instances name no split column")
+			return nil, errors.New("the instances have no split column")
 		}
 		split, err := costs.ParseSplit(e.Split)
 		if err != nil {
@@ -29,7 +29,7 @@ func splitByColumn(_ context.Context, s *part.Setup, settings map[string]any) ([
 	return splits, nil
 }
 
-// drawSettings are the shares of the instances that do not train, and how they
+// drawSettings are the shares of validation and test instances, and how they
 // are drawn.
 type drawSettings struct {
 	Validation float64 `json:"validation"`
@@ -62,19 +62,19 @@ func drawSplits(kind string) func(context.Context, *part.Setup, map[string]any) 
 	}
 }
 
-// splitGroups returns what keeps instances together, one per instance; nil if
-// nothing does.
+// splitGroups returns the group of every instance for the split; nil if
+// instances are split one by one.
 func splitGroups(ctx context.Context, s *part.Setup, by string) ([]string, error) {
 	switch by {
 	case "":
 		return groupsOf(s.Source.Entries()), nil
 	case "text":
 		if groupsOf(s.Source.Entries()) != nil {
-			return nil, errors.New("group is text, but the instances have groups, which are kept together already")
+			return nil, errors.New("group is text, but the instances already have groups, which are kept together")
 		}
 		return s.Texts(ctx)
 	}
-	return nil, fmt.Errorf("group is %q; only text is known; a column of groups is named by group of the instances", by)
+	return nil, fmt.Errorf("group is %q; it must be text. To use a column of groups, set group of the instances", by)
 }
 
 // groupsOf returns the group of every instance, nil if the source has none.

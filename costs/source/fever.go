@@ -20,16 +20,16 @@ import (
 // fever is a file of claims in FEVER's line format.
 type fever struct {
 	file    string
-	group   string // key of the groups; "": there are none
+	group   string // key of the groups; "": none
 	held    *textfile.Held
 	entries []part.Entry
 	claims  []feverClaim
 }
 
-// feverClaim is what a line holds besides id and label.
+// feverClaim is the content of a line except id and label.
 type feverClaim struct {
 	text string
-	sets [][]string // pages of every evidence set, sorted
+	sets [][]string // pages of each evidence set, sorted
 	gold []string   // all of them, sorted
 	line int
 }
@@ -37,8 +37,8 @@ type feverClaim struct {
 type feverSettings struct {
 	File  part.Path `json:"file"`
 	Group string    `json:"group,omitempty"` // key of a line that holds its group; "": none
-	Rows  int       `json:"rows"`            // instances that are drawn, the labels in their shares; 0: all
-	Seed  uint64    `json:"seed"`            // of that draw
+	Rows  int       `json:"rows"`            // size of a sample that keeps the shares of the labels; 0: all instances
+	Seed  uint64    `json:"seed"`            // of the sample
 }
 
 func newFever(ctx context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
@@ -57,7 +57,7 @@ func newFever(ctx context.Context, s *part.Setup, settings map[string]any) (part
 		return nil, err
 	}
 	if len(src.entries) == 0 {
-		return nil, &costs.DataError{File: src.file, Msg: "holds no claim"}
+		return nil, &costs.DataError{File: src.file, Msg: "has no claims"}
 	}
 	return src, src.draw(cfg.Rows, cfg.Seed)
 }
@@ -138,10 +138,10 @@ func (f *fever) add(line []byte, n int, first map[string]int) error {
 	return nil
 }
 
-// claimBytes is about what a claim takes beside its texts, in the entries, the claims and the map of ids.
+// claimBytes is about the memory of a claim without its texts, in the entries, the claims and the map of ids.
 const claimBytes = 300
 
-// groupOf reads the group of a line, a text or an integer.
+// groupOf reads the group of a line, a string or an integer.
 func (f *fever) groupOf(line []byte) (string, error) {
 	if f.group == "" {
 		return "", nil
@@ -153,7 +153,7 @@ func (f *fever) groupOf(line []byte) (string, error) {
 	return feverID(keys[f.group])
 }
 
-// feverID reads an id or a group, which is an integer or a text.
+// feverID reads an id or a group, which is an integer or a string.
 func feverID(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", errors.New("is missing")
@@ -172,9 +172,9 @@ func feverID(raw json.RawMessage) (string, error) {
 	return fmt.Sprint(number), nil
 }
 
-// feverEvidence returns the pages of the sentences of every evidence set, sorted;
-// sets without pages are left out. A sentence is [annotation, evidence, page,
-// sentence]; the page of a claim that cannot be settled is null.
+// feverEvidence returns the pages of the sentences of every evidence set,
+// sorted; sets without pages are omitted. A sentence is [annotation, evidence,
+// page, sentence]; the page of a claim that cannot be settled is null.
 func feverEvidence(raw json.RawMessage) (sets [][]string, err error) {
 	if len(raw) == 0 {
 		return nil, nil
@@ -209,13 +209,13 @@ func distinct(names []string) []string {
 	return slices.Compact(names)
 }
 
-// draw keeps a sample of the claims in the order of the file. Labels have the shares in it that they have in the file.
+// draw keeps a sample of the claims in the order of the file. Labels have the same shares in the sample as in the file.
 func (f *fever) draw(rows int, seed uint64) error {
 	if rows == 0 || rows == len(f.entries) {
 		return nil
 	}
 	if rows > len(f.entries) {
-		return &costs.DataError{File: f.file, Msg: fmt.Sprintf("has %d claims, %d are to be drawn", len(f.entries), rows)}
+		return &costs.DataError{File: f.file, Msg: fmt.Sprintf("has %d claims, fewer than the %d to draw", len(f.entries), rows)}
 	}
 	labels := make([]string, len(f.entries))
 	for n, e := range f.entries {

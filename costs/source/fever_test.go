@@ -65,7 +65,7 @@ func TestBadClaims(t *testing.T) {
 		`{"id": 2, "label": "REFUTES", "claim": "  "}`:        "row 1: column claim: is missing or empty",
 		good + "\n" + `{"id": 2, "label": "REFUTES", "claim"`: "row 3: is not a claim",
 		"[1]": "row 1: is not a claim: a JSON object is expected",
-		"\n":  "holds no claim",
+		"\n":  "has no claims",
 		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, "P"]]]}`:  "row 1: column evidence: a sentence has 3 parts",
 		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": [[[1, 2, 7, 0]]]}`: "row 1: column evidence: page 7",
 		`{"id": 2, "label": "REFUTES", "claim": "y", "evidence": 5}`:                "row 1: column evidence: is not a list",

@@ -15,16 +15,16 @@ import (
 	"pipe/internal/parallel"
 )
 
-// images is a folder of pictures. The id of an instance is the path below the
-// folder with forward slashes. All that are instances could be decoded when the
-// source was made.
+// images is a folder of images. The id of an instance is its path below the
+// folder, with forward slashes. Every instance was decoded once when the source
+// was made.
 type images struct {
 	folder  string
 	decoder pixel.Decoder
 	limits  pixel.Limits
-	workers int      // that decode at a time
-	classes []string // nil: no list of them was given
-	names   []string // of the classes, for people
+	workers int      // images decoded concurrently
+	classes []string // nil: no class list was given
+	names   []string // readable names of the classes
 	entries []part.Entry
 	sums    []string // digests of the files, aligned with entries
 	pixels  []int    // of the images, aligned with entries
@@ -65,7 +65,7 @@ func newImages(ctx context.Context, s *part.Setup, settings map[string]any) (par
 	return src, nil
 }
 
-// check takes the images that can be used; the others are an error, or left out.
+// check keeps the usable images; the others are an error, or left out.
 func (s *images) check(ctx context.Context, setup *part.Setup, found *foundImages) error {
 	c := &imageCheck{
 		folder: s.folder, decoder: s.decoder, limits: s.limits, workers: s.workers,
@@ -92,7 +92,7 @@ func (s *images) check(ctx context.Context, setup *part.Setup, found *foundImage
 	return nil
 }
 
-// describe makes the decoder, every image and what is left out inputs.
+// describe makes the decoder, the images and the list of omitted images inputs of the build.
 func (s *images) describe(in part.Inputs) {
 	in[costs.DecoderDigest] = s.decoder.Name()
 	all := digest.New()
@@ -106,10 +106,10 @@ func (s *images) describe(in part.Inputs) {
 	}
 }
 
-// batchPixels is how many pixels a batch holds at most, or one image.
+// batchPixels limits the pixels of a batch of several images.
 const batchPixels = 64 << 20
 
-// Fit returns how many of the rows, at least one, make a batch that memory holds.
+// Fit returns how many of the rows, at least one, fit into a batch of at most batchPixels.
 func (s *images) Fit(rows []int) int {
 	pixels := 0
 	for n, row := range rows {
@@ -129,7 +129,7 @@ func (s *images) Columns() *part.Columns { return nil }
 // Classes returns the ids of the class list, nil if there is none.
 func (s *images) Classes() []string { return s.classes }
 
-// LabelNames returns what people call the classes, by id.
+// LabelNames returns the readable names of the classes, by id.
 func (s *images) LabelNames() map[string]string {
 	out := make(map[string]string, len(s.classes))
 	for i, id := range s.classes {
@@ -141,8 +141,8 @@ func (s *images) LabelNames() map[string]string {
 // Skipped returns the images that were left out, by id.
 func (s *images) Skipped() []part.BadImage { return s.skipped }
 
-// Load decodes images, several at a time. A file that is not what it was when it
-// was checked is an error.
+// Load decodes images, several at a time. A file that has changed since it was
+// checked is an error.
 func (s *images) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 	out := make([]part.Instance, len(rows))
 	err := parallel.Each(ctx, s.workers, len(rows), func(_ context.Context, n int) (err error) {
@@ -156,7 +156,7 @@ func (s *images) load(i int) (part.Instance, error) {
 	file := filepath.Join(s.folder, filepath.FromSlash(s.entries[i].ID))
 	b, err := s.limits.ReadFile(file)
 	if err != nil {
-		return part.Instance{}, &costs.DataError{File: file, Msg: "was there when images were checked", Err: err}
+		return part.Instance{}, &costs.DataError{File: file, Msg: "existed when images were checked", Err: err}
 	}
 	if digest.Of(b) != s.sums[i] {
 		return part.Instance{}, &costs.DataError{File: file, Msg: "has changed since images were checked"}

@@ -13,8 +13,8 @@ import (
 	"pipe/internal/parallel"
 )
 
-// imageCheck decodes every image of a source once, several at a time. In memory
-// are one file per worker, and the pixels that the gate lets in.
+// imageCheck decodes every image of a source once, several at a time. Memory
+// holds one file per worker, and the pixels that the gate admits.
 type imageCheck struct {
 	folder   string
 	decoder  pixel.Decoder
@@ -24,18 +24,18 @@ type imageCheck struct {
 	gate     *pixel.Gate
 }
 
-// checkedImage is what is found out about an image.
+// checkedImage is the result of checking an image.
 type checkedImage struct {
 	sum string // digest of the file; "" if it cannot be read
 	usability
 }
 
-// checkRows is how many images are checked between two notes of what was found:
-// what a kill can cost.
+// checkRows is how many images are checked between two saves of the results. A
+// killed check loses at most that many.
 const checkRows = 256
 
-// run checks the images of all entries. What is known of their contents from
-// earlier runs lies in a file of the given folder.
+// run checks the images of all entries. Results of earlier runs are kept in a
+// file of the given folder.
 func (c *imageCheck) run(ctx context.Context, folder string, entries []part.Entry) ([]checkedImage, error) {
 	v, err := openVerdicts(ctx, folder, c.decoder.Name(), c.limits)
 	if err != nil {
@@ -61,8 +61,8 @@ func (c *imageCheck) run(ctx context.Context, folder string, entries []part.Entr
 	return out, ctx.Err()
 }
 
-// look reads an image, and decodes it if its content is new. Errors are those
-// that no image is to blame for.
+// look reads an image, and decodes it if its content is new. The error is nil
+// if only the image is bad.
 func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 	b, err := c.limits.ReadFile(filepath.Join(c.folder, filepath.FromSlash(id)))
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
@@ -82,7 +82,7 @@ func (c *imageCheck) look(id string, v *verdicts) (checkedImage, error) {
 	return found, nil
 }
 
-// decode returns how many pixels there are.
+// decode returns the number of pixels.
 func (c *imageCheck) decode(b []byte) (pixels int, err error) {
 	if err := c.limits.Check(b); err != nil {
 		return 0, err

@@ -20,7 +20,7 @@ const (
 	labelsTable  = "table"
 )
 
-// foundImages is what the images of a source are before any file is read.
+// foundImages are the images of a source before any file is read.
 type foundImages struct {
 	entries []part.Entry
 	bad     []part.BadImage
@@ -46,7 +46,7 @@ func findImages(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*found
 	return found, nil
 }
 
-// add takes an image. Unless the label comes from a table, it is in the path: from says where.
+// add adds an image. Unless the label comes from a table, it is in the path: from says where.
 func (f *foundImages) add(e part.Entry, from string) {
 	reason := ""
 	switch {
@@ -55,7 +55,7 @@ func (f *foundImages) add(e part.Entry, from string) {
 	case from == labelsFolder:
 		e.Label = path.Base(path.Dir(e.ID))
 		if e.Label == "." {
-			reason = "lies in no class folder (labels, labels_from and list are for flat folders)"
+			reason = "is not in a class folder (use labels, labels_from or list for flat folders)"
 		}
 	case from == labelsName:
 		label, _, found := strings.Cut(path.Base(e.ID), "_")
@@ -74,8 +74,8 @@ func (f *foundImages) refuse(id, format string, args ...any) {
 	f.bad = append(f.bad, part.BadImage{ID: id, Reason: fmt.Sprintf(format, args...)})
 }
 
-// imagesOfList reads the table whose rows are the instances. Whether the files
-// are there is not looked at yet.
+// imagesOfList reads the table whose rows are the instances. It does not check
+// that the files exist.
 func imagesOfList(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*foundImages, error) {
 	file := s.Path(cfg.List)
 	if err := s.File(ctx, "list", file); err != nil {
@@ -94,7 +94,7 @@ func imagesOfList(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*fou
 		id := path.Clean(filepath.ToSlash(e.ID))
 		bad := &costs.DataError{File: file, Row: t.lines[i], Column: cfg.ID}
 		if !filepath.IsLocal(filepath.FromSlash(id)) || id == "." {
-			bad.Msg = fmt.Sprintf("%q is no path below the folder of the images", e.ID)
+			bad.Msg = fmt.Sprintf("%q is not a path below the folder of images", e.ID)
 			return nil, bad
 		}
 		if row, ok := first[id]; ok {
@@ -107,8 +107,8 @@ func imagesOfList(ctx context.Context, s *part.Setup, cfg *imagesSettings) (*fou
 	return found, nil
 }
 
-// labelByTable takes label, split and group of every image from a table. Images that it
-// does not list, and rows without an image, are bad.
+// labelByTable takes label, split and group of every image from a table. Images
+// without a row, and rows without an image, are bad.
 func (f *foundImages) labelByTable(ctx context.Context, s *part.Setup, cfg *imagesSettings, ids []string) error {
 	file := s.Path(cfg.Labels)
 	if err := s.File(ctx, "labels", file); err != nil {
@@ -131,18 +131,18 @@ func (f *foundImages) labelByTable(ctx context.Context, s *part.Setup, cfg *imag
 		f.add(e, labelsTable)
 		delete(byID, id)
 	}
-	for _, bad := range f.bad { // said already
+	for _, bad := range f.bad { // already reported
 		delete(byID, bad.ID)
 	}
 	for i, e := range t.entries {
 		if _, left := byID[e.ID]; left {
-			f.refuse(e.ID, "there is no such image, but row %d of %s names it", t.lines[i], filepath.Base(file))
+			f.refuse(e.ID, "does not exist, but is in row %d of %s", t.lines[i], filepath.Base(file))
 		}
 	}
 	return nil
 }
 
-// keepLabels refuses images of other classes.
+// keepLabels rejects images of other classes.
 func (f *foundImages) keepLabels(classes []string) {
 	known := make(map[string]bool, len(classes))
 	for _, c := range classes {

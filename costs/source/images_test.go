@@ -91,7 +91,7 @@ func TestImagesThatChangeBehindTheCheck(t *testing.T) {
 	if err := os.Remove(filepath.Join(w.folder(), "n2", "001.jpg")); err != nil {
 		t.Fatal(err)
 	}
-	for row, want := range []string{"has changed since", "was there when images were checked"} {
+	for row, want := range []string{"has changed since", "existed when images were checked"} {
 		_, err := src.Load(t.Context(), []int{row})
 		var data *costs.DataError
 		if !errors.As(err, &data) || !strings.Contains(err.Error(), want) || !strings.HasSuffix(data.File, fmt.Sprintf("%03d.jpg", row)) {

@@ -19,15 +19,16 @@ import (
 	"pipe/internal/filelock"
 )
 
-// verdicts remembers, by content, which images can be used, so that a resumed
-// build decodes none to find out. They lie in a file; after a line that says by
-// which decoder and limits comes a line for each image:
+// verdicts records, by content, which images are usable, so that a resumed
+// build does not decode them again. They are kept in a file: a header line with
+// the decoder and the limits, then a line for each image:
 //
 //	digest  CRC-32C of the rest  pixels  "" or why it cannot be used, as JSON
 //
-// Lines are only appended, under a lock on the file, so that builds may share it.
-// A line that was cut off by a kill is cut away by the next append; one that does
-// not fit its checksum counts as absent. get is safe for concurrent use.
+// Lines are only appended, under a lock on the file, so that builds may share
+// it. An incomplete last line, left by a killed build, is removed by the next
+// append. A line with a wrong checksum counts as absent. get is safe for
+// concurrent use.
 type verdicts struct {
 	path string
 	head string
@@ -36,19 +37,19 @@ type verdicts struct {
 	known map[string]usability // by digest
 }
 
-// usability is what a file's content is good for.
+// usability says whether the content of a file is a usable image.
 type usability struct {
 	pixels int    // width x height; 0 if it cannot be used
-	reason string // why it cannot be used; "": it can
+	reason string // why it cannot be used; "" if it can
 }
 
-// possible reports whether an image can be so: it has pixels, or a reason why it cannot be used.
+// possible reports whether a usability is consistent: it has either pixels or a reason.
 func (u usability) possible() bool { return u.pixels >= 0 && (u.pixels == 0) == (u.reason != "") }
 
 // verdictFormat is the version of the file, and of what counts as an image.
 const verdictFormat = 2
 
-// openVerdicts reads what is known, in a folder that is made if need be.
+// openVerdicts reads the known verdicts; it creates the folder if necessary.
 func openVerdicts(ctx context.Context, folder, decoder string, limits pixel.Limits) (*verdicts, error) {
 	l, err := json.Marshal(limits)
 	if err != nil {
@@ -62,7 +63,7 @@ func openVerdicts(ctx context.Context, folder, decoder string, limits pixel.Limi
 	return v, v.locked(ctx, v.read)
 }
 
-// get returns what is known of an image.
+// get returns the verdict on an image.
 func (v *verdicts) get(sum string) (found usability, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -70,7 +71,7 @@ func (v *verdicts) get(sum string) (found usability, ok bool) {
 	return found, ok
 }
 
-// add notes what is new in the order of the list.
+// add appends the new verdicts in the order of the list.
 func (v *verdicts) add(ctx context.Context, list []checkedImage) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -104,7 +105,7 @@ func verdictLine(c checkedImage) (string, error) {
 	return verdictRecord(c.sum, fmt.Sprintf("%d %s", c.pixels, reason)), err
 }
 
-// verdictRecord is the line of a digest with what is said of it.
+// verdictRecord is the line of a digest and its verdict.
 func verdictRecord(digest, text string) string {
 	return fmt.Sprintf("%s %08x %s\n", digest, verdictSum(digest, text), text)
 }
@@ -116,7 +117,7 @@ func verdictSum(digest, text string) uint32 {
 	return crc32.Checksum([]byte(digest+" "+text), verdictTable)
 }
 
-// locked calls do with the file while no other process changes it.
+// locked calls do while no other process changes the file.
 func (v *verdicts) locked(ctx context.Context, do func(*os.File) error) error {
 	l, err := filelock.Wait(ctx, v.path, nil)
 	if err == nil {
@@ -128,7 +129,7 @@ func (v *verdicts) locked(ctx context.Context, do func(*os.File) error) error {
 	return nil
 }
 
-// read takes the file into memory, or begins it where it is new or not ours.
+// read loads the file into memory, or starts it anew if it is empty or has another header.
 func (v *verdicts) read(f *os.File) error {
 	r := bufio.NewReader(f)
 	head, err := r.ReadString('\n')
@@ -154,7 +155,7 @@ func (v *verdicts) read(f *os.File) error {
 	}
 }
 
-// keep takes a line, unless it is damaged.
+// keep keeps a line unless it is damaged.
 func (v *verdicts) keep(line string) {
 	sum, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 	check, text, _ := strings.Cut(rest, " ")
@@ -169,7 +170,7 @@ func (v *verdicts) keep(line string) {
 	}
 }
 
-// end cuts away what is no whole line, and returns where the file ends.
+// end removes an incomplete last line, and returns the end of the file.
 func (v *verdicts) end(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -188,5 +189,5 @@ func (v *verdicts) end(f *os.File) (int64, error) {
 		}
 		end = from
 	}
-	return 0, errors.New("its first line is gone")
+	return 0, errors.New("its first line is missing")
 }

@@ -16,8 +16,8 @@ import (
 	"pipe/featurize/pixel"
 )
 
-// imageWalk collects the images below a folder. Links are followed, but those
-// that lead back into the folder, where the images have their own paths.
+// imageWalk collects the images below a folder. Symbolic links are followed,
+// except links back into the folder, whose images are found by their own paths.
 type imageWalk struct {
 	root string            // free of links
 	seen map[string]string // path of a folder, free of links -> id under which it was found
@@ -25,8 +25,8 @@ type imageWalk struct {
 	bad  []part.BadImage
 }
 
-// listImages returns the images below a folder, sorted, and what cannot be
-// looked into. Hidden files and files with another extension are passed over.
+// listImages returns the images below a folder, sorted, and the paths that
+// cannot be read. Hidden files and files with another extension are skipped.
 func listImages(ctx context.Context, folder string) (ids []string, bad []part.BadImage, err error) {
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func listImages(ctx context.Context, folder string) (ids []string, bad []part.Ba
 		return nil, nil, err
 	}
 	if len(w.ids)+len(w.bad) == 0 {
-		return nil, nil, fmt.Errorf("list images: %q holds none (%s)", folder, strings.Join(pixel.Extensions, " "))
+		return nil, nil, fmt.Errorf("list images: %q has none (%s)", folder, strings.Join(pixel.Extensions, " "))
 	}
 	slices.Sort(w.ids)
 	return w.ids, w.bad, nil
@@ -60,7 +60,7 @@ func (w *imageWalk) visit(ctx context.Context, id, folder string) error {
 		return err
 	}
 	if first, ok := w.seen[folder]; ok {
-		w.refuse(id+"/", fmt.Sprintf("is the folder %q once more", first+"/"))
+		w.refuse(id+"/", fmt.Sprintf("is a duplicate of the folder %q", first+"/"))
 		return nil
 	}
 	w.seen[folder] = id
@@ -72,7 +72,7 @@ func (w *imageWalk) visit(ctx context.Context, id, folder string) error {
 	if err != nil {
 		w.refuse(id+"/", "the folder cannot be read: "+cause(err))
 	}
-	for _, f := range files { // what could be read of it
+	for _, f := range files { // the entries that could be read
 		if err := w.entry(ctx, path.Join(id, f.Name()), filepath.Join(folder, f.Name()), f); err != nil {
 			return err
 		}
@@ -94,8 +94,8 @@ func (w *imageWalk) entry(ctx context.Context, id, file string, f fs.DirEntry) e
 	return nil
 }
 
-// follow looks at what a link leads to. One that leads nowhere is bad if it may
-// have been an image or a folder.
+// follow resolves a link. A broken link is bad if its target may have been an
+// image or a folder.
 func (w *imageWalk) follow(ctx context.Context, id, link string) error {
 	info, err := os.Stat(link)
 	switch {
@@ -118,7 +118,7 @@ func (w *imageWalk) follow(ctx context.Context, id, link string) error {
 	return nil
 }
 
-// within reports whether a path is that of the folder, or below it.
+// within reports whether a path is the folder or below it.
 func within(folder, path string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
@@ -128,7 +128,7 @@ func isImageName(id string) bool {
 	return slices.Contains(pixel.Extensions, strings.ToLower(path.Ext(id)))
 }
 
-// cause is what an error of the system says without the path.
+// cause is the message of a system error without the path.
 func cause(err error) string {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -41,7 +41,7 @@ func TestLinksAreFollowed(t *testing.T) {
 		if err != nil || !slices.Equal(ids, want) {
 			t.Errorf("%q, %v", ids, err)
 		}
-		parttest.CheckBad(t, bad, map[string]string{"n7/up/n1/": `is the folder "n7/" once more`, "n8/": `is the folder "n7/" once more`})
+		parttest.CheckBad(t, bad, map[string]string{"n7/up/n1/": `is a duplicate of the folder "n7/"`, "n8/": `is a duplicate of the folder "n7/"`})
 	}
 }
 

@@ -10,23 +10,23 @@ import (
 	"pipe/internal/textfile"
 )
 
-// entryColumns names the columns of what is known of an instance without loading
-// it; "" for all but the id means that there is no such column.
+// entryColumns names the columns that are read without loading an instance.
+// Except for the id, "" means that there is no such column.
 type entryColumns struct {
 	id, label, split, group string
-	text                    string // of the source table alone
+	text                    string // only for the source table
 }
 
-// listing is what a table says of its instances, one a row.
+// listing is a table of instances, one per row.
 type listing struct {
 	columns *part.Columns
 	entries []part.Entry
 	texts   []string // nil without a column of texts
-	lines   []int    // where each row is in the file
+	lines   []int    // line of each row in the file
 }
 
-// readListing reads the instances of a table. Their ids are unique, and no column
-// that is named has an empty cell.
+// readListing reads the instances of a table. Duplicate ids and empty cells in
+// a named column are errors.
 func readListing(ctx context.Context, file string, c entryColumns, held *textfile.Held) (*listing, error) {
 	l := &listing{}
 	ids, shared, texts := textfile.NewNames(held), textfile.NewNames(held), textfile.NewTexts(held)
@@ -79,10 +79,10 @@ func readListing(ctx context.Context, file string, c entryColumns, held *textfil
 	return l, nil
 }
 
-// entryBytes is what an entry and its line take beside the texts.
+// entryBytes is the memory of an entry and its line without the texts.
 const entryBytes = 72
 
-// check returns what is wrong with one row, but for its place.
+// check returns the error of one row, without its position.
 func (c *entryColumns) check(e part.Entry, text string) *costs.DataError {
 	bad := func(column, msg string) *costs.DataError { return &costs.DataError{Column: column, Msg: msg} }
 	switch {
@@ -91,7 +91,7 @@ func (c *entryColumns) check(e part.Entry, text string) *costs.DataError {
 	case c.label != "" && e.Label == "":
 		return bad(c.label, "is empty")
 	case c.group != "" && e.Group == "":
-		return bad(c.group, "is empty; give an instance without a group one to itself, its id for instance")
+		return bad(c.group, "is empty; give an instance without a group its own group, for instance its id")
 	case c.text != "" && strings.TrimSpace(text) == "":
 		return bad(c.text, "is empty")
 	}

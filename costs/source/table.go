@@ -12,22 +12,22 @@ import (
 	"pipe/internal/textfile"
 )
 
-// table is a file with one row per instance. What the entries need is read when
-// the source is made. Of the other columns those are read that a part has asked
-// for, when instances are loaded; they are kept as text and read as numbers by
-// whoever names a column.
+// table is a file with one row per instance. The columns of the entries are
+// read when the source is made. Other columns are read when instances are
+// loaded, if a part has requested them. They are kept as text; a part that uses
+// a column as numbers parses it.
 type table struct {
 	*listing
 	settings tableSettings
 	held     *textfile.Held
 
-	digest string // of the file when it was read first
+	digest string // of the file when it was first read
 
 	mu     sync.Mutex
-	asked  []bool     // by column of the file: it is read, or will be
-	wanted []int      // columns that were asked for and are not read yet
+	asked  []bool     // by column of the file: it was or will be read
+	wanted []int      // requested columns that are not read yet
 	cells  [][]string // by column of the file, then by row; nil: not read
-	failed error      // of the last reading, which is not tried again
+	failed error      // error of reading columns, which is not retried
 }
 
 type tableSettings struct {
@@ -45,7 +45,7 @@ func newTable(ctx context.Context, s *part.Setup, settings map[string]any) (part
 		return nil, err
 	}
 	if cfg.File == "" {
-		return nil, errors.New("file: none is named")
+		return nil, errors.New("file: not set")
 	}
 	file := s.Path(cfg.File)
 	if err := s.File(ctx, "table", file); err != nil {
@@ -64,8 +64,8 @@ func newTable(ctx context.Context, s *part.Setup, settings map[string]any) (part
 	return t, nil
 }
 
-// use notes that columns of the file will be read, and returns an error if the
-// type of one cannot be.
+// use requests columns of the file. It returns an error if the type of a column
+// cannot be read.
 func (t *table) use(columns []int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,7 +90,7 @@ func (t *table) use(columns []int) error {
 	return nil
 }
 
-// fetch reads the columns that were asked for since the last time.
+// fetch reads the columns that were requested since the last call.
 func (t *table) fetch(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +140,8 @@ func (t *table) fetch(ctx context.Context) error {
 	return nil
 }
 
-// unchanged compares the file with what it was when its digest became an input of
-// the build; otherwise is the error where they differ.
+// unchanged checks that the file still has the digest that became an input of
+// the build; otherwise is the error if it has not.
 func (t *table) unchanged(ctx context.Context, otherwise error) error {
 	now, err := costs.FileDigest(ctx, t.columns.File)
 	if err == nil && now != t.digest {

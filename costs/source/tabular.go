@@ -12,8 +12,8 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// tabularSource is a table file of pipe featurize. Ids, labels and splits are kept in
-// memory, values are read when they are asked for.
+// tabularSource is a table file made by pipe featurize. Ids, labels and splits
+// are kept in memory; values are read on demand.
 type tabularSource struct {
 	file   string
 	reader *tabular.TableReader
@@ -30,7 +30,7 @@ func newTabular(ctx context.Context, s *part.Setup, settings map[string]any) (pa
 		return nil, err
 	}
 	if cfg.File == "" {
-		return nil, errors.New("file: none is named")
+		return nil, errors.New("file: not set")
 	}
 	file := s.Path(cfg.File)
 	if err := s.File(ctx, "table", file); err != nil {
@@ -68,17 +68,17 @@ func (t *tabularSource) Entries() []part.Entry { return t.list }
 // Columns returns nil: there is no text to read.
 func (t *tabularSource) Columns() *part.Columns { return nil }
 
-// Encoder returns what describes the values.
+// Encoder returns the description of the values.
 func (t *tabularSource) Encoder() *tabular.Encoder { return t.reader.Encoder() }
 
-// Rows that lie close together are read in one go, with what lies between.
+// Rows close to each other are read in one span, with the rows between them.
 const (
 	spanGap  = 64
 	spanRows = 8192
 )
 
-// Load reads the values of the given rows; memory is that of the rows and of a
-// span of the file around them.
+// Load reads the values of the given rows. Its memory is that of the rows and
+// of one span of the file.
 func (t *tabularSource) Load(ctx context.Context, rows []int) ([]part.Instance, error) {
 	width := len(t.reader.Encoder().Columns())
 	out := make([]part.Instance, len(rows))
@@ -110,8 +110,9 @@ func (t *tabularSource) Load(ctx context.Context, rows []int) ([]part.Instance, 
 	return out, nil
 }
 
-// Twins numbers the rows such that equal values, and gaps in the same places, have
-// equal numbers. It reads the whole file, a span at a time.
+// Twins numbers the rows so that rows with equal values, and with missing
+// values in the same places, have equal numbers. It reads the whole file, a
+// span at a time.
 func (t *tabularSource) Twins(ctx context.Context) ([]int, error) {
 	width := len(t.reader.Encoder().Columns())
 	sums := make([][sha256.Size]byte, len(t.list))
@@ -126,7 +127,7 @@ func (t *tabularSource) Twins(ctx context.Context) ([]int, error) {
 			for _, v := range values[i*width : (i+1)*width] {
 				switch {
 				case v != v:
-					v = float32(math.NaN()) // one gap is like another
+					v = float32(math.NaN()) // missing values are equal
 				case v == 0:
 					v = 0 // not the negative one
 				}
@@ -138,7 +139,7 @@ func (t *tabularSource) Twins(ctx context.Context) ([]int, error) {
 	return costs.Numbered(sums), nil
 }
 
-// spanEnd returns the end of the rising rows from at that are read together.
+// spanEnd returns the end of the ascending rows, starting at at, that are read together.
 func spanEnd(rows []int, at int) int {
 	end := at + 1
 	for end < len(rows) && rows[end] > rows[end-1] && rows[end]-rows[end-1] <= spanGap && rows[end]-rows[at] < spanRows {
