@@ -1,7 +1,8 @@
-// Package retrieval finds passages for texts: in an index file of costs/retrieval/bm25,
-// or by an OpenSearch or Elasticsearch service. Parts that name the same settings share
-// one retriever, which keeps what it found of late. A Reformulator lets a chat model
-// write the queries, and a RecallMeter measures how often the right pages are found.
+// Package retrieval finds passages for texts, in an index file of
+// costs/retrieval/bm25 or with an OpenSearch or Elasticsearch service. Parts
+// with the same settings share one retriever, which caches recent results. A
+// Reformulator lets a chat model write the queries, and a RecallMeter measures
+// how often the right pages are found.
 //
 // It imports costs/retrieval/bm25, costs/service for requests over HTTP, costs/chat and
 // costs/language for the reformulator, and costs/builder/part, whose Setup makes

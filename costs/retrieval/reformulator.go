@@ -63,8 +63,8 @@ func queryConversation(in *part.Instance) language.Conversation {
 	}
 }
 
-// cleanQuery is the first line of an answer that says something, without the
-// marks that models put around it.
+// cleanQuery is the first meaningful line of an answer, without the punctuation
+// that models put around it.
 func cleanQuery(answer string) string {
 	const marks = " \t\r\"'`*_“”‘’«»#-"
 	for line := range strings.Lines(language.WithoutThoughts(answer)) {

@@ -56,13 +56,13 @@ func TestReformulator(t *testing.T) {
 		t.Errorf("counts %+v, %d requests", c, server.Requests())
 	}
 	if s.Part != `advice "rewritten"` {
-		t.Errorf("the part in the making is %s", s.Part)
+		t.Errorf("the part is %s", s.Part)
 	}
 	for _, c := range []struct {
 		settings map[string]any
 		want     string
 	}{
-		{nil, "kind: none is named"},
+		{nil, "kind: not set"},
 		{map[string]any{"kind": "oracle"}, `unknown kind "oracle"`},
 		{map[string]any{"kind": "endpoint"}, "base_url is not set"},
 	} {

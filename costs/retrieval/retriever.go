@@ -11,8 +11,8 @@ import (
 	"pipe/costs/retrieval/bm25"
 )
 
-// Settings say where passages are found: one of index, pages and
-// opensearch is named. Parts that name the same share one retriever.
+// Settings say where passages are found. Exactly one of index, pages and
+// opensearch is set. Parts with the same settings share one retriever.
 type Settings struct {
 	Index      part.Path      `json:"index,omitempty"`      // an index file of pipe index
 	Pages      part.Path      `json:"pages,omitempty"`      // pages in FEVER's format, indexed in the folder of experts
@@ -20,7 +20,7 @@ type Settings struct {
 	OpenSearch *searchService `json:"opensearch,omitempty"` // an OpenSearch or Elasticsearch service
 }
 
-// ranking is how pages are ranked; what is left out is as by default.
+// ranking is how pages are ranked; missing settings have their defaults.
 type ranking bm25.Settings
 
 // UnmarshalJSON starts from the defaults.
@@ -37,11 +37,11 @@ func (r *ranking) UnmarshalJSON(b []byte) error {
 	return s.Validate()
 }
 
-// MaxPassages bounds how many passages are asked for.
+// MaxPassages is the largest number of passages that may be requested.
 const MaxPassages = 1000
 
-// Open opens what the settings name and makes it an input of a part that
-// will ask for up to top passages. The build closes it.
+// Open opens the retriever of the settings for a part that needs up to top
+// passages, and makes it an input of that part. The build closes it.
 func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRetriever, error) {
 	named := 0
 	for _, there := range []bool{cfg.Index != "", cfg.Pages != "", cfg.OpenSearch != nil} {
@@ -50,10 +50,10 @@ func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRet
 		}
 	}
 	if named != 1 {
-		return nil, errors.New("index, pages, opensearch: name one of them")
+		return nil, errors.New("index, pages, opensearch: exactly one must be set")
 	}
 	if cfg.Ranking != nil && cfg.Pages == "" {
-		return nil, errors.New("ranking goes with pages; an index and a service have their own")
+		return nil, errors.New("ranking applies to pages only; an index and a service have their own")
 	}
 	key, err := cfg.key(s)
 	if err != nil {
@@ -74,8 +74,7 @@ func Open(ctx context.Context, s *part.Setup, cfg Settings, top int) (*CachedRet
 	return r, nil
 }
 
-// key is the same for the same settings: paths are taken as they resolve, and a service with
-// whatever it is asked with.
+// key is equal for equal settings. Paths are resolved, and all settings of a service are included.
 func (cfg Settings) key(s *part.Setup) (string, error) {
 	b, err := json.Marshal(cfg)
 	key := fmt.Sprintf("%s\n%s\n%s", s.Path(cfg.Index), s.Path(cfg.Pages), b)
@@ -101,23 +100,24 @@ func (cfg Settings) open(ctx context.Context, s *part.Setup) (corpus, error) {
 
 // Retriever finds passages. It is safe for concurrent use.
 type Retriever interface {
-	// Find returns, for every query, up to top passages, best first; equally good
-	// ones in the order of their pages' names. No passage is found twice.
+	// Find returns up to top passages per query, best first, without
+	// duplicates. Ties are in the order of their pages' names.
 	Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error)
 }
 
 // corpus is a retriever that the build owns.
 type corpus interface {
 	Retriever
-	identity() string // of what is searched: a digest, or a short text
+	identity() string // identifies the corpus: a digest, or a short text
 	Close() error
 }
 
-// CachedRetriever keeps what was found of late, so that levels of advice which show
-// more or fewer passages of the same query search once. It is safe for concurrent use.
+// CachedRetriever caches recent results, so that levels of advice which show
+// different numbers of passages for the same query search only once. It is safe
+// for concurrent use.
 type CachedRetriever struct {
 	corpus
-	most int // passages that a level shows; nothing but the configuration decides how many are searched for
+	most int // largest number of passages of any level; every search is for this many
 
 	mu          sync.Mutex
 	recent, old map[string]foundList // by query
@@ -126,14 +126,14 @@ type CachedRetriever struct {
 // foundList is the best passages of a query.
 type foundList struct {
 	passages []part.Passage
-	asked    int // how many were asked for
+	asked    int // number of passages requested
 }
 
-// rememberedQueries is how many of the latest queries are kept at least.
+// rememberedQueries is the least number of recent queries that are kept.
 const rememberedQueries = 4096
 
-// Find returns up to top passages for every query. It searches for as many as any level
-// shows, and keeps them.
+// Find returns up to top passages for every query. It searches for as many as
+// any level shows, and caches them.
 func (r *CachedRetriever) Find(ctx context.Context, queries []string, top int) ([][]part.Passage, error) {
 	most := max(r.most, top)
 	out, missing := r.recall(queries, top)
@@ -157,7 +157,7 @@ func (r *CachedRetriever) Find(ctx context.Context, queries []string, top int) (
 	return out, nil
 }
 
-// recall returns what is known, and the indices of what is not.
+// recall returns the cached results, and the indices of the queries without one.
 func (r *CachedRetriever) recall(queries []string, top int) (out [][]part.Passage, missing []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,8 +183,8 @@ func (r *CachedRetriever) remember(query string, list foundList) {
 	r.recent[query] = list
 }
 
-// has reports whether a page is in the corpus. One that does not know its pages
-// counts as one that has all.
+// has reports whether a page is in the corpus. It is true for a corpus that
+// does not know its pages.
 func (r *CachedRetriever) has(page string) (bool, error) {
 	if c, ok := r.corpus.(pageLister); ok {
 		return c.has(page)

@@ -25,8 +25,9 @@ func OpenIndex(path string) (*Index, error) {
 	return &Index{x}, nil
 }
 
-// indexPages opens the index of pages in the folder of experts, and makes it if it
-// is not there. Its name depends on pages and settings, so that one that exists fits.
+// indexPages opens the index of pages in the folder of experts, and builds it
+// if it does not exist. Its name depends on pages and settings, so an existing
+// index is always the right one.
 func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.Settings) (corpus, error) {
 	source, err := bm25.SourceDigest(ctx, pages)
 	if err != nil {

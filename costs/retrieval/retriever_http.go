@@ -17,20 +17,20 @@ import (
 	"pipe/internal/parallel"
 )
 
-// searchService is an index of OpenSearch or Elasticsearch. Its credentials are
-// in environment variables, whose names stand here.
+// searchService is an index of OpenSearch or Elasticsearch. Key, User and
+// Password are names of environment variables that hold the credentials.
 type searchService struct {
 	URL      string    `json:"url"`               // of the service
 	Index    string    `json:"index"`             // its name there
 	Page     string    `json:"page"`              // field that holds the id of a page
-	Text     string    `json:"text"`              // field that holds the text that is shown
-	Fields   []string  `json:"fields"`            // that are searched; none: the one of the text
-	Tie      string    `json:"tie"`               // keyword field by which equally good pages are sorted; "": the pages' ids, after the search
+	Text     string    `json:"text"`              // field with the text to show
+	Fields   []string  `json:"fields"`            // fields to search; none: the field of the text
+	Tie      string    `json:"tie"`               // keyword field by which ties are sorted; "": by page id, after the search
 	Key      string    `json:"key"`               // variable with an API key
 	User     string    `json:"user"`              // variables with a user
 	Password string    `json:"password"`          // and a password
 	Timeout  float64   `json:"timeout"`           // seconds
-	CAFile   part.Path `json:"ca_file,omitempty"` // PEM file of certificates that are trusted beside those of the system
+	CAFile   part.Path `json:"ca_file,omitempty"` // PEM file of certificates to trust in addition to the system's
 	service.RetrySettings
 	Concurrency int `json:"concurrency"` // requests in flight per batch
 }
@@ -50,7 +50,7 @@ func (s *searchService) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the settings that what is found depends on, for digests.
+// MarshalJSON writes the settings that affect results, for digests.
 func (s searchService) MarshalJSON() ([]byte, error) {
 	type plain searchService
 	return json.Marshal(plain{URL: s.URL, Index: s.Index, Page: s.Page, Text: s.Text, Fields: s.Fields, Tie: s.Tie})
@@ -60,17 +60,17 @@ func (s *searchService) validate() error {
 	u, err := url.Parse(s.URL)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return errors.New("opensearch: url is not that of a service, such as https://localhost:9200")
+		return errors.New("opensearch: url is not an http or https URL such as https://localhost:9200")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("opensearch: url has more than scheme, host and path; a user, a password or a key belongs into environment variables, which the settings user, password and key name")
+		return errors.New("opensearch: url has more than scheme, host and path; put a user, a password or a key into environment variables, and name them with the settings user, password and key")
 	case s.Index == "" || strings.ContainsAny(s.Index, "/?#"):
 		return fmt.Errorf("opensearch: index is %q", s.Index)
 	case s.Page == "" || s.Text == "":
-		return errors.New("opensearch: page and text name the fields with the id and the text of a page")
+		return errors.New("opensearch: page and text must name the fields with the id and the text of a page")
 	case s.Key != "" && s.User != "" || (s.User == "") != (s.Password == ""):
-		return errors.New("opensearch: name the variable key, or the variables user and password")
+		return errors.New("opensearch: set either key, or user and password")
 	case slices.ContainsFunc([]string{s.Key, s.User, s.Password}, func(name string) bool { return name != "" && !service.IsVariable(name) }):
-		return errors.New("opensearch: key, user and password are names of environment variables, in capitals; they themselves never stand in a configuration")
+		return errors.New("opensearch: key, user and password must be names of environment variables, in capitals; a configuration never holds the secrets themselves")
 	case !(s.Timeout > 0 && s.Timeout <= service.MaxTimeout) || s.Retries < 0 || s.Retries > service.MaxRetries ||
 		!(s.Backoff > 0 && s.Backoff <= service.MaxBackoff) || s.Concurrency < 1 || s.Concurrency > service.MaxConcurrency:
 		return fmt.Errorf("opensearch: timeout %v s, %d retries, backoff %v s, concurrency %d; timeout is at most %d, retries %d, backoff %d, concurrency %d",
@@ -79,8 +79,8 @@ func (s *searchService) validate() error {
 	return nil
 }
 
-// credentials sets the header by which the service knows us; hidden are the texts
-// that must not be seen.
+// credentials sets the Authorization header; hidden are the strings that must
+// not appear in messages.
 func (s *searchService) credentials() (set func(*http.Request), hidden []service.Secret, err error) {
 	read := func(name string) (string, error) {
 		value, err := service.ReadSecret(name)
@@ -99,13 +99,13 @@ func (s *searchService) credentials() (set func(*http.Request), hidden []service
 			return nil, nil, err
 		}
 		password, err := read(s.Password)
-		both := base64.StdEncoding.EncodeToString([]byte(user + ":" + password)) // as it stands in the header
+		both := base64.StdEncoding.EncodeToString([]byte(user + ":" + password)) // as in the header
 		return func(r *http.Request) { r.SetBasicAuth(user, password) }, []service.Secret{service.Secret(password), service.Secret(both)}, err
 	}
 	return func(*http.Request) {}, nil, nil
 }
 
-// searched is a service that is open.
+// searched is an open search service.
 type searched struct {
 	service *searchService
 	client  *http.Client
@@ -115,8 +115,8 @@ type searched struct {
 	pages   int64
 }
 
-// openSearch asks the service how many pages its index has, so that a wrong
-// address or key stops a build before it begins.
+// openSearch requests the number of pages of the index, so that a build with a
+// wrong address or key fails at once.
 func openSearch(ctx context.Context, setup *part.Setup, cfg *searchService) (corpus, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -147,13 +147,13 @@ func (s *searched) readCount(text []byte) error {
 		return err
 	}
 	if r.Count == nil || *r.Count < 0 {
-		return errors.New("it does not say how many pages there are")
+		return errors.New("it has no number of pages")
 	}
 	s.pages = *r.Count
 	return nil
 }
 
-// identity differs between indexes with other pages as far as the service says so.
+// identity differs between indexes with different numbers of pages; the service reports no more.
 func (s *searched) identity() string {
 	return fmt.Sprintf("index %q of a search service, %d pages", s.service.Index, s.pages)
 }
@@ -174,7 +174,7 @@ func (s *searched) Find(ctx context.Context, queries []string, top int) ([][]par
 	return out, err
 }
 
-// searchResponse is what is read of a response.
+// searchResponse is the part of a response that is used.
 type searchResponse struct {
 	TimedOut bool `json:"timed_out"`
 	Shards   struct {
@@ -238,7 +238,7 @@ type scored struct {
 	score float64
 }
 
-// errPartial says that a service has not looked everywhere.
+// errPartial means that a service did not search all of the index.
 var errPartial = errors.New("the service has searched only a part of the index")
 
 func (s *searched) read(text []byte) ([]scored, error) {

@@ -13,11 +13,11 @@ import (
 	"pipe/costs/service"
 )
 
-// maxFound bounds what is read of a response of a search service.
+// maxFound is the largest response of a search service in bytes.
 const maxFound = 16 << 20
 
-// ask sends a request until it is answered, refused for good, or tried often
-// enough. read takes an answer in.
+// ask sends a request until it is answered, fails for good, or has no attempts
+// left. read reads an answer.
 func (s *searched) ask(ctx context.Context, method, what string, body []byte, read func(text []byte) error) error {
 	address := strings.TrimRight(s.service.URL, "/") + "/" + url.PathEscape(s.service.Index) + "/" + what
 	return s.account.Do(ctx, s.service.RetrySettings, func() error {
@@ -59,7 +59,7 @@ func (s *searched) send(ctx context.Context, method, address string, body []byte
 	case err != nil && response == nil:
 		return fault(0, "%s", s.quote([]byte(service.WithoutURL(err).Error()))).Retry(0)
 	case err != nil && response.StatusCode == http.StatusOK:
-		return fault(0, "the connection broke off within the answer: %s", s.quote([]byte(err.Error()))).Retry(0)
+		return fault(0, "the connection was closed within the answer: %s", s.quote([]byte(err.Error()))).Retry(0)
 	case response.StatusCode != http.StatusOK:
 		return s.refused(fault(response.StatusCode, "%s", s.quote(text)), response.Header)
 	case len(text) > maxFound:
@@ -76,25 +76,25 @@ func (s *searched) accept(text []byte, read func([]byte) error, fault func(int, 
 	case errors.Is(err, errPartial):
 		return fault(0, "%v", err).Retry(0)
 	case err != nil:
-		return fault(0, "the response is not that of a search: %v: %s", err, s.quote(text)).
-			Advise("check url, which is that of OpenSearch or Elasticsearch itself, and the names of the fields")
+		return fault(0, "the response is not a search result: %v: %s", err, s.quote(text)).
+			Advise("check the names of the fields, and that url is that of OpenSearch or Elasticsearch itself")
 	}
 	return nil
 }
 
-// refused judges a response that is no answer.
+// refused returns the error of a response with an error status.
 func (s *searched) refused(fault *service.Error, header http.Header) error {
 	switch code := fault.Status; {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		names := strings.Join(strings.Fields(s.service.Key+" "+s.service.User+" "+s.service.Password), " and ")
 		if names == "" {
-			return fault.Advise("the service wants to know who asks: put a key, or user and password, into environment variables and name those in the settings")
+			return fault.Advise("the service requires authentication: put a key, or user and password, into environment variables and name those in the settings")
 		}
-		return fault.Advise("the service does not accept what is in " + names)
+		return fault.Advise("the service does not accept the credentials in " + names)
 	case code == http.StatusNotFound:
 		return fault.Advise("check url and index: the service has no index of that name")
 	case code >= 300 && code < 400:
-		return fault.Advise("the service points to another place, where nothing is sent: set url to it")
+		return fault.Advise("the service redirects to another address, and redirects are not followed: set url to that address")
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
 		return fault.Later(header)
 	}
@@ -107,7 +107,7 @@ func (s *searched) quote(text []byte) string {
 	return service.Secret("").Excerpt([]byte(s.redact(string(text[:min(read, len(text))]))))
 }
 
-// redactAnswer takes secrets out of what a service found, which experts are shown.
+// redactAnswer removes secrets from passages, which are shown to experts.
 func (s *searched) redactAnswer(text string) string {
 	for _, h := range s.hidden {
 		text = h.RedactAnswer(text)
@@ -115,7 +115,7 @@ func (s *searched) redactAnswer(text string) string {
 	return text
 }
 
-// redact takes secrets out of what is said of a service.
+// redact removes secrets from messages about a service.
 func (s *searched) redact(text string) string {
 	for _, h := range s.hidden {
 		text = h.Redact(text)

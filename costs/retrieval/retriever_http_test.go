@@ -189,7 +189,7 @@ func TestSearchServiceFailsForGood(t *testing.T) {
 	}{
 		"HTTP 400":                          {servicetest.Status(400), 1},
 		"HTTP 302":                          {servicetest.Status(302, "Location", "http://127.0.0.1:1/"), 1},
-		"is not that of a search: invalid":  {servicetest.Body("<!doctype html><title>Sign in"), 1},
+		"is not a search result: invalid":   {servicetest.Body("<!doctype html><title>Sign in"), 1},
 		"it has no hits.hits":               {servicetest.Body(`{"documents":[]}`), 1},
 		"hit 0 has no _score":               {servicetest.Body(`{"hits":{"hits":[{"_source":{}}]}}`), 1},
 		`no text field "id" for the page`:   {servicetest.Body(`{"hits":{"hits":[{"_score":1,"_source":{"text":"x"}}]}}`), 1},
@@ -254,13 +254,13 @@ func TestSearchServiceCredentials(t *testing.T) {
 func TestSearchServiceSettings(t *testing.T) {
 	f := newFakeSearch(t)
 	for want, settings := range map[string]map[string]any{
-		"url is not that of a service":          {"url": "localhost:9200"},
+		"url is not an http or https URL":       {"url": "localhost:9200"},
 		"url has more than scheme":              {"url": "http://me:pw@localhost:9200"},
 		`index is ""`:                           {"index": ""},
-		"name the variable key":                 {"user": "U"},
+		"set either key":                        {"user": "U"},
 		"variable PIPE_TEST_ABSENT is empty":    {"key": "PIPE_TEST_ABSENT"},
-		"key, user and password are names":      {"key": "k-me:pw-93hf7Qz1xLm0"},
-		"password are names of environment":     {"user": "U", "password": "me:pw"},
+		"key, user and password must be names":  {"key": "k-me:pw-93hf7Qz1xLm0"},
+		"password must be names of environment": {"user": "U", "password": "me:pw"},
 		"timeout 0 s":                           {"timeout": 0},
 		`unknown key "opensearch.indx"`:         {"indx": "x"},
 		"the service has no index of that name": {"index": "other"},

@@ -9,17 +9,17 @@ import (
 	"pipe/internal/parallel"
 )
 
-// RecallReport says how well levels of advice find the pages that settle an instance.
+// RecallReport measures how well levels of advice find the pages that settle an instance.
 type RecallReport struct {
 	Advice    []string   `json:"advice"`    // levels that search the same pages in the same way
 	Instances int        `json:"instances"` // all of the source
 	Gold      int        `json:"gold"`      // those with evidence
-	Inside    int        `json:"inside"`    // Of Gold: a gold page is in the corpus
-	Whole     int        `json:"whole"`     // Of Gold: all pages of one evidence set are in the corpus
+	Inside    int        `json:"inside"`    // of Gold: a gold page is in the corpus
+	Whole     int        `json:"whole"`     // of Gold: all pages of one evidence set are in the corpus
 	At        []RecallAt `json:"at"`        // per number of pages
 }
 
-// RecallAt is the recall of the k best pages. Full is the document recall of
+// RecallAt is the recall among the k best pages. Full is the document recall of
 // FEVER's shared task, over the instances that the corpus can settle.
 type RecallAt struct {
 	K    int     `json:"k"`
@@ -27,7 +27,7 @@ type RecallAt struct {
 	Full float64 `json:"full"` // share of Whole with all pages of one evidence set among the k best
 }
 
-// EvidenceSource is a source that knows the evidence of its instances.
+// EvidenceSource is a source with evidence for its instances.
 type EvidenceSource interface {
 	part.Source
 	// Evidence returns the evidence sets of an instance; the pages of one of them
@@ -46,9 +46,9 @@ type RecallMeter struct {
 	Source    EvidenceSource
 	Retriever *CachedRetriever
 	Advice    []string // levels that use the retriever, for the report
-	K         []int    // numbers of best pages that are looked at; each is positive
-	Batch     int      // instances of one search
-	Workers   int      // searches at a time
+	K         []int    // values of k, all positive
+	Batch     int      // instances per search
+	Workers   int      // concurrent searches
 
 	mu     sync.Mutex
 	report RecallReport
@@ -134,7 +134,7 @@ func (m *RecallMeter) count(sets [][]string, found []part.Passage) error {
 	return nil
 }
 
-// covered returns 1 for each of: some page of the sets is there; a whole set is.
+// covered returns two numbers, 1 or 0: whether any page of the sets is present, and whether a whole set is.
 func covered(sets [][]string, has func(page string) (bool, error)) (some, whole int, err error) {
 	for _, set := range sets {
 		all := 1

@@ -9,12 +9,12 @@ import (
 // safe for concurrent use.
 type analyzer struct {
 	settings Settings
-	word     []byte // the one in the making
+	word     []byte // the current word
 }
 
 // words calls take for every word of a text: a run of letters, digits and marks
-// in lower case, without those that the settings leave out. The bytes are valid
-// during the call.
+// in lower case. Words that the settings exclude are skipped. The bytes are
+// valid only during the call.
 func (a *analyzer) words(text []byte, take func(word []byte)) {
 	a.word = a.word[:0]
 	for i := 0; i < len(text); {
@@ -38,7 +38,7 @@ func (a *analyzer) words(text []byte, take func(word []byte)) {
 	a.end(take)
 }
 
-// end takes the word that was read, if any.
+// end ends the current word, if any.
 func (a *analyzer) end(take func(word []byte)) {
 	word := a.word
 	a.word = a.word[:0]
@@ -51,7 +51,7 @@ func (a *analyzer) end(take func(word []byte)) {
 	take(word)
 }
 
-// asciiWord maps the bytes of words to lower case, and others to 0.
+// asciiWord maps the ASCII bytes of words to lower case, and others to 0.
 var asciiWord = func() (table [utf8.RuneSelf]byte) {
 	for c := byte('0'); c <= '9'; c++ {
 		table[c] = c
@@ -62,8 +62,8 @@ var asciiWord = func() (table [utf8.RuneSelf]byte) {
 	return table
 }()
 
-// stopWords are the commonest words of English, and the letters that its
-// contractions leave behind.
+// stopWords are the most common words of English, and the letters that remain
+// of contractions.
 var stopWords = func() map[string]bool {
 	set := make(map[string]bool)
 	for _, word := range []string{
@@ -80,7 +80,7 @@ const longestStopWord = 5
 
 func isStopWord(word []byte) bool { return len(word) <= longestStopWord && stopWords[string(word)] }
 
-// singular takes the ending of an English plural off, in place, by the rules of
+// singular removes the ending of an English plural, in place, by the rules of
 // Harman's s-stemmer (How effective is suffixing?, 1991).
 func singular(word []byte) []byte {
 	n := len(word)

@@ -25,10 +25,10 @@ func TestBadPages(t *testing.T) {
 		`line 4: is not a page`:                                              good + "\n\n" + `{"id": 7, "text": "x"}`,
 		`line 1: the page has no id`:                                         `{"text": "x"}`,
 		`line 1: the page has no text`:                                       `{"id": "x"}`,
-		`line 1: the page has a text and an empty id`:                        `{"id": "", "text": "x"}`,
+		`line 1: the page has text and an empty id`:                          `{"id": "", "text": "x"}`,
 		`line 2: is not a page: is not UTF-8`:                                good + "{\"id\": \"\xff\", \"text\": \"x\"}",
-		`line 3: page "A" is there already, in line 1 of`:                    good + "\n" + good,
-		`holds no page with a text (2 are empty)`:                            `{"id": "", "text": ""}` + "\n" + `{"id": "A", "text": "  "}`,
+		`line 3: duplicate page "A", first in line 1 of`:                     good + "\n" + good,
+		`has no page with text (2 are empty)`:                                `{"id": "", "text": ""}` + "\n" + `{"id": "A", "text": "  "}`,
 		`line 2: is not a page: a JSON object is expected, not a JSON array`: good + "[1]",
 		`line 1: is not a page: field "id" cannot be a JSON number`:          `{"id": 7, "text": "x"}`,
 	} {
@@ -46,7 +46,7 @@ func TestBadPages(t *testing.T) {
 			t.Errorf("left %v", left)
 		}
 	}
-	if _, err := Build(context.Background(), BuildOptions{Pages: t.TempDir(), Out: "x", Settings: DefaultSettings()}); err == nil || !strings.Contains(err.Error(), "holds no .jsonl file") {
+	if _, err := Build(context.Background(), BuildOptions{Pages: t.TempDir(), Out: "x", Settings: DefaultSettings()}); err == nil || !strings.Contains(err.Error(), "has no .jsonl file") {
 		t.Errorf("an empty folder: %v", err)
 	}
 	if _, err := Build(context.Background(), BuildOptions{Pages: "x", Out: "x", Settings: Settings{B: 2}}); err == nil || !strings.Contains(err.Error(), "k1 is 0") || !strings.Contains(err.Error(), "b is 2") {
@@ -115,14 +115,14 @@ func TestOpenFindsOut(t *testing.T) {
 	for _, n := range []int{0, 1, 8, 19, 100, headerLen - 1, headerLen, len(whole) / 2, len(whole) - 1} {
 		checkBad(t, fmt.Sprintf("%d bytes", n), whole[:n], "")
 	}
-	checkBad(t, "the first page of the file", whole[:headerLen], "a part of it is missing")
-	checkBad(t, "a byte more", append(slices.Clone(whole), 0), "something was added")
+	checkBad(t, "the first page of the file", whole[:headerLen], "the file is incomplete")
+	checkBad(t, "a byte more", append(slices.Clone(whole), 0), "has extra data")
 	newer := slices.Clone(whole)
 	newer[8] = 2
-	checkBad(t, "another version", newer, "is of format 2, this program reads 1")
+	checkBad(t, "another version", newer, "has format 2, this program reads format 1")
 	rules := rewritten(whole, `"analyzer":1`, `"analyzer":9`)
-	checkBad(t, "other rules", rules, "cut by rules 9")
-	checkBad(t, "other sizes", rewritten(whole, `"pages":1500`, `"pages":1501`), "do not fit together")
+	checkBad(t, "other rules", rules, "made with version 9 of the analyzer")
+	checkBad(t, "other sizes", rewritten(whole, `"pages":1500`, `"pages":1501`), "are inconsistent")
 	checkBad(t, "other settings", rewritten(whole, `"b":0.4`, `"b":4.0`), "b is 4")
 	damaged := slices.Clone(whole)
 	damaged[40]++

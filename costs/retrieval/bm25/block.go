@@ -11,7 +11,7 @@ import (
 	"pipe/costs/retrieval/pagename"
 )
 
-// block is pages that were read and wait in memory to be written as a run.
+// block holds pages in memory until they are written as a run.
 type block struct {
 	analyzer analyzer
 	data     []byte // id and text of every page, one after the other
@@ -22,13 +22,13 @@ type block struct {
 
 // blockPage is a page in a block.
 type blockPage struct {
-	start, text, end int // of id, text and what follows, in data
+	start, text, end int // offsets in data of the id, of the text, and of the end
 	list             int // end of its occurrences
 	words            uint32
 	place            place
 }
 
-// place is where a page was read.
+// place is the position of a page in the input.
 type place struct{ file, line uint32 }
 
 // occurrence is a word on a page.
@@ -38,7 +38,7 @@ func newBlock(s Settings) *block {
 	return &block{analyzer: analyzer{settings: s}, lexicon: newLexicon()}
 }
 
-// add takes a page in.
+// add adds a page.
 func (b *block) add(p Page, at place) {
 	page := blockPage{start: len(b.data), place: at}
 	b.data = append(b.data, p.ID...)
@@ -60,7 +60,7 @@ func (b *block) add(p Page, at place) {
 	b.pages = append(b.pages, page)
 }
 
-// count notes a word of the page with a number.
+// count counts a word of the page with the given number.
 func (b *block) count(word []byte, times, page uint32) {
 	n := b.lexicon.number(word)
 	seen := &b.lexicon.words[n]
@@ -72,8 +72,8 @@ func (b *block) count(word []byte, times, page uint32) {
 	b.list = append(b.list, occurrence{n, times})
 }
 
-// full tells whether the block takes about so many bytes, those for writing it
-// included, or all that it can hold.
+// full reports whether the block, with the memory to write it, takes about the
+// given number of bytes, or cannot hold more.
 func (b *block) full(memory int64) bool {
 	return b.size() > memory || len(b.lexicon.letters) > mostLetters || len(b.list) > math.MaxInt32
 }
@@ -83,7 +83,7 @@ func (b *block) size() int64 {
 	return int64(len(b.data)+len(b.lexicon.letters)) + perWord*int64(len(b.lexicon.words)) + perPage*int64(len(b.pages)) + perOccurrence*int64(len(b.list))
 }
 
-// run is where a block was written in a spill file.
+// run is the location of a block in a spill file.
 type run struct {
 	spill            *spill
 	pagesAt, wordsAt int64
@@ -94,8 +94,9 @@ type run struct {
 	occurrences      int64
 }
 
-// write appends the block to a spill file: pages in the order of their ids, then
-// words in their order, each with its pages by their places in that order.
+// write appends the block to a spill file: pages in the order of their ids,
+// then words in their order, each with its pages, numbered by their position in
+// that order.
 func (b *block) write(to *spill) (*run, error) {
 	r := &run{
 		spill: to, pagesAt: to.size, pages: len(b.pages), words: len(b.lexicon.words),

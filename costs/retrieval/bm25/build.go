@@ -11,36 +11,35 @@ import (
 	"pipe/internal/progress"
 )
 
-// Progress is told how far a build has come. Calls may come from several goroutines.
+// Progress receives the progress of a build. Its methods may be called concurrently.
 type Progress = progress.Progress
 
-// BuildOptions say what an index is made of. Workers and memory do not change its
-// bytes.
+// BuildOptions define an index. Workers and Memory do not change its bytes.
 type BuildOptions struct {
 	Pages    string // a folder with .jsonl files in FEVER's wiki-pages format, or one such file
 	Out      string // the index
 	Settings Settings
 	Workers  int      // 0: one per core
-	Memory   int64    // bytes for the pages that wait to be written, about; 0: DefaultMemory
-	Progress Progress // nil: nobody is told
+	Memory   int64    // approximate bytes for pages before they are written; 0: DefaultMemory
+	Progress Progress // nil: no progress is reported
 }
 
-// DefaultMemory is what pages may take in memory while an index is built.
+// DefaultMemory is the default memory for pages while an index is built.
 const DefaultMemory = 512 << 20
 
-// Stats is what Build made.
+// Stats describes what Build made.
 type Stats struct {
 	File    string  `json:"file"`
 	Digest  string  `json:"digest"` // of the index
 	Bytes   int64   `json:"bytes"`
 	Header  Header  `json:"index"`
-	Runs    int     `json:"runs"` // pieces that were sorted on their own
+	Runs    int     `json:"runs"` // sorted runs
 	Seconds float64 `json:"seconds"`
 }
 
-// Build makes an index. The file appears when it is complete; a build that is
-// killed leaves nothing that the next one does not remove. Pages without text are
-// counted and left out. Bad pages are a *PageError.
+// Build makes an index. The file appears only when it is complete. The next
+// build removes whatever a killed build leaves. Pages without text are counted
+// and skipped. Bad pages are a *PageError.
 func Build(ctx context.Context, o BuildOptions) (*Stats, error) {
 	start := time.Now()
 	s, err := build(ctx, o)
@@ -74,12 +73,12 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 		return nil, err
 	}
 	if g.pages() == 0 {
-		return nil, &PageError{File: o.Pages, Msg: fmt.Sprintf("holds no page with a text (%d are empty)", g.skipped)}
+		return nil, &PageError{File: o.Pages, Msg: fmt.Sprintf("has no page with text (%d are empty)", g.skipped)}
 	}
 	return g.publish(ctx)
 }
 
-// publish writes the index and gives it its name.
+// publish writes the index and renames it to its path.
 func (g *gathering) publish(ctx context.Context) (*Stats, error) {
 	out := g.options.Out
 	f, err := atomicfile.Create(out)
@@ -115,7 +114,7 @@ type gathering struct {
 	runs    []*run
 	skipped int
 	digest  string // of the source
-	failed  error  // the first one in the order of the pages
+	failed  error  // the first error in the order of the pages
 	at      int    // index of its piece
 }
 
@@ -187,7 +186,7 @@ func (g *gathering) Close() {
 	}
 }
 
-// gatherer is one worker of a gathering.
+// gatherer is a worker of a gathering.
 type gatherer struct {
 	*gathering
 	block   *block

@@ -24,11 +24,11 @@ type writer struct {
 	lengths []uint32   // words per page
 	norms   *norms
 
-	unreported int // things written since the last report of progress
+	unreported int // pages or words written since the last report of progress
 }
 
-// reportEvery is how many things are written between two reports of progress, at
-// which a build can also be interrupted.
+// reportEvery is how many pages or words are written between two reports of
+// progress. A build can be interrupted only at a report.
 const reportEvery = 1 << 14
 
 // write writes the whole file.
@@ -37,7 +37,7 @@ func (w *writer) write(ctx context.Context) error {
 		Settings: w.options.Settings, Analyzer: analyzerVersion, Pages: w.pages(), Skipped: w.skipped, Source: w.digest,
 	}
 	if w.header.Pages > maxPages {
-		return fmt.Errorf("there are %d pages; an index holds %d", w.header.Pages, maxPages)
+		return fmt.Errorf("there are %d pages; an index holds at most %d", w.header.Pages, maxPages)
 	}
 	for _, r := range w.runs {
 		w.header.Words += r.total
@@ -68,8 +68,8 @@ func (w *writer) add(s *sectionWriter) error {
 	return nil
 }
 
-// pageSections are the sections that pages fill. Their sizes are known, so that
-// all are written at once.
+// pageSections are the sections with data of pages. Their sizes are known in
+// advance, so all are written in one pass.
 type pageSections struct {
 	pages, starts, texts, lengths *sectionWriter
 
@@ -77,8 +77,8 @@ type pageSections struct {
 	lastAt place
 }
 
-// newPageSections begins the sections at an offset, for n pages whose ids and
-// texts have so many bytes.
+// newPageSections starts the sections at an offset, for n pages whose ids and
+// texts have the given number of bytes.
 func newPageSections(file io.WriterAt, offset, n, bytes int64) *pageSections {
 	s := &pageSections{pages: newSectionWriter(file, align(offset))}
 	s.starts = newSectionWriter(file, align(s.pages.offset+bytes))
@@ -112,8 +112,8 @@ func (s *pageSections) end(w *writer) error {
 	return nil
 }
 
-// writePages merges the pages of the runs and numbers them in the order of their
-// ids.
+// writePages merges the pages of the runs and numbers them in the order of
+// their ids.
 func (w *writer) writePages(ctx context.Context) error {
 	total := int64(0)
 	var cursors []*runPages
@@ -141,7 +141,7 @@ func (w *writer) writePages(ctx context.Context) error {
 	return sections.end(w)
 }
 
-// part is bytes and where they go.
+// part is bytes and the section they go to.
 type part struct {
 	to   io.Writer
 	data []byte
@@ -159,8 +159,9 @@ func writeAll(parts ...part) error {
 func u32(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 func u64(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
 
-// writeWords merges the words of the runs. The sections of words and dictionary,
-// whose sizes are not known before the end, wait in temporary files.
+// writeWords merges the words of the runs. The sections of words and dictionary
+// are collected in temporary files, since their sizes are not known before the
+// end.
 func (w *writer) writeWords(ctx context.Context) error {
 	var waiting [2]*spill
 	for i := range waiting {
@@ -238,8 +239,8 @@ func (w *writer) mergeWords(ctx context.Context, list, words, dictionary *sectio
 	return nil
 }
 
-// pagesOf appends the pages that all runs have for a word, which is the first of
-// the heap, as appendPages of encoder takes them.
+// pagesOf appends the pages of all runs with a word, the first of the heap, in
+// the form that encoder.appendPages expects.
 func (w *writer) pagesOf(word []byte, heap *merge[*runWords], pages []uint64) ([]uint64, error) {
 	for len(*heap) > 0 && bytes.Equal((*heap)[0].word, word) {
 		r := (*heap)[0]
@@ -257,8 +258,8 @@ func (w *writer) pagesOf(word []byte, heap *merge[*runWords], pages []uint64) ([
 	return pages, nil
 }
 
-// report counts things that are written. Now and then it tells how many, and
-// whether the build is interrupted.
+// report counts written pages or words. Every reportEvery it reports progress,
+// and returns an error if the build was interrupted.
 func (w *writer) report(ctx context.Context, n int) error {
 	if w.unreported += n; w.unreported < reportEvery {
 		return nil

@@ -18,7 +18,7 @@ import (
 const (
 	blockLen   = 128
 	blockEntry = 12
-	// slack is how many bytes after its end a packed list may be read.
+	// slack is how many bytes beyond its end a packed list may be read.
 	slack = 8
 )
 
@@ -52,7 +52,7 @@ func unpack(dst []uint32, src []byte, width int) {
 	}
 }
 
-// packedLen is how many bytes n values take.
+// packedLen is the size in bytes of n packed values.
 func packedLen(n, width int) int { return (n*width + 7) / 8 }
 
 // widthOf is the number of bits of the largest value.
@@ -64,7 +64,7 @@ func widthOf(values []uint32) int {
 	return bits.Len32(all)
 }
 
-// upper returns the least float32 that is not below v.
+// upper returns the smallest float32 that is at least v.
 func upper(v float64) float32 {
 	f := float32(v)
 	if float64(f) < v {

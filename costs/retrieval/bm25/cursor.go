@@ -8,13 +8,13 @@ import (
 // none is the page after the last one.
 const none = math.MaxUint32
 
-// cursor goes through the postings of a word, in the order of pages.
+// cursor iterates over the postings of a word, in the order of pages.
 type cursor struct {
 	start  int64   // of the list among the postings
 	weight float64 // n idf of the score
-	bound  float64 // most that a page can get for the word
-	place  int     // of the word in the query
-	pages  int     // with the word
+	bound  float64 // largest score of a page for the word
+	place  int     // position position of the word in the query
+	pages  int     // number of pages number of pages with the word
 	limit  uint32  // pages of the index
 	table  []byte  // blockEntry bytes per block; nil if there is one
 	data   []byte  // of the blocks, and slack bytes
@@ -22,7 +22,7 @@ type cursor struct {
 
 	block  int // the current one
 	blocks int
-	n, at  int  // pages in it, and the current one
+	n, at  int  // number of pages in it, and the index of the current one
 	read   bool // counts are unpacked
 	packed []byte
 	tall   int
@@ -53,7 +53,7 @@ func (c *cursor) last(block int) uint32 {
 	return binary.LittleEndian.Uint32(c.table[block*blockEntry:])
 }
 
-// most is the largest score that a page of a block can get for the word.
+// most is the largest score of a page of a block for the word.
 func (c *cursor) most(block int) float64 {
 	if c.table == nil {
 		return c.bound
@@ -61,7 +61,7 @@ func (c *cursor) most(block int) float64 {
 	return c.weight * float64(math.Float32frombits(binary.LittleEndian.Uint32(c.table[block*blockEntry+4:])))
 }
 
-// load unpacks the pages of a block and stands on the first one.
+// load unpacks the pages of a block and moves to the first one.
 func (c *cursor) load(block int) error {
 	start, before := uint32(0), uint32(math.MaxUint32)
 	if c.table != nil {
@@ -99,7 +99,7 @@ func (c *cursor) load(block int) error {
 	return nil
 }
 
-// next goes to the next page.
+// next moves to the next page.
 func (c *cursor) next() error {
 	if c.at++; c.at < c.n {
 		c.page = c.docs[c.at]
@@ -112,8 +112,8 @@ func (c *cursor) next() error {
 	return c.load(c.block + 1)
 }
 
-// seekBlock returns the first block from the current one on that can hold a page;
-// blocks if there is none.
+// seekBlock returns the first block from the current one on that can hold a
+// page, or the number of blocks if there is none.
 func (c *cursor) seekBlock(page uint32) int {
 	block := c.block
 	if c.table == nil || c.last(block) >= page {
@@ -136,7 +136,7 @@ func (c *cursor) seekBlock(page uint32) int {
 	return high
 }
 
-// seek goes to the first page that is not before the given one.
+// seek moves to the first page that is not before the given one.
 func (c *cursor) seek(page uint32) error {
 	if c.page >= page {
 		return nil
@@ -168,7 +168,7 @@ func (c *cursor) seek(page uint32) error {
 	return nil
 }
 
-// score is what the current page gets for the word.
+// score is the score of the current page for the word.
 func (c *cursor) score(norm float64) float64 {
 	if !c.read {
 		unpack(c.counts[:c.n], c.packed, c.tall)

@@ -7,13 +7,14 @@
 //
 //	n ln(1 + (N - df + 0.5)/(df + 0.5)) tf/(tf + k1 (1 - b + b length/average))
 //
-// (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, with the
-// inverse document frequency of Lucene, which is never negative, and without the
-// constant factor k1 + 1), in float64: n is how often the word stands in the
-// query, N the number of pages, df that of pages with the word, tf how often it
-// stands in the page, length the page's words. Every page that could be among
-// the best is scored; nothing is quantised. Equal scores are in the order of the
-// pages' ids, bytewise.
+// (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, with
+// the inverse document frequency of Lucene, which is never negative, and
+// without the constant factor k1 + 1), in float64: n is the number of
+// occurrences of the word in the query, N the number of pages, df the number of
+// pages with the word, tf the number of occurrences in the page, length the
+// number of words of the page. Every page that could be among the best is
+// scored; nothing is quantised. Ties are ordered by the bytes of the pages'
+// ids.
 //
 // docs/retrieval.md describes the file.
 package bm25

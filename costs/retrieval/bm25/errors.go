@@ -2,10 +2,10 @@ package bm25
 
 import "fmt"
 
-// PageError says that the pages that an index is to be made of are at fault.
+// PageError is an error in the pages of which an index is to be made.
 type PageError struct {
 	File string
-	Line int // counted from 1; 0 if the file as a whole is meant
+	Line int // counted from 1; 0 for the file as a whole
 	Msg  string
 }
 
@@ -17,7 +17,7 @@ func (e *PageError) Error() string {
 	return fmt.Sprintf("%q: line %d: %s", e.File, e.Line, e.Msg)
 }
 
-// IndexError says that a file is not an index that this program can use.
+// IndexError is returned for a file that is not an index this program can use.
 type IndexError struct {
 	File string
 	Msg  string
@@ -26,5 +26,5 @@ type IndexError struct {
 // Error returns `index "file": msg`.
 func (e *IndexError) Error() string { return fmt.Sprintf("index %q: %s", e.File, e.Msg) }
 
-// Hint tells the way out.
+// Hint returns a remedy.
 func (e *IndexError) Hint() string { return "build the index again with pipe index" }

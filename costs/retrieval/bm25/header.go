@@ -23,15 +23,15 @@ const (
 	dictionaryEntry = 24
 )
 
-// Magic is what every index file starts with.
+// Magic is the start of every index file.
 const Magic = magic
 
-// Header is what an index says of itself.
+// Header describes an index.
 type Header struct {
 	Settings  Settings  `json:"settings"`
 	Analyzer  int       `json:"analyzer"`  // version of the rules by which texts are cut into words
-	Pages     int       `json:"pages"`     // that are indexed
-	Skipped   int       `json:"skipped"`   // that have no text
+	Pages     int       `json:"pages"`     // number of indexed pages
+	Skipped   int       `json:"skipped"`   // number of pages without text
 	Words     int64     `json:"words"`     // of all pages together
 	Distinct  int       `json:"distinct"`  // different words
 	Postings  int64     `json:"postings"`  // pairs of a word and a page with it
@@ -40,7 +40,7 @@ type Header struct {
 	Sections  []section `json:"sections"`
 }
 
-// analyzerVersion changes with the words that a text is cut into.
+// analyzerVersion changes whenever the analyzer finds other words in a text.
 const analyzerVersion = 1
 
 // encode returns the first headerLen bytes of the file.
@@ -71,7 +71,7 @@ func readHeader(in io.ReaderAt, size int64) (*Header, string, error) {
 		return nil, "", errors.New("is not an index of pages")
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != format {
-		return nil, "", fmt.Errorf("is of format %d, this program reads %d", v, format)
+		return nil, "", fmt.Errorf("has format %d, this program reads format %d", v, format)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n > headerLen-jsonAt || crc32.Checksum(b[jsonAt:], castagnoli) != binary.LittleEndian.Uint32(b[16:]) {
@@ -84,13 +84,13 @@ func readHeader(in io.ReaderAt, size int64) (*Header, string, error) {
 	return h, digest.Of(b[:jsonAt+n]), h.check(size)
 }
 
-// check holds the header against itself and the size of the file.
+// check checks the consistency of the header with itself and with the size of the file.
 func (h *Header) check(size int64) error {
 	if err := h.Settings.Validate(); err != nil {
 		return err
 	}
 	if h.Analyzer != analyzerVersion {
-		return fmt.Errorf("its words were cut by rules %d, this program has %d", h.Analyzer, analyzerVersion)
+		return fmt.Errorf("it was made with version %d of the analyzer, this program has version %d", h.Analyzer, analyzerVersion)
 	}
 	if err := checkSections(h.Sections, size); err != nil {
 		return err
@@ -109,13 +109,13 @@ func (h *Header) check(size int64) error {
 		h.Sections[dictionarySection].Size%dictionaryEntry == 0 &&
 		h.Sections[checksumsSection].Size == 4*int64(chunks)
 	if !fits {
-		return errors.New("the sizes in the header do not fit together")
+		return errors.New("the sizes in the header are inconsistent")
 	}
 	return nil
 }
 
-// maxPages is how many pages an index can have: their numbers have 32 bits, of
-// which the highest means none.
+// maxPages is the largest number of pages of an index. Page numbers have 32
+// bits; the largest number means none.
 const maxPages = math.MaxUint32 - 1
 
 // norms is the part of the score that depends on the length of a page.
@@ -124,7 +124,7 @@ type norms struct {
 	short         []float64 // of lengths up to len(short)
 }
 
-// shortPage is the length up to which norms are looked up.
+// shortPage is the length up to which norms are precomputed.
 const shortPage = 4096
 
 func (h *Header) norms() *norms {

@@ -12,7 +12,7 @@ const chunkLen = 1 << 16
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sectionWriter writes one section of a file, and sums it up in chunks.
+// sectionWriter writes one section of a file, with a checksum per chunk.
 type sectionWriter struct {
 	file   io.WriterAt
 	offset int64 // of the section in the file
@@ -41,7 +41,7 @@ func (w *sectionWriter) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// flush writes the chunk in the making; only the last one of a section may be
+// flush writes the current chunk; only the last one of a section may be
 // shorter than chunkLen.
 func (w *sectionWriter) flush() error {
 	if len(w.chunk) == 0 {
@@ -81,7 +81,7 @@ const (
 
 var sectionNames = [sectionCount]string{"pages", "starts", "texts", "lengths", "postings", "words", "dictionary", "checksums"}
 
-// sectionAlign is what the offset of a section is a multiple of.
+// sectionAlign is the alignment of the offset of a section.
 const sectionAlign = 4096
 
 func align(offset int64) int64 { return (offset + sectionAlign - 1) &^ (sectionAlign - 1) }
@@ -89,7 +89,7 @@ func align(offset int64) int64 { return (offset + sectionAlign - 1) &^ (sectionA
 // chunks is the number of checksums of a section.
 func (s section) chunks() int { return int((s.Size + chunkLen - 1) / chunkLen) }
 
-// checkSections holds the table of sections against the size of the file.
+// checkSections checks the table of sections against the size of the file.
 func checkSections(list []section, size int64) error {
 	if len(list) != sectionCount {
 		return fmt.Errorf("it has %d sections, not %d", len(list), sectionCount)
@@ -97,15 +97,15 @@ func checkSections(list []section, size int64) error {
 	end := int64(headerLen)
 	for i, s := range list {
 		if s.Name != sectionNames[i] || s.Offset != align(end) || s.Size < 0 {
-			return fmt.Errorf("section %d is %+v, which cannot be", i, s)
+			return fmt.Errorf("section %d is %+v, which is invalid", i, s)
 		}
 		if s.Size > size {
-			return fmt.Errorf("it has %d bytes, section %s alone %d: a part of it is missing", size, s.Name, s.Size)
+			return fmt.Errorf("it has %d bytes, but section %s alone has %d: the file is incomplete", size, s.Name, s.Size)
 		}
 		end = s.Offset + s.Size
 	}
 	if size != end {
-		return fmt.Errorf("it has %d bytes, not %d: a part of it is missing, or something was added", size, end)
+		return fmt.Errorf("it has %d bytes, not %d: the file is incomplete or has extra data", size, end)
 	}
 	return nil
 }

@@ -30,9 +30,10 @@ type Index struct {
 var errClosed = errors.New("the index is closed")
 
 // Open maps an index into memory. It checks the header, the sizes, and the
-// checksums' own; every other part is held against its checksum when it is first
-// used. A file that is no index, of another version, cut short or damaged is an
-// *IndexError. The caller closes the index; until then the file must not change.
+// digest of the checksums. Every other part is checked against its checksum
+// when it is first used. A file that is not an index, has another version, is
+// truncated or is damaged gives an *IndexError. The caller closes the index;
+// until then the file must not change.
 func Open(path string) (*Index, error) {
 	x, err := open(path)
 	if err != nil {
@@ -46,7 +47,7 @@ func open(path string) (_ *Index, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // the mapping stays
+	defer f.Close() // the mapping remains valid
 	x := &Index{path: path, size: size}
 	if x.header, x.digest, err = readHeader(f, x.size); err != nil {
 		var system *fs.PathError
@@ -78,25 +79,25 @@ func (x *Index) bad(text string, args ...any) error {
 	return &IndexError{x.path, fmt.Sprintf(text, args...)}
 }
 
-// damage is the error of a chunk; chunk -1 is a place that is not in the section.
+// damage is the error of a damaged chunk; chunk -1 stands for a position outside the section.
 func (x *Index) damage(s, chunk int) error {
 	if chunk < 0 {
-		return x.bad("section %s does not fit the others", sectionNames[s])
+		return x.bad("section %s is inconsistent with the others", sectionNames[s])
 	}
 	return x.bad("section %s is damaged near byte %d of the file", sectionNames[s], x.header.Sections[s].Offset+int64(chunk)*chunkLen)
 }
 
-// Header returns what the index says of itself.
+// Header returns the header of the index.
 func (x *Index) Header() Header { return *x.header }
 
-// Digest identifies the content of the index: it is that of the header, which
-// holds that of the checksums.
+// Digest identifies the content of the index. It is the digest of the header,
+// which contains the digest of the checksums.
 func (x *Index) Digest() string { return x.digest }
 
 // Len is the number of pages.
 func (x *Index) Len() int { return x.header.Pages }
 
-// Close waits for searches that run and frees the mapping; it may be called
+// Close waits for running searches and frees the mapping; it may be called
 // again.
 func (x *Index) Close() error {
 	x.mu.Lock()
@@ -109,7 +110,7 @@ func (x *Index) Close() error {
 	return m.close()
 }
 
-// use calls do with the mapping, which stays during the call.
+// use calls do with the mapping, which stays valid during the call.
 func (x *Index) use(do func(m *mapping) error) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -119,14 +120,14 @@ func (x *Index) use(do func(m *mapping) error) error {
 	return do(x.file)
 }
 
-// Verify holds every byte against its checksum, and those between the sections
-// against zero.
+// Verify checks every byte against its checksum. Bytes between the sections
+// must be zero.
 func (x *Index) Verify(ctx context.Context) error {
 	return x.use(func(m *mapping) error {
 		end := int64(headerLen)
 		for s, at := range m.table {
 			if gap := m.data[end:at.Offset]; len(bytes.Trim(gap, "\x00")) > 0 {
-				return x.bad("there is something before section %s, which follows zeros", sectionNames[s])
+				return x.bad("the padding before section %s is not zero", sectionNames[s])
 			}
 			end = at.Offset + at.Size
 		}
@@ -148,7 +149,7 @@ func (x *Index) Verify(ctx context.Context) error {
 // order of ids.
 func (x *Index) Page(number int) (p Page, err error) {
 	if number < 0 || number >= x.Len() {
-		return p, fmt.Errorf("there is no page %d of %d", number, x.Len())
+		return p, fmt.Errorf("there is no page %d; the index has %d", number, x.Len())
 	}
 	err = x.use(func(m *mapping) error {
 		id, text, err := m.page(number)

@@ -14,8 +14,8 @@ type Hit struct {
 	Score  float64 `json:"score"`
 }
 
-// Search returns the up to top best pages of a query, best first; equal ones in
-// the order of their ids. Pages without any word of the query are not among them.
+// Search returns at most top pages for a query, best first; ties in the order
+// of their ids. Pages without any word of the query are never returned.
 func (x *Index) Search(query string, top int) ([]Hit, error) {
 	return x.AppendHits(nil, query, top)
 }
@@ -47,9 +47,9 @@ func (x *Index) AppendHits(dst []Hit, query string, top int) ([]Hit, error) {
 	return dst, err
 }
 
-// searcher is the memory of one search. It goes through the postings of all words
-// at once, in the order of pages, and leaves out pages that cannot be among the
-// best (MaxScore: Turtle and Flood, Query evaluation: strategies and
+// searcher is the state of one search. It iterates over the postings of all
+// words in parallel, in the order of pages, and skips pages that cannot be
+// among the best (MaxScore: Turtle and Flood, Query evaluation: strategies and
 // optimizations, 1995).
 type searcher struct {
 	index    *Index
@@ -57,9 +57,9 @@ type searcher struct {
 	analyzer analyzer
 	query    []byte
 	pool     []*cursor
-	words    []*cursor // of the query, those that a page gets least for first
-	sums     []float64 // sums[i]: most that a page can get for words[:i+1]
-	parts    []float64 // by place in the query: what the page in hand gets
+	words    []*cursor // words of the query, by ascending bound
+	sums     []float64 // sums[i]: largest score of a page for words[:i+1]
+	parts    []float64 // scores of the current page, by position in the query
 	best     []found   // best first
 	top      int
 }
@@ -101,8 +101,9 @@ func (s *searcher) start(m *mapping, query string, top int) (err error) {
 	return nil
 }
 
-// add opens a word, or counts it again. Until all are there, weight is how often
-// it stands in the query and bound that of tf/(tf+norm).
+// add opens a word, or counts a repeated word. Until all words are added,
+// weight is the number of occurrences in the query and bound is the bound on
+// tf/(tf+norm).
 func (s *searcher) add(word []byte) error {
 	at, found, err := search(s.index.header.Distinct, word, s.file.word)
 	if err != nil || !found {
@@ -150,12 +151,12 @@ func (m *mapping) word(number int) ([]byte, error) {
 	return m.bytes(wordsSection, int64(from), int64(to))
 }
 
-// rounding is more than the sum of a page's parts can differ from their bounds'
-// by being added in another order.
+// rounding exceeds the rounding error from adding the parts of a score in
+// another order than their bounds.
 const rounding = 1 + 1e-9
 
-// run finds the best pages. words[first:] are those without one of which no page
-// can be among the best any more.
+// run finds the best pages. From now on, only pages with at least one of
+// words[first:] can be among the best.
 func (s *searcher) run() error {
 	first := 0
 	lengths := s.file.section(lengthsSection)
@@ -184,8 +185,8 @@ func (s *searcher) run() error {
 	return nil
 }
 
-// threshold is the score that a page must exceed: those that come later have
-// higher ids and lose a tie.
+// threshold is the score that a page must exceed: later pages have higher ids
+// and lose ties.
 func (s *searcher) threshold() float64 {
 	if len(s.best) < s.top {
 		return 0
@@ -193,8 +194,8 @@ func (s *searcher) threshold() float64 {
 	return s.best[len(s.best)-1].score
 }
 
-// judge scores a page and moves the words before it on. It returns false as soon
-// as the page cannot be among the best.
+// judge scores a page and advances the words that are before it. It returns
+// false as soon as the page cannot be among the best.
 func (s *searcher) judge(first int, page uint32, norm float64) (score float64, possible bool, err error) {
 	clear(s.parts)
 	sum := 0.0
@@ -237,7 +238,7 @@ func (s *searcher) judge(first int, page uint32, norm float64) (score float64, p
 	return score, true, nil
 }
 
-// below is the most that a page can get for the words before one.
+// below is the largest score of a page for the words before one.
 func (s *searcher) below(i int) float64 {
 	if i == 0 {
 		return 0
@@ -245,8 +246,8 @@ func (s *searcher) below(i int) float64 {
 	return s.sums[i-1]
 }
 
-// keep puts a page among the best, if it is; it tells whether the threshold may
-// have changed.
+// keep adds a page to the best if it is one of them. It reports whether the
+// threshold may have changed.
 func (s *searcher) keep(page uint32, score float64) bool {
 	if len(s.best) == s.top && score <= s.threshold() {
 		return false

@@ -5,12 +5,12 @@ import (
 	"hash/maphash"
 )
 
-// lexicon numbers words in the order in which they come. It is a table of its own
-// because looking words up is most of the work of a build: a known word takes
-// three reads of memory.
+// lexicon numbers words in the order in which they occur. It is a custom hash
+// table, since lookups are most of the work of a build. A lookup of a known
+// word takes three memory reads.
 type lexicon struct {
 	seed    maphash.Seed
-	slots   []slot // a power of two of them, at most half of which are taken
+	slots   []slot // a power of two, at most half of them used
 	words   []lexeme
 	letters []byte // of all words
 }
@@ -18,21 +18,21 @@ type lexicon struct {
 // slot is empty if number is 0.
 type slot struct{ hash, number uint32 } // number is counted from 1
 
-// lexeme is a word, and where the page in hand has it.
+// lexeme is a word and its position in the current page.
 type lexeme struct {
 	start, end uint32 // in letters
 	page       uint32 // the last one with the word, counted from 1
 	at         uint32 // its place in the list of occurrences
 }
 
-// mostLetters is how much a lexicon can hold.
+// mostLetters is the capacity of a lexicon.
 const mostLetters = 1 << 31
 
 func newLexicon() *lexicon {
 	return &lexicon{seed: maphash.MakeSeed(), slots: make([]slot, 1<<10)}
 }
 
-// number returns the number of a word, which is added if it is new.
+// number returns the number of a word. It adds a new word.
 func (l *lexicon) number(word []byte) uint32 {
 	hash := uint32(maphash.Bytes(l.seed, word))
 	mask := uint32(len(l.slots) - 1)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// mapping is an index file in memory. Its chunks are held against their checksums
-// when they are used for the first time.
+// mapping is a memory-mapped index file. Each chunk is checked against its
+// checksum when it is first used.
 type mapping struct {
 	data   []byte
 	first  [sectionCount]int // index of each section's first chunk among all
@@ -34,8 +34,8 @@ func (m *mapping) section(s int) []byte {
 	return m.data[t.Offset : t.Offset+t.Size]
 }
 
-// bytes returns those from..to of a section, and as many of the next ones as
-// unpack may read. It returns an error if they are not there or damaged.
+// bytes returns the bytes from..to of a section, followed by as many as unpack
+// may read. It returns an error if they are missing or damaged.
 func (m *mapping) bytes(s int, from, to int64) ([]byte, error) {
 	all := m.section(s)
 	if from < 0 || from > to || to > int64(len(all)) {
@@ -51,7 +51,7 @@ func (m *mapping) bytes(s int, from, to int64) ([]byte, error) {
 	return all[from:to], nil
 }
 
-// check holds a chunk against its checksum.
+// check checks a chunk against its checksum.
 func (m *mapping) check(s, chunk int) error {
 	all := m.section(s)
 	from := chunk * chunkLen

@@ -52,8 +52,8 @@ func (r *runPages) next() (bool, error) {
 	return true, err
 }
 
-// before is the order in which pages are numbered; of those with one id, the one
-// that was read first is first.
+// before is the order in which pages are numbered. Pages with equal ids are in
+// the order in which they were read.
 func (r *runPages) before(o *runPages) bool {
 	return cmp.Or(bytes.Compare(r.id, o.id), cmp.Compare(r.place.file, o.place.file), cmp.Compare(r.place.line, o.place.line)) < 0
 }
@@ -64,7 +64,7 @@ type runWords struct {
 	left  int
 	in    *bufio.Reader
 	word  []byte
-	pages int // with the word; each is to be read with next
+	pages int // number of pages with the word; each is read with next
 }
 
 func newRunWords(index int, r *run) *runWords {
@@ -114,13 +114,13 @@ func (r *runWords) before(o *runWords) bool {
 	return cmp.Or(bytes.Compare(r.word, o.word), cmp.Compare(r.run, o.run)) < 0
 }
 
-// sorted is a cursor over something sorted.
+// sorted is a cursor over a sorted sequence.
 type sorted[T any] interface {
 	next() (bool, error)
 	before(T) bool
 }
 
-// merge is a heap of cursors: the first one has the least element.
+// merge is a heap of cursors: the first one has the smallest element.
 type merge[T sorted[T]] []T
 
 // newMerge starts the cursors.
@@ -141,7 +141,7 @@ func newMerge[T sorted[T]](cursors []T) (merge[T], error) {
 	return m, nil
 }
 
-// advance moves the first cursor on.
+// advance advances the first cursor.
 func (m *merge[T]) advance() error {
 	h := *m
 	more, err := h[0].next()
@@ -175,10 +175,10 @@ func (m merge[T]) down(i int) {
 	}
 }
 
-// twice is the error of two pages with one id.
+// twice is the error of two pages with the same id.
 func (s *source) twice(id []byte, first, again place) error {
 	return &PageError{
 		s.files[again.file], int(again.line),
-		fmt.Sprintf("page %q is there already, in line %d of %q", id, first.line, s.files[first.file]),
+		fmt.Sprintf("duplicate page %q, first in line %d of %q", id, first.line, s.files[first.file]),
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Page is one page of a corpus.
 type Page struct {
 	ID   string // as the corpus spells it
-	Text string // with brackets and colons instead of their names
+	Text string // with brackets and colons unescaped
 }
 
 // parsePage reads one line of a wiki-pages file.
@@ -33,11 +33,11 @@ func parsePage(line []byte) (Page, error) {
 	}
 	page := Page{ID: *raw.ID, Text: strings.TrimSpace(*raw.Text)}
 	if page.ID == "" && page.Text != "" {
-		return Page{}, errors.New("the page has a text and an empty id")
+		return Page{}, errors.New("the page has text and an empty id")
 	}
 	page.Text = pagename.Unescape(page.Text)
 	return page, nil
 }
 
-// isBlank tells lines to be passed over.
+// isBlank reports whether a line is to be skipped.
 func isBlank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }

@@ -5,20 +5,20 @@ import (
 	"fmt"
 )
 
-// Settings decide the ranking. They are part of the index: its bounds on scores
-// hold for these values only.
+// Settings define the ranking. They are part of the index, since its bounds on
+// scores hold for these values only.
 type Settings struct {
-	K1        float64 `json:"k1"`         // > 0: how soon repeating a word stops to count
+	K1        float64 `json:"k1"`         // > 0: how soon the score saturates when a word is repeated
 	B         float64 `json:"b"`          // 0 to 1: how much the length of a page counts
-	StopWords bool    `json:"stop_words"` // leave out the commonest English words
-	Stem      bool    `json:"stem"`       // take English plurals for their singulars
+	StopWords bool    `json:"stop_words"` // leave out the most common English words
+	Stem      bool    `json:"stem"`       // replace English plurals by their singulars
 	Title     int     `json:"title"`      // how often the words of the title count as words of the page
 }
 
-// maxTitle bounds the weight of titles.
+// maxTitle is the largest weight of titles.
 const maxTitle = 100
 
-// DefaultSettings returns what docs/retrieval.md gives reasons for.
+// DefaultSettings returns the defaults; docs/retrieval.md explains them.
 func DefaultSettings() Settings {
 	return Settings{K1: 0.9, B: 0.4, StopWords: true, Stem: true, Title: 2}
 }

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// pieceLen is about how many bytes of a file a worker gets at a time.
+	// pieceLen is the approximate number of bytes that a worker gets at a time.
 	pieceLen = 1 << 20
 )
 
-// source is the files that an index is made of.
+// source is the input files of an index.
 type source struct {
 	files []string
 	bytes int64
@@ -30,7 +30,7 @@ type source struct {
 // piece is a run of whole lines of a file.
 type piece struct {
 	file int // index in the source's files
-	line int // number of the first one
+	line int // number of the first line
 	data []byte
 }
 
@@ -72,13 +72,14 @@ func listPages(folder string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &PageError{File: folder, Msg: "holds no .jsonl file"}
+		return nil, &PageError{File: folder, Msg: "has no .jsonl file"}
 	}
 	return files, nil
 }
 
-// read hands all files to take, in pieces and in order, and returns the digest of
-// their names and bytes. take owns the data of a piece; it returns false to stop.
+// read passes all files to take, in pieces and in order, and returns the digest
+// of their names and bytes. take owns the data of a piece; it returns false to
+// stop.
 func (s *source) read(ctx context.Context, take func(piece) bool) (all string, err error) {
 	h := digest.New()
 	for i, file := range s.files {
@@ -92,7 +93,7 @@ func (s *source) read(ctx context.Context, take func(piece) bool) (all string, e
 	return digest.Sum(h), nil
 }
 
-// SourceDigest returns the digest that the header of an index of these pages has.
+// SourceDigest returns the digest of pages, which the header of their index contains.
 func SourceDigest(ctx context.Context, path string) (string, error) {
 	s, err := openSource(path)
 	if err != nil {
@@ -110,7 +111,7 @@ func (s *source) readFile(ctx context.Context, index int, sum io.Writer, take fu
 	return s.pieces(ctx, f, index, pieceLen, sum, take)
 }
 
-// pieces hands in, the content of a file, to take in runs of whole lines of about length bytes.
+// pieces passes in, the content of a file, to take in runs of whole lines of about length bytes.
 func (s *source) pieces(ctx context.Context, in io.Reader, index, length int, sum io.Writer, take func(piece) bool) (bool, error) {
 	line := 1
 	var rest []byte // the beginning of a line
@@ -126,7 +127,7 @@ func (s *source) pieces(ctx context.Context, in io.Reader, index, length int, su
 		}
 		last := err != nil
 		buffer = buffer[:len(rest)+n]
-		sum.Write(buffer[len(rest):]) // a hash takes everything
+		sum.Write(buffer[len(rest):]) // writing to a hash never fails
 		end := len(buffer)
 		if !last {
 			end = bytes.LastIndexByte(buffer, '\n') + 1

@@ -7,15 +7,15 @@ import (
 	"pipe/internal/atomicfile"
 )
 
-// spill is a temporary file without a name: however the process ends, nothing of
-// it is left.
+// spill is a temporary file without a name, which disappears however the
+// process ends.
 type spill struct {
 	file *atomicfile.File
 	size int64
 }
 
-// newSpill makes one in the folder of the file at path, where the room must be
-// that the file itself will need.
+// newSpill makes a spill file in the folder of the file at path, whose file
+// system must have room for that file anyway.
 func newSpill(path string) (*spill, error) {
 	f, err := atomicfile.Create(path + ".spill")
 	if err != nil {
@@ -35,5 +35,5 @@ func (s *spill) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the room back.
+// Close releases the space.
 func (s *spill) Close() { s.file.Cleanup() } // which complains that the name is gone
