@@ -7,12 +7,12 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// groups discloses the column groups of an encoded table, in their order up to
-// one of them.
+// groups reveals the column groups of an encoded table, in order, up to a given
+// group.
 type groups struct{ revealed []bool }
 
 type groupsSettings struct {
-	Through string `json:"through"` // the last group that is disclosed
+	Through string `json:"through"` // the last group to reveal
 }
 
 func newGroups(_ context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
@@ -25,7 +25,7 @@ func newGroups(_ context.Context, s *part.Setup, settings map[string]any) (part.
 		return nil, err
 	}
 	if cfg.Through == "" {
-		return nil, errors.New("through: no group is named")
+		return nil, errors.New("through: not set")
 	}
 	last, err := e.Group(cfg.Through)
 	if err != nil {

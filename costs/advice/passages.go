@@ -8,8 +8,8 @@ import (
 	"pipe/costs/retrieval"
 )
 
-// passages shows the best passages that are found for an instance's text, or for
-// a query that a model makes of it.
+// passages shows the best passages for an instance's text, or for a query that
+// a model writes from it.
 type passages struct {
 	retriever retrieval.Retriever
 	top       int
@@ -18,7 +18,7 @@ type passages struct {
 
 type passagesSettings struct {
 	retrieval.Settings
-	Top          int            `json:"top"`                    // passages that are shown, at most
+	Top          int            `json:"top"`                    // largest number of passages shown
 	Reformulator map[string]any `json:"reformulator,omitempty"` // kind and settings of a chat model
 }
 
@@ -29,7 +29,7 @@ func newPassages(ctx context.Context, s *part.Setup, settings map[string]any) (p
 	}
 	asks := cfg.Reformulator != nil
 	own := cfg
-	own.Reformulator = nil // which makes its settings an input itself
+	own.Reformulator = nil // since the reformulator makes its settings an input itself
 	if err := s.InputSettings(struct {
 		passagesSettings
 		Asks bool `json:"asks"`
@@ -50,8 +50,9 @@ func newPassages(ctx context.Context, s *part.Setup, settings map[string]any) (p
 	return a, err
 }
 
-// OpenRetriever opens the retriever that advice of kind passages with these settings has. It returns nil if a model writes
-// the queries, since what the retriever finds by the instances' own texts is not what is shown then. The build closes it.
+// OpenRetriever opens the retriever of advice of kind passages with these settings. It returns nil if a model writes
+// the queries, since a search for the instances' own texts would not find the passages that are shown. The build closes
+// it.
 func OpenRetriever(ctx context.Context, s *part.Setup, settings map[string]any) (*retrieval.CachedRetriever, error) {
 	var cfg passagesSettings
 	if err := part.DecodeSettings(settings, &cfg); err != nil || cfg.Reformulator != nil {
@@ -60,7 +61,7 @@ func OpenRetriever(ctx context.Context, s *part.Setup, settings map[string]any) 
 	return retrieval.Open(ctx, s, cfg.Settings, cfg.Top)
 }
 
-// Most is how many passages an instance is shown, at most.
+// Most is the largest number of passages shown for an instance.
 func (a *passages) Most() int { return a.top }
 
 // Queried reports whether a model writes the queries.

@@ -18,16 +18,15 @@ import (
 	"pipe/internal/textfile"
 )
 
-// template is a prompt with a placeholder for the name of a class, as a file of
-// templates has it.
+// template is a prompt with a placeholder for the name of a class, as read from
+// a file of templates.
 type template struct {
 	text string
 	line int
 }
 
-// readTemplates reads the templates of a file: a list in JSON or YAML, as the ending of its name says, or the lines of any
-// other file, of which empty ones are left out. Each template has the placeholder once. Duplicates are errors. Errors name
-// the line.
+// readTemplates reads the templates of a file: a list in a .json or .yaml file, or the non-empty lines of any other
+// file. Each template has the placeholder once. Duplicates are errors. Errors name the line.
 func readTemplates(path string) ([]string, error) {
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if err != nil {
@@ -58,11 +57,11 @@ func readTemplates(path string) ([]string, error) {
 	return texts, nil
 }
 
-// fault is what is wrong with a template that comes after others; "" is nothing.
+// fault describes what is wrong with a template, given the earlier ones; "" is nothing.
 func (t template) fault(before []string) string {
 	switch n := strings.Count(t.text, part.Placeholder); {
 	case n != 1:
-		return fmt.Sprintf("has %d places for the name of a class (%s), not one", n, part.Placeholder)
+		return fmt.Sprintf("has %d placeholders for the name of a class (%s), not one", n, part.Placeholder)
 	case slices.Contains(before, t.text):
 		return "is a duplicate"
 	}
@@ -81,7 +80,7 @@ func templatesOfLines(b []byte) ([]template, error) {
 	return list, nil
 }
 
-// templatesOfList reads YAML, which JSON is a part of.
+// templatesOfList reads YAML, of which JSON is a subset.
 func templatesOfList(b []byte) ([]template, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, nil
@@ -91,12 +90,12 @@ func templatesOfList(b []byte) ([]template, error) {
 		return nil, err
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.SequenceNode {
-		return nil, errors.New("a list of templates is expected")
+		return nil, errors.New("expected a list of templates")
 	}
 	var list []template
 	for i, n := range root.Content[0].Content {
 		if n.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("line %d: element %d of the list is not a text; quote it", n.Line, i+1)
+			return nil, fmt.Errorf("line %d: element %d of the list is not a string; quote it", n.Line, i+1)
 		}
 		list = append(list, template{n.Value, n.Line})
 	}

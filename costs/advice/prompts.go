@@ -10,15 +10,15 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// prompts shows a family of templates, in which an expert that reads images and
-// texts puts the names of the classes. Levels with the same file and the same
-// first templates are nested: each is the beginning of one list.
+// prompts shows prompt templates, into which an expert for images and texts
+// inserts the names of the classes. Levels with the same file and the same
+// first templates are nested: each is a prefix of the same list.
 type prompts struct{ templates []string }
 
 type promptsSettings struct {
 	Templates part.Path `json:"templates"`
-	First     []string  `json:"first"` // templates that come first, in this order; the others follow as in the file
-	Count     int       `json:"count"` // templates that are shown: the first ones of the list
+	First     []string  `json:"first"` // templates to put first, in this order; the others follow as in the file
+	Count     int       `json:"count"` // number of templates shown, from the start of the list
 }
 
 func newPrompts(ctx context.Context, s *part.Setup, settings map[string]any) (part.Advice, error) {
@@ -27,7 +27,7 @@ func newPrompts(ctx context.Context, s *part.Setup, settings map[string]any) (pa
 		return nil, err
 	}
 	if cfg.Templates == "" {
-		return nil, errors.New("templates: no file is named")
+		return nil, errors.New("templates: not set")
 	}
 	path := s.Path(cfg.Templates)
 	if err := s.File(ctx, "templates", path); err != nil {
@@ -46,14 +46,14 @@ func newPrompts(ctx context.Context, s *part.Setup, settings map[string]any) (pa
 	return &prompts{list[:cfg.Count]}, nil
 }
 
-// moveFirst returns the templates with some of them in front.
+// moveFirst returns the templates with some of them moved to the front.
 func moveFirst(list, first []string) ([]string, error) {
 	for i, t := range first {
 		if !slices.Contains(list, t) {
 			return nil, fmt.Errorf("first: there is no template %q", t)
 		}
 		if slices.Contains(first[:i], t) {
-			return nil, fmt.Errorf("first: %q is listed twice", t)
+			return nil, fmt.Errorf("first: %q is a duplicate", t)
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(list), func(t string) bool { return slices.Contains(first, t) })

@@ -10,12 +10,12 @@ import (
 	"pipe/featurize/pixel"
 )
 
-// views shows an image in several ways; image experts average what they say of
-// each. Levels that share views share the work.
+// views shows several views of an image; image experts average their
+// predictions over them. Levels that share views share the work.
 type views struct{ list []pixel.View }
 
 type viewsSettings struct {
-	Views   []string `json:"views"`             // as featurize.ParseView knows them
+	Views   []string `json:"views"`             // names for featurize.ParseView
 	Pixels  int      `json:"pixels"`            // size of a shift
 	Corners float64  `json:"corners,omitempty"` // side of crops in corners as a share of the image's shorter side; 0: as each expert's resizing leaves it
 }
@@ -26,10 +26,10 @@ func newViews(_ context.Context, s *part.Setup, settings map[string]any) (part.A
 		return nil, err
 	}
 	if len(cfg.Views) == 0 {
-		return nil, errors.New("views: none are listed")
+		return nil, errors.New("views: not set")
 	}
 	if !(cfg.Corners >= 0 && cfg.Corners < 1) {
-		return nil, fmt.Errorf("corners is %v, a share in (0, 1) of the shorter side is needed", cfg.Corners)
+		return nil, fmt.Errorf("corners is %v; it must be a share of the shorter side, between 0 and 1", cfg.Corners)
 	}
 	a := &views{}
 	if err := a.add(&cfg); err != nil {

@@ -47,10 +47,10 @@ func TestBadViews(t *testing.T) {
 		settings map[string]any
 		want     string
 	}{
-		"no views":       {map[string]any{}, "views: none are listed"},
+		"no views":       {map[string]any{}, "views: not set"},
 		"unknown view":   {map[string]any{"views": []string{"upside"}}, "upside"},
 		"duplicate":      {map[string]any{"views": []string{"mirror", "mirror"}}, `views: "mirror" is a duplicate`},
-		"corners":        {map[string]any{"views": []string{"top-left"}, "corners": 1}, "corners is 1, a share in (0, 1)"},
+		"corners":        {map[string]any{"views": []string{"top-left"}, "corners": 1}, "corners is 1; it must be a share"},
 		"negative":       {map[string]any{"views": []string{"top-left"}, "corners": -0.5}, "corners is -0.5"},
 		"lonely corners": {map[string]any{"views": []string{"mirror"}, "corners": 0.5}, "corners is set, but no view of a corner is listed"},
 	} {

@@ -12,43 +12,43 @@ import (
 	"pipe/internal/filelock"
 )
 
-// Answer is an answer as it is kept: whatever it cost, at whichever prices.
+// answer is a stored answer. It holds tokens, not money, so that prices may change.
 type answer struct {
-	Request          string    `json:"request"` // digest of all that it depends on
+	Request          string    `json:"request"` // digest of everything it depends on
 	Text             string    `json:"text"`
 	PromptTokens     int       `json:"prompt_tokens"`
 	CompletionTokens int       `json:"completion_tokens"`
-	Estimated        bool      `json:"estimated,omitempty"` // the tokens, which the service did not count
+	Estimated        bool      `json:"estimated,omitempty"` // the service did not count the tokens
 	Time             time.Time `json:"time"`
-	Check            string    `json:"check"` // CRC-32 of the line without it
+	Check            string    `json:"check"` // CRC-32 of the line without this field
 }
 
-// answerStore keeps answers in a file of a folder, a line each, which is on disk
-// before the answer is used. The folder is opened, and locked against other
-// processes, when the first answer is wanted.
+// answerStore stores answers in a file of a folder, one per line. An answer is
+// on disk before it is used. The folder is opened, and locked against other
+// processes, when the first answer is requested.
 type answerStore struct {
 	folder string
 
-	mu      sync.Mutex // of everything but disk
+	mu      sync.Mutex // guards everything but disk
 	lock    *filelock.Lock
 	file    *os.File
 	kept    map[string]answer
-	open    map[string]*question // asked, and not yet answered
+	open    map[string]*question // sent, and not yet answered
 	written int64                // lines of this run
-	broken  error                // of a write: what is in the file is not known
+	broken  error                // error of a write; the content of the file is then unknown
 
 	disk   sync.Mutex
 	synced int64 // lines of this run that are on disk
 }
 
-// question is what several may wait for.
+// question is a request for which several callers may wait.
 type question struct {
 	answered chan struct{}
 	answer   answer
 	err      error
 }
 
-// settled is the channel of questions that are answered already.
+// settled is the channel of questions that are already answered.
 var settled = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -59,9 +59,9 @@ func newAnswerStore(folder string) *answerStore {
 	return &answerStore{folder: folder, open: make(map[string]*question)}
 }
 
-// once returns the answer to a request. The first who wants it asks; others wait
-// for the same answer, or for the same error, unless that is the first one's
-// interruption: then one of them asks. fresh says that this call asked.
+// once returns the answer to a request. The first caller asks; others wait for
+// its answer or its error. If the first caller is interrupted, one of the
+// others asks. fresh reports that this call asked.
 func (s *answerStore) once(ctx context.Context, request string, ask func() (answer, error)) (_ answer, fresh bool, err error) {
 	for {
 		q, first, err := s.question(request)
@@ -85,8 +85,8 @@ func (s *answerStore) once(ctx context.Context, request string, ask func() (answ
 	}
 }
 
-// question returns what is known of a request: its answer, or that another call asks.
-// first says that the caller has to.
+// question returns the entry of a request: its answer, or that another call is
+// asking. first says that the caller must ask.
 func (s *answerStore) question(request string) (q *question, first bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,7 @@ func (s *answerStore) question(request string) (q *question, first bool, err err
 	return q, !asked, nil
 }
 
-// settle asks, keeps the answer and wakes those who wait for it. They get the text as the file has it: a file of JSON
-// holds UTF-8 alone.
+// settle asks, stores the answer and wakes the waiting callers. They get the text as stored: JSON holds only UTF-8.
 func (s *answerStore) settle(request string, q *question, ask func() (answer, error)) {
 	if q.answer, q.err = ask(); q.err == nil {
 		q.answer.Text = strings.ToValidUTF8(q.answer.Text, "\ufffd")
@@ -120,8 +119,8 @@ func (s *answerStore) settle(request string, q *question, ask func() (answer, er
 	close(q.answered)
 }
 
-// keep writes an answer and returns when it is on disk. Whoever waits for the
-// disk brings the lines of all who wait behind along.
+// keep writes an answer and returns when it is on disk. One sync covers the
+// lines of all waiting callers.
 func (s *answerStore) keep(a answer) error {
 	line, err := a.line()
 	if err != nil {
@@ -155,7 +154,7 @@ func (s *answerStore) keep(a answer) error {
 	return nil
 }
 
-// Close gives the folder back.
+// Close releases the folder.
 func (s *answerStore) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,8 +27,8 @@ func (a answer) line() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// maxTokens bounds what a service may count for one request: no model reads or
-// writes as much, and sums of such counts stay exact.
+// maxTokens is the largest plausible token count of one request. No model reads
+// or writes as much, and sums of such counts stay exact.
 const maxTokens = 1_000_000_000
 
 // readAnswer reads a line back.
@@ -43,7 +43,7 @@ func readAnswer(line []byte) (answer, error) {
 	}
 	for _, tokens := range []int{a.PromptTokens, a.CompletionTokens} {
 		if err == nil && (tokens < 0 || tokens > maxTokens) {
-			err = fmt.Errorf("it says that it took %d tokens", tokens)
+			err = fmt.Errorf("it claims %d tokens", tokens)
 		}
 	}
 	return a, err
@@ -56,10 +56,10 @@ const (
 	answersLock = "lock"
 )
 
-// answersHead is the first line of the file: what it is, and in which version.
+// answersHead is the first line of the file: its type and version.
 const answersHead = `{"format":"pipe answers 1"}` + "\n"
 
-// ready opens the folder, if that is not done yet.
+// ready opens the folder unless it is open.
 func (s *answerStore) ready() error {
 	if s.file != nil {
 		return nil
@@ -103,15 +103,15 @@ func (s *answerStore) start() (err error) {
 	return errors.Join(s.file.Sync(), atomicfile.SyncFolder(s.folder))
 }
 
-// load reads the answers and returns where the last whole line ends. A line
-// without an end was being written when a process was killed, and was not used.
+// load reads the answers and returns the end of the last complete line. An
+// incomplete line was left by a killed process and was never used.
 func (s *answerStore) load() (whole int64, err error) {
 	s.kept = make(map[string]answer)
 	row := 0
 	whole, err = wholeLines(s.file, func(line []byte) error {
 		if row++; row == 1 {
 			if string(line) != answersHead {
-				return &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is no file of answers, or one of another version"}
+				return &costs.DataError{File: s.file.Name(), Row: 1, Msg: "this is not a file of answers, or it has another version"}
 			}
 			return nil
 		}
@@ -128,19 +128,19 @@ func (s *answerStore) load() (whole int64, err error) {
 	return whole, err
 }
 
-// damagedError is about a line of the file of answers that was changed, perhaps by a
-// failing disk. It is an error, since asking again costs money.
+// damagedError is about a damaged line of the file of answers, perhaps from a
+// failing disk. It stops the build, since asking again costs money.
 type damagedError struct{ costs.DataError }
 
-// Unwrap makes it bad data.
+// Unwrap returns the data error.
 func (e *damagedError) Unwrap() error { return &e.DataError }
 
 // Hint returns what to do.
 func (e *damagedError) Hint() string {
-	return "put the line back from a copy, or remove it: its answer is then asked for again"
+	return "restore the line from a copy, or remove it: its answer is then requested again"
 }
 
-// inUseError says that another build has the folder of answers.
+// inUseError says that another build uses the folder of answers.
 type inUseError struct{ error }
 
 // Unwrap returns the error of the lock.

@@ -9,12 +9,12 @@ import (
 	"pipe/internal/textfile"
 )
 
-// errLongLine is a line that no program of ours has written.
+// errLongLine is the error of a line longer than this program writes.
 var errLongLine = fmt.Errorf("the line is longer than %d MiB", textfile.MaxLine>>20)
 
-// wholeLines calls take for every line that has its newline, which comes with it, and returns where the last of them ends.
-// What follows was being written when a process was killed. A line is valid until take returns; one of more than
-// textfile.MaxLine bytes is errLongLine.
+// wholeLines calls take for every line that ends with a newline, newline included, and returns the end of the last one.
+// Anything after it was left by a killed process. A line is valid until take returns. A line of more than
+// textfile.MaxLine bytes gives errLongLine.
 func wholeLines(in io.Reader, take func(line []byte) error) (whole int64, err error) {
 	r := bufio.NewReaderSize(in, 1<<16)
 	var long []byte // a line that is longer than the reader's buffer

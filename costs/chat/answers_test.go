@@ -32,7 +32,7 @@ func keepAnswers(t *testing.T, folder string, texts ...string) string {
 	return filepath.Join(folder, AnswersFile)
 }
 
-// reread returns the answers of a folder, and "?" where one is asked for again.
+// reread returns the answers of a folder, and "?" where one is requested again.
 func reread(folder string, n int) (texts []string, err error) {
 	s := newAnswerStore(folder)
 	for i := range n {
@@ -66,7 +66,7 @@ func TestAnswersAreUTF8(t *testing.T) {
 }
 
 // A file that ends anywhere is a file of the answers that are whole; the others
-// are asked for again, and then the file is whole.
+// are requested again, and then the file is whole.
 func TestTornAnswersAreAskedForAgain(t *testing.T) {
 	whole := readText(t, keepAnswers(t, t.TempDir(), "a", "b", "c"))
 	for size := range len(whole) {
@@ -103,7 +103,7 @@ func TestDamagedAnswersAreErrors(t *testing.T) {
 			t.Fatalf("byte %d: %v", at, err)
 		}
 		var h interface{ Hint() string }
-		if bad.Row > 1 && (!errors.As(err, &h) || !strings.Contains(h.Hint(), "asked for again")) {
+		if bad.Row > 1 && (!errors.As(err, &h) || !strings.Contains(h.Hint(), "requested again")) {
 			t.Errorf("byte %d: no way out: %v", at, err)
 		}
 	}

@@ -7,25 +7,26 @@ import (
 	"sync"
 )
 
-// BudgetError ends a run whose next request might cost more than is left.
+// BudgetError ends a run whose next request might exceed the budget.
 type BudgetError struct {
 	Budget float64
 	Spent  float64 // by this run
-	Next   float64 // the most that the next request may cost
+	Next   float64 // largest possible cost of the next request
 }
 
-// Error returns budget, expense and need.
+// Error returns the budget, the money spent and the possible cost of the next request.
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the budget of %g is used up: %.6g is spent, and the next request may cost %.3g", e.Budget, e.Spent, e.Next)
 }
 
 // Hint returns how to go on.
 func (e *BudgetError) Hint() string {
-	return "what is answered is kept: run the same command again with a new --budget"
+	return "answers are kept: run the same command again with a new --budget"
 }
 
-// Budget is the money of one run, which several builds may share. What a request
-// may cost at most is set aside before it is sent. It is safe for concurrent use.
+// Budget is the money of one run, which several builds may share. The largest
+// possible cost of a request is reserved before it is sent. It is safe for
+// concurrent use.
 type Budget struct {
 	limit float64 // +Inf: none
 
@@ -37,11 +38,11 @@ type Budget struct {
 	settled  chan struct{} // closed when a request is settled
 }
 
-// NewBudget is the most that may be spent, in the money of the configuration's
-// prices. It must be positive. A run without a key asks for nothing, and spends nothing.
+// NewBudget returns a budget of limit, in the currency of the configuration's
+// prices. limit must be positive.
 func NewBudget(limit float64) (*Budget, error) {
 	if !(limit > 0) || math.IsInf(limit, 0) {
-		return nil, fmt.Errorf("budget is %v; a positive amount of money is needed", limit)
+		return nil, fmt.Errorf("budget is %v; it must be positive", limit)
 	}
 	return newBudget(limit), nil
 }
@@ -50,9 +51,9 @@ func newBudget(limit float64) *Budget {
 	return &Budget{limit: limit, settled: make(chan struct{})}
 }
 
-// reserve sets money aside. If there is not enough it waits for requests in
-// flight, which may cost less than was set aside for them; when there are none
-// any more the budget is used up, for everybody.
+// reserve reserves money. If too little is left, it waits for requests in
+// flight, which may cost less than was reserved for them. If none are left, the
+// budget is used up for all callers.
 func (b *Budget) reserve(ctx context.Context, most float64) error {
 	for {
 		b.mu.Lock()
@@ -87,7 +88,7 @@ func (b *Budget) exceeds(most float64) bool {
 	return b.spent+b.reserved+most > b.limit
 }
 
-// settle gives back what was set aside and takes what was spent.
+// settle releases a reservation and records the money spent.
 func (b *Budget) settle(reserved, spent float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,24 +6,24 @@ import (
 )
 
 // AnswerCount counts the answers of one part that asks a chat model: an expert,
-// or the reformulator of an advice. Asked, Cached and Spent are of this run; the
-// others are of the whole tensor, whichever runs made it.
+// or the reformulator of an advice. Asked, Cached and Spent are for this run;
+// the other counts are for the whole tensor, over all runs.
 type AnswerCount struct {
 	Part   string  `json:"part"`
-	Asked  int64   `json:"asked"`  // answers that were asked for
-	Cached int64   `json:"cached"` // answers that were there
-	Spent  float64 `json:"spent"`  // money, with what answers may have cost that were lost on their way
+	Asked  int64   `json:"asked"`  // answers that were requested from the service
+	Cached int64   `json:"cached"` // answers that were already stored
+	Spent  float64 `json:"spent"`  // money, with the possible cost of answers that were lost
 
 	Strict      int64 `json:"strict"`      // answers that are a label and nothing else
 	Lenient     int64 `json:"lenient"`     // answers in which one label occurs
 	Unparseable int64 `json:"unparseable"` // other answers of an expert
-	Queries     int64 `json:"queries"`     // answers of a reformulator that hold one
-	Empty       int64 `json:"empty"`       // answers of a reformulator that hold no query
+	Queries     int64 `json:"queries"`     // answers of a reformulator with a query
+	Empty       int64 `json:"empty"`       // answers of a reformulator without one
 
 	PromptTokens     int64   `json:"prompt_tokens"`
 	CompletionTokens int64   `json:"completion_tokens"`
 	Estimated        int64   `json:"estimated"` // answers whose tokens were not counted by the service
-	Money            float64 `json:"money"`     // what all answers cost at the prices of the configuration
+	Money            float64 `json:"money"`     // cost of all answers at the prices of the configuration
 }
 
 // plus returns the sum of two counts of the same part.
@@ -38,7 +38,7 @@ func (c AnswerCount) plus(d AnswerCount) AnswerCount {
 	}
 }
 
-// mostCounted bounds a count that is read from a file, so that sums of them are exact.
+// mostCounted is the largest count that is accepted from a file, so that sums are exact.
 const mostCounted = 1 << 50
 
 // Possible reports whether every number is from 0 to 2^50, so that sums of counts are exact.

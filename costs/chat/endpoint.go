@@ -16,8 +16,8 @@ import (
 	"pipe/internal/parallel"
 )
 
-// endpoint is a chat model behind an HTTP service that speaks OpenAI's protocol
-// for chat completions.
+// endpoint is a chat model behind an HTTP service with OpenAI's API for chat
+// completions.
 type endpoint struct {
 	cfg     EndpointSettings
 	part    string // of the configuration
@@ -26,9 +26,9 @@ type endpoint struct {
 	account *service.Account
 	client  *http.Client
 	slots   chan struct{} // one per request in flight
-	hidden  atomic.Int64  // most tokens of a prompt beyond those that its text can have: the service's own words
-	known   atomic.Bool   // an answer has told hidden
-	scout   chan struct{} // held by the one request that goes ahead while it is not known
+	hidden  atomic.Int64  // largest number of prompt tokens that the service added to the text
+	known   atomic.Bool   // hidden is known from an answer
+	scout   chan struct{} // held by the one request in flight while hidden is not known
 }
 
 func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) (Model, error) {
@@ -39,8 +39,8 @@ func newEndpointChat(_ context.Context, s *part.Setup, settings map[string]any) 
 	return OpenEndpoint(s, &cfg)
 }
 
-// OpenEndpoint makes a model behind an HTTP service for a part. Nothing is sent yet, and
-// the key is not looked for: answers that are kept need none.
+// OpenEndpoint makes a model behind an HTTP service for a part. It sends
+// nothing and does not need the key, since stored answers need none.
 func OpenEndpoint(s *part.Setup, cfg *EndpointSettings) (Model, error) {
 	session, err := sessionOf(s.Build)
 	if err != nil {
@@ -71,7 +71,7 @@ func (e *endpoint) Close() error {
 	return nil
 }
 
-// Complete returns answers that are kept, and asks for the others.
+// Complete returns stored answers, and requests the others.
 func (e *endpoint) Complete(ctx context.Context, batch []language.Conversation) ([]Completion, error) {
 	out := make([]Completion, len(batch))
 	err := parallel.First(ctx, e.cfg.Concurrency, len(batch), func(ctx context.Context, n int) error {
@@ -98,13 +98,13 @@ func (e *endpoint) complete(ctx context.Context, c language.Conversation) (Compl
 	money := e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
 	e.count(ctx, a, fresh, money)
 	if a.Estimated && e.cfg.Price != nil && !e.cfg.EstimateTokens {
-		return Completion{}, e.fault(0, "the answer does not say how many tokens it took, and there is a price for them").
-			Advise("the answer is kept; set estimate_tokens: true to count a token for every four characters, or leave out price")
+		return Completion{}, e.fault(0, "the answer has no token counts, but a price per token is set").
+			Advise("the answer is kept; set estimate_tokens: true to assume four characters per token, or remove price")
 	}
 	return Completion{Text: a.Text, Fee: money * e.cfg.FeeScale}, nil
 }
 
-// count adds an answer to what the run did, and to what the tensor is made of.
+// count adds an answer to the counts of the run and of the tensor.
 func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float64) {
 	now := AnswerCount{Cached: 1}
 	if fresh {
@@ -118,8 +118,8 @@ func (e *endpoint) count(ctx context.Context, a answer, fresh bool, money float6
 	TallyOf(ctx).Add(e.part, whole)
 }
 
-// body is the request for a conversation: keys sorted, so that the same request
-// is the same bytes.
+// body is the request for a conversation. Keys are sorted, so that equal
+// requests have equal bytes.
 func (e *endpoint) body(c language.Conversation) ([]byte, error) {
 	fields := map[string]any{"model": e.cfg.Model, "messages": c}
 	if e.cfg.Temperature != nil {
@@ -135,14 +135,14 @@ func (e *endpoint) body(c language.Conversation) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// requestKey identifies everything that an answer depends on. The key that pays
-// for it is not part of that.
+// requestKey identifies everything that an answer depends on. The API key is
+// not part of it.
 func requestKey(url string, body []byte) string {
 	return digest.Of(fmt.Appendf(nil, "POST %s\n%s", url, body))
 }
 
-// ask sends a request until it is answered, refused for good, or tried often
-// enough.
+// ask sends a request until it is answered, fails for good, or has no attempts
+// left.
 func (e *endpoint) ask(ctx context.Context, c language.Conversation, body []byte) (answer, error) {
 	select {
 	case e.slots <- struct{}{}:
@@ -189,7 +189,7 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.C
 		cost = e.cfg.Price.of(a.PromptTokens, a.CompletionTokens)
 		e.account.Owe(a.PromptTokens + a.CompletionTokens - prompt - most)
 		e.learn(int64(a.PromptTokens - mostPromptTokens(c)))
-	case billed: // perhaps: the budget is never exceeded by what was not counted
+	case billed: // perhaps billed: uncounted costs must not exceed the budget
 		cost = worst
 		e.session.run.Add(e.part, AnswerCount{Spent: worst})
 	}
@@ -197,16 +197,16 @@ func (e *endpoint) attempt(ctx context.Context, key service.Secret, c language.C
 	return a, err
 }
 
-// ahead lets one request of a run with a budget go before all others, until an
-// answer has told how many tokens the service adds: what is set aside for requests
-// in flight is not corrected any more.
+// ahead sends one request at a time in a run with a budget, until an answer
+// shows how many tokens the service adds. Reservations for requests in flight
+// could not be corrected later.
 func (e *endpoint) ahead(ctx context.Context) (release func(), err error) {
 	if !e.session.money.limited() || e.known.Load() {
 		return func() {}, nil
 	}
 	select {
 	case e.scout <- struct{}{}:
-		if e.known.Load() { // while this one waited
+		if e.known.Load() { // learned while this one waited
 			<-e.scout
 			return func() {}, nil
 		}
@@ -216,8 +216,8 @@ func (e *endpoint) ahead(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// learn remembers how many tokens a service puts before a prompt, so that later
-// requests set enough aside.
+// learn records how many tokens a service adds to a prompt, so that later
+// requests reserve enough.
 func (e *endpoint) learn(hidden int64) {
 	defer e.known.Store(true)
 	for was := e.hidden.Load(); hidden > was && !e.hidden.CompareAndSwap(was, hidden); {

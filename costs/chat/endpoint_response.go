@@ -9,7 +9,7 @@ import (
 	"pipe/costs/service"
 )
 
-// chatResponse is what is read of a response of OpenAI's protocol.
+// chatResponse is the part of a response that is used.
 type chatResponse struct {
 	Choices []struct {
 		Message *struct {
@@ -19,8 +19,8 @@ type chatResponse struct {
 	Usage json.RawMessage `json:"usage"`
 }
 
-// countedTokens reads what a service counted. ok is false where a count is not
-// there, or can be none: negative, no whole number, or beyond maxTokens.
+// countedTokens reads the token counts of a service. ok is false if a count is
+// missing or invalid: negative, not a whole number, or above maxTokens.
 func countedTokens(usage json.RawMessage) (prompt, completion int, ok bool) {
 	var u struct {
 		Prompt     json.RawMessage `json:"prompt_tokens"`
@@ -43,7 +43,7 @@ func wholeTokens(text json.RawMessage) (tokens int, ok bool) {
 	return int(n), true
 }
 
-// read takes the answer out of a response.
+// read extracts the answer from a response.
 func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte) (answer, error) {
 	var r chatResponse
 	err := json.Unmarshal(text, &r)
@@ -51,11 +51,11 @@ func (e *endpoint) read(key service.Secret, c language.Conversation, text []byte
 		return answer{}, e.fault(0, "the answer ends early: %s", key.Excerpt(text)).Retry(0)
 	}
 	if err != nil || len(r.Choices) == 0 || r.Choices[0].Message == nil {
-		return answer{}, e.fault(0, "the response is not that of a chat completion: %s", key.Excerpt(text)).
-			Advise("check base_url: it may be that of a web page, a proxy or another protocol")
+		return answer{}, e.fault(0, "the response is not a chat completion: %s", key.Excerpt(text)).
+			Advise("check base_url: it may be a web page, a proxy or another API")
 	}
 	var a answer
-	if content := r.Choices[0].Message.Content; content != nil { // null where a model refuses, or only thought
+	if content := r.Choices[0].Message.Content; content != nil { // null if a model refuses or returned only its reasoning
 		a.Text = key.RedactAnswer(*content)
 	}
 	var counted bool

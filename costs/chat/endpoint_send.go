@@ -12,11 +12,11 @@ import (
 	"pipe/costs/service"
 )
 
-// maxAnswer bounds what is read of a response.
+// maxAnswer is the largest response in bytes.
 const maxAnswer = 8 << 20
 
-// send sends a request once. billed says that a request which failed may have
-// been paid for.
+// send sends a request once. billed says that a failed request may have been
+// charged.
 func (e *endpoint) send(ctx context.Context, key service.Secret, c language.Conversation, body []byte) (_ answer, billed bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, service.Seconds(e.cfg.Timeout))
 	defer cancel()
@@ -44,7 +44,7 @@ func (e *endpoint) send(ctx context.Context, key service.Secret, c language.Conv
 	case err != nil && limited.Err() != nil:
 		return answer{}, true, e.fault(0, "the answer was not complete after %v s", e.cfg.Timeout).Retry(0)
 	case err != nil:
-		return answer{}, true, e.fault(0, "the connection broke off within the answer: %s", key.Excerpt([]byte(err.Error()))).Retry(0)
+		return answer{}, true, e.fault(0, "the connection was closed within the answer: %s", key.Excerpt([]byte(err.Error()))).Retry(0)
 	case len(text) > maxAnswer:
 		return answer{}, true, e.fault(0, "the answer is longer than %d MiB", maxAnswer>>20)
 	}
@@ -52,7 +52,7 @@ func (e *endpoint) send(ctx context.Context, key service.Secret, c language.Conv
 	return a, err != nil, err
 }
 
-// broken judges a request that got no response.
+// broken returns the error of a request without a response.
 func (e *endpoint) broken(ctx, limited context.Context, key service.Secret, err error) (billed bool, _ error) {
 	hint := service.CertificateHint(err)
 	switch {

@@ -62,7 +62,7 @@ func TestTokensThatCannotBe(t *testing.T) {
 			switch counted := want[0] + want[1]; {
 			case counted > 0 && (err != nil || got[0].Fee != float64(counted)):
 				t.Errorf("got %+v, %v", got, err)
-			case counted == 0 && (!errors.As(err, &fault) || !strings.Contains(err.Error(), "does not say how many tokens")):
+			case counted == 0 && (!errors.As(err, &fault) || !strings.Contains(err.Error(), "has no token counts")):
 				t.Errorf("got %+v, %v", got, err)
 			}
 			if n := server.Requests(); n != 1 {
@@ -137,7 +137,7 @@ func TestEndlessResponses(t *testing.T) {
 		}, "gzip: invalid header"},
 		"deep": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"choices":`+strings.Repeat("[", 1<<20))
-		}, "not that of a chat completion"},
+		}, "not a chat completion"},
 		"headers without end": {func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 3000 {
 				w.Header().Set(fmt.Sprint("X-", i), strings.Repeat("x", 1000))
@@ -146,13 +146,13 @@ func TestEndlessResponses(t *testing.T) {
 		"another type": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "image/png")
 			io.WriteString(w, "\x89PNG\r\n\x1a\n")
-		}, "not that of a chat completion"},
+		}, "not a chat completion"},
 		"NaN": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"choices":[{"message":{"content":NaN}}]}`)
-		}, "not that of a chat completion"},
+		}, "not a chat completion"},
 		"a list": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"choices":[{"message":{"content":["a"]}}]}`)
-		}, "not that of a chat completion"},
+		}, "not a chat completion"},
 		"no content":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "HTTP 204"},
 		"not for now": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(299) }, "HTTP 299"},
 	} {

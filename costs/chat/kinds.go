@@ -31,7 +31,7 @@ func Open(ctx context.Context, s *part.Setup, settings map[string]any) (Model, e
 	return create(ctx, s, rest)
 }
 
-// splitKind parts the kind from the other settings.
+// splitKind separates the kind from the other settings.
 func splitKind(settings map[string]any) (kind string, rest map[string]any, err error) {
 	rest = make(map[string]any, len(settings))
 	for name, v := range settings {
@@ -41,7 +41,7 @@ func splitKind(settings map[string]any) (kind string, rest map[string]any, err e
 	}
 	kind, ok := settings["kind"].(string)
 	if !ok {
-		return "", nil, errors.New("kind: none is named; known are " + part.Known(kinds))
+		return "", nil, errors.New("kind: not set; known are " + part.Known(kinds))
 	}
 	return kind, rest, nil
 }

@@ -11,8 +11,8 @@ import (
 
 // Model answers conversations. It is safe for concurrent use.
 type Model interface {
-	// Complete returns one answer per conversation, in their order. From an error
-	// that is about one of them NameInstance takes which.
+	// Complete returns one answer per conversation, in order. NameInstance
+	// finds out which conversation an error is about.
 	Complete(ctx context.Context, batch []language.Conversation) ([]Completion, error)
 	Close() error
 }
@@ -26,7 +26,7 @@ type conversationError struct {
 func (e *conversationError) Error() string { return e.err.Error() }
 func (e *conversationError) Unwrap() error { return e.err }
 
-// NameInstance adds to an error of Complete the instance that its conversation was about.
+// NameInstance adds the instance of the conversation to an error of Complete.
 // The conversations were those of one batch, or of several levels of advice, each with
 // the whole batch.
 func NameInstance(err error, batch []part.Instance) error {
@@ -41,5 +41,5 @@ func NameInstance(err error, batch []part.Instance) error {
 // Completion is an answer of a chat model.
 type Completion struct {
 	Text string
-	Fee  float64 // what it cost at the model's prices; 0 for models that run here
+	Fee  float64 // cost at the model's prices; 0 for local models
 }

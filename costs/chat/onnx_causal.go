@@ -8,7 +8,7 @@ import (
 	"pipe/costs/language"
 )
 
-// causalChat answers with the likeliest tokens of a causal language model.
+// causalChat answers with a causal language model, by greedy decoding.
 type causalChat struct {
 	*language.Causal
 	most int // tokens of an answer

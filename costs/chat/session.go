@@ -9,19 +9,19 @@ import (
 	"pipe/costs/service"
 )
 
-// Session is what the chat models of a build share: answers that are kept, the
-// money of this run, the accounts that pay, and what is counted.
+// Session is shared by the chat models of a build: stored answers, the budget
+// of this run, accounts at services, and counts.
 type Session struct {
 	store    *answerStore
 	money    *Budget
 	accounts *service.Accounts
-	parts    []string // whose answers are counted, in the order they were made
+	parts    []string // parts whose answers are counted, in the order of construction
 	run      *Tally   // of this run: asked, cached, spent
 }
 
-// OpenSession opens the session of a build, which its chat models find there and
-// which it closes. Answers are kept in a folder, which is made when the first answer
-// is wanted; a build without a budget, nil, spends any money.
+// OpenSession opens the session of a build, which shares it with its chat
+// models and closes it. Answers are stored in a folder, which is made for the
+// first answer. A nil budget is unlimited.
 func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 	if money == nil {
 		money = newBudget(math.Inf(1))
@@ -34,15 +34,14 @@ func OpenSession(b *part.Build, folder string, money *Budget) *Session {
 // sessionOf returns the session of a build.
 func sessionOf(b *part.Build) (*Session, error) {
 	return part.Shared(b, "", func() (*Session, error) {
-		return nil, errors.New("asks a chat model, and the build has no session for them")
+		return nil, errors.New("asks a chat model, but the build has no session for chat models")
 	})
 }
 
-// Close gives the folder of answers back.
+// Close releases the folder of answers.
 func (q *Session) Close() error { return q.store.Close() }
 
-// CountAnswers makes a part one whose answers are counted. It is an error if the build has
-// no session.
+// CountAnswers registers a part whose answers are counted. It is an error if the build has no session.
 func CountAnswers(s *part.Setup) error {
 	q, err := sessionOf(s.Build)
 	if err == nil {
@@ -55,5 +54,5 @@ func CountAnswers(s *part.Setup) error {
 // made.
 func (q *Session) Parts() []string { return slices.Clone(q.parts) }
 
-// Run returns what this run asked, found kept and spent, part by part.
+// Run returns the counts and the money of this run, per part.
 func (q *Session) Run() []AnswerCount { return q.run.Of(q.parts) }

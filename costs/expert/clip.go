@@ -75,7 +75,7 @@ func newClip(ctx context.Context, s *part.Setup, settings map[string]any) (part.
 func (cfg *clipSettings) check() error {
 	switch {
 	case cfg.Model == "":
-		return errors.New("model: none is named")
+		return errors.New("model: not set")
 	case cfg.Batch < 1:
 		return fmt.Errorf("batch is %d", cfg.Batch)
 	}

@@ -42,7 +42,7 @@ func (e *clip) readNames(ctx context.Context, s *part.Setup) (err error) {
 // checkLabels looks for the labels of the build among the classes.
 func (e *clip) checkLabels(labels []string) error {
 	if len(e.labels) == 0 {
-		return errors.New("classes: none are listed, here or as labels of the configuration")
+		return errors.New("classes: not set, here or as labels of the configuration")
 	}
 	known := make(map[string]bool, len(e.labels))
 	for _, l := range e.labels {

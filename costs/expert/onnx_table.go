@@ -54,7 +54,7 @@ func newTableClassifier(ctx context.Context, s *part.Setup, settings map[string]
 func (cfg *tableClassifierSettings) checkColumns() error {
 	n := len(cfg.Columns)
 	if n == 0 {
-		return errors.New("columns: none are listed")
+		return errors.New("columns: not set")
 	}
 	if len(cfg.Mean) != 0 && len(cfg.Mean) != n || len(cfg.Std) != 0 && len(cfg.Std) != n {
 		return fmt.Errorf("mean has %d and std %d values for %d columns", len(cfg.Mean), len(cfg.Std), n)

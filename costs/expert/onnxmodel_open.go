@@ -91,7 +91,7 @@ func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOption
 func (cfg *modelSettings) readLabels(ctx context.Context, s *part.Setup) error {
 	switch {
 	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
-		return errors.New("labels and labels_file are both there; one is enough")
+		return errors.New("labels and labels_file are both set; one is enough")
 	case cfg.LabelsFile != "":
 		list, err := classlist.Open(ctx, s, "labels", cfg.LabelsFile)
 		if err != nil {
@@ -108,13 +108,13 @@ func (cfg *modelSettings) readLabels(ctx context.Context, s *part.Setup) error {
 func (cfg *modelSettings) check(s *part.Setup) error {
 	switch {
 	case cfg.Model == "":
-		return errors.New("model: none is named")
+		return errors.New("model: not set")
 	case cfg.Scores != "logits" && cfg.Scores != "probabilities":
 		return fmt.Errorf("scores is %q; known are logits, probabilities", cfg.Scores)
 	case cfg.Batch < 1:
 		return fmt.Errorf("batch is %d", cfg.Batch)
 	case len(cfg.Labels) == 0:
-		return errors.New("labels: none are listed, here or for the whole configuration")
+		return errors.New("labels: not set, here or for the whole configuration")
 	}
 	if err := checkPrecision(cmp.Or(cfg.Precision, float32Precision)); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 // all do that features of an expert depend on.
 func OpenFolder(ctx context.Context, s *part.Setup, cfg *FolderSettings) (*Folder, error) {
 	if cfg.Model == "" {
-		return nil, errors.New("model: none is named")
+		return nil, errors.New("model: not set")
 	}
 	path, err := hf.Resolve(s.ModelPath(cfg.Model))
 	if err != nil {

@@ -177,7 +177,7 @@ func (c *Config) Validate() error {
 	if err := s.draw().Validate(); err != nil {
 		add(true, "split: %w", err)
 	}
-	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both there; kind says it all")
+	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both set; kind says it all")
 	for from, to := range s.Names {
 		_, err := costs.ParseSplit(to)
 		add(err != nil, "split.names: %q: %v", from, err)

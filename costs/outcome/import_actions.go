@@ -116,7 +116,7 @@ func (m *importer) adviceOrder() ([]string, error) {
 		return nil, fmt.Errorf("none of the advice (%s) is called %q; say which one is the absence of advice with none", textfile.Listed(seen.List(), 12), noAdvice)
 	}
 	if has(none) && unnamed {
-		return nil, fmt.Errorf("outcomes without a name of advice and outcomes with advice %q are both there", none)
+		return nil, fmt.Errorf("some outcomes have no advice name and some have advice %q", none)
 	}
 	if len(m.config.Advice) > 0 {
 		return m.config.Advice, nil

@@ -148,7 +148,7 @@ func TestImportGroupErrors(t *testing.T) {
 		}, "group is taken from 2 places"},
 		"two names of a kind": {gradeTable(count(9)), func(c *Config) {
 			c.Split.Kind, c.Split.Stratify = costs.SplitHash, new(bool)
-		}, "split.kind and split.stratify are both there"},
+		}, "split.kind and split.stratify are both set"},
 		"unknown kind": {gradeTable(count(9)), func(c *Config) { c.Split.Kind = "rnd" }, `split: unknown kind "rnd"; known are hash, stratified and random`},
 		"too few rows": {gradeTable(count(1)), func(*Config) {}, "split: kind hash leaves none of 1 rows to val"},
 	} {

@@ -1,5 +1,5 @@
-// Package chattest has a chat service for tests, which runs on this machine and fails as
-// it is told. It imports nothing of this module.
+// Package chattest has a local chat service for tests, with faults on demand.
+// It imports no other package of this module.
 package chattest
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Server is a service that speaks OpenAI's protocol for chat completions.
+// Server is a service with OpenAI's API for chat completions.
 type Server struct {
 	*httptest.Server
 	Answer func(user string) string                                 // to the last message
-	Fault  func(n int, w http.ResponseWriter, r *http.Request) bool // true: it has dealt with the request, the n-th from 0
+	Fault  func(n int, w http.ResponseWriter, r *http.Request) bool // returns true if it has handled request n, from 0
 	Delay  time.Duration                                            // before an answer
 
 	mu       sync.Mutex
 	received int            // requests
 	served   map[string]int // whole answers, by the body of the request
 	inFlight int
-	most     int // requests at a time
+	most     int // largest number of concurrent requests
 }
 
-// NewServer returns a server that says REFUTES of claims that hold "not", and
-// SUPPORTS of others. The test closes it.
+// NewServer returns a server that answers REFUTES to claims with the word
+// "not", and SUPPORTS to others. The test closes it.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{served: make(map[string]int), Answer: func(user string) string {
@@ -98,21 +98,21 @@ func (s *Server) Heal() {
 	s.Fault = nil
 }
 
-// Requests returns how many requests came.
+// Requests returns the number of requests.
 func (s *Server) Requests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.received
 }
 
-// Most returns how many requests came at a time, at most.
+// Most returns the largest number of concurrent requests.
 func (s *Server) Most() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.most
 }
 
-// Answers returns how many whole answers left, of how many requests that differ.
+// Answers returns the number of complete answers, and of distinct requests among them.
 func (s *Server) Answers() (all, distinct int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,11 +122,11 @@ func (s *Server) Answers() (all, distinct int) {
 	return all, len(s.served)
 }
 
-// TakeServed waits until no request is in flight, returns how often each request was
-// answered since the last call, by its body, and begins to count anew.
+// TakeServed waits until no request is in flight. It returns how often each
+// request was answered since the last call, by its body, and resets the counts.
 func (s *Server) TakeServed() map[string]int {
-	// A request of a client that was killed may still be on its way: quiet for a while
-	// is idle.
+	// A request of a killed client may still arrive, so the server must be
+	// quiet for a while.
 	for quiet := 0; quiet < 50; quiet++ {
 		s.mu.Lock()
 		if s.inFlight > 0 {
@@ -142,8 +142,8 @@ func (s *Server) TakeServed() map[string]int {
 	return served
 }
 
-// Settings are those of an endpoint that asks the server and does not wait long, and
-// more, which win.
+// Settings are those of an endpoint that uses the server with short waits,
+// overridden by more.
 func (s *Server) Settings(more map[string]any) map[string]any {
 	out := map[string]any{"base_url": s.Base(), "model": "m", "backoff": 0.001, "timeout": 5}
 	maps.Copy(out, more)
