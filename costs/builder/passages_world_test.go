@@ -134,13 +134,13 @@ func TestAnIndexIsAnInput(t *testing.T) {
 
 func TestBadPassages(t *testing.T) {
 	for want, settings := range map[string]map[string]any{
-		"exactly one must be set":            {"top": 1},
-		"top is 0":                    {"index": "pages.bm25"},
-		"no such file":                {"index": "nothing.bm25", "top": 1},
-		"is not an index of pages":    {"index": "claims.jsonl", "top": 1},
-		"ranking applies to pages only":     {"index": "pages.bm25", "top": 1, "ranking": map[string]any{"k1": 1}},
-		"b is 2, not a number from 0": {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"b": 2}},
-		`unknown key "ranking.kb"`:    {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"kb": 2}},
+		"exactly one must be set":       {"top": 1},
+		"top is 0":                      {"index": "pages.bm25"},
+		"no such file":                  {"index": "nothing.bm25", "top": 1},
+		"is not an index of pages":      {"index": "claims.jsonl", "top": 1},
+		"ranking applies to pages only": {"index": "pages.bm25", "top": 1, "ranking": map[string]any{"k1": 1}},
+		"b is 2, not a number from 0":   {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"b": 2}},
+		`unknown key "ranking.kb"`:      {"pages": "pages.jsonl", "top": 1, "ranking": map[string]any{"kb": 2}},
 	} {
 		w := newClaimWorld(t, 4)
 		w.cfg.Advice[1].Settings = settings

@@ -67,7 +67,7 @@ func (w *world) spoil(t testing.TB) map[string]string {
 	return map[string]string{
 		"n1/empty.jpg": "the file is empty", "n1/text.jpg": "neither JPEG, PNG, GIF, BMP nor WebP", "n2/page.jpg": "it is a web page", "n2/short.jpg": "truncated",
 		"n2/head.jpg": "truncated", "n3/dot.png": "1 x 1 pixels, the limit min_side is 8", "n3/wide.png": "20000 x 8 pixels, the limit max_side is 16384",
-		"n3/long.jpg": "bytes, the limit max_bytes is 1048576", "flat.jpg": "lies in no class folder", "n1/\xff.jpg": "not UTF-8",
+		"n3/long.jpg": "bytes, the limit max_bytes is 1048576", "flat.jpg": "is not in a class folder", "n1/\xff.jpg": "not UTF-8",
 		"n2/gone.jpg": "the link leads nowhere: no such file or directory", "n2/loop.jpg": "too many levels of symbolic links",
 		"n4": "too many levels of symbolic links", "n5": "too many levels of symbolic links",
 	}

@@ -109,12 +109,12 @@ func TestGroupErrors(t *testing.T) {
 		"empty": {func(w *world) {
 			w.edit(t, "instances.csv", "r7,dog,u2,", "r7,dog,,")
 			w.cfg.Instances.Settings["group"] = "user"
-		}, `instances.csv": row 9: column user: is empty; give an instance without a group its own group, for instance its id
+		}, `instances.csv": row 9: column user: is empty; give an instance without a group its own group, for instance its id`},
 		"text as well": {func(w *world) {
 			w.cfg.Instances.Settings["group"], w.cfg.Instances.Settings["text"] = "user", "text"
 			w.cfg.Split.Settings = map[string]any{"group": "text"}
 		}, "group is text, but the instances already have groups"},
-		"group of a split": {func(w *world) { w.cfg.Split.Settings = map[string]any{"group": "user"} }, `group is "user"; it must be text. To use a column of groups, set group of the instances`},
+		"group of a split": {func(w *world) { w.cfg.Split.Settings = map[string]any{"group": "user"} }, `group is "user"; it must be text; to use a column of groups, set group of the instances`},
 		"images without a table": {func(w *world) {
 			w.cfg.Instances = part.Part{Kind: "images", Settings: map[string]any{"folder": "images", "group": "user"}}
 		}, "group is a column, but neither labels nor list names a table"},

@@ -74,7 +74,7 @@ func splitGroups(ctx context.Context, s *part.Setup, by string) ([]string, error
 		}
 		return s.Texts(ctx)
 	}
-	return nil, fmt.Errorf("group is %q; it must be text. To use a column of groups, set group of the instances", by)
+	return nil, fmt.Errorf("group is %q; it must be text; to use a column of groups, set group of the instances", by)
 }
 
 // groupsOf returns the group of every instance, nil if the source has none.
