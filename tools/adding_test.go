@@ -33,8 +33,8 @@ var additions = []addition{
 	{"advice", "measured", map[string]line{
 		"costs/advice/kinds.go": {"map[string]part.NewAdvice{", `"measured": newMeasured,`},
 	}},
-	{"a source", "words", map[string]line{
-		"costs/source/kinds.go": {"map[string]part.NewSource{", `"words": newWords,`},
+	{"a source", "wordlist", map[string]line{
+		"costs/source/kinds.go": {"map[string]part.NewSource{", `"wordlist": newWordlist,`},
 	}},
 	{"a feature", "spelling", map[string]line{
 		"costs/feature/kinds.go": {"map[string]part.NewFeature{", `"spelling": newSpelling,`},
@@ -42,8 +42,8 @@ var additions = []addition{
 	{"a task loss", "letters", map[string]line{
 		"costs/kinds/lists.go": {"map[string]part.NewLoss{", `"letters": newLetters,`},
 	}},
-	{"a split", "first", map[string]line{
-		"costs/kinds/lists.go": {"map[string]part.NewSplit{", `"first": splitFirst,`},
+	{"a split", "leading", map[string]line{
+		"costs/kinds/lists.go": {"map[string]part.NewSplit{", `"leading": splitLeading,`},
 	}},
 	{"a chat model", "parrot", map[string]line{
 		"costs/chat/kinds.go": {"map[string]any) (Model, error){", `"parrot": newParrot,`},
@@ -55,7 +55,7 @@ var additions = []addition{
 		"onnx/hf/registry.go": {"map[string]architecture{", `"mean_colour": {towers: map[Tower]builder{TowerVision: buildMeanColour}, describe: describeMeanColour},`},
 	}},
 	{"a surrogate", "squared", map[string]line{
-		"models/method.go":         {"[]Method{", `{Name: "squared", Surrogate: squared{}, About: "estimates of all costs, of which the least is taken"},`},
+		"models/method.go":         {`any number of experts and advice"},`, `{Name: "squared", Surrogate: squared{}, About: "estimates of all costs, of which the least is taken"},`},
 		"models/surrogate_test.go": {`{"separated_softmax", 3, 3, false},`, `{"squared", 3, 2, false},`},
 	}},
 	{"a decoder", "cheapest", map[string]line{

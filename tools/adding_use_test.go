@@ -3,7 +3,9 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -44,20 +46,45 @@ func TestAdding(t *testing.T) {
 	t.Run("file", func(t *testing.T) { useFile(t, pipe) })
 	t.Run("command", func(t *testing.T) { useCommand(t, bin) })
 	t.Run("own tests", func(t *testing.T) {
-		own := "TestSurrogateGradientsEqualFiniteDifferences|TestExportedGraphEqualsReference|TestEveryCommandKeepsItsInputs|TestOutputsKeepInputs|TestHelp"
-		out := command(t, root, "go", "test", o, "-v", "-run", "^("+own+")$", "./models", "./models/policy", "./cmd/pipe")
-		for _, ran := range []string{"/squared_3x2 ", "/cheapest/0 "} {
-			if !strings.Contains(out, ran) {
-				t.Errorf("no test of %s", ran)
+		out := command(t, root, "go", "test", o, "-v", "-run", "^("+strings.Join(ownTests, "|")+")$", "./costs/builder", "./models", "./models/policy", "./cmd/pipe")
+		for _, ran := range append(slices.Clone(ownTests), "/squared_3x2", "/cheapest/0") {
+			if !strings.Contains(out, ran+" (") {
+				t.Errorf("%s has not run", ran)
 			}
 		}
 	})
+	t.Run("pages", func(t *testing.T) { usePages(t, root, o) })
+}
+
+// ownTests are tests of the module that see what is added.
+var ownTests = []string{
+	"TestSurrogateGradientsEqualFiniteDifferences", "TestExportedGraphEqualsReference", "TestEveryCommandKeepsItsInputs", "TestOutputsKeepInputs", "TestHelp",
+	"TestEverySettingArrivesFromYAML", "TestNoSettingTakesWhatItCannotHold",
+}
+
+// usePages: the test of the pages asks for the kinds of parts that are added, and for nothing else. What is written there
+// cannot be laid over the pages.
+func usePages(t *testing.T, root, overlay string) {
+	cmd := exec.Command("go", "test", overlay, "-run", "^TestDocumentedSettings$", "./costs/builder")
+	cmd.Dir = root
+	out, err := cmd.CombinedOutput()
+	if code(t, err) != 1 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	asked := map[string]bool{}
+	for _, m := range regexp.MustCompile(`settings_yaml_test.go:\d+: (\w+/\w+)`).FindAllStringSubmatch(string(out), -1) {
+		asked[m[1]] = true
+	}
+	want := []string{"advice/measured", "experts/repeater", "experts/speller", "features/spelling", "instances/wordlist", "reformulator/parrot", "split/leading", "task_loss/letters"}
+	if got := slices.Sorted(maps.Keys(asked)); !slices.Equal(got, want) {
+		t.Errorf("it asks for %v, not %v:\n%s", got, want, out)
+	}
 }
 
 // wordsConfig names a kind of every part that is added.
 const wordsConfig = `costs:
-  instances: {kind: words, words: [ant, bee, horse, otter, cow, whale]}
-  split: {kind: first, train: 4}
+  instances: {kind: wordlist, words: [ant, bee, horse, otter, cow, whale]}
+  split: {kind: leading, train: 4}
   task_loss: {kind: letters, price: 0.5}
   advice:
     - {name: none, kind: none}
@@ -109,7 +136,7 @@ func outsideParts(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{"main.go": readText(t, added+"/outside/main.go")}
 	for _, file := range []string{
-		"source/words.go", "kinds/split_first.go", "kinds/loss_letters.go", "advice/measured.go", "expert/repeater.go", "feature/spelling.go",
+		"source/wordlist.go", "kinds/split_leading.go", "kinds/loss_letters.go", "advice/measured.go", "expert/repeater.go", "feature/spelling.go",
 	} {
 		files[filepath.Base(file)] = packageClause.ReplaceAllString(readText(t, added+"/costs/"+file), "package main")
 	}

@@ -29,7 +29,8 @@ func TestOrderOfTables(t *testing.T) {
 		names = append(names, m.Name)
 	}
 	want := []string{"ours", "auto", "mine", "l2d", "separated", "separated_softmax", "knn", "best_fixed"}
-	if !slices.Equal(names[:len(want)], want) {
+	known := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(want, name) })
+	if !slices.Equal(known, want) {
 		t.Errorf("order is %v", names)
 	}
 	for _, order := range [][]string{want[:2], {"separated_softmax", "a file's own"}, {"a file's own", "knn"}, {"knn", "best_fixed", "oracle", "bayes"}} {

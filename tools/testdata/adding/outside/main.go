@@ -13,8 +13,8 @@ import (
 
 func main() {
 	kinds := &part.Kinds{
-		Sources:  map[string]part.NewSource{"words": newWords},
-		Splits:   map[string]part.NewSplit{"first": splitFirst},
+		Sources:  map[string]part.NewSource{"wordlist": newWordlist},
+		Splits:   map[string]part.NewSplit{"leading": splitLeading},
 		Losses:   map[string]part.NewLoss{"letters": newLetters},
 		Advice:   map[string]part.NewAdvice{"measured": newMeasured},
 		Experts:  map[string]part.NewExpert{"repeater": newRepeater},

@@ -9,13 +9,17 @@ import (
 
 // repeater answers with the label that is named by what it is shown, else with the one of its settings.
 type repeater struct {
+	repeaterSettings
 	labels []string
-	Else   string `json:"else"`
+}
+
+type repeaterSettings struct {
+	Else string `json:"else"`
 }
 
 func newRepeater(_ context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
 	e := &repeater{labels: s.Labels}
-	return e, s.Settings(settings, e)
+	return e, s.Settings(settings, &e.repeaterSettings)
 }
 
 func (e *repeater) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {

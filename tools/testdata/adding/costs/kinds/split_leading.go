@@ -7,8 +7,8 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// splitFirst trains on the first rows and validates on the others.
-func splitFirst(_ context.Context, s *part.Setup, settings map[string]any) ([]costs.Split, error) {
+// splitLeading trains on the first rows and validates on the others.
+func splitLeading(_ context.Context, s *part.Setup, settings map[string]any) ([]costs.Split, error) {
 	var cfg struct {
 		Train int `json:"train"`
 	}

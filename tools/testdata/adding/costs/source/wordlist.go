@@ -7,22 +7,22 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// words has one instance per word of its settings. Words of five letters and more are long.
-type words struct{ entries []part.Entry }
+// wordlist has one instance per word of its settings. Words of five letters and more are long.
+type wordlist struct{ entries []part.Entry }
 
-type wordsSettings struct {
+type wordlistSettings struct {
 	Words []string `json:"words"`
 }
 
-func newWords(_ context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
-	var cfg wordsSettings
+func newWordlist(_ context.Context, s *part.Setup, settings map[string]any) (part.Source, error) {
+	var cfg wordlistSettings
 	if err := s.Settings(settings, &cfg); err != nil {
 		return nil, err
 	}
 	if len(cfg.Words) == 0 {
 		return nil, errors.New("words: none are listed")
 	}
-	w := &words{}
+	w := &wordlist{}
 	for _, word := range cfg.Words {
 		label := "short"
 		if len(word) >= 5 {
@@ -33,11 +33,11 @@ func newWords(_ context.Context, s *part.Setup, settings map[string]any) (part.S
 	return w, nil
 }
 
-func (w *words) Entries() []part.Entry { return w.entries }
+func (w *wordlist) Entries() []part.Entry { return w.entries }
 
-func (w *words) Columns() *part.Columns { return nil }
+func (w *wordlist) Columns() *part.Columns { return nil }
 
-func (w *words) Load(_ context.Context, rows []int) ([]part.Instance, error) {
+func (w *wordlist) Load(_ context.Context, rows []int) ([]part.Instance, error) {
 	batch := make([]part.Instance, len(rows))
 	for i, row := range rows {
 		batch[i] = part.Instance{Entry: w.entries[row], Text: w.entries[row].ID, Row: row, Line: row + 1}
