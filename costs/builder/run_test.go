@@ -12,6 +12,8 @@ import (
 	"github.com/google/renameio/v2"
 
 	"pipe/costs"
+	"pipe/costs/builder/part"
+	"pipe/costs/kinds"
 	"pipe/internal/filelock"
 )
 
@@ -151,6 +153,7 @@ func TestChangedInputsAreNamed(t *testing.T) {
 		"setting": {func(_ *testing.T, w *world) { w.cfg.Features[0].Settings["columns"] = []string{"x"} }, "settings of features[0] columns changed"},
 		"shard":   {func(_ *testing.T, w *world) { w.cfg.Shard = 9 }, "settings of build changed"},
 		"expert":  {func(_ *testing.T, w *world) { w.cfg.Experts = w.cfg.Experts[:1] }, `settings of expert "plain" is gone`},
+		"code":    {func(_ *testing.T, w *world) { w.addExpert("precomputed", coded) }, `code of expert "plain" is new`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 40)
@@ -171,6 +174,12 @@ func TestChangedInputsAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// coded is a built-in kind of expert that states a version of its code.
+func coded(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
+	s.Input("code", "1")
+	return kinds.Builtin().Experts["precomputed"](ctx, s, settings)
 }
 
 // TestDamagedLeftovers puts into the work folder what a crash could leave.
