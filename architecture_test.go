@@ -98,7 +98,7 @@ var mayImport = map[string][]string{
 	"pipeline/world":                   {"costs", "internal/atomicfile", "internal/digest", "internal/parallel", "internal/safetext", "pipeline/stage"},
 	"tools":                            {},
 	"tools/fetch":                      {},
-	"tools/outside/expert":             {"costs/builder/part", "pipeline", "pipeline/stage"},
+	"tools/outside/expert":             {"costs/builder/part", "onnx/ort", "pipeline", "pipeline/stage"},
 	"tools/outside/router":             {"pipeline/decide"},
 	"tools/outside/surrogate":          {"models", "models/paper", "models/policy", "onnx", "pipeline", "pipeline/stage"},
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pipe/costs/builder/part"
+	"pipe/onnx/ort"
 	"pipe/pipeline"
 	"pipe/pipeline/stage"
 )
@@ -43,6 +44,7 @@ func (e *lastWord) answer(text string) string {
 func (e *lastWord) Close() error { return nil }
 
 func newLastWord(_ context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {
+	s.Input("code", "1") // raised whenever the answers change
 	e := &lastWord{labels: s.Labels}
 	return e, s.Settings(settings, e)
 }
@@ -52,7 +54,8 @@ func main() {
 		log.Fatal("usage: expert CONFIG OUT")
 	}
 	kinds := &part.Kinds{Experts: map[string]part.NewExpert{"last_word": newLastWord}}
-	r, err := pipeline.BuildCosts(context.Background(), pipeline.CostsOptions{Config: os.Args[1], Out: os.Args[2], Kinds: kinds}, stage.Quiet)
+	o := pipeline.CostsOptions{Config: os.Args[1], Out: os.Args[2], Kinds: kinds, Runtime: ort.DefaultConfig()}
+	r, err := pipeline.BuildCosts(context.Background(), o, stage.Quiet)
 	if err != nil {
 		log.Fatal(err)
 	}
