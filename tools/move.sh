@@ -8,10 +8,28 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 to=${1:-}
-if [[ ! $to =~ ^[A-Za-z0-9][A-Za-z0-9._~/-]*[A-Za-z0-9]$ ]]; then
-	echo "usage: $0 MODULE, such as example.org/group/pipe" >&2
+
+refuse() {
+	echo "move: $1; usage: $0 MODULE, such as example.org/group/pipe" >&2
 	exit 2
-fi
+}
+
+# importable reports whether another module can import $to as docs/go.md says. It asks the go command with two empty modules.
+importable() (
+	dir=$(mktemp -d)
+	trap 'rm -rf "$dir"' EXIT
+	export GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local GOWORK=off
+	mkdir "$dir/ours" "$dir/theirs"
+	{ cd "$dir/ours" && go mod init pipe && go mod edit -module "$to" && [[ $(go list -m) == "$to" ]] &&
+		cd "$dir/theirs" && go mod init theirs && go mod edit -require "$to@v0.0.0" -replace "$to=../ours" &&
+		[[ $(go list -m "$to") == "$to v0.0.0 => ../ours" ]]; } >&/dev/null
+)
+
+[[ $to =~ ^[A-Za-z0-9][A-Za-z0-9._~/-]*[A-Za-z0-9]$ ]] || refuse "\"$to\" is not the path of a module"
+# Paths without a dot in the first element belong to the standard library. pipe is the path that this module began with.
+[[ ${to%%/*} == *.* || $to == pipe ]] || refuse "$to does not begin with the name of a host"
+importable || refuse "the go command does not accept $to"
+! cut -d ' ' -f 1 go.sum | grep -Fxq -- "$to" || refuse "$to is a module that this one needs"
 from=$(go list -m)
 
 # A path of ours begins with the module and a folder that has Go files; other strings, such as "pipe/rows", stay.

@@ -41,11 +41,32 @@ func TestMove(t *testing.T) {
 	}
 }
 
+// TestMoveRefuses: paths that no module can have, or that another module could not import, change nothing.
 func TestMoveRefuses(t *testing.T) {
-	for _, module := range []string{"", "-x", "a b", "example.org/", "a#b"} {
-		if out, err := exec.Command("./move.sh", module).CombinedOutput(); code(t, err) != 2 {
-			t.Fatalf("%q is accepted: %s", module, out)
+	root := copyOfModule(t)
+	before := contents(t, root)
+	for module, why := range map[string]string{
+		"":                       "not the path of a module",
+		"-x":                     "not the path of a module",
+		"a b":                    "not the path of a module",
+		"example.org/":           "not the path of a module",
+		"a#b":                    "not the path of a module",
+		"fmt":                    "does not begin with the name of a host",
+		"net/pipe":               "does not begin with the name of a host",
+		"x//y":                   "does not begin with the name of a host",
+		"example.org//pipe":      "the go command does not accept",
+		"example.org/../pipe":    "the go command does not accept",
+		"example.org/pipe/v1":    "the go command does not accept",
+		"example.org/pipe/v2":    "the go command does not accept", // its versions begin with v2, those of the documents with v0
+		"github.com/spf13/cobra": "this one needs",
+	} {
+		cmd := exec.Command(filepath.Join(root, "tools", "move.sh"), module)
+		if out, err := cmd.CombinedOutput(); code(t, err) != 2 || !strings.Contains(string(out), why) {
+			t.Errorf("%q: %v: %s", module, err, out)
 		}
+	}
+	if !maps.Equal(before, contents(t, root)) {
+		t.Error("a path that is refused changes files")
 	}
 }
 
