@@ -10,8 +10,8 @@ import (
 	"pipe/internal/strictjson"
 )
 
-// ActionsFormat is the version of the JSON form of Actions.
-const ActionsFormat = 1
+// actionsFormat is the version of the JSON form of Actions.
+const actionsFormat = 1
 
 // ActionsKey is the key of the JSON form in the metadata of a Parquet file.
 const ActionsKey = "pipe.actions"
@@ -60,10 +60,10 @@ func ParseActions(b []byte) (*Actions, error) {
 	}
 	switch {
 	case version.Format == nil:
-		return nil, fmt.Errorf(`parse actions: no "format"; this version writes format %d`, ActionsFormat)
-	case *version.Format > ActionsFormat:
+		return nil, fmt.Errorf(`parse actions: no "format"; this version writes format %d`, actionsFormat)
+	case *version.Format > actionsFormat:
 		return nil, fmt.Errorf("parse actions: format %d is newer than %d, the newest this version reads",
-			*version.Format, ActionsFormat)
+			*version.Format, actionsFormat)
 	case *version.Format < 1:
 		return nil, fmt.Errorf("parse actions: format %d does not exist", *version.Format)
 	}
@@ -130,7 +130,7 @@ func (in *actionsJSON) actions() (*Actions, error) {
 // equal bytes. It panics if a fee is not finite or a pair is outside the set;
 // Validate rejects both.
 func (a *Actions) JSON() []byte {
-	out := actionsJSON{Format: ActionsFormat, Digests: a.Digests}
+	out := actionsJSON{Format: actionsFormat, Digests: a.Digests}
 	for _, e := range a.Experts {
 		out.Experts = append(out.Experts, entryJSON{e.Name, &e.Fee})
 	}

@@ -21,15 +21,15 @@ type Accounts struct {
 // payer is what two accounts differ in.
 type payer struct{ url, key string }
 
-// NewAccounts returns no account yet. By note the user learns what is waited for; it must
+// newAccounts returns no account yet. By note the user learns what is waited for; it must
 // be safe for concurrent use.
-func NewAccounts(note func(format string, args ...any)) *Accounts {
+func newAccounts(note func(format string, args ...any)) *Accounts {
 	return &Accounts{note: note, accounts: make(map[payer]*Account)}
 }
 
 // AccountsOf returns the accounts of a build, which all its parts share.
 func AccountsOf(b *part.Build) *Accounts {
-	a, err := part.Shared(b, "", func() (*Accounts, error) { return NewAccounts(b.Progress.Note), nil })
+	a, err := part.Shared(b, "", func() (*Accounts, error) { return newAccounts(b.Progress.Note), nil })
 	if err != nil {
 		panic(err) // of a function that never fails
 	}

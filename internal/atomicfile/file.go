@@ -27,13 +27,13 @@ type File struct {
 	lock   *os.File // a second handle, whose lock shows that the writer is running; nil if the file system has no locks
 }
 
-// ErrNotRegular means that the output path names something other than a regular file, such as a device or a named pipe,
+// errNotRegular means that the output path names something other than a regular file, such as a device or a named pipe,
 // which the new file would replace.
-var ErrNotRegular = errors.New("it exists and is not a regular file")
+var errNotRegular = errors.New("it exists and is not a regular file")
 
 // Create starts the file at path, with permissions 0644, and removes temporary files that killed processes left. If
 // path is a link, the link stays and its target is replaced or created. If path exists and is not a regular file, the
-// error is ErrNotRegular.
+// error is errNotRegular.
 func Create(path string) (*File, error) {
 	path, err := target(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func target(path string) (string, error) {
 		return missing(path)
 	}
 	if !info.Mode().IsRegular() {
-		return "", ErrNotRegular
+		return "", errNotRegular
 	}
 	return filepath.EvalSymlinks(path)
 }

@@ -123,7 +123,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{pipe, folder, os.DevNull} {
-		if err := WriteFile(path, []byte("x")); !errors.Is(err, ErrNotRegular) {
+		if err := WriteFile(path, []byte("x")); !errors.Is(err, errNotRegular) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -9,8 +9,8 @@
 //
 // # Memory
 //
-// The claims of a file cannot allocate more than this. For a page: twice MaxPageBytes, and MaxPageValues values with
-// their levels. For the footer, which has at most MaxFooterBytes: 4 MiB and 16 times its length. For row groups: what
+// The claims of a file cannot allocate more than this. For a page: twice maxPageBytes, and maxPageValues values with
+// their levels. For the footer, which has at most maxFooterBytes: 4 MiB and 16 times its length. For row groups: what
 // CheckValues allows for a file of that size.
 package parquetfile
 
@@ -24,10 +24,10 @@ import (
 
 // Limits on what is read. A file that exceeds one is refused with an error that names the limit.
 const (
-	MaxPageBytes  = 1 << 28 // of a page, decompressed
-	MaxPageValues = 1 << 26 // of a page, nulls included
-	// MaxFooterBytes is enough for 100,000 columns in 20 row groups.
-	MaxFooterBytes = 1 << 28
+	maxPageBytes  = 1 << 28 // of a page, decompressed
+	maxPageValues = 1 << 26 // of a page, nulls included
+	// maxFooterBytes is enough for 100,000 columns in 20 row groups.
+	maxFooterBytes = 1 << 28
 )
 
 // File is an open Parquet file. It is safe for concurrent use.
@@ -120,8 +120,8 @@ func (f *File) footerText() ([]byte, error) {
 		return nil, truncated()
 	}
 	length := f.size - int64(len(tail)) - f.body
-	if length > MaxFooterBytes {
-		return nil, unread("write it again with fewer row groups", "has a footer of %d bytes; at most %d are read", length, MaxFooterBytes)
+	if length > maxFooterBytes {
+		return nil, unread("write it again with fewer row groups", "has a footer of %d bytes; at most %d are read", length, maxFooterBytes)
 	}
 	text := make([]byte, length)
 	return text, f.readAt(text, f.body)

@@ -120,7 +120,7 @@ func allocated(f func()) uint64 {
 // For any changed bytes, a file is read or refused with an *Error, and its claims allocate no more than the limits of
 // this package. The bytes of a page are covered by its checksum: if one changes, the values are right or refused.
 func TestDamage(t *testing.T) {
-	const bound = 3*MaxPageBytes + 1<<27
+	const bound = 3*maxPageBytes + 1<<27
 	r := rand.New(rand.NewPCG(1, 2))
 	for codec := range codecs {
 		for version := 1; version <= 2; version++ {
@@ -327,7 +327,7 @@ func TestWrongLength(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, size := range []int{0, 1, len(plain) - 1, len(plain) + 1, 1 << 20, MaxPageBytes} {
+		for _, size := range []int{0, 1, len(plain) - 1, len(plain) + 1, 1 << 20, maxPageBytes} {
 			if b, err := codec.decompress(nil, packed, size); err == nil {
 				t.Errorf("%s: %d bytes for %d", name, len(b), size)
 			}

@@ -146,14 +146,14 @@ func (p *Pages) next() (h header, err error) {
 		return h, fmt.Errorf("%d bytes where %d are left", h.stored, p.end-body)
 	case h.size < 0:
 		return h, fmt.Errorf("%d bytes", h.size)
-	case h.size > MaxPageBytes || h.stored > MaxPageBytes:
-		return h, unread("write smaller pages", "cannot be read: a page of %d bytes, at most %d are read", max(h.size, h.stored), MaxPageBytes)
+	case h.size > maxPageBytes || h.stored > maxPageBytes:
+		return h, unread("write smaller pages", "cannot be read: a page of %d bytes, at most %d are read", max(h.size, h.stored), maxPageBytes)
 	case h.kind != indexPage && h.kind <= dataPageV2 && !h.described:
 		return h, errors.New("its header has no description of the data")
 	case h.values < 0 || h.kind != dictionaryPage && h.values > p.left:
 		return h, fmt.Errorf("%d values where %d are left", h.values, p.left)
-	case h.values > MaxPageValues:
-		return h, unread("write smaller pages", "cannot be read: a page of %d values, at most %d are read", h.values, MaxPageValues)
+	case h.values > maxPageValues:
+		return h, unread("write smaller pages", "cannot be read: a page of %d values, at most %d are read", h.values, maxPageValues)
 	}
 	p.at = body + h.stored
 	if n+int(h.stored) <= len(p.stored) {

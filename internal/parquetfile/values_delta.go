@@ -99,7 +99,7 @@ func (v *Values) deltaStrings(b []byte, n int) error {
 			return fmt.Errorf("string %d shares %d bytes of %d", i, l, before)
 		}
 		before = l + int64(len(suffixes.Text(i)))
-		if total += int(l); total > MaxPageBytes {
+		if total += int(l); total > maxPageBytes {
 			return errors.New("its strings are too long in total")
 		}
 	}

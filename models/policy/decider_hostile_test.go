@@ -70,7 +70,7 @@ func TestDeciderRefusesAnswersThatBreakTheContract(t *testing.T) {
 		{"another advice", same, []float32{0, 3, 1, 2, 1, 0, 0}, "answers action 1 (expert 0, advice 0)"},
 		{"not the best", same, []float32{0, 3, 1, 2, 3, 1, 1}, "answers B/b, but its scores prefer A/b"},
 		{"the second of equals", same, []float32{3, 3, 1, 2, 1, 0, 1}, "answers A/b, but its scores prefer A/a"},
-		{"an excluded pair", same, []float32{ExcludedScore, ExcludedScore, ExcludedScore, ExcludedScore, 0, 0, 0}, "answers A/a, which it must never choose"},
+		{"an excluded pair", same, []float32{excludedScore, excludedScore, excludedScore, excludedScore, 0, 0, 0}, "answers A/a, which it must never choose"},
 		{"an unavailable pair", func(p *Policy) { p.Actions.Unavailable = []costs.Pair{{Expert: 0, Advice: 1}} }, good, "answers A/b, which it must never choose"},
 		{"another constant", func(p *Policy) { p.Decoder, p.Members, p.Fixed = DecoderFixed, nil, 2 }, good, "always chooses B/a, but it answers A/b"},
 	} {

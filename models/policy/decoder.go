@@ -8,10 +8,10 @@ import (
 	"pipe/onnx"
 )
 
-// ExcludedScore is the score of an action that a policy must never choose: an unavailable pair, or one with advice
+// excludedScore is the score of an action that a policy must never choose: an unavailable pair, or one with advice
 // under l2d. It is finite, so that arithmetic on scores gives no NaN. All other scores are above ExcludedBelow.
 const (
-	ExcludedScore = -1e30
+	excludedScore = -1e30
 	ExcludedBelow = -1e29
 )
 
@@ -74,7 +74,7 @@ func excludeGraph(g *onnx.Graph, scores *onnx.Value, allowed []bool) *onnx.Value
 	for _, ok := range allowed {
 		if !ok {
 			mask := g.Const(onnx.Bools([]int64{1, int64(len(allowed))}, allowed))
-			return g.Where(mask, scores, g.Scalar(onnx.Float32, ExcludedScore))
+			return g.Where(mask, scores, g.Scalar(onnx.Float32, excludedScore))
 		}
 	}
 	return scores
@@ -83,7 +83,7 @@ func excludeGraph(g *onnx.Graph, scores *onnx.Value, allowed []bool) *onnx.Value
 func exclude(scores []float64, allowed []bool) {
 	for i, ok := range allowed {
 		if !ok {
-			scores[i] = ExcludedScore
+			scores[i] = excludedScore
 		}
 	}
 }

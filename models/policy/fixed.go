@@ -9,7 +9,7 @@ import "pipe/costs"
 func NewFixed(a *costs.Actions, meanCost []float64, lambda float64, dim int) *Policy {
 	p := &Policy{Actions: a, Lambda: lambda, Decoder: DecoderFixed, Dim: dim, FixedScores: make([]float64, a.Len())}
 	for i, available := range a.Mask() {
-		p.FixedScores[i] = ExcludedScore
+		p.FixedScores[i] = excludedScore
 		if available {
 			p.FixedScores[i] = -meanCost[i]
 		}

@@ -88,8 +88,8 @@ func (c *Config) Validate(kinds *Kinds) error {
 	if c.Shard <= 0 || c.Batch <= 0 {
 		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
 	}
-	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > MaxFolds {
-		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, MaxFolds)
+	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > maxFolds {
+		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, maxFolds)
 	}
 	if c.Workers < 0 {
 		add("workers is %d", c.Workers)

@@ -11,8 +11,8 @@ func AdviceName(level string) string { return fmt.Sprintf("advice %q", level) }
 // ExpertName is the name of an expert in inputs and errors, such as `expert "vit"`.
 func ExpertName(expert string) string { return fmt.Sprintf("expert %q", expert) }
 
-// MaxFolds bounds the folds of Build.CrossFit: more folds than this are a mistake, not a choice.
-const MaxFolds = 100
+// maxFolds bounds the folds of Build.CrossFit: more folds than this are a mistake, not a choice.
+const maxFolds = 100
 
 // ErrNoInstances is the error of a source without instances.
 var ErrNoInstances = errors.New("there are no instances")

@@ -11,7 +11,7 @@ import (
 type Sizes struct {
 	image   *pixel.Image
 	views   []pixel.View // that may be asked for
-	prepare PrepareImage
+	prepare prepareImage
 
 	mu   sync.Mutex
 	made map[pixel.Geometry]func() (*pixel.Prepared, error)
@@ -19,11 +19,11 @@ type Sizes struct {
 	vectors map[*ImageVectors][]float32 // nil: none were kept
 }
 
-// PrepareImage resizes one image for the views of a model.
-type PrepareImage = func(p pixel.Preprocess, image *pixel.Image, views []pixel.View) (*pixel.Prepared, error)
+// prepareImage resizes one image for the views of a model.
+type prepareImage = func(p pixel.Preprocess, image *pixel.Image, views []pixel.View) (*pixel.Prepared, error)
 
 // NewSizes returns the sizes of an image that views may be asked of; prepare is pixel.Preprocess.Prepare.
-func NewSizes(image *pixel.Image, views []pixel.View, prepare PrepareImage) *Sizes {
+func NewSizes(image *pixel.Image, views []pixel.View, prepare prepareImage) *Sizes {
 	return &Sizes{image: image, views: views, prepare: prepare, made: make(map[pixel.Geometry]func() (*pixel.Prepared, error))}
 }
 

@@ -20,12 +20,12 @@ type BuildOptions struct {
 	Out      string // the index
 	Settings Settings
 	Workers  int      // 0: one per core
-	Memory   int64    // approximate bytes for pages before they are written; 0: DefaultMemory
+	Memory   int64    // approximate bytes for pages before they are written; 0: defaultMemory
 	Progress Progress // nil: no progress is reported
 }
 
-// DefaultMemory is the default memory for pages while an index is built.
-const DefaultMemory = 512 << 20
+// defaultMemory is the default memory for pages while an index is built.
+const defaultMemory = 512 << 20
 
 // Stats describes what Build made.
 type Stats struct {
@@ -58,7 +58,7 @@ func build(ctx context.Context, o BuildOptions) (*Stats, error) {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if o.Memory <= 0 {
-		o.Memory = DefaultMemory
+		o.Memory = defaultMemory
 	}
 	if o.Progress == nil {
 		o.Progress = progress.Silent{}
