@@ -6,7 +6,6 @@ import (
 
 	"pipe/featurize/pixel"
 	"pipe/onnx"
-	"pipe/onnx/hf"
 )
 
 // The metadata of an encoder's file. A file of encoder and policy has them too,
@@ -17,12 +16,6 @@ const (
 	graphFormat = "1"
 	// EncoderKind is the pipe.kind of an encoder's file.
 	EncoderKind = "encoder"
-)
-
-// What goes into an encoder.
-const (
-	InputText  = "text"
-	InputImage = "image"
 )
 
 // EncoderInfo is what the file of an encoder says about itself.
@@ -48,14 +41,6 @@ type EncoderInfo struct {
 	Weights string `json:"weights"` // digest of the files that it was made of
 }
 
-// Vector is the output that is the vector, as graphs of encoders name it.
-func (e *EncoderInfo) Vector() string {
-	if e.Input == InputImage {
-		return ImageEmbedding
-	}
-	return hf.SentenceEmbedding
-}
-
 // ParseEncoderInfo reads what a file says about the encoder in it; ok is false
 // if it holds none.
 func ParseEncoderInfo(metadata map[string]string) (info EncoderInfo, ok bool, err error) {
@@ -73,20 +58,6 @@ func ParseEncoderInfo(metadata map[string]string) (info EncoderInfo, ok bool, er
 		return info, true, fmt.Errorf("metadata %sinfo: %w", keyEncoder, err)
 	}
 	return info, true, nil
-}
-
-func (e *EncoderInfo) validate() error {
-	switch {
-	case e.Input == InputImage && e.Preprocess == nil:
-		return fmt.Errorf("no preprocess")
-	case e.Input == InputImage:
-		return e.Preprocess.Validate()
-	case e.Input != InputText:
-		return fmt.Errorf("input is %q; known are %s, %s", e.Input, InputText, InputImage)
-	case e.MaxLength < 1:
-		return fmt.Errorf("max_length is %d", e.MaxLength)
-	}
-	return nil
 }
 
 // encoderGraph is a graph with what a reader needs to know, and more metadata

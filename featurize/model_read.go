@@ -53,11 +53,20 @@ func (r modelReader[M]) read(path string) (m M, err error) {
 	return r.folder(modelFolder{path: hf.FolderOf(path), export: path, graph: graph})
 }
 
+// exportNames are the files of exports, without .onnx.
+func exportNames() []string {
+	names := []string{"model"}
+	for _, in := range encoderInputs {
+		names = append(names, string(in.tower)+"_model")
+	}
+	return names
+}
+
 // modelName is the last part of a name that says something.
 func modelName(name string) string {
 	name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), ".onnx")
-	for _, plain := range []string{"/model", "/text_model", "/vision_model", "/onnx"} {
-		name = strings.TrimSuffix(name, plain)
+	for _, file := range exportNames() {
+		name = strings.TrimSuffix(name, "/"+file)
 	}
-	return filepath.Base(name)
+	return filepath.Base(strings.TrimSuffix(name, "/onnx"))
 }

@@ -43,8 +43,8 @@ func (o ConvertOptions) Validate() error {
 	if o.MaxLength < 0 {
 		problems = append(problems, fmt.Errorf("convert: texts of %d tokens", o.MaxLength))
 	}
-	if !slices.Contains([]string{"", string(hf.TowerText), string(hf.TowerVision)}, o.Tower) {
-		problems = append(problems, fmt.Errorf("convert: tower %q: known are %s, %s", o.Tower, hf.TowerText, hf.TowerVision))
+	if o.Tower != "" && featurize.TowerInputs()[hf.Tower(o.Tower)] == "" {
+		problems = append(problems, fmt.Errorf("convert: tower %q: known are %s", o.Tower, knownTowers()))
 	}
 	if err := o.Precision.Validate(); err != nil {
 		problems = append(problems, fmt.Errorf("convert: %w", err))

@@ -27,14 +27,18 @@ func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 	if unused := o.unused(input); len(unused) > 0 {
 		return nil, &stage.OptionError{Err: fmt.Errorf("convert: %q reads %ss, for which %s cannot be set", o.Model, input, strings.Join(unused, ", "))}
 	}
-	if input == featurize.InputImage {
-		return featurize.ReadImageModel(o.Model, featurize.ImageModelOptions{Preprocess: o.Preprocess, Output: o.Output, Precision: o.Precision})
-	}
-	return featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength, Tokenizer: o.Tokenizer})
+	return encoderReaders[input](o)
 }
 
-// towerInputs are the inputs of the towers.
-var towerInputs = map[hf.Tower]string{hf.TowerText: featurize.InputText, hf.TowerVision: featurize.InputImage}
+// encoderReaders read the models of each kind of input.
+var encoderReaders = map[string]func(o ConvertOptions) (encoderModel, error){
+	featurize.InputImage: func(o ConvertOptions) (encoderModel, error) {
+		return featurize.ReadImageModel(o.Model, featurize.ImageModelOptions{Preprocess: o.Preprocess, Output: o.Output, Precision: o.Precision})
+	},
+	featurize.InputText: func(o ConvertOptions) (encoderModel, error) {
+		return featurize.ReadTextModel(o.Model, featurize.TextModelOptions{MaxLength: o.MaxLength, Tokenizer: o.Tokenizer})
+	},
+}
 
 // input is the kind of input of the encoder: that of the requested tower, or the model's own.
 func (o ConvertOptions) input() (string, error) {
@@ -45,11 +49,21 @@ func (o ConvertOptions) input() (string, error) {
 	case o.Tower == "":
 		return inputs[0], nil
 	}
-	asked := towerInputs[hf.Tower(o.Tower)]
+	asked := featurize.TowerInputs()[hf.Tower(o.Tower)]
 	if !slices.Contains(inputs, asked) {
 		return "", &stage.OptionError{Err: fmt.Errorf("convert: %q reads %ss: it has no tower of %ss", o.Model, strings.Join(inputs, "s and "), asked)}
 	}
 	return asked, nil
+}
+
+// knownTowers lists the towers that a model may have.
+func knownTowers() string {
+	var names []string
+	for tower := range featurize.TowerInputs() {
+		names = append(names, string(tower))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // unused names the options that are set but do not apply to an encoder of input.

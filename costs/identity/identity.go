@@ -55,7 +55,7 @@ func CheckEncoder(a *costs.Actions, e featurize.EncoderInfo) error {
 	}
 	input, _, _ := strings.Cut(a.Features.Name, " ")
 	switch {
-	case !oneBlock(a.Features.Name) || !encoderInputs[input]:
+	case !oneBlock(a.Features.Name) || !readByEncoders(input):
 		return fmt.Errorf("the policy sees %q, which is not the vector of one %s", a.Features.Name, e.Input)
 	case input != e.Input:
 		return fmt.Errorf("the policy sees %q, made of %ss; the encoder %s reads %ss", a.Features.Name, input, e.Name, e.Input)
@@ -69,5 +69,12 @@ func CheckEncoder(a *costs.Actions, e featurize.EncoderInfo) error {
 	return nil
 }
 
-// encoderInputs are what encoders read.
-var encoderInputs = map[string]bool{featurize.InputText: true, featurize.InputImage: true}
+// readByEncoders reports whether there are encoders of an input.
+func readByEncoders(input string) bool {
+	for _, known := range featurize.TowerInputs() {
+		if input == known {
+			return true
+		}
+	}
+	return false
+}

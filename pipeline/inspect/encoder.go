@@ -62,11 +62,7 @@ func describeEncoder(e *featurize.EncoderInfo) string {
 	if e.Architecture != "" {
 		name += " (" + e.Architecture + ")"
 	}
-	if p := e.Preprocess; p != nil {
-		name += fmt.Sprintf(", images of %d x %d pixels", p.Width, p.Height)
-	} else {
-		name += fmt.Sprintf(", %s of up to %d tokens", e.Input, e.MaxLength)
-	}
+	name += ", " + e.Size()
 	if e.Float16 {
 		name += ", in float16"
 	}
