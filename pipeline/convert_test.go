@@ -212,7 +212,7 @@ func TestConvertKeepsItsInputs(t *testing.T) {
 		}
 		_, err = Convert(context.Background(), o)
 		var option *stage.OptionError
-		if !errors.As(err, &option) || !strings.Contains(err.Error(), "name another --out") {
+		if !errors.As(err, &option) || !strings.Contains(err.Error(), "choose another --out") {
 			t.Errorf("%s: %v", o.Out, err)
 		}
 		if after, err := os.ReadFile(o.Out); err != nil || !bytes.Equal(after, before) {

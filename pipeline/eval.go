@@ -135,7 +135,7 @@ func PolicyFiles(paths []string) ([]string, error) {
 		if len(inside) == 0 {
 			inside = []string{p}
 			if stage.IsFolder(p) {
-				return nil, fmt.Errorf("policies %q: the folder holds no .onnx file: %w", p, fs.ErrNotExist)
+				return nil, fmt.Errorf("policies %q: the folder has no .onnx file: %w", p, fs.ErrNotExist)
 			}
 		}
 		sort.Strings(inside)

@@ -44,9 +44,9 @@ func DefaultFeaturizeOptions() FeaturizeOptions {
 // Validate reports every problem at once.
 func (o FeaturizeOptions) Validate() error {
 	var list config.Problems
-	list.Check(o.Primary != "", "no file with the rows is named")
-	list.Check(o.Columns != "", "no file with the column groups is named")
-	list.Check(o.Out != "", "no folder for the output is named")
+	list.Check(o.Primary != "", "no file with the rows is given")
+	list.Check(o.Columns != "", "no file with the column groups is given")
+	list.Check(o.Out != "", "no folder for the output is given")
 	o.Split.Check(list.Check)
 	return list.Err()
 }
@@ -88,7 +88,7 @@ func Featurize(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*Feat
 }
 
 func featurizeInto(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*FeaturizeReport, error) {
-	p.Start(-1, "look at the files")
+	p.Start(-1, "check the input files")
 	defer p.Done()
 	rows, err := OpenTableRows(ctx, o.Primary, o.Joined, o.Columns, p)
 	if err != nil {

@@ -48,7 +48,7 @@ func (s TableSplit) draw(ids, labels, groups []string, draw int) ([]string, erro
 			return nil, &stage.OptionError{Err: errors.New("split: rows that belong together cannot be divided into exact counts; use a share, or columns without a group")}
 		}
 		if s.TrainRows+s.ValidationRows > n {
-			return nil, &stage.OptionError{Err: fmt.Errorf("split: %d training and %d validation rows are asked for, there are %d", s.TrainRows, s.ValidationRows, n)}
+			return nil, &stage.OptionError{Err: fmt.Errorf("split: %d training and %d validation rows are requested, but there are only %d", s.TrainRows, s.ValidationRows, n)}
 		}
 		d.Validation, d.Test = float64(s.ValidationRows)/float64(n), float64(n-s.TrainRows-s.ValidationRows)/float64(n)
 	}

@@ -66,10 +66,10 @@ func (c TrainConfig) ForRecipes(recipes []string) []TrainConfig {
 
 // CheckRecipes adds the problems of a list of recipes.
 func CheckRecipes(names []string, list *config.Problems) {
-	list.Check(len(names) > 0, "recipes: none are listed; known are auto, paper")
+	list.Check(len(names) > 0, "recipes: the list is empty; known are auto, paper")
 	for i, name := range names {
 		list.Check(name == paper.Name || name == auto.Name, "recipes[%d]: %q, known are auto, paper", i, name)
-		list.Check(!slices.Contains(names[:i], name), "recipes[%d]: %q is given twice", i, name)
+		list.Check(!slices.Contains(names[:i], name), "recipes[%d]: %q is a duplicate", i, name)
 	}
 }
 
@@ -82,15 +82,15 @@ func (c TrainConfig) Validate() error {
 		}
 	}
 	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
-	bad(len(c.Lambdas) > 0, "lambdas: none given")
+	bad(len(c.Lambdas) > 0, "lambdas: the list is empty")
 	for i, l := range c.Lambdas {
 		bad(costs.UsableLambda(l), "lambdas: %g is not a number from 0 to %g", l, costs.MaxLambda)
-		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is given twice", l)
+		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is a duplicate", l)
 	}
 	for i, name := range c.Methods {
 		_, err := models.MethodNamed(name, c.Own...)
 		bad(err == nil, "methods: %w", err)
-		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is given twice", name)
+		bad(!slices.Contains(c.Methods[:i], name), "methods: %q is a duplicate", name)
 		bad(name != models.Ours || c.Recipe != paper.Name, "methods: %q is always trained by the recipe paper", name)
 	}
 	errs = append(errs, methods.CheckOwn(c.Own))

@@ -37,7 +37,7 @@ func TestTrainOptionsNameEveryProblem(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`"ours" is always trained by`, `"l2d" is given twice`, `"best", known are l2d`, `unknown split "valid"`} {
+	for _, want := range []string{`"ours" is always trained by`, `"l2d" is a duplicate`, `"best", known are l2d`, `unknown split "valid"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}

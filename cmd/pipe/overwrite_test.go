@@ -222,7 +222,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 				}
 				var stderr bytes.Buffer
 				code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &bytes.Buffer{}, &stderr)
-				if code != exitUsage || !strings.Contains(stderr.String(), "name another --out") {
+				if code != exitUsage || !strings.Contains(stderr.String(), "choose another --out") {
 					t.Errorf("%s (%s): exit code %d, %s", args, way, code, stderr.String())
 				}
 			}

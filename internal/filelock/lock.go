@@ -35,7 +35,7 @@ func (e *InUseError) Error() string {
 
 // Hint says what the user can do.
 func (e *InUseError) Hint() string {
-	return "wait until the other run has ended, or name another --out"
+	return "wait until the other run has ended, or choose another --out"
 }
 
 // Take locks the file at path and creates it if necessary. If another run holds the lock, the error is an *InUseError.

@@ -31,5 +31,5 @@ func (e *LoadError) Hint() string {
 	case runtime.GOOS == "darwin" && strings.Contains(msg, "libomp"):
 		return "install the OpenMP library: brew install libomp"
 	}
-	return "run `make lightgbm` for a verified copy, or name another library by " + EnvLibrary
+	return "run `make lightgbm` for a verified copy, or choose another library with " + EnvLibrary
 }

@@ -23,7 +23,7 @@ func (e *MissingLibraryError) Error() string {
 
 // Hint names the command that installs the library.
 func (e *MissingLibraryError) Hint() string {
-	return "run `make lightgbm`, or name the library by " + EnvLibrary
+	return "run `make lightgbm`, or give the path of the library in " + EnvLibrary
 }
 
 // Locate finds the LightGBM library: the flag, the environment variable LIGHTGBM_LIB, the project's download folder

@@ -134,7 +134,7 @@ func TestParsePolicyRefusesContradictions(t *testing.T) {
 		{"a constant of no members", DecoderComposite, "members", "0", "pipe.members is 0 under the decoder composite"},
 		{"members of a constant", DecoderFixed, "members", "2", "pipe.members is 2 under the decoder fixed"},
 		{"a constant beyond the actions", DecoderFixed, "fixed", "4", "pipe.fixed"},
-		{"a fallback that chooses", DecoderComposite, "guard", guard(true), "the guard fell back to a fixed pair, the decoder is composite"},
+		{"a fallback that chooses", DecoderComposite, "guard", guard(true), "the guard fell back to a fixed pair, but the decoder is composite"},
 		{"a learned policy", DecoderComposite, "guard", guard(false), ""},
 		{"a fallback", DecoderFixed, "guard", guard(true), ""},
 		{"no guard", DecoderComposite, "guard", "[]", "pipe.guard"},

@@ -214,7 +214,7 @@ func (info *Info) agrees(source string) error {
 	case fixed && !info.Actions.Available(info.Fixed):
 		return fmt.Errorf("metadata %sfixed is %s, which is unavailable", keyPrefix, info.Actions.Name(info.Fixed))
 	case info.Guard != nil && info.Guard.Fallback && !fixed:
-		return fmt.Errorf("metadata %s%s say that the guard fell back to a fixed pair, the decoder is %s", keyPrefix, GuardKey, info.Decoder)
+		return fmt.Errorf("metadata %s%s says that the guard fell back to a fixed pair, but the decoder is %s", keyPrefix, GuardKey, info.Decoder)
 	}
 	return nil
 }

@@ -369,8 +369,8 @@ func TestResolve(t *testing.T) {
 	resolve("org/name", snapshot)
 	resolve(folder, folder)
 	missing("org/other", "hf download org/other")
-	missing(filepath.Join(folder, "absent"), "name a folder")
-	missing("../absent", "name a folder")
+	missing(filepath.Join(folder, "absent"), "give a folder")
+	missing("../absent", "give a folder")
 	missing("out/encoder.onnx", "an .onnx file")
 	revision("../../../etc")
 	if _, err := hf.Resolve("org/name"); err == nil || errors.Is(err, fs.ErrNotExist) {

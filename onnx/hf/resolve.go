@@ -26,9 +26,9 @@ func (e *MissingModelError) Error() string {
 // Hint names the command that downloads the model.
 func (e *MissingModelError) Hint() string {
 	if !isHubName(e.Name) {
-		return "name a folder, an .onnx file, or a model of the Hugging Face cache such as sentence-transformers/all-MiniLM-L6-v2"
+		return "give a folder, an .onnx file, or the name of a model in the Hugging Face cache, such as sentence-transformers/all-MiniLM-L6-v2"
 	}
-	return fmt.Sprintf("run `hf download %s`, or name a folder that holds the model", e.Name)
+	return fmt.Sprintf("run `hf download %s`, or give a folder that contains the model", e.Name)
 }
 
 // modelName matches names of models on the hub: an organisation and a name, or only a name.

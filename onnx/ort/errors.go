@@ -22,9 +22,9 @@ func (e *MissingLibraryError) Error() string {
 // Hint names the command that installs the library.
 func (e *MissingLibraryError) Hint() string {
 	if e.Device == CUDA {
-		return "run `make cuda`, or name a library built with CUDA by --runtime or ONNXRUNTIME_LIB"
+		return "run `make cuda`, or give the path of a library built with CUDA in --runtime or ONNXRUNTIME_LIB"
 	}
-	return "run `make runtime`, or name the library by --runtime or ONNXRUNTIME_LIB"
+	return "run `make runtime`, or give the path of the library in --runtime or ONNXRUNTIME_LIB"
 }
 
 // LoadError means that a file was found but is not a loadable ONNX Runtime library: truncated, built for another
@@ -41,7 +41,7 @@ func (e *LoadError) Unwrap() error { return e.Err }
 
 // Hint names the command that installs a good copy.
 func (e *LoadError) Hint() string {
-	return "run `make runtime` for a verified copy, or name another library by ONNXRUNTIME_LIB"
+	return "run `make runtime` for a verified copy, or choose another library with ONNXRUNTIME_LIB"
 }
 
 // VersionError means that the library is too old.

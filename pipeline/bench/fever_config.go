@@ -79,16 +79,16 @@ func defaultFever() feverConfig {
 // Validate reports every problem that can be found without opening a file.
 func (c *feverConfig) Validate() error {
 	var list config.Problems
-	list.Check(len(c.Claims) > 0, "claims: no file is named")
-	list.Check(c.Encoder != "", "encoder: none is named")
+	list.Check(len(c.Claims) > 0, "claims: no file is given")
+	list.Check(c.Encoder != "", "encoder: none is given")
 	list.Check(c.Split.Validation > 0 && c.Split.Validation < 1, "split.validation: %g, a share in (0, 1) is needed", c.Split.Validation)
 	list.Check(c.Split.Draws > 0, "split.draws: %d, at least 1 is needed", c.Split.Draws)
 	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
-	list.Check(len(c.Settings) > 0, "settings: none are listed")
+	list.Check(len(c.Settings) > 0, "settings: the list is empty")
 	for i, s := range c.Settings {
 		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate(c.Experts)))
 		given := slices.ContainsFunc(c.Settings[:i], func(o feverSetting) bool { return o.Name == s.Name })
-		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+		list.Check(!given, "settings[%d]: duplicate name %q", i, s.Name)
 	}
 	b := c.costs(feverSetting{}, 0)
 	list.Add(b.Validate(kinds.Builtin()))
@@ -98,11 +98,11 @@ func (c *feverConfig) Validate() error {
 // validate reports every problem of a setting.
 func (s feverSetting) validate(experts []part.ExpertConfig) error {
 	var list config.Problems
-	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	list.Check(config.IsName(s.Name), "name: %q, only letters, digits and _ are allowed, because it is part of file names", s.Name)
 	for i, name := range s.Experts {
 		known := slices.ContainsFunc(experts, func(e part.ExpertConfig) bool { return e.Name == name })
 		list.Check(known, "experts[%d]: unknown expert %q", i, name)
-		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is given twice", i, name)
+		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is a duplicate", i, name)
 	}
 	pipeline.CheckRecipes(s.Recipes, &list)
 	list.Add(config.Under("train", s.Train.Validate()))

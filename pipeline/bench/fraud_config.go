@@ -137,11 +137,11 @@ func (c *fraudConfig) Validate() error {
 	for i, a := range c.Advice {
 		list.Check(a.Through != "", "advice[%d]: %q opens no groups; through names the last one", i, a.Name)
 	}
-	list.Check(len(c.Settings) > 0, "settings: none are listed")
+	list.Check(len(c.Settings) > 0, "settings: the list is empty")
 	for i, s := range c.Settings {
 		list.Add(config.Under(fmt.Sprintf("settings[%d]", i), s.validate()))
 		given := slices.ContainsFunc(c.Settings[:i], func(o fraudSetting) bool { return o.Name == s.Name })
-		list.Check(!given, "settings[%d]: name %q is given twice", i, s.Name)
+		list.Check(!given, "settings[%d]: duplicate name %q", i, s.Name)
 	}
 	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
 	c.checkCosts(&list)
@@ -165,7 +165,7 @@ func (c *fraudConfig) checkData(list *config.Problems) {
 	list.Check(files || made, "data: neither transactions nor generate is given")
 	list.Check(!files || !made, "data: files and generate exclude each other")
 	list.Check(!files || c.Data.Transactions != "", "data: identities are given without transactions")
-	list.Check(c.Columns != "", "columns: no file with the column groups is named")
+	list.Check(c.Columns != "", "columns: no file with the column groups is given")
 	if made {
 		o := c.Data.Generate.options("data")
 		list.Add(config.Under("data.generate", o.Validate()))
@@ -175,7 +175,7 @@ func (c *fraudConfig) checkData(list *config.Problems) {
 // validate reports every problem of a setting.
 func (s fraudSetting) validate() error {
 	var list config.Problems
-	list.Check(config.IsName(s.Name), "name: %q, letters, digits and _ are needed: files are named after it", s.Name)
+	list.Check(config.IsName(s.Name), "name: %q, only letters, digits and _ are allowed, because it is part of file names", s.Name)
 	list.Add(config.Under("train", s.Train.Validate()))
 	return list.Err()
 }

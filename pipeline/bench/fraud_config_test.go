@@ -23,7 +23,7 @@ func TestFraudConfigProblems(t *testing.T) {
 		"share":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, split: {validation: 1}}", "split.validation: 1"},
 		"draws":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, split: {draws: 0}}", "split.draws: 0"},
 		"setting":         {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a/b}]}", `settings[0].name: "a/b"`},
-		"twice":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a}, {name: a}]}", `settings[1]: name "a" is given twice`},
+		"twice":           {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a}, {name: a}]}", `settings[1]: duplicate name "a"`},
 		"fold":            {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, cross_fit: 1}]}", "cross_fit is 1"},
 		"task loss":       {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, task_loss: {kind: zero}}]}", `task_loss: unknown kind "zero"`},
 		"recipe":          {"fraud: {columns: COLUMNS, data: {transactions: a.csv}, settings: [{name: a, train: {recipe: x}}]}", `settings[0].train.recipe: "x"`},
@@ -53,7 +53,7 @@ func TestFraudRunProblems(t *testing.T) {
 		"group":       {"  resamples", "  advice: [{name: none, through: basis}]\n  resamples", `advice[0]: there is no column group "basis"`},
 		"base":        {"  resamples", "  advice: [{name: none, through: contact}]\n  resamples", "the first level is the base view"},
 		"order":       {"  resamples", "  advice: [{name: none, through: base}, {name: a, through: device}, {name: b, through: contact}]\n  resamples", "opens less than the level before it"},
-		"rows":        {"train_rows: 600", "train_rows: 6000", "there are 900"},
+		"rows":        {"train_rows: 600", "train_rows: 6000", "there are only 900"},
 		"no columns":  {"COLUMNS", "absent.yaml", "absent.yaml"},
 		"expert kind": {"kind: mlp", "kind: oracle", `unknown kind "oracle"`},
 	} {

@@ -62,8 +62,8 @@ func (r *imagenetRun) run(ctx context.Context) (*report.Report, error) {
 	return whole, err
 }
 
-// trial is one draw of the split. Costs are built for the first draw; if they depend on the split only by its column,
-// the other draws reuse them.
+// trial is one draw of the split. Costs are built for the first draw; the other draws reuse them if nothing else depends
+// on the split.
 func (r *imagenetRun) trial(folder string, draw int) *trial {
 	c := r.costs
 	c.Split, _ = splitOfDraw(c.Split, draw) // the configuration is valid

@@ -195,9 +195,9 @@ func TestImagenetConfigProblems(t *testing.T) {
 	const drawn, given = "{kind: random, seed: 3}", "{kind: column}"
 	for _, c := range []struct{ section, split, want string }{
 		{"{draws: 0}", drawn, "imagenet.draws: 0"},
-		{"{recipes: []}", drawn, "imagenet.recipes: none"},
-		{"{recipes: [paper, paper]}", drawn, "given twice"},
-		{"{train: {lambdas: []}}", drawn, "imagenet.train.lambdas: none"},
+		{"{recipes: []}", drawn, "imagenet.recipes: the list is empty"},
+		{"{recipes: [paper, paper]}", drawn, "is a duplicate"},
+		{"{train: {lambdas: []}}", drawn, "imagenet.train.lambdas: the list is empty"},
 		{"{train: {rate: 1}}", drawn, `unknown key "rate"`},
 		{"{pictures: {side: 97}}", drawn, "pictures.side: 97 pixels, not 1 to 96"},
 		{"{pictures: {per_pair: -1}}", drawn, "pictures.per_pair: -1 is negative"},

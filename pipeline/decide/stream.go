@@ -43,7 +43,7 @@ func DefaultStreamOptions() StreamOptions {
 func (o StreamOptions) Validate() error {
 	var problems []error
 	if o.Policy == "" {
-		problems = append(problems, errors.New("decide: no policy file named"))
+		problems = append(problems, errors.New("decide: no policy file is given"))
 	}
 	if o.In == "" || o.Out == "" {
 		problems = append(problems, errors.New(`decide: input and output are files or "-"`))

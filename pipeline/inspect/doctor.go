@@ -126,7 +126,7 @@ func (c *Checkup) checkCUDA(ctx context.Context, cfg ort.Config) {
 	var other *ort.LoadError
 	switch {
 	case c.Runtime.OK && errors.As(err, &other):
-		c.CUDA.Error, c.CUDA.Hint = "not looked at: this process has loaded the CPU library", "run: pipe doctor --device cuda"
+		c.CUDA.Error, c.CUDA.Hint = "not checked: this process has loaded the CPU library", "run: pipe doctor --device cuda"
 	case err != nil:
 		c.CUDA.Error, c.CUDA.Hint = err.Error(), hintOf(err)
 	}
@@ -174,7 +174,7 @@ func (c *Checkup) WriteText(w io.Writer) error {
 	for i, place := range r.Tried {
 		name, mark := "", "no "
 		if i == 0 {
-			name = "looked for at"
+			name = "searched"
 		}
 		if r.Library != "" && i == len(r.Tried)-1 {
 			mark = "yes"

@@ -37,7 +37,7 @@ func (f Files) Check() error {
 	for _, in := range f.Reads {
 		for _, out := range f.Writes {
 			if in.takes(out) {
-				return &OptionError{fmt.Errorf("the output %q would be one of the files of %q, which this run reads: name another --out", out.Path, in.Path)}
+				return &OptionError{fmt.Errorf("the output %q would be one of the files of %q, which this run reads: choose another --out", out.Path, in.Path)}
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func (f Files) Check() error {
 		for path, info := range in.among(there) {
 			for _, out := range there {
 				if os.SameFile(info, out.Info) {
-					return &OptionError{fmt.Errorf("the output %q would replace %q, which this run reads: name another --out", out.Path, path)}
+					return &OptionError{fmt.Errorf("the output %q would replace %q, which this run reads: choose another --out", out.Path, path)}
 				}
 			}
 		}
