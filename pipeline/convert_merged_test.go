@@ -179,7 +179,7 @@ func TestMergedFileRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *costs.DataError
-	if err := run(tokens, text); !errors.As(err, &bad) || !strings.Contains(err.Error(), `needs the input "input_ids" as well`) {
+	if err := run(tokens, text); !errors.As(err, &bad) || !strings.Contains(err.Error(), `also needs the input "input_ids"`) {
 		t.Error(err)
 	}
 }

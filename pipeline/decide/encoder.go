@@ -2,54 +2,54 @@ package decide
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"pipe/costs"
 	"pipe/featurize"
+	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
-// vectors is an encoder of texts or of images; one of the two is nil.
-type vectors struct {
-	text  *featurize.TextEncoder
-	image *imageEncoder
+// vectors is an encoder whose vectors are the policy's features.
+type vectors interface {
+	Name() string
+	Dim() int
+	Digest() string
+	Close() error
+	// most is how many rows of a file are encoded at once; 0: as many as of features.
+	most() int
+	// field returns what encodes the values of one field of raw rows into dst, values x dimension. Paths among them are
+	// relative to a folder.
+	field(folder string) func(ctx context.Context, dst []float32, values []string) error
 }
 
-// openVectors opens the encoder in front of the policy, or else the one of that name.
-func openVectors(rt *ort.Runtime, f *PolicyFile, input, name, decoder string, workers int) (v vectors, err error) {
-	if input == featurize.InputImage {
-		v.image, err = openImages(rt, f.encoder, name, decoder, workers)
-	} else {
-		v.text, err = openTexts(rt, f.encoder, name, workers)
-	}
+// encoderOptions say which encoder is opened, and how.
+type encoderOptions struct {
+	name    string // empty if the policy has its encoder inside
+	decoder string // of images
+	workers int
+}
+
+// vectorOpeners open the encoders of each kind of input: the one inside the policy, if there is one, else the one of that
+// name.
+var vectorOpeners = map[string]func(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (vectors, error){
+	featurize.InputImage: openImages,
+	featurize.InputText:  openTexts,
+}
+
+// openVectors opens the encoder in front of the policy, or else the one that the options name.
+func openVectors(rt *ort.Runtime, f *PolicyFile, input string, o encoderOptions) (vectors, error) {
+	v, err := vectorOpeners[input](rt, f.encoder, o)
 	if err != nil && f.encoder != nil {
 		err = &costs.DataError{Err: fmt.Errorf("policy %q: the encoder in front: %w", f.path, err)}
 	}
-	return v, err
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
 }
 
-// info is the description of the encoder, which is compared with the policy.
-func (v *vectors) info() featurize.EncoderInfo {
-	if e := v.image; e != nil {
-		return featurize.EncoderInfo{Input: featurize.InputImage, Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
-	}
-	e := v.text
-	return featurize.EncoderInfo{Input: featurize.InputText, Name: e.Name(), Dim: e.Dim(), Digest: e.Digest()}
-}
-
-func (v *vectors) close() error {
-	var errs []error
-	if v.text != nil {
-		errs = append(errs, v.text.Close())
-	}
-	if v.image != nil {
-		errs = append(errs, v.image.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// encodeTexts writes the vector of every text into dst, texts x dimension.
-func (v *vectors) encodeTexts(ctx context.Context, dst []float32, texts []string) error {
-	return v.text.Encode(ctx, dst, texts)
+// infoOf is the description of an encoder, which is compared with the policy.
+func infoOf(input string, v vectors) featurize.EncoderInfo {
+	return featurize.EncoderInfo{Input: input, Name: v.Name(), Dim: v.Dim(), Digest: v.Digest()}
 }

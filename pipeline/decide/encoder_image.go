@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -21,12 +22,12 @@ type imageEncoder struct {
 	gate    *pixel.Gate // limits the decoded images in memory, until the encoder's pixels are made
 }
 
-func openImages(rt *ort.Runtime, inside *onnx.Model, name, decoder string, workers int) (*imageEncoder, error) {
-	d, err := pixel.OpenDecoder(decoder)
+func openImages(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (vectors, error) {
+	d, err := pixel.OpenDecoder(o.decoder)
 	if err != nil {
 		return nil, err
 	}
-	e, err := openImageModel(rt, inside, name, workers)
+	e, err := openImageModel(rt, inside, o.name, o.workers)
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +44,21 @@ func openImageModel(rt *ort.Runtime, inside *onnx.Model, name string, workers in
 		return nil, err
 	}
 	return m.Open(rt, workers)
+}
+
+// most is small: images in memory are large.
+func (e *imageEncoder) most() int { return 256 }
+
+// field encodes images that rows name by their paths.
+func (e *imageEncoder) field(folder string) func(ctx context.Context, dst []float32, paths []string) error {
+	return func(ctx context.Context, dst []float32, paths []string) error {
+		err := e.encodeFiles(ctx, dst, len(paths), func(i int) ([]byte, error) { return e.readFile(folder, paths[i]) })
+		var bad *policy.RowError
+		if errors.As(err, &bad) {
+			return &policy.RowError{Row: bad.Row, Err: fmt.Errorf("image %q: %w", paths[bad.Row], bad.Err)}
+		}
+		return err
+	}
 }
 
 // encodeFiles writes the vector of each of n images into dst, n x dimension. read returns the bytes of one image; it

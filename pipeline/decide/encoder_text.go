@@ -1,21 +1,41 @@
 package decide
 
 import (
+	"context"
+
 	"pipe/featurize"
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
 
-// openTexts opens the encoder inside the policy, if there is one, else the encoder of that name.
-func openTexts(rt *ort.Runtime, inside *onnx.Model, name string, workers int) (*featurize.TextEncoder, error) {
+// textEncoder encodes texts.
+type textEncoder struct{ *featurize.TextEncoder }
+
+func openTexts(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (vectors, error) {
+	e, err := openTextModel(rt, inside, o)
+	if err != nil {
+		return nil, err
+	}
+	return &textEncoder{e}, nil
+}
+
+// openTextModel opens the encoder inside the policy, if there is one, else the encoder of that name.
+func openTextModel(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (*featurize.TextEncoder, error) {
 	if inside != nil {
 		m, err := featurize.ParseTextModel(inside)
 		if err != nil {
 			return nil, err
 		}
-		return m.Open(rt, workers)
+		return m.Open(rt, o.workers)
 	}
-	o := featurize.DefaultTextEncoderOptions()
-	o.Workers = workers
-	return featurize.OpenTextEncoder(rt, name, o)
+	settings := featurize.DefaultTextEncoderOptions()
+	settings.Workers = o.workers
+	return featurize.OpenTextEncoder(rt, o.name, settings)
+}
+
+func (e *textEncoder) most() int { return 0 }
+
+// field encodes the texts themselves.
+func (e *textEncoder) field(string) func(ctx context.Context, dst []float32, texts []string) error {
+	return e.Encode
 }

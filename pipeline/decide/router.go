@@ -32,7 +32,7 @@ type Router struct {
 	digest  string
 	decider *policy.Decider
 	input   string
-	vectors vectors       // of texts or images
+	vectors vectors       // of what an encoder reads; nil: there is none
 	table   *tableEncoder // of raw rows
 	own     *ort.Runtime  // to be closed
 	close   func() error
@@ -87,8 +87,8 @@ func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, e
 	case InputRow:
 		r.table, err = openTable(f, o.Encoder)
 	default:
-		if r.vectors, err = openVectors(rt, f, input, o.Encoder, o.Decoder, max(1, o.Workers)); err == nil {
-			err = f.fits(r.vectors.info())
+		if r.vectors, err = openVectors(rt, f, input, encoderOptions{o.Encoder, o.Decoder, max(1, o.Workers)}); err == nil {
+			err = f.fits(infoOf(input, r.vectors))
 		}
 	}
 	if err != nil {
@@ -102,7 +102,11 @@ func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, e
 func (r *Router) Close() error { return r.close() }
 
 func (r *Router) closeAll() error {
-	errs := []error{r.vectors.close(), r.decider.Close()}
+	var errs []error
+	if r.vectors != nil {
+		errs = append(errs, r.vectors.Close())
+	}
+	errs = append(errs, r.decider.Close())
 	if r.own != nil {
 		errs = append(errs, r.own.Close())
 	}

@@ -31,10 +31,18 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string {
-	return fmt.Sprintf("decide: the policy takes %s, not %s", inputWords[e.Takes], inputWords[e.Given])
+	return fmt.Sprintf("decide: the policy takes %s, not %s", inputWords(e.Takes), inputWords(e.Given))
 }
 
-var inputWords = map[string]string{InputFeatures: "features", InputRow: "raw rows", InputText: "texts", InputImage: "images"}
+func inputWords(input string) string {
+	switch input {
+	case InputFeatures:
+		return input
+	case InputRow:
+		return "raw rows"
+	}
+	return input + "s"
+}
 
 // input is the kind of input of the encoder of that name; the name is empty if the policy needs no encoder.
 func (f *PolicyFile) input(encoder string) (string, error) {
@@ -82,7 +90,7 @@ func (r *Router) Text(ctx context.Context, text string) (Decision, error) {
 
 // Texts decides on several texts. For a router with another input, the error is an *InputError.
 func (r *Router) Texts(ctx context.Context, texts []string) ([]Decision, error) {
-	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error { return r.vectors.encodeTexts(ctx, dst, texts) })
+	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error { return r.vectors.field("")(ctx, dst, texts) })
 }
 
 // Image decides on one image, given the bytes of its file.
@@ -94,7 +102,7 @@ func (r *Router) Image(ctx context.Context, file []byte) (Decision, error) {
 // pixel.DefaultLimits is a *RowError. For a router with another input, the error is an *InputError.
 func (r *Router) Images(ctx context.Context, files [][]byte) ([]Decision, error) {
 	return r.encoded(ctx, InputImage, len(files), func(dst []float32) error {
-		return r.vectors.image.encodeFiles(ctx, dst, len(files), func(i int) ([]byte, error) { return files[i], nil })
+		return r.vectors.(*imageEncoder).encodeFiles(ctx, dst, len(files), func(i int) ([]byte, error) { return files[i], nil })
 	})
 }
 

@@ -57,8 +57,8 @@ func (o StreamOptions) Validate() error {
 
 // checkRaw reports problems of the options for raw rows.
 func (o StreamOptions) checkRaw() (problems []error) {
-	if o.Text != "" && o.Image != "" {
-		problems = append(problems, errors.New("decide: rows are texts or images, not both"))
+	if inputs := o.contents(); len(inputs) > 1 {
+		problems = append(problems, fmt.Errorf("decide: rows are %ss, not both", strings.Join(inputs, "s or ")))
 	}
 	if raw := o.Encoder != "" || o.encoded(); raw && (o.InFormat == formatParquet || o.InFormat == formatJSONL && !o.encoded()) {
 		problems = append(problems, fmt.Errorf("decide: raw rows must be csv, or jsonl for texts and images, not %s", o.InFormat))
@@ -72,8 +72,30 @@ func (o StreamOptions) checkRaw() (problems []error) {
 	return problems
 }
 
+// fields are the fields of raw rows that go through an encoder, by what they contain; "" are none.
+func (o StreamOptions) fields() map[string]string {
+	return map[string]string{
+		InputText:  o.Text,
+		InputImage: o.Image,
+	}
+}
+
+// contents lists what the fields contain that are named.
+func (o StreamOptions) contents() (inputs []string) {
+	for input, field := range o.fields() {
+		if field != "" {
+			inputs = append(inputs, input)
+		}
+	}
+	slices.Sort(inputs)
+	return inputs
+}
+
+// field is the one field that goes through an encoder.
+func (o StreamOptions) field() string { return o.fields()[o.input()] }
+
 // encoded reports whether one field of every row goes through an encoder.
-func (o StreamOptions) encoded() bool { return o.Text != "" || o.Image != "" }
+func (o StreamOptions) encoded() bool { return len(o.contents()) > 0 }
 
 // mask are the pairs that may be chosen; nil: no pair is excluded.
 func (o StreamOptions) mask(a *costs.Actions) ([]bool, error) {
@@ -89,11 +111,9 @@ func (o StreamOptions) mask(a *costs.Actions) ([]bool, error) {
 
 // input is the kind of input.
 func (o StreamOptions) input() string {
-	switch {
-	case o.Image != "":
-		return InputImage
-	case o.Text != "":
-		return InputText
+	switch inputs := o.contents(); {
+	case len(inputs) > 0:
+		return inputs[0]
 	case o.Encoder != "":
 		return InputRow
 	}

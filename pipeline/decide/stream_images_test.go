@@ -148,15 +148,16 @@ func (d *countingDecoder) Decode(b []byte) (*pixel.Image, error) {
 func TestDecideDecodesWithinTheGate(t *testing.T) {
 	rt, dir := orttest.Open(t, 1), t.TempDir()
 	names, _ := decidetest.Pictures(t, dir, 64)
-	e, err := openImages(rt, nil, hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), "", 4)
+	v, err := openImages(rt, nil, encoderOptions{name: hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), workers: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	defer v.Close()
+	e := v.(*imageEncoder)
 	for most, gate := range map[int64]*pixel.Gate{1: pixel.NewGate(1), 4: e.gate} {
 		d := &countingDecoder{Decoder: pixel.StandardDecoder()}
 		e.decoder, e.gate = d, gate
-		if err := imageFiles(e, dir)(t.Context(), make([]float32, 12*len(names)), names); err != nil {
+		if err := e.field(dir)(t.Context(), make([]float32, 12*len(names)), names); err != nil {
 			t.Fatal(err)
 		}
 		if d.most.Load() != most {

@@ -1,8 +1,8 @@
 package decide
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,7 +10,6 @@ import (
 
 	"pipe/costs"
 	"pipe/featurize"
-	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
@@ -60,12 +59,11 @@ func openRows(ctx context.Context, r *Router, o StreamOptions, stdin io.Reader, 
 	in := rowFile{path: o.In, format: o.InFormat, stdin: stdin}
 	switch {
 	case o.encoded():
-		e := fieldEncoder{input: o.input(), field: o.Text, most: mostRows, dim: r.vectors.info().Dim, encode: r.vectors.encodeTexts}
-		if o.Image != "" {
-			e.field, e.most, e.encode = o.Image, imageBatch, imageFiles(r.vectors.image, in.folder())
-			done.noteDecoder(r.vectors.image.decoder.Name(), r.Info().Actions)
+		e := fieldEncoder{input: o.input(), field: o.field(), dim: r.vectors.Dim(), encode: r.vectors.field(in.folder())}
+		e.most = min(cmp.Or(r.vectors.most(), mostRows), batchRows(e.dim, r.Info().Actions.Len()))
+		if images, ok := r.vectors.(*imageEncoder); ok {
+			done.noteDecoder(images.decoder.Name(), r.Info().Actions)
 		}
-		e.most = min(e.most, batchRows(e.dim, r.Info().Actions.Len()))
 		return openEncoded(ctx, in, e)
 	case r.table != nil:
 		src, done.Absent, err = openRaw(ctx, in, r.table, r.Info().Actions.Len())
@@ -79,21 +77,6 @@ func (s *Summary) noteDecoder(name string, a *costs.Actions) {
 	s.Decoder = name
 	if was := a.Digests[costs.DecoderDigest]; was != "" && was != name {
 		s.Trained = was
-	}
-}
-
-// imageBatch is how many images are decoded and encoded at once.
-const imageBatch = 256
-
-// imageFiles encodes images that rows name by their paths, relative to a folder.
-func imageFiles(e *imageEncoder, folder string) func(ctx context.Context, dst []float32, paths []string) error {
-	return func(ctx context.Context, dst []float32, paths []string) error {
-		err := e.encodeFiles(ctx, dst, len(paths), func(i int) ([]byte, error) { return e.readFile(folder, paths[i]) })
-		var bad *policy.RowError
-		if errors.As(err, &bad) {
-			return &RowError{Row: bad.Row, Err: fmt.Errorf("image %q: %w", paths[bad.Row], bad.Err)}
-		}
-		return err
 	}
 }
 
