@@ -189,7 +189,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 		}
 		set["base_url"] = strings.Replace(server.URL, "127.0.0.1", "localhost", 1) + "/v1"
 		_, err = newChat(t, chatSetup(t, 0), set).Complete(t.Context(), many(1))
-		if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "made for another name") {
+		if !errors.As(err, &fault) || !strings.Contains(fault.Hint(), "is for another name") {
 			t.Errorf("another name: %v", err)
 		}
 	}

@@ -2,7 +2,7 @@ package outcome
 
 import "pipe/internal/textfile"
 
-// featureBlock holds the features that one table gives, by instance.
+// featureBlock holds the features from one table, by instance.
 type featureBlock struct {
 	numbers     []string      // names of the columns of values
 	values      []float32     // instances x len(numbers)
@@ -29,7 +29,7 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 	}
 	dim = len(names)
 	if len(blocks) == 1 && len(blocks[0].categorical) == 0 && len(keep) == len(blocks[0].there) {
-		return blocks[0].values, dim, names, nil // all of it, in the same order
+		return blocks[0].values, dim, names, nil // the whole block, in the same order
 	}
 	if err := held.AddCells(len(keep), dim, bytesOfValue); err != nil {
 		return nil, 0, nil, err

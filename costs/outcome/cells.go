@@ -20,8 +20,8 @@ type outcomes struct {
 	held    *textfile.Held
 }
 
-// outcomeColumn holds one pair's cells by instance. A loss that has not come
-// is NaN, which no loss can be.
+// outcomeColumn holds one pair's cells by instance. A missing loss is NaN,
+// which is not a valid loss.
 type outcomeColumn struct {
 	loss []float32
 	fee  []float32
@@ -39,7 +39,7 @@ func newOutcomes(fees, texted bool, held *textfile.Held) *outcomes {
 func (o *outcomes) put(n int, p costs.Pair, loss, fee float64, text string) (free bool, err error) {
 	c := o.pairs[p]
 	if c == nil {
-		const bytesOfPair = 120 // about, with its place in the map
+		const bytesOfPair = 120 // approximate, with its entry in the map
 		if err := o.held.Add(bytesOfPair); err != nil {
 			return false, err
 		}
@@ -81,7 +81,7 @@ func (o *outcomes) pair(expert, advice string) (p costs.Pair, err error) {
 	return p, err
 }
 
-// has reports whether the cell of instance n is there.
+// has reports whether the cell of instance n is set.
 func (c *outcomeColumn) has(n int) bool {
 	return c != nil && n < len(c.loss) && c.loss[n] == c.loss[n]
 }

@@ -10,13 +10,13 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Bytes of a text in a slice of texts, and of a number or the number of a text.
+// Bytes of a string in a slice of strings, and of a number or the index of a string.
 const (
 	bytesOfText  = 16
 	bytesOfValue = 4
 )
 
-// textColumn is one text per instance, -1 while it is not known.
+// textColumn is one string per instance, -1 while it is not known.
 type textColumn struct {
 	name   string
 	values *textfile.Names
@@ -28,7 +28,7 @@ func newTextColumn(name string, held *textfile.Held) *textColumn {
 	return &textColumn{name: name, values: textfile.NewNames(held), held: held}
 }
 
-// set notes the text of an instance, which must be the same every time.
+// set sets the string of an instance, which must be the same every time.
 func (c *textColumn) set(n int, text tablefile.Cell) error {
 	var err error
 	if c.at, err = grown(c.at, n, -1, c.held); err != nil {
@@ -50,7 +50,7 @@ func (c *textColumn) set(n int, text tablefile.Cell) error {
 	return nil
 }
 
-// has reports whether the text of an instance is known.
+// has reports whether the string of an instance is known.
 func (c *textColumn) has(n int) bool { return n < len(c.at) && c.at[n] >= 0 }
 
 func (c *textColumn) pick(rows []int) []string {
@@ -92,7 +92,7 @@ func grown[T int32 | float32](s []T, n int, gap T, held *textfile.Held) ([]T, er
 	return s, nil
 }
 
-// columnSet collects the columns to choose and where each will be.
+// columnSet collects the columns to read and their positions.
 type columnSet struct {
 	names []string
 	at    map[string]int

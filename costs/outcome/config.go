@@ -8,29 +8,29 @@ import (
 	"pipe/costs"
 )
 
-// Config says how a foreign outcome table becomes a cost tensor. Start
+// Config says how existing outcome tables become a cost tensor. Start
 // from DefaultImportConfig; see docs/import.md.
 type Config struct {
 	Outcomes Table `yaml:"outcomes"`
-	// Experts and Advice fix the order; if empty it is that of first appearance,
-	// with the absence of advice moved to the front. A name in the data that is
-	// not listed is an error, or with IgnoreUnlisted a row that is left out.
+	// Experts and Advice fix the order. If empty, it is the order of first appearance, with the absence of advice
+	// moved to the front. A name in the data that is not listed is an error; with IgnoreUnlisted its rows are
+	// skipped.
 	Experts        []string `yaml:"experts"`
 	Advice         []string `yaml:"advice"`
 	IgnoreUnlisted bool     `yaml:"ignore_unlisted"`
-	// None is the name of the advice that is the absence of advice. If it is
-	// empty that is the first one of Advice, else the one called "none".
+	// None is the name for the absence of advice. If it is empty, it is the
+	// first one of Advice, else the one called "none".
 	None string `yaml:"none"`
 	// Unavailable lists the pairs that do not exist.
 	Unavailable []PairName     `yaml:"unavailable"`
 	Fees        FeeTable       `yaml:"fees"`
 	Features    []FeatureTable `yaml:"features"`
-	// FeatureName is what the features are called in the tensor; if empty, the
+	// FeatureName is the name of the features in the tensor; if empty, the
 	// names of their files.
 	FeatureName string    `yaml:"feature_name"`
 	Split       SplitRule `yaml:"split"`
-	// DropIncomplete leaves out instances without an outcome for every pair, or
-	// without features, and counts them. Otherwise they are an error.
+	// DropIncomplete skips and counts instances without an outcome for every
+	// pair, or without features. Otherwise they are an error.
 	DropIncomplete bool `yaml:"drop_incomplete"`
 }
 
@@ -40,8 +40,8 @@ type PairName struct {
 	Advice string `yaml:"advice"`
 }
 
-// Table is a CSV, JSONL (each also gzipped) or Parquet file with what
-// the experts did. In long form it has one row per instance and pair. In wide
+// Table is a CSV, JSONL (each also gzipped) or Parquet file with the outcomes
+// of the experts. In long form it has one row per instance and pair. In wide
 // form, if Wide names pairs, it has one row per instance.
 type Table struct {
 	File    string  `yaml:"file"`
@@ -53,8 +53,9 @@ type Table struct {
 	Wide       WideForm  `yaml:"wide"`
 }
 
-// Columns maps our words to column names. In long form exactly one of
-// Loss, Correct and Score is set; Advice may be empty, and then there is none.
+// Columns maps the terms of this program to column names. In long form exactly
+// one of Loss, Correct and Score is set; Advice may be empty, and then there is
+// none.
 type Columns struct {
 	ID         string `yaml:"id"`
 	Expert     string `yaml:"expert"`
@@ -66,7 +67,7 @@ type Columns struct {
 	Prediction string `yaml:"prediction"`
 	Label      string `yaml:"label"`
 	Split      string `yaml:"split"`
-	Group      string `yaml:"group"` // of instances that belong together: user, session, page
+	Group      string `yaml:"group"` // group of instances that belong together: user, session, page
 }
 
 // WideForm lists the columns of a table that has one row per instance.
@@ -84,10 +85,10 @@ type WideColumn struct {
 	Prediction string `yaml:"prediction"`
 }
 
-// FeeTable gives the fees: a JSON file {"experts": {NAME: FEE}, "advice":
-// {NAME: FEE}}, or the same inline, which wins where both name one. With
-// neither, everything is free; otherwise every expert and every advice but the
-// absent one needs a fee.
+// FeeTable sets the fees: a JSON file {"experts": {NAME: FEE}, "advice": {NAME:
+// FEE}}, or the same inline, which takes precedence. With neither, everything
+// is free; otherwise every expert and every advice but the absence of advice
+// needs a fee.
 type FeeTable struct {
 	File    string             `yaml:"file"`
 	Experts map[string]float64 `yaml:"experts"`
@@ -99,12 +100,12 @@ type FeatureTable struct {
 	File string `yaml:"file"` // empty: the outcome table itself, in wide form
 	ID   string `yaml:"id"`
 	// Columns are numeric ones: names, globs such as "px*", or ranges such as
-	// "px0..px47" in the order of the file. Globs and ranges leave out the
-	// columns that have another use here.
+	// "px0..px47" in the order of the file. Globs and ranges skip columns that
+	// the configuration uses otherwise.
 	Columns []string `yaml:"columns"`
 	// List is a column with a list of numbers.
 	List string `yaml:"list"`
-	// Length are text columns of which the length in characters is a feature.
+	// Length lists text columns whose length in characters is a feature.
 	Length []string `yaml:"length"`
 	// Categorical columns become one feature per value, 1 where it is the
 	// instance's and 0 elsewhere, in the order of the sorted values.
@@ -114,14 +115,13 @@ type FeatureTable struct {
 	Group       string   `yaml:"group"`
 }
 
-// SplitRule says which instances are held out, where no table has a split
-// column.
+// SplitRule says which instances are held out if no table has a split column.
 type SplitRule struct {
-	Kind       string  `yaml:"kind"`       // see SplitDraw; "": what Stratify says, and SplitHash without it
+	Kind       string  `yaml:"kind"`       // see SplitDraw; "": according to Stratify, or SplitHash without it
 	Validation float64 `yaml:"validation"` // share of the instances
 	Test       float64 `yaml:"test"`
 	Seed       uint64  `yaml:"seed"`
-	// Stratify is another name of two kinds: true is SplitStratified, false is
+	// Stratify is an alternative to Kind: true is SplitStratified, false is
 	// SplitRandom.
 	Stratify *bool `yaml:"stratify"`
 	// Names maps the values of a split column to train, val and test; values
@@ -166,10 +166,10 @@ func (c *Config) Validate() error {
 		c.checkLong(add)
 	}
 	if r := c.Outcomes.ScoreRange; r != nil {
-		add(len(r) != 2 || !(r[0] != r[1]), "outcomes.score_range is the worst and the best score, not %v", r)
+		add(len(r) != 2 || !(r[0] != r[1]), "outcomes.score_range must be the worst and the best score, not %v", r)
 	}
 	add(len(c.Advice) > 0 && c.None != "" && c.Advice[0] != c.None,
-		"advice starts with %q, but none is %q; the absence of advice comes first", first(c.Advice), c.None)
+		"advice starts with %q, but none is %q; the absence of advice must come first", first(c.Advice), c.None)
 	add(c.IgnoreUnlisted && len(c.Experts) == 0 && len(c.Advice) == 0, "ignore_unlisted needs a list of experts or advice")
 	add(len(c.Features) == 0, "features is empty")
 	c.checkFeatures(add)
@@ -177,7 +177,7 @@ func (c *Config) Validate() error {
 	if err := s.draw().Validate(); err != nil {
 		add(true, "split: %w", err)
 	}
-	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both set; kind says it all")
+	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both set; set kind only")
 	for from, to := range s.Names {
 		_, err := costs.ParseSplit(to)
 		add(err != nil, "split.names: %q: %v", from, err)
@@ -211,7 +211,7 @@ func (c *Config) checkWide(add func(bool, string, ...any)) {
 	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "",
 		"a table in wide form has only id, label, split and group in outcomes.columns")
 	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
-		"outcomes.wide.value is %q; it is one of loss, correct and score", w.Value)
+		"outcomes.wide.value is %q; it must be loss, correct or score", w.Value)
 	add(c.Outcomes.ScoreRange != nil && w.Value != "score", "outcomes.score_range needs outcomes.wide.value score")
 	seen := make(map[PairName]bool)
 	for i, p := range w.Pairs {
@@ -239,7 +239,7 @@ func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
 		add(f.ID == "", "features[%d].id is empty", i)
 		add(len(f.Columns)+len(f.Length)+len(f.Categorical) == 0 && f.List == "" && f.Label == "" && f.Split == "" && f.Group == "",
-			"features[%d] takes no column", i)
+			"features[%d] uses no column", i)
 	}
 	for _, word := range []string{"label", "split", "group"} {
 		add(places[word] > 1, "%s is taken from %d places", word, places[word])

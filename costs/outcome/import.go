@@ -19,13 +19,13 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Import reads foreign tables into a cost tensor. Bad content gives a
+// Import reads existing outcome tables into a cost tensor. Bad content gives a
 // *DataError; a missing outcome or feature never becomes a number.
 func Import(ctx context.Context, c Config) (*costs.Tensor, Report, error) {
 	return importWithin(ctx, c, textfile.NewHeld(textfile.MaxHeld))
 }
 
-// importWithin is Import with another bound on the memory that it takes.
+// importWithin is Import with another limit on memory.
 func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Tensor, Report, error) {
 	m := &importer{config: &c, held: held}
 	t, err := m.run(ctx)
@@ -38,7 +38,7 @@ func importWithin(ctx context.Context, c Config, held *textfile.Held) (*costs.Te
 type importer struct {
 	config *Config
 	report Report
-	held   *textfile.Held // memory of all that is read
+	held   *textfile.Held // memory of all data read
 
 	outcomes *outcomes
 	features []*featureBlock
@@ -103,7 +103,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, asData(m.featureFile(m.config.Features[0]), err)
 	}
 	if t.Dim == 0 {
-		return nil, errors.New("the feature tables give no feature")
+		return nil, errors.New("the feature tables have no features")
 	}
 	m.features = nil
 	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
@@ -192,7 +192,7 @@ func (m *importer) walk(ctx context.Context, tab tablefile.Table, columns []stri
 	}
 }
 
-// inRow makes an error about data of a fault in a row whose place is not said yet.
+// inRow makes a data error of an error in a row, unless it already has a position.
 func inRow(row int, err error) error {
 	if fault, ok := err.(*textfile.Fault); ok {
 		return &costs.DataError{Row: row, Err: fault}

@@ -12,12 +12,11 @@ import (
 	"pipe/internal/textfile"
 )
 
-// noAdvice is what the absence of advice is called where the data do not name
-// it.
+// noAdvice is the name for the absence of advice where the data have none.
 const noAdvice = "none"
 
 // wanted reports whether an outcome of this expert and advice is kept. It is an
-// error if a list is configured that lacks one of them.
+// error if a configured list lacks one of them.
 func (m *importer) wanted(expert, advice string, hasAdvice bool) (bool, error) {
 	c := m.config
 	missing := ""
@@ -70,8 +69,8 @@ func (m *importer) actions() (*costs.Actions, []int, error) {
 	return a, m.appearance(a), nil
 }
 
-// asData makes an error about data of one that only says what is wrong. A file
-// that cannot be opened stays what it is.
+// asData makes a data error of a plain error. The error of a file that cannot
+// be opened is returned unchanged.
 func asData(file string, err error) error {
 	var data *costs.DataError
 	var access *fs.PathError
@@ -100,7 +99,7 @@ func (m *importer) appearance(a *costs.Actions) []int {
 	return order
 }
 
-// adviceOrder puts the absence of advice first.
+// adviceOrder moves the absence of advice to the front.
 func (m *importer) adviceOrder() ([]string, error) {
 	seen := m.outcomes.advice
 	has := func(name string) bool { return seen.Find(name) >= 0 }
@@ -149,17 +148,17 @@ func (m *importer) setFees(a *costs.Actions) error {
 			return dataerror.FromText(err)
 		}
 		if err := strictjson.Unmarshal(b, &file); err != nil {
-			return &costs.DataError{File: f.File, Msg: "is no table of fees", Err: strictjson.Plain(err)}
+			return &costs.DataError{File: f.File, Msg: "is not a table of fees", Err: strictjson.Plain(err)}
 		}
 	}
 	for name := range f.Experts {
 		if a.ExpertIndex(name) < 0 {
-			return fmt.Errorf("fees.experts names %q, which is no expert", name)
+			return fmt.Errorf("fees.experts: unknown expert %q", name)
 		}
 	}
 	for name := range f.Advice {
 		if a.AdviceIndex(name) < 0 {
-			return fmt.Errorf("fees.advice names %q, which is no advice", name)
+			return fmt.Errorf("fees.advice: unknown advice %q", name)
 		}
 	}
 	for j := range a.Experts {
@@ -178,7 +177,7 @@ func (m *importer) setFees(a *costs.Actions) error {
 }
 
 // lookupFee takes the fee from the first table that names it. A null in the
-// file names nothing.
+// file counts as absent.
 func lookupFee(fee *float64, name string, inline map[string]float64, file map[string]*float64) bool {
 	if v, ok := inline[name]; ok {
 		*fee = v

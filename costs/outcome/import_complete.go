@@ -11,8 +11,8 @@ import (
 // shownMissing is how many ids or cells an error or a report lists.
 const shownMissing = 5
 
-// complete returns the instances that have everything. Without
-// DropIncomplete anything that is missing is an error that counts it.
+// complete returns the instances with complete data. Without DropIncomplete
+// missing data are an error with their number.
 func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	var keep []int
 	cells, features, texts := gap{what: "an outcome for every pair"}, gap{what: "features"}, gap{what: "a label, a split or a group"}
@@ -58,8 +58,8 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	return keep, m.incomplete(keep, firstCells)
 }
 
-// hasTexts reports whether an instance has what the columns of label, split and
-// group say of it.
+// hasTexts reports whether an instance has a label, a split and a group, for
+// each of these columns that exists.
 func (m *importer) hasTexts(n int) bool {
 	for _, c := range []*textColumn{m.labels, m.splits, m.groups} {
 		if c != nil && !c.has(n) {
@@ -69,7 +69,7 @@ func (m *importer) hasTexts(n int) bool {
 	return true
 }
 
-// gap counts instances that lack something.
+// gap counts instances with missing data of one sort.
 type gap struct {
 	what  string
 	count int
@@ -82,7 +82,7 @@ func (g *gap) add(id string) {
 	}
 }
 
-// incomplete makes the error of what is missing, nil if it may be.
+// incomplete returns the error of missing data, nil if missing data are allowed.
 func (m *importer) incomplete(keep []int, firstCells []string) error {
 	if len(m.report.Dropped) == 0 || m.config.DropIncomplete && len(keep) > 0 {
 		return nil
@@ -102,7 +102,7 @@ func (m *importer) incomplete(keep []int, firstCells []string) error {
 	if m.config.DropIncomplete {
 		msg += "; nothing is left"
 	} else {
-		msg += "; drop_incomplete leaves such instances out"
+		msg += "; drop_incomplete skips such instances"
 	}
 	return &costs.DataError{File: m.config.Outcomes.File, Msg: msg}
 }

@@ -35,7 +35,7 @@ func (m *importer) readFeatures(ctx context.Context) error {
 	return nil
 }
 
-// featureRow says where the parts of a row of features are.
+// featureRow holds the positions of the parts of a row of features.
 type featureRow struct {
 	id, list          int
 	columns, lengths  []int
@@ -85,7 +85,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f 
 		seen[n] = true
 		if row.listLength < 0 {
 			if row.list >= 0 && cells[row.list].Missing() {
-				return nil // incomplete, and it does not tell the length
+				return nil // incomplete, so the length is still unknown
 			}
 			if err := row.fixWidth(b, f, cells, m.held); err != nil {
 				return shiftedTo(err, line)
@@ -99,7 +99,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f 
 	return b, err
 }
 
-// bytesOfName is about what the name of a value in a list takes.
+// bytesOfName is the approximate size of the name of a value in a list.
 const bytesOfName = 64
 
 // fixWidth learns the length of the list column from the first row.
@@ -126,8 +126,8 @@ func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []tablefil
 	return nil
 }
 
-// read takes one row. An instance with an empty field stays incomplete; a field
-// that is no number is an error.
+// read reads one row. An instance with an empty field stays incomplete; a field
+// that is not a number is an error.
 func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error {
 	dst := b.values[n*r.width : (n+1)*r.width]
 	complete := true

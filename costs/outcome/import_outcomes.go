@@ -63,14 +63,14 @@ func (m *importer) readLong(ctx context.Context, tab tablefile.Table) (*outcomes
 			return shiftedTo(err, row)
 		}
 		if cells[value].Missing() {
-			return nil // counted with the cells that are not there at all
+			return nil // counted as a missing cell
 		}
 		return m.store(o, n, p, outcomeCells{row, cells, value, fee, prediction, valueName, c.Fee}, toLoss)
 	})
 	return o, err
 }
 
-// outcomeCells says where one outcome is in a row.
+// outcomeCells holds the positions of one outcome in a row.
 type outcomeCells struct {
 	row                    int
 	cells                  []tablefile.Cell
@@ -78,7 +78,7 @@ type outcomeCells struct {
 	valueName, feeName     string
 }
 
-// store checks one outcome and puts it into its place.
+// store checks and stores one outcome.
 func (m *importer) store(o *outcomes, n int, p costs.Pair, at outcomeCells, toLoss func(*tablefile.Cell) (float64, error)) error {
 	loss, err := toLoss(&at.cells[at.value])
 	if err != nil {
@@ -87,7 +87,7 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at outcomeCells, toLo
 	fee, text := 0.0, ""
 	if at.fee >= 0 {
 		if fee, err = at.cells[at.fee].Float(); err == nil && fee < 0 {
-			err = fmt.Errorf("is %v; a fee is not negative", fee)
+			err = fmt.Errorf("is %v; a fee must not be negative", fee)
 		}
 		if err != nil {
 			return &costs.DataError{Row: at.row, Column: at.feeName, Err: err}
@@ -126,14 +126,14 @@ func (m *importer) lossOf(kind string) func(*tablefile.Cell) (float64, error) {
 		v, err := c.Float()
 		loss := (best - v) / (best - worst)
 		if err == nil && !(loss >= 0 && loss <= 1) {
-			err = fmt.Errorf("is %v, outside %v to %v; a score_range can say otherwise", v, worst, best)
+			err = fmt.Errorf("is %v, outside %v to %v; set score_range for another range", v, worst, best)
 		}
 		return loss, err
 	}
 }
 
 // instanceTexts prepares the columns of a table with an instance's label, split
-// and group, "" where it has none. The function it returns notes them for
+// and group, "" where it has none. The function it returns stores them for
 // instance n.
 func (m *importer) instanceTexts(set *columnSet, label, split, group string) func(n int, cells []tablefile.Cell) error {
 	var columns []*textColumn

@@ -7,7 +7,7 @@ import (
 	"pipe/costs"
 )
 
-// splitRows takes the splits from their column, else draws them.
+// splitRows reads the splits from their column, or draws them.
 func (m *importer) splitRows(t *costs.Tensor, keep []int) ([]costs.Split, error) {
 	if m.splits == nil {
 		return m.drawSplits(t)
@@ -38,7 +38,7 @@ func (m *importer) splitOf(name string) (costs.Split, error) {
 	}
 	s, err := costs.ParseSplit(name)
 	if err != nil {
-		return 0, &costs.DataError{Column: m.splits.name, Msg: fmt.Sprintf("%v; split.names can map it", err)}
+		return 0, &costs.DataError{Column: m.splits.name, Msg: fmt.Sprintf("%v; map it with split.names", err)}
 	}
 	return s, nil
 }

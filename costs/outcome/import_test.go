@@ -296,7 +296,7 @@ func TestImportRefuses(t *testing.T) {
 		{"no number", "b,x,no,0", "b,x,no,zero", 6, "wrong", "not a number"},
 		{"NaN", "b,x,no,0", "b,x,no,nan", 6, "wrong", "is not a number"},
 		{"infinite", "b,x,no,0", "b,x,no,Inf", 6, "wrong", "is not a number"},
-		{"negative fee", "cat,0.25", "cat,-1", 7, "paid", "not negative"},
+		{"negative fee", "cat,0.25", "cat,-1", 7, "paid", "must not be negative"},
 		{"no fee", "cat,0.25", "cat,", 7, "paid", "is missing"},
 		{"no id", "b,x,no,0", ",x,no,0", 6, "id", "is missing"},
 		{"no expert", "b,x,no,0", "b,,no,0", 6, "", "expert is missing"},
@@ -307,7 +307,7 @@ func TestImportRefuses(t *testing.T) {
 		{"feature is text", "a,1,0.5", "a,one,0.5", 2, "f0", "not a number"},
 		{"feature row twice", "c,3,2.5", "a,3,2.5", 4, "id", "is a duplicate"},
 		{"no label", "red,héllo,cat", "red,héllo,", 2, "truth", "is missing"},
-		{"unknown split", "cat,train", "cat,training", 2, "part", "split.names can map it"},
+		{"unknown split", "cat,train", "cat,training", 2, "part", "map it with split.names"},
 		{"nothing", longCSV, "", 0, "", "is empty"},
 		{"only a header", longCSV[strings.Index(longCSV, "\n"):], "", 0, "", "has no rows"},
 	} {
@@ -354,7 +354,7 @@ func TestImportFees(t *testing.T) {
 		`{"experts":{"x":9}}`:                      `expert "y" has no fee`,
 		`{"experts":{"y":null}}`:                   `expert "y" has no fee`,
 		`{"experts":{"y":-1}}`:                     "not negative",
-		`[`:                                        "no table of fees",
+		`[`:                                        "not a table of fees",
 	} {
 		put(t, c.Fees.File, content)
 		_, _, err := Import(context.Background(), c)

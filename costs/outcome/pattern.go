@@ -18,7 +18,7 @@ func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
 	used = append(used, f.Categorical...)
 	at := make(map[string]int, len(have))
 	for i, name := range slices.Backward(have) {
-		at[name] = i // the first of its name
+		at[name] = i // the first column of this name
 	}
 	var columns []string
 	taken := make(map[string]bool)
@@ -29,7 +29,7 @@ func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
 		}
 		for _, name := range found {
 			if taken[name] {
-				return nil, &costs.DataError{File: tab.Path(), Column: name, Msg: "is taken as a feature twice"}
+				return nil, &costs.DataError{File: tab.Path(), Column: name, Msg: "is a duplicate feature"}
 			}
 			taken[name] = true
 			columns = append(columns, name)
@@ -50,14 +50,14 @@ func matchPattern(have []string, at map[string]int, pattern string, used []strin
 		a, hasFrom := at[from]
 		b, hasTo := at[to]
 		if !hasFrom || !hasTo || b < a {
-			return nil, &costs.DataError{Column: pattern, Msg: "is no range of columns; the table has " + textfile.Listed(have, 12)}
+			return nil, &costs.DataError{Column: pattern, Msg: "is not a range of columns; the table has " + textfile.Listed(have, 12)}
 		}
 		found = slices.Clone(have[a : b+1])
 	default:
 		for _, name := range have {
 			ok, err := path.Match(pattern, name)
 			if err != nil {
-				return nil, &costs.DataError{Column: pattern, Msg: "is no pattern", Err: err}
+				return nil, &costs.DataError{Column: pattern, Msg: "is not a valid pattern", Err: err}
 			}
 			if ok {
 				found = append(found, name)

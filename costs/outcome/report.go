@@ -2,24 +2,24 @@ package outcome
 
 import "pipe/costs"
 
-// Report counts what an import read, kept and left out.
+// Report counts what an import read, kept and skipped.
 type Report struct {
 	OutcomeRows  int            `json:"outcome_rows"`            // rows of the outcome table
-	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of them, rows of experts or advice that are not listed
+	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of these, rows with an expert or advice that is not listed
 	Instances    int            `json:"instances"`               // distinct ids among the outcomes
 	Kept         int            `json:"kept"`                    // instances in the tensor
 	MissingCells int            `json:"missing_cells"`           // pairs without an outcome, over all instances
-	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were left out
+	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were skipped
 	UnusedRows   int            `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
 	Splits       map[string]int `json:"splits"`                  // instances per split
 	Groups       int            `json:"groups,omitempty"`        // distinct groups, where there are any
-	Divided      int            `json:"divided,omitempty"`       // of them, groups that a split column puts on several sides
+	Divided      int            `json:"divided,omitempty"`       // of these, groups that a split column divides
 	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
 	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
 }
 
-// Dropped is a reason for leaving instances out. An instance with several
-// reasons counts under the first.
+// Dropped is a reason for skipping instances. An instance with several reasons
+// counts under the first.
 type Dropped struct {
 	Reason string   `json:"reason"`
 	Count  int      `json:"count"`
@@ -36,7 +36,7 @@ type Constants struct {
 	Oracle   float64 `json:"oracle"`
 }
 
-// summarise fills in what the report says about the finished tensor.
+// summarise fills in the part of the report about the finished tensor.
 func (r *Report) summarise(t *costs.Tensor) {
 	r.Splits = make(map[string]int)
 	r.Groups, r.Divided = costs.CountGroups(t.Groups, t.Splits)

@@ -195,8 +195,8 @@ func TestSearchServiceFailsForGood(t *testing.T) {
 		`no text field "id" for the page`:   {servicetest.Body(`{"hits":{"hits":[{"_score":1,"_source":{"text":"x"}}]}}`), 1},
 		`no text field "text" for the text`: {servicetest.Body(`{"hits":{"hits":[{"_score":1,"_source":{"id":"x","text":7}}]}}`), 1},
 		"Internal Server Error":             {servicetest.Status(500), 4},
-		"what is done is kept":              {servicetest.Status(503), 4},
-		"asks to be left alone for 2h0m0s":  {servicetest.Status(429, "Retry-After", "7200"), 1},
+		"finished work is kept":             {servicetest.Status(503), 4},
+		"requests a wait of 2h0m0s":         {servicetest.Status(429, "Retry-After", "7200"), 1},
 	} {
 		f := newFakeSearch(t, threePages...)
 		f.fault = func(_ int, w http.ResponseWriter, r *http.Request) bool { c.fault(w, r); return true }

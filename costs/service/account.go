@@ -9,32 +9,31 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Account is an account at a service, which pays for requests. All parts of a build
-// that use it share its limits; where they name different ones, the strictest hold. It
-// is safe for concurrent use.
+// Account is a paying account at a service. All parts of a build that use it
+// share its limits. If they set different limits, the strictest apply. It is
+// safe for concurrent use.
 type Account struct {
-	turn chan struct{} // held by the one who waits for the limits
+	turn chan struct{} // held by the caller that waits for the limits
 	note func(format string, args ...any)
 
 	mu       sync.Mutex
 	requests *rate.Limiter // nil: no limit
 	tokens   *rate.Limiter
-	resume   time.Time // the service asked for silence until then
-	noted    time.Time // when a wait was last said
+	resume   time.Time // no requests before this time, at the request of the service
+	noted    time.Time // time of the last message about a wait
 	unsaid   int       // waits since then
 }
 
-// newAccount returns an account without limits; note says to the user what a
-// service makes us wait for.
+// newAccount returns an account without limits; note reports waits to the user.
 func newAccount(note func(format string, args ...any)) *Account {
 	return &Account{turn: make(chan struct{}, 1), note: note}
 }
 
-// noteEvery is the least time between two remarks about waits at one account: many
-// requests may wait at the same time.
+// noteEvery is the least time between two messages about waits at one account,
+// since many requests may wait at the same time.
 const noteEvery = 10 * time.Second
 
-// say remarks that a request waits, unless another wait was said of late.
+// say reports that a request waits, unless another wait was reported recently.
 func (a *Account) say(fault *Error, wait time.Duration, tries, most int) {
 	a.mu.Lock()
 	now := time.Now()
@@ -45,22 +44,22 @@ func (a *Account) say(fault *Error, wait time.Duration, tries, most int) {
 	}
 	more := ""
 	if a.unsaid > 0 {
-		more = fmt.Sprintf("; %d other waits since the last such line", a.unsaid)
+		more = fmt.Sprintf("; %d other waits since the last message", a.unsaid)
 	}
 	a.noted, a.unsaid = now, 0
 	a.mu.Unlock()
 	a.note("service %s: %s, waiting %.3g s (attempt %d of %d)%s", fault.URL, fault.brief(), wait.Seconds(), tries+1, most, more)
 }
 
-// limit holds the account to limits; 0 is none.
+// limit sets limits on the account; 0 is none.
 func (a *Account) limit(requestsPerSecond, tokensPerMinute float64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if l := rate.Limit(requestsPerSecond); l > 0 && (a.requests == nil || l < a.requests.Limit()) {
 		a.requests = rate.NewLimiter(l, 1)
 	}
-	// What a second brings may come at once. The rate is lower by as much, so
-	// that no minute has more tokens than allowed.
+	// The burst is one second's tokens. The rate is lower by as much, so that
+	// no minute has more tokens than allowed.
 	burst := max(1, int(tokensPerMinute/60))
 	if l := rate.Limit((tokensPerMinute - float64(burst)) / 60); l > 0 && (a.tokens == nil || l < a.tokens.Limit()) {
 		a.tokens = rate.NewLimiter(l, burst)
@@ -101,12 +100,12 @@ func (a *Account) Wait(ctx context.Context, tokens int) error {
 	}
 }
 
-// longestDebt is for how long an answer with more tokens than its request waited
-// for holds up the following ones, at most.
+// longestDebt is the longest delay of later requests because an answer used
+// more tokens than its request reserved.
 const longestDebt = time.Hour
 
-// Owe takes tokens that an answer needed beyond those that its request waited
-// for from the ones to come, as far as longestDebt goes.
+// Owe charges tokens that an answer used beyond those its request reserved to
+// later requests, up to longestDebt.
 func (a *Account) Owe(tokens int) {
 	if a.tokens == nil {
 		return
@@ -119,9 +118,9 @@ func (a *Account) Owe(tokens int) {
 	}
 }
 
-// rest waits before another attempt. What the service asked for is a silence in
-// which no other request is sent either. Waits go by the monotonic clock: a change
-// of the wall clock makes none shorter or longer.
+// rest waits before another attempt. If the service requested the wait, no
+// other request is sent either. Waits use the monotonic clock, so changes of
+// the wall clock do not matter.
 func (a *Account) rest(ctx context.Context, backoff, asked time.Duration) error {
 	if asked <= 0 {
 		return sleep(ctx, backoff)

@@ -15,14 +15,14 @@ import (
 type Accounts struct {
 	note     func(format string, args ...any)
 	accounts map[payer]*Account
-	open     sync.Map // services, by address, that get a key unencrypted, which was said
+	open     sync.Map // addresses of services for which the user was warned about an unencrypted key
 }
 
-// payer is what two accounts differ in.
+// payer identifies an account.
 type payer struct{ url, key string }
 
-// newAccounts returns no account yet. By note the user learns what is waited for; it must
-// be safe for concurrent use.
+// newAccounts returns an empty set of accounts. note reports waits to the user;
+// it must be safe for concurrent use.
 func newAccounts(note func(format string, args ...any)) *Accounts {
 	return &Accounts{note: note, accounts: make(map[payer]*Account)}
 }
@@ -31,13 +31,13 @@ func newAccounts(note func(format string, args ...any)) *Accounts {
 func AccountsOf(b *part.Build) *Accounts {
 	a, err := part.Shared(b, "", func() (*Accounts, error) { return newAccounts(b.Progress.Note), nil })
 	if err != nil {
-		panic(err) // of a function that never fails
+		panic(err) // the function never fails
 	}
 	return a
 }
 
-// Account returns the account at a service for a key, which is known by the name of its
-// variable, and holds it to limits; 0 is none.
+// Account returns the account at a service for a key, identified by the name of
+// its variable, and sets limits on it; 0 is none.
 func (a *Accounts) Account(url, key string, requestsPerSecond, tokensPerMinute float64) *Account {
 	p := payer{url, key}
 	if a.accounts[p] == nil {
@@ -47,11 +47,11 @@ func (a *Accounts) Account(url, key string, requestsPerSecond, tokensPerMinute f
 	return a.accounts[p]
 }
 
-// Unshared returns an account of one part alone, without limits.
+// Unshared returns an account for a single part, without limits.
 func (a *Accounts) Unshared() *Account { return newAccount(a.note) }
 
-// WarnOpen says, once a run and service, that a key goes there unencrypted: over
-// http, and not to this machine.
+// WarnOpen warns, once per run and service, that a key is sent unencrypted:
+// over http to another machine.
 func (a *Accounts) WarnOpen(service string) {
 	u, err := url.Parse(service)
 	if err != nil || u.Scheme != "http" || isLoopback(u.Hostname()) {

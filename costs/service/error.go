@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Error is the reason why a service gave no answer. What it holds of the
-// service's own words is short, and the key does not occur in it.
+// Error is the reason why a service gave no answer. It quotes the service only
+// briefly, and never contains the key.
 type Error struct {
 	URL    string
-	Status int // of HTTP; 0: there was no usable answer
+	Status int // HTTP status; 0: there was no usable answer
 	Reason string
-	Tries  int // 0: one, and no other was worth it
+	Tries  int // attempts; 0: one, and a retry is useless
 	hint   string
 
-	again bool          // another attempt may do better
-	after time.Duration // before which there should be none
+	again bool          // a retry may succeed
+	after time.Duration // no retry before this time has passed
 }
 
-// Error returns who was asked and what came of it.
+// Error returns the address and what went wrong.
 func (e *Error) Error() string {
 	s := "ask " + e.URL + ": "
 	if e.Status != 0 {
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// brief is the fault in few words.
+// brief is a short form of the error.
 func (e *Error) brief() string {
 	if e.Status != 0 {
 		return fmt.Sprintf("HTTP %d", e.Status)
@@ -42,10 +42,10 @@ func (e *Error) brief() string {
 	return words
 }
 
-// Hint returns what to change, "" if nothing is known.
+// Hint returns what to change, "" if that is not known.
 func (e *Error) Hint() string {
 	if e.hint == "" && e.again {
-		return "what is done is kept: run the same command again when the service is well"
+		return "finished work is kept: run the same command again when the service works"
 	}
 	return e.hint
 }
@@ -56,8 +56,8 @@ func (e *Error) Advise(hint string) *Error {
 	return e
 }
 
-// Retry makes the error one after which another attempt may do better, though not
-// before the given time has passed, and returns it. 0 is no such time.
+// Retry marks the error as one after which a retry may succeed, but not before
+// the given time has passed, and returns it. 0 is no such time.
 func (e *Error) Retry(after time.Duration) *Error {
 	e.again, e.after = true, after
 	return e

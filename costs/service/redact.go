@@ -8,20 +8,20 @@ import (
 	"unicode/utf8"
 )
 
-// redactor replaces a key in texts of others, however they spell it: in another
-// letter case, backwards, in hexadecimal, in base64 alone or within other text
-// (such as user:key), and all of these escaped as JSON, URLs and HTML do, or with
-// white space in between.
+// redactor replaces a key in text from a service, in any of these forms: in
+// another letter case, backwards, in hexadecimal, in base64 alone or with other
+// text (such as user:key). Each form may be escaped as in JSON, URLs and HTML,
+// or contain white space.
 type redactor struct {
 	pieces map[int]map[string]struct{} // parts of the spellings, by their length
 }
 
-// newRedactor finds every part of the key that has at least the given number of bytes; of a
-// spelling that is shorter, the whole.
+// newRedactor finds every part of the key with at least the given number of bytes. Spellings shorter than that are
+// found as a whole.
 func newRedactor(key string, piece int) *redactor {
 	r := &redactor{pieces: make(map[int]map[string]struct{})}
 	r.add(key, piece)
-	const least = 6 // of a spelling that is not the key itself: shorter ones are in any text
+	const least = 6 // least length of a spelling other than the key itself: shorter ones occur in any text
 	for _, spelling := range spellings(key) {
 		if len(spelling) >= least {
 			r.add(spelling, piece)
@@ -39,7 +39,7 @@ func spellings(key string) []string {
 		padded := append(make([]byte, before), key...)
 		for _, code := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			text := code.EncodeToString(padded)
-			from, to := (8*before+5)/6, 8*len(padded)/6 // letters that depend on the key alone
+			from, to := (8*before+5)/6, 8*len(padded)/6 // letters that depend only on the key
 			all = append(all, text[from:max(from, to)])
 		}
 	}
@@ -85,7 +85,7 @@ func (r *redactor) replace(text string) string {
 	return out.String()
 }
 
-// mark says which bytes belong to a part of the key.
+// mark returns which bytes belong to a part of the key.
 func (r *redactor) mark(plain []byte) []bool {
 	hidden := make([]bool, len(plain))
 	for n, pieces := range r.pieces {
@@ -103,8 +103,8 @@ func (r *redactor) mark(plain []byte) []bool {
 	return hidden
 }
 
-// unescaped is a text in lower case without escapes and white space, and where
-// each byte of it comes from.
+// unescaped is a text in lower case without escapes and white space, with the
+// origin of each byte.
 type unescaped struct {
 	text     []byte
 	from, to []int // in the original
@@ -125,7 +125,7 @@ func (p *unescaped) add(b byte, from, to int) {
 	p.text, p.from, p.to = append(p.text, b), append(p.from, from), append(p.to, to)
 }
 
-// readPlain takes escapes off, and those that were escaped themselves.
+// readPlain removes escapes, nested ones too.
 func readPlain(text string) unescaped {
 	p := newUnescaped(len(text))
 	for at := range len(text) {
@@ -142,7 +142,7 @@ func readPlain(text string) unescaped {
 	return p
 }
 
-// unescape takes one layer of escapes off.
+// unescape removes one layer of escapes.
 func (p unescaped) unescape() (out unescaped, changed bool) {
 	out = newUnescaped(len(p.text))
 	for at := 0; at < len(p.text); {
@@ -160,8 +160,8 @@ func (p unescaped) unescape() (out unescaped, changed bool) {
 	return out, changed
 }
 
-// escaped reads the escape that a text begins with, and returns what it stands for
-// and its length; 0: there is none.
+// escaped reads an escape at the beginning of a text, and returns its value and
+// its length, 0 if there is none.
 func escaped(text []byte) (decoded []byte, n int) {
 	switch text[0] {
 	case '\\':
@@ -188,10 +188,10 @@ func escaped(text []byte) (decoded []byte, n int) {
 	return nil, 0
 }
 
-// entities are those of HTML that a key may need.
+// entities are the HTML entities of characters that a key may contain.
 var entities = map[string]byte{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
 
-// entity reads what HTML writes for a character, such as &#65; or &amp;.
+// entity reads an HTML character reference, such as &#65; or &amp;.
 func entity(text []byte) (decoded []byte, n int) {
 	const longest = 10
 	end := slices.Index(text[:min(len(text), longest)], ';')

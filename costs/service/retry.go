@@ -13,14 +13,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// RetrySettings say how often a request is tried again, and after how long.
+// RetrySettings define how often a request is retried, and after which time.
 type RetrySettings struct {
 	Retries int     `json:"retries"` // attempts after the first one
 	Backoff float64 `json:"backoff"` // seconds before the second attempt; doubled for every further one
 }
 
-// What bounds the settings of requests, so that waits and counts stay far from what
-// their types hold.
+// Limits of the settings of requests, so that waits and counts do not overflow.
 const (
 	MaxTimeout     = 24 * 3600 // seconds
 	MaxBackoff     = 3600      // seconds
@@ -42,9 +41,9 @@ func (p RetrySettings) waits() backoff.BackOff {
 // Seconds is a duration of a number of seconds.
 func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Do makes attempts until one succeeds, fails for good, or was the last. Between them
-// it waits, and says so. An attempt that may do better when it is repeated returns an
-// *Error after Retry or Later; the last error is returned.
+// Do makes attempts until one succeeds, fails for good, or was the last. It
+// waits between attempts, and reports the waits. An attempt that may be retried
+// returns an *Error marked by Retry or Later. Do returns the last error.
 func (a *Account) Do(ctx context.Context, p RetrySettings, attempt func() error) error {
 	waits := p.waits()
 	for tries := 1; ; tries++ {
@@ -69,30 +68,30 @@ func (a *Account) Do(ctx context.Context, p RetrySettings, attempt func() error)
 	}
 }
 
-// longestRest is how long a build waits for a service that asks for patience.
+// longestRest is the longest wait requested by a service that a build accepts.
 const longestRest = time.Hour
 
-// Later makes the fault one after which another attempt may do better, when the
-// service has had the rest that it asks for.
+// Later marks the error as one after which a retry may succeed, once the wait
+// that the service requests is over.
 func (e *Error) Later(header http.Header) *Error {
 	after := retryAfter(header, time.Now())
 	if after > longestRest {
-		return e.Advise("the service asks to be left alone for " + after.Round(time.Second).String() + ": what is done is kept, run the same command again then")
+		return e.Advise("the service requests a wait of " + after.Round(time.Second).String() + ": finished work is kept, run the same command again then")
 	}
 	return e.Retry(after)
 }
 
 var wholeSeconds = regexp.MustCompile(`^[0-9]+(\.[0-9]*)?$`)
 
-// retryAfter reads the header of that name: seconds, or a date, which is compared
-// with the service's own clock where the answer has its time, else with now. What is
-// neither, or lies in the past, is 0.
+// retryAfter reads the header Retry-After: seconds, or a date. A date is
+// compared with the time of the response if it has one, else with now. Invalid
+// values and dates in the past give 0.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if wholeSeconds.MatchString(text) {
 		s, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			s = math.Inf(1) // beyond what a number holds
+			s = math.Inf(1) // too large for a float64
 		}
 		return Seconds(min(s, 1e9))
 	}

@@ -73,7 +73,7 @@ func TestWaitsAreSaidSeldom(t *testing.T) {
 	}
 	a.noted = a.noted.Add(-noteEvery)
 	a.say(&Error{URL: "u", Status: 503}, 90*time.Second, 2, 3)
-	if got, want := strings.Join(said, "\n"), "service u: no answer within 5 s, waiting 1.5 s (attempt 2 of 3)\nservice u: HTTP 503, waiting 90 s (attempt 3 of 3); 2 other waits since the last such line"; got != want {
+	if got, want := strings.Join(said, "\n"), "service u: no answer within 5 s, waiting 1.5 s (attempt 2 of 3)\nservice u: HTTP 503, waiting 90 s (attempt 3 of 3); 2 other waits since the last message"; got != want {
 		t.Errorf("said %q, want %q", got, want)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // Secret is a key. Its text goes into one header and nowhere else.
 type Secret string
 
-// ReadSecret returns what an environment variable holds, where that can stand in a
-// header.
+// ReadSecret returns the value of an environment variable if it can be sent in
+// a header.
 func ReadSecret(name string) (Secret, error) {
 	value := strings.TrimSpace(os.Getenv(name))
 	switch {
@@ -28,18 +28,18 @@ func ReadSecret(name string) (Secret, error) {
 
 var variable = regexp.MustCompile(`^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$`)
 
-// IsVariable reports whether a text is the name of an environment variable rather than
-// a key: capitals, and no long run of letters and digits.
+// IsVariable reports whether a string is the name of an environment variable
+// rather than a key: capitals, and no long run of letters and digits.
 func IsVariable(name string) bool {
 	const longest = 24
 	long := func(word string) bool { return len(word) > longest }
 	return variable.MatchString(name) && !slices.ContainsFunc(strings.Split(name, "_"), long)
 }
 
-// String keeps a key out of whatever is printed.
+// String hides the key in printed values.
 func (Secret) String() string { return "[key]" }
 
-// GoString keeps a key out of whatever is printed.
+// GoString hides the key in printed values.
 func (Secret) GoString() string { return "[key]" }
 
 // Excerpt returns the beginning of a response without the key, fit for one line of an
@@ -62,8 +62,8 @@ func (k Secret) Excerpt(text []byte) string {
 	return line
 }
 
-// Redact replaces the key, and every piece of it of eight bytes or more, in whichever
-// way it is spelled: in another letter case, backwards, in hexadecimal, in base64, or
+// Redact replaces the key, and every piece of it of eight bytes or more, in all
+// spellings: in another letter case, backwards, in hexadecimal, in base64, or
 // escaped.
 func (k Secret) Redact(text string) string {
 	if k == "" {
@@ -81,7 +81,7 @@ func (k Secret) RedactAnswer(text string) string {
 	return k.redactor(16).replace(text)
 }
 
-// redactors are those that were made, by key and piece: to make one takes longer than to use it on a page.
+// redactors caches redactors by key and piece: making one takes longer than using it on a page.
 var redactors sync.Map
 
 // redactor returns the redactor of the key for pieces of at least the given number of bytes.

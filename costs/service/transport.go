@@ -16,10 +16,9 @@ import (
 // maxHeader bounds the header of a response, in bytes.
 const maxHeader = 1 << 20
 
-// NewClient returns a client of one service, which keeps a number of connections open and
-// follows no redirect. The
-// certificates in the file (PEM) are trusted beside those of the system; "" is
-// none.
+// NewClient returns a client of one service, which keeps a number of
+// connections open and follows no redirect. It trusts the certificates in the
+// file (PEM) in addition to those of the system; "" is none.
 func NewClient(connections int, caFile string) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = connections
@@ -34,8 +33,8 @@ func NewClient(connections int, caFile string) (*http.Client, error) {
 	return &http.Client{Transport: transport, CheckRedirect: stay}, nil
 }
 
-// stay keeps a redirect from being followed: neither the key nor a conversation
-// goes to a place that the configuration does not name.
+// stay stops redirects, so that neither the key nor a conversation goes to an
+// address that the configuration does not name.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // readCertificates returns the certificates of the system and those of a PEM file.
@@ -54,8 +53,8 @@ func readCertificates(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// CertificateHint is the advice for a secure connection that failed, and ""
-// for other errors. No attempt after such an error does better.
+// CertificateHint is the advice for a failed TLS connection, "" for other
+// errors. A retry after such an error is useless.
 func CertificateHint(err error) string {
 	var (
 		unknown *tls.CertificateVerificationError
@@ -65,9 +64,9 @@ func CertificateHint(err error) string {
 	)
 	switch {
 	case errors.As(err, &issuer):
-		return "the certificate is self-signed, or made by an authority that this machine does not know: put that certificate into a PEM file and name the file with the setting ca_file"
+		return "the certificate is self-signed, or from an authority that this machine does not trust: put that certificate into a PEM file and name the file with the setting ca_file"
 	case errors.As(err, &name):
-		return "the certificate is made for another name: use the name that it is made for in the URL"
+		return "the certificate is for another name: use that name in the URL"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate has expired, is not valid yet, or this machine's clock is wrong"
 	case errors.As(err, &unknown):
@@ -78,7 +77,7 @@ func CertificateHint(err error) string {
 	return ""
 }
 
-// WithoutURL leaves the address out of an error, which names it already.
+// WithoutURL removes the address from an error, since the message names it already.
 func WithoutURL(err error) error {
 	var named *url.Error
 	if errors.As(err, &named) {
@@ -87,8 +86,8 @@ func WithoutURL(err error) error {
 	return err
 }
 
-// IsTruncated reports whether a text is JSON that breaks off, and not text that is no
-// JSON; err is that of decoding it.
+// IsTruncated reports whether a text is truncated JSON, as opposed to no JSON;
+// err is the error of decoding it.
 func IsTruncated(text []byte, err error) bool {
 	var syntax *json.SyntaxError
 	begins := bytes.TrimSpace(text)

@@ -1,6 +1,6 @@
-// Package servicetest has what tests of HTTP services share: faults that a server
-// makes, a server with a certificate that no machine knows, and a key with the ways
-// in which a service may give it back. It imports nothing of this module.
+// Package servicetest has what tests of HTTP services share: faults of a
+// server, a server with a self-signed certificate, and a key with the spellings
+// in which a service may return it. It imports no other package of this module.
 package servicetest
 
 import (
@@ -9,8 +9,9 @@ import (
 	"net/http"
 )
 
-// Once lets a fault happen to the first request only. It is called with the number
-// of requests before this one, and returns whether it has dealt with the request.
+// Once lets a fault happen to the first request only. It is called with the
+// number of requests before this one, and reports whether it has handled the
+// request.
 func Once(fault http.HandlerFunc) func(n int, w http.ResponseWriter, r *http.Request) bool {
 	return func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n == 0 {
@@ -32,7 +33,7 @@ func Status(code int, header ...string) http.HandlerFunc {
 	}
 }
 
-// Cut sends text, which may be a part of a response, and breaks the connection off.
+// Cut sends text, which may be a part of a response, and closes the connection.
 func Cut(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := w.(http.Hijacker).Hijack()
@@ -44,7 +45,7 @@ func Cut(text string) http.HandlerFunc {
 	}
 }
 
-// Body answers with a text and the status 200.
+// Body answers with a string and the status 200.
 func Body(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }

@@ -17,7 +17,7 @@ const (
 	Key         = "sk-test-8Jf0qLw2TzYv6RmXcN4b"
 )
 
-// Spellings are ways in which a service may give a key back, by what they do to it.
+// Spellings are forms in which a service may return a key, by name.
 var Spellings = map[string]func(string) string{
 	"as it is":          func(k string) string { return k },
 	"upper case":        strings.ToUpper,
