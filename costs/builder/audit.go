@@ -10,8 +10,8 @@ import (
 	"pipe/internal/atomicfile"
 )
 
-// audit is the texts that advice showed, one line of JSON per instance and level
-// that shows any. A nil audit keeps nothing.
+// audit records the texts that advice showed, one line of JSON per instance and
+// level that shows any. A nil audit records nothing.
 type audit struct{ lines bytes.Buffer }
 
 // auditLine is a line of an audit.
@@ -23,7 +23,7 @@ type auditLine struct {
 	Texts  []string `json:"texts"`
 }
 
-// newAudit returns an audit, nil if none is kept.
+// newAudit returns an audit, nil if the build keeps none.
 func newAudit(keep bool) *audit {
 	if !keep {
 		return nil
@@ -31,7 +31,7 @@ func newAudit(keep bool) *audit {
 	return &audit{}
 }
 
-// add notes what the levels of advice show of a batch, instance by instance.
+// add records what the levels of advice show for a batch, instance by instance.
 func (a *audit) add(names []string, batch []part.Instance, shown [][]part.Shown) error {
 	if a == nil {
 		return nil
@@ -59,7 +59,7 @@ func (a *audit) add(names []string, batch []part.Instance, shown [][]part.Shown)
 	return nil
 }
 
-// writeZipped makes a gzip file in a folder, whole or not at all.
+// writeZipped writes a gzip file in a folder atomically.
 func writeZipped(folder, path string, write func(io.Writer) error) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {

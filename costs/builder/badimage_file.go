@@ -11,11 +11,11 @@ import (
 	"pipe/internal/atomicfile"
 )
 
-// badListName is the file of the work folder that lists what was found bad.
+// badListName is the file of the work folder that lists bad images.
 const badListName = "bad-images.txt"
 
-// keepBad leaves the whole list of a *BadImagesError beside the output, and
-// names the file in it.
+// keepBad writes the whole list of a *BadImagesError next to the output, and
+// puts the name of the file into the error.
 func keepBad(err error, out string) error {
 	var bad *part.BadImagesError
 	if !errors.As(err, &bad) {
@@ -30,8 +30,8 @@ func keepBad(err error, out string) error {
 	return errors.Join(err, failed)
 }
 
-// writeBad writes the list into a work folder, or removes the one of an earlier
-// run if there is nothing to tell, and returns the file, "" if there is none.
+// writeBad writes the list into a work folder and returns the file. Without bad
+// images it removes the list of an earlier run and returns "".
 func writeBad(folder string, images []part.BadImage) (string, error) {
 	file := filepath.Join(folder, badListName)
 	if len(images) == 0 {

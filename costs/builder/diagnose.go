@@ -11,16 +11,16 @@ import (
 	"pipe/internal/parallel"
 )
 
-// ExpertReport tells how good the experts of a build are on its validation
+// ExpertReport describes how good the experts of a build are on its validation
 // rows.
 type ExpertReport struct {
 	Rows      int               `json:"rows"`                // with split val
 	Labels    []string          `json:"labels"`              //
 	Positive  string            `json:"positive,omitempty"`  // the second of two labels, of which recall, precision and probabilities speak
 	Rate      float64           `json:"rate,omitempty"`      // share of the positive label
-	CrossFit  string            `json:"cross_fit,omitempty"` // which models answer for training rows; validation rows are answered by those of all training rows
+	CrossFit  string            `json:"cross_fit,omitempty"` // which models answer for training rows; models of all training rows answer for validation rows
 	Experts   []ExpertFigures   `json:"experts"`             // expert by expert, for each the advice that it takes
-	Constants []ConstantFigures `json:"constants,omitempty"` // what it costs to answer the same for all
+	Constants []ConstantFigures `json:"constants,omitempty"` // cost of constant answers
 }
 
 // ExpertFigures are the figures of one expert under one advice.
@@ -31,15 +31,15 @@ type ExpertFigures struct {
 	Figures
 }
 
-// ConstantFigures are those of the answer that never changes.
+// ConstantFigures are the figures of a constant answer.
 type ConstantFigures struct {
 	Label string `json:"label"`
 	Figures
 }
 
-// Figures judge answers. A figure that does not exist is nil: an expert that
-// comes with its own losses has no accuracy, without a positive answer there is
-// no precision, and only probabilities of two labels have the last four.
+// Figures measure answers. A figure that is undefined is nil: an expert with
+// its own losses has no accuracy, there is no precision without a positive
+// answer, and only probabilities of two labels have the last four.
 type Figures struct {
 	Loss             float64  `json:"loss"`                        // mean task loss, fees not counted
 	Accuracy         *float64 `json:"accuracy,omitempty"`          // share of right answers
@@ -49,13 +49,13 @@ type Figures struct {
 	AUC              *float64 `json:"auc,omitempty"`               // area under the ROC curve, ties count half
 	Brier            *float64 `json:"brier,omitempty"`             // mean squared distance of probability and outcome
 	CalibrationError *float64 `json:"calibration_error,omitempty"` // expected, over ten equally wide bins
-	MeanProbability  *float64 `json:"mean_probability,omitempty"`  // to be held against Rate
+	MeanProbability  *float64 `json:"mean_probability,omitempty"`  // to compare with Rate
 }
 
 // Diagnose asks every expert under every advice about the validation rows of a
-// build, and trains those that have to learn first, as Run does: the two share
-// the trained files, the lock and the errors, whichever comes first. The tensor
-// is neither needed nor written; o.Restart is not looked at.
+// build. Like Run, it first trains the experts that learn. Both use the same
+// trained files and the same lock, and return the same errors. The tensor is
+// neither needed nor written; o.Restart is ignored.
 func Diagnose(ctx context.Context, cfg part.Config, o Options) (*ExpertReport, error) {
 	r, err := diagnose(ctx, &cfg, &o)
 	if err != nil {
@@ -92,9 +92,9 @@ func diagnose(ctx context.Context, cfg *part.Config, o *Options) (_ *ExpertRepor
 	return p.figures(v), nil
 }
 
-// DiagnoseTensor is Diagnose for the answers that a tensor holds, in some rows:
-// nobody is asked. What follows from probabilities, and constants, are left out.
-// labels are all there are; nil: those that occur in the tensor. A tensor without predictions or labels is an error.
+// DiagnoseTensor is Diagnose for the answers in some rows of a tensor; it asks no expert. It omits constants and the
+// figures that need probabilities. labels are all labels; nil: those that occur in the tensor. A tensor without
+// predictions or labels is an error.
 func DiagnoseTensor(t *costs.Tensor, rows []int, labels []string) (*ExpertReport, error) {
 	if t.Predictions == nil || t.Labels == nil {
 		return nil, errors.New("diagnose experts: the tensor has no predictions or no labels")
@@ -142,10 +142,10 @@ func (p *plan) validation() ([]int, error) {
 	return rows, nil
 }
 
-// verdict holds what was answered for the validation rows.
+// verdict holds the answers for the validation rows.
 type verdict struct {
-	actions   []*judgement // per action, nil where the pair does not exist
-	constants []*judgement // per label, that it is answered always
+	actions   []*judgement // per action, nil if the pair does not exist
+	constants []*judgement // per label, as the constant answer
 }
 
 // judgeAll asks about the rows, batch by batch.
@@ -211,8 +211,8 @@ func newJudgement(p *plan, rows []int) *judgement {
 	return j
 }
 
-// positive is where an expert's probabilities have that of the second of two
-// labels, -1 if it has none.
+// positive is the index of the second of two labels in an expert's
+// probabilities, -1 if it has none.
 func (p *plan) positive(expert int) int {
 	c, ok := p.Experts[expert].Expert.(part.Classifier)
 	if !ok || len(p.Labels) != 2 || len(c.Labels()) != 2 {
@@ -221,8 +221,8 @@ func (p *plan) positive(expert int) int {
 	return slices.Index(c.Labels(), p.Labels[1])
 }
 
-// note writes the answers of a batch into the rows from at. positive is where the
-// probability of the positive label is, -1 if it is not known.
+// note writes the answers of a batch into the rows from at. positive is the
+// index of the probability of the positive label, -1 if it is not known.
 func (p *plan) note(j *judgement, at int, batch []part.Instance, answers []part.Prediction, positive int) error {
 	for n, a := range answers {
 		j.answer[at+n] = int16(slices.Index(p.Labels, a.Label))

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// judgement is what is known of one expert under one advice: an entry per row.
+// judgement holds the answers of one expert under one advice, an entry per row.
 type judgement struct {
 	truth       []int16   // index of the label
-	answer      []int16   // index of the label answered, -1 if it was none
+	answer      []int16   // index of the label answered, -1 if the answer was no label
 	probability []float32 // of label 1, NaN if unknown
 	loss        []float32 // task loss
 }
@@ -82,7 +82,7 @@ func mean(v []float32) float64 {
 	return sum / float64(len(v))
 }
 
-// calibrate fills in what follows from the probabilities.
+// calibrate fills in the figures that need probabilities.
 func (j *judgement) calibrate(f *Figures) {
 	var brier, total float64
 	var count, sum, positive [calibrationBins]float64

@@ -12,7 +12,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// maxSeconds bounds the time of one instance, so that fees stay far from what float32 holds.
+// maxSeconds is the largest time of one instance, so that fees stay far below the limit of float32.
 const maxSeconds = 1e6
 
 // PairLatency is the time that one expert takes under one advice for one instance.
@@ -23,8 +23,8 @@ type PairLatency struct {
 	Fee     float64 `json:"fee,omitempty"` // Seconds times the fee per second
 }
 
-// Recorded is an expert whose answers were made elsewhere or are kept: how long it takes cannot be measured, and its
-// fees are its own.
+// Recorded is an expert whose answers come from elsewhere or are stored. Its time cannot be measured, and it has its
+// own fees.
 type Recorded interface {
 	Recorded() bool
 }
@@ -37,13 +37,13 @@ func timed(e part.NamedExpert) bool {
 // latencyRecord is the content of the file in the folder of experts.
 type latencyRecord struct {
 	Format int           `json:"format"`
-	Of     string        `json:"of"` // digest of what the times depend on
+	Of     string        `json:"of"` // digest of everything the times depend on
 	Pairs  []PairLatency `json:"pairs"`
 }
 
 const latencyFormat = 1
 
-// readLatency returns the times of a file, nil if there is none or it tells of something else.
+// readLatency returns the times in a file, nil if it does not exist or is about another build.
 func readLatency(file, of string) ([]PairLatency, error) {
 	b, err := textfile.ReadFile(file, textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,5 +70,5 @@ func (r *latencyRecord) write(file string) error {
 	return nil
 }
 
-// median is the middle one of some numbers, the upper of two.
+// median is the median of some numbers, the upper one of two.
 func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[len(list)/2] }

@@ -16,28 +16,28 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Options is how a build is run; nothing here but SkipBad changes its result.
+// Options control how a build is run; only SkipBad changes its result.
 type Options struct {
 	Out      string                       // a .parquet file, or a folder that gets costs.parquet
 	Dir      string                       // where relative paths of the configuration start; "": the working folder
 	Experts  string                       // folder of trained experts; "": the folder experts beside the output
 	Answers  string                       // folder of the answers of chat models; "": the folder answers beside the output
 	Budget   *chat.Budget                 // money that may be spent on answers; nil: any
-	Reuse    string                       // finished output of a build that may differ in the split alone: where nothing else depends on the split, its rows are taken over; "": none
-	Restart  bool                         // drop what an earlier run has done; trained experts that fit and answers are kept
-	SkipBad  bool                         // leave images out that cannot be used, instead of a *BadImagesError
+	Reuse    string                       // finished output of a build that may differ only in the split: its rows are reused if nothing else depends on the split; "": none
+	Restart  bool                         // drop the shards of an earlier run; matching trained experts and answers are kept
+	SkipBad  bool                         // skip unusable images instead of returning a *BadImagesError
 	Progress part.Progress                // nil: nothing is reported
 	Runtime  func() (*ort.Runtime, error) // opens the ONNX Runtime if a part needs it; the caller closes it
 
 	Kinds    *part.Kinds       // that the configuration may name; pipe/costs/kinds has those of this module
 	OpenText part.TextEncoders // opens encoders of texts; nil: as featurize does
 
-	checkpoints time.Duration // least time between two checkpoints of an expert that learns; 0: checkpointEvery; negative: none
+	checkpoints time.Duration // least time between two checkpoints of training; 0: checkpointEvery; negative: none
 	memory      int64         // bytes of the tables that are kept; 0: textfile.MaxHeld, as everywhere but in tests
 }
 
-// complete checks the configuration, fills in what the options leave open, and
-// returns the file that the build leaves.
+// complete checks the configuration, fills in default options, and returns the
+// output file of the build.
 func (o *Options) complete(cfg *part.Config) (out string, err error) {
 	if err := cfg.Validate(o.Kinds); err != nil {
 		return "", err
@@ -61,7 +61,7 @@ func (o *Options) answers(out string) string {
 	return filepath.Join(filepath.Dir(out), "answers")
 }
 
-// checkpointEvery is the least time between two checkpoints of an expert that learns.
+// checkpointEvery is the least time between two checkpoints of training.
 const checkpointEvery = 5 * time.Second
 
 func (o *Options) checkpoint() time.Duration {
@@ -74,7 +74,7 @@ func (o *Options) checkpoint() time.Duration {
 	return o.checkpoints
 }
 
-// note makes a remark to the user.
+// note reports a message to the user.
 func (o *Options) note(format string, args ...any) {
 	if o.Progress != nil {
 		o.Progress.Note(format, args...)
@@ -89,7 +89,7 @@ func (o *Options) held() *textfile.Held {
 	return textfile.NewHeld(textfile.MaxHeld)
 }
 
-// waits says that another build holds what this one needs.
+// waits reports that this build waits for another one.
 func (o *Options) waits(e *filelock.InUseError) { o.note("waits: %v", e) }
 
 func (o *Options) runtime() (*ort.Runtime, error) {
@@ -99,11 +99,11 @@ func (o *Options) runtime() (*ort.Runtime, error) {
 	return o.Runtime()
 }
 
-// outputFile returns the file that a build leaves: out itself if it ends in
+// outputFile returns the output file of a build: out itself if it ends in
 // .parquet, else costs.parquet in the folder out.
 func outputFile(out string) (string, error) {
 	if out == "" {
-		return "", errors.New("no output is named")
+		return "", errors.New("output: not set")
 	}
 	info, err := os.Stat(out)
 	isFolder := err == nil && info.IsDir()

@@ -30,8 +30,8 @@ type plan struct {
 	latencyFee []float32           // per action; nil until it is known
 }
 
-// PartError says that a part of the configuration cannot be made: its settings,
-// or the files they name, are at fault, or the runtime library is missing.
+// PartError says that a part of the configuration cannot be made, because of
+// its settings, the files they name, or a missing runtime library.
 type PartError struct {
 	Part string // such as `expert "vit"`
 	Err  error
@@ -94,8 +94,8 @@ func made(ctx context.Context, part string, err error) error {
 	return &PartError{part, err}
 }
 
-// shape is what the parts' own settings do not tell. Fees are not part of it:
-// they are applied late, and a new price asks for no new answer.
+// shape is what the settings of the parts do not cover. It excludes fees: they
+// are applied last, so a new price needs no new answers.
 func (p *plan) shape() any {
 	type expert struct {
 		Name  string
@@ -140,8 +140,8 @@ func (p *plan) describe() {
 	p.actions.Digests[costs.FeatureDigest] = p.featureDigest()
 }
 
-// featureDigest identifies how features are computed, wherever and over
-// whatever instances: the blocks and the bytes of the models behind them.
+// featureDigest identifies how features are computed, independently of location
+// and instances: the blocks and the bytes of their models.
 func (p *plan) featureDigest() string {
 	var blocks []identity.Block
 	for i, f := range p.features {

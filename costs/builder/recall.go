@@ -11,10 +11,10 @@ import (
 	"pipe/costs/retrieval"
 )
 
-// Recall measures, for the advice of kind passages that searches by the instances'
-// own texts, how often the best ks pages are those that settle an instance. The
-// source must know evidence, as kind fever does. A corpus that cannot tell its
-// pages counts as one that has all.
+// Recall measures, for the advice of kind passages that searches by the
+// instances' own texts, how often the best ks pages are those that settle an
+// instance. The source must know evidence, as kind fever does. A corpus that
+// does not know its pages counts as complete.
 func Recall(ctx context.Context, cfg part.Config, o Options, ks []int) ([]retrieval.RecallReport, error) {
 	r, err := recall(ctx, &cfg, &o, ks)
 	if err != nil {

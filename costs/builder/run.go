@@ -14,7 +14,7 @@ import (
 	"pipe/internal/parallel"
 )
 
-// Report is what a build did.
+// Report describes what a build did.
 type Report struct {
 	File      string  `json:"file"`
 	Digest    string  `json:"digest"`          // of the file
@@ -24,7 +24,7 @@ type Report struct {
 	Val       int     `json:"val"`
 	Test      int     `json:"test"`
 	Groups    int     `json:"groups,omitempty"`  // distinct groups, where the instances have any
-	Divided   int     `json:"divided,omitempty"` // of them, groups that a split column puts on several sides
+	Divided   int     `json:"divided,omitempty"` // of these, groups that a split column divides
 	Actions   int     `json:"actions"`
 	Features  string  `json:"features"`
 	Dim       int     `json:"dim"`
@@ -38,10 +38,9 @@ type Report struct {
 	Latency []PairLatency      `json:"latency,omitempty"`  // of every pair, where time is a fee
 }
 
-// Run builds the cost tensor of a configuration, or goes on with the build that
-// an earlier Run of the same configuration into the same output began. A build
-// that was stopped, killed or went wrong and was then finished leaves the same
-// bytes as one that ran through.
+// Run builds the cost tensor of a configuration, or resumes an earlier Run of
+// the same configuration with the same output. A build that was stopped, killed
+// or failed and was then resumed leaves the same bytes as an uninterrupted one.
 //
 // Finished shards are kept beside the output in OUT.work. Inputs that differ
 // from those of the shards give a *ChangedError, bad input data a
@@ -66,8 +65,8 @@ func run(ctx context.Context, cfg *part.Config, o *Options) (*Report, error) {
 	return r, errors.Join(err, p.Close())
 }
 
-// prepare makes the plan and names the output. Beside the output nothing is
-// written yet but the list of bad images, should they be the error.
+// prepare makes the plan and determines the output. It writes nothing next to
+// the output, except for the list of bad images if they are the error.
 func prepare(ctx context.Context, cfg *part.Config, o *Options) (p *plan, out string, err error) {
 	if out, err = o.complete(cfg); err != nil {
 		return nil, "", err
@@ -118,7 +117,7 @@ func (p *plan) run(ctx context.Context, out string, o *Options) (_ *Report, err 
 	return r, p.makeRows(ctx, w, r, o)
 }
 
-// keep leaves an output that is there as it is, but for fees that changed.
+// keep keeps an existing output, and updates fees that changed.
 func (p *plan) keep(ctx context.Context, w *work, r *Report, d *done) error {
 	r.Resumed, r.Digest, r.Answers, r.Latency = r.Shards, d.File, d.Answers, p.latency
 	if d.Actions == digest.Of(p.actions.JSON()) {
@@ -127,7 +126,7 @@ func (p *plan) keep(ctx context.Context, w *work, r *Report, d *done) error {
 	return p.finish(ctx, w, r, d.Audit, fromFile(p, w.out))
 }
 
-// makeRows makes the rows that are not there, and the output of all.
+// makeRows makes the missing rows, and writes the output.
 func (p *plan) makeRows(ctx context.Context, w *work, r *Report, o *Options) (err error) {
 	if r.Resumed, err = p.makeShards(ctx, w, o); err != nil {
 		return err
@@ -176,8 +175,8 @@ func (p *plan) report(out string) *Report {
 	return r
 }
 
-// makeShards makes the shards that are not there, several at a time, and
-// returns how many were. A shard that cannot be read is made again.
+// makeShards makes the missing shards, several at a time, and returns how many
+// existed. A shard that cannot be read is made again.
 func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int, err error) {
 	var missing, rows []int
 	for shard := range p.shards() {
@@ -221,7 +220,7 @@ func (p *plan) makeShards(ctx context.Context, w *work, o *Options) (resumed int
 	return resumed, err
 }
 
-// batches hands the rows of the output to add, in order.
+// batches passes the rows of the output to add, in order.
 type batches func(add func(*costs.Tensor) error) error
 
 func fromShards(p *plan, w *work) batches {
@@ -265,8 +264,8 @@ func fromFile(p *plan, out string) batches {
 	}
 }
 
-// finish writes the output and drops the shards. The manifest tells of the
-// output before it gets its name, so that no moment is lost between the two.
+// finish writes the output and drops the shards. The manifest records the
+// output before it is renamed, so that a kill between the two loses nothing.
 // shown is the digest of the audit.
 func (p *plan) finish(ctx context.Context, w *work, r *Report, shown string, rows batches) error {
 	if err := ctx.Err(); err != nil {

@@ -6,8 +6,8 @@ import (
 	"pipe/costs/chat"
 )
 
-// OutputFiles are the files with names of their own that a build with this output and this folder of answers (Options)
-// may leave or replace. An output that cannot be is no file.
+// OutputFiles are the files with fixed names that a build with this output and this folder of answers (Options) may
+// create or replace. An invalid output has none.
 func OutputFiles(out, answers string) []string {
 	file, err := outputFile(out)
 	if err != nil {

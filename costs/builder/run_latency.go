@@ -23,7 +23,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if err := os.MkdirAll(o.Experts, 0o777); err != nil {
 		return err
 	}
-	l, err := filelock.Wait(ctx, filepath.Join(o.Experts, lockName), o.waits) // two builds that measure at a time measure each other
+	l, err := filelock.Wait(ctx, filepath.Join(o.Experts, lockName), o.waits) // concurrent measurements would disturb each other
 	if err != nil {
 		return fmt.Errorf("folder of experts: %w", err)
 	}
@@ -48,8 +48,8 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 }
 
 // measureLatency times every pair on one instance at a time, from the loaded instance and what advice shows of it to
-// the answer. A repeat is the mean over the instances; repeats of a pair lie apart, such that what else the machine does
-// hits all pairs alike.
+// the answer. A repeat is the mean over the instances; repeats of a pair are spread out, so that other load on the
+// machine affects all pairs alike.
 func (p *plan) measureLatency(ctx context.Context, progress part.Progress) ([]PairLatency, error) {
 	batch, err := p.Source.Load(ctx, p.measured())
 	if err != nil {

@@ -25,8 +25,8 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	// Builds that share the folder get ready one after the other: what the first
-	// has made, the second finds.
+	// Builds that share the folder prepare one after the other: the second
+	// finds what the first has made.
 	l, err := filelock.Wait(ctx, filepath.Join(folder, lockName), o.waits)
 	if err != nil {
 		return fmt.Errorf("folder of experts: %w", err)
@@ -54,7 +54,7 @@ func prepares(e part.NamedExpert) bool {
 	return ok
 }
 
-// preparation lends the build to a Preparer.
+// preparation passes the build to a Preparer.
 func (p *plan) preparation(folder, scratch string, rows []int, o *Options) *part.Preparation {
 	return &part.Preparation{
 		Folder: folder, Scratch: scratch, Rows: rows, Workers: p.Workers, Progress: o.Progress, Checkpoint: o.checkpoint(),

@@ -105,7 +105,7 @@ func TestTreesWithoutTheLibrary(t *testing.T) {
 // TestGroupsNeedAnEncodedTable uses the parts of an encoded table over another
 // source.
 func TestGroupsNeedAnEncodedTable(t *testing.T) {
-	const want = "column groups are wanted, but the instances are not of kind tabular"
+	const want = "column groups are requested, but the instances are not of kind tabular"
 	w := newWorld(t, 10)
 	w.cfg.Advice[1].Kind, w.cfg.Advice[1].Settings = "groups", map[string]any{"through": "base"}
 	if _, err := w.run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

@@ -22,7 +22,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// work is the folder beside the output in which a build keeps what is done:
+// work is the folder next to the output in which a build keeps finished work:
 //
 //	bad-images.txt images that cannot be used, if there are any
 //	lock           held while a build runs
@@ -50,7 +50,7 @@ type manifest struct {
 	Latency []PairLatency `json:"latency,omitempty"` // that the fees of the shards were made of
 }
 
-// done tells which final file was written.
+// done records which final file was written.
 type done struct {
 	File    string `json:"file"`            // digest of the final file
 	Actions string `json:"actions"`         // digest of the actions in it, fees included
@@ -81,15 +81,15 @@ func (e *ChangedError) Error() string {
 	if more := len(e.Changes) - most; more > 0 {
 		list += fmt.Sprintf("; and %d more", more)
 	}
-	return fmt.Sprintf("resume %q: inputs are not those it was started with: %s", e.Folder, list)
+	return fmt.Sprintf("resume %q: the inputs have changed since it was started: %s", e.Folder, list)
 }
 
-// Hint tells the way out.
+// Hint returns a remedy.
 func (e *ChangedError) Hint() string {
-	return "put the inputs back, or start over with --restart, which drops what is done"
+	return "restore the inputs, or start over with --restart, which drops finished work"
 }
 
-// workFolder is the folder of the build that leaves a file.
+// workFolder is the work folder of the build with this output.
 func workFolder(out string) string { return out + ".work" }
 
 // openWork makes the folder and takes its lock.
@@ -105,7 +105,7 @@ func openWork(out string) (*work, error) {
 	return w, nil
 }
 
-// Close gives the lock back.
+// Close releases the lock.
 func (w *work) Close() error { return w.lock.Release() }
 
 // resume compares the manifest with the inputs of this run. It returns what was
@@ -122,7 +122,7 @@ func (w *work) resume(ctx context.Context, in part.Inputs, restart bool) (*manif
 		return m, w.sweep(false)
 	}
 	if _, err := os.Lstat(w.out); err == nil && m == nil && !restart {
-		return nil, fmt.Errorf("output %q is there already and was not built here; remove it, or start over with --restart", w.out)
+		return nil, fmt.Errorf("output %q exists and was not built here; remove it, or start over with --restart", w.out)
 	}
 	if err := errors.Join(w.dropAudit(ctx, m), w.sweep(true), w.forget(finalName), w.forget(finalAuditName), os.RemoveAll(w.training())); err != nil {
 		return nil, err
@@ -163,8 +163,8 @@ func (w *work) write(m *manifest) error {
 	return nil
 }
 
-// settle brings a build that the manifest calls done to its end, should it have
-// been killed on the last steps. It reports whether the output is there.
+// settle completes a build that is done according to the manifest, in case it
+// was killed in the last steps. It reports whether the output exists.
 func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	if m == nil || m.Done == nil {
 		return false, errors.Join(w.forget(finalName), w.forget(finalAuditName))
@@ -185,7 +185,7 @@ func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	return false, errors.Join(w.forget(finalName), w.forget(finalAuditName))
 }
 
-// publish gives the output and its audit their names and drops the shards.
+// publish renames the output and its audit to their paths and drops the shards.
 func (w *work) publish() error {
 	if err := w.publishAudit(); err != nil {
 		return err
@@ -199,8 +199,8 @@ func (w *work) publish() error {
 	return w.sweep(true)
 }
 
-// sweep removes what a killed run may have left half-written, and the shards if
-// they are not needed any more.
+// sweep removes incomplete files of a killed run, and the shards if they are no
+// longer needed.
 func (w *work) sweep(shards bool) error {
 	files, err := os.ReadDir(w.folder)
 	if err != nil {
@@ -218,14 +218,14 @@ func (w *work) sweep(shards bool) error {
 	return nil
 }
 
-// isTemp tells the names under which files of the folder are written: that of
-// the file between a dot and a number.
+// isTemp reports whether a name is that of a temporary file of the folder: the
+// name of the file between a dot and a number.
 func isTemp(name string) bool {
 	stem := strings.TrimRight(name, "0123456789")
 	return stem != name && strings.HasPrefix(stem, ".") && (strings.HasSuffix(stem, ".parquet") || strings.HasSuffix(stem, ".json") || strings.HasSuffix(stem, ".gz") || strings.HasSuffix(stem, ".txt"))
 }
 
-// forget removes a file of the folder, if it is there.
+// forget removes a file of the folder if it exists.
 func (w *work) forget(name string) error {
 	if err := os.Remove(w.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("work folder: %w", err)
@@ -260,7 +260,7 @@ func difference(was, is part.Inputs) []string {
 	return specific(list)
 }
 
-// specific leaves out the digest of all images where single ones are named.
+// specific omits the digest of all images if single images are named.
 func specific(changes []string) []string {
 	named := slices.ContainsFunc(changes, func(s string) bool { return strings.HasPrefix(s, part.ImagePrefix) })
 	if !named {
@@ -279,7 +279,7 @@ func (w *work) save(shard int, t *costs.Tensor, o costs.WriterOptions) error {
 	return writeTensors(w.part(shard), t.Actions, o, func(add func(*costs.Tensor) error) error { return add(t) })
 }
 
-// writeTensors writes batches into one file, which appears when all are in.
+// writeTensors writes batches into one file, which appears only when it is complete.
 func writeTensors(path string, a *costs.Actions, o costs.WriterOptions, batches func(add func(*costs.Tensor) error) error) error {
 	f, err := costs.NewWriter(path, a, o)
 	if err != nil {

@@ -37,7 +37,7 @@ func (w *work) saveAudit(shard int, a *audit) error {
 	})
 }
 
-// copyAudit appends the audit of a shard; it fails if that is not there or damaged.
+// copyAudit appends the audit of a shard; it fails if the audit is missing or damaged.
 func (w *work) copyAudit(to io.Writer, shard int) error {
 	f, err := os.Open(w.auditPart(shard))
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *work) copyAudit(to io.Writer, shard int) error {
 	return nil
 }
 
-// publishAudit gives a finished audit its name.
+// publishAudit renames a finished audit to its path.
 func (w *work) publishAudit() error {
 	err := os.Rename(w.file(finalAuditName), w.auditFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +63,8 @@ func (w *work) publishAudit() error {
 	return err
 }
 
-// auditSettled brings the audit of a finished build to its name and reports
-// whether it is there.
+// auditSettled renames the audit of a finished build to its path, and reports
+// whether it exists.
 func (w *work) auditSettled(ctx context.Context, m *manifest) error {
 	if m.Done.Audit == "" {
 		return nil
@@ -82,8 +82,8 @@ func (w *work) auditSettled(ctx context.Context, m *manifest) error {
 	return nil
 }
 
-// dropAudit removes the audit of a build that is started over; a file that is not
-// that audit stays.
+// dropAudit removes the audit of a build that is started over; it keeps a file
+// that is not that audit.
 func (w *work) dropAudit(ctx context.Context, m *manifest) error {
 	if m == nil || m.Done == nil || m.Done.Audit == "" {
 		return nil

@@ -30,8 +30,8 @@ func (w *work) has(p *plan, shard int) bool {
 // countsFile returns the file of a shard's counts.
 func (w *work) countsFile(shard int) string { return w.file(fmt.Sprintf("part-%06d.json", shard)) }
 
-// saveCounts writes what was counted of the answers of a shard. Builds that ask
-// nobody have no such file.
+// saveCounts writes the counts of the answers of a shard. Builds without chat
+// models have no such file.
 func (w *work) saveCounts(shard int, counts []chat.AnswerCount) error {
 	if len(counts) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (w *work) saveCounts(shard int, counts []chat.AnswerCount) error {
 	return atomicfile.WriteFile(w.countsFile(shard), b)
 }
 
-// loadCounts reads what saveCounts wrote. Counts that cannot be those of the shard are a *costs.DataError.
+// loadCounts reads what saveCounts wrote. Counts that are impossible for the shard give a *costs.DataError.
 func (w *work) loadCounts(p *plan, shard int) ([]chat.AnswerCount, error) {
 	if len(p.session.Parts()) == 0 {
 		return nil, nil
@@ -64,7 +64,7 @@ func (w *work) loadCounts(p *plan, shard int) ([]chat.AnswerCount, error) {
 	return counts, faultOf(counts, file)
 }
 
-// faultOf is a *costs.DataError where counts in a file are not possible.
+// faultOf is a *costs.DataError if counts in a file are impossible.
 func faultOf(counts []chat.AnswerCount, file string) error {
 	for _, c := range counts {
 		if !c.Possible() {
@@ -74,7 +74,7 @@ func faultOf(counts []chat.AnswerCount, file string) error {
 	return nil
 }
 
-// counts returns what was counted of the answers of all shards.
+// counts returns the counts of the answers of all shards.
 func (p *plan) counts(w *work) ([]chat.AnswerCount, error) {
 	var all chat.Tally
 	for shard := range p.shards() {
@@ -87,7 +87,7 @@ func (p *plan) counts(w *work) ([]chat.AnswerCount, error) {
 	return all.Of(p.session.Parts()), nil
 }
 
-// withRun adds what this run asked and spent.
+// withRun adds the requests and the money of this run.
 func (p *plan) withRun(whole []chat.AnswerCount) []chat.AnswerCount {
 	var all chat.Tally
 	all.AddAll(whole)

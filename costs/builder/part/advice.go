@@ -7,17 +7,17 @@ import (
 	"pipe/featurize/pixel"
 )
 
-// Advice turns instances into what an expert is shown. It is safe for
+// Advice produces what an expert is shown for an instance. It is safe for
 // concurrent use.
 type Advice interface {
-	// Show returns what is shown of each instance, in the order of the batch.
+	// Show returns what is shown for each instance, in the order of the batch.
 	Show(ctx context.Context, batch []Instance) ([]Shown, error)
 }
 
-// Shown is what an expert sees of an instance besides the instance itself. A
-// source fills what it is about; an expert reads what it understands.
+// Shown is what an expert sees besides the instance itself. Each kind of advice
+// fills in some fields; an expert reads the fields that it supports.
 type Shown struct {
-	Views    []pixel.View // ways to look at the image; none: the image as it is
+	Views    []pixel.View // views of the image; none: the plain image
 	Revealed []bool       // per column of the table; nil: all are revealed
 	Groups   []bool       // per column group of an encoded table; nil: the first group alone
 	Passages []Passage    // found for the instance, best first
@@ -25,7 +25,7 @@ type Shown struct {
 	Prompts  []string     // templates for the names of classes, each with one placeholder
 }
 
-// Placeholder is where a template of Shown.Prompts takes the name of a class.
+// Placeholder stands for the name of a class in a template of Shown.Prompts.
 const Placeholder = "{}"
 
 // Passage is a piece of text that was found for an instance.
@@ -34,28 +34,28 @@ type Passage struct {
 	Text string
 }
 
-// Title is the name of the page as people write it.
+// Title is the readable name of the page.
 func (p Passage) Title() string { return pagename.Title(p.Page) }
 
 // PassageCounter is advice that shows passages.
 type PassageCounter interface {
-	Most() int // passages of an instance, at most
+	Most() int // largest number of passages of an instance
 }
 
-// Queried is advice that asks a model for every showing, which may take money or
-// time: it is not asked before its showings are needed.
+// Queried is advice that asks a model for every showing, which may cost money
+// or time. It is asked only when its showings are needed.
 type Queried interface {
 	Queried() bool
 }
 
 // PromptLister is advice that shows the same templates of prompts for every instance.
 type PromptLister interface {
-	Templates() []string // each has one placeholder; the caller does not change them
+	Templates() []string // each has one placeholder; the caller must not modify them
 }
 
 // ViewLister is advice that shows the same views of every image.
 type ViewLister interface {
-	Views() []pixel.View // the caller does not change them
+	Views() []pixel.View // the caller must not modify them
 }
 
 // ShowAll returns one showing for every instance of a batch.

@@ -8,13 +8,13 @@ import (
 )
 
 // BadImage is an image that a build cannot use, or a folder of images that it
-// cannot look into.
+// cannot read.
 type BadImage struct {
 	ID     string `json:"id"`     // path below the folder of the images, with forward slashes; that of a folder ends in one
 	Reason string `json:"reason"` // what is wrong with it, without its path
 }
 
-// String returns both on one line, whatever a file is called.
+// String returns both on one line, even if a file name has line breaks.
 func (b BadImage) String() string { return safetext.Line(b.ID) + ": " + safetext.Line(b.Reason) }
 
 // BadImagesError lists every image of a source that cannot be used. Builds with
@@ -55,11 +55,11 @@ func FirstBad(images []BadImage) []string {
 	return lines
 }
 
-// Hint tells the way out.
+// Hint returns a remedy.
 func (e *BadImagesError) Hint() string {
-	hint := "mend or remove them, or leave them out with --skip-bad"
+	hint := "repair or remove them, or skip them with --skip-bad"
 	if e.Usable == 0 {
-		hint = "no image is left: look at folder, decoder and limits of the instances"
+		hint = "no image is left: check folder, decoder and limits of the instances"
 	}
 	if e.File != "" {
 		hint += "; all of them are listed in " + e.File
@@ -67,7 +67,7 @@ func (e *BadImagesError) Hint() string {
 	return hint
 }
 
-// BadList is the list as a text: a line per image.
+// BadList is the list as text, one line per image.
 func BadList(images []BadImage) string {
 	var b strings.Builder
 	for _, bad := range images {

@@ -19,13 +19,13 @@ type Config struct {
 	Advice    []AdviceConfig `yaml:"advice" json:"advice"` // the first one is the absence of advice
 	Experts   []ExpertConfig `yaml:"experts" json:"experts"`
 	Features  []Part         `yaml:"features" json:"features"`
-	CrossFit  int            `yaml:"cross_fit" json:"cross_fit"` // folds over which experts learn that the build trains; 0: they also answer for the rows that they learnt from
+	CrossFit  int            `yaml:"cross_fit" json:"cross_fit"` // folds for the cross-fitting of trained experts; 0: they also answer for their own training rows
 	FoldSeed  uint64         `yaml:"fold_seed" json:"fold_seed,omitempty"`
 	Latency   LatencyConfig  `yaml:"latency" json:"latency,omitzero"` // time as a fee
 	Audit     bool           `yaml:"audit" json:"audit,omitempty"`    // keep the texts that advice shows, in OUT-advice.jsonl.gz
-	Shard     int            `yaml:"shard" json:"shard"`              // instances per shard, the most that a kill can lose per worker
+	Shard     int            `yaml:"shard" json:"shard"`              // instances per shard; a killed build loses at most one shard per worker
 	Batch     int            `yaml:"batch" json:"batch"`              // instances in memory per worker
-	Workers   int            `yaml:"workers" json:"workers"`          // shards in the making at a time; 0: one per core
+	Workers   int            `yaml:"workers" json:"workers"`          // shards built concurrently; 0: one per core
 }
 
 // Part is a component chosen by kind; every other key is a setting of that kind.
@@ -52,7 +52,7 @@ type ExpertConfig struct {
 	Settings    map[string]any `yaml:",inline" json:"settings,omitempty"`
 }
 
-// KeyNote explains a key whose value does not fit: once it named a column.
+// KeyNote explains a key with a wrong type of value: in an earlier version it named a column.
 func (ExpertConfig) KeyNote(kind, key string) string {
 	if kind == "precomputed" && key == "fee" {
 		return "fee is the expert's own fee, a number; measured_fee names the column with what each answer cost"
@@ -89,7 +89,7 @@ func (c *Config) Validate(kinds *Kinds) error {
 		add("shard is %d and batch is %d instances; both must be positive", c.Shard, c.Batch)
 	}
 	if c.CrossFit < 0 || c.CrossFit == 1 || c.CrossFit > maxFolds {
-		add("cross_fit is %d; 0 (in-sample) or 2 to %d folds are possible", c.CrossFit, maxFolds)
+		add("cross_fit is %d, not 0 (in-sample) or 2 to %d folds", c.CrossFit, maxFolds)
 	}
 	if c.Workers < 0 {
 		add("workers is %d", c.Workers)
@@ -108,7 +108,7 @@ func (c *Config) Validate(kinds *Kinds) error {
 	return errors.Join(problems...)
 }
 
-// checkKinds holds every kind that is named against those there are.
+// checkKinds checks that every named kind exists.
 func (c *Config) checkKinds(kinds *Kinds, add func(string, ...any)) {
 	check := func(part string, err error) {
 		if err != nil {
@@ -152,7 +152,7 @@ func (c *Config) checkAvailability(add func(string, ...any)) {
 	}
 }
 
-// Actions returns the action set as far as the configuration alone tells it.
+// Actions returns the action set as far as the configuration alone determines it.
 func (c *Config) Actions() *costs.Actions {
 	a := &costs.Actions{}
 	for _, e := range c.Experts {
@@ -189,5 +189,5 @@ func (c *LatencyConfig) validate() error {
 	return nil
 }
 
-// MaxFeePerSecond bounds fees, so that they stay far from what float32 holds.
+// MaxFeePerSecond limits fees, so that they stay far below the limit of float32.
 const MaxFeePerSecond = 1e9

@@ -10,8 +10,8 @@ type Expert interface {
 	// Predict answers for every instance of the batch under every advice.
 	// shown[k][n] is what advice k shows of instance n; shown[k] is nil where
 	// the pair does not exist, and so is the answer. All levels come in one
-	// call, so that an expert computes once what nested advice has in common.
-	// The result is indexed [k][n]. Errors name the instance.
+	// call, so that an expert computes the common part of nested advice only
+	// once. The result is indexed [k][n]. Errors name the instance.
 	Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error)
 	// Close frees what the expert holds; it is called once, after the last
 	// Predict has returned.
@@ -23,7 +23,7 @@ type Prediction struct {
 	Label         string    // "" if only the loss is known
 	Probabilities []float32 // per label of a Classifier, else nil
 	Loss          float32   // the task loss, if Judged
-	Judged        bool      // the expert came with its own loss; the build's task loss is not asked
+	Judged        bool      // the expert has its own loss, used instead of the build's task loss
 	Fee           float32   // measured fee >= 0 of a Metered expert
 }
 
@@ -47,30 +47,29 @@ type Metered interface {
 // Preparer is an expert, or something shared, that has work to do before the first shard is made: most experts of this
 // sort learn from the build's training rows.
 type Preparer interface {
-	// Prepare is called once, before the first Predict or Encode, under the lock of the build's work folder. Files that
-	// are complete stay in p.Folder, and half-done work in p.Scratch, so that a build that was killed goes on from there
-	// and ends with the same bytes.
+	// Prepare is called once, before the first Predict or Encode, under the lock of the build's work folder. Complete
+	// files stay in p.Folder, checkpoints in p.Scratch.
 	Prepare(ctx context.Context, p *Preparation) error
 }
 
-// Preparation is what a build lends to a Preparer.
+// Preparation is what a build passes to a Preparer.
 type Preparation struct {
 	Folder     string        // for files that stay; it exists
-	Scratch    string        // for checkpoints; the build removes it when all is prepared; it need not exist
+	Scratch    string        // for checkpoints; it need not exist, and the build removes it after preparation
 	Rows       []int         // instances of the shards that will be made
-	Workers    int           // goroutines at a time
+	Workers    int           // number of goroutines
 	Progress   Progress      // never nil
 	Checkpoint time.Duration // least time between two checkpoints
 
-	// Load returns instances of the build, as Source.Load does.
+	// Load returns instances of the build, like Source.Load.
 	Load func(ctx context.Context, rows []int) ([]Instance, error)
-	// Show returns what a level of advice shows of instances.
+	// Show returns what a level of advice shows for instances.
 	Show func(ctx context.Context, level int, batch []Instance) ([]Shown, error)
 	// Batches cuts rows into pieces that may be loaded together.
 	Batches func(rows []int) [][]int
 }
 
-// TaskLoss gives an answer its loss.
+// TaskLoss computes the loss of an answer.
 type TaskLoss interface {
 	// Loss returns psi >= 0 of the answer for an instance. An instance without
 	// a label is an error where the loss needs one.

@@ -9,11 +9,11 @@ import (
 	"pipe/internal/digest"
 )
 
-// Inputs maps everything that the result of a build depends on to a digest, or to a short text that stands for itself.
-// A name is "ROLE of PART", or a role alone for what belongs to no part.
+// Inputs maps everything that the result of a build depends on to a digest or to a short literal text. A name is "ROLE
+// of PART", or only a role if it belongs to no part.
 type Inputs map[string]string
 
-// The roles that have a meaning beyond their name.
+// Roles with a special meaning.
 const (
 	// SettingsRole is the role of settings: one digest stands for all of them in a tensor.
 	SettingsRole = "settings"

@@ -12,16 +12,16 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Entry is what is known of an instance without loading it.
+// Entry is the data of an instance that are known without loading it.
 type Entry struct {
 	ID    string // unique
 	Label string // "" if the source has no labels
 	Split string // train, val or test; "" if the source does not say
-	Group string // what it belongs to with others: a user, a session, a page; "" in all entries if the source has no groups
+	Group string // group of related instances: a user, a session, a page; "" in all entries if the source has no groups
 }
 
-// Source lists the instances of a build and loads them. It is safe for
-// concurrent use once it is made.
+// Source lists the instances of a build and loads them. After construction it
+// is safe for concurrent use.
 type Source interface {
 	// Entries returns all instances in the order of the output. The caller
 	// does not change the slice.
@@ -33,15 +33,15 @@ type Source interface {
 	Columns() *Columns
 }
 
-// ClassLister is a Source that knows all labels there are, whether or not an
-// instance has them.
+// ClassLister is a Source that knows all possible labels, including those of no
+// instance.
 type ClassLister interface {
 	Source
-	Classes() []string             // nil: it does not know; the caller does not change the slice
-	LabelNames() map[string]string // what people call them, by label
+	Classes() []string             // nil: not known; the caller must not modify the slice
+	LabelNames() map[string]string // readable names, by label
 }
 
-// BatchLimiter is a Source whose instances may be too large for a whole batch of them.
+// BatchLimiter is a Source whose instances may be too large to load a whole batch at once.
 type BatchLimiter interface {
 	Source
 	// Fit returns how many of the rows, of which there is one at least, may be
@@ -50,8 +50,7 @@ type BatchLimiter interface {
 	Fit(rows []int) int
 }
 
-// TwinFinder is a Source that can tell which instances are the same to whoever
-// learns from them.
+// TwinFinder is a Source that can identify instances with equal content.
 type TwinFinder interface {
 	Source
 	// Twins returns one number per instance, equal for instances with equal
@@ -59,7 +58,7 @@ type TwinFinder interface {
 	Twins(ctx context.Context) ([]int, error)
 }
 
-// SkipLister is a Source that leaves out what cannot be used.
+// SkipLister is a Source that skips unusable images.
 type SkipLister interface {
 	Source
 	Skipped() []BadImage // by id
@@ -72,21 +71,20 @@ type EncodedSource interface {
 	Encoder() *tabular.Encoder
 }
 
-// Instance is one loaded example. What it holds is shared and read only.
+// Instance is one loaded example. Its data are shared and must not be modified.
 type Instance struct {
 	Entry
 	Image  *pixel.Image // nil unless the source has images
 	Values []float32    // one per raw column of an encoded table (NaN: missing), nil unless it is one
 	Text   string       // "" unless the source has texts
-	Gold   []string     // ids of the pages that are known to settle the text, as the corpus spells them; nil where the source does not tell
+	Gold   []string     // ids of the pages that settle the text, as the corpus spells them; nil if not known
 	Line   int          // line or row of the file, for errors
 	Row    int          // index in the source's Entries
 
-	Sizes *Sizes // of the image, shared by all who look at the instance; nil: nobody shares
+	Sizes *Sizes // of the image, shared by all parts that use the instance; nil: not shared
 }
 
-// NeedText is the error of an instance without a text, which a language model
-// cannot do anything with.
+// NeedText is an error if an instance has no text, which language models need.
 func (in *Instance) NeedText() error {
 	if in.Text == "" {
 		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no text", in.ID)}
@@ -94,7 +92,7 @@ func (in *Instance) NeedText() error {
 	return nil
 }
 
-// NeedImage is the error of an instance without an image.
+// NeedImage is an error if an instance has no image.
 func (in *Instance) NeedImage() error {
 	if in.Image == nil {
 		return &costs.DataError{Msg: fmt.Sprintf("instance %q has no image", in.ID)}
@@ -102,12 +100,12 @@ func (in *Instance) NeedImage() error {
 	return nil
 }
 
-// Columns names the cells of the instances of one table. A column is read once a
-// part of the configuration has asked for it by Find.
+// Columns gives access to the cells of the instances of one table. A column is
+// read only if a part of the configuration has requested it with Find.
 type Columns struct {
 	File  string
 	Names []string
-	Use   func(columns []int) error             // is called with what Find was asked for; nil: nothing has to be noted
+	Use   func(columns []int) error             // called with the columns requested from Find; may be nil
 	Cell  func(in *Instance, column int) string // the text of a cell; "" is a missing value
 	index map[string]int
 }
@@ -121,12 +119,12 @@ func NewColumns(file string, names []string) *Columns {
 	return c
 }
 
-// Find returns the positions of the named columns, whose cells instances will have
-// that are loaded from then on. The error names the file and the first column that
-// is not there, or is of a type that is not read.
+// Find returns the positions of the named columns. Instances loaded later have
+// their cells. The error names the file and the first column that is missing or
+// of an unsupported type.
 func (c *Columns) Find(names ...string) ([]int, error) {
 	if c == nil {
-		return nil, fmt.Errorf("columns %s are wanted, but the instances are not a table", strings.Join(names, ", "))
+		return nil, fmt.Errorf("columns %s are requested, but the instances are not a table", strings.Join(names, ", "))
 	}
 	at, err := c.At(names...)
 	if err == nil && c.Use != nil {
@@ -154,7 +152,7 @@ func (c *Columns) At(names ...string) ([]int, error) {
 	for i, n := range names {
 		j, ok := c.index[n]
 		if n == "" {
-			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is wanted; give it a name in the file"}
+			return nil, &costs.DataError{File: c.File, Msg: "a column without a name is requested; give it a name in the file"}
 		}
 		if !ok {
 			return nil, &costs.DataError{File: c.File, Column: n, Msg: fmt.Sprintf("is missing; the columns are %s", textfile.Listed(c.Names, NamesShown))}
@@ -186,7 +184,7 @@ func (c *Columns) NumberOr(in *Instance, column int, missing *float32) (float32,
 	v, err := c.Number(in, column)
 	if err == nil && v != v {
 		if missing == nil {
-			return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to say what stands for it"}
+			return 0, &costs.DataError{File: c.File, Row: in.Line, Column: c.Names[column], Msg: "is empty; set missing to the value to use instead"}
 		}
 		v = *missing
 	}

@@ -7,7 +7,7 @@ import (
 	"pipe/costs"
 )
 
-// Constructors of parts. settings are the keys of the part but its kind; Setup.Settings decodes them.
+// Constructors of parts. settings are the keys of the part except kind; Setup.Settings decodes them.
 type (
 	NewSource  = func(ctx context.Context, s *Setup, settings map[string]any) (Source, error)
 	NewSplit   = func(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) // one per entry of s.Source
@@ -27,7 +27,7 @@ type Kinds struct {
 	Features map[string]NewFeature
 }
 
-// With returns these kinds and others, which take the place of those of the same names. nil others are none.
+// With returns these kinds and others; others replace kinds of the same names. others may be nil.
 func (k *Kinds) With(others *Kinds) *Kinds {
 	if others == nil {
 		others = &Kinds{}

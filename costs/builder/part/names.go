@@ -11,7 +11,7 @@ func AdviceName(level string) string { return fmt.Sprintf("advice %q", level) }
 // ExpertName is the name of an expert in inputs and errors, such as `expert "vit"`.
 func ExpertName(expert string) string { return fmt.Sprintf("expert %q", expert) }
 
-// maxFolds bounds the folds of Build.CrossFit: more folds than this are a mistake, not a choice.
+// maxFolds is the largest number of folds of Build.CrossFit. More folds are surely a mistake.
 const maxFolds = 100
 
 // ErrNoInstances is the error of a source without instances.

@@ -2,6 +2,6 @@ package part
 
 import "pipe/internal/progress"
 
-// Progress is told how far a build has come, and of waits before a retry by its Note. Add is called from several
-// goroutines between Start and Done, Note at any time.
+// Progress receives the progress of a build. Add is called concurrently between Start and Done. Note, at any time,
+// reports messages such as waits before a retry.
 type Progress = progress.Progress

@@ -39,8 +39,8 @@ func DecodeSettings(settings map[string]any, dst any) error {
 	return nil
 }
 
-// PerChannel are numbers for red, green and blue; a configuration may give one
-// for all.
+// PerChannel are numbers for red, green and blue; a configuration may set one
+// number for all three.
 type PerChannel []float32
 
 // UnmarshalJSON takes a number or a list.
@@ -58,8 +58,8 @@ func (p *PerChannel) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// settingName is the path of a field as the configuration has it: the names of embedded
-// structs, which are no keys, are left out.
+// settingName is the path of a field in the configuration, without the names of
+// embedded structs, which are not keys.
 func settingName(field string) string {
 	parts := strings.Split(field, ".")
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return strings.HasSuffix(s, "Settings") }), ".")
@@ -87,8 +87,8 @@ func valueInWords(value string) string {
 	return "a " + value // a number, perhaps with its digits
 }
 
-// settingsError says in the user's words what the JSON package found; the user
-// wrote YAML.
+// settingsError translates an error of the JSON package for a user who wrote
+// YAML.
 func settingsError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// UnknownKeyError is about a key that a part does not have.
+// UnknownKeyError is about an unknown key in the settings of a part.
 type UnknownKeyError struct {
-	Key string       // with the sections that it stands in, such as "limits.side"
+	Key string       // with the sections around it, such as "limits.side"
 	Of  reflect.Type // the section's struct
 }
 
-// Error returns the key and those that are known.
+// Error returns the key and the known keys.
 func (e *UnknownKeyError) Error() string {
 	keys := SettingKeys(e.Of)
 	if len(keys) == 0 {
@@ -47,11 +47,11 @@ func checkValue(value any, of reflect.Type, name string) error {
 	switch v := value.(type) {
 	case nil:
 		if of.Kind() != reflect.Pointer && of.Kind() != reflect.Interface {
-			return fmt.Errorf("%s has no value; leave the key out to have its default", name)
+			return fmt.Errorf("%s has no value; remove the key to use its default", name)
 		}
 	case float64:
 		if v-v != 0 {
-			return fmt.Errorf("%s is %v; a finite number is needed", name, v)
+			return fmt.Errorf("%s is %v; it must be finite", name, v)
 		}
 	case []any:
 		for i, element := range v {
@@ -71,7 +71,7 @@ func checkValue(value any, of reflect.Type, name string) error {
 	case map[any]any:
 		for key := range v {
 			if _, ok := key.(string); !ok {
-				return fmt.Errorf("%s: the key %v is not a text; write it in quotes", name, key)
+				return fmt.Errorf("%s: the key %v is not a string; write it in quotes", name, key)
 			}
 		}
 	}
@@ -99,7 +99,7 @@ func elementType(of reflect.Type) reflect.Type {
 	return reflect.TypeFor[any]()
 }
 
-// SettingKeys returns the fields of settings by their keys. Those of embedded
+// SettingKeys returns the fields of settings by their keys. Fields of embedded
 // structs are keys of the same section.
 func SettingKeys(of reflect.Type) map[string]reflect.StructField {
 	keys := make(map[string]reflect.StructField)

@@ -17,9 +17,9 @@ type channelSettings struct {
 
 func TestSettingsName(t *testing.T) {
 	for says, settings := range map[string]map[string]any{
-		"learning_rate is NaN; a finite number":           {"learning_rate": math.NaN()},
-		"l2 is -Inf; a finite number":                     {"l2": math.Inf(-1)},
-		"mean[1] is NaN; a finite number":                 {"mean": []any{0.5, math.NaN(), 0}},
+		"learning_rate is NaN; it must be finite":         {"learning_rate": math.NaN()},
+		"l2 is -Inf; it must be finite":                   {"l2": math.Inf(-1)},
+		"mean[1] is NaN; it must be finite":               {"mean": []any{0.5, math.NaN(), 0}},
 		"mean: expected a number or a list, not a string": {"mean": "dark"},
 		"std: expected a number, not a string":            {"std": []any{1, "b", 1}},
 		"size: expected a whole number":                   {"size": "large"},

@@ -15,8 +15,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Build is what the parts of one build have in common. The builder fills it in while it makes the parts one after the
-// other: source, split, task loss, advice, experts, features. Close frees what was opened for them.
+// Build is shared by the parts of one build. The builder fills it in while it makes the parts in this order: source,
+// split, task loss, advice, experts, features. Close frees what was opened for them.
 type Build struct {
 	Source  Source        // nil while the source itself is made
 	Labels  []string      // all known labels; nil while the source is made, or if nothing has a label
@@ -28,7 +28,7 @@ type Build struct {
 	Dir      string                       // where relative paths of the configuration start
 	Folder   string                       // of trained experts and other files that later builds use; it need not exist
 	Workers  int                          // goroutines that a build works with
-	CrossFit int                          // folds over which experts learn; 0: they answer for the rows that they learnt from
+	CrossFit int                          // folds for cross-fitting; 0: experts answer for their own training rows
 	FoldSeed uint64                       // of the draw of the folds
 	SkipBad  bool                         // leave bad images out
 	Progress Progress                     // never nil
@@ -40,7 +40,7 @@ type Build struct {
 	splits     []costs.Split // per instance; nil while source and split are made
 	shared     registry
 	usedEngine bool
-	usedSplit  bool // something depends on which rows train
+	usedSplit  bool // a part depends on which rows are training rows
 }
 
 // Level is a level of advice.
@@ -60,16 +60,16 @@ type NamedExpert struct {
 // SetSplits sets the split of every instance.
 func (b *Build) SetSplits(splits []costs.Split) { b.splits = splits }
 
-// TrainingSplits returns the split of every instance, for a part whose outcome depends on which of them train.
+// TrainingSplits returns the split of every instance, for a part whose result depends on the training rows.
 func (b *Build) TrainingSplits() []costs.Split {
 	b.usedSplit = true
 	return b.splits
 }
 
-// DependsOnSplit reports whether a part asked which instances train.
+// DependsOnSplit reports whether a part called TrainingSplits.
 func (b *Build) DependsOnSplit() bool { return b.usedSplit }
 
-// LevelNamed returns the advice of a level that is made already, nil if there is none.
+// LevelNamed returns the advice of a level that has been made, nil if there is none.
 func (b *Build) LevelNamed(name string) Advice {
 	for _, l := range b.Levels {
 		if l.Name == name {
@@ -79,7 +79,7 @@ func (b *Build) LevelNamed(name string) Advice {
 	return nil
 }
 
-// Setup is what the constructor of a part may use: the build, and what concerns the part alone.
+// Setup is passed to the constructor of a part: the build, and the data of the part itself.
 type Setup struct {
 	*Build
 	Part        string   // what is made, such as `expert "vit"`: errors and inputs name it
@@ -144,7 +144,7 @@ func (b *Build) LevelNames() []string {
 	return names
 }
 
-// Path returns where a path of the configuration lies.
+// Path resolves a path of the configuration.
 func (b *Build) Path(p Path) string {
 	if p == "" || filepath.IsAbs(string(p)) {
 		return string(p)
@@ -152,8 +152,8 @@ func (b *Build) Path(p Path) string {
 	return filepath.Join(b.Dir, string(p))
 }
 
-// ModelPath returns where a model lies that the configuration names by path, or as
-// org/name in the local Hugging Face cache: then it is the name as it is written.
+// ModelPath resolves a model that the configuration names by path. It returns
+// org/name, a name in the local Hugging Face cache, unchanged.
 func (b *Build) ModelPath(model Path) string {
 	path := b.Path(model)
 	if _, err := os.Stat(path); err != nil {

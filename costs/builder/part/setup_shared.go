@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// registry holds what is opened once for a whole build and closed with it.
+// registry holds resources that are opened once per build and closed with it.
 type registry struct {
 	opened map[registryKey]any
 	order  []any // as they were opened
 }
 
-// registryKey keeps things of different types apart, whatever their keys are.
+// registryKey distinguishes resources of different types with the same key.
 type registryKey struct {
 	kind reflect.Type
 	key  string
@@ -53,7 +53,7 @@ func Opened[T any](b *Build) []T {
 // Own makes the build close v, if it is an io.Closer, after everything that is opened later.
 func (b *Build) Own(v any) { b.shared.order = append(b.shared.order, v) }
 
-// Close closes what the build holds, in reverse order of opening, and joins the errors. A second call does nothing.
+// Close closes the resources of the build, in reverse order of opening, and joins the errors. A second call does nothing.
 func (b *Build) Close() error {
 	order := b.shared.order
 	b.shared = registry{}

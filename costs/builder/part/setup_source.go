@@ -13,7 +13,7 @@ func (b *Build) Encoder() (*tabular.Encoder, error) {
 	if e, ok := b.Source.(EncodedSource); ok {
 		return e.Encoder(), nil
 	}
-	return nil, errors.New("column groups are wanted, but the instances are not of kind tabular")
+	return nil, errors.New("column groups are requested, but the instances are not of kind tabular")
 }
 
 // CheckImages returns the error of a source whose first instance has no image.

@@ -6,8 +6,8 @@ import (
 	"pipe/featurize/pixel"
 )
 
-// Sizes are an image in the sizes that models take. Each is made once, when it is first asked for, for all models of the
-// same geometry. It is safe for concurrent use.
+// Sizes are an image resized for models. Each size is computed once, on first use, for all models of the same geometry.
+// It is safe for concurrent use.
 type Sizes struct {
 	image   *pixel.Image
 	views   []pixel.View // that may be asked for
@@ -27,7 +27,7 @@ func NewSizes(image *pixel.Image, views []pixel.View, prepare prepareImage) *Siz
 	return &Sizes{image: image, views: views, prepare: prepare, made: make(map[pixel.Geometry]func() (*pixel.Prepared, error))}
 }
 
-// Prepared returns the image as a model wants it.
+// Prepared returns the image resized for a model.
 func (s *Sizes) Prepared(p pixel.Preprocess) (*pixel.Prepared, error) {
 	s.mu.Lock()
 	prepare, ok := s.made[p.Geometry()]

@@ -1,19 +1,19 @@
 package part
 
-// ImageVectors are the vectors that one image model makes of the instances' images, seen in the plain view. Parts with
-// the same model share them: what one part computes for a batch the others take.
+// ImageVectors are the vectors of one image model for the plain view of the instances' images. Parts with the same
+// model share them: each batch is computed by one part only.
 type ImageVectors struct {
 	wanted bool
 }
 
-// Want says that a part will ask for the vectors of all instances.
+// Want announces that a part will use the vectors of all instances.
 func (v *ImageVectors) Want() { v.wanted = true }
 
 // Wanted reports whether a part asks for the vectors. It is known once all parts of a build are made.
 func (v *ImageVectors) Wanted() bool { return v.wanted }
 
-// Keep notes the vector of the instance with the sizes s, for as long as its batch lasts. The vector is not changed later.
-// Nothing is kept where s is nil: the instance does not share its sizes.
+// Keep stores the vector of the instance with the sizes s for the lifetime of its batch. The vector must not be
+// modified later. If s is nil, the instance does not share its sizes and nothing is stored.
 func (v *ImageVectors) Keep(s *Sizes, vector []float32) {
 	if s == nil {
 		return
@@ -26,7 +26,7 @@ func (v *ImageVectors) Keep(s *Sizes, vector []float32) {
 	s.vectors[v] = vector
 }
 
-// Of returns the vector that was kept of the instance with the sizes s, nil if there is none. The caller does not change it.
+// Of returns the stored vector of the instance with the sizes s, nil if there is none. The caller must not modify it.
 func (v *ImageVectors) Of(s *Sizes) []float32 {
 	if s == nil {
 		return nil

@@ -55,7 +55,7 @@ func EachRow(ctx context.Context, file string, choose func(*Columns) ([]string, 
 	}
 }
 
-// InRow makes an error about data of a fault whose place is not said yet.
+// InRow makes a data error of an error without a position.
 func InRow(file string, line int, err error) error {
 	if fault, ok := err.(*textfile.Fault); ok {
 		return &costs.DataError{File: file, Row: line, Err: fault}
