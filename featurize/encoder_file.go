@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// The metadata of an encoder's file. A file of encoder and policy has them too,
-// beside those of the policy.
+// The metadata of an encoder's file. A file with an encoder and a policy has
+// them as well as those of the policy.
 const (
 	keyKind     = "pipe.kind"
 	keyEncoder  = "pipe.encoder."
@@ -18,9 +18,9 @@ const (
 	EncoderKind = "encoder"
 )
 
-// EncoderInfo is what the file of an encoder says about itself.
+// EncoderInfo describes an encoder in its file.
 type EncoderInfo struct {
-	Input        string `json:"input"` // what goes in: InputText or InputImage
+	Input        string `json:"input"` // InputText or InputImage
 	Name         string `json:"name"`
 	Architecture string `json:"architecture,omitempty"`
 	Dim          int    `json:"dim"` // length of a vector
@@ -33,16 +33,16 @@ type EncoderInfo struct {
 	Tokenizer string `json:"tokenizer,omitempty"` // digest of tokenizer.json
 
 	// Of images.
-	Preprocess *pixel.Preprocess `json:"preprocess,omitempty"` // the scaling is inside of the graph, resizing and cropping before it
-	Output     string            `json:"output,omitempty"`     // of the model that it was made of
+	Preprocess *pixel.Preprocess `json:"preprocess,omitempty"` // the graph scales pixels; resizing and cropping come before it
+	Output     string            `json:"output,omitempty"`     // output of the source model
 	Float16    bool              `json:"float16,omitempty"`
 
-	Digest  string `json:"digest"`  // of all that decides a vector
-	Weights string `json:"weights"` // digest of the files that it was made of
+	Digest  string `json:"digest"`  // of everything that affects vectors
+	Weights string `json:"weights"` // digest of the source files
 }
 
-// ParseEncoderInfo reads what a file says about the encoder in it; ok is false
-// if it holds none.
+// ParseEncoderInfo reads the description of the encoder in a file; ok is false
+// if the file has no encoder.
 func ParseEncoderInfo(metadata map[string]string) (info EncoderInfo, ok bool, err error) {
 	format, ok := metadata[keyEncoder+"format"]
 	if !ok {
@@ -60,8 +60,8 @@ func ParseEncoderInfo(metadata map[string]string) (info EncoderInfo, ok bool, er
 	return info, true, nil
 }
 
-// encoderGraph is a graph with what a reader needs to know, and more metadata
-// below keyEncoder.
+// encoderGraph is a graph with the metadata of an encoder's file, and more
+// metadata under keyEncoder.
 func encoderGraph(graph *onnx.Model, output string, info EncoderInfo, more map[string]string) (*onnx.Model, error) {
 	text, err := json.Marshal(info)
 	if err != nil {
@@ -81,7 +81,7 @@ func encoderGraph(graph *onnx.Model, output string, info EncoderInfo, more map[s
 	return out, nil
 }
 
-// infoOf is what the file of an encoder of some input says.
+// infoOf is the description in the file of an encoder of the given input.
 func infoOf(graph *onnx.Model, input string) (EncoderInfo, error) {
 	info, ok, err := ParseEncoderInfo(graph.Metadata())
 	if err == nil && (!ok || info.Input != input) {

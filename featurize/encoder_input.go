@@ -135,7 +135,7 @@ func EncoderInputs(name string) ([]string, error) {
 	return nil, fmt.Errorf("read encoder: %w", &dataerror.Error{File: name, Err: err})
 }
 
-// graphInput is what a graph says, else what the names and axes of its inputs are.
+// graphInput is the input that a graph declares, else the one implied by the names and axes of its inputs.
 func graphInput(m *onnx.Model) (string, error) {
 	if kind := m.Metadata()[keyKind]; kind != "" && kind != EncoderKind {
 		return "", fmt.Errorf("is a %s, not an encoder alone", kind)
@@ -153,13 +153,13 @@ func graphInput(m *onnx.Model) (string, error) {
 	return "", fmt.Errorf("the graph has inputs %s: neither %s", listed(m.Inputs()), strings.Join(forms, " nor "))
 }
 
-// maybeImages finds inputs of images, and those of which the graph does not say
-// the axes.
+// maybeImages finds inputs of images, and inputs whose axes the graph does not
+// declare.
 func maybeImages(v onnx.IO) bool {
 	return len(v.Shape) == 4 || v.Shape == nil && v.DType == onnx.Float32
 }
 
-// towerInputs goes by the towers of a folder; nil if it has none.
+// towerInputs are the inputs of the towers of a folder; nil if it has none.
 func towerInputs(folder string) (inputs []string) {
 	c, err := hf.ReadConfig(folder)
 	has := func(t hf.Tower) bool {

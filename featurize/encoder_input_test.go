@@ -14,7 +14,8 @@ import (
 	"pipe/onnx/hf/hftest"
 )
 
-// What an encoder reads is told by its towers, by what its file says, and else by the axes of its inputs.
+// The input of an encoder follows from its towers, else from the metadata of its file, else from the axes of its
+// inputs.
 func TestEncoderInputs(t *testing.T) {
 	clip, dir := hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), t.TempDir()
 	m, err := featurize.ReadImageModel(clip, featurize.DefaultImageModelOptions())

@@ -15,8 +15,8 @@ const (
 	ImageEmbedding = "image_embedding" // float32 [batch, width]
 )
 
-// textInputs are the inputs that an encoder may have, all int64 [batch,
-// sequence]. The first is needed.
+// textInputs are the inputs that a text encoder may have, all int64 [batch,
+// sequence]. The first is required.
 var textInputs = []string{"input_ids", "attention_mask", "token_type_ids"}
 
 // listed shows inputs or outputs in an error.
@@ -28,8 +28,8 @@ func listed(list []onnx.IO) string {
 	return strings.Join(words, ", ")
 }
 
-// widthOf is the length of the vectors of an output, 0 where the graph does not
-// tell it.
+// widthOf is the length of the vectors of an output, 0 if the graph does not
+// declare it.
 func widthOf(m *onnx.Model, output string) int {
 	for _, v := range m.Outputs() {
 		if v.Name == output && len(v.Shape) == 2 && v.Shape[1].Known() {
@@ -39,8 +39,8 @@ func widthOf(m *onnx.Model, output string) int {
 	return 0
 }
 
-// fits reports whether a batch of things of some sizes has a shape; unknown axes
-// fit all.
+// fits reports whether a batch of elements of the given sizes matches a shape;
+// unknown axes match any size.
 func fits(s onnx.Shape, sizes ...int) bool {
 	if len(s) != len(sizes)+1 {
 		return false

@@ -11,8 +11,8 @@ import (
 	"pipe/onnx"
 )
 
-// batchImages are the images of one batch: always as many, so that results do
-// not depend on the number of workers.
+// batchImages is the number of images in a batch. It is constant, so that
+// results do not depend on the number of workers.
 const batchImages = 16
 
 // ImageError says which image of a call cannot be encoded.
@@ -39,9 +39,9 @@ func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*pixe
 }
 
 // EncodePixels is Encode of n images that need not be in memory together: fill
-// writes what the graph sees of one, as Prepared.Pixels of Preprocess does. It is
-// called once for each, by several goroutines. The first image that it fails for
-// is an *ImageError.
+// writes the input of the graph for one image, like Prepared.Pixels of
+// Preprocess. It is called once per image, from several goroutines. The first
+// image for which it fails gives an *ImageError.
 func (e *ImageEncoder) EncodePixels(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error {
 	if len(dst) != n*e.dim {
 		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), n, n*e.dim)
@@ -83,7 +83,7 @@ func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, from, to 
 	return nil
 }
 
-// rows is how many images, black ones behind, the graph is given for some.
+// rows is the size of the batch for some images; black images fill it up.
 func (e *ImageEncoder) rows(images int) int {
 	if e.fixed {
 		return e.batch

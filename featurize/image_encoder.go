@@ -23,10 +23,10 @@ type ImageEncoder struct {
 	workers    int
 }
 
-// OpenImageEncoder opens an encoder: a folder as Hugging Face keeps models, an
-// .onnx file, or the name of a model in the local cache; see ReadImageModel for
-// what is read, and for the errors. workers is the number of batches that are
-// encoded side by side, on the CPU each on one thread; 0: one per core.
+// OpenImageEncoder opens an encoder: a model folder in Hugging Face's format,
+// an .onnx file, or the name of a model in the local cache; see ReadImageModel
+// for the files and the errors. workers is the number of batches encoded
+// concurrently, on the CPU each on one thread; 0: one per core.
 func OpenImageEncoder(rt *ort.Runtime, name string, o ImageModelOptions, workers int) (*ImageEncoder, error) {
 	if workers < 0 {
 		return nil, fmt.Errorf("image encoder: %d workers", workers)
@@ -70,8 +70,8 @@ func (m *ImageModel) Open(rt *ort.Runtime, workers int) (*ImageEncoder, error) {
 	return e, nil
 }
 
-// probe encodes black images to learn the length of a vector, and to find out at
-// once whether the graph runs.
+// probe encodes black images to learn the length of a vector, and to check
+// early that the graph runs.
 func (e *ImageEncoder) probe() error {
 	n := 1
 	if e.fixed {
@@ -88,17 +88,17 @@ func (e *ImageEncoder) probe() error {
 	return nil
 }
 
-// Name is what the model is called, wherever it lies.
+// Name is the name of the model, without its location.
 func (e *ImageEncoder) Name() string { return e.name }
 
 // Dim is the length of a vector.
 func (e *ImageEncoder) Dim() int { return e.dim }
 
-// Digest identifies what decides the vectors of images that are decoded alike.
+// Digest identifies everything that affects vectors except the decoding of images.
 func (e *ImageEncoder) Digest() string { return e.digest }
 
-// Preprocess is what happens to images.
+// Preprocess is the preprocessing of images.
 func (e *ImageEncoder) Preprocess() pixel.Preprocess { return e.preprocess }
 
-// Close frees the model; it waits for calls that run.
+// Close frees the model; it waits for running calls.
 func (e *ImageEncoder) Close() error { return e.session.Close() }

@@ -41,7 +41,7 @@ func (f *imageFolder) read(o ImageModelOptions) (*ImageModel, error) {
 	return m, err
 }
 
-// images is the graph of the export, or the one that is built of the weights.
+// images is the graph of the export, or a graph built from the weights.
 func (f *imageFolder) images() (*onnx.Model, error) {
 	if f.export != "" {
 		return f.readExport()
@@ -52,7 +52,7 @@ func (f *imageFolder) images() (*onnx.Model, error) {
 	return hf.Model(f.path, hf.Options{Tower: f.tower})
 }
 
-// preprocess is what is asked for, else what the folder says, else CLIP's.
+// preprocess is the requested preprocessing, else the folder's, else CLIP's.
 func (f *imageFolder) preprocess(asked *pixel.Preprocess) (pixel.Preprocess, error) {
 	if asked != nil {
 		return *asked, nil
@@ -97,7 +97,7 @@ func vectorOutput(m *onnx.Model, asked string) (string, error) {
 	return v.Name, nil
 }
 
-// fitsVector reports whether a shape is that of maps of one pixel.
+// fitsVector reports whether a shape is that of feature maps of one pixel.
 func fitsVector(s onnx.Shape) bool {
 	return len(s) == 4 && (!s[2].Known() || s[2].Size == 1) && (!s[3].Known() || s[3].Size == 1)
 }

@@ -8,8 +8,8 @@ import (
 	"pipe/onnx/rewrite"
 )
 
-// pixelGraph puts a model of float32 images between what makes them of pixels
-// and what makes flat vectors of an output.
+// pixelGraph adds the scaling of pixels before a model of float32 images, and
+// the flattening of an output after it.
 func pixelGraph(m *onnx.Model, output string, p *pixel.Preprocess) (*onnx.Model, error) {
 	inputs := m.Inputs()
 	if len(inputs) != 1 || inputs[0].DType != onnx.Float32 {
@@ -47,8 +47,8 @@ func pixelGraph(m *onnx.Model, output string, p *pixel.Preprocess) (*onnx.Model,
 	return rewrite.Merge(m, flat, map[string]string{output: "values"}, names)
 }
 
-// scalingGraph makes float32 images in the model's layout of pixels, with the
-// operations of Preprocess.table in its order.
+// scalingGraph converts pixels to float32 images in the model's layout, with
+// the operations of Preprocess.table in the same order.
 func scalingGraph(p *pixel.Preprocess, batch onnx.Dim) (*onnx.Model, error) {
 	g := onnx.NewGraph("pixels")
 	x := g.Input(PixelsInput, onnx.Uint8, onnx.Shape{batch, onnx.Fix(int64(p.Height)), onnx.Fix(int64(p.Width)), onnx.Fix(3)})
@@ -62,7 +62,7 @@ func scalingGraph(p *pixel.Preprocess, batch onnx.Dim) (*onnx.Model, error) {
 	return g.Build(onnx.BuildOptions{})
 }
 
-// flatGraph gives the values of an output two axes.
+// flatGraph reshapes an output to two axes.
 func flatGraph(values onnx.IO, batch onnx.Dim) (*onnx.Model, error) {
 	g := onnx.NewGraph("vector")
 	shape, width := values.Shape, onnx.Sym("width")
@@ -80,10 +80,10 @@ func flatGraph(values onnx.IO, batch onnx.Dim) (*onnx.Model, error) {
 	return g.Build(onnx.BuildOptions{})
 }
 
-// largestBatch bounds the bytes of the images that a graph asks for at a time.
+// largestBatch limits the bytes of the images in a batch that a graph requires.
 const largestBatch = 1 << 30
 
-// check reports a graph for batches of a size that none has.
+// check rejects a graph with an impossible batch size.
 func (m *ImageModel) check() error {
 	most := int64(max(1, largestBatch/m.Preprocess.Len()))
 	if n := m.Graph.Inputs()[0].Shape[0]; n.Known() && (n.Size < 1 || n.Size > most) {
@@ -92,7 +92,7 @@ func (m *ImageModel) check() error {
 	return nil
 }
 
-// checkPixels holds the graph of an encoder's file against what it says.
+// checkPixels checks the graph of an encoder's file against its description.
 func checkPixels(graph *onnx.Model, p *pixel.Preprocess) error {
 	in, out := graph.Inputs(), graph.Outputs()
 	if len(in) != 1 || in[0].Name != PixelsInput || in[0].DType != onnx.Uint8 || !fits(in[0].Shape, p.Height, p.Width, 3) {

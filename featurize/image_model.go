@@ -10,18 +10,18 @@ import (
 	"pipe/onnx"
 )
 
-// ImageModel is an image encoder as it was read: a graph from pixels, with the
-// scaling of their values inside, to one vector, and what makes such pixels of
-// images.
+// ImageModel is an image encoder as read from files: a graph from pixels to one
+// vector, which includes the scaling of pixel values, and the preprocessing
+// that makes pixels from images.
 type ImageModel struct {
-	Name         string      // what it is called wherever it lies, such as clip-vit-base-patch32
+	Name         string      // its name without location, such as clip-vit-base-patch32
 	Architecture string      // model_type of config.json; "" if a graph came without
 	Graph        *onnx.Model // PixelsInput to ImageEmbedding
 	Preprocess   pixel.Preprocess
 	Weights      string // digest of the files of the model, "sha256:" and hexadecimal digits
 	Float16      bool   // weights and arithmetic
 
-	output string // of the file's outputs, the one whose values are the vector
+	output string // the output of the source file that is the vector
 }
 
 // Precision is that of a model's weights and arithmetic.
@@ -30,7 +30,7 @@ type Precision string
 // The precisions, and how they are written.
 const (
 	AnyPrecision Precision = ""        // as an encoder's file has it, else float32
-	Float32      Precision = "float32" // a file in float16 is refused
+	Float32      Precision = "float32" // a float16 file is rejected
 	Float16      Precision = "float16" // for GPUs
 )
 
@@ -43,14 +43,14 @@ func (p Precision) Validate() error {
 	return fmt.Errorf("precision is %q; known are %s, %s", string(p), Float32, Float16)
 }
 
-// ImageModelOptions say what is not taken as the model's folder says.
+// ImageModelOptions override the settings in the model's folder.
 type ImageModelOptions struct {
 	Preprocess *pixel.Preprocess // nil: as the model's folder says; an .onnx file without a folder needs it
 	Output     string            // the output that is the vector; "": image_embeds, or the only one
 	Precision  Precision         // of weights and arithmetic
 }
 
-// DefaultImageModelOptions is what the model says.
+// DefaultImageModelOptions overrides nothing.
 func DefaultImageModelOptions() ImageModelOptions { return ImageModelOptions{} }
 
 // Validate reports every problem at once.
@@ -74,7 +74,7 @@ func (e *MissingPreprocessError) Error() string {
 	return fmt.Sprintf("its preprocessing of images is not known: no preprocessor_config.json in %q", e.Folder)
 }
 
-// Hint names what to say.
+// Hint names the missing settings.
 func (e *MissingPreprocessError) Hint() string {
 	return "say size, resizing, layout, mean and deviation as on the model's page: to pipe convert (--size and the flags beside it), " +
 		"whose file then says it itself, or in the settings of a configuration"
@@ -84,16 +84,16 @@ func (e *MissingPreprocessError) Hint() string {
 // .onnx file with one float32 input of images, or the name of a model in the
 // local cache of the Hugging Face libraries.
 //
-// Of a folder with towers, such as CLIP's, it is the one of images:
-// onnx/vision_model.onnx or vision_model.onnx where there is one, else the graph is
-// built of config.json and model.safetensors. Of others it is onnx/model.onnx or
-// model.onnx. preprocessor_config.json says what happens to images; without it,
-// CLIP's preprocessing happens to those of a CLIP. The vector is an output
-// [batch, d] or [batch, d, 1, 1]. An encoder that ImageModel.Encoder made needs
-// no other file.
+// From a folder with towers, such as CLIP's, it reads the image tower:
+// onnx/vision_model.onnx or vision_model.onnx if it exists, else a graph built
+// from config.json and model.safetensors. From other folders it reads
+// onnx/model.onnx or model.onnx. preprocessor_config.json defines the
+// preprocessing; a CLIP without it gets CLIP's preprocessing. The vector is an
+// output [batch, d] or [batch, d, 1, 1]. An encoder that ImageModel.Encoder
+// made needs no other file.
 //
-// A model that is nowhere is an *hf.MissingModelError, one that cannot be used a
-// *dataerror.Error, which can hold a *MissingPreprocessError.
+// A model that is not found gives an *hf.MissingModelError. One that cannot be
+// used gives a *dataerror.Error, which can wrap a *MissingPreprocessError.
 func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -108,11 +108,11 @@ func ReadImageModel(name string, o ImageModelOptions) (*ImageModel, error) {
 	return m, err
 }
 
-// Dim is the length of a vector, 0 where the graph does not tell it.
+// Dim is the length of a vector, 0 if the graph does not declare it.
 func (m *ImageModel) Dim() int { return widthOf(m.Graph, ImageEmbedding) }
 
-// Digest identifies what decides the vectors: weights and settings. Decoders of
-// images are not part of it.
+// Digest identifies everything that affects vectors, weights and settings,
+// except the decoder of images.
 func (m *ImageModel) Digest() string {
 	settings, err := json.Marshal(m.Preprocess)
 	if err != nil {
@@ -136,8 +136,8 @@ func (m *ImageModel) Encoder() (*onnx.Model, error) {
 	return encoderGraph(m.Graph, ImageEmbedding, m.Info(), nil)
 }
 
-// ParseImageModel is ReadImageModel of a model in memory that Encoder made, or of
-// the half of one that a policy was merged to.
+// ParseImageModel is ReadImageModel for a model in memory, made by Encoder, or
+// for the encoder in a file merged with a policy.
 func ParseImageModel(graph *onnx.Model) (*ImageModel, error) {
 	m, err := parseImageEncoder(graph, DefaultImageModelOptions())
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"pipe/onnx/hf"
 )
 
-// modelFolder is a folder as Hugging Face keeps models, or an export in one.
+// modelFolder is a model folder in Hugging Face's format, or an export in one.
 type modelFolder struct {
 	path   string
-	tower  hf.Tower    // the one that is wanted of a model with several
+	tower  hf.Tower    // the requested tower of a model with several
 	export string      // the ONNX file; "": the graph is built of weights
 	graph  *onnx.Model // of export, once it is read
 	config hf.Config

@@ -12,14 +12,14 @@ import (
 	"pipe/onnx/hf"
 )
 
-// modelReader makes a model of what its name leads to.
+// modelReader reads a model from the folder or file of its name.
 type modelReader[M interface{ check() error }] struct {
 	folder func(modelFolder) (M, error) // of a folder, or of an export with the folder around it
 	file   func(*onnx.Model) (M, error) // of a file that Encoder made
 }
 
-// readModel reads the encoder of a name and holds its parts against each other. A model that is nowhere is an
-// *hf.MissingModelError, one that cannot be used a *dataerror.Error; so is a panic of a reader.
+// readModel reads the encoder of a name and checks that its parts are consistent. A model that is not found gives an
+// *hf.MissingModelError. One that cannot be used gives a *dataerror.Error, and so does a panic of a reader.
 func readModel[M interface{ check() error }](name string, r modelReader[M]) (m M, err error) {
 	path, err := hf.Resolve(name)
 	if err != nil {
@@ -62,7 +62,7 @@ func exportNames() []string {
 	return names
 }
 
-// modelName is the last part of a name that says something.
+// modelName is the last meaningful part of a name.
 func modelName(name string) string {
 	name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), ".onnx")
 	for _, file := range exportNames() {

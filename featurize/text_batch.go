@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	batchTokens = 1024 // of a batch, so that what passes between layers stays in the cache
+	batchTokens = 1024 // tokens of a batch, so that activations stay in the cache
 	batchTexts  = 64
 	tokenized   = 256 // texts that one worker makes tokens of at a time
 )
 
-// Encode writes the vector of every text into dst, len(texts) x Dim. Batches hold
-// texts of equal length, so that nothing is padded: on the CPU a text's vector
-// has the same bits whatever the other texts of the call are. Errors name the
-// first text concerned by its position.
+// Encode writes the vector of every text into dst, len(texts) x Dim. Batches
+// hold texts of equal length, so that nothing is padded: on the CPU the bits of
+// a text's vector do not depend on the other texts of the call. Errors name the
+// position of the first text concerned.
 func (e *TextEncoder) Encode(ctx context.Context, dst []float32, texts []string) error {
 	if len(dst) != len(texts)*e.dim {
 		return fmt.Errorf("encode texts: room for %d values, %d texts have %d", len(dst), len(texts), len(texts)*e.dim)
@@ -70,8 +70,8 @@ func (e *TextEncoder) checkTokens(ids []int32) error {
 	return checkEnd(ids, e.end)
 }
 
-// equalLengths groups texts of equal length in tokens, the longest first, so that
-// at the end no worker is left alone with much. Elements are positions.
+// equalLengths groups texts of equal length in tokens, the longest first, so
+// that the workers finish at about the same time. Elements are positions.
 func equalLengths(texts []tokenizer.Encoding) [][]int {
 	order := make([]int, len(texts))
 	for i := range order {
@@ -99,8 +99,8 @@ func (e *TextEncoder) encodeBatch(ctx context.Context, dst []float32, texts []to
 		batch[i] = texts[n]
 	}
 	if len(batch) == 1 && len(batch[0].IDs) == 1 {
-		// One row alone takes the runtime's way for vectors, which rounds
-		// otherwise than the one for matrices.
+		// For a single row the runtime uses its code for vectors, which rounds
+		// differently from its code for matrices.
 		batch = append(batch, batch[0])
 	}
 	out, err := e.run(ctx, batch)

@@ -16,10 +16,10 @@ import (
 // TextEncoderOptions say how texts are encoded.
 type TextEncoderOptions struct {
 	TextModelOptions
-	Workers int // batches encoded side by side, each on one thread; 0: one per core
+	Workers int // batches encoded concurrently, each on one thread; 0: one per core
 }
 
-// DefaultTextEncoderOptions is what the model says, on all cores.
+// DefaultTextEncoderOptions are the model's own settings, on all cores.
 func DefaultTextEncoderOptions() TextEncoderOptions { return TextEncoderOptions{} }
 
 // Validate reports every problem at once.
@@ -45,9 +45,9 @@ type TextEncoder struct {
 	workers   int
 }
 
-// OpenTextEncoder opens an encoder: a folder as Hugging Face keeps models, an
+// OpenTextEncoder opens an encoder: a model folder in Hugging Face's format, an
 // .onnx file, or the name of a model in the local cache; see ReadTextModel for
-// what is read, and for the errors.
+// the files and the errors.
 func OpenTextEncoder(rt *ort.Runtime, name string, o TextEncoderOptions) (*TextEncoder, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -71,8 +71,8 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 	}
 	o := rt.SessionOptions()
 	if o.Device == ort.CPU {
-		// Batches side by side keep the cores busier than threads inside of an
-		// operator, and one thread adds in an order that no batch changes.
+		// Concurrent batches keep the cores busier than threads within an
+		// operator, and one thread always adds in the same order.
 		o.Threads = 1
 	}
 	o.Outputs = []string{hf.SentenceEmbedding}
@@ -96,8 +96,8 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 	return e, nil
 }
 
-// probe encodes a text to learn the length of a vector, and to find out at once
-// whether the graph runs.
+// probe encodes a text to learn the length of a vector, and to check early that
+// the graph runs.
 func (e *TextEncoder) probe() error {
 	ids := e.tokenizer.Encode("probe", e.tokens)
 	if len(ids.IDs) == 0 {
@@ -114,16 +114,16 @@ func (e *TextEncoder) probe() error {
 	return nil
 }
 
-// Name is what the model is called, wherever it lies.
+// Name is the name of the model, without its location.
 func (e *TextEncoder) Name() string { return e.name }
 
 // Dim is the length of a vector.
 func (e *TextEncoder) Dim() int { return e.dim }
 
-// Digest identifies what decides the vectors: weights, tokenizer and settings.
+// Digest identifies everything that affects vectors: weights, tokenizer and settings.
 func (e *TextEncoder) Digest() string { return e.digest }
 
-// Close frees the model; it waits for calls that run.
+// Close frees the model; it waits for running calls.
 func (e *TextEncoder) Close() error { return e.session.Close() }
 
 // run computes the vectors of texts of one length in tokens.

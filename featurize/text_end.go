@@ -21,8 +21,8 @@ func (m *TextModel) textTokens() tokenizer.Options {
 	return tokenizer.Options{Special: m.Tokenizer.Defaults().Special, MaxLength: m.MaxLength}
 }
 
-// checkEnd reports a tokenizer that does not end texts as the model needs it: one
-// of another model, whose texts would all get nearly the same vector.
+// checkEnd rejects a tokenizer that does not end texts as the model expects,
+// such as that of another model: all texts would get nearly the same vector.
 func (m *TextModel) checkEnd() error {
 	err := checkEnd(m.Tokenizer.Encode("a photo of a cat", m.textTokens()).IDs, m.end)
 	if err != nil {

@@ -24,8 +24,8 @@ func (m *TextModel) Encoder() (*onnx.Model, error) {
 	return encoderGraph(m.Graph, hf.SentenceEmbedding, m.Info(), map[string]string{"tokenizer": string(m.tokenizer)})
 }
 
-// ParseTextModel is ReadTextModel of a model in memory that Encoder made, or of
-// the half of one that a policy was merged to.
+// ParseTextModel is ReadTextModel for a model in memory, made by Encoder, or
+// for the encoder in a file merged with a policy.
 func ParseTextModel(graph *onnx.Model) (*TextModel, error) {
 	m, err := parseTextEncoder(graph, DefaultTextModelOptions())
 	if err != nil {

@@ -82,8 +82,8 @@ func (f *textFolder) readTokenizer(name string) ([]byte, error) {
 	return text, err
 }
 
-// sentences is the graph of the export, with a head where it lacks one, or the
-// one that is built of the weights.
+// sentences is the graph of the export, with a head added if it lacks one, or a
+// graph built from the weights.
 func (f *textFolder) sentences() (*onnx.Model, error) {
 	if f.export == "" {
 		return hf.Model(f.path, hf.Options{Tower: f.tower, Head: &f.head})
@@ -95,8 +95,9 @@ func (f *textFolder) sentences() (*onnx.Model, error) {
 	return sentenceGraph(m, &f.head)
 }
 
-// maxLength is the limit asked for, else that of sentence_bert_config.json, else
-// the tokenizer's own, and never more than the model has positions.
+// maxLength is the requested limit, else that of sentence_bert_config.json,
+// else the tokenizer's own. It never exceeds the number of positions of the
+// model.
 func (f *textFolder) maxLength(t *tokenizer.Tokenizer, asked int) (int, error) {
 	positions := int(f.config.MaxPositions)
 	if asked > 0 {
@@ -119,7 +120,7 @@ func (f *textFolder) maxLength(t *tokenizer.Tokenizer, asked int) (int, error) {
 	return n, nil
 }
 
-// sentenceLength is what sentence-transformers keeps, 0 where there is nothing.
+// sentenceLength is the limit in sentence_bert_config.json, 0 if there is none.
 func (f *textFolder) sentenceLength() (int, error) {
 	text, err := textfile.ReadFile(filepath.Join(f.path, "sentence_bert_config.json"), textfile.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,29 +12,29 @@ import (
 	"pipe/onnx/hf"
 )
 
-// TextModel is a text encoder as it was read: a graph from token ids to one
-// vector, and what makes token ids of texts.
+// TextModel is a text encoder as read from files: a graph from token ids to one
+// vector, and the tokenizer.
 type TextModel struct {
-	Name         string      // what it is called wherever it lies, such as all-MiniLM-L6-v2
+	Name         string      // its name without location, such as all-MiniLM-L6-v2
 	Architecture string      // model_type of config.json; "" if an export came without
 	Graph        *onnx.Model // inputs of textInputs to the output hf.SentenceEmbedding
 	Tokenizer    *tokenizer.Tokenizer
 	Head         hf.Head
 	MaxLength    int    // most tokens of a text, special ones counted
-	Vocab        int64  // rows of the model's table of tokens; 0: not told
+	Vocab        int64  // rows of the model's token embedding; 0: not known
 	Weights      string // digest of the files of the model, "sha256:" and hexadecimal digits
 
 	tokenizer []byte // tokenizer.json
 	end       int64  // as in hf.Config
 }
 
-// TextModelOptions say what is not taken as the model's folder says.
+// TextModelOptions override the settings in the model's folder.
 type TextModelOptions struct {
 	MaxLength int    // most tokens of a text, special ones counted; 0: as the model says
 	Tokenizer string // a tokenizer.json, a folder with one, or the name of a model; "": the model's own
 }
 
-// DefaultTextModelOptions is what the model says.
+// DefaultTextModelOptions overrides nothing.
 func DefaultTextModelOptions() TextModelOptions { return TextModelOptions{} }
 
 // Validate reports every problem at once.
@@ -71,7 +71,7 @@ func ReadTextModel(name string, o TextModelOptions) (*TextModel, error) {
 	return m, err
 }
 
-// Dim is the length of a vector, 0 where the graph does not tell it.
+// Dim is the length of a vector, 0 if the graph does not declare it.
 func (m *TextModel) Dim() int { return widthOf(m.Graph, hf.SentenceEmbedding) }
 
 // Digest identifies what decides the vectors: weights, tokenizer and settings.
@@ -81,7 +81,7 @@ func (m *TextModel) Digest() string {
 	return digest.Of([]byte(text))
 }
 
-// check holds the parts against each other.
+// check checks that the parts are consistent.
 func (m *TextModel) check() error {
 	if err := checkTextInputs(m.Graph.Inputs()); err != nil {
 		return err
