@@ -21,8 +21,8 @@ import (
 //	weights     classes x dim float32, little endian
 //	SHA-256 of the above    32 bytes
 //
-// The file appears whole. One that is damaged, or was made from something else,
-// counts as absent.
+// The file is written atomically. One that is damaged, or was made from other
+// inputs, counts as absent.
 type classWeightFile struct {
 	path    string
 	head    []byte
@@ -35,8 +35,8 @@ const (
 	classWeightPrefix = "class-weights-"
 )
 
-// classWeightBasis identifies class weights by all that decides them: the text
-// encoder with its tokenizer, the names, and the templates in their order.
+// classWeightBasis identifies class weights by everything they depend on: the
+// text encoder with its tokenizer, the names, and the templates in their order.
 func classWeightBasis(encoder string, names, templates []string) string {
 	return digest.Of(fmt.Appendf(nil, "format %d\nencoder %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, names, templates))
 }
@@ -74,7 +74,7 @@ func (f *classWeightFile) Read(dim int) ([]float32, error) {
 	return weights, nil
 }
 
-// Write keeps weights.
+// Write writes weights.
 func (f *classWeightFile) Write(weights []float32) error {
 	return atomicfile.WriteFile(f.path, f.bytes(weights))
 }

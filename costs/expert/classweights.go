@@ -21,8 +21,8 @@ func classPrompts(templates, names []string) []string {
 	return texts
 }
 
-// checkPrompts reports prompts that a model would cut, perhaps before the name:
-// those of which excess tokens are over what it takes.
+// checkPrompts rejects prompts that a model would truncate, perhaps before the
+// name; excess counts the tokens over its limit.
 func checkPrompts(templates, names []string, excess func(text string) int) error {
 	var first error
 	long := 0
@@ -43,8 +43,8 @@ func checkPrompts(templates, names []string, excess func(text string) int) error
 	return first
 }
 
-// checkDistinct reports weights, names x dim, that are the same for all classes
-// though their names are not: a model that does not read the texts.
+// checkDistinct rejects weights, names x dim, that are equal for all classes
+// though their names differ: the model ignores the texts.
 func checkDistinct(weights []float32, names []string, dim int) error {
 	if !slices.ContainsFunc(names, func(name string) bool { return name != names[0] }) {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// clip is a classifier without training: it compares an image with texts about
-// the classes, which the templates that an advice shows make of their names. All
-// families of templates are columns of one graph, so that an image is looked at
+// clip is a zero-shot classifier. It compares an image with texts about the
+// classes, made from their names and the templates that advice shows. All
+// families of templates are columns of one graph, so that each image is encoded
 // once.
 type clip struct {
 	clipSettings
@@ -82,8 +82,8 @@ func (cfg *clipSettings) check() error {
 	return checkPrecision(cfg.Precision)
 }
 
-// describe reads both towers, to find out whether they fit, and makes what
-// decides the answers inputs of the build. Their weights are not kept.
+// describe reads both towers, checks that they match, and makes everything that
+// affects answers an input of the build. It does not keep their weights.
 func (e *clip) describe(s *part.Setup) error {
 	images, err := e.describeVision(s)
 	if err != nil {

@@ -18,7 +18,7 @@ func (e *clip) Labels() []string { return e.labels }
 // Takes reports whether a level of advice shows prompts.
 func (e *clip) Takes(advice string) bool { return e.takes[advice] }
 
-// Predict looks at every image once and reads off what every family says.
+// Predict encodes every image once and reads the answers of all families.
 func (e *clip) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	batch, err := part.Sized(batch, shown)
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *clip) Predict(ctx context.Context, batch []part.Instance, shown [][]par
 	return out, nil
 }
 
-// prediction is the likeliest class, the first of equals.
+// prediction is the most likely class, the first one on ties.
 func (e *clip) prediction(logits []float32) part.Prediction {
 	best, p := Argmax(logits), slices.Clone(logits) // levels may show the same family
 	softmax(p)
@@ -82,8 +82,8 @@ func (e *clip) logits(ctx context.Context, batch []part.Instance) ([]float32, er
 	return out, nil
 }
 
-// keep leaves the vectors of images to other parts, if there are any. One image alone rounds otherwise than one of several:
-// its vector is not kept.
+// keep shares the vectors of images with other parts that use them. A single image rounds differently from one in a
+// batch, so its vector is not shared.
 func (e *clip) keep(batch []part.Instance, vectors *onnx.Tensor) error {
 	if vectors == nil || len(batch) == 1 {
 		return nil
@@ -98,7 +98,7 @@ func (e *clip) keep(batch []part.Instance, vectors *onnx.Tensor) error {
 	return nil
 }
 
-// pixels are the images as the model sees them: batch x height x width x 3.
+// pixels are the preprocessed images: batch x height x width x 3.
 func (e *clip) pixels(batch []part.Instance) (*onnx.Tensor, error) {
 	size := e.preprocess.Len()
 	raw := make([]uint8, len(batch)*size)

@@ -45,8 +45,8 @@ func sideBySide(families [][]float32, dim int) *onnx.Tensor {
 	return onnx.Float32s([]int64{int64(dim), int64(columns)}, values)
 }
 
-// clipGraph is the graph from pixels to logits. What decides between classes is
-// float32 in every precision: float16 has steps of 1/16 at logits of 100.
+// clipGraph is the graph from pixels to logits. Logits are float32 in every
+// precision, since float16 has steps of 1/16 at logits of 100.
 func clipGraph(tower *featurize.ImageModel, families [][]float32, dim int, scale float64, vectors bool) (*onnx.Model, error) {
 	head, err := clipHead(families, dim, scale, vectors)
 	if err != nil {

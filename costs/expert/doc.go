@@ -1,5 +1,5 @@
-// Package expert has the kinds of experts that need no training: what answers for the instances of a build, under each level
-// of advice, with a label or the probabilities of all labels.
+// Package expert has the kinds of experts that need no training. An expert answers for the instances of a build, under
+// each level of advice, with a label or the probabilities of all labels.
 //
 // A kind is a file with its settings and its constructor, and a line in Kinds. The kinds onnx_image and onnx_table run a
 // graph over images and numeric columns, onnx_causal and onnx_pair run language models over claims and passages, clip

@@ -46,7 +46,7 @@ func newEndpointExpert(_ context.Context, s *part.Setup, settings map[string]any
 	return e, s.InputJSON("prompt", language.ClaimWording(s.Labels))
 }
 
-// Recorded is true: answers are kept.
+// Recorded is true, since answers are stored.
 func (e *chatExpert) Recorded() bool { return true }
 
 // Metered reports whether answers have a price.
@@ -81,7 +81,7 @@ func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [
 	return out, nil
 }
 
-// read makes a prediction of an answer. One that is no label has the loss unparseable_loss.
+// read turns an answer into a prediction. An answer without a label has the loss unparseable_loss.
 func (e *chatExpert) read(t *chat.Tally, a chat.Completion) part.Prediction {
 	label, strict, ok := language.ParseLabel(a.Text, e.labels)
 	p := part.Prediction{Label: label, Fee: float32(a.Fee)}

@@ -11,8 +11,8 @@ import (
 	"pipe/costs/language"
 )
 
-// causalExpert lets a causal language model choose a label: the one that is
-// likeliest to follow the conversation about the claim.
+// causalExpert lets a causal language model choose a label: the most likely
+// continuation of the conversation about the claim.
 type causalExpert struct {
 	*language.Causal
 	labels []string
@@ -113,7 +113,7 @@ func (e *causalExpert) fitting(in *part.Instance, shown part.Shown) ([]int32, er
 	return ids, err
 }
 
-// choose makes a prediction of the labels' log-probabilities.
+// choose turns the labels' log-probabilities into a prediction.
 func (e *causalExpert) choose(scores []float64) part.Prediction {
 	total, top := 0.0, math.Inf(-1)
 	for i := range scores {

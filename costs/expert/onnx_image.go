@@ -65,7 +65,7 @@ func newImageClassifier(ctx context.Context, s *part.Setup, settings map[string]
 	return e, nil
 }
 
-// checkViews reports a view that the expert will be shown, and whose crop its model cannot have.
+// checkViews rejects a view of the advice whose crop does not fit the expert's model.
 func checkViews(s *part.Setup, p pixel.Preprocess) error {
 	for _, level := range s.Levels {
 		shown, ok := level.Advice.(part.ViewLister)
@@ -82,7 +82,7 @@ func checkViews(s *part.Setup, p pixel.Preprocess) error {
 }
 
 // preprocessOf reads the size of the image from the graph's input, or takes the
-// configured one where the graph leaves it open.
+// configured one if the graph does not fix it.
 func preprocessOf(m *RowModel, cfg *imageClassifierSettings) (pixel.Preprocess, error) {
 	in := pixel.Preprocess{
 		Resize: cfg.Resize, Interpolation: cmp.Or(cfg.Interpolation, pixel.Bicubic),

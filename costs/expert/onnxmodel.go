@@ -55,7 +55,7 @@ type runner interface {
 	Close() error
 }
 
-// largestInput bounds the values of a call, 1 GiB of float32: a graph can ask for any number.
+// largestInput is the largest number of values per call, 1 GiB of float32, since a graph can declare any number.
 const largestInput = 1 << 28
 
 // bind finds the input and the output and how many rows a call takes.
@@ -122,8 +122,8 @@ func (m *RowModel) Probabilities(ctx context.Context, values []float32) ([]float
 	})
 }
 
-// stream returns rows x classes probabilities for rows that fill writes: width values each. Calls are made side by side
-// and fill their rows just before, so that only the rows of the calls in flight are in memory. fill must be safe for
+// stream returns rows x classes probabilities for rows that fill writes: width values each. Calls run concurrently and
+// fill their rows just before, so that only the rows of the calls in flight are in memory. fill must be safe for
 // concurrent use.
 func (m *RowModel) stream(ctx context.Context, rows int, fill func(dst []float32, row int) error) ([]float32, error) {
 	out, step := make([]float32, rows*m.classes), m.batch
@@ -218,7 +218,7 @@ func (m *RowModel) normalise(row []float32) error {
 // sums such as 0.97 over 1,001 classes.
 const notOne = 1e-2
 
-// checkDistribution refuses scores that are called probabilities and are none.
+// checkDistribution rejects scores that should be probabilities but are not.
 func (m *RowModel) checkDistribution(row []float32) error {
 	var sum float64
 	for _, v := range row {
@@ -233,5 +233,5 @@ func (m *RowModel) checkDistribution(row []float32) error {
 // Close frees the model.
 func (m *RowModel) Close() error { return m.session.Close() }
 
-// callSlots bound how many models of a build run at a time.
+// callSlots limit how many models of a build run concurrently.
 type callSlots chan struct{}

@@ -7,10 +7,10 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// longestFitting returns as much of passages, all of which do not fit, as fits:
-// whole ones from the first on, then the beginning of the next. Longer showings
-// must not fit where shorter ones do not. It reports false if not even no passage
-// fits.
+// longestFitting returns the longest prefix of passages that fits, given that
+// all of them do not: whole passages, then the beginning of the next. If a
+// prefix does not fit, longer ones must not fit either. It returns false if
+// even the empty prefix does not fit.
 func longestFitting(passages []part.Passage, fits func([]part.Passage) bool) ([]part.Passage, bool) {
 	total := 0
 	for _, p := range passages {
@@ -23,8 +23,8 @@ func longestFitting(passages []part.Passage, fits func([]part.Passage) bool) ([]
 	return firstWords(passages, tooMany-1), true
 }
 
-// firstWords cuts passages after a number of words; one of which nothing is left
-// is left out.
+// firstWords truncates passages after a number of words; it drops a passage
+// that becomes empty.
 func firstWords(passages []part.Passage, words int) []part.Passage {
 	var kept []part.Passage
 	for _, p := range passages {

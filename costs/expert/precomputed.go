@@ -11,8 +11,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// precomputed takes its answers from a file in long form: one row per instance
-// and, if there is such a column, per expert and advice. Without an advice
+// precomputed reads its answers from a file in long form: one row per instance
+// and, if there are such columns, per expert and advice. Without an advice
 // column only the answers without advice are known.
 type precomputed struct {
 	answers map[answerKey]part.Prediction
@@ -117,7 +117,7 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 	return nil
 }
 
-// answerBytes is about what an answer takes in the map, beside its texts.
+// answerBytes is about the memory of an answer in the map, without its texts.
 const answerBytes = 160
 
 // prediction checks one answer.

@@ -42,7 +42,7 @@ type treeTrainer struct {
 	params  lightgbm.Params
 }
 
-// Check returns the problems of the settings with which nothing can be learnt.
+// Check returns problems of the settings that make training impossible.
 func (b *treeTrainer) Check() error { return b.params.Validate() }
 
 // Train grows the trees of one model after the other; the library has threads

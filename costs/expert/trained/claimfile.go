@@ -34,7 +34,7 @@ type claim struct {
 	Sentence string // "" where nothing settles it
 }
 
-// normal is the text by which a claim is known again, however it is spelled.
+// normal is the normalised text by which claims are compared.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
 // read returns the rows whose claims are not among routed, by their normal text,

@@ -8,8 +8,8 @@ import (
 	"pipe/costs/retrieval"
 )
 
-// embeddingSettings describe a network on the vectors of claims and passages,
-// which learns from claims that are not routed on.
+// embeddingSettings describe a network on the vectors of claims and passages.
+// It is trained on claims that are not instances of the build.
 type embeddingSettings struct {
 	learnerSettings
 	embedding.EncoderSettings

@@ -9,15 +9,15 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// examples are what an expert learns from, before an encoder makes rows of them.
-// They are safe for concurrent use.
+// examples are the training data of an expert, before an encoder turns them
+// into rows. They are safe for concurrent use.
 type examples interface {
 	// Folds returns their classes, and which model learns from which of them.
 	Folds() *foldPlan
-	// Basis says, line by line, what else the examples and what is shown of them
+	// Basis lists, one per line, what else the examples and their showings
 	// depend on.
 	Basis() string
-	// Open makes the examples ready to be read.
+	// Open prepares the examples for reading.
 	Open(ctx context.Context, t *part.Preparation) (exampleReader, error)
 }
 
@@ -67,13 +67,13 @@ func rowsBasis(s *part.Setup, levels []int) string {
 	return text.String()
 }
 
-// Folds returns those that all experts over the build's rows share.
+// Folds returns the folds that all experts over the build's rows share.
 func (x *trainingRows) Folds() *foldPlan { return x.folds }
 
 // Basis returns the inputs of the build that count.
 func (x *trainingRows) Basis() string { return x.basis }
 
-// Open returns a reader that loads rows when they are asked for.
+// Open returns a reader that loads rows on demand.
 func (x *trainingRows) Open(_ context.Context, t *part.Preparation) (exampleReader, error) {
 	return &rowReader{x, t}, nil
 }
@@ -84,7 +84,7 @@ type rowReader struct {
 	t *part.Preparation
 }
 
-// Read loads rows and shows each what the level that was drawn for it shows.
+// Read loads rows, each with the showing of the level that was drawn for it.
 func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error) {
 	batch, err := x.t.Load(ctx, x.folds.Rows[from:to])
 	if err != nil {
@@ -112,8 +112,9 @@ func (x *rowReader) Read(ctx context.Context, from, to int) ([]part.Instance, []
 	return batch, shown, nil
 }
 
-// drawLevel is the level under which an example is learnt: a function of the
-// seed and the example, so that every model sees the same draw.
+// drawLevel is the level under which an example is used for training. It
+// depends only on the seed and the example, so that every model sees the same
+// draw.
 func drawLevel(seed uint64, example, levels int) int {
 	return rand.New(rand.NewPCG(seed, 0x6c6576656c<<24^uint64(example))).IntN(levels)
 }

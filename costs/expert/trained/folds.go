@@ -77,7 +77,7 @@ func newFoldPlan(entries []part.Entry, splits []costs.Split, labels []string, fo
 	return l, nil
 }
 
-// check sees to it that every model meets every label.
+// check checks that the training data of every model have every label.
 func (l *foldPlan) check() error {
 	if len(l.Rows) == 0 {
 		return errors.New("there are no training rows to learn from")
@@ -198,7 +198,7 @@ func (l *foldPlan) Model(row int) int {
 	return 1 + int(l.fold[l.at[row]])
 }
 
-// Learns returns what a model learns from: indices of examples, rising.
+// Learns returns the training data of a model: ascending indices of examples.
 func (l *foldPlan) Learns(model int) []int32 {
 	rows := make([]int32, 0, len(l.Class))
 	for i := range l.Class {
@@ -209,7 +209,7 @@ func (l *foldPlan) Learns(model int) []int32 {
 	return rows
 }
 
-// name tells a model from the others of its expert: "" or "-fold0" and so on.
+// name distinguishes the models of an expert: "" or "-fold0" and so on.
 func (l *foldPlan) name(model int) string {
 	if model == 0 {
 		return ""
@@ -217,7 +217,7 @@ func (l *foldPlan) name(model int) string {
 	return fmt.Sprintf("-fold%d", model-1)
 }
 
-// identity tells these folds from others of the same rows.
+// identity distinguishes these folds from other folds of the same rows.
 func (l *foldPlan) identity() string {
 	return fmt.Sprintf("%d folds%s, seed %d", l.Folds, l.kept(), l.seed)
 }
@@ -230,7 +230,7 @@ func (l *foldPlan) kept() string {
 	return fmt.Sprintf(" with %d rows kept beside others of their group or with equal values", l.repeats)
 }
 
-// how says which rows' models answer for training rows.
+// how says which models answer for training rows.
 func (l *foldPlan) how() string {
 	if l.Folds == 0 {
 		return "in-sample"

@@ -10,10 +10,10 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// groupEncoder encodes rows of an encoded table as far as their column groups are
-// disclosed: the columns of a layout, those of hidden groups replaced, then one
-// indicator (0 or 1) per group after the first, which says that it is shown.
-// Without the indicators a hidden group could not be told from one at its mean.
+// groupEncoder encodes rows of an encoded table as far as their column groups
+// are disclosed: the columns of a layout, those of hidden groups replaced, then
+// one indicator (0 or 1) per group after the first, which says that it is
+// shown. Without the indicators a hidden group would look like one at its mean.
 type groupEncoder struct {
 	encoder *tabular.Encoder
 	layout  tabular.Layout

@@ -14,9 +14,9 @@ import (
 	"pipe/onnx/ort"
 )
 
-// learner is an expert that the build trains. An encoder makes rows of its examples, and a trainer makes classifiers of the
-// rows. An example is seen under one level of advice, so its row must say which level it is. The answers come from the ONNX
-// files.
+// learner is an expert that the build trains. An encoder turns its examples into rows, and a trainer fits classifiers
+// to the rows. An example is used under one level of advice, so its row must identify the level. The answers come from
+// the ONNX files.
 type learner struct {
 	learnerSettings
 	name     string
@@ -106,7 +106,7 @@ func (e *learner) digest(model int) string {
 	return digest.Of([]byte(fmt.Sprintf("%sfold %d of %s\n", e.basis, model-1, e.folds.identity())))
 }
 
-// file is where a model lies.
+// file is the path of a model.
 func (e *learner) file(folder string, model int) string {
 	return filepath.Join(folder, e.name+e.folds.name(model)+".onnx")
 }
@@ -186,8 +186,8 @@ func spread(p []float32, outputs int) (rows []float32, classes int) {
 }
 
 // prediction is the answer that follows from the probabilities of the labels:
-// of two, the second from the threshold on; of more, the likeliest, of equals
-// the first.
+// of two labels, the second from the threshold on; of more, the most likely,
+// the first one on ties.
 func (e *learner) prediction(p []float32) part.Prediction {
 	answer := expert.Argmax(p)
 	if len(p) == 2 {

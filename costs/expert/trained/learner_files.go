@@ -28,8 +28,7 @@ const (
 	parityRows  = 4096
 )
 
-// Prepare takes over the models whose files are there and fit, and makes the
-// others.
+// Prepare reuses the models with matching files, and trains the others.
 func (e *learner) Prepare(ctx context.Context, t *part.Preparation) error {
 	if err := sweepTemps(t.Folder, e.name); err != nil {
 		return err
@@ -62,8 +61,8 @@ func (e *learner) Prepare(ctx context.Context, t *part.Preparation) error {
 	})
 }
 
-// readFile returns the bytes of a model's file, nil if it is not there or was
-// made from something else.
+// readFile returns the bytes of a model's file, nil if it is missing or was
+// made from other inputs.
 func (e *learner) readFile(folder string, model int) ([]byte, error) {
 	b, err := textfile.ReadFile(e.file(folder, model), textfile.MaxModel)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +88,8 @@ func (e *learner) open(b []byte) (*expert.RowModel, error) {
 	return expert.NewRowModel(e.runtime, session, e.encoder.Width(), outputs(len(e.folds.Labels)), trainedBatch)
 }
 
-// accept opens a classifier that was just made, holds it against its trainer,
-// and keeps its file.
+// accept opens a new classifier, compares it with its trainer, and keeps its
+// file.
 func (e *learner) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
 	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.folds.Learns(model)))}
 	for k, v := range e.about {
@@ -115,7 +114,7 @@ func (e *learner) accept(ctx context.Context, folder string, set *trainingSet, m
 	return atomicfile.WriteFile(e.file(folder, model), b)
 }
 
-// checkParity holds the probabilities of a file against the trainer's own.
+// checkParity compares the probabilities of a file with the trainer's own.
 func checkParity(ctx context.Context, m *expert.RowModel, c *classifier, set *trainingSet) error {
 	rows := set.sample(parityRows)
 	want, err := c.Probability(rows)
@@ -134,7 +133,7 @@ func checkParity(ctx context.Context, m *expert.RowModel, c *classifier, set *tr
 	return nil
 }
 
-// sweepTemps removes what a killed run has left half-written of an expert.
+// sweepTemps removes incomplete files of an expert left by a killed run.
 func sweepTemps(folder, name string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {

@@ -20,7 +20,7 @@ type networkTrainer struct {
 	balance balance
 }
 
-// balance is how much the classes of a model count.
+// balance is the weighting of the classes of a model.
 type balance int
 
 const (
@@ -66,7 +66,7 @@ func (n *networkTrainer) Check() error {
 	return err
 }
 
-// Train trains the networks of all folds side by side.
+// Train trains the networks of all folds concurrently.
 func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error {
 	var weight []float64
 	if n.balance == byWeight {
@@ -101,7 +101,7 @@ func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, fits []fit
 	return nil
 }
 
-// train goes on from the checkpoints of an earlier run if they fit.
+// train resumes from matching checkpoints of an earlier run.
 func (n *networkTrainer) train(ctx context.Context, p *models.Problem, specs []models.Spec, t *training) ([]models.Trained, error) {
 	o := models.Options{
 		Runtime: n.runtime, Progress: func(steps int) { t.Progress.Add(int64(steps)) },
@@ -111,7 +111,7 @@ func (n *networkTrainer) train(ctx context.Context, p *models.Problem, specs []m
 	if !errors.Is(err, models.ErrOtherCheckpoint) {
 		return out, err
 	}
-	// Other rows, settings or workers: what is half done is of no use.
+	// Other rows, settings or workers: the checkpoint is of no use.
 	if err := os.RemoveAll(t.Scratch); err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type trainer interface {
 	Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error
 }
 
-// fit is one model to make: rows of the set, rising.
+// fit is one model to train, with ascending rows of the set.
 type fit struct {
 	model int // of Folds
 	rows  []int32
@@ -37,7 +37,7 @@ type fit struct {
 // trainer waits for Done.
 type classifier struct {
 	Model *onnx.Model // input "rows", output "probability": [n, 1], that of class 1, of two classes, else [n, classes]
-	// Probability is the trainer's own opinion of rows, in the form of the output.
+	// Probability returns the trainer's own probabilities of rows, in the form of the output.
 	Probability func(rows []float32) ([]float64, error)
 }
 

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// trainingSet is what an expert learns from: its examples as rows of numbers.
+// trainingSet holds the training data of an expert as rows of numbers.
 type trainingSet struct {
 	Width   int
 	Classes int
