@@ -153,6 +153,9 @@ func (a *Actions) SameSet(b *Actions) error {
 
 // Validate reports every problem of the description at once.
 func (a *Actions) Validate() error {
+	if a == nil {
+		return errors.New("there are no actions")
+	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if len(a.Experts) == 0 {

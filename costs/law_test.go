@@ -1,8 +1,10 @@
 package costs
 
 import (
+	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -250,5 +252,33 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tolerance) {
 		t.Errorf("%s is %v, expected %v within %v", what, got, want, tolerance)
+	}
+}
+
+// TestValidateWithoutContent: what is missing altogether is an error, not a panic.
+func TestValidateWithoutContent(t *testing.T) {
+	var none *Tensor
+	var data *DataError
+	if err := none.Validate(); !errors.As(err, &data) {
+		t.Errorf("no tensor: %v", err)
+	}
+	if err := (&Tensor{}).Validate(); !errors.As(err, &data) {
+		t.Errorf("no actions: %v", err)
+	}
+	if err := (*Actions)(nil).Validate(); err == nil {
+		t.Error("no actions: no error")
+	}
+}
+
+func TestCheckLambdas(t *testing.T) {
+	for want, lambdas := range map[string][]float64{
+		"the list is empty": nil, "-1 is not": {-1}, "NaN is not": {math.NaN()}, "+Inf is not": {math.Inf(1)}, "1 is a duplicate": {1, 0, 1},
+	} {
+		if err := CheckLambdas(lambdas); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %q", lambdas, err, want)
+		}
+	}
+	if err := CheckLambdas([]float64{0, 1, 0.5}); err != nil {
+		t.Error(err)
 	}
 }

@@ -126,9 +126,12 @@ func pick[T any](from []T, rows []int, width int) []T {
 }
 
 // Validate returns the first problem of the tensor: a *DataError without a
-// file, unless the actions are invalid.
+// file, unless the actions are invalid. A nil tensor is a problem too.
 func (t *Tensor) Validate() error {
-	if t.Actions == nil {
+	switch {
+	case t == nil:
+		return &DataError{Msg: "there is no tensor"}
+	case t.Actions == nil:
 		return &DataError{Msg: "tensor has no actions"}
 	}
 	if err := t.Actions.Validate(); err != nil {

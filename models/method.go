@@ -75,6 +75,40 @@ func MethodNamed(name string, own ...Method) (Method, error) {
 	return Method{}, fmt.Errorf("%q, known are %s", name, strings.Join(known, ", "))
 }
 
+// longestName keeps the names of files within what file systems take.
+const longestName = 64
+
+// CheckName reports a name of a method or surrogate that cannot be a part of file names and of reports. A name has 1 to
+// 64 letters, digits, "_", "-" and ".", and does not start with ".". Policy files add "-lambda" and "-seed" to the name
+// of their method, so it contains neither: two policies would share a file.
+func CheckName(name string) error {
+	if name == "" || len(name) > longestName || name[0] == '.' || strings.ContainsFunc(name, notInNames) {
+		return fmt.Errorf("the name %q is not 1 to %d letters, digits, _, - and . without a leading dot", name, longestName)
+	}
+	for _, part := range []string{"-lambda", "-seed"} {
+		if strings.Contains(name, part) {
+			return fmt.Errorf("the name %q contains %s, which file names of policies add", name, part)
+		}
+	}
+	return nil
+}
+
+// notInNames reports whether a name cannot contain a character.
+func notInNames(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.", r)
+}
+
+// CheckNames reports a name of the method or of its surrogate that [CheckName] refuses.
+func (m Method) CheckNames() error {
+	errs := []error{CheckName(m.Name)}
+	if m.Surrogate != nil {
+		if err := CheckName(m.Surrogate.Name()); err != nil {
+			errs = append(errs, fmt.Errorf("its surrogate: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Composite reports whether a trained policy of the method scores every pair. If so, baselines can take half of a
 // decision from it, and reports show its advice.
 func (m Method) Composite() bool {
@@ -94,9 +128,12 @@ func (m Method) Decoder() policy.Decoder {
 
 // Fits returns why the method cannot be trained for the given actions; nil if it can.
 func (m Method) Fits(a *costs.Actions) error {
+	if err := m.CheckNames(); err != nil {
+		return err
+	}
 	switch {
-	case m.Name == "" || m.Surrogate == nil:
-		return errors.New("it has no name or no surrogate")
+	case m.Surrogate == nil:
+		return errors.New("it has no surrogate")
 	case m.NoAdvice && m.Surrogate.Decoder() != policy.DecoderComposite:
 		return fmt.Errorf("it chooses without advice, which the decoder %s of its surrogate cannot", m.Surrogate.Decoder())
 	case m.NoAdvice && !anyWithoutAdvice(a):
@@ -104,8 +141,14 @@ func (m Method) Fits(a *costs.Actions) error {
 	case !m.Surrogate.Masks() && (m.NoAdvice || len(a.Unavailable) > 0):
 		return errors.New("it scores every pair, and some are unavailable")
 	}
-	_, err := m.Surrogate.Outputs(len(a.Experts), len(a.Advice))
-	return err
+	outputs, err := m.Surrogate.Outputs(len(a.Experts), len(a.Advice))
+	if err != nil {
+		return err
+	}
+	if err := m.Decoder().Fits(a, outputs); err != nil {
+		return fmt.Errorf("its surrogate %s: %w", m.Surrogate.Name(), err)
+	}
+	return nil
 }
 
 func anyWithoutAdvice(a *costs.Actions) bool {

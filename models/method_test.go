@@ -36,3 +36,25 @@ func TestMethodsFitActions(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfMethods: the names in use are allowed, and what would leave a folder or break a line is not.
+func TestNamesOfMethods(t *testing.T) {
+	for _, m := range Methods() {
+		if err := m.CheckNames(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{"mine", "Mine-2", "a.b", "_x", strings.Repeat("a", longestName)} {
+		if err := CheckName(name); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, name := range []string{
+		"", ".", "..", ".hidden", "../up", "a/b", `a\b`, "a b", "mine\nx", "ä", "a\x00", "a:b", strings.Repeat("a", longestName+1),
+		"ours-lambda1", "ours-seed0",
+	} {
+		if CheckName(name) == nil {
+			t.Errorf("the name %q is allowed", name)
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 
 // Options are the parameters of a training run besides the problem and its settings.
 type Options struct {
-	Runtime  *ort.Runtime    // must outlive the call
+	Runtime  *ort.Runtime    // must not be nil, and must outlive the call
 	Every    int             // epochs between calls of Record; 0: only after the last epoch
 	Record   Recorder        // may be nil
 	Progress func(steps int) // model-steps done since the last call; may be nil

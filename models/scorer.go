@@ -19,6 +19,9 @@ func newScorer(p *Problem, s Settings, sur Surrogate) (scorer, error) {
 	if err != nil {
 		return scorer{}, err
 	}
+	if outputs < 1 {
+		return scorer{}, fmt.Errorf("surrogate %s: it asks for %d outputs of the network, at least 1 is needed", sur.Name(), outputs)
+	}
 	n := scorer{dim: p.Dim, hidden: s.Hidden}
 	width := p.Dim
 	if len(s.Hidden) > 0 {

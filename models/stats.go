@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 
 	"gonum.org/v1/gonum/blas"
@@ -215,13 +216,16 @@ func sortedQuantile(sorted []float64, q float64) float64 {
 // clusters, if not nil, has the cluster of each row, such as its user or question. Clusters are then independent, and
 // rows are not. The standard error is the leave-one-cluster-out jackknife estimate, and the quantile is that of
 // studentOf. If all clusters have the same size, both are the usual ones. A cluster with most of the rows makes the
-// bound low. With fewer than two rows or clusters the bound is -Inf.
+// bound low. With fewer than two rows or clusters the bound is -Inf. A gain that is not finite is an error.
 func GainLowerBound(gains []float64, clusters []int, confidence float64) (mean, bound float64, err error) {
 	if !(confidence > 0 && confidence < 1) {
 		return 0, 0, fmt.Errorf("gain bound: confidence %v is outside (0, 1)", confidence)
 	}
 	if clusters != nil && len(clusters) != len(gains) {
 		return 0, 0, fmt.Errorf("gain bound: %d cluster ids for %d rows", len(clusters), len(gains))
+	}
+	if i := slices.IndexFunc(gains, func(g float64) bool { return math.IsNaN(g) || math.IsInf(g, 0) }); i >= 0 {
+		return 0, 0, fmt.Errorf("gain bound: the gain of row %d is %v", i, gains[i])
 	}
 	if len(gains) == 0 {
 		return 0, math.Inf(-1), nil

@@ -122,6 +122,11 @@ func TestGainLowerBound(t *testing.T) {
 	if _, _, err := GainLowerBound([]float64{1, 2}, nil, 1); err == nil {
 		t.Error("confidence 1: no error")
 	}
+	for _, odd := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		if mean, b, err := GainLowerBound([]float64{1, odd, 2}, nil, 0.95); err == nil {
+			t.Errorf("gain %v: mean %v, bound %v, no error", odd, mean, b)
+		}
+	}
 }
 
 // A one-sided 95% bound on a gain of zero is positive in about 5% of samples.

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"errors"
 	"fmt"
 
 	"pipe/onnx"
@@ -148,12 +149,12 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 		params[i] = slots[i].p
 	}
 	scores := p.net.forward(g, x, params, in.drops)
-	losses := p.surrogate.Loss(g, Batch{
+	losses, err := p.losses(g, Batch{
 		Scores: scores, Target: y, Coef: in.coef, Fees: in.fees,
 		Slope: p.slope(g, in.scalars), Models: len(p.specs), Allowed: p.allowed(), Experts: p.problem.Experts, Advice: p.problem.Advice,
 	})
-	if s := losses.Shape(); len(s) != 3 || s[0] != onnx.Fix(int64(len(p.specs))) {
-		return nil, nil, fmt.Errorf("surrogate %s: its loss has the shape %v, expected [%d, *, %d]", p.surrogate.Name(), s, len(p.specs), p.batch)
+	if err != nil {
+		return nil, nil, fmt.Errorf("surrogate %s: %w", p.surrogate.Name(), err)
 	}
 	grads, lossScale, err := p.gradients(g, losses, scores, params)
 	if err != nil {
@@ -161,6 +162,30 @@ func (p stepPlan) step(g *onnx.Graph, in stepInputs, carried []*onnx.Value) (nex
 	}
 	slots, scale = adamW(g, slots, grads, in.scalars, scale, lossScale, p.clip)
 	return packState(slots, scale), g.ReduceSum(losses, false, 1, 2), nil
+}
+
+// losses asks the surrogate, which may be a caller's, for its loss and checks the answer. A panic of the surrogate is an
+// error, because models are trained in goroutines, where it would end the program.
+func (p stepPlan) losses(g *onnx.Graph, b Batch) (loss *onnx.Value, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("its loss panics: %v", r)
+		}
+	}()
+	loss = p.surrogate.Loss(g, b)
+	switch {
+	case loss == nil:
+		return nil, errors.New("its loss is nil")
+	case g.Err() != nil:
+		return nil, fmt.Errorf("its loss: %w", g.Err())
+	}
+	if s := loss.Shape(); len(s) != 3 || s[0] != onnx.Fix(int64(len(p.specs))) {
+		return nil, fmt.Errorf("its loss has the shape %v, expected [%d, *, %d]", s, len(p.specs), p.batch)
+	}
+	if !onnx.Depends(loss, b.Scores) {
+		return nil, errors.New("its loss has no derivative by the scores, so nothing would be learned")
+	}
+	return loss, nil
 }
 
 // gradients differentiates the loss. With a loss scale the gradient at the scores is first divided by its largest

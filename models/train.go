@@ -16,6 +16,9 @@ import (
 // If a loss is NaN or infinite, the error is a *[NonFiniteError]. If the checkpoint folder belongs to another run, it
 // wraps [ErrOtherCheckpoint]. When ctx ends, it is the error of ctx.
 func Train(ctx context.Context, p *Problem, specs []Spec, s Settings, o Options) ([]Trained, error) {
+	if o.Runtime == nil {
+		return nil, ort.ErrNoRuntime
+	}
 	sur, err := o.surrogate(s)
 	if err := errors.Join(p.Validate(), s.check(), err); err != nil {
 		return nil, err

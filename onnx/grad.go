@@ -39,6 +39,13 @@ func (g *Graph) Gradients(loss *Value, wrt ...*Value) ([]*Value, error) {
 	return out, g.Err()
 }
 
+// Depends reports whether v can have a derivative with respect to x that is not 0: whether operations with a derivative
+// lead from x to v.
+func Depends(v, x *Value) bool {
+	t := &tape{leaf: map[*Value]bool{leafOf(x): true}, needs: map[*Value]bool{}}
+	return t.depends(v)
+}
+
 // sameAs gives the axes of v the names of those of like.
 func (g *Graph) sameAs(v, like *Value) *Value {
 	if g.Err() != nil || v.shape.Equal(like.shape) {

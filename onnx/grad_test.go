@@ -152,3 +152,30 @@ func TestGradientThroughCast(t *testing.T) {
 		t.Errorf("gradient is %v", out["dx"])
 	}
 }
+
+// TestDepends: a value depends on another only along operations that have a derivative.
+func TestDepends(t *testing.T) {
+	g := onnx.NewGraph("test")
+	x := g.Input("x", onnx.Float32, onnx.Dims(2, 3))
+	y := g.Input("y", onnx.Float32, onnx.Dims(2, 3))
+	scores := g.Mul(x, y)
+	for name, c := range map[string]struct {
+		v, x *onnx.Value
+		want bool
+	}{
+		"itself":         {scores, scores, true},
+		"through ops":    {g.ReduceSum(g.Reshape(g.Exp(scores), 6), false, 0), scores, true},
+		"of an input":    {scores, x, true},
+		"beside it":      {g.Neg(x), scores, false},
+		"upwards":        {x, scores, false},
+		"no gradient":    {g.Add(x, g.StopGradient(scores)), scores, false},
+		"of the stopped": {g.Neg(g.StopGradient(scores)), scores, false},
+	} {
+		if got := onnx.Depends(c.v, c.x); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if err := g.Err(); err != nil {
+		t.Error(err)
+	}
+}

@@ -82,11 +82,7 @@ func (c TrainConfig) Validate() error {
 		}
 	}
 	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
-	bad(len(c.Lambdas) > 0, "lambdas: the list is empty")
-	for i, l := range c.Lambdas {
-		bad(costs.UsableLambda(l), "lambdas: %g is not a number from 0 to %g", l, costs.MaxLambda)
-		bad(!slices.Contains(c.Lambdas[:i], l), "lambdas: %g is a duplicate", l)
-	}
+	errs = append(errs, costs.CheckLambdas(c.Lambdas))
 	for i, name := range c.Methods {
 		_, err := models.MethodNamed(name, c.Own...)
 		bad(err == nil, "methods: %w", err)

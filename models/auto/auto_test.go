@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"pipe/costs"
@@ -87,7 +89,11 @@ func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
 	var c []float64
 	for n := range test.Len() {
 		c = test.Costs(c, n, 1)
-		own += c[p.Decide(test.Row(n))] / float64(test.Len())
+		action, err := p.Decide(test.Row(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own += c[action] / float64(test.Len())
 		best := math.Inf(1)
 		for _, v := range c {
 			best = min(best, v)
@@ -218,4 +224,31 @@ func exported(t *testing.T, p *policy.Policy) string {
 		t.Fatal(err)
 	}
 	return string(b)
+}
+
+// TestTrainRefuses what no policy can be learned from, before any work.
+func TestTrainRefuses(t *testing.T) {
+	damaged := func(change func(t *costs.Tensor)) *costs.Tensor {
+		train := structured.tensor(200, costs.Train, 1, true)
+		change(train)
+		return train
+	}
+	for want, c := range map[string]struct {
+		t       *costs.Tensor
+		lambdas []float64
+	}{
+		"there is no tensor":   {nil, []float64{1}},
+		"no actions":           {damaged(func(t *costs.Tensor) { t.Actions = nil }), []float64{1}},
+		"is NaN":               {damaged(func(t *costs.Tensor) { t.Loss[4] = float32(math.NaN()) }), []float64{1}},
+		"is there already":     {damaged(func(t *costs.Tensor) { t.IDs[4] = t.IDs[5] }), []float64{1}},
+		"lambdas: the list is":        {damaged(func(*costs.Tensor) {}), nil},
+		"lambdas: -1":          {damaged(func(*costs.Tensor) {}), []float64{-1}},
+		"no runtime":           {damaged(func(*costs.Tensor) {}), []float64{1}},
+		"there are 0 training": {damaged(func(t *costs.Tensor) { t.Splits = slices.Repeat([]costs.Split{costs.Val}, t.Len()) }), []float64{1}},
+	} {
+		_, _, err := Train(t.Context(), c.t, c.lambdas, DefaultSettings(), models.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %q", err, want)
+		}
+	}
 }

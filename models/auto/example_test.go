@@ -44,7 +44,11 @@ func ExampleTrain() {
 		log.Fatal(err)
 	}
 	for _, x := range []float32{-1, 1} {
-		fmt.Println(x, t.Actions.Name(policies[0].Decide([]float32{x})))
+		action, err := policies[0].Decide([]float32{x})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(x, t.Actions.Name(action))
 	}
 	g := reports[0].Guard
 	fmt.Printf("always %s costs %.1f, the policy %.1f; fallback: %t\n", g.Fixed, g.FixedLoss, g.Learned, g.Fallback)

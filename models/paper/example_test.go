@@ -69,12 +69,19 @@ func ExampleTrain() {
 	}
 	rows := t.Rows(costs.Val)
 	for _, p := range policies {
+		decide := func(x []float32) int {
+			action, err := p.Decide(x)
+			if err != nil {
+				log.Fatal(err)
+			}
+			return action
+		}
 		actions := make([]int, len(rows))
 		for i, n := range rows {
-			actions[i] = p.Decide(t.Row(n))
+			actions[i] = decide(t.Row(n))
 		}
 		fmt.Printf("lambda %g: %s below zero, %s above, true loss %.1f\n", p.Lambda,
-			t.Actions.Name(p.Decide([]float32{-1})), t.Actions.Name(p.Decide([]float32{1})), t.TrueLoss(rows, actions, p.Lambda))
+			t.Actions.Name(decide([]float32{-1})), t.Actions.Name(decide([]float32{1})), t.TrueLoss(rows, actions, p.Lambda))
 	}
 	// Output:
 	// lambda 1: a/none below zero, b/hint above, true loss 0.1

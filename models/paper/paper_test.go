@@ -11,6 +11,7 @@ import (
 	"pipe/models/paper"
 	"pipe/models/policy"
 	"pipe/onnx"
+	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -74,8 +75,9 @@ func TestWithoutAdviceThereIsOnePolicy(t *testing.T) {
 	if len(policies) != 2 || policies[0].Decoder != policy.DecoderL2D {
 		t.Fatalf("%d policies with decoder %s", len(policies), policies[0].Decoder)
 	}
-	if a := policies[0].Actions.Name(policies[0].Decide([]float32{2})); a != "b/none" {
-		t.Errorf("takes %s", a)
+	action, err := policies[0].Decide([]float32{2})
+	if err != nil || policies[0].Actions.Name(action) != "b/none" {
+		t.Errorf("takes %s, %v", policies[0].Actions.Name(action), err)
 	}
 }
 
@@ -84,6 +86,9 @@ func TestTrainRefuses(t *testing.T) {
 	own := func(s models.Surrogate) models.Method { return models.Method{Name: "own", Surrogate: s} }
 	gaps := twoExperts(40)
 	gaps.Actions.Unavailable = []costs.Pair{{Expert: 0, Advice: 1}}
+	for n := range gaps.Len() {
+		gaps.Losses(n)[1] = float32(math.NaN())
+	}
 	held := twoExperts(40)
 	for n := range held.Splits {
 		held.Splits[n] = costs.Val
@@ -95,9 +100,30 @@ func TestTrainRefuses(t *testing.T) {
 		s    func(*paper.Settings)
 		want string
 	}{
-		"no lambda":        {m: own(expectedCost{}), l: []float64{}, want: "no lambda"},
+		"no lambda":        {m: own(expectedCost{}), l: []float64{}, want: "lambdas: the list is empty"},
+		"negative lambda":  {m: own(expectedCost{}), l: []float64{-1}, want: "lambdas: -1 is not"},
 		"no surrogate":     {m: own(nil), want: "no surrogate"},
-		"no name":          {m: models.Method{Surrogate: expectedCost{}}, want: "no name"},
+		"no name":          {m: models.Method{Surrogate: expectedCost{}}, want: `the name ""`},
+		"name is a path":   {m: models.Method{Name: "../up", Surrogate: expectedCost{}}, want: `the name "../up"`},
+		"surrogate's name": {m: own(named{expectedCost{}, "a/b"}), want: `its surrogate: the name "a/b"`},
+		"loss is nil":      {m: own(lossOf{as: func(*onnx.Graph, models.Batch) *onnx.Value { return nil }}), want: "its loss is nil"},
+		"loss panics":      {m: own(lossOf{as: func(*onnx.Graph, models.Batch) *onnx.Value { panic("no case") }}), want: "its loss panics: no case"},
+		"loss without scores": {m: own(lossOf{as: func(g *onnx.Graph, b models.Batch) *onnx.Value {
+			return g.Mul(b.Costs(g), b.Coef)
+		}}), want: "no derivative by the scores"},
+		"loss stops the gradient": {m: own(lossOf{as: func(g *onnx.Graph, b models.Batch) *onnx.Value {
+			return g.Mul(g.StopGradient(b.Scores), b.Coef)
+		}}), want: "no derivative by the scores"},
+		"loss of other shapes": {m: own(lossOf{as: func(g *onnx.Graph, b models.Batch) *onnx.Value {
+			return g.Mul(b.Scores, g.Scalar(onnx.Int64, 1))
+		}}), want: "its loss: build graph"},
+		"unknown decoder":  {m: own(decoderOf{as: "nonsense"}), want: `unknown decoder "nonsense"`},
+		"fixed decoder":    {m: own(decoderOf{as: policy.DecoderFixed}), want: "reads no network"},
+		"no outputs":       {m: own(decoderOf{as: policy.DecoderComposite}), want: "0 outputs"},
+		"nan loss":         {m: own(expectedCost{}), t: damaged(func(t *costs.Tensor) { t.Loss[3] = float32(math.NaN()) }), want: "loss"},
+		"negative fee":     {m: own(expectedCost{}), t: damaged(func(t *costs.Tensor) { t.Actions.Experts[0].Fee = -1 }), want: "fee -1"},
+		"no actions":       {m: own(expectedCost{}), t: damaged(func(t *costs.Tensor) { t.Actions = nil }), want: "no actions"},
+		"short features":   {m: own(expectedCost{}), t: damaged(func(t *costs.Tensor) { t.Features = t.Features[:3] }), want: "features"},
 		"gaps":             {m: own(expectedCost{}), t: gaps, want: "some are unavailable"},
 		"cannot mask":      {m: models.Method{Name: "own", Surrogate: expectedCost{}, NoAdvice: true}, want: "scores every pair"},
 		"loss of a scalar": {m: own(summed{}), want: "its loss has the shape"},
@@ -126,6 +152,43 @@ func TestTrainRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestTrainNeedsTensorAndRuntime: without them there is an error, not a panic.
+func TestTrainNeedsTensorAndRuntime(t *testing.T) {
+	m := models.Method{Name: "own", Surrogate: expectedCost{}}
+	if _, err := paper.Train(t.Context(), twoExperts(40), m, []float64{1}, quick(), models.Options{}); !errors.Is(err, ort.ErrNoRuntime) {
+		t.Errorf("without a runtime: %v", err)
+	}
+	var data *costs.DataError
+	_, err := paper.Train(t.Context(), nil, m, []float64{1}, quick(), models.Options{Runtime: orttest.Open(t, 0)})
+	if !errors.As(err, &data) {
+		t.Errorf("without a tensor: %v", err)
+	}
+}
+
+func damaged(change func(t *costs.Tensor)) *costs.Tensor {
+	t := twoExperts(40)
+	change(t)
+	return t
+}
+
+// lossOf is expectedCost with another loss.
+type lossOf struct {
+	expectedCost
+	as func(g *onnx.Graph, b models.Batch) *onnx.Value
+}
+
+func (s lossOf) Loss(g *onnx.Graph, b models.Batch) *onnx.Value { return s.as(g, b) }
+
+// decoderOf is expectedCost with another decoder, and without outputs.
+type decoderOf struct {
+	expectedCost
+	as policy.Decoder
+}
+
+func (s decoderOf) Decoder() policy.Decoder { return s.as }
+
+func (decoderOf) Outputs(int, int) (int, error) { return 0, nil }
 
 // summed sums the loss of all models.
 type summed struct{ expectedCost }

@@ -21,14 +21,15 @@ const Name = "paper"
 // seeds of one lambda together. A method without advice does not depend on lambda: it has one policy per seed, at
 // lambda 0.
 //
-// lambdas multiply the fees of advice. If there are no training rows, the error is a *costs.DataError. If the method
-// cannot be trained for the actions, the error names the method. Other errors are those of models.Train.
+// lambdas multiply the fees of advice. If the tensor is not valid or has no training rows, the error is a
+// *costs.DataError. If the method cannot be trained for the actions, the error names the method. Other errors are those
+// of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, m models.Method, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, error) {
-	if err := s.Validate(); err != nil {
+	if err := errors.Join(s.Validate(), costs.CheckLambdas(lambdas)); err != nil {
 		return nil, err
 	}
-	if len(lambdas) == 0 {
-		return nil, errors.New("no lambda to train for")
+	if err := t.Validate(); err != nil {
+		return nil, err
 	}
 	rows := t.Rows(costs.Train)
 	if len(rows) == 0 {

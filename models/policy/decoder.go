@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs"
+	"pipe/models/network"
 	"pipe/onnx"
 )
 
@@ -99,6 +101,20 @@ func (p *Policy) checkWidths(widths ...int) error {
 		}
 	}
 	return nil
+}
+
+// Fits returns why a network with the given number of outputs cannot be trained for a decoder and actions: the decoder
+// is unknown, it reads no network, or it reads another number of outputs.
+func (d Decoder) Fits(a *costs.Actions, outputs int) error {
+	p := &Policy{Actions: a, Decoder: d, Members: []network.MLP{{Layers: []network.Affine{{Out: outputs}}}}}
+	read, err := p.decoder()
+	switch {
+	case err != nil:
+		return err
+	case d == DecoderFixed:
+		return fmt.Errorf("the decoder %s reads no network", d)
+	}
+	return read.check(p)
 }
 
 func (p *Policy) decoder() (decoder, error) {

@@ -24,7 +24,7 @@ func TestExecutedPairExample(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	action := p.Decide([]float32{0})
+	action := mustDecide(t, p, []float32{0})
 	if j, k := a.Pair(action); j != 1 || k != 1 {
 		t.Fatalf("executed pair (%d, %d), want (1, 1)", j, k)
 	}

@@ -105,8 +105,10 @@ func compareWithReference(t *testing.T, p *Policy, d *Decider, features []float3
 	want := make([]float64, a)
 	for n := range got.Action {
 		x := features[n*dim : (n+1)*dim]
-		p.Scores(want, x)
-		action := p.Decide(x)
+		if err := p.Scores(want, x); err != nil {
+			t.Fatal(err)
+		}
+		action := mustDecide(t, p, x)
 		for i, s := range got.Scores[n*a : (n+1)*a] {
 			if math.Abs(float64(s)-want[i]) > 1e-4*(1+math.Abs(want[i])) {
 				t.Fatalf("row %d: score of %s is %v, reference %v", n, p.Actions.Name(i), s, want[i])
@@ -121,6 +123,59 @@ func compareWithReference(t *testing.T, p *Policy, d *Decider, features []float3
 		}
 		if !p.Actions.Available(int(got.Action[n])) || p.Decoder == DecoderL2D && k != 0 {
 			t.Fatalf("row %d: action %d must never be chosen", n, got.Action[n])
+		}
+	}
+}
+
+func mustDecide(t testing.TB, p *Policy, x []float32) int {
+	t.Helper()
+	action, err := p.Decide(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return action
+}
+
+// TestReferenceRefuses what it has no answer for.
+func TestReferenceRefuses(t *testing.T) {
+	p := biasPolicy(DecoderComposite, 2, 2, 0, 1, 2, 3)
+	for want, x := range map[string][]float32{
+		"3 features, it takes 2": {1, 2, 3}, "0 features": nil, "feature 1 is NaN": {0, float32(math.NaN())}, "feature 0 is +Inf": {float32(math.Inf(1)), 0},
+	} {
+		if action, err := p.Decide(x); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: action %d, error %v, want %q", x, action, err, want)
+		}
+	}
+	if err := p.Scores(make([]float64, 3), []float32{1, 2}); err == nil || !strings.Contains(err.Error(), "room for 3 scores") {
+		t.Error(err)
+	}
+	p.Decoder = "best"
+	if _, err := p.Decide([]float32{1, 2}); err == nil || !strings.Contains(err.Error(), "unknown decoder") {
+		t.Error(err)
+	}
+}
+
+// TestDecodersFitNetworks: before training it is known which networks a decoder can read.
+func TestDecodersFitNetworks(t *testing.T) {
+	a := coststest.Actions([]float64{0, 0}, []float64{0, 0})
+	for _, c := range []struct {
+		decoder Decoder
+		outputs int
+		want    string // of the error; empty: it fits
+	}{
+		{DecoderComposite, 4, ""},
+		{DecoderComposite, 5, "5 outputs"},
+		{DecoderL2D, 2, ""},
+		{DecoderL2D, 4, ""},
+		{DecoderSeparated, 3, ""},
+		{DecoderSeparatedSoftmax, 6, ""},
+		{DecoderSeparatedSoftmax, 4, "4 outputs"},
+		{DecoderFixed, 4, "reads no network"},
+		{"nonsense", 4, "unknown decoder"},
+	} {
+		err := c.decoder.Fits(a, c.outputs)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %d outputs: %v, want %q", c.decoder, c.outputs, err, c.want)
 		}
 	}
 }
@@ -151,7 +206,7 @@ func TestTiesInReferenceAndFile(t *testing.T) {
 		{"softmax decides on the expert first", biasPolicy(DecoderSeparatedSoftmax, 2, 2, 0, 1, 99, 98, -5, -4), 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := c.p.Decide([]float32{1, 2}); got != c.want {
+			if got := mustDecide(t, c.p, []float32{1, 2}); got != c.want {
 				t.Fatalf("reference takes %d, want %d", got, c.want)
 			}
 			d := mustDecider(t, rt, c.p)
@@ -185,7 +240,7 @@ func TestPermutingExpertsPermutesDecisions(t *testing.T) {
 	q.Members[0].Layers[len(q.Members[0].Layers)-1] = turned
 	for range 200 {
 		x := coststest.Floats(rng, 4)
-		if got, want := q.Decide(x), (p.Decide(x)+4)%6; got != want {
+		if got, want := mustDecide(t, &q, x), (mustDecide(t, p, x)+4)%6; got != want {
 			t.Fatalf("permuted policy takes %d, want %d", got, want)
 		}
 	}
@@ -344,7 +399,7 @@ func BenchmarkReferenceDecide(b *testing.B) {
 	p := benchmarkPolicy(384, 128, 1)
 	x := make([]float32, 384)
 	for b.Loop() {
-		p.Decide(x)
+		mustDecide(b, p, x)
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 // ErrClosed is returned by methods of a closed Runtime, Session or Buffer.
 var ErrClosed = errors.New("already closed")
 
+// ErrNoRuntime means that a caller passed a nil *Runtime where one is needed.
+var ErrNoRuntime = errors.New("no runtime is given: open one with ort.Open")
+
 // MissingLibraryError means that no ONNX Runtime library was found.
 type MissingLibraryError struct {
 	Device string   // the requested device

@@ -180,19 +180,23 @@ func (r *syntheticRun) trainOne(ctx context.Context, s *syntheticResult, p stage
 		}
 		s.learned = append(s.learned, l)
 	}
-	s.maps = r.decisionMap(s.method, s.policies[0])
-	return nil
+	s.maps, err = r.decisionMap(s.method, s.policies[0])
+	return err
 }
 
-func (r *syntheticRun) decisionMap(method string, p *policy.Policy) report.DecisionMap {
+func (r *syntheticRun) decisionMap(method string, p *policy.Policy) (report.DecisionMap, error) {
 	m := report.DecisionMap{Title: method, Size: r.c.Map}
 	for row := range m.Size {
 		for col := range m.Size {
 			x := []float32{float32(report.CellCentre(col, m.Size)), float32(report.CellCentre(row, m.Size))}
-			m.Action = append(m.Action, p.Decide(x))
+			action, err := p.Decide(x)
+			if err != nil {
+				return m, err
+			}
+			m.Action = append(m.Action, action)
 		}
 	}
-	return m
+	return m, nil
 }
 
 // leave writes the realised tensor that the demo trains from: the training rows, and as many validation rows.

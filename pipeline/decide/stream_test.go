@@ -69,7 +69,11 @@ func TestDecideEqualsTheReferenceInEveryFormat(t *testing.T) {
 	in, rows := writeFeatures(t, p.Actions, 9000, 5) // three batches of text
 	want := make([]int32, rows.Len())
 	for n := range want {
-		want[n] = int32(p.Decide(rows.Row(n)))
+		action, err := p.Decide(rows.Row(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[n] = int32(action)
 	}
 	text := filepath.Join(t.TempDir(), "rows.csv")
 	if err := atomicfile.Write(text, func(w io.Writer) error { return writeCSV(w, rows) }); err != nil {
@@ -163,7 +167,9 @@ func TestDecideWithoutTakesTheBestRemaining(t *testing.T) {
 	}
 	scores := make([]float64, p.Actions.Len())
 	for n, g := range got {
-		p.Scores(scores, rows.Row(n))
+		if err := p.Scores(scores, rows.Row(n)); err != nil {
+			t.Fatal(err)
+		}
 		best := -1
 		for i, s := range scores {
 			if j, k := p.Actions.Pair(i); j != 2 && k != 1 && (best < 0 || s > scores[best]) {

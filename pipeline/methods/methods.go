@@ -85,7 +85,7 @@ func Named(name string, own ...models.Method) models.Method {
 	return models.Method{Name: name, Role: models.RolePolicy}
 }
 
-// CheckOwn reports own methods whose names are already used in reports.
+// CheckOwn reports own methods whose names cannot be used (see models.CheckName) or are already used in reports.
 func CheckOwn(own []models.Method) error {
 	var errs []error
 	seen := map[string]bool{}
@@ -93,8 +93,11 @@ func CheckOwn(own []models.Method) error {
 		seen[m.Name] = true
 	}
 	for _, m := range own {
-		if m.Name == "" || seen[m.Name] {
-			errs = append(errs, fmt.Errorf("own methods: the name %q is empty or already used", m.Name))
+		if err := m.CheckNames(); err != nil {
+			errs = append(errs, fmt.Errorf("own methods: %q: %w", m.Name, err))
+		}
+		if seen[m.Name] {
+			errs = append(errs, fmt.Errorf("own methods: the name %q is already used", m.Name))
 		}
 		seen[m.Name] = true
 	}

@@ -41,7 +41,7 @@ func TestOrderOfTables(t *testing.T) {
 	if got := Composite(mine); !slices.Equal(got, want[:3]) {
 		t.Errorf("composite are %v", got)
 	}
-	for name, ok := range map[string]bool{"mine": true, "ours": false, "oracle": false, "": false} {
+	for name, ok := range map[string]bool{"mine": true, "ours": false, "oracle": false, "": false, "../up": false, "mine\nx": false} {
 		if err := CheckOwn([]models.Method{{Name: name}}); (err == nil) != ok {
 			t.Errorf("own method %q: %v", name, err)
 		}
