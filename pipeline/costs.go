@@ -60,6 +60,7 @@ type ActionLoss struct {
 // BuildCosts builds the cost tensor that a configuration describes; see builder.Run for how it resumes. ONNX Runtime is
 // opened only if a part of the configuration needs it.
 func BuildCosts(ctx context.Context, o CostsOptions, progress stage.Progress) (_ *CostsReport, err error) {
+	progress = stage.OrQuiet(progress)
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}

@@ -67,8 +67,9 @@ func (o EvalOptions) Validate() error {
 }
 
 // Eval ranks policies and baselines by true loss on one split of a tensor. A policy whose actions or features differ
-// from the tensor's is refused. If another run is using the folder, the error is a *filelock.InUseError.
+// from the tensor's is refused. If another run is using the folder, the error is a *stage.InUseError.
 func Eval(ctx context.Context, o EvalOptions, progress stage.Progress) (*report.Report, error) {
+	progress = stage.OrQuiet(progress)
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	var learned []Learned
 	progress.Start(int64(len(files)), "decide by policies")
 	for _, f := range files {
-		l, err := OpenLearned(ctx, rt, f, t, t.Rows(split))
+		l, err := openLearned(ctx, rt, f, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +113,7 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 	if err := sameTraining(learned); err != nil {
 		return nil, err
 	}
-	r, err := EvalTensor(ctx, rt, t, learned, o, progress)
+	r, err := evalTensor(ctx, rt, t, learned, o, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +156,30 @@ type Learned struct {
 	Encoder string // in front of the policy, which took the features of the tensor instead; "": none
 }
 
-// OpenLearned reads a policy file that matches t and decides the given rows of t.
-func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
+// OpenLearned reads a policy file that matches t and decides the given rows of t. If t is not valid, or has no such row,
+// the error is a *costs.DataError.
+func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (Learned, error) {
+	if err := checkRows(rt, t, rows); err != nil {
+		return Learned{}, err
+	}
+	return openLearned(ctx, rt, file, t, rows)
+}
+
+// checkRows checks a tensor in memory and indices of its rows.
+func checkRows(rt *ort.Runtime, t *costs.Tensor, rows []int) error {
+	if err := checkInMemory(rt, t, nil); err != nil {
+		return err
+	}
+	for _, n := range rows {
+		if n < 0 || n >= t.Len() {
+			return &costs.DataError{Msg: fmt.Sprintf("there is no row %d: the tensor has rows 0 to %d", n, t.Len()-1)}
+		}
+	}
+	return nil
+}
+
+// openLearned is OpenLearned without checks of the tensor and the rows.
+func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
 	f, err := decide.ReadPolicy(file)
 	if err != nil {
 		return l, err
@@ -230,8 +253,20 @@ func decideRows(ctx context.Context, d *policy.Decider, t *costs.Tensor, rows []
 }
 
 // DecideRows exports a policy, opens the exported file and decides the given rows of t, so that the results are those
-// of the deployed file.
+// of the deployed file. If t is not valid, has no such row or does not match the policy, the error is a
+// *costs.DataError.
 func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.Tensor, rows []int) (Learned, error) {
+	if err := errors.Join(checkRows(rt, t, rows), p.Validate()); err != nil {
+		return Learned{}, err
+	}
+	if err := p.Matches(t); err != nil {
+		return Learned{}, &costs.DataError{Err: err}
+	}
+	return exportAndDecide(ctx, rt, p, t, rows)
+}
+
+// exportAndDecide is DecideRows without its checks.
+func exportAndDecide(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.Tensor, rows []int) (Learned, error) {
 	m, err := p.Export()
 	if err != nil {
 		return Learned{}, err
@@ -245,24 +280,31 @@ func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs
 }
 
 // EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split
-// that o names.
+// that o names. If the tensor is not valid or does not match a policy, the error is a *costs.DataError.
 func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*report.Report, error) {
+	progress = stage.OrQuiet(progress)
+	if err := checkInMemory(rt, t, o.Validate()); err != nil {
+		return nil, err
+	}
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err
 	}
 	var learned []Learned
-	for _, p := range policies {
+	for i, p := range policies {
+		if err := p.Validate(); err != nil {
+			return nil, fmt.Errorf("policy %d: %w", i, err)
+		}
 		if err := p.Matches(t); err != nil {
 			return nil, &costs.DataError{Err: err}
 		}
-		l, err := DecideRows(ctx, rt, p, t, t.Rows(split))
+		l, err := exportAndDecide(ctx, rt, p, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
 		learned = append(learned, l)
 	}
-	return EvalTensor(ctx, rt, t, learned, o, progress)
+	return evalTensor(ctx, rt, t, learned, o, progress)
 }
 
 // sameTraining refuses policies that would be treated as seeds of one method although they were trained on other data
@@ -303,11 +345,44 @@ func trainingOf(l Learned) string {
 }
 
 // EvalTensor is Eval on a tensor and decisions in memory. Policies of one method and lambda are seeds of one method.
-// Method l2d does not depend on lambda and is reported at all of them.
+// Method l2d does not depend on lambda and is reported at all of them. If the tensor is not valid, the error is a
+// *costs.DataError.
 func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*report.Report, error) {
-	if err := o.Validate(); err != nil {
+	if err := checkInMemory(rt, t, o.Validate()); err != nil {
 		return nil, err
 	}
+	if err := checkLearned(t, learned, o); err != nil {
+		return nil, err
+	}
+	return evalTensor(ctx, rt, t, learned, o, stage.OrQuiet(progress))
+}
+
+// checkLearned refuses decisions that are not those of a policy on the reported rows of t.
+func checkLearned(t *costs.Tensor, learned []Learned, o EvalOptions) error {
+	split, err := costs.ParseSplit(o.Split)
+	if err != nil {
+		return err
+	}
+	rows, actions := len(t.Rows(split)), t.Actions.Len()
+	for i, l := range learned {
+		switch {
+		case l.Info == nil:
+			return fmt.Errorf("decisions %d: they name no policy", i)
+		case len(l.Action) != rows || len(l.Scores) != rows*actions:
+			return fmt.Errorf("decisions %d: %d actions and %d scores, but split %s has %d rows and %d pairs",
+				i, len(l.Action), len(l.Scores), o.Split, rows, actions)
+		}
+		for n, a := range l.Action {
+			if a < 0 || a >= actions || !t.Actions.Available(a) {
+				return fmt.Errorf("decisions %d: row %d has the action %d, which does not exist", i, n, a)
+			}
+		}
+	}
+	return nil
+}
+
+// evalTensor is EvalTensor without checks.
+func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	split, err := costs.ParseSplit(o.Split)
 	if err != nil {
 		return nil, err

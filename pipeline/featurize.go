@@ -75,9 +75,10 @@ type FeaturizedGroup struct {
 // Featurize reads and joins CSV files, fits an encoder on the training rows and writes table.parquet, encoder.json and
 // featurize.json into o.Out. If the files there are complete and made from the same inputs, it does nothing.
 //
-// A problem in the rows is a *featurize.DataError with file, line and column, a problem in the column groups a
-// *config.Error.
+// A problem in the rows is a *costs.DataError with file, line and column, a problem in the column groups a
+// *stage.ConfigError.
 func Featurize(ctx context.Context, o FeaturizeOptions, p stage.Progress) (*FeaturizeReport, error) {
+	p = stage.OrQuiet(p)
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("featurize: %w", err)}
 	}
@@ -118,6 +119,7 @@ type TableRows struct {
 // OpenTableRows reads the column groups and digests the two files, whose rows are read later. joined is empty if there
 // is only one file.
 func OpenTableRows(ctx context.Context, primary, joined, columns string, p stage.Progress) (*TableRows, error) {
+	p = stage.OrQuiet(p)
 	var c schemaConfig
 	if err := config.Load(columns, &c); err != nil {
 		return nil, err

@@ -65,7 +65,8 @@ func moved(path string, t *costs.Tensor) *MovedRows {
 }
 
 // Import turns outcome tables of other programs into a cost tensor at out, as the configuration file specifies;
-// relative paths in it are relative to its folder. Bad data is a *costs.DataError, a bad configuration a *config.Error;
+// relative paths in it are relative to its folder. Bad data is a *costs.DataError, a bad configuration a
+// *stage.ConfigError;
 // in both cases no file is written.
 func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 	if err := importFiles(file, out).Check(); err != nil {

@@ -51,6 +51,7 @@ type IndexReport struct {
 
 // IndexPages makes an index of pages, and searches it for the queries, if any.
 func IndexPages(ctx context.Context, o IndexOptions, p stage.Progress) (*IndexReport, error) {
+	p = stage.OrQuiet(p)
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: err}
 	}

@@ -64,13 +64,15 @@ func (c TrainConfig) ForRecipes(recipes []string) []TrainConfig {
 	return out
 }
 
-// CheckRecipes adds the problems of a list of recipes.
-func CheckRecipes(names []string, list *config.Problems) {
+// CheckRecipes reports every problem of a list of recipes.
+func CheckRecipes(names []string) error {
+	var list config.Problems
 	list.Check(len(names) > 0, "recipes: the list is empty; known are auto, paper")
 	for i, name := range names {
 		list.Check(name == paper.Name || name == auto.Name, "recipes[%d]: %q, known are auto, paper", i, name)
 		list.Check(!slices.Contains(names[:i], name), "recipes[%d]: %q is a duplicate", i, name)
 	}
+	return list.Err()
 }
 
 // Validate reports every problem at once.
@@ -142,8 +144,9 @@ type TrainedPolicy struct {
 // Train trains policies on the tensor's training rows and writes one ONNX file each, and train.json, into o.Out. If an
 // interrupted run is started again, it continues from its checkpoints, which are removed at the end. Policies of an
 // earlier training in the folder, as listed in its train.json, are removed. If another run is using the folder, the
-// error is a *filelock.InUseError.
+// error is a *stage.InUseError.
 func Train(ctx context.Context, o TrainOptions, progress stage.Progress) (*TrainReport, error) {
+	progress = stage.OrQuiet(progress)
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -175,8 +178,13 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 }
 
 // TrainInto trains on a tensor in memory, which the report calls o.Tensor, and writes policies and train.json into
-// o.Out. It removes the checkpoint folder when everything is done.
+// o.Out. It removes the checkpoint folder when everything is done. If the tensor is not valid, the error is a
+// *costs.DataError.
 func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
+	progress = stage.OrQuiet(progress)
+	if err := checkInMemory(rt, t, o.Validate()); err != nil {
+		return nil, err
+	}
 	for _, folder := range []string{o.Out, checkpoints} {
 		if err := os.MkdirAll(folder, 0o777); err != nil {
 			return nil, err
@@ -220,9 +228,11 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 }
 
 // TrainTensor trains everything that c specifies on a tensor in memory: the policies of the recipe, then those of the
-// other methods. The checkpoints of every method are in a folder with its name.
+// other methods. The checkpoints of every method are in a folder with its name. If the tensor is not valid or has no
+// training rows, the error is a *costs.DataError.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
-	if err := c.Validate(); err != nil {
+	progress = stage.OrQuiet(progress)
+	if err := checkInMemory(rt, t, c.Validate()); err != nil {
 		return nil, nil, err
 	}
 	if len(t.Rows(costs.Train)) == 0 {
@@ -251,6 +261,18 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	}
 	progress.Done()
 	return append(policies, more...), reports, nil
+}
+
+// checkInMemory checks what a caller passes in memory, and returns the problems of the options before others. The
+// checks are fast compared with training and evaluation, and what was read from a file passes them.
+func checkInMemory(rt *ort.Runtime, t *costs.Tensor, options error) error {
+	switch {
+	case options != nil:
+		return options
+	case rt == nil:
+		return ort.ErrNoRuntime
+	}
+	return t.Validate()
 }
 
 // methods are those besides the recipe's own.
@@ -353,7 +375,7 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 		return line, err
 	}
 	if rows := t.Rows(split); len(rows) > 0 {
-		l, err := DecideRows(ctx, rt, p, t, rows)
+		l, err := exportAndDecide(ctx, rt, p, t, rows)
 		if err != nil {
 			return line, err
 		}

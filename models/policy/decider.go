@@ -50,6 +50,9 @@ func Open(rt *ort.Runtime, path string) (*Decider, error) {
 
 // NewDecider is [Open] for a model in memory, such as the result of [Policy.Export].
 func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
+	if rt == nil {
+		return nil, ort.ErrNoRuntime
+	}
 	info, err := Parse(m)
 	if err != nil {
 		return nil, err

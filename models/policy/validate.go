@@ -8,7 +8,10 @@ import (
 // Validate reports every problem of the policy: shapes that do not match, numbers that are not finite, reserved keys in
 // Info.
 func (p *Policy) Validate() error {
-	if p.Actions == nil {
+	switch {
+	case p == nil:
+		return errors.New("there is no policy")
+	case p.Actions == nil:
 		return errors.New("policy has no actions")
 	}
 	var problems []error

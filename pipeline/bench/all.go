@@ -21,6 +21,7 @@ func All() []Benchmark { return benchmarks }
 
 // Run runs the named benchmark and writes its report into o.Out. An unknown name is an error that lists the known ones.
 func Run(ctx context.Context, name string, o Options, p stage.Progress) (*report.Report, error) {
+	p = stage.OrQuiet(p)
 	var known []string
 	for _, b := range benchmarks {
 		if b.Name != name {

@@ -104,7 +104,7 @@ func (s feverSetting) validate(experts []part.ExpertConfig) error {
 		list.Check(known, "experts[%d]: unknown expert %q", i, name)
 		list.Check(!slices.Contains(s.Experts[:i], name), "experts[%d]: %q is a duplicate", i, name)
 	}
-	pipeline.CheckRecipes(s.Recipes, &list)
+	list.Add(pipeline.CheckRecipes(s.Recipes))
 	list.Add(config.Under("train", s.Train.Validate()))
 	return list.Err()
 }

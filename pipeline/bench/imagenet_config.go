@@ -75,7 +75,7 @@ func (c *imagenetConfig) Validate() error {
 	var list config.Problems
 	list.Check(c.Draws > 0, "draws: %d, at least 1 is needed", c.Draws)
 	list.Check(c.Resample >= 2 && c.Resample <= pipeline.MostResamples, "resamples: %d, not 2 to %d", c.Resample, pipeline.MostResamples)
-	pipeline.CheckRecipes(c.Recipes, &list)
+	list.Add(pipeline.CheckRecipes(c.Recipes))
 	list.Add(config.Under("train", c.Train.Validate()))
 	list.Add(config.Under("pictures", c.Pictures.validate(c.Train.Lambdas)))
 	return list.Err()

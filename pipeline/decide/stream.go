@@ -141,6 +141,7 @@ type Summary struct {
 // Errors about the input are *costs.DataError with file, row and column. rt should have been opened with one thread,
 // because batches run in parallel.
 func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Reader, stdout io.Writer, p stage.Progress) (_ *Summary, err error) {
+	p = stage.OrQuiet(p)
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}

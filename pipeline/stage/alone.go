@@ -8,7 +8,7 @@ import (
 )
 
 // Alone runs work that writes into a folder, while no other run does: if another run is using the folder, the error is
-// a *filelock.InUseError. It creates the folder; if the name is empty, there is none.
+// an *InUseError. It creates the folder; if the name is empty, there is none.
 func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
 	if folder == "" {
 		return work()

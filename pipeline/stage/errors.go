@@ -3,7 +3,16 @@ package stage
 import (
 	"fmt"
 	"strings"
+
+	"pipe/internal/config"
+	"pipe/internal/filelock"
 )
+
+// InUseError means that another run is writing into the same folder.
+type InUseError = filelock.InUseError
+
+// ConfigError lists all problems of a configuration file.
+type ConfigError = config.Error
 
 // OptionError means that an option does not fit the files that it is used with.
 type OptionError struct{ Err error }

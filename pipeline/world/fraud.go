@@ -71,6 +71,7 @@ func (o *FraudOptions) Validate() error {
 // give the same bytes on any number of cores. Each file appears whole or not at all; invalid options are an
 // *stage.OptionError.
 func GenerateFraud(ctx context.Context, o FraudOptions, p stage.Progress) (*FraudReport, error) {
+	p = stage.OrQuiet(p)
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("generate fraud: %w", err)}
 	}

@@ -85,6 +85,7 @@ func (r *PagesReport) WriteText(w io.Writer) error {
 // whose frequencies follow Zipf's law. The same options give the same bytes on any number of cores; each file appears
 // whole or not at all. Invalid options are an *stage.OptionError.
 func GeneratePages(ctx context.Context, o PagesOptions, p stage.Progress) (*PagesReport, error) {
+	p = stage.OrQuiet(p)
 	if err := o.Validate(); err != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("generate pages: %w", err)}
 	}

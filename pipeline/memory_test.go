@@ -1,0 +1,229 @@
+package pipeline
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models"
+	"pipe/models/auto"
+	"pipe/models/paper"
+	"pipe/models/policy"
+	"pipe/onnx/ort"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/stage"
+	"pipe/pipeline/world"
+)
+
+// quickTraining trains one policy of the recipe paper for a moment.
+func quickTraining() TrainConfig {
+	c := DefaultTrainConfig()
+	c.Recipe, c.Methods, c.Seeds, c.Network.Epochs = paper.Name, nil, 1, 1
+	return c
+}
+
+// inMemory is a valid tensor of training and validation rows.
+func inMemory() *costs.Tensor {
+	t, val := world.SyntheticTensor(60, costs.Train, 1, true), world.SyntheticTensor(40, costs.Val, 1, true)
+	t.IDs, t.Splits = append(t.IDs, val.IDs...), append(t.Splits, val.Splits...)
+	t.Features, t.Loss = append(t.Features, val.Features...), append(t.Loss, val.Loss...)
+	actions := *t.Actions
+	actions.Experts = append([]costs.Expert(nil), actions.Experts...)
+	t.Actions = &actions
+	return t
+}
+
+// damages are the ways in which a tensor in memory can be wrong, with what the error says.
+var damages = map[string]func(t *costs.Tensor) *costs.Tensor{
+	"there is no tensor": func(*costs.Tensor) *costs.Tensor { return nil },
+	"no actions":         func(t *costs.Tensor) *costs.Tensor { t.Actions = nil; return t },
+	"loss[3]":            func(t *costs.Tensor) *costs.Tensor { t.Loss[3] = float32(math.NaN()); return t },
+	"loss[2]":            func(t *costs.Tensor) *costs.Tensor { t.Loss[2] = float32(math.Inf(1)); return t },
+	"features[1]":        func(t *costs.Tensor) *costs.Tensor { t.Features[1] = float32(math.NaN()); return t },
+	"fee[2]": func(t *costs.Tensor) *costs.Tensor {
+		t.Fee = make([]float32, len(t.Loss))
+		t.Fee[2] = -5
+		return t
+	},
+	"has fee -1":        func(t *costs.Tensor) *costs.Tensor { t.Actions.Experts[0].Fee = -1; return t },
+	"is there twice":    func(t *costs.Tensor) *costs.Tensor { t.Actions.Experts[1].Name = t.Actions.Experts[0].Name; return t },
+	"is there already":  func(t *costs.Tensor) *costs.Tensor { t.IDs[3] = t.IDs[4]; return t },
+	"there are no rows": func(t *costs.Tensor) *costs.Tensor { t.IDs = nil; return t },
+	"unknown split":     func(t *costs.Tensor) *costs.Tensor { t.Splits[3] = 9; return t },
+	"dimension is 0":    func(t *costs.Tensor) *costs.Tensor { t.Dim = 0; return t },
+	"column features":   func(t *costs.Tensor) *costs.Tensor { t.Features = t.Features[:9]; return t },
+}
+
+// TestTensorsInMemoryAreChecked: every function that takes a tensor refuses a wrong one.
+func TestTensorsInMemoryAreChecked(t *testing.T) {
+	rt, o := orttest.Open(t, 1), DefaultEvalOptions()
+	trained, _, err := TrainTensor(t.Context(), rt, inMemory(), quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := DefaultTrainOptions()
+	into.TrainConfig, into.Out = quickTraining(), filepath.Join(t.TempDir(), "out")
+	for name, use := range map[string]func(*costs.Tensor) error{
+		"TrainTensor": func(x *costs.Tensor) error {
+			_, _, err := TrainTensor(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
+			return err
+		},
+		"TrainInto": func(x *costs.Tensor) error {
+			_, err := TrainInto(t.Context(), rt, x, into, filepath.Join(into.Out, "checkpoints"), stage.Quiet)
+			return err
+		},
+		"EvalPolicies": func(x *costs.Tensor) error {
+			_, err := EvalPolicies(t.Context(), rt, x, trained, o, stage.Quiet)
+			return err
+		},
+		"EvalTensor": func(x *costs.Tensor) error { _, err := EvalTensor(t.Context(), rt, x, nil, o, stage.Quiet); return err },
+		"DecideRows": func(x *costs.Tensor) error {
+			_, err := DecideRows(t.Context(), rt, trained[0], x, []int{0})
+			return err
+		},
+		"OpenLearned": func(x *costs.Tensor) error {
+			_, err := OpenLearned(t.Context(), rt, "none.onnx", x, []int{0})
+			return err
+		},
+	} {
+		for want, damage := range damages {
+			if err := use(damage(inMemory())); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v, want one about %q", name, err, want)
+			}
+		}
+	}
+	if _, err := os.Stat(into.Out); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a refused training left a folder: %v", err)
+	}
+}
+
+// TestNoRuntimeIsAnError: not a panic.
+func TestNoRuntimeIsAnError(t *testing.T) {
+	c, o := quickTraining(), DefaultEvalOptions()
+	_, _, trained := TrainTensor(t.Context(), nil, inMemory(), c, models.CheckpointPolicy{}, stage.Quiet)
+	_, policies := EvalPolicies(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
+	_, evaluated := EvalTensor(t.Context(), nil, inMemory(), nil, o, stage.Quiet)
+	_, decided := DecideRows(t.Context(), nil, &policy.Policy{}, inMemory(), []int{0})
+	_, opened := OpenLearned(t.Context(), nil, "none.onnx", inMemory(), []int{0})
+	for _, err := range []error{trained, policies, evaluated, decided, opened} {
+		if !errors.Is(err, ort.ErrNoRuntime) {
+			t.Errorf("error %v, want ErrNoRuntime", err)
+		}
+	}
+}
+
+// TestNilProgressIsQuiet: results are the same as with one.
+func TestNilProgressIsQuiet(t *testing.T) {
+	rt, o := orttest.Open(t, 1), DefaultEvalOptions()
+	var losses []float64
+	for _, p := range []stage.Progress{stage.Quiet, nil} {
+		trained, _, err := TrainTensor(t.Context(), rt, inMemory(), quickTraining(), models.CheckpointPolicy{}, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := EvalPolicies(t.Context(), rt, inMemory(), trained, o, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		losses = append(losses, r.Rows[0].TrueLossMean)
+	}
+	if losses[0] != losses[1] {
+		t.Errorf("losses %v", losses)
+	}
+	_, costsErr := BuildCosts(t.Context(), CostsOptions{Config: filepath.Join(t.TempDir(), "none.yaml")}, nil)
+	_, trainErr := Train(t.Context(), TrainOptions{TrainConfig: quickTraining(), Split: "val", Tensor: "none.parquet", Out: t.TempDir()}, nil)
+	for _, err := range []error{costsErr, trainErr} {
+		if !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("error %v, want a missing file", err)
+		}
+	}
+}
+
+// TestDecisionsInMemoryAreChecked: those of another split, of no policy, or of actions that do not exist.
+func TestDecisionsInMemoryAreChecked(t *testing.T) {
+	rt, o, x := orttest.Open(t, 1), DefaultEvalOptions(), inMemory()
+	trained, _, err := TrainTensor(t.Context(), rt, x, quickTraining(), models.CheckpointPolicy{}, stage.Quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, rows := range map[string][]int{"no row 1000": {1000}, "no row -1": {0, -1}} {
+		if _, err := DecideRows(t.Context(), rt, trained[0], x, rows); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("rows %v: %v", rows, err)
+		}
+	}
+	if _, err := DecideRows(t.Context(), rt, nil, x, []int{0}); err == nil {
+		t.Error("no policy: no error")
+	}
+	if _, err := EvalPolicies(t.Context(), rt, x, []*policy.Policy{nil}, o, nil); err == nil {
+		t.Error("no policy: no error")
+	}
+	good, err := DecideRows(t.Context(), rt, trained[0], x, x.Rows(costs.Val))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(l *Learned){
+		"name no policy":           func(l *Learned) { l.Info = nil },
+		"39 actions":               func(l *Learned) { l.Action = l.Action[1:] },
+		"0 scores":                 func(l *Learned) { l.Scores = nil },
+		"row 2 has the action 9":   func(l *Learned) { l.Action = append([]int{0, 0, 9}, l.Action[3:]...) },
+		"row 0 has the action -1,": func(l *Learned) { l.Action = append([]int{-1}, l.Action[1:]...) },
+	} {
+		bad := good
+		change(&bad)
+		if _, err := EvalTensor(t.Context(), rt, x, []Learned{bad}, o, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %q", err, want)
+		}
+	}
+}
+
+// TestOwnNamesAreNoPaths: names become parts of paths, so they are checked before anything is written.
+func TestOwnNamesAreNoPaths(t *testing.T) {
+	surrogate := models.Methods()[0].Surrogate
+	for _, name := range []string{"../up", "a/b", "mine\nx", ".", "", auto.Name, "ours-lambda1"} {
+		o := DefaultTrainOptions()
+		o.TrainConfig, o.Out = quickTraining(), filepath.Join(t.TempDir(), "out", "policies")
+		o.Methods, o.Own = []string{name}, []models.Method{{Name: name, Surrogate: surrogate}}
+		if _, err := TrainInto(t.Context(), orttest.Open(t, 1), inMemory(), o, filepath.Join(o.Out, "checkpoints"), nil); err == nil || !strings.Contains(err.Error(), "the name") {
+			t.Errorf("%q: %v", name, err)
+		}
+		if _, err := os.Stat(filepath.Dir(o.Out)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%q: something was written: %v", name, err)
+		}
+		e := DefaultEvalOptions()
+		e.Own = o.Own
+		if err := e.Validate(); err == nil {
+			t.Errorf("evaluation takes the name %q", name)
+		}
+	}
+}
+
+// TestErrorsCanBeNamed by importers: of a folder in use and of a configuration.
+func TestErrorsCanBeNamed(t *testing.T) {
+	out := t.TempDir()
+	_, err := stage.Alone(out, func() (int, error) {
+		_, err := Train(t.Context(), TrainOptions{TrainConfig: quickTraining(), Split: "val", Tensor: "none.parquet", Out: out}, nil)
+		return 0, err
+	})
+	var used *stage.InUseError
+	if !errors.As(err, &used) {
+		t.Errorf("error %v, want that the folder is in use", err)
+	}
+	file := filepath.Join(out, "bad.yaml")
+	if err := os.WriteFile(file, []byte("nonsense: 1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var bad *stage.ConfigError
+	if _, err := Import(t.Context(), file, filepath.Join(out, "t.parquet")); !errors.As(err, &bad) || len(bad.Problems) == 0 {
+		t.Errorf("error %v, want one of the configuration", err)
+	}
+	if err := CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "twice") {
+		t.Error(err)
+	}
+	if err := CheckRecipes([]string{"auto", "paper"}); err != nil {
+		t.Error(err)
+	}
+}
