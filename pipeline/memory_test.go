@@ -50,8 +50,8 @@ var damages = map[string]func(t *costs.Tensor) *costs.Tensor{
 		return t
 	},
 	"has fee -1":        func(t *costs.Tensor) *costs.Tensor { t.Actions.Experts[0].Fee = -1; return t },
-	"is there twice":    func(t *costs.Tensor) *costs.Tensor { t.Actions.Experts[1].Name = t.Actions.Experts[0].Name; return t },
-	"is there already":  func(t *costs.Tensor) *costs.Tensor { t.IDs[3] = t.IDs[4]; return t },
+	"duplicate expert":  func(t *costs.Tensor) *costs.Tensor { t.Actions.Experts[1].Name = t.Actions.Experts[0].Name; return t },
+	"column id":         func(t *costs.Tensor) *costs.Tensor { t.IDs[3] = t.IDs[4]; return t },
 	"there are no rows": func(t *costs.Tensor) *costs.Tensor { t.IDs = nil; return t },
 	"unknown split":     func(t *costs.Tensor) *costs.Tensor { t.Splits[3] = 9; return t },
 	"dimension is 0":    func(t *costs.Tensor) *costs.Tensor { t.Dim = 0; return t },
@@ -220,7 +220,7 @@ func TestErrorsCanBeNamed(t *testing.T) {
 	if _, err := Import(t.Context(), file, filepath.Join(out, "t.parquet")); !errors.As(err, &bad) || len(bad.Problems) == 0 {
 		t.Errorf("error %v, want one of the configuration", err)
 	}
-	if err := CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "twice") {
+	if err := CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "duplicate") {
 		t.Error(err)
 	}
 	if err := CheckRecipes([]string{"auto", "paper"}); err != nil {
