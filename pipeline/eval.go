@@ -165,19 +165,6 @@ func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	return openLearned(ctx, rt, file, t, rows)
 }
 
-// checkRows checks a tensor in memory and indices of its rows.
-func checkRows(rt *ort.Runtime, t *costs.Tensor, rows []int) error {
-	if err := checkInMemory(rt, t, nil); err != nil {
-		return err
-	}
-	for _, n := range rows {
-		if n < 0 || n >= t.Len() {
-			return &costs.DataError{Msg: fmt.Sprintf("there is no row %d: the tensor has rows 0 to %d", n, t.Len()-1)}
-		}
-	}
-	return nil
-}
-
 // openLearned is OpenLearned without checks of the tensor and the rows.
 func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
 	f, err := decide.ReadPolicy(file)

@@ -263,18 +263,6 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	return append(policies, more...), reports, nil
 }
 
-// checkInMemory checks what a caller passes in memory, and returns the problems of the options before others. The
-// checks are fast compared with training and evaluation, and what was read from a file passes them.
-func checkInMemory(rt *ort.Runtime, t *costs.Tensor, options error) error {
-	switch {
-	case options != nil:
-		return options
-	case rt == nil:
-		return ort.ErrNoRuntime
-	}
-	return t.Validate()
-}
-
 // methods are those besides the recipe's own.
 func (c TrainConfig) methods(a *costs.Actions) ([]models.Method, error) {
 	var out []models.Method
