@@ -1,6 +1,6 @@
 // Package atomicfile creates files that appear under their names only when they are complete and on disk. All outputs
 // are written by it, in the same order: sync the bytes, rename the file, sync the folder. A file that exists under its
-// name is therefore complete, also after a crash.
+// name is therefore complete, also after a crash. Folders of outputs are made by it, too, and their parents synced.
 //
 // Until then it is a temporary file beside the target, .NAME and digits. A process that is killed leaves it behind; the
 // next process that writes the same file removes it. Temporary files of running processes are locked, so that no other
@@ -138,21 +138,6 @@ func (f *File) release() {
 		f.lock.Close()
 		f.lock = nil
 	}
-}
-
-// SyncFolder makes changes to the names in a folder durable, such as a rename. File systems that cannot sync folders
-// are accepted.
-func SyncFolder(folder string) error {
-	d, err := os.Open(folder)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
-		return nil
-	}
-	return err
 }
 
 // hold locks a temporary file that was just created. alone is false if another process has locked or removed it. lock

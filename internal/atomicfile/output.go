@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 )
 
@@ -43,7 +42,7 @@ func CreateBuffered(path string) (*Buffered, error) {
 
 // MakeFolder creates the folder of the file at path.
 func MakeFolder(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+	if _, err := MkdirAll(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("write %q: %w", path, err)
 	}
 	return nil

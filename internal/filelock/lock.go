@@ -71,13 +71,14 @@ func Wait(ctx context.Context, path string, waits func(*InUseError)) (*Lock, err
 	}
 }
 
-// Folder locks a folder and creates it if necessary. It puts no file into it. If another run holds the lock, the error
-// is an *InUseError. On a file system that cannot lock folders it always succeeds.
-func Folder(path string) (l *Lock, err error) {
+// Folder locks a folder and puts no file into it. mkdirAll creates the folder and its parents if necessary and reports
+// whether it created the folder. If another run holds the lock, the error is an *InUseError. On a file system that
+// cannot lock folders it always succeeds.
+func Folder(path string, mkdirAll func(string) (made bool, err error)) (l *Lock, err error) {
 	path = filepath.Clean(path)
 	const tries = 100
 	for range tries {
-		if l, err = folder(path); !errors.Is(err, os.ErrNotExist) {
+		if l, err = folder(path, mkdirAll); !errors.Is(err, os.ErrNotExist) {
 			return l, err
 		}
 	}
@@ -85,8 +86,8 @@ func Folder(path string) (l *Lock, err error) {
 }
 
 // folder locks a folder. The error is os.ErrNotExist if another run removed the folder in the meantime.
-func folder(path string) (*Lock, error) {
-	made, err := makeFolder(path)
+func folder(path string, mkdirAll func(string) (bool, error)) (*Lock, error) {
+	made, err := mkdirAll(path)
 	if err != nil {
 		return nil, err
 	}
@@ -107,17 +108,6 @@ func folder(path string) (*Lock, error) {
 		l.made = path
 	}
 	return l, nil
-}
-
-// makeFolder creates a folder and its parents; made is false if the folder existed.
-func makeFolder(path string) (made bool, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return false, err
-	}
-	if os.Mkdir(path, 0o777) == nil {
-		return true, nil
-	}
-	return false, os.MkdirAll(path, 0o777)
 }
 
 // standsAt checks that path still names the open folder f. A lock on a removed folder would keep no other run out.

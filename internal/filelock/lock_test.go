@@ -43,15 +43,26 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// mkdirAll is the simplest one: it syncs nothing.
+func mkdirAll(folder string) (made bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o777); err != nil {
+		return false, err
+	}
+	if os.Mkdir(folder, 0o777) == nil {
+		return true, nil
+	}
+	return false, os.MkdirAll(folder, 0o777)
+}
+
 // Locking a folder puts no file into it; a folder that was created for the lock is removed.
 func TestFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
-	l, err := Folder(folder)
+	l, err := Folder(folder, mkdirAll)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var used *InUseError
-	if _, err := Folder(folder); !errors.As(err, &used) {
+	if _, err := Folder(folder, mkdirAll); !errors.As(err, &used) {
 		t.Errorf("a second lock: %v", err)
 	}
 	if files, err := os.ReadDir(folder); err != nil || len(files) > 0 {
@@ -63,7 +74,7 @@ func TestFolder(t *testing.T) {
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an empty folder is left: %v", err)
 	}
-	if l, err = Folder(folder); err != nil {
+	if l, err = Folder(folder, mkdirAll); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(folder, "x"), nil, 0o666); err != nil {
@@ -83,7 +94,7 @@ const holds = "FILELOCK_HOLDS"
 // The locks of a killed process are released.
 func TestKilled(t *testing.T) {
 	if folder := os.Getenv(holds); folder != "" {
-		if _, err := Folder(folder); err != nil {
+		if _, err := Folder(folder, mkdirAll); err != nil {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString("held\n")
@@ -103,14 +114,14 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var used *InUseError
-	if _, err := Folder(folder); !errors.As(err, &used) || runtime.GOOS == "linux" && used.Process != c.Process.Pid {
+	if _, err := Folder(folder, mkdirAll); !errors.As(err, &used) || runtime.GOOS == "linux" && used.Process != c.Process.Pid {
 		t.Errorf("held by %d: %v", c.Process.Pid, err)
 	}
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = c.Wait()
-	l, err := Folder(folder)
+	l, err := Folder(folder, mkdirAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +139,7 @@ func TestFolderMadeAndRemoved(t *testing.T) {
 	for range 8 {
 		runs.Go(func() {
 			for range 2000 {
-				l, err := Folder(folder)
+				l, err := Folder(folder, mkdirAll)
 				var used *InUseError
 				if errors.As(err, &used) {
 					continue

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
 )
 
@@ -13,7 +14,7 @@ func Alone[T any](folder string, work func() (T, error)) (result T, err error) {
 	if folder == "" {
 		return work()
 	}
-	lock, err := filelock.Folder(folder)
+	lock, err := filelock.Folder(folder, atomicfile.MkdirAll)
 	if err != nil {
 		return result, err
 	}
