@@ -306,7 +306,7 @@ func writeWindow(path string, t *Tensor, first, n int) error {
 // WriteParts writes a tensor as a folder of part files of at most the given
 // number of rows. The folder appears only when it is complete; it must not
 // exist yet, unless it is empty.
-func WriteParts(folder string, t *Tensor, rows int) (err error) {
+func WriteParts(folder string, t *Tensor, rows int) error {
 	if rows <= 0 {
 		return fmt.Errorf("write costs %q: parts of %d rows", folder, rows)
 	}
@@ -314,25 +314,21 @@ func WriteParts(folder string, t *Tensor, rows int) (err error) {
 		return fmt.Errorf("write costs %q: %w", folder, err)
 	}
 	folder = filepath.Clean(folder)
-	temp, err := os.MkdirTemp(filepath.Dir(folder), "."+filepath.Base(folder)+".*.tmp")
+	temp, remove, err := atomicfile.TempFolder(filepath.Dir(folder), "."+filepath.Base(folder)+".*.tmp")
 	if err != nil {
 		return fmt.Errorf("write costs %q: %w", folder, err)
 	}
-	defer os.RemoveAll(temp)
+	defer remove()
+	if err := os.Chmod(temp, 0o755); err != nil { // first, so that the syncs of the parts include it
+		return fmt.Errorf("write costs %q: %w", folder, err)
+	}
 	for i, first := 0, 0; first < t.Len(); i, first = i+1, first+rows {
 		name := filepath.Join(temp, fmt.Sprintf("part-%05d.parquet", i))
 		if err := writeWindow(name, t, first, min(rows, t.Len()-first)); err != nil {
 			return err
 		}
 	}
-	err = os.Chmod(temp, 0o755)
-	if err == nil {
-		err = os.Rename(temp, folder)
-	}
-	if err == nil {
-		err = atomicfile.SyncFolder(filepath.Dir(folder))
-	}
-	if err != nil {
+	if err := atomicfile.Rename(temp, folder); err != nil {
 		return fmt.Errorf("write costs %q: %w", folder, err)
 	}
 	return nil

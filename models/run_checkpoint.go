@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -29,7 +28,7 @@ func (r *run) save(p CheckpointPolicy, rec Recorder) error {
 	if err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
-	if err := os.MkdirAll(p.Dir, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(p.Dir); err != nil {
 		return fmt.Errorf("save checkpoint: %w", err)
 	}
 	if err := atomicfile.WriteFile(checkpointPath(p.Dir, r.g), b); err != nil {

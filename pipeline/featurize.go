@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -195,7 +194,7 @@ func (t *TableRows) write(ctx context.Context, out string, split TableSplit, dra
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(out, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(out); err != nil {
 		return err
 	}
 	t.progress.Start(int64(f.Len()), "write table")

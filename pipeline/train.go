@@ -186,7 +186,7 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 		return nil, err
 	}
 	for _, folder := range []string{o.Out, checkpoints} {
-		if err := os.MkdirAll(folder, 0o777); err != nil {
+		if _, err := atomicfile.MkdirAll(folder); err != nil {
 			return nil, err
 		}
 	}

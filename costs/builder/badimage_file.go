@@ -22,7 +22,7 @@ func keepBad(err error, out string) error {
 		return err
 	}
 	folder := workFolder(out)
-	if failed := os.MkdirAll(folder, 0o777); failed != nil {
+	if _, failed := atomicfile.MkdirAll(folder); failed != nil {
 		return errors.Join(err, failed)
 	}
 	file, failed := writeBad(folder, bad.Images)

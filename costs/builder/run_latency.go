@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
 	"pipe/costs/builder/part"
+	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
 	"pipe/internal/filelock"
 )
@@ -20,7 +20,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 	if p.cfg.Latency.FeePerSecond == 0 || p.latency != nil {
 		return nil
 	}
-	if err := os.MkdirAll(o.Experts, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(o.Experts); err != nil {
 		return err
 	}
 	l, err := filelock.Wait(ctx, filepath.Join(o.Experts, lockName), o.waits) // concurrent measurements would disturb each other

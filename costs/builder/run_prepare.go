@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"pipe/costs/builder/part"
+	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
 )
 
@@ -22,7 +23,7 @@ func (p *plan) prepare(ctx context.Context, w *work, rows []int, o *Options) (er
 		return nil
 	}
 	folder := o.experts(w.out)
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(folder); err != nil {
 		return err
 	}
 	// Builds that share the folder prepare one after the other: the second

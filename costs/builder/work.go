@@ -95,7 +95,7 @@ func workFolder(out string) string { return out + ".work" }
 // openWork makes the folder and takes its lock.
 func openWork(out string) (*work, error) {
 	w := &work{out: out, folder: workFolder(out)}
-	if err := os.MkdirAll(w.folder, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(w.folder); err != nil {
 		return nil, fmt.Errorf("make work folder: %w", err)
 	}
 	var err error
@@ -172,7 +172,8 @@ func (w *work) settle(ctx context.Context, m *manifest) (bool, error) {
 	sum, err := costs.FileDigest(ctx, w.out)
 	switch {
 	case err == nil && sum == m.Done.File:
-		return true, errors.Join(w.auditSettled(ctx, m), w.forget(finalName), w.sweep(true))
+		// The killed run may have renamed the file and not synced the folder.
+		return true, errors.Join(w.auditSettled(ctx, m), atomicfile.SyncFolder(filepath.Dir(w.out)), w.forget(finalName), w.sweep(true))
 	case ctx.Err() != nil:
 		return false, err
 	}
@@ -190,10 +191,7 @@ func (w *work) publish() error {
 	if err := w.publishAudit(); err != nil {
 		return err
 	}
-	if err := os.Rename(w.file(finalName), w.out); err != nil {
-		return err
-	}
-	if err := atomicfile.SyncFolder(filepath.Dir(w.out)); err != nil {
+	if err := atomicfile.Rename(w.file(finalName), w.out); err != nil {
 		return err
 	}
 	return w.sweep(true)

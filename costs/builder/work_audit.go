@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 )
 
 const (
@@ -56,7 +57,7 @@ func (w *work) copyAudit(to io.Writer, shard int) error {
 
 // publishAudit renames a finished audit to its path.
 func (w *work) publishAudit() error {
-	err := os.Rename(w.file(finalAuditName), w.auditFile())
+	err := atomicfile.Rename(w.file(finalAuditName), w.auditFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // there is none, or it has its name
 	}

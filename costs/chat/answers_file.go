@@ -72,7 +72,7 @@ func (s *answerStore) ready() error {
 }
 
 func (s *answerStore) start() (err error) {
-	if err := os.MkdirAll(s.folder, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(s.folder); err != nil {
 		return err
 	}
 	if s.lock, err = filelock.Take(filepath.Join(s.folder, answersLock)); err != nil {

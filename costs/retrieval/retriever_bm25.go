@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"pipe/costs/builder/part"
 	"pipe/costs/retrieval/bm25"
+	"pipe/internal/atomicfile"
 	"pipe/internal/digest"
 )
 
@@ -40,7 +40,7 @@ func indexPages(ctx context.Context, s *part.Setup, pages string, settings bm25.
 	if err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.As(err, &damaged) {
 		return &Index{x}, err
 	}
-	if err := os.MkdirAll(s.Folder, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(s.Folder); err != nil {
 		return nil, fmt.Errorf("make folder of experts: %w", err)
 	}
 	if _, err := bm25.Build(ctx, bm25.BuildOptions{Pages: pages, Out: path, Settings: settings, Progress: s.Progress}); err != nil {

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"pipe/featurize/pixel"
+	"pipe/internal/atomicfile"
 	"pipe/internal/filelock"
 )
 
@@ -57,7 +58,7 @@ func openVerdicts(ctx context.Context, folder, decoder string, limits pixel.Limi
 	}
 	v := &verdicts{head: fmt.Sprintf("pipe images %d, decoder %s, limits %s\n", verdictFormat, decoder, l), known: make(map[string]usability)}
 	v.path = filepath.Join(folder, fmt.Sprintf("images-%x", sha256.Sum256([]byte(v.head)))[:len("images-")+16])
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(folder); err != nil {
 		return nil, err
 	}
 	return v, v.locked(ctx, v.read)

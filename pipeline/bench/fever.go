@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 
 	"pipe/costs"
@@ -61,7 +60,7 @@ func (r *feverRun) run(ctx context.Context) (*report.Report, error) {
 
 // split runs all settings on one draw of the split and writes its report.
 func (r *feverRun) split(ctx context.Context, draw int) (*report.Report, error) {
-	if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(r.splitFolder(draw)); err != nil {
 		return nil, err
 	}
 	var names []string

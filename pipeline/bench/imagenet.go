@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -50,7 +49,7 @@ func runImagenet(ctx context.Context, o Options, p stage.Progress) (*report.Repo
 
 func (r *imagenetRun) run(ctx context.Context) (*report.Report, error) {
 	whole, err := r.draws(r.c.Draws, func(draw int) (*report.Report, error) {
-		if err := os.MkdirAll(r.splitFolder(draw), 0o777); err != nil {
+		if _, err := atomicfile.MkdirAll(r.splitFolder(draw)); err != nil {
 			return nil, err
 		}
 		return r.trials(ctx, draw, []string{""}, func(_ int, folder string) *trial { return r.trial(folder, draw) })

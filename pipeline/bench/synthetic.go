@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/atomicfile"
 	"pipe/internal/config"
 	"pipe/internal/parallel"
 	"pipe/models"
@@ -201,7 +201,7 @@ func (r *syntheticRun) decisionMap(method string, p *policy.Policy) (report.Deci
 
 // leave writes the realised tensor that the demo trains from: the training rows, and as many validation rows.
 func (r *syntheticRun) leave(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(dir); err != nil {
 		return err
 	}
 	val := world.SyntheticTensor(r.train.Len(), costs.Val, r.c.DataSeed, true)

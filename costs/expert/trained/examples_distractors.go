@@ -161,7 +161,7 @@ func shareTexts(lists [][]string) {
 // amongSentences finds distractors among the sentences of all claims, through an
 // index of them that lives as long as that takes.
 func (x *claimExamples) amongSentences(ctx context.Context, t *part.Preparation) (_ [][]string, err error) {
-	if err := os.MkdirAll(t.Scratch, 0o777); err != nil {
+	if _, err := atomicfile.MkdirAll(t.Scratch); err != nil {
 		return nil, err
 	}
 	folder, remove, err := atomicfile.TempFolder(t.Scratch, "sentences")
