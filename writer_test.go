@@ -1,0 +1,93 @@
+package pipe_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// makesNames are the functions of package os that give something a name on disk or change a file in place.
+var makesNames = []string{
+	"CopyFS", "Create", "CreateTemp", "Link", "Mkdir", "MkdirAll", "MkdirTemp", "OpenFile", "Rename", "Symlink", "Truncate", "WriteFile",
+}
+
+// writesItself names the places outside internal/atomicfile that write, with the reason why a half-written file does no
+// harm there.
+var writesItself = map[string]string{
+	"costs/chat/answers_file.go OpenFile":                 "answers are appended and synced one by one; a half-written one is cut off",
+	"costs/expert/trained/examples_distractors.go Create": "a file in a temporary folder",
+	"internal/filelock/lock.go OpenFile":                  "a lock; the caches that are appended to under it have checksums",
+	"pipeline/decide/rows_source.go OpenFile":             "a copy of standard input in a temporary folder",
+}
+
+// TestOneWriter: outputs and their folders are made by internal/atomicfile, which syncs files and names. Packages for tests
+// and the tool that fetches libraries write as they like.
+func TestOneWriter(t *testing.T) {
+	found := map[string]bool{}
+	for folder, files := range goFiles(t) {
+		if folder == "internal/atomicfile" || folder == "tools/fetch" || strings.HasSuffix(path.Base(folder), "test") {
+			continue
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, call := range writesIn(t, file) {
+				place := filepath.ToSlash(file) + " " + call
+				found[place] = true
+				if _, ok := writesItself[place]; !ok {
+					t.Errorf("%s: %s: write by internal/atomicfile", file, call)
+				}
+			}
+		}
+	}
+	for place := range writesItself {
+		if !found[place] {
+			t.Errorf("%s is allowed, but not there", place)
+		}
+	}
+}
+
+// writesIn lists how a file writes without internal/atomicfile.
+func writesIn(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	name := ""
+	for _, spec := range f.Imports {
+		switch p, _ := strconv.Unquote(spec.Path.Value); {
+		case p == "os" && spec.Name == nil:
+			name = p
+		case p == "os":
+			name = spec.Name.Name
+		case p == "io/ioutil", strings.HasPrefix(p, "github.com/google/renameio"):
+			found = append(found, p)
+		}
+	}
+	if name == "" {
+		return found
+	}
+	if name == "." {
+		return append(found, "import . os")
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		use, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		if of, ok := use.X.(*ast.Ident); ok && of.Name == name && slices.Contains(makesNames, use.Sel.Name) {
+			found = append(found, use.Sel.Name)
+		}
+		return true
+	})
+	return found
+}
