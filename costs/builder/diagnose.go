@@ -174,7 +174,7 @@ func (p *plan) judgeAll(ctx context.Context, rows []int, progress part.Progress)
 
 // judgeBatch writes the entries of a batch, from at.
 func (p *plan) judgeBatch(ctx context.Context, v *verdict, at int, rows []int) error {
-	batch, err := p.Source.Load(ctx, rows)
+	batch, err := p.Load(ctx, rows)
 	if err != nil {
 		return err
 	}

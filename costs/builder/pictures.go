@@ -50,7 +50,7 @@ func pictures(ctx context.Context, cfg *part.Config, o *Options, ids []string, s
 	}
 	files := make([][]byte, len(rows))
 	err = parallel.Each(ctx, p.Workers, len(rows), func(ctx context.Context, i int) error {
-		loaded, err := p.Source.Load(ctx, rows[i:i+1])
+		loaded, err := p.Load(ctx, rows[i:i+1])
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func prepares(e part.NamedExpert) bool {
 func (p *plan) preparation(folder, scratch string, rows []int, o *Options) *part.Preparation {
 	return &part.Preparation{
 		Folder: folder, Scratch: scratch, Rows: rows, Workers: p.Workers, Progress: o.Progress, Checkpoint: o.checkpoint(),
-		Load: p.Source.Load, Show: p.show,
+		Load: p.Load, Show: p.show,
 		Batches: func(rows []int) [][]int {
 			var list [][]int
 			for _, b := range p.cut(rows) {

@@ -19,6 +19,14 @@ import (
 // drawnImages is a source of images whose pixels depend on their row.
 type drawnImages struct{ part.Source }
 
+func (drawnImages) Entries() []part.Entry {
+	list := make([]part.Entry, 26)
+	for row := range list {
+		list[row].ID = string(rune('a' + row))
+	}
+	return list
+}
+
 func (drawnImages) Load(_ context.Context, rows []int) ([]part.Instance, error) {
 	batch := make([]part.Instance, len(rows))
 	for i, row := range rows {

@@ -18,10 +18,14 @@ type texts struct {
 	list []string
 }
 
+func (s texts) Entries() []part.Entry {
+	return slices.Repeat([]part.Entry{{ID: "q"}}, len(s.list))
+}
+
 func (s texts) Load(_ context.Context, rows []int) ([]part.Instance, error) {
 	batch := make([]part.Instance, len(rows))
 	for i, row := range rows {
-		batch[i] = part.Instance{Entry: part.Entry{ID: "q"}, Text: s.list[row]}
+		batch[i] = part.Instance{Entry: part.Entry{ID: "q"}, Text: s.list[row], Row: row}
 	}
 	return batch, nil
 }

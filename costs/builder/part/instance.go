@@ -26,8 +26,8 @@ type Source interface {
 	// Entries returns all instances in the order of the output. The caller
 	// does not change the slice.
 	Entries() []Entry
-	// Load returns the instances of the given rows, in that order. Errors name
-	// the file.
+	// Load returns the instances of the given rows, in that order, with their
+	// Row and their Entry: the build stops at others. Errors name the file.
 	Load(ctx context.Context, rows []int) ([]Instance, error)
 	// Columns returns the columns of a table, nil for other sources.
 	Columns() *Columns

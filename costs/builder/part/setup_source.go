@@ -3,6 +3,7 @@ package part
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"pipe/featurize/tabular"
@@ -16,9 +17,27 @@ func (b *Build) Encoder() (*tabular.Encoder, error) {
 	return nil, errors.New("column groups are requested, but the instances are not of kind tabular")
 }
 
+// Load returns the instances of the given rows, in that order. A source that gives others, or more or fewer, is an error.
+func (b *Build) Load(ctx context.Context, rows []int) ([]Instance, error) {
+	list, err := b.Source.Load(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != len(rows) {
+		return nil, fmt.Errorf("instances: the source gave %d instances for %d rows", len(list), len(rows))
+	}
+	entries := b.Source.Entries()
+	for n, row := range rows {
+		if in := &list[n]; in.Row != row || in.Entry != entries[row] {
+			return nil, fmt.Errorf("instances: the source gave row %d, %+v, for row %d, %+v", in.Row, in.Entry, row, entries[row])
+		}
+	}
+	return list, nil
+}
+
 // CheckImages returns the error of a source whose first instance has no image.
 func (b *Build) CheckImages(ctx context.Context) error {
-	first, err := b.Source.Load(ctx, []int{0})
+	first, err := b.Load(ctx, []int{0})
 	if err != nil {
 		return err
 	}
@@ -27,7 +46,7 @@ func (b *Build) CheckImages(ctx context.Context) error {
 
 // CheckTexts returns the error of a source whose first instance has no text.
 func (b *Build) CheckTexts(ctx context.Context) error {
-	first, err := b.Source.Load(ctx, []int{0})
+	first, err := b.Load(ctx, []int{0})
 	if err != nil {
 		return err
 	}
@@ -43,7 +62,7 @@ func (b *Build) Texts(ctx context.Context) ([]string, error) {
 	}
 	texts := make([]string, 0, len(rows))
 	for part := range slices.Chunk(rows, some) {
-		list, err := b.Source.Load(ctx, part)
+		list, err := b.Load(ctx, part)
 		if err != nil {
 			return nil, err
 		}

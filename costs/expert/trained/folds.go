@@ -38,6 +38,9 @@ func sharedFoldPlan(ctx context.Context, b *part.Build) (*foldPlan, error) {
 			if twins, err = source.Twins(ctx); err != nil {
 				return nil, err
 			}
+			if n := len(source.Entries()); len(twins) != n {
+				return nil, fmt.Errorf("instances: the source gave %d numbers of twins for %d instances", len(twins), n)
+			}
 		}
 		l, err := newFoldPlan(b.Source.Entries(), b.TrainingSplits(), b.Labels, b.CrossFit, b.FoldSeed, twins)
 		if err != nil {
