@@ -20,9 +20,11 @@ type plan struct {
 	*part.Build
 	cfg        *part.Config
 	kinds      *part.Kinds
-	splits     []costs.Split // per instance
+	known      map[string]bool // the labels
+	splits     []costs.Split   // per instance
 	loss       part.TaskLoss
 	features   []part.Feature
+	dims       []int // values per instance of each feature
 	actions    *costs.Actions
 	session    *chat.Session
 	options    costs.WriterOptions // what the rows have

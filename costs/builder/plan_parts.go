@@ -18,16 +18,15 @@ func (p *plan) makeSource(ctx context.Context) error {
 }
 
 func (p *plan) openSource(ctx context.Context) error {
-	create, err := part.Lookup(p.kinds.Sources, p.cfg.Instances.Kind)
-	if err != nil {
-		return err
-	}
-	source, err := create(ctx, p.Setup(instancesPart), p.cfg.Instances.Settings)
+	source, err := create(ctx, p.kinds.Sources, p.Setup(instancesPart), p.cfg.Instances)
 	if err != nil {
 		return err
 	}
 	p.Own(source)
 	p.Source = source
+	if err := checkEncoder(source); err != nil {
+		return err
+	}
 	entries := source.Entries()
 	if len(entries) == 0 {
 		return part.ErrNoInstances
@@ -41,15 +40,20 @@ func (p *plan) openSource(ctx context.Context) error {
 		listed = c.Classes()
 	}
 	p.Labels, err = labelsOf(entries, listed)
+	p.known = make(map[string]bool, len(p.Labels))
+	for _, l := range p.Labels {
+		p.known[l] = true
+	}
 	return err
 }
 
 func (p *plan) makeSplit(ctx context.Context) error {
-	split, err := part.Lookup(p.kinds.Splits, p.cfg.Split.Kind)
+	splits, err := create(ctx, p.kinds.Splits, p.Setup(splitPart), p.cfg.Split)
 	if err == nil {
-		p.splits, err = split(ctx, p.Setup(splitPart), p.cfg.Split.Settings)
+		err = checkSplits(splits, p.Source.Entries())
 	}
-	p.SetSplits(p.splits)
+	p.splits = splits
+	p.SetSplits(splits)
 	return made(ctx, splitPart, err)
 }
 
@@ -72,27 +76,21 @@ func labelsOf(entries []part.Entry, listed []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-func (p *plan) makeLoss(ctx context.Context) error {
-	const name = "task_loss"
-	create, err := part.Lookup(p.kinds.Losses, p.cfg.TaskLoss.Kind)
-	if err == nil {
-		p.loss, err = create(ctx, p.Setup(name), p.cfg.TaskLoss.Settings)
-	}
-	return made(ctx, name, err)
+func (p *plan) makeLoss(ctx context.Context) (err error) {
+	p.loss, err = create(ctx, p.kinds.Losses, p.Setup(lossPart), p.cfg.TaskLoss)
+	return made(ctx, lossPart, err)
 }
 
 func (p *plan) makeAdvice(ctx context.Context) error {
 	for k, c := range p.cfg.Advice {
 		s := p.Setup(part.AdviceName(c.Name))
 		s.Name = c.Name
-		create, err := part.Lookup(p.kinds.Advice, c.Kind)
-		if err == nil {
-			p.Levels[k].Advice, err = create(ctx, s, c.Settings)
-		}
+		a, err := create(ctx, p.kinds.Advice, s, part.Part{Kind: c.Kind, Settings: c.Settings})
 		if err != nil {
 			return made(ctx, s.Part, err)
 		}
-		p.Own(p.Levels[k].Advice)
+		p.Levels[k].Advice = a
+		p.Own(a)
 	}
 	return nil
 }
@@ -101,7 +99,7 @@ func (p *plan) makeExperts(ctx context.Context) error {
 	for j, c := range p.cfg.Experts {
 		s := p.Setup(part.ExpertName(c.Name))
 		s.Name, s.Unavailable = c.Name, c.Unavailable
-		e, err := p.makeExpert(ctx, s, c)
+		e, err := create(ctx, p.kinds.Experts, s, part.Part{Kind: c.Kind, Settings: c.Settings})
 		if err != nil {
 			return made(ctx, s.Part, err)
 		}
@@ -123,36 +121,24 @@ func (p *plan) makeExperts(ctx context.Context) error {
 	return nil
 }
 
-func (p *plan) makeExpert(ctx context.Context, s *part.Setup, c part.ExpertConfig) (part.Expert, error) {
-	create, err := part.Lookup(p.kinds.Experts, c.Kind)
-	if err != nil {
-		return nil, err
-	}
-	return create(ctx, s, c.Settings)
-}
-
 func (p *plan) makeFeatures(ctx context.Context) error {
 	var names []string
 	for i, c := range p.cfg.Features {
-		f, err := p.makeFeature(ctx, p.Setup(p.featurePart(i)), c)
+		f, err := create(ctx, p.kinds.Features, p.Setup(p.featurePart(i)), c)
 		if err != nil {
 			return made(ctx, p.featurePart(i), err)
 		}
 		p.Own(f)
-		p.features = append(p.features, f)
-		p.options.Dim += f.Dim()
+		dim := f.Dim()
+		if dim < 1 {
+			return made(ctx, p.featurePart(i), fmt.Errorf("it has %d values per instance; at least 1 is needed", dim))
+		}
+		p.features, p.dims = append(p.features, f), append(p.dims, dim)
+		p.options.Dim += dim
 		names = append(names, f.Name())
 	}
 	p.actions.Features = costs.FeatureSource{Name: identity.Join(names), Dim: p.options.Dim}
 	return nil
-}
-
-func (p *plan) makeFeature(ctx context.Context, s *part.Setup, c part.Part) (part.Feature, error) {
-	create, err := part.Lookup(p.kinds.Features, c.Kind)
-	if err != nil {
-		return nil, err
-	}
-	return create(ctx, s, c.Settings)
 }
 
 // instancesPart is the name of the source in inputs and errors.
@@ -162,5 +148,8 @@ func (p *plan) featurePart(i int) string {
 	return fmt.Sprintf("features[%d] %s", i, p.cfg.Features[i].Kind)
 }
 
-// splitPart is the name of the split in inputs and errors.
-const splitPart = "split"
+// The names of the split and the task loss in inputs and errors.
+const (
+	splitPart = "split"
+	lossPart  = "task_loss"
+)

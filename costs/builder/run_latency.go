@@ -51,7 +51,7 @@ func (p *plan) settleLatency(ctx context.Context, w *work, o *Options) (err erro
 // the answer. A repeat is the mean over the instances; repeats of a pair are spread out, so that other load on the
 // machine affects all pairs alike.
 func (p *plan) measureLatency(ctx context.Context, progress part.Progress) ([]PairLatency, error) {
-	batch, err := p.Source.Load(ctx, p.measured())
+	batch, err := p.Load(ctx, p.measured())
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,8 @@ func (p *plan) timePair(ctx context.Context, expert, level int, batch []part.Ins
 // measured returns the rows that are asked about: as many as the configuration says, or as memory holds.
 func (p *plan) measured() []int {
 	rows := p.spread(p.cfg.Latency.Instances)
-	if b, ok := p.Source.(part.BatchLimiter); ok {
-		for n := b.Fit(rows); n < len(rows); n = b.Fit(rows) {
-			rows = p.spread(n)
-		}
+	for n := p.fit(rows); n < len(rows); n = p.fit(rows) {
+		rows = p.spread(n)
 	}
 	return rows
 }

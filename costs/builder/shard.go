@@ -35,13 +35,20 @@ func (p *plan) cut(rows []int) []piece {
 	var list []piece
 	for at := 0; at < len(rows); {
 		some := rows[at:min(at+p.cfg.Batch, len(rows))]
-		if b, ok := p.Source.(part.BatchLimiter); ok {
-			some = some[:b.Fit(some)]
-		}
+		some = some[:p.fit(some)]
 		list = append(list, piece{at, some})
 		at += len(some)
 	}
 	return list
+}
+
+// fit returns how many of the rows, of which there is one at least, may be loaded together: at least one.
+func (p *plan) fit(rows []int) int {
+	b, ok := p.Source.(part.BatchLimiter)
+	if !ok {
+		return len(rows)
+	}
+	return min(max(b.Fit(rows), 1), len(rows))
 }
 
 // blank returns a tensor of the given instances whose cells are still empty.
@@ -75,7 +82,7 @@ func (p *plan) blank(rows []int) *costs.Tensor {
 
 // fill computes the cells of a batch, which starts at row at of the tensor.
 func (p *plan) fill(ctx context.Context, t *costs.Tensor, rows []int, at int, log *audit) error {
-	instances, err := p.Source.Load(ctx, rows)
+	instances, err := p.Load(ctx, rows)
 	if err != nil {
 		return err
 	}
@@ -121,6 +128,9 @@ func (p *plan) answers(ctx context.Context, batch []part.Instance, log *audit) (
 		if all[j], err = e.Predict(ctx, batch, levels); err != nil {
 			return nil, fmt.Errorf("expert %q: %w", e.Name, err)
 		}
+		if err := p.checkAnswers(e, batch, all[j]); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
@@ -129,11 +139,11 @@ func (p *plan) answers(ctx context.Context, batch []part.Instance, log *audit) (
 func (p *plan) show(ctx context.Context, level int, batch []part.Instance) ([]part.Shown, error) {
 	name := p.actions.Advice[level].Name
 	shown, err := p.Levels[level].Advice.Show(ctx, batch)
+	if err == nil {
+		err = p.checkShown(batch, shown)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("advice %q: %w", name, err)
-	}
-	if len(shown) != len(batch) {
-		panic(fmt.Sprintf("build: advice %q shows %d of %d instances", name, len(shown), len(batch)))
 	}
 	return shown, nil
 }
@@ -162,21 +172,26 @@ func (p *plan) lossOf(in *part.Instance, answer part.Prediction) (float32, error
 	if answer.Judged {
 		return answer.Loss, nil
 	}
-	return p.loss.Loss(in, answer)
+	loss, err := p.loss.Loss(in, answer)
+	if err == nil && !isCost(loss) {
+		err = fmt.Errorf("%s gave %v for the answer %q; a finite number of at least 0 is needed", lossPart, loss, answer.Label)
+	}
+	return loss, err
 }
 
 // encode writes the features, block by block, into the rows of the tensor.
 func (p *plan) encode(ctx context.Context, t *costs.Tensor, b *part.Batch, at int) error {
 	offset := 0
 	for i, f := range p.features {
-		block := make([]float32, len(b.Instances)*f.Dim())
+		dim := p.dims[i]
+		block := make([]float32, len(b.Instances)*dim)
 		if err := f.Encode(ctx, block, b); err != nil {
-			return fmt.Errorf("features[%d] %s: %w", i, p.cfg.Features[i].Kind, err)
+			return fmt.Errorf("%s: %w", p.featurePart(i), err)
 		}
 		for n := range b.Instances {
-			copy(t.Row(at + n)[offset:offset+f.Dim()], block[n*f.Dim():])
+			copy(t.Row(at + n)[offset:offset+dim], block[n*dim:])
 		}
-		offset += f.Dim()
+		offset += dim
 	}
 	return nil
 }

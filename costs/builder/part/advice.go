@@ -10,7 +10,8 @@ import (
 // Advice produces what an expert is shown for an instance. It is safe for
 // concurrent use.
 type Advice interface {
-	// Show returns what is shown for each instance, in the order of the batch.
+	// Show returns what is shown for each instance, in the order of the batch:
+	// as many as the batch has, or the build stops.
 	Show(ctx context.Context, batch []Instance) ([]Shown, error)
 }
 

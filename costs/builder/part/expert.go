@@ -10,21 +10,27 @@ type Expert interface {
 	// Predict answers for every instance of the batch under every advice.
 	// shown[k][n] is what advice k shows of instance n; shown[k] is nil where
 	// the pair does not exist, and so is the answer. All levels come in one
-	// call, so that an expert computes the common part of nested advice only
-	// once. The result is indexed [k][n]. Errors name the instance.
+	// call, so that an expert computes the common part of nested advice only once.
+	// The result is indexed [k][n]: it has len(shown) levels, and a level that
+	// exists has one answer per instance. Anything else stops the build. Errors
+	// name the instance.
 	Predict(ctx context.Context, batch []Instance, shown [][]Shown) ([][]Prediction, error)
 	// Close frees what the expert holds; it is called once, after the last
 	// Predict has returned.
 	Close() error
 }
 
-// Prediction is one answer.
+// Prediction is one answer. The build checks it: a value that cannot be stops the build, with an error that names the
+// expert, the instance and the value.
 type Prediction struct {
-	Label         string    // "" if only the loss is known
-	Probabilities []float32 // per label of a Classifier, else nil
-	Loss          float32   // the task loss, if Judged
+	// Label is one of the labels of the build, if it has any, or one of a Classifier's own: a class that no instance has is
+	// a wrong answer. "" says that only the loss is known, or that there is no usable answer. Task losses take it for a
+	// wrong answer; where it should cost something else, set Judged and Loss. The label of a Judged answer may be any.
+	Label         string
+	Probabilities []float32 // one in 0..1 per label of a Classifier, up to rounding, else nil
+	Loss          float32   // the task loss, finite and >= 0, if Judged
 	Judged        bool      // the expert has its own loss, used instead of the build's task loss
-	Fee           float32   // measured fee >= 0 of a Metered expert
+	Fee           float32   // measured fee of a Metered expert, finite and >= 0; of another expert 0
 }
 
 // Classifier is an expert whose predictions carry probabilities.
@@ -71,7 +77,8 @@ type Preparation struct {
 
 // TaskLoss computes the loss of an answer.
 type TaskLoss interface {
-	// Loss returns psi >= 0 of the answer for an instance. An instance without
-	// a label is an error where the loss needs one.
+	// Loss returns psi of the answer for an instance, finite and >= 0: anything
+	// else stops the build. An instance without a label is an error where the
+	// loss needs one.
 	Loss(in *Instance, p Prediction) (float32, error)
 }

@@ -7,7 +7,7 @@ import (
 // Feature is a block of what a policy sees. It is safe for concurrent use.
 type Feature interface {
 	Name() string // short, such as "pooled 4x4"
-	Dim() int     // values per instance
+	Dim() int     // values per instance, at least 1, always the same
 	// Encode writes the block of every instance into dst, instances x Dim. All
 	// values are finite. Errors name the instance.
 	Encode(ctx context.Context, dst []float32, b *Batch) error
