@@ -7,17 +7,24 @@ import (
 	"pipe/costs"
 )
 
-// Constructors of parts. settings are the keys of the part except kind; Setup.Settings decodes them.
+// Constructors of parts. settings are the keys of the part except kind; Setup.Settings decodes them. A constructor
+// returns a part or an error, not nil and nil.
+//
+// A resumed build knows a part by its kind, its settings and its files, not by its code. So a constructor of another
+// module calls s.Input with a version of its code, as in s.Input("version", "2"), and raises it whenever the part would
+// give other answers. Else a build that is resumed keeps the answers of the old code.
 type (
 	NewSource  = func(ctx context.Context, s *Setup, settings map[string]any) (Source, error)
 	NewSplit   = func(ctx context.Context, s *Setup, settings map[string]any) ([]costs.Split, error) // one per entry of s.Source
 	NewLoss    = func(ctx context.Context, s *Setup, settings map[string]any) (TaskLoss, error)
 	NewAdvice  = func(ctx context.Context, s *Setup, settings map[string]any) (Advice, error)
-	NewExpert  = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error)
+	NewExpert  = func(ctx context.Context, s *Setup, settings map[string]any) (Expert, error) // calls s.Input with a version of its code
 	NewFeature = func(ctx context.Context, s *Setup, settings map[string]any) (Feature, error)
 )
 
-// Kinds are kinds of parts by the names that a configuration uses.
+// Kinds are kinds of parts by the names that a configuration uses. One that takes the place of a built-in kind has that
+// kind's name among the inputs of the build: as any kind of another module, it has to call Setup.Input with a version of
+// its code, or a build that was begun with the built-in kind is resumed with it.
 type Kinds struct {
 	Sources  map[string]NewSource
 	Splits   map[string]NewSplit
