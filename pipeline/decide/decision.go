@@ -13,6 +13,7 @@ type Decision struct {
 	ExpertIndex int       // among the experts of the policy
 	AdviceIndex int       // among the advice of the policy; 0 is none
 	Scores      []float32 // of every pair, by action; higher is better. Pairs that are not available have the lowest
+	Excluded    []string  `json:",omitempty"` // what Router.Without has excluded so far, as it was given
 }
 
 // decisions are those of a batch by name.

@@ -2,6 +2,7 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"pipe/costs"
@@ -9,6 +10,9 @@ import (
 	"pipe/onnx"
 	"pipe/onnx/ort"
 )
+
+// errNotText is what is wrong with a text of other bytes. Files of such rows are refused too.
+var errNotText = errors.New("is not UTF-8 text")
 
 // vectors is an encoder whose vectors are the policy's features.
 type vectors interface {

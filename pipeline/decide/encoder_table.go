@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pipe/costs/identity"
 	"pipe/featurize/tabular"
@@ -69,7 +70,15 @@ func (t *tableEncoder) encodeNamed(dst, values []float32, row map[string]string)
 		cells[plainColumn(name)] = text
 	}
 	if !slices.ContainsFunc(t.columns, func(c string) bool { _, ok := cells[c]; return ok }) {
+		if len(t.columns) == 0 {
+			return errors.New("the policy uses no column")
+		}
 		return errors.New("has none of the columns that the policy uses, such as " + t.columns[0])
+	}
+	for _, c := range t.columns {
+		if !utf8.ValidString(cells[c]) {
+			return fmt.Errorf("column %q: %w", c, errNotText)
+		}
 	}
 	return t.encode(dst, values, func(column string) (string, bool) { text, ok := cells[column]; return text, ok })
 }

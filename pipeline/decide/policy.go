@@ -91,6 +91,9 @@ func (f *PolicyFile) split() error {
 // for a file that cannot be read.
 func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 	d, err := policy.NewDecider(rt, f.model)
+	if errors.Is(err, ort.ErrNoRuntime) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &costs.DataError{Err: fmt.Errorf("open policy %q: %w", f.path, err)}
 	}

@@ -1,14 +1,19 @@
 package decide
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
+	"pipe/featurize/pixel"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
+	"pipe/pipeline/stage"
 )
 
 // Options are the options of Open. The zero value is for a policy that takes features, or has its encoder in front.
@@ -26,7 +31,16 @@ type Options struct {
 	Workers int
 }
 
-// Router decides with one policy. All methods are safe for concurrent use.
+// checkDecoder reports an unknown decoder of images; empty is the standard one.
+func checkDecoder(name string) error {
+	if name != "" && !slices.Contains(pixel.DecoderNames, name) {
+		return fmt.Errorf("decide: unknown decoder %q; known are %s", name, strings.Join(pixel.DecoderNames, ", "))
+	}
+	return nil
+}
+
+// Router decides with one policy. All methods are safe for concurrent use. Only Open makes one: the zero Router decides
+// nothing and returns errors.
 type Router struct {
 	file    *PolicyFile
 	digest  string
@@ -36,14 +50,29 @@ type Router struct {
 	table   *tableEncoder // of raw rows
 	own     *ort.Runtime  // to be closed
 	close   func() error
+	closed  atomic.Bool
+}
+
+// ready returns why the router cannot decide.
+func (r *Router) ready() error {
+	switch {
+	case r == nil || r.file == nil:
+		return errors.New("decide: the router was not made by Open")
+	case r.closed.Load():
+		return fmt.Errorf("decide: router %w", ort.ErrClosed)
+	}
+	return nil
 }
 
 // Open opens the policy file at path, with its encoder if o names one.
 //
-// A file that is not a policy is a *costs.DataError. An encoder that did not make the features of the policy's training
+// A file that is not a policy is a *costs.DataError. An unknown decoder is an *stage.OptionError. An encoder that did not make the features of the policy's training
 // is an *stage.OptionError; they are compared by the digest of the features, if the policy records it. A missing ONNX
 // Runtime is an *ort.MissingLibraryError.
 func Open(path string, o Options) (_ *Router, err error) {
+	if err := checkDecoder(o.Decoder); err != nil {
+		return nil, &stage.OptionError{Err: err}
+	}
 	f, err := ReadPolicy(path)
 	if err != nil {
 		return nil, err
@@ -99,9 +128,15 @@ func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, e
 
 // Close frees everything that Open opened. It waits for running calls; later ones fail with ort.ErrClosed. It is
 // idempotent.
-func (r *Router) Close() error { return r.close() }
+func (r *Router) Close() error {
+	if r == nil || r.close == nil {
+		return nil
+	}
+	return r.close()
+}
 
 func (r *Router) closeAll() error {
+	r.closed.Store(true)
 	var errs []error
 	if r.vectors != nil {
 		errs = append(errs, r.vectors.Close())
@@ -114,8 +149,13 @@ func (r *Router) closeAll() error {
 }
 
 // Info is the metadata of the policy file: experts, advice and fees, lambda, and the pair of a constant. Do not change
-// it.
-func (r *Router) Info() *policy.Info { return r.file.Info }
+// it. It is nil for the zero Router.
+func (r *Router) Info() *policy.Info {
+	if r.file == nil {
+		return nil
+	}
+	return r.file.Info
+}
 
 // Digest identifies the policy, independent of its file name; see policy.Digest.
 func (r *Router) Digest() string { return r.digest }
@@ -140,11 +180,14 @@ func (r *Router) Features(ctx context.Context, features []float32) (Decision, er
 // FeatureRows decides on the features of several rows. A row of the wrong length, or a feature that is not finite, is a
 // *RowError.
 func (r *Router) FeatureRows(ctx context.Context, rows [][]float32) ([]Decision, error) {
+	if err := r.ready(); err != nil {
+		return nil, err
+	}
 	dim := r.file.Info.Dim
 	features := make([]float32, 0, len(rows)*dim)
 	for n, row := range rows {
 		if len(row) != dim {
-			return nil, &RowError{Row: n, Err: fmt.Errorf("has %d features, the policy takes %d", len(row), dim)}
+			return nil, fmt.Errorf("decide: %w", &RowError{Row: n, Err: fmt.Errorf("has %d features, the policy takes %d", len(row), dim)})
 		}
 		features = append(features, row...)
 	}
@@ -152,47 +195,69 @@ func (r *Router) FeatureRows(ctx context.Context, rows [][]float32) ([]Decision,
 }
 
 // Without decides again on the scores of a decision, with some experts and advice excluded: each exclusion is
-// "expert=NAME" or "advice=NAME". It is an error if a name is unknown, which lists the known ones, or if no pair
-// remains.
+// "expert=NAME" or "advice=NAME". Exclusions add up: those that the decision already has (see Decision.Excluded) still
+// hold. It is an error if a name is unknown, which lists the known ones, if no pair remains, or if the decision is not
+// one of this policy.
 func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
-	available, err := policy.ParseWithout(r.file.Info.Actions, excluded)
+	if r == nil || r.file == nil {
+		return Decision{}, r.ready()
+	}
+	a := r.file.Info.Actions
+	switch n := a.Len(); {
+	case len(d.Scores) != n:
+		return Decision{}, fmt.Errorf("decide: the decision has %d scores, but this policy has %d pairs", len(d.Scores), n)
+	case d.Action < 0 || d.Action >= n:
+		return Decision{}, fmt.Errorf("decide: the decision has the action %d, but this policy has the actions 0 to %d", d.Action, n-1)
+	}
+	all := addUp(d.Excluded, excluded)
+	available, err := policy.ParseWithout(a, all)
 	if err != nil {
 		return Decision{}, fmt.Errorf("decide: %w", err)
 	}
-	a := r.file.Info.Actions
+	if available[d.Action] {
+		d.Excluded = all
+		return d, nil
+	}
 	again := policy.Decisions{
 		Actions: a.Len(), Levels: len(a.Advice), Action: []int64{int64(d.Action)}, Expert: []int64{int64(d.ExpertIndex)},
 		Advice: []int64{int64(d.AdviceIndex)}, Scores: d.Scores,
 	}
-	if len(d.Scores) != again.Actions {
-		return Decision{}, fmt.Errorf("decide: the decision has %d scores, but this policy has %d pairs", len(d.Scores), again.Actions)
-	}
-	if available[d.Action] {
-		return d, nil
-	}
 	if err := again.Masked(available); err != nil {
 		return Decision{}, fmt.Errorf("decide: %w", err)
 	}
-	return decisionOf(a, int(again.Action[0]), d.Scores), nil
+	next := decisionOf(a, int(again.Action[0]), d.Scores)
+	next.Excluded = all
+	return next, nil
 }
 
-// Ranked lists the actions that the policy may choose: the chosen one first, then the others by score.
+// addUp returns the old exclusions and the new ones that are not among them, in a list of its own; nil if there are none.
+func addUp(old, more []string) []string {
+	all := slices.Concat(old, nil)
+	for _, e := range more {
+		if !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// Ranked lists the actions that the policy may choose: the chosen one first, then the others by score. Those that
+// Without excluded are left out. It is empty for a decision that is not one of this policy.
 func (r *Router) Ranked(d Decision) []int {
+	if r == nil || r.file == nil {
+		return nil
+	}
+	available, err := policy.ParseWithout(r.file.Info.Actions, d.Excluded)
+	if err != nil || len(d.Scores) != len(available) || d.Action < 0 || d.Action >= len(available) {
+		return nil
+	}
 	order := []int{d.Action}
 	for i, s := range d.Scores {
-		if i != d.Action && s > policy.ExcludedBelow {
+		if i != d.Action && available[i] && s > policy.ExcludedBelow {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order[1:], func(i, j int) int {
-		switch {
-		case d.Scores[i] > d.Scores[j]:
-			return -1
-		case d.Scores[i] < d.Scores[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order[1:], func(i, j int) int { return cmp.Compare(d.Scores[j], d.Scores[i]) })
 	return order
 }
 

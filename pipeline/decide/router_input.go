@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pipe/featurize"
 	"pipe/models/policy"
@@ -88,9 +89,17 @@ func (r *Router) Text(ctx context.Context, text string) (Decision, error) {
 	return one(r.Texts(ctx, []string{text}))
 }
 
-// Texts decides on several texts. For a router with another input, the error is an *InputError.
+// Texts decides on several texts. A text that is not UTF-8 is a *RowError. For a router with another input, the error is
+// an *InputError.
 func (r *Router) Texts(ctx context.Context, texts []string) ([]Decision, error) {
-	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error { return r.vectors.field("")(ctx, dst, texts) })
+	return r.encoded(ctx, InputText, len(texts), func(dst []float32) error {
+		for n, text := range texts {
+			if !utf8.ValidString(text) {
+				return &RowError{Row: n, Err: errNotText}
+			}
+		}
+		return r.vectors.field("")(ctx, dst, texts)
+	})
 }
 
 // Image decides on one image, given the bytes of its file.
@@ -113,8 +122,8 @@ func (r *Router) Row(ctx context.Context, columns map[string]string) (Decision, 
 
 // Rows decides on the raw columns of several rows, as they were before pipe featurize. Columns that a row lacks count
 // as missing, unknown categories as rare. Columns that the policy does not use (see Columns) are ignored. A row with
-// none of the policy's columns, or a value that must be a number and is not, is a *RowError. For a router with another
-// input, the error is an *InputError.
+// none of the policy's columns, a value that must be a number and is not, or a value that is not UTF-8, is a *RowError.
+// For a router with another input, the error is an *InputError.
 func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision, error) {
 	return r.encoded(ctx, InputRow, len(rows), func(dst []float32) error {
 		dim, values := r.file.Info.Dim, make([]float32, r.table.width())
@@ -129,6 +138,9 @@ func (r *Router) Rows(ctx context.Context, rows []map[string]string) ([]Decision
 
 // encoded decides on n rows of an input whose features encode writes.
 func (r *Router) encoded(ctx context.Context, input string, n int, encode func(dst []float32) error) ([]Decision, error) {
+	if err := r.ready(); err != nil {
+		return nil, err
+	}
 	if r.input != input {
 		return nil, &InputError{Takes: r.input, Given: input}
 	}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -273,12 +275,165 @@ func TestWithoutFollowsTheRanking(t *testing.T) {
 			t.Errorf("without %q: %+v, %v, want pair %d", d.Expert, next, err, left[0])
 		}
 		other := a.Experts[(d.ExpertIndex+1)%len(a.Experts)].Name
-		if same, err := s.router.Without(d, "expert="+other); err != nil || !cmp.Equal(same, d) {
+		if same, err := s.router.Without(d, "expert="+other); err != nil || !cmp.Equal(same, excluding(d, "expert="+other)) {
 			t.Errorf("without %q: %+v, %v", other, same, err)
 		}
 	}
 	if _, err := s.router.Without(all[0], "expert=nobody"); err == nil || !strings.Contains(err.Error(), "known are") {
 		t.Errorf("an unknown expert: %v", err)
+	}
+}
+
+// excluding is the decision with exclusions that do not change it.
+func excluding(d Decision, excluded ...string) Decision {
+	d.Excluded = excluded
+	return d
+}
+
+// TestExclusionsAddUp: a loop that excludes what is down never gets it back, in whatever order and also through JSON.
+func TestExclusionsAddUp(t *testing.T) {
+	s := featureSample(t, orttest.Open(t, 1))
+	r, ctx := s.router, t.Context()
+	a := r.Info().Actions
+	first, err := s.single(ctx, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Excluded != nil {
+		t.Errorf("a decision excludes %q", first.Excluded)
+	}
+	down, d := []string{}, first
+	for range len(a.Experts) - 1 {
+		kept, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		down, d = append(down, "expert="+d.Expert), Decision{}
+		if err := json.Unmarshal(kept, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d, err = r.Without(d, down[len(down)-1]); err != nil {
+			t.Fatal(err)
+		}
+		atOnce, err := r.Without(first, down...)
+		if err != nil || !cmp.Equal(d, atOnce) {
+			t.Errorf("without %q: %+v, at once %+v, %v", down, d, atOnce, err)
+		}
+		for _, i := range r.Ranked(d) {
+			if j, _ := a.Pair(i); slices.Contains(down, "expert="+a.Experts[j].Name) {
+				t.Errorf("without %q: ranked %s", down, a.Name(i))
+			}
+		}
+	}
+	if again, err := r.Without(d, down[0]); err != nil || !cmp.Equal(again, d) {
+		t.Errorf("excluded again: %+v, %v", again, err)
+	}
+	if _, err := r.Without(d, "expert="+d.Expert); err == nil || !strings.Contains(err.Error(), "no action remains") {
+		t.Errorf("without any expert: %v", err)
+	}
+}
+
+// TestForeignDecisionsAreErrors: decisions that no router made.
+func TestForeignDecisionsAreErrors(t *testing.T) {
+	s := featureSample(t, orttest.Open(t, 1))
+	d, err := s.single(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(d *Decision){
+		"the action 9, but":  func(d *Decision) { d.Action = 9 },
+		"the action -1, but": func(d *Decision) { d.Action = -1 },
+		"0 scores":           func(d *Decision) { d.Scores = nil },
+		"unknown expert":     func(d *Decision) { d.Excluded = []string{"expert=nobody"} },
+	} {
+		bad := d
+		change(&bad)
+		if _, err := s.router.Without(bad); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one about %q", err, want)
+		}
+		if ranked := s.router.Ranked(bad); ranked != nil {
+			t.Errorf("%s: ranked %v", want, ranked)
+		}
+	}
+}
+
+// TestRoutersThatCannotDecide: one that Open did not make, and one that is closed.
+func TestRoutersThatCannotDecide(t *testing.T) {
+	ctx, rt := t.Context(), orttest.Open(t, 1)
+	asks := map[string]func(r *Router) error{
+		"features":    func(r *Router) error { _, err := r.Features(ctx, []float32{1, 2, 3}); return err },
+		"no features": func(r *Router) error { _, err := r.FeatureRows(ctx, nil); return err },
+		"no texts":    func(r *Router) error { _, err := r.Texts(ctx, nil); return err },
+		"text":        func(r *Router) error { _, err := r.Text(ctx, "a"); return err },
+		"image":       func(r *Router) error { _, err := r.Image(ctx, nil); return err },
+		"row":         func(r *Router) error { _, err := r.Row(ctx, nil); return err },
+	}
+	zero := &Router{}
+	if zero.Close() != nil || zero.Info() != nil || zero.Input() != "" || zero.Columns() != nil || zero.Ranked(Decision{}) != nil {
+		t.Error("the zero router is about a policy")
+	}
+	if _, err := zero.Without(Decision{}, "expert=a"); err == nil {
+		t.Error("the zero router decides again")
+	}
+	for name, ask := range asks {
+		if err := ask(zero); err == nil || !strings.Contains(err.Error(), "was not made by Open") {
+			t.Errorf("zero router, %s: %v", name, err)
+		}
+	}
+	for input, s := range samples(t, rt) {
+		if err := s.router.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for name, ask := range asks {
+			if err := ask(s.router); !errors.Is(err, ort.ErrClosed) {
+				t.Errorf("closed router of %s, %s: %v", input, name, err)
+			}
+		}
+	}
+}
+
+// TestTextIsUTF8: as in files.
+func TestTextIsUTF8(t *testing.T) {
+	all, ctx := samples(t, orttest.Open(t, 1)), t.Context()
+	_, texts := all[InputText].router.Texts(ctx, []string{"fine", "\xff\xfe"})
+	_, rows := all[InputRow].router.Rows(ctx, []map[string]string{{"amount": "1"}, {"amount": "1\xff"}})
+	for _, err := range []error{texts, rows} {
+		var bad *RowError
+		if !errors.As(err, &bad) || bad.Row != 1 || !strings.Contains(err.Error(), "UTF-8") || !strings.HasPrefix(err.Error(), "decide: ") {
+			t.Errorf("error %v, want one about the text of row 1", err)
+		}
+	}
+	if _, err := all[InputRow].router.Row(ctx, map[string]string{"amount": "1", "unused": "\xff"}); err != nil {
+		t.Errorf("a column that the policy does not use: %v", err)
+	}
+}
+
+// TestUnknownDecoder is refused by routers that decode no image, too.
+func TestUnknownDecoder(t *testing.T) {
+	path := decidetest.WritePolicy(t, decidetest.Policy(3, 4))
+	var bad *stage.OptionError
+	if _, err := Open(path, Options{Decoder: "nonsense", Runtime: orttest.Open(t, 1)}); !errors.As(err, &bad) || !strings.Contains(err.Error(), "known are standard") {
+		t.Errorf("error %v, want one about the decoder", err)
+	}
+}
+
+// TestStreamNeedsItsStreams, a runtime, and no progress.
+func TestStreamNeedsItsStreams(t *testing.T) {
+	rt, ctx := orttest.Open(t, 1), t.Context()
+	o := DefaultStreamOptions()
+	o.Policy = decidetest.WritePolicy(t, decidetest.Policy(3, 4))
+	if _, err := Stream(ctx, nil, o, strings.NewReader(""), io.Discard, nil); !errors.Is(err, ort.ErrNoRuntime) {
+		t.Errorf("no runtime: %v", err)
+	}
+	if _, err := Stream(ctx, rt, o, nil, io.Discard, nil); err == nil || !strings.Contains(err.Error(), "standard input") {
+		t.Errorf("no standard input: %v", err)
+	}
+	if _, err := Stream(ctx, rt, o, strings.NewReader(""), nil, nil); err == nil || !strings.Contains(err.Error(), "standard output") {
+		t.Errorf("no standard output: %v", err)
+	}
+	rows := "f0,f1,f2\n1,2,3\n"
+	if sum, err := Stream(ctx, rt, o, strings.NewReader(rows), io.Discard, nil); err != nil || sum.Rows != 1 {
+		t.Errorf("%+v, %v", sum, err)
 	}
 }
 
@@ -318,7 +473,7 @@ func TestRouterErrorsAreTyped(t *testing.T) {
 		"image": func() error { _, err := images.Images(ctx, [][]byte{decidetest.PNG(), []byte("none")}); return err },
 	} {
 		var bad *RowError
-		if err := call(); !errors.As(err, &bad) || bad.Row != 1 {
+		if err := call(); !errors.As(err, &bad) || bad.Row != 1 || !strings.HasPrefix(err.Error(), "decide: ") {
 			t.Errorf("%s: %v is not an error about row 1", name, err)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pipe/costs"
-	"pipe/featurize/pixel"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
@@ -66,8 +65,8 @@ func (o StreamOptions) checkRaw() (problems []error) {
 	switch {
 	case o.Decoder != "" && o.Image == "":
 		problems = append(problems, errors.New("decide: a decoder is only for images"))
-	case o.Decoder != "" && !slices.Contains(pixel.DecoderNames, o.Decoder):
-		problems = append(problems, fmt.Errorf("decide: unknown decoder %q; known are %s", o.Decoder, strings.Join(pixel.DecoderNames, ", ")))
+	case checkDecoder(o.Decoder) != nil:
+		problems = append(problems, checkDecoder(o.Decoder))
 	}
 	return problems
 }
@@ -145,6 +144,9 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if err := o.checkStreams(rt, stdin, stdout); err != nil {
+		return nil, err
+	}
 	if err := o.files(stdin, stdout).Check(); err != nil {
 		return nil, err
 	}
@@ -181,6 +183,19 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 	}
 	done.Rows, done.Seconds, done.Chosen = s.done, time.Since(begin).Seconds(), s.chosen(r.Info().Actions)
 	return done, nil
+}
+
+// checkStreams reports what is missing beside the options.
+func (o StreamOptions) checkStreams(rt *ort.Runtime, stdin io.Reader, stdout io.Writer) error {
+	switch {
+	case rt == nil:
+		return fmt.Errorf("decide: %w", ort.ErrNoRuntime)
+	case o.In == "-" && stdin == nil:
+		return errors.New("decide: the input is standard input, but there is none")
+	case o.Out == "-" && stdout == nil:
+		return errors.New("decide: the output is standard output, but there is none")
+	}
+	return nil
 }
 
 func (o StreamOptions) files(stdin io.Reader, stdout io.Writer) stage.Files {
