@@ -156,8 +156,8 @@ type Learned struct {
 	Encoder string // in front of the policy, which took the features of the tensor instead; "": none
 }
 
-// OpenLearned reads a policy file that matches t and decides the given rows of t. If t is not valid, or has no such row,
-// the error is a *costs.DataError.
+// OpenLearned reads a policy file that matches t and decides the given rows of t. A t that is not valid is an error of
+// costs.Tensor.Validate; if it has no such row, the error is a *costs.DataError.
 func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (Learned, error) {
 	if err := checkRows(rt, t, rows); err != nil {
 		return Learned{}, err
@@ -240,8 +240,8 @@ func decideRows(ctx context.Context, d *policy.Decider, t *costs.Tensor, rows []
 }
 
 // DecideRows exports a policy, opens the exported file and decides the given rows of t, so that the results are those
-// of the deployed file. If t is not valid, has no such row or does not match the policy, the error is a
-// *costs.DataError.
+// of the deployed file. A t that is not valid is an error of costs.Tensor.Validate; if it has no such row or does not
+// match the policy, the error is a *costs.DataError.
 func DecideRows(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *costs.Tensor, rows []int) (Learned, error) {
 	if err := errors.Join(checkRows(rt, t, rows), p.Validate()); err != nil {
 		return Learned{}, err
@@ -267,7 +267,8 @@ func exportAndDecide(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *
 }
 
 // EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split
-// that o names. If the tensor is not valid or does not match a policy, the error is a *costs.DataError.
+// that o names. A tensor that is not valid is an error of costs.Tensor.Validate; if it does not match a policy, the
+// error is a *costs.DataError.
 func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	progress = stage.OrQuiet(progress)
 	if err := checkInMemory(rt, t, o.Validate()); err != nil {
@@ -332,8 +333,8 @@ func trainingOf(l Learned) string {
 }
 
 // EvalTensor is Eval on a tensor and decisions in memory. Policies of one method and lambda are seeds of one method.
-// Method l2d does not depend on lambda and is reported at all of them. If the tensor is not valid, the error is a
-// *costs.DataError.
+// Method l2d does not depend on lambda and is reported at all of them. A tensor that is not valid is an
+// error of costs.Tensor.Validate.
 func EvalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned []Learned, o EvalOptions, progress stage.Progress) (*report.Report, error) {
 	if err := checkInMemory(rt, t, o.Validate()); err != nil {
 		return nil, err

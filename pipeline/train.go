@@ -178,8 +178,8 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 }
 
 // TrainInto trains on a tensor in memory, which the report calls o.Tensor, and writes policies and train.json into
-// o.Out. It removes the checkpoint folder when everything is done. If the tensor is not valid, the error is a
-// *costs.DataError.
+// o.Out. It removes the checkpoint folder when everything is done. A tensor that is not
+// valid is an error of costs.Tensor.Validate.
 func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
 	progress = stage.OrQuiet(progress)
 	if err := checkInMemory(rt, t, o.Validate()); err != nil {
@@ -228,8 +228,8 @@ func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOpt
 }
 
 // TrainTensor trains everything that c specifies on a tensor in memory: the policies of the recipe, then those of the
-// other methods. The checkpoints of every method are in a folder with its name. If the tensor is not valid or has no
-// training rows, the error is a *costs.DataError.
+// other methods. The checkpoints of every method are in a folder with its name. A tensor that is not valid is an error of
+// costs.Tensor.Validate; without training rows, the error is a *costs.DataError.
 func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainConfig, save models.CheckpointPolicy, progress stage.Progress) ([]*policy.Policy, []auto.Report, error) {
 	progress = stage.OrQuiet(progress)
 	if err := checkInMemory(rt, t, c.Validate()); err != nil {

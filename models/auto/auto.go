@@ -41,8 +41,8 @@ type Report struct {
 // bound. If there are fewer clusters than folds, there are as many folds as clusters. If all rows are one cluster,
 // nothing can be held out, and the policies are the fixed pairs.
 //
-// If the tensor is not valid or has too few training rows, the error is a *costs.DataError; other errors are those of
-// models.Train.
+// A tensor that is not valid is an error of costs.Tensor.Validate. If there are too few training rows, the error is a
+// *costs.DataError; other errors are those of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
 	if err := errors.Join(s.Validate(), costs.CheckLambdas(lambdas)); err != nil {
 		return nil, nil, err

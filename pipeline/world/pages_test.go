@@ -19,3 +19,12 @@ func TestPageLengths(t *testing.T) {
 		t.Errorf("%v words a page", mean)
 	}
 }
+
+// TestNilProgressIsQuiet: generators take none.
+func TestNilProgressIsQuiet(t *testing.T) {
+	o := DefaultPagesOptions()
+	o.Pages, o.Out = 10, t.TempDir()
+	if r, err := GeneratePages(t.Context(), o, nil); err != nil || r.Pages != 10 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
