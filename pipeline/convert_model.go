@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"pipe/costs/builder/part"
 	"pipe/featurize"
 	"pipe/onnx"
 	"pipe/onnx/hf"
@@ -27,7 +28,11 @@ func readEncoderModel(o ConvertOptions) (encoderModel, error) {
 	if unused := o.unused(input); len(unused) > 0 {
 		return nil, &stage.OptionError{Err: fmt.Errorf("convert: %q reads %ss, for which %s cannot be set", o.Model, input, strings.Join(unused, ", "))}
 	}
-	return encoderReaders[input](o)
+	read, err := part.Lookup(encoderReaders, input)
+	if err != nil {
+		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
+	}
+	return read(o)
 }
 
 // encoderReaders read the models of each kind of input.

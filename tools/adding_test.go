@@ -15,64 +15,84 @@ import (
 
 // addition is a row of the table of things to add in ARCHITECTURE.md, done: its new files lie in testdata/adding.
 type addition struct {
-	what  string          // as the row calls it
-	name  string          // what stands for NAME in the row
-	lines map[string]line // that are added, by file
+	what  string            // as the row calls it
+	name  string            // what stands for NAME in the row
+	lines map[string][]line // that are added, by file
 }
 
 // line is added to a file after a line that ends so.
 type line struct{ after, text string }
 
 var additions = []addition{
-	{"an expert", "repeater", map[string]line{
-		"costs/expert/kinds.go": {"map[string]part.NewExpert{", `"repeater": newRepeater,`},
+	{"an expert", "repeater", map[string][]line{
+		"costs/expert/kinds.go": {{"map[string]part.NewExpert{", `"repeater": newRepeater,`}},
 	}},
-	{"an expert that learns", "speller", map[string]line{
-		"costs/expert/trained/kinds.go": {"map[string]part.NewExpert{", `"speller": newSpeller,`},
+	{"an expert that learns", "speller", map[string][]line{
+		"costs/expert/trained/kinds.go": {{"map[string]part.NewExpert{", `"speller": newSpeller,`}},
 	}},
-	{"advice", "measured", map[string]line{
-		"costs/advice/kinds.go": {"map[string]part.NewAdvice{", `"measured": newMeasured,`},
+	{"advice", "measured", map[string][]line{
+		"costs/advice/kinds.go": {{"map[string]part.NewAdvice{", `"measured": newMeasured,`}},
 	}},
-	{"a source", "wordlist", map[string]line{
-		"costs/source/kinds.go": {"map[string]part.NewSource{", `"wordlist": newWordlist,`},
+	{"a source", "wordlist", map[string][]line{
+		"costs/source/kinds.go": {{"map[string]part.NewSource{", `"wordlist": newWordlist,`}},
 	}},
-	{"a feature", "spelling", map[string]line{
-		"costs/feature/kinds.go": {"map[string]part.NewFeature{", `"spelling": newSpelling,`},
+	{"a feature", "spelling", map[string][]line{
+		"costs/feature/kinds.go": {{"map[string]part.NewFeature{", `"spelling": newSpelling,`}},
 	}},
-	{"a task loss", "letters", map[string]line{
-		"costs/kinds/lists.go": {"map[string]part.NewLoss{", `"letters": newLetters,`},
+	{"a task loss", "letters", map[string][]line{
+		"costs/kinds/lists.go": {{"map[string]part.NewLoss{", `"letters": newLetters,`}},
 	}},
-	{"a split", "leading", map[string]line{
-		"costs/kinds/lists.go": {"map[string]part.NewSplit{", `"leading": splitLeading,`},
+	{"a split", "leading", map[string][]line{
+		"costs/kinds/lists.go": {{"map[string]part.NewSplit{", `"leading": splitLeading,`}},
 	}},
-	{"a chat model", "parrot", map[string]line{
-		"costs/chat/kinds.go": {"map[string]any) (Model, error){", `"parrot": newParrot,`},
+	{"a chat model", "parrot", map[string][]line{
+		"costs/chat/kinds.go": {{"map[string]any) (Model, error){", `"parrot": newParrot,`}},
 	}},
-	{"an architecture of encoders of texts", "bagofwords", map[string]line{
-		"onnx/hf/registry.go": {"map[string]architecture{", `"bag_of_words": {towers: oneTower(buildBagOfWords)},`},
+	{"an architecture of encoders of texts", "bagofwords", map[string][]line{
+		"onnx/hf/registry.go": {{"map[string]architecture{", `"bag_of_words": {towers: oneTower(buildBagOfWords)},`}},
 	}},
-	{"an architecture of encoders of images", "meancolour", map[string]line{
-		"onnx/hf/registry.go": {"map[string]architecture{", `"mean_colour": {towers: map[Tower]builder{TowerVision: buildMeanColour}, describe: describeMeanColour},`},
+	{"an architecture of encoders of images", "meancolour", map[string][]line{
+		"onnx/hf/registry.go": {{"map[string]architecture{", `"mean_colour": {towers: map[Tower]builder{TowerVision: buildMeanColour}, describe: describeMeanColour},`}},
 	}},
-	{"a surrogate", "squared", map[string]line{
-		"models/method.go":         {`any number of experts and advice"},`, `{Name: "squared", Surrogate: squared{}, About: "estimates of all costs, of which the least is taken"},`},
-		"models/surrogate_test.go": {`{"separated_softmax", 3, 3, false},`, `{"squared", 3, 2, false},`},
+	{"an input of encoders besides texts and images", "melody", map[string][]line{
+		"onnx/hf/registry.go": {{"map[string]architecture{", `"melody": {towers: map[Tower]builder{TowerMelody: buildMelody}, describe: describeMelody},`}},
+		"featurize/encoder_input.go": {
+			{`InputImage = "image"`, `InputMelody = "melody"`},
+			{"[]encoderInput{", `{
+				name: InputMelody, tower: hf.TowerMelody, vector: hf.MelodyEmbeds, form: "melodies", reads: func(v onnx.IO) bool { return v.Name == hf.NoteCounts },
+				check: func(*EncoderInfo) error { return nil }, size: func(*EncoderInfo) string { return "melodies of seven notes" },
+			},`},
+		},
+		"pipeline/convert_model.go": {{
+			"func(o ConvertOptions) (encoderModel, error){",
+			"featurize.InputMelody: func(o ConvertOptions) (encoderModel, error) { return featurize.ReadMelodyModel(o.Model) },",
+		}},
+		"pipeline/decide/encoder.go": {{"o encoderOptions) (vectors, error){", "InputMelody: openMelodies,"}},
+		"pipeline/decide/stream.go": {
+			{"type StreamOptions struct {", "Melody string // the column or field that contains the notes; empty: rows are not melodies"},
+			{"return map[string]string{", "InputMelody: o.Melody,"},
+		},
+		"cmd/pipe/cmd_decide.go": {{`for an encoder of images")`, `f.StringVar(&o.Melody, "melody", "", "column or field with the notes, for an encoder of melodies")`}},
 	}},
-	{"a decoder", "cheapest", map[string]line{
-		"models/policy/decoder.go":     {"map[Decoder]decoder{", `DecoderCheapest: decodeCheapest{},`},
-		"models/policy/policy_test.go": {"map[Decoder]func(j, levels int) int{", `DecoderCheapest: func(j, levels int) int { return j * levels },`},
+	{"a surrogate", "squared", map[string][]line{
+		"models/method.go":         {{`any number of experts and advice"},`, `{Name: "squared", Surrogate: squared{}, About: "estimates of all costs, of which the least is taken"},`}},
+		"models/surrogate_test.go": {{`{"separated_softmax", 3, 3, false},`, `{"squared", 3, 2, false},`}},
 	}},
-	{"a benchmark", "coin", map[string]line{
-		"pipeline/bench/all.go": {"[]Benchmark{", `coinBenchmark,`},
+	{"a decoder", "cheapest", map[string][]line{
+		"models/policy/decoder.go":     {{"map[Decoder]decoder{", `DecoderCheapest: decodeCheapest{},`}},
+		"models/policy/policy_test.go": {{"map[Decoder]func(j, levels int) int{", `DecoderCheapest: func(j, levels int) int { return j * levels },`}},
 	}},
-	{"a kind of file for `pipe inspect`", "subtitles", map[string]line{
+	{"a benchmark", "coin", map[string][]line{
+		"pipeline/bench/all.go": {{"[]Benchmark{", `coinBenchmark,`}},
+	}},
+	{"a kind of file for `pipe inspect`", "subtitles", map[string][]line{
 		"pipeline/inspect/file.go": {
-			"[]explainer{", `{"subtitles", func(head []byte, _ bool) bool { return string(head[:min(6, len(head))]) == "WEBVTT" }, explainSubtitles},`,
+			{"[]explainer{", `{"subtitles", func(head []byte, _ bool) bool { return string(head[:min(6, len(head))]) == "WEBVTT" }, explainSubtitles},`},
 		},
 	}},
-	{"a command", "count", map[string]line{
-		"cmd/pipe/root.go":           {"root.AddCommand(", "countCommand(a),"},
-		"cmd/pipe/overwrite_test.go": {"map[string][]struct{ in, args string }{", `"count": {{"rows.csv", "count IN --out IN"}},`},
+	{"a command", "count", map[string][]line{
+		"cmd/pipe/root.go":           {{"root.AddCommand(", "countCommand(a),"}},
+		"cmd/pipe/overwrite_test.go": {{"map[string][]struct{ in, args string }{", `"count": {{"rows.csv", "count IN --out IN"}},`}},
 	}},
 }
 
@@ -190,15 +210,17 @@ func edited(t *testing.T, root string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
 	for _, a := range additions {
-		for file, add := range a.lines {
+		for file, lines := range a.lines {
 			if _, read := texts[file]; !read {
 				texts[file] = readText(t, filepath.Join(root, file))
 			}
-			before, after, found := strings.Cut(texts[file], add.after+"\n")
-			if !found || strings.Contains(after, add.after+"\n") {
-				t.Fatalf("%s has not one line that ends in %q", file, add.after)
+			for _, add := range lines {
+				before, after, found := strings.Cut(texts[file], add.after+"\n")
+				if !found || strings.Contains(after, add.after+"\n") {
+					t.Fatalf("%s has not one line that ends in %q", file, add.after)
+				}
+				texts[file] = before + add.after + "\n" + add.text + "\n" + after
 			}
-			texts[file] = before + add.after + "\n" + add.text + "\n" + after
 		}
 	}
 	return texts

@@ -20,6 +20,7 @@ import (
 	"pipe/onnx/hf/hftest"
 	"pipe/onnx/ort"
 	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide/decidetest"
 )
 
 // TestAdding builds the program with everything that is added, and uses each thing.
@@ -34,13 +35,14 @@ func TestAdding(t *testing.T) {
 	}
 	t.Setenv(ort.EnvLibrary, library)
 	o, root, bin := "-overlay="+overlay(t), filepath.Dir(working(t)), t.TempDir()
-	command(t, root, "go", "vet", o, "./costs/...", "./onnx/hf", "./models/...", "./pipeline/...", "./cmd/...")
+	command(t, root, "go", "vet", o, "./costs/...", "./onnx/hf", "./featurize", "./models/...", "./pipeline/...", "./cmd/...")
 	pipe := filepath.Join(bin, "pipe")
 	command(t, root, "go", "build", o, "-o", pipe, "./cmd/pipe")
 	t.Run("parts", func(t *testing.T) { useParts(t, pipe) })
 	t.Run("models", func(t *testing.T) { useModels(t, pipe) })
 	t.Run("texts", func(t *testing.T) { useTexts(t, pipe, rt) })
 	t.Run("images", func(t *testing.T) { useImages(t, pipe, rt) })
+	t.Run("melodies", func(t *testing.T) { useMelodies(t, pipe) })
 	t.Run("surrogate", func(t *testing.T) { useSurrogate(t, pipe) })
 	t.Run("benchmark", func(t *testing.T) { useBenchmark(t, pipe) })
 	t.Run("file", func(t *testing.T) { useFile(t, pipe) })
@@ -230,6 +232,31 @@ func useImages(t *testing.T, pipe string, rt *ort.Runtime) {
 	})
 	if err != nil || !slices.Equal(got, []float32{0, 2}) {
 		t.Errorf("the vector of green and blue is %v (%v)", got, err)
+	}
+}
+
+// useMelodies converts a model of an input that is added, alone and with a policy, and decides on rows of it.
+func useMelodies(t *testing.T, pipe string) {
+	dir := t.TempDir()
+	modelFolder(t, filepath.Join(dir, "tune"), map[string]any{"model_type": "melody", "hidden_size": 2},
+		map[string]*onnx.Tensor{"notes.weight": onnx.Float32s([]int64{7, 2}, []float32{1, 0, -1, 0, 0, 1, 0, -1, 2, 2, 0, 0, 0, 0})})
+	command(t, dir, pipe, "convert", "tune", "--out", "tune.onnx")
+	if out := command(t, dir, pipe, "inspect", "tune.onnx"); !strings.Contains(out, "tune (melody), melodies of seven notes") {
+		t.Errorf("its file says\n%s", out)
+	}
+	policy := decidetest.EncoderPolicy(t, dir, 2, costs.FeatureSource{Name: "melody tune", Dim: 2}, "")
+	command(t, dir, pipe, "convert", "tune.onnx", "--merge", policy, "--out", "merged.onnx")
+	save(t, filepath.Join(dir, "rows.csv"), "id,notes\nx,a a c\ny,b d\nz,e\nw,b b c\n")
+	save(t, filepath.Join(dir, "vectors.csv"), "id,v0,v1\nx,2,1\ny,-1,-1\nz,2,2\nw,-2,1\n")
+	want := command(t, dir, pipe, "decide", "--policy", policy, "--in", "vectors.csv", "--scores")
+	for name, args := range map[string][]string{
+		"folder": {"--policy", policy, "--encoder", "tune"},
+		"file":   {"--policy", policy, "--encoder", "tune.onnx"},
+		"merged": {"--policy", "merged.onnx"},
+	} {
+		if got := command(t, dir, pipe, append([]string{"decide", "--melody", "notes", "--in", "rows.csv", "--scores"}, args...)...); got != want {
+			t.Errorf("%s: melodies are decided\n%s, their vectors\n%s", name, got, want)
+		}
 	}
 }
 

@@ -43,7 +43,11 @@ var vectorOpeners = map[string]func(rt *ort.Runtime, inside *onnx.Model, o encod
 
 // openVectors opens the encoder in front of the policy, or else the one that the options name.
 func openVectors(rt *ort.Runtime, f *PolicyFile, input string, o encoderOptions) (vectors, error) {
-	v, err := vectorOpeners[input](rt, f.encoder, o)
+	open := vectorOpeners[input]
+	if open == nil {
+		return nil, fmt.Errorf("policy %q: no encoder of %ss can be opened", f.path, input)
+	}
+	v, err := open(rt, f.encoder, o)
 	if err != nil && f.encoder != nil {
 		err = &costs.DataError{Err: fmt.Errorf("policy %q: the encoder in front: %w", f.path, err)}
 	}
