@@ -178,8 +178,8 @@ func trainTensor(ctx context.Context, o TrainOptions, progress stage.Progress) (
 }
 
 // TrainInto trains on a tensor in memory, which the report calls o.Tensor, and writes policies and train.json into
-// o.Out. It removes the checkpoint folder when everything is done. A tensor that is not
-// valid is an error of costs.Tensor.Validate.
+// o.Out. It removes the checkpoint folder when everything is done. A tensor that is not valid is an
+// error of costs.Tensor.Validate.
 func TrainInto(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainOptions, checkpoints string, progress stage.Progress) (*TrainReport, error) {
 	progress = stage.OrQuiet(progress)
 	if err := checkInMemory(rt, t, o.Validate()); err != nil {

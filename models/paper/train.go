@@ -21,9 +21,9 @@ const Name = "paper"
 // seeds of one lambda together. A method without advice does not depend on lambda: it has one policy per seed, at
 // lambda 0.
 //
-// lambdas multiply the fees of advice. A tensor that is not valid is an error of costs.Tensor.Validate.
-// If there are no training rows, the error is a *costs.DataError. If the method cannot be trained for the actions, the error names the method. Other errors are those
-// of models.Train.
+// lambdas multiply the fees of advice. A tensor that is not valid is an error of costs.Tensor.Validate. If there are no
+// training rows, the error is a *costs.DataError. If the method cannot be trained for the actions, the error names the
+// method. Other errors are those of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, m models.Method, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, error) {
 	if err := errors.Join(s.Validate(), costs.CheckLambdas(lambdas)); err != nil {
 		return nil, err
