@@ -287,7 +287,7 @@ func TestEncodersOfOtherInputs(t *testing.T) {
 	if _, err := ReadImageModel(path, DefaultImageModelOptions()); err == nil || !strings.Contains(err.Error(), `an encoder of "text", not of image`) {
 		t.Errorf("texts as images: %v", err)
 	}
-	if _, err := ReadTextModel(path, TextModelOptions{Tokenizer: folder}); err == nil || !strings.Contains(err.Error(), "tokenizer inside") {
+	if _, err := ReadTextModel(path, TextModelOptions{Tokenizer: folder}); err == nil || !strings.Contains(err.Error(), "contains its tokenizer") {
 		t.Errorf("another tokenizer: %v", err)
 	}
 }

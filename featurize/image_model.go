@@ -154,7 +154,7 @@ func parseImageEncoder(graph *onnx.Model, o ImageModelOptions) (*ImageModel, err
 	}
 	switch {
 	case o.Preprocess != nil && *o.Preprocess != *info.Preprocess:
-		return nil, errors.New("the file has its preprocessing inside: no other is taken")
+		return nil, errors.New("the file contains its preprocessing; no other can be set")
 	case o.Output != "" && o.Output != info.Output:
 		return nil, fmt.Errorf("the file was made of the output %q, not of %q", info.Output, o.Output)
 	case o.Precision == Float16 && !info.Float16:

@@ -46,7 +46,7 @@ func parseTextEncoder(graph *onnx.Model, o TextModelOptions) (*TextModel, error)
 		tokenizer: []byte(graph.Metadata()[keyEncoder+"tokenizer"]),
 	}
 	if o.Tokenizer != "" {
-		return nil, errors.New("the file has its tokenizer inside: no other is taken")
+		return nil, errors.New("the file contains its tokenizer; no other can be set")
 	}
 	if o.MaxLength > m.MaxLength {
 		return nil, fmt.Errorf("texts of %d tokens are asked for, the encoder was made for %d", o.MaxLength, m.MaxLength)

@@ -60,7 +60,7 @@ func TestBadClip(t *testing.T) {
 		"precision":         {set("precision", "int8"), `precision is "int8"; known are float32, float16`},
 		"unknown key":       {set("templates", "t"), `unknown key "templates"`},
 		"no classes there":  {set("classes", "nothing.json"), "read classes: "},
-		"label not a class": {func(w *world) { w.edit(t, "classes.json", "n5", "m5") }, `classes: the instances' label "n5" is not among them`},
+		"label not a class": {func(w *world) { w.edit(t, "classes.json", "n5", "m5") }, `classes: label "n5" of the instances is missing`},
 		"class twice":       {func(w *world) { w.edit(t, "classes.json", "n5", "n4") }, `class 5 is "n4", a duplicate of class 4`},
 		"few names": {func(w *world) {
 			w.write(t, "names.txt", "cat\ndog\n")
@@ -69,7 +69,7 @@ func TestBadClip(t *testing.T) {
 		"none": {func(w *world) { w.cfg.Advice[0] = part.AdviceConfig{Name: "nothing", Kind: "none"} }, `advice "nothing" shows no prompts`},
 		"no prompts": {func(w *world) {
 			w.cfg.Advice = []part.AdviceConfig{{Name: "plain", Kind: "views", Settings: map[string]any{"views": []string{"centre"}}}}
-		}, "no advice that it takes is of kind prompts"},
+		}, "none of its advice is of kind prompts"},
 		"no image": {func(w *world) {
 			w.write(t, "table.csv", "id,label\n0,n0\n1,n1\n2,n0\n3,n1\n4,n0\n5,n1\n6,n0\n7,n1\n")
 			w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "table.csv"}}

@@ -101,19 +101,19 @@ func TestBadEmbeddingSettings(t *testing.T) {
 		want   string
 	}{
 		"encoder":       {settings("encoder", ""), "encoder: not set"},
-		"no train":      {settings("train", ""), "train: no file is named"},
+		"no train":      {settings("train", ""), "train: not set"},
 		"no pages":      {settings("pages", ""), "index, pages, opensearch"},
 		"share":         {settings("share", 1), "share is 1"},
 		"draws":         {settings("draws", 0), "draws is 0"},
 		"distractors":   {settings("distractors", "x"), `distractors is "x"; known are pages, sentences, both`},
-		"unsettled":     {settings("unsettled", "x"), `unsettled: "x" is no label`},
-		"threshold":     {settings("threshold", 0.4), "threshold tells two labels apart, and there are 3"},
+		"unsettled":     {settings("unsettled", "x"), `unsettled: unknown label "x"`},
+		"threshold":     {settings("threshold", 0.4), "threshold needs exactly two labels; the configuration has 3"},
 		"column":        {settings("claim", "x"), "train.csv"},
 		"label":         {row("a,MAYBE,b"), `train.csv": row 2: column label: unknown label "MAYBE"`},
 		"no claim":      {row(" ,SUPPORTS,b"), `row 2: column claim: is empty`},
 		"no sentence":   {row("a,SUPPORTS,"), `row 2: column sentence: is empty, but the label is "SUPPORTS"`},
-		"sentence":      {row("a,NOT ENOUGH INFO,b"), `column sentence: is there, but the label is "NOT ENOUGH INFO"`},
-		"too few":       {row("thing0 is red.,SUPPORTS,b"), "train: 0 claims that are not routed on"},
+		"sentence":      {row("a,NOT ENOUGH INFO,b"), `column sentence: is not empty, but no sentence settles a claim with the label "NOT ENOUGH INFO"`},
+		"too few":       {row("thing0 is red.,SUPPORTS,b"), "train: without the claims of the instances, 0 claims"},
 		"spelled alike": {row("a,NOT_ENOUGH_INFO,\nb,SUPPORTS,c"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -296,7 +296,7 @@ func TestBadEndpointExperts(t *testing.T) {
 		want   string
 	}{
 		{func(w *world) { w.cfg.Experts[0].Settings["unparseable_loss"] = -1 }, "unparseable_loss is -1"},
-		{func(w *world) { w.cfg.Labels = append([]string{"not_enough info"}, claimLabels...) }, `label "NOT ENOUGH INFO" cannot be told from "not_enough info"`},
+		{func(w *world) { w.cfg.Labels = append([]string{"not_enough info"}, claimLabels...) }, `label "NOT ENOUGH INFO" cannot be distinguished from "not_enough info"`},
 		{func(w *world) {
 			w.write(t, "rows.csv", "id,label,split\n0,a,train\n1,b,val\n")
 			w.cfg.Instances = part.Part{Kind: "table", Settings: map[string]any{"file": "rows.csv", "split": "split"}}

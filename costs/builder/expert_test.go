@@ -137,7 +137,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"two means":    {func(w *world) { w.cfg.Experts[0].Settings["mean"] = []float64{1, 0} }, "mean has 2 values"},
 		"four stds":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 1, 1, 1} }, "std 4"},
 		"fine grid":    {func(w *world) { w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "do not fill a grid"},
-		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" is not among them`},
+		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" of the instances is missing`},
 		"pictures": {func(w *world) {
 			parttest.WritePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))
 		}, `instance "left/99.png": image is 5 x 5 pixels`},

@@ -25,9 +25,9 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 		"another size":    {map[string]any{"size": 12}, `size is 12, but input "`},
 		"two means":       {map[string]any{"mean": []float64{0, 0}}, "mean has 2 values"},
 		"interpolation":   {map[string]any{"interpolation": "lanczos"}, `unknown interpolation "lanczos"`},
-		"too few labels":  {map[string]any{"labels": []string{"a"}}, `label "b" is not among them`},
+		"too few labels":  {map[string]any{"labels": []string{"a"}}, `label "b" of the instances is missing`},
 		"another count":   {map[string]any{"labels_before": []string{"background"}}, "for 3 labels"},
-		"two lists":       {map[string]any{"labels": []string{"a", "b"}, "labels_file": "classes.txt"}, "one is enough"},
+		"two lists":       {map[string]any{"labels": []string{"a", "b"}, "labels_file": "classes.txt"}, "set only one"},
 		"duplicate label": {map[string]any{"labels_file": "twice.txt"}, `twice.txt": row 3`},
 		"no label file":   {map[string]any{"labels_file": "absent.txt"}, "absent.txt"},
 	} {
@@ -48,7 +48,7 @@ func TestImageModelsThatDoNotFit(t *testing.T) {
 
 // TestBatchesThatNoneHas: a graph that insists on an absurd number of rows is refused before there is room for them.
 func TestBatchesThatNoneHas(t *testing.T) {
-	for n, want := range map[int64]string{0: "no batch is of that size", 1 << 40: "no batch is of that size", 1 << 28: "rows of 24 values is too large"} {
+	for n, want := range map[int64]string{0: "batch size out of range", 1 << 40: "batch size out of range", 1 << 28: "rows of 24 values is too large"} {
 		w := imageWorld(t, onnx.Fix(n))
 		_, err := Run(context.Background(), w.cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: w.out(), Dir: w.dir, Runtime: openRuntime(t)})
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -30,7 +30,7 @@ func TestBadTrainedSettings(t *testing.T) {
 		"hidden":         {expert("mlp", map[string]any{"hidden": []int{4, 0}}), "layer 1 has width 0"},
 		"wide":           {expert("mlp", map[string]any{"hidden": []int{100000000}}), "layer 0 has width 100000000, not 1 to 16384"},
 		"decay":          {expert("mlp", map[string]any{"weight_decay": -1}), "weight_decay: -1 is negative"},
-		"name":           {func(w *world) { w.cfg.Experts[0].Name = "a/b" }, `the name "a/b" cannot be that of a file`},
+		"name":           {func(w *world) { w.cfg.Experts[0].Name = "a/b" }, `the name "a/b" cannot be used for the files`},
 		"fold in name":   {func(w *world) { w.cfg.Experts[0].Name = "a-fold1" }, `the name "a-fold1"`},
 		"no advice left": {func(w *world) { w.cfg.Experts[0].Unavailable = []string{"base", "contact", "identity"} }, "unavailable: no advice remains"},
 		"folds":          {func(w *world) { w.cfg.CrossFit = 1 }, "cross_fit is 1"},
@@ -39,7 +39,7 @@ func TestBadTrainedSettings(t *testing.T) {
 		"feature group":  {func(w *world) { w.cfg.Features[0].Settings = map[string]any{"groups": []string{"base", "base"}} }, `duplicate group "base"`},
 		"no features":    {func(w *world) { w.cfg.Features[0].Settings = nil }, "groups: not set"},
 		"no table":       {func(w *world) { w.cfg.Instances.Settings = map[string]any{"file": "absent.parquet"} }, "absent.parquet"},
-		"labels":         {func(w *world) { w.cfg.Labels = []string{"no", "fraud", "both"} }, "labels: there are 3"},
+		"labels":         {func(w *world) { w.cfg.Labels = []string{"no", "fraud", "both"} }, "needs exactly two labels; the configuration has 3"},
 		"other label":    {func(w *world) { w.cfg.Labels = []string{"no", "yes"} }, `unknown label "fraud"`},
 		"weighted by":    {func(w *world) { w.cfg.TaskLoss = part.Part{Kind: "weighted", Settings: map[string]any{"by": "row"}} }, `by is "row"`},
 	} {

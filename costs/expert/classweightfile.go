@@ -17,7 +17,7 @@ import (
 
 // classWeightFile keeps the class weights of one family of prompts:
 //
-//	a line that says how many classes and what the weights depend on
+//	a line with the number of classes and what the weights depend on
 //	weights     classes x dim float32, little endian
 //	SHA-256 of the above    32 bytes
 //
@@ -41,7 +41,7 @@ func classWeightBasis(encoder string, names, templates []string) string {
 	return digest.Of(fmt.Appendf(nil, "format %d\nencoder %s\nnames %q\ntemplates %q\n", classWeightFormat, encoder, names, templates))
 }
 
-// newClassWeightFile names the file of the weights of a basis in a folder.
+// newClassWeightFile returns the file in a folder for the weights of a basis.
 func newClassWeightFile(folder, basis string, classes int) *classWeightFile {
 	return &classWeightFile{
 		path:    filepath.Join(folder, classWeightPrefix+digest.Short(basis)),
@@ -50,7 +50,7 @@ func newClassWeightFile(folder, basis string, classes int) *classWeightFile {
 	}
 }
 
-// Read returns the weights, nil if there are none that fit. dim is the length of
+// Read returns the weights, nil if there is no matching file. dim is the length of
 // a class's weights.
 func (f *classWeightFile) Read(dim int) ([]float32, error) {
 	b, err := textfile.ReadFile(f.path, textfile.MaxWhole)
@@ -79,7 +79,7 @@ func (f *classWeightFile) Write(weights []float32) error {
 	return atomicfile.WriteFile(f.path, f.bytes(weights))
 }
 
-// bytes is the file of weights.
+// bytes returns the contents of the file.
 func (f *classWeightFile) bytes(weights []float32) []byte {
 	b := bytes.Clone(f.head)
 	for _, w := range weights {

@@ -9,8 +9,8 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// classPrompts are the texts that stand for the classes: every template with
-// every name in it, template by template.
+// classPrompts returns the texts about the classes: every template with every name
+// in it, template by template.
 func classPrompts(templates, names []string) []string {
 	texts := make([]string, 0, len(templates)*len(names))
 	for _, t := range templates {
@@ -56,10 +56,10 @@ func checkDistinct(weights []float32, names []string, dim int) error {
 			}
 		}
 	}
-	return fmt.Errorf("the texts of all %d classes have the same vector: does the tokenizer belong to the model?", len(names))
+	return fmt.Errorf("the texts of all %d classes have the same vector: check that the tokenizer is the model's own", len(names))
 }
 
-// coinciding is how far apart numbers of directions are that differ by rounding.
+// coinciding is the largest difference between components of equal directions, by rounding.
 const coinciding = 1e-6
 
 func inTemplate(template, name string) string {
@@ -68,9 +68,9 @@ func inTemplate(template, name string) string {
 
 // classWeights returns, names x dim, the weights of a classifier that compares an
 // image with texts (Radford et al. 2021, section 3.1.4): the vectors of a name in
-// all templates, each brought to length 1, are summed in double precision in the
-// order of the templates, and the sum is brought to length 1. A vector of length
-// 0, and a sum of that length, are errors.
+// all templates are normalised to length 1 and summed in double precision, in the
+// order of the templates, and the sum is normalised. A vector or a sum of length 0
+// is an error.
 func classWeights(templates, names []string, dim int, vector func(text string) []float32) ([]float32, error) {
 	weights, sum := make([]float32, 0, len(names)*dim), make([]float64, dim)
 	for _, name := range names {
@@ -89,8 +89,8 @@ func classWeights(templates, names []string, dim int, vector func(text string) [
 	return weights, nil
 }
 
-// addPrompts adds the direction of every prompt of a name to sum. So a family
-// that begins with another one continues its sum.
+// addPrompts adds the direction of every prompt of a name to sum. A family that
+// begins with the templates of another one can continue the other's sum.
 func addPrompts(sum []float64, templates []string, name string, vector func(text string) []float32) error {
 	v := make([]float64, len(sum))
 	for _, t := range templates {

@@ -20,7 +20,7 @@ import (
 // once.
 type clip struct {
 	clipSettings
-	model      string // where the towers lie, or their name in the cache
+	model      string // folder of the towers, or their name in the cache
 	tokenizer  string
 	labels     []string // of the classes
 	names      []string // of the classes, for templates; aligned with labels
@@ -39,7 +39,7 @@ type clipSettings struct {
 	Model     part.Path `json:"model"`     // a folder, or org/name in the local Hugging Face cache
 	Tokenizer part.Path `json:"tokenizer"` // a folder or file; "": the model's own
 	Classes   part.Path `json:"classes"`   // class list, whose ids are the labels; "": the labels of the configuration
-	Names     part.Path `json:"names"`     // class list, whose names templates take; "": those of classes
+	Names     part.Path `json:"names"`     // class list with the names for templates; "": the names in classes
 	Precision string    `json:"precision"` // of the vision tower: float32 or float16
 	Batch     int       `json:"batch"`     // images per call
 }
@@ -77,7 +77,7 @@ func (cfg *clipSettings) check() error {
 	case cfg.Model == "":
 		return errors.New("model: not set")
 	case cfg.Batch < 1:
-		return fmt.Errorf("batch is %d", cfg.Batch)
+		return fmt.Errorf("batch is %d; it must be positive", cfg.Batch)
 	}
 	return checkPrecision(cfg.Precision)
 }
@@ -95,7 +95,7 @@ func (e *clip) describe(s *part.Setup) error {
 	}
 	e.dim = cmp.Or(images, text.Dim())
 	if e.dim == 0 || text.Dim() > 0 && text.Dim() != e.dim {
-		return fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d (0: not told)", e.model, text.Dim(), images)
+		return fmt.Errorf("model %q: its text vectors have dimension %d, its image vectors %d (0: not known)", e.model, text.Dim(), images)
 	}
 	for _, templates := range e.families {
 		e.bases = append(e.bases, classWeightBasis(text.Digest(), e.names, templates))
@@ -104,8 +104,8 @@ func (e *clip) describe(s *part.Setup) error {
 	return nil
 }
 
-// describeVision is describe for the tower of images. It returns the length of
-// its vectors.
+// describeVision is describe for the vision tower. It returns the length of its
+// vectors.
 func (e *clip) describeVision(s *part.Setup) (dim int, err error) {
 	vision, err := e.vision()
 	if err != nil {
@@ -127,12 +127,12 @@ func (e *clip) describeVision(s *part.Setup) (dim int, err error) {
 	return vision.Dim(), nil
 }
 
-// vision reads the tower of images.
+// vision reads the vision tower.
 func (e *clip) vision() (*featurize.ImageModel, error) {
 	return featurize.ReadImageModel(e.model, featurize.ImageModelOptions{Precision: featurize.Precision(e.Precision)})
 }
 
-// text reads the tower of texts.
+// text reads the text tower.
 func (e *clip) text() (*featurize.TextModel, error) {
 	return featurize.ReadTextModel(e.model, featurize.TextModelOptions{Tokenizer: e.tokenizer})
 }

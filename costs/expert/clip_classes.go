@@ -11,7 +11,7 @@ import (
 	"pipe/costs/classlist"
 )
 
-// listClasses reads labels and names of the classes.
+// listClasses reads the labels and names of the classes.
 func (e *clip) listClasses(ctx context.Context, s *part.Setup) error {
 	e.labels, e.names = s.Labels, s.Labels
 	if e.Classes != "" {
@@ -39,7 +39,7 @@ func (e *clip) readNames(ctx context.Context, s *part.Setup) (err error) {
 	return nil
 }
 
-// checkLabels looks for the labels of the build among the classes.
+// checkLabels checks that the labels of the build are classes.
 func (e *clip) checkLabels(labels []string) error {
 	if len(e.labels) == 0 {
 		return errors.New("classes: not set, here or as labels of the configuration")
@@ -50,14 +50,14 @@ func (e *clip) checkLabels(labels []string) error {
 	}
 	for _, l := range labels {
 		if !known[l] {
-			return fmt.Errorf("classes: the instances' label %q is not among them", l)
+			return fmt.Errorf("classes: label %q of the instances is missing", l)
 		}
 	}
 	return nil
 }
 
 // listFamilies collects the distinct families of templates that the levels of
-// advice show. Levels that show other things cannot be taken.
+// advice show. A level that shows no prompts is an error.
 func (e *clip) listFamilies(s *part.Setup) error {
 	levels, err := s.TakenLevels()
 	if err != nil {
@@ -67,7 +67,7 @@ func (e *clip) listFamilies(s *part.Setup) error {
 	for _, k := range levels {
 		level := s.Levels[k]
 		if level.Kind == "none" {
-			return fmt.Errorf("advice %q shows no prompts, and without one there is nothing to compare an image with: make it kind prompts with a count of 1, or list it under unavailable", level.Name)
+			return fmt.Errorf("advice %q shows no prompts to compare an image with: use kind prompts with a count of 1, or list it under unavailable", level.Name)
 		}
 		a, ok := level.Advice.(part.PromptLister)
 		if !ok {
@@ -79,12 +79,12 @@ func (e *clip) listFamilies(s *part.Setup) error {
 		}
 	}
 	if len(e.families) == 0 {
-		return errors.New("no advice that it takes is of kind prompts")
+		return errors.New("none of its advice is of kind prompts")
 	}
 	return nil
 }
 
-// family is the position of a family, -1 if it is not known.
+// family returns the index of a family, -1 if it is not known.
 func (e *clip) family(templates []string) int {
 	return slices.IndexFunc(e.families, func(f []string) bool { return slices.Equal(f, templates) })
 }

@@ -53,7 +53,7 @@ func (e *clip) prediction(logits []float32) part.Prediction {
 	return part.Prediction{Label: e.labels[best], Probabilities: p}
 }
 
-// logits are instances x families x classes. The instances have sizes.
+// logits returns the logits, instances x families x classes. The instances have sizes.
 func (e *clip) logits(ctx context.Context, batch []part.Instance) ([]float32, error) {
 	out := make([]float32, 0, len(batch)*len(e.families)*len(e.labels))
 	for some := range slices.Chunk(batch, e.Batch) {
@@ -98,7 +98,7 @@ func (e *clip) keep(batch []part.Instance, vectors *onnx.Tensor) error {
 	return nil
 }
 
-// pixels are the preprocessed images: batch x height x width x 3.
+// pixels returns the preprocessed images, batch x height x width x 3.
 func (e *clip) pixels(batch []part.Instance) (*onnx.Tensor, error) {
 	size := e.preprocess.Len()
 	raw := make([]uint8, len(batch)*size)

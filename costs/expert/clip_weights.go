@@ -11,14 +11,14 @@ import (
 	"pipe/onnx/ort"
 )
 
-// Prepare makes the class weights that are not in the folder of experts, and opens
-// the graph.
+// Prepare computes the class weights that are missing from the folder of experts,
+// and opens the graph.
 func (e *clip) Prepare(ctx context.Context, t *part.Preparation) error {
 	weights, err := e.weights(ctx, t)
 	if err != nil {
 		return err
 	}
-	tower, err := e.vision() // when the tower of texts is gone from memory
+	tower, err := e.vision() // only when the text tower is no longer in memory
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (e *clip) Prepare(ctx context.Context, t *part.Preparation) error {
 	}
 	o := e.runtime.SessionOptions()
 	if o.Device == ort.CPU {
-		o.Threads = 1 // shards run side by side
+		o.Threads = 1 // shards run concurrently
 	}
 	e.session, err = e.runtime.Session(b, o)
 	return err
@@ -54,10 +54,10 @@ func (e *clip) weights(ctx context.Context, t *part.Preparation) ([][]float32, e
 	return weights, e.makeWeights(ctx, t, files, weights)
 }
 
-// makeWeights makes the weights that are nil. The vectors of texts stay in the
-// folder of experts, so that a build that was killed, or one with further
-// templates, does not make them again; in memory they are no longer than this
-// call: texts x dim x 4 bytes.
+// makeWeights computes the weights that are nil. The vectors of texts stay in the
+// folder of experts, so that a build that was killed, or one with more templates,
+// does not compute them again. In memory they take texts x dim x 4 bytes, during
+// this call only.
 func (e *clip) makeWeights(ctx context.Context, t *part.Preparation, files []*classWeightFile, weights [][]float32) (err error) {
 	vectors, err := e.embed(ctx, t, weights)
 	if err != nil {
@@ -104,7 +104,7 @@ func (e *clip) embed(ctx context.Context, t *part.Preparation, weights [][]float
 	}
 	defer encoder.Close()
 	if encoder.Dim() != e.dim {
-		return nil, fmt.Errorf("model %q: its vectors of texts have %d numbers, those of images %d", e.model, encoder.Dim(), e.dim)
+		return nil, fmt.Errorf("model %q: its text vectors have dimension %d, its image vectors %d", e.model, encoder.Dim(), e.dim)
 	}
 	return embedAll(ctx, t, encoder, texts)
 }

@@ -13,9 +13,10 @@ const (
 	clipVectors   = "vectors" // float32 [batch, dim]: those of the images, for other parts
 )
 
-// clipHead is the graph from vectors of images, [batch, dim], to the logits of
-// every class of every family of class weights, each classes x dim: the cosines
-// times scale, family by family. With vectors they are an output as well.
+// clipHead returns the graph from image vectors, [batch, dim], to the logits of
+// every class of every family, family by family. A logit is the cosine of vector
+// and class weight, times scale. families has weights of classes x dim each. With
+// vectors the image vectors are an output as well.
 func clipHead(families [][]float32, dim int, scale float64, vectors bool) (*onnx.Model, error) {
 	g := onnx.NewGraph("classes")
 	x := g.Input(clipEmbedding, onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(dim))})
@@ -29,7 +30,7 @@ func clipHead(families [][]float32, dim int, scale float64, vectors bool) (*onnx
 	return g.Build(onnx.BuildOptions{})
 }
 
-// sideBySide makes one matrix of the weights of all families: dim x (families x
+// sideBySide returns the weights of all families as one matrix, dim x (families x
 // classes).
 func sideBySide(families [][]float32, dim int) *onnx.Tensor {
 	classes := len(families[0]) / dim
@@ -45,7 +46,7 @@ func sideBySide(families [][]float32, dim int) *onnx.Tensor {
 	return onnx.Float32s([]int64{int64(dim), int64(columns)}, values)
 }
 
-// clipGraph is the graph from pixels to logits. Logits are float32 in every
+// clipGraph returns the graph from pixels to logits. Logits are float32 in every
 // precision, since float16 has steps of 1/16 at logits of 100.
 func clipGraph(tower *featurize.ImageModel, families [][]float32, dim int, scale float64, vectors bool) (*onnx.Model, error) {
 	head, err := clipHead(families, dim, scale, vectors)

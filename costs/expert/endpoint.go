@@ -14,7 +14,7 @@ type chatExpert struct {
 	chat.Model
 	part        string
 	labels      []string
-	unparseable float32 // loss of an answer that is no label
+	unparseable float32 // loss of an answer without a label
 	metered     bool
 }
 
@@ -29,7 +29,7 @@ func newEndpointExpert(_ context.Context, s *part.Setup, settings map[string]any
 		return nil, err
 	}
 	if !(cfg.UnparseableLoss >= 0) {
-		return nil, fmt.Errorf("unparseable_loss is %v; at least 0 is needed", cfg.UnparseableLoss)
+		return nil, fmt.Errorf("unparseable_loss is %v; it must not be negative", cfg.UnparseableLoss)
 	}
 	if err := language.CheckLabels(s.Labels); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (e *chatExpert) Recorded() bool { return true }
 // Metered reports whether answers have a price.
 func (e *chatExpert) Metered() bool { return e.metered }
 
-// Predict asks about every instance under every advice, all at once.
+// Predict asks about every instance under every advice, concurrently.
 func (e *chatExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	var asked []language.Conversation
 	for _, level := range shown {

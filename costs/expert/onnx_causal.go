@@ -17,7 +17,7 @@ type causalExpert struct {
 	*language.Causal
 	labels []string
 	next   [][]int32 // tokens of each label, as prompts spell it
-	spare  int       // tokens of the longest
+	spare  int       // number of tokens of the longest label
 	mean   bool
 }
 
@@ -57,7 +57,7 @@ func newCausalExpert(ctx context.Context, s *part.Setup, settings map[string]any
 func (e *causalExpert) Labels() []string { return e.labels }
 
 // Predict scores every label after every prompt. Batches are formed within a
-// level, so that an answer does not depend on which others are asked.
+// level, so that an answer does not depend on which other levels are requested.
 func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {
@@ -89,8 +89,8 @@ func (e *causalExpert) Predict(ctx context.Context, batch []part.Instance, shown
 	return out, nil
 }
 
-// fitting is the prompt about an instance, with passages cut from their end so
-// that prompt and label stay within the limit.
+// fitting returns the prompt for an instance, with passages truncated at the end
+// so that prompt and label stay within the limit.
 func (e *causalExpert) fitting(in *part.Instance, shown part.Shown) ([]int32, error) {
 	prompt := func(passages []part.Passage) ([]int32, bool, error) {
 		cut := shown
@@ -107,7 +107,7 @@ func (e *causalExpert) fitting(in *part.Instance, shown part.Shown) ([]int32, er
 		return fits
 	})
 	if !ok {
-		return nil, fmt.Errorf("claim and instruction alone are more than the %d tokens of max_length", e.Limit())
+		return nil, fmt.Errorf("claim and instruction alone exceed max_length, %d tokens", e.Limit())
 	}
 	ids, _, err = prompt(cut)
 	return ids, err

@@ -129,7 +129,7 @@ func TestLongPromptsLoseTheEndOfTheirPassages(t *testing.T) {
 		t.Errorf("the prompt kept the last passage: %s", text)
 	}
 	e = newCausalTest(t, languagetest.Toy{}, map[string]any{"max_length": 100})
-	if _, err := e.fitting(in, shown); err == nil || !strings.Contains(err.Error(), "more than the 100 tokens of max_length") {
+	if _, err := e.fitting(in, shown); err == nil || !strings.Contains(err.Error(), "alone exceed max_length, 100 tokens") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -182,10 +182,10 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 		want     string
 	}{
 		"no folder":    {nil, map[string]any{"model": "org/gone"}, `find model "org/gone": not found`},
-		"no graph":     {remove("model.onnx"), nil, "there is no onnx/model.onnx"},
-		"named graph":  {nil, map[string]any{"file": "q4.onnx"}, "there is no q4.onnx"},
-		"no config":    {remove("config.json"), nil, "there is no config.json"},
-		"no tokenizer": {remove("tokenizer.json"), nil, "there is no tokenizer.json"},
+		"no graph":     {remove("model.onnx"), nil, "file onnx/model.onnx is missing"},
+		"named graph":  {nil, map[string]any{"file": "q4.onnx"}, "file q4.onnx is missing"},
+		"no config":    {remove("config.json"), nil, "file config.json is missing"},
+		"no tokenizer": {remove("tokenizer.json"), nil, "file tokenizer.json is missing"},
 		"torn config": {func(t *testing.T, dir string) {
 			parttest.Write(t, filepath.Join(dir, "config.json"), `{"vocab_size": 2`)
 		}, nil, `config.json": unexpected end`},
@@ -196,12 +196,12 @@ func TestLanguageModelsThatDoNotFit(t *testing.T) {
 		"other tokenizer":  {otherTokenizer, nil, "has ids up to 260, but the model knows 260 tokens (the last axis of its logits)"},
 		"turns": {func(t *testing.T, dir string) {
 			languagetest.WriteJSON(t, filepath.Join(dir, "tokenizer.json"), languagetest.ByteTokenizer("<|endoftext|>", "<a>", "<b>"))
-		}, nil, `tokenizer.json": has no token <|im_start|>, which the template frames turns with`},
-		"template":  {config("model_type", "gpt2"), nil, `template: none is known for models of type "gpt2"`},
+		}, nil, `tokenizer.json": has no token <|im_start|>, which the template uses to mark turns`},
+		"template":  {config("model_type", "gpt2"), nil, `template: not set, and models of type "gpt2" have no default`},
 		"length":    {nil, map[string]any{"max_length": 901}, "max_length is 901; the model takes up to 900 tokens"},
 		"tokens":    {nil, map[string]any{"batch_tokens": 0}, "batch_tokens is 0"},
 		"normalise": {nil, map[string]any{"normalise": "max"}, `normalise is "max"; known are sum, mean`},
-		"input":     {rename("attention_mask", "pixels"), nil, `model.onnx": has an input "pixels" that a causal language model is not known to take; known are input_ids`},
+		"input":     {rename("attention_mask", "pixels"), nil, `model.onnx": has an unknown input "pixels"; the inputs of a causal language model are input_ids`},
 		"no ids":    {rename("input_ids", "position_ids"), nil, `has no input "input_ids"`},
 		"output":    {rename("logits", "scores"), nil, `model.onnx": has no output "logits"`},
 	} {

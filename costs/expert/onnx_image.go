@@ -27,9 +27,9 @@ type imageClassifierSettings struct {
 	Layout string          `json:"layout"` // nchw or nhwc
 	Mean   part.PerChannel `json:"mean"`   // pixels in 0..1
 	Std    part.PerChannel `json:"std"`
-	Size   int             `json:"size"` // side in pixels, for a graph that leaves it open
+	Size   int             `json:"size"` // side in pixels, for a graph that does not fix it
 
-	Resize        int                 `json:"resize,omitempty"`        // shorter side of the image in pixels, of which the views are crops; 0: images have the model's size
+	Resize        int                 `json:"resize,omitempty"`        // shorter side of the resized image in pixels, from which views are cropped; 0: images have the model's size
 	Interpolation pixel.Interpolation `json:"interpolation,omitempty"` // of the resizing; "": bicubic
 }
 
@@ -59,7 +59,7 @@ func newImageClassifier(ctx context.Context, s *part.Setup, settings map[string]
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("model %q: %w", s.Path(cfg.Model), err), model.Close())
 	}
-	if cfg.Resize > 0 { // a graph that takes images as they are is known by its bytes
+	if cfg.Resize > 0 { // without resizing, the digest of the graph is enough
 		s.Input("model preprocessing", digest.Of(fmt.Appendf(nil, "%+v", e.preprocess)))
 	}
 	return e, nil
@@ -89,7 +89,7 @@ func preprocessOf(m *RowModel, cfg *imageClassifierSettings) (pixel.Preprocess, 
 		Layout: pixel.Layout(cfg.Layout), Mean: [3]float32(cfg.Mean), Std: [3]float32(cfg.Std),
 	}
 	if len(m.shape) != 3 {
-		return in, fmt.Errorf("input %q has %d axes beside the batch, an image has 3", m.input, len(m.shape))
+		return in, fmt.Errorf("input %q has %d axes besides the batch; an image needs 3", m.input, len(m.shape))
 	}
 	axis := channelAxis[in.Layout]
 	for layout, other := range channelAxis {
@@ -103,17 +103,17 @@ func preprocessOf(m *RowModel, cfg *imageClassifierSettings) (pixel.Preprocess, 
 		case side < 0:
 			sides[i] = int64(cfg.Size)
 		case cfg.Size != 0 && int64(cfg.Size) != side:
-			return in, fmt.Errorf("size is %d, but input %q takes rows of shape %v and no other", cfg.Size, m.input, m.shape)
+			return in, fmt.Errorf("size is %d, but input %q takes only rows of shape %v", cfg.Size, m.input, m.shape)
 		}
 	}
 	in.Height, in.Width = int(sides[0]), int(sides[1])
 	if in.Height == 0 || in.Width == 0 {
-		return in, errors.New("the graph leaves the image size open; set size")
+		return in, errors.New("the graph does not fix the image size; set size")
 	}
 	return in, m.setShape(slices.Insert(sides, axis, 3)...)
 }
 
-// channelAxis is where the channels are in a row of each layout.
+// channelAxis is the axis of the channels in a row, by layout.
 var channelAxis = map[pixel.Layout]int{pixel.NCHW: 0, pixel.NHWC: 2}
 
 // Labels returns the labels in the order of the probabilities.
@@ -159,7 +159,7 @@ type viewJob struct {
 	view     pixel.View
 }
 
-// viewJobs lists the distinct views that the levels ask for, instance by instance, and where each is in the list.
+// viewJobs lists the distinct views of the levels, instance by instance, with the index of each in the list.
 func viewJobs(batch []part.Instance, shown [][]part.Shown) ([]viewJob, map[viewJob]int) {
 	var jobs []viewJob
 	index := make(map[viewJob]int)

@@ -16,8 +16,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// pairClassifier is a model of natural language inference: the premise is the
-// evidence that is shown, the hypothesis the claim.
+// pairClassifier is a model of natural language inference. The premise is the shown
+// evidence, and the hypothesis is the claim.
 type pairClassifier struct {
 	*language.Pair
 	labels []string // by class of the model
@@ -27,11 +27,11 @@ type pairClassifier struct {
 type pairClassifierSettings struct {
 	language.PairSettings
 	LabelNames map[string]string `json:"label_names"` // class in config.json -> label here; none: see inference
-	NoEvidence string            `json:"no_evidence"` // the premise where nothing is shown
+	NoEvidence string            `json:"no_evidence"` // the premise if nothing is shown
 	Titles     bool              `json:"titles"`      // a passage starts with the name of its page
 }
 
-// inference is what the classes of inference models mean for claims.
+// inference maps the classes of inference models to the labels of claims.
 var inference = map[string]string{
 	"entailment":    "SUPPORTS",
 	"contradiction": "REFUTES",
@@ -58,8 +58,8 @@ func newPairClassifier(ctx context.Context, s *part.Setup, settings map[string]a
 	return &pairClassifier{Pair: model, labels: labels, cfg: cfg}, nil
 }
 
-// classLabels returns the label of every class of a model, in their order. Every
-// class has a label, and every label a class.
+// classLabels returns the labels of a model's classes, in the order of the classes.
+// It is an error if a class has no label, or a label no class.
 func classLabels(classes, names map[string]string, labels []string) ([]string, error) {
 	if len(classes) == 0 {
 		return nil, errors.New("config.json does not name the classes (id2label)")
@@ -71,7 +71,7 @@ func classLabels(classes, names map[string]string, labels []string) ([]string, e
 	for i := range out {
 		class, ok := classes[strconv.Itoa(i)]
 		if !ok {
-			return nil, fmt.Errorf("id2label of config.json has %d classes and none of number %d", len(classes), i)
+			return nil, fmt.Errorf("id2label of config.json has %d classes, but class %d is missing", len(classes), i)
 		}
 		if out[i], ok = names[class]; !ok {
 			out[i], ok = names[strings.ToLower(class)]
@@ -97,8 +97,8 @@ func classLabels(classes, names map[string]string, labels []string) ([]string, e
 // Labels returns the labels in the order of the probabilities.
 func (e *pairClassifier) Labels() []string { return e.labels }
 
-// Predict reads every claim with its evidence. Batches are formed within a
-// level, so that an answer does not depend on which others are asked.
+// Predict classifies every claim with its evidence. Batches are formed within a
+// level, so that an answer does not depend on which other levels are requested.
 func (e *pairClassifier) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {

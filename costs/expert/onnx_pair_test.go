@@ -103,10 +103,10 @@ func TestClassesThatAreNotTheLabels(t *testing.T) {
 // file.
 func TestPairGraphsThatDoNotFit(t *testing.T) {
 	for want, c := range map[string]struct{ from, to, output string }{
-		`model.onnx": has an input "segments" that a pair classifier is not known to take; known are input_ids`: {"token_type_ids", "segments", ""},
-		`model.onnx": has no input "input_ids"`:                                                    {"input_ids", "token_type_ids", ""},
-		`model.onnx": has no output "logits"; name the one with the scores`:                        {"logits", "scores", ""},
-		`model.onnx": output "logits" is float32 of shape [batch 2]; float32 [batch, 3] is needed`: {"", "", "two classes"},
+		`model.onnx": has an unknown input "segments"; the inputs of a pair classifier are input_ids`: {"token_type_ids", "segments", ""},
+		`model.onnx": has no input "input_ids"`:                                                       {"input_ids", "token_type_ids", ""},
+		`model.onnx": has no output "logits"; name the one with the scores`:                           {"logits", "scores", ""},
+		`model.onnx": output "logits" is float32 of shape [batch 2]; it must be float32 [batch, 3]`:   {"", "", "two classes"},
 	} {
 		dir := languagetest.WritePairFolder(t, "entailment", "neutral", "contradiction")
 		if c.output != "" {

@@ -22,8 +22,8 @@ type tableClassifierSettings struct {
 	Columns    []string  `json:"columns"`
 	Mean       []float32 `json:"mean"`       // per column; none: 0
 	Std        []float32 `json:"std"`        // per column; none: 1
-	Missing    *float32  `json:"missing"`    // stands for an empty cell; without it one is an error
-	Hidden     float32   `json:"hidden"`     // stands for a column that is not revealed, after scaling
+	Missing    *float32  `json:"missing"`    // replaces an empty cell; not set: an empty cell is an error
+	Hidden     float32   `json:"hidden"`     // replaces a column that is not revealed, after scaling
 	Indicators bool      `json:"indicators"` // append 1 or 0 per column: revealed or not
 }
 
@@ -61,7 +61,7 @@ func (cfg *tableClassifierSettings) checkColumns() error {
 	}
 	for i, v := range cfg.Std {
 		if !(v > 0) {
-			return fmt.Errorf("std of column %q is %v", cfg.Columns[i], v)
+			return fmt.Errorf("std of column %q is %v; it must be positive", cfg.Columns[i], v)
 		}
 	}
 	return nil

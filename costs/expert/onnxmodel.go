@@ -22,19 +22,19 @@ type RowModel struct {
 	output  string
 	shape   []int64 // of one row
 	width   int     // values of one row
-	fixed   int     // batch size that the graph insists on; 0: any
-	batch   int     // rows per call where any is possible
+	fixed   int     // batch size that the graph fixes; 0: any
+	batch   int     // rows per call if the graph takes any number
 	classes int
 	logits  bool // scores are logits, not probabilities
 
-	slots   callSlots // of all calls of a build, which bound how many run at a time; nil: the calls of one batch follow each other
+	slots   callSlots // limit the concurrent calls of a build; nil: the calls of one batch run one after the other
 	buffers sync.Pool // of *ort.Buffer, inputs of calls
 }
 
 // NewRowModel returns the model of a session that maps rows of width float32 values to the probabilities of classes. Of two
-// classes the session may give only the second one's: then classes is 1. A call takes at most batch rows, unless the graph
-// has a fixed number of them. The model closes the session, and so does an error. The session must have one input and one
-// output, both float32, that fit width and classes; all else is an error.
+// classes the session may return only the second one's: then classes is 1. A call takes at most batch rows, unless the
+// graph fixes the number of rows. The model owns the session; NewRowModel closes it on an error. The session must have one
+// input and one output, both float32, that fit width and classes; anything else is an error.
 func NewRowModel(rt *ort.Runtime, session *ort.Session, width, classes, batch int) (*RowModel, error) {
 	m := &RowModel{runtime: rt, session: session, batch: batch}
 	err := m.bind(classes)
@@ -58,11 +58,11 @@ type runner interface {
 // largestInput is the largest number of values per call, 1 GiB of float32, since a graph can declare any number.
 const largestInput = 1 << 28
 
-// bind finds the input and the output and how many rows a call takes.
+// bind finds the input, the output and the number of rows of a call.
 func (m *RowModel) bind(labels int) error {
 	in, out := m.session.Inputs(), m.session.Outputs()
 	if len(in) != 1 {
-		return fmt.Errorf("has %d inputs, a classifier has one", len(in))
+		return fmt.Errorf("has %d inputs; a classifier must have one", len(in))
 	}
 	if len(out) != 1 {
 		return fmt.Errorf("has %d outputs; name the one with the scores (output: NAME)", len(out))
@@ -76,13 +76,13 @@ func (m *RowModel) bind(labels int) error {
 	m.input, m.output, m.classes, m.width = in[0].Name, out[0].Name, labels, 1
 	if d := in[0].Shape[0]; d.Name == "" {
 		if d.Size < 1 || d.Size > largestInput {
-			return fmt.Errorf("input %q has shape %v: no batch is of that size", in[0].Name, in[0].Shape)
+			return fmt.Errorf("input %q has shape %v: batch size out of range", in[0].Name, in[0].Shape)
 		}
 		m.fixed = int(d.Size)
 	}
 	for _, d := range in[0].Shape[1:] {
 		if d.Name == "" && (d.Size < 1 || d.Size > int64(largestInput/m.width)) {
-			return fmt.Errorf("input %q has shape %v: no row is of that size", in[0].Name, in[0].Shape)
+			return fmt.Errorf("input %q has shape %v: row size out of range", in[0].Name, in[0].Shape)
 		}
 		if d.Name != "" {
 			m.shape = append(m.shape, -1)
@@ -97,10 +97,10 @@ func (m *RowModel) bind(labels int) error {
 	return nil
 }
 
-// setShape fixes the shape of one row; open axes take what the caller says.
+// setShape sets the shape of one row, which must match the axes that the graph fixes.
 func (m *RowModel) setShape(want ...int64) error {
 	if len(m.shape) != len(want) {
-		return fmt.Errorf("input %q has %d axes beside the batch, not %d", m.input, len(m.shape), len(want))
+		return fmt.Errorf("input %q has %d axes besides the batch; it must have %d", m.input, len(m.shape), len(want))
 	}
 	m.width = 1
 	for i, d := range m.shape {
@@ -113,7 +113,7 @@ func (m *RowModel) setShape(want ...int64) error {
 	return nil
 }
 
-// Probabilities returns rows x classes probabilities for rows x width values. Outputs of the graph that are no
+// Probabilities returns rows x classes probabilities for rows x width values. Outputs of the graph that are not
 // probabilities are an error.
 func (m *RowModel) Probabilities(ctx context.Context, values []float32) ([]float32, error) {
 	return m.stream(ctx, len(values)/m.width, func(dst []float32, row int) error {
@@ -145,7 +145,7 @@ func (m *RowModel) stream(ctx context.Context, rows int, fill func(dst []float32
 	return out, err
 }
 
-// call fills the rows from one on and writes their probabilities into dst.
+// call fills the rows that start at from and writes their probabilities into dst.
 func (m *RowModel) call(ctx context.Context, dst []float32, from int, fill func(dst []float32, row int) error) error {
 	rows := len(dst) / m.classes
 	in, err := m.take(max(rows, m.fixed))
@@ -159,7 +159,7 @@ func (m *RowModel) call(ctx context.Context, dst []float32, from int, fill func(
 			return err
 		}
 	}
-	clear(values[rows*m.width:]) // the last rows of a graph with a fixed batch
+	clear(values[rows*m.width:]) // unused rows of a graph with a fixed batch
 	if err := m.run(ctx, dst, in); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (m *RowModel) call(ctx context.Context, dst []float32, from int, fill func(
 	return nil
 }
 
-// take returns a buffer for a number of rows, which an earlier call may have used.
+// take returns a buffer for a number of rows, possibly one of an earlier call.
 func (m *RowModel) take(rows int) (*ort.Buffer, error) {
 	if rows > largestInput/m.width {
 		return nil, fmt.Errorf("a call of %d rows of %d values is too large", rows, m.width)
@@ -207,14 +207,14 @@ func (m *RowModel) normalise(row []float32) error {
 	switch {
 	case m.logits:
 		softmax(row)
-	case len(row) > 1: // one alone is that of a label against the other
+	case len(row) > 1: // a single logit is that of one label against the other
 		return m.checkDistribution(row)
 	}
 	return nil
 }
 
-// notOne is how far probabilities may be outside of 0..1, and their sum from 1.
-// Each may be half a step of 8 bits off, too: some networks come quantised, with
+// notOne is the tolerance for probabilities outside of 0..1, and for their sum.
+// Each may also be off by half a step of 8 bits: some networks are quantised, with
 // sums such as 0.97 over 1,001 classes.
 const notOne = 1e-2
 
@@ -225,7 +225,7 @@ func (m *RowModel) checkDistribution(row []float32) error {
 		sum += float64(v)
 	}
 	if low, high := slices.Min(row), slices.Max(row); low < -notOne || high > 1+notOne || math.Abs(sum-1) > notOne+float64(len(row))/512 {
-		return &costs.DataError{Msg: fmt.Sprintf("output %q has scores from %v to %v that sum to %.4g: no probabilities; set scores: logits if it gives logits", m.output, low, high, sum)}
+		return &costs.DataError{Msg: fmt.Sprintf("output %q has scores from %v to %v that sum to %.4g, so they are not probabilities; set scores: logits if they are logits", m.output, low, high, sum)}
 	}
 	return nil
 }

@@ -19,12 +19,12 @@ type modelSettings struct {
 	Model  part.Path `json:"model"`
 	Output string    `json:"output"` // name of the output; "": the only one
 	Scores string    `json:"scores"` // logits or probabilities
-	Labels []string  `json:"labels"` // in the order of the output; none: those of labels_file, else of the configuration
-	Batch  int       `json:"batch"`  // rows per call of a graph with a free batch
+	Labels []string  `json:"labels"` // in the order of the output; not set: those of labels_file, or else of the configuration
+	Batch  int       `json:"batch"`  // rows per call of a graph that does not fix the batch
 
 	LabelsFile   part.Path `json:"labels_file,omitempty"`   // classes in the order of the output
-	LabelsBefore []string  `json:"labels_before,omitempty"` // of outputs before the first of them
-	Precision    string    `json:"precision,omitempty"`     // float32, which is also "", or float16
+	LabelsBefore []string  `json:"labels_before,omitempty"` // labels of the outputs before those of labels_file
+	Precision    string    `json:"precision,omitempty"`     // float32, the default, or float16
 }
 
 func defaultModelSettings() modelSettings { return modelSettings{Scores: "logits", Batch: 32} }
@@ -49,7 +49,7 @@ func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*RowMode
 		return nil, err
 	}
 	o := rt.SessionOptions()
-	o.Threads = 1 // shards run side by side, and one thread gives the same bits everywhere
+	o.Threads = 1 // shards run concurrently, and one thread gives the same bits everywhere
 	if cfg.Output != "" {
 		o.Outputs = []string{cfg.Output}
 	}
@@ -68,7 +68,7 @@ func openModel(ctx context.Context, s *part.Setup, cfg *modelSettings) (*RowMode
 	return m, nil
 }
 
-// open loads the graph in its precision.
+// open loads the graph in the precision of the settings.
 func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOptions) (*ort.Session, error) {
 	if cfg.Precision != float16Precision {
 		return rt.SessionFile(path, o)
@@ -87,11 +87,11 @@ func (cfg *modelSettings) open(rt *ort.Runtime, path string, o ort.SessionOption
 	return rt.Session(b, o)
 }
 
-// readLabels completes the labels in the order of the output.
+// readLabels fills in the labels in the order of the output.
 func (cfg *modelSettings) readLabels(ctx context.Context, s *part.Setup) error {
 	switch {
 	case len(cfg.Labels) > 0 && cfg.LabelsFile != "":
-		return errors.New("labels and labels_file are both set; one is enough")
+		return errors.New("labels and labels_file are both set; set only one")
 	case cfg.LabelsFile != "":
 		list, err := classlist.Open(ctx, s, "labels", cfg.LabelsFile)
 		if err != nil {
@@ -112,7 +112,7 @@ func (cfg *modelSettings) check(s *part.Setup) error {
 	case cfg.Scores != "logits" && cfg.Scores != "probabilities":
 		return fmt.Errorf("scores is %q; known are logits, probabilities", cfg.Scores)
 	case cfg.Batch < 1:
-		return fmt.Errorf("batch is %d", cfg.Batch)
+		return fmt.Errorf("batch is %d; it must be positive", cfg.Batch)
 	case len(cfg.Labels) == 0:
 		return errors.New("labels: not set, here or for the whole configuration")
 	}
@@ -122,13 +122,13 @@ func (cfg *modelSettings) check(s *part.Setup) error {
 	seen := make(map[string]bool)
 	for _, l := range cfg.Labels {
 		if seen[l] {
-			return fmt.Errorf("labels: %q is there twice", l)
+			return fmt.Errorf("labels: %q is a duplicate", l)
 		}
 		seen[l] = true
 	}
 	for _, l := range s.Labels {
 		if !seen[l] {
-			return fmt.Errorf("labels: the instances' label %q is not among them", l)
+			return fmt.Errorf("labels: label %q of the instances is missing", l)
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 // column only the answers without advice are known.
 type precomputed struct {
 	answers map[answerKey]part.Prediction
-	takes   []string // advice under which the file has answers
+	takes   []string // advice for which the file has answers
 	advice  []string // all levels
 	metered bool
 }
@@ -26,7 +26,7 @@ type answerKey struct{ id, advice string }
 type precomputedSettings struct {
 	File       part.Path         `json:"file"`
 	ID         string            `json:"id"`           // columns
-	Expert     string            `json:"expert"`       // "": all rows are this expert's
+	Expert     string            `json:"expert"`       // "": all rows belong to this expert
 	As         string            `json:"as"`           // name of the expert in the file; "": its name here
 	Advice     string            `json:"advice"`       // "": the answers are without advice
 	Prediction string            `json:"prediction"`   // "": the file has losses
@@ -41,7 +41,7 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 		return nil, err
 	}
 	if cfg.File == "" || cfg.Prediction == "" && cfg.Loss == "" {
-		return nil, fmt.Errorf("file is %q, and one of the columns prediction and loss must be named", string(cfg.File))
+		return nil, fmt.Errorf("file is %q; it must be set, and so must the column prediction or loss", string(cfg.File))
 	}
 	file := s.Path(cfg.File)
 	if err := s.File(ctx, "answers", file); err != nil {
@@ -57,7 +57,7 @@ func newPrecomputed(ctx context.Context, s *part.Setup, settings map[string]any)
 	return e, e.complete(file, s.Source.Entries(), s.Unavailable)
 }
 
-// read keeps the rows of this expert.
+// read reads the rows of this expert.
 func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSettings, labels []string, held *textfile.Held) error {
 	ids, texts := textfile.NewNames(held), textfile.NewNames(held)
 	e.answers = make(map[answerKey]part.Prediction)
@@ -79,7 +79,7 @@ func (e *precomputed) read(ctx context.Context, file string, cfg *precomputedSet
 		if level < 0 {
 			return bad(cfg.Advice, "unknown advice %q; known are %s", key.advice, strings.Join(e.advice, ", "))
 		}
-		key.advice = e.advice[level] // the text of the row is not kept
+		key.advice = e.advice[level] // does not keep the text of the row in memory
 		if _, ok := e.answers[key]; ok {
 			return bad(cfg.ID, "%q has a second answer under advice %q", key.id, key.advice)
 		}
@@ -138,7 +138,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 		}
 		v, err := textfile.ParseFloat32(n.text)
 		if err != nil || v < 0 {
-			return p, bad(n.name, "%q is not a finite number of at least 0", textfile.Short(n.text))
+			return p, bad(n.name, "%q is not a finite, non-negative number", textfile.Short(n.text))
 		}
 		*n.to = v
 	}
@@ -146,7 +146,7 @@ func (cfg *precomputedSettings) prediction(label, loss, fee string, labels []str
 	return p, nil
 }
 
-// complete reports the cells that the instances need and the file lacks:
+// complete returns an error about answers that are missing from the file, with
 // their number and the first few.
 func (e *precomputed) complete(file string, entries []part.Entry, unavailable []string) error {
 	var missing []string
@@ -169,16 +169,16 @@ func (e *precomputed) complete(file string, entries []part.Entry, unavailable []
 	return &costs.DataError{File: file, Msg: fmt.Sprintf("%d answers are missing, such as %s", count, strings.Join(missing, "; "))}
 }
 
-// Takes reports whether the file has answers under an advice.
+// Takes reports whether the file has answers for an advice.
 func (e *precomputed) Takes(advice string) bool { return slices.Contains(e.takes, advice) }
 
-// Recorded is true.
+// Recorded returns true, since the answers come from a file.
 func (e *precomputed) Recorded() bool { return true }
 
 // Metered reports whether the file has a fee column.
 func (e *precomputed) Metered() bool { return e.metered }
 
-// Predict looks the answers up.
+// Predict looks up the answers.
 func (e *precomputed) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k, level := range shown {

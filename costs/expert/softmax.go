@@ -17,7 +17,7 @@ func softmax(row []float32) {
 	}
 }
 
-// Argmax returns the index of the largest value of a row, the first of equals. A row has at least one value.
+// Argmax returns the index of the largest value of a row, the first one on ties. A row has at least one value.
 func Argmax(row []float32) int {
 	best := 0
 	for i, v := range row {

@@ -15,10 +15,10 @@ import (
 )
 
 // Causal is a causal language model: it gives every token of the vocabulary a
-// probability to come next. It is safe for concurrent use.
+// probability of coming next. It is safe for concurrent use.
 //
-// Rows of a batch are filled up on the right. No token sees what comes after it,
-// so that the filling changes nothing whether or not a graph takes position_ids.
+// Rows of a batch are padded on the right. No token sees the tokens after it, so
+// the padding changes nothing, whether or not a graph takes position_ids.
 type Causal struct {
 	session    *ort.Session
 	file       string
@@ -28,31 +28,31 @@ type Causal struct {
 	mask       bool    // what the graph takes beside input_ids
 	positions  bool
 	cache      []cacheInput
-	cached     bool // what it remembers can be used
+	cached     bool // the cache of earlier tokens can be used
 	vocabulary int  // 0: not known before the first call
-	limit      int  // most tokens of a row
-	batch      int  // most tokens of a call
+	limit      int  // largest number of tokens in a row
+	batch      int  // largest number of tokens in a call
 }
 
-// CausalSettings say which causal language model is opened, and how it is called.
+// CausalSettings name a causal language model and say how it is called.
 type CausalSettings struct {
 	FolderSettings
-	Template   string `json:"template"`     // of conversations; "": by the model's type
-	NoThinking bool   `json:"no_thinking"`  // the answer of a thinking model starts after an empty thought
-	MaxLength  int    `json:"max_length"`   // most tokens of prompt and answer; 0: 4096, or fewer if the model takes fewer
-	Tokens     int    `json:"batch_tokens"` // most tokens of a call
+	Template   string `json:"template"`     // for conversations; "": the one of the model's type
+	NoThinking bool   `json:"no_thinking"`  // the answer of a reasoning model starts after an empty <think> block
+	MaxLength  int    `json:"max_length"`   // largest number of tokens in prompt and answer; 0: 4096, or the model's limit if that is lower
+	Tokens     int    `json:"batch_tokens"` // largest number of tokens in a call
 }
 
-// DefaultCausalSettings names no model yet.
+// DefaultCausalSettings returns the defaults, without a model.
 func DefaultCausalSettings() CausalSettings { return CausalSettings{Tokens: 4096} }
 
-// Names that exports of causal language models share.
+// Names of inputs and outputs in exported causal language models.
 const (
 	idsInput      = "input_ids"
 	maskInput     = "attention_mask"
 	positionInput = "position_ids"
 	logitsOutput  = "logits"
-	rowsInput     = "pipe/rows"   // added: which logits are wanted
+	rowsInput     = "pipe/rows"   // added: positions whose logits are returned
 	pickedOutput  = "pipe/logits" // added: those logits
 )
 
@@ -77,7 +77,7 @@ func OpenCausal(ctx context.Context, s *part.Setup, cfg *CausalSettings) (_ *Cau
 		return nil, err
 	}
 	if cfg.Tokens < 1 {
-		return nil, fmt.Errorf("batch_tokens is %d", cfg.Tokens)
+		return nil, fmt.Errorf("batch_tokens is %d; it must be positive", cfg.Tokens)
 	}
 	if err := c.bind(f); err != nil {
 		return nil, &costs.DataError{File: f.file, Err: err}
@@ -85,8 +85,9 @@ func OpenCausal(ctx context.Context, s *part.Setup, cfg *CausalSettings) (_ *Cau
 	return c, c.open(s, f.graph)
 }
 
-// rowLimit is the most tokens of a row: what is asked for, else a default, and
-// never more than the model's own limit (0: not known).
+// rowLimit returns the largest number of tokens in a row: the requested one, or
+// else the default, limited by the model (0: its limit is not known). A request
+// above the model's limit is an error.
 func rowLimit(asked, model, standard int) (int, error) {
 	switch {
 	case asked < 0 || model > 0 && asked > model:
@@ -99,7 +100,7 @@ func rowLimit(asked, model, standard int) (int, error) {
 	return standard, nil
 }
 
-// bind checks the inputs and outputs and finds out which there are.
+// bind checks the inputs and outputs, and records which of them the graph has.
 func (c *Causal) bind(f *Folder) error {
 	ids := false
 	for _, in := range f.graph.Inputs() {
@@ -119,11 +120,11 @@ func (c *Causal) bind(f *Folder) error {
 			continue
 		}
 		if in.DType != onnx.Int64 || len(in.Shape) != 2 {
-			return fmt.Errorf("input %q is %v of shape %s; int64 [batch, sequence] is needed", in.Name, in.DType, in.Shape)
+			return fmt.Errorf("input %q is %v of shape %s; it must be int64 [batch, sequence]", in.Name, in.DType, in.Shape)
 		}
 	}
 	if !ids {
-		return fmt.Errorf("has no input %q; it is no language model over tokens", idsInput)
+		return fmt.Errorf("has no input %q; it is not a language model over tokens", idsInput)
 	}
 	for _, out := range f.graph.Outputs() {
 		if out.Name != logitsOutput {
@@ -137,8 +138,8 @@ func (c *Causal) bind(f *Folder) error {
 	return fmt.Errorf("has no output %q", logitsOutput)
 }
 
-// open makes the session. The graph is narrowed to the logits that are asked
-// for: all of them would be batch x sequence x vocabulary numbers.
+// open creates the session. The graph returns only the requested logits, since
+// all of them would be batch x sequence x vocabulary numbers.
 func (c *Causal) open(s *part.Setup, graph *onnx.Model) error {
 	picked, err := rewrite.PickRows(graph, rewrite.PickOptions{Output: logitsOutput, Rows: rowsInput, Picked: pickedOutput})
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *Causal) open(s *part.Setup, graph *onnx.Model) error {
 		return err
 	}
 	o := rt.SessionOptions()
-	o.Threads = 1 // shards run side by side, and one thread gives the same bits everywhere
+	o.Threads = 1 // shards run concurrently, and one thread gives the same bits everywhere
 	o.Config = map[string]string{"session.model_external_initializers_file_folder_path": filepath.Dir(c.file)}
 	o.Outputs = []string{pickedOutput}
 	if growing(c.cache, picked.Outputs()) {
@@ -174,11 +175,11 @@ func (c *Causal) Close() error { return c.session.Close() }
 // File is the file of the graph, for errors.
 func (c *Causal) File() string { return c.file }
 
-// Limit is how many tokens a prompt and its answer have together at most.
+// Limit is the largest number of tokens in a prompt and its answer together.
 func (c *Causal) Limit() int { return c.limit }
 
-// Encode returns the tokens of a text as it stands in the middle of another:
-// none are added at its ends.
+// Encode returns the tokens of a string inside a longer text, so no tokens are
+// added at its ends.
 func (c *Causal) Encode(text string) []int32 {
 	return c.tokens.Encode(text, tokenizer.Options{}).IDs
 }

@@ -8,8 +8,8 @@ import (
 	"pipe/onnx"
 )
 
-// Answer returns the text that follows a conversation: the likeliest tokens, at most
-// the given number. A prompt that leaves no room for an answer is an error.
+// Answer returns the greedy continuation of a conversation, with at most the given
+// number of tokens. A prompt that leaves no room for an answer is an error.
 func (c *Causal) Answer(ctx context.Context, talk Conversation, most int) (string, error) {
 	prompt, err := c.Prompt(talk)
 	if err != nil {
@@ -19,13 +19,13 @@ func (c *Causal) Answer(ctx context.Context, talk Conversation, most int) (strin
 	return c.tokens.Decode(ids), err
 }
 
-// generate returns the likeliest next token again and again, up to a number of
-// tokens, the model's limit, or an end token, which is not part of the answer.
-// Rows are not batched: that way an answer depends on its prompt alone, bit for
-// bit, and caches of any export stay without gaps.
+// generate takes the most likely next token repeatedly. It stops at the given
+// number of tokens, at the model's limit, or at an end token, which is not part of
+// the answer. Rows are not batched: so an answer depends, bit for bit, only on its
+// prompt, and the caches of any export have no gaps.
 func (c *Causal) generate(ctx context.Context, prompt []int32, most int) ([]int32, error) {
 	if len(prompt) >= c.limit {
-		return nil, fmt.Errorf("the prompt has %d tokens; the limit is %d with the answer", len(prompt), c.limit)
+		return nil, fmt.Errorf("the prompt has %d tokens; the limit is %d including the answer", len(prompt), c.limit)
 	}
 	var answer []int32
 	var past map[string]*onnx.Tensor
@@ -35,7 +35,7 @@ func (c *Causal) generate(ctx context.Context, prompt []int32, most int) ([]int3
 		if err != nil {
 			return nil, err
 		}
-		token := int32(slices.Index(logits, slices.Max(logits))) // the first of equals
+		token := int32(slices.Index(logits, slices.Max(logits))) // the first one on ties
 		if slices.Contains(c.end, token) {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 	"pipe/onnx"
 )
 
-// cacheInput is one tensor of what a model remembers of earlier tokens:
+// cacheInput is one tensor of a model's cache of earlier tokens:
 // [batch, heads, tokens so far, size].
 type cacheInput struct {
 	name    string // of the input
@@ -21,15 +21,15 @@ type cacheInput struct {
 	size    int64
 }
 
-// cacheName is how exports call what they remember of a layer.
+// cacheName matches the names of cache inputs in exported models.
 var cacheName = regexp.MustCompile(`^past_key_values\.(\d+\.(?:key|value))$`)
 
-// newCacheInput reads an input that is part of the cache. Axes that the graph
-// leaves open come from the model's configuration.
+// newCacheInput describes an input that is part of the cache. Axes that the graph
+// does not fix come from the model's configuration.
 func newCacheInput(in onnx.IO, cfg *modelConfig) (cacheInput, error) {
 	m := cacheName.FindStringSubmatch(in.Name)
 	if m == nil {
-		return cacheInput{}, fmt.Errorf("has an input %q that a causal language model is not known to take; known are %s, %s, %s and past_key_values.N.key and .value",
+		return cacheInput{}, fmt.Errorf("has an unknown input %q; the inputs of a causal language model are %s, %s, %s and past_key_values.N.key and .value",
 			in.Name, idsInput, maskInput, positionInput)
 	}
 	e := cacheInput{name: in.Name, present: "present." + m[1], dtype: in.DType, heads: cfg.CacheHeads, size: cfg.HeadSize}
@@ -40,7 +40,7 @@ func newCacheInput(in onnx.IO, cfg *modelConfig) (cacheInput, error) {
 		e.size = cfg.Hidden / cfg.Heads
 	}
 	if len(in.Shape) != 4 {
-		return e, fmt.Errorf("input %q has shape %s; [batch, heads, tokens, size] is needed", in.Name, in.Shape)
+		return e, fmt.Errorf("input %q has shape %s; it must be [batch, heads, tokens, size]", in.Name, in.Shape)
 	}
 	if d := in.Shape[1]; d.Known() {
 		e.heads = d.Size
@@ -49,7 +49,7 @@ func newCacheInput(in onnx.IO, cfg *modelConfig) (cacheInput, error) {
 		e.size = d.Size
 	}
 	if e.heads < 1 || e.size < 1 || e.dtype.Size() == 0 {
-		return e, fmt.Errorf("input %q is %v of shape %s, and config.json does not say how many heads of which size there are", in.Name, in.DType, in.Shape)
+		return e, fmt.Errorf("input %q is %v of shape %s, and config.json has no number or size of heads", in.Name, in.DType, in.Shape)
 	}
 	return e, nil
 }
@@ -59,8 +59,8 @@ func (e *cacheInput) empty(rows int) *onnx.Tensor {
 	return &onnx.Tensor{DType: e.dtype, Shape: []int64{int64(rows), e.heads, 0, e.size}}
 }
 
-// growing reports whether a graph gives back every tensor of its cache, in a
-// type that can be read.
+// growing reports whether a graph returns every tensor of its cache, in a type
+// that can be read.
 func growing(cache []cacheInput, outputs []onnx.IO) bool {
 	for _, e := range cache {
 		found := slices.ContainsFunc(outputs, func(o onnx.IO) bool { return o.Name == e.present })
@@ -71,16 +71,17 @@ func growing(cache []cacheInput, outputs []onnx.IO) bool {
 	return len(cache) > 0
 }
 
-// call is one run of a model: rows of tokens, after what it remembers of each.
+// call is one run of a model: rows of tokens, and the cache of the tokens before
+// each.
 type call struct {
 	rows  [][]int32
-	past  map[string]*onnx.Tensor // by input; nil: nothing
+	past  map[string]*onnx.Tensor // cache by input; nil: empty
 	seen  int                     // tokens in past
-	picks [][2]int                // (row, token) whose next token is asked for
+	picks [][2]int                // (row, token) whose next-token logits are returned
 }
 
-// run returns the logits of the picks, picks x vocabulary, and what the model
-// remembers now.
+// run returns the logits of the picks, picks x vocabulary, and the cache after the
+// call.
 func (c *Causal) run(ctx context.Context, q *call) ([]float32, map[string]*onnx.Tensor, error) {
 	got, err := c.session.Run(ctx, c.feed(q))
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Causal) run(ctx context.Context, q *call) ([]float32, map[string]*onnx.
 	logits := got[pickedOutput]
 	vocabulary := int64(c.tokens.Size())
 	if len(logits.Shape) != 2 || logits.Shape[0] != int64(len(q.picks)) || logits.Shape[1] < vocabulary {
-		return nil, nil, &costs.DataError{File: c.file, Msg: fmt.Sprintf("gives logits of shape %v for %d positions, and its tokenizer has %d tokens", logits.Shape, len(q.picks), vocabulary)}
+		return nil, nil, &costs.DataError{File: c.file, Msg: fmt.Sprintf("returns logits of shape %v for %d positions and a tokenizer of %d tokens", logits.Shape, len(q.picks), vocabulary)}
 	}
 	values := logits.Float32s()
 	width := int(logits.Shape[1])
@@ -108,8 +109,8 @@ func (c *Causal) run(ctx context.Context, q *call) ([]float32, map[string]*onnx.
 	return values, past, nil
 }
 
-// feed lays the rows out as the inputs of the graph. Rows that are shorter than
-// the longest are filled up on the right.
+// feed returns the rows as inputs of the graph. Rows shorter than the longest are
+// padded on the right.
 func (c *Causal) feed(q *call) map[string]*onnx.Tensor {
 	rows, width := len(q.rows), 0
 	for _, r := range q.rows {

@@ -9,26 +9,27 @@ import (
 	"pipe/onnx"
 )
 
-// Continuation is the tokens of a text and of what may follow it; neither is empty.
+// Continuation is the tokens of a prompt and of a text that may follow it; neither is empty.
 type Continuation struct{ Prompt, Next []int32 }
 
-// input is what a model has to read: the last token asks for nothing.
+// input returns the tokens that a model reads: all but the last, which is only predicted.
 func (c *Continuation) input() []int32 {
 	return slices.Concat(c.Prompt, c.Next[:len(c.Next)-1])
 }
 
-// logitsKept bounds the logits of one call, in numbers: 256 MiB.
+// logitsKept is the largest number of logits of one call, 256 MiB.
 const logitsKept = 64 << 20
 
-// LogProbabilities returns log P(next | prompt) of every row, a natural logarithm: the
-// sum over the tokens of next. A row longer than Limit is an error. A model with a cache reads a prompt once for all rows beside
-// each other that share it; otherwise rows of like length share a call.
+// LogProbabilities returns log P(next | prompt) of every row, a natural logarithm,
+// summed over the tokens of next. A row longer than Limit is an error. With a cache
+// the model reads a prompt once for all adjacent rows that share it; otherwise rows
+// of similar length share a call.
 func (c *Causal) LogProbabilities(ctx context.Context, rows []Continuation) ([]float64, error) {
 	most := 1
 	for i := range rows {
 		r := &rows[i]
 		if len(r.Prompt) == 0 || len(r.Next) == 0 || len(r.Prompt)+len(r.Next) > c.limit {
-			return nil, fmt.Errorf("a prompt of %d tokens with an answer of %d; the limit is %d", len(r.Prompt), len(r.Next), c.limit)
+			return nil, fmt.Errorf("the prompt has %d tokens and the answer %d; the limit of both together is %d", len(r.Prompt), len(r.Next), c.limit)
 		}
 		most = max(most, len(r.Next))
 	}
@@ -46,7 +47,7 @@ func (c *Causal) LogProbabilities(ctx context.Context, rows []Continuation) ([]f
 	return out, nil
 }
 
-// scoreShared goes prompt by prompt: what follows one is read after its cache.
+// scoreShared reads each prompt once and scores its continuations with its cache.
 // Nothing is batched, so that no cache has gaps and none is copied per row.
 func (c *Causal) scoreShared(ctx context.Context, rows []Continuation, out []float64) error {
 	var first []float32
@@ -69,7 +70,7 @@ func (c *Causal) scoreShared(ctx context.Context, rows []Continuation, out []flo
 	return nil
 }
 
-// scoreRest scores all tokens but the first of what follows a prompt.
+// scoreRest scores the tokens of a continuation after the first.
 func (c *Causal) scoreRest(ctx context.Context, r *Continuation, past map[string]*onnx.Tensor) (float64, error) {
 	unread := r.Next[:len(r.Next)-1]
 	if len(unread) == 0 {
@@ -125,9 +126,9 @@ func logProbability(logits []float32, token int) float64 {
 	return float64(logits[token]) - top - math.Log(sum)
 }
 
-// byLength parts 0..n-1 into batches of like length, shortest first. A batch has
-// at most a number of rows, and rows times the longest of them stay within a
-// number of tokens; a row that is longer than that is alone.
+// byLength divides 0..n-1 into batches of similar length, shortest first. A batch
+// has at most the given number of rows, and its rows times its longest row are at
+// most the given number of tokens; a longer row is a batch alone.
 func byLength(n int, length func(int) int, tokens, rows int) [][]int {
 	order := make([]int, n)
 	for i := range order {

@@ -1,7 +1,7 @@
 // Package language runs language models that are ONNX graphs, laid out in folders as
 // Hugging Face keeps them: causal models, which continue a text, and classifiers of
-// pairs of texts. It also has the words that models are asked in: conversations, the
-// prompt about a claim and its passages, and how an answer becomes a label.
+// pairs of texts. It also has conversations, the prompt about a claim and its
+// passages, and the parser that reads a label from an answer.
 //
 // It imports costs/builder/part, whose Setup opens files and the runtime and records
 // what a build depends on, featurize/tokenizer, which turns texts into tokens, and onnx,

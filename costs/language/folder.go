@@ -19,8 +19,8 @@ import (
 	"pipe/onnx/hf"
 )
 
-// Folder is a language model as Hugging Face lays it out: an ONNX graph,
-// config.json and tokenizer.json.
+// Folder is a language model in Hugging Face's layout: an ONNX graph, config.json
+// and tokenizer.json.
 type Folder struct {
 	path   string
 	file   string // of the graph
@@ -35,7 +35,7 @@ type FolderSettings struct {
 	File  string    `json:"file"`  // the graph, inside the folder; "": onnx/model.onnx, else model.onnx
 }
 
-// modelConfig is what is read of config.json and generation_config.json.
+// modelConfig has the values that are read from config.json and generation_config.json.
 type modelConfig struct {
 	Type       string            `json:"model_type"`
 	Vocabulary int               `json:"vocab_size"`
@@ -45,7 +45,7 @@ type modelConfig struct {
 	CacheHeads int64             `json:"num_key_value_heads"` // 0: as many as heads
 	HeadSize   int64             `json:"head_dim"`            // 0: hidden / heads
 	End        tokenIDs          `json:"eos_token_id"`
-	Labels     map[string]string `json:"id2label"` // index of the class, as text
+	Labels     map[string]string `json:"id2label"` // by index of the class, as a string
 }
 
 // tokenIDs is one id, a list of them, or null.
@@ -64,9 +64,9 @@ func (t *tokenIDs) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]int32)(t))
 }
 
-// OpenFolder finds a model and reads everything but its weights. The
-// digests of its files become inputs of the build; they start with "model", as
-// all do that features of an expert depend on.
+// OpenFolder finds a model and reads everything but its weights. The digests of
+// its files become inputs of the build. Their names start with "model", like those
+// of all inputs that the features of an expert depend on.
 func OpenFolder(ctx context.Context, s *part.Setup, cfg *FolderSettings) (*Folder, error) {
 	if cfg.Model == "" {
 		return nil, errors.New("model: not set")
@@ -91,14 +91,14 @@ func OpenFolder(ctx context.Context, s *part.Setup, cfg *FolderSettings) (*Folde
 	return f, nil
 }
 
-// Path is the folder.
+// Path returns the path of the folder.
 func (f *Folder) Path() string { return f.path }
 
-// Classes are the names of a classifier's classes in config.json, by their index
-// as text; nil if it names none.
+// Classes returns the names of a classifier's classes in config.json, by index as
+// a string; nil if it names none.
 func (f *Folder) Classes() map[string]string { return f.config.Labels }
 
-// MissingFileError is about a file that a model folder lacks.
+// MissingFileError reports a file that is missing from a model folder.
 type MissingFileError struct {
 	Folder string
 	File   string
@@ -107,7 +107,7 @@ type MissingFileError struct {
 
 // Error names folder and file.
 func (e *MissingFileError) Error() string {
-	return fmt.Sprintf("model %q: there is no %s", e.Folder, e.File)
+	return fmt.Sprintf("model %q: file %s is missing", e.Folder, e.File)
 }
 
 // Hint returns how to get the file.
@@ -125,11 +125,11 @@ func (f *Folder) findGraph(file string) error {
 	if found {
 		return nil
 	}
-	return &MissingFileError{f.path, cmp.Or(file, "onnx/model.onnx"), "export the model to ONNX (optimum-cli export onnx), or say where the graph is: file: NAME.onnx"}
+	return &MissingFileError{f.path, cmp.Or(file, "onnx/model.onnx"), "export the model to ONNX (optimum-cli export onnx), or name the graph (file: NAME.onnx)"}
 }
 
-// readConfig reads config.json and, over it, the end tokens of
-// generation_config.json where there is one.
+// readConfig reads config.json. End tokens of generation_config.json, if it
+// exists, replace those of config.json.
 func (f *Folder) readConfig(ctx context.Context, s *part.Setup) error {
 	const name, generation = "config.json", "generation_config.json"
 	if err := f.readJSON(ctx, s, "model configuration", name, &f.config); err != nil {
@@ -154,7 +154,7 @@ func (f *Folder) readJSON(ctx context.Context, s *part.Setup, role, name string,
 	path := filepath.Join(f.path, name)
 	b, err := textfile.ReadFile(path, textfile.MaxConfig)
 	if errors.Is(err, os.ErrNotExist) {
-		return &MissingFileError{f.path, name, "the folder must be that of the model the graph was exported from, with its " + name}
+		return &MissingFileError{f.path, name, "use the folder of the model that the graph was exported from, with its " + name}
 	}
 	if err == nil {
 		err = s.File(ctx, role, path)
@@ -168,12 +168,12 @@ func (f *Folder) readJSON(ctx context.Context, s *part.Setup, role, name string,
 	return nil
 }
 
-// readTokenizer checks that the tokenizer knows no id that the model does not.
+// readTokenizer reads the tokenizer and checks that the model knows all its ids.
 func (f *Folder) readTokenizer(ctx context.Context, s *part.Setup) error {
 	const name = "tokenizer.json"
 	path := filepath.Join(f.path, name)
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return &MissingFileError{f.path, name, "save the model's tokenizer in its fast form beside it (tokenizer.save_pretrained)"}
+		return &MissingFileError{f.path, name, "save the model's fast tokenizer in the same folder (tokenizer.save_pretrained)"}
 	}
 	if err := s.File(ctx, "model tokenizer", path); err != nil {
 		return fmt.Errorf("read model: %w", err)
@@ -185,7 +185,7 @@ func (f *Folder) readTokenizer(ctx context.Context, s *part.Setup) error {
 	return f.fits(f.config.Vocabulary, "vocab_size of config.json")
 }
 
-// fits checks the tokenizer against a size of the vocabulary; 0 is unknown.
+// fits checks the tokenizer against the size of the vocabulary; 0: not known.
 func (f *Folder) fits(vocabulary int, source string) error {
 	if vocabulary > 0 && f.tokens.Size() > vocabulary {
 		return &costs.DataError{

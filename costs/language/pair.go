@@ -23,28 +23,28 @@ type Pair struct {
 	mask    bool // what the graph takes beside input_ids
 	types   bool
 	classes int
-	limit   int // most tokens of a pair
-	batch   int // most tokens of a call
+	limit   int // largest number of tokens in a pair
+	batch   int // largest number of tokens in a call
 }
 
-// PairSettings say which graph is opened, and how it is called.
+// PairSettings name a graph and say how it is called.
 type PairSettings struct {
 	FolderSettings
-	Output    string `json:"output"`     // name of the scores
-	MaxLength int    `json:"max_length"` // most tokens of a pair; 0: 512, or fewer if the model takes fewer
+	Output    string `json:"output"`     // name of the output with the scores
+	MaxLength int    `json:"max_length"` // largest number of tokens in a pair; 0: 512, or the model's limit if that is lower
 	Tokens    int    `json:"batch_tokens"`
 }
 
 // typesInput is 0 for the tokens of the first text and 1 for those of the second.
 const typesInput = "token_type_ids"
 
-// longestPair is the default of max_length, on which pair classifiers are trained.
+// longestPair is the default of max_length, the usual length in the training of pair classifiers.
 const longestPair = 512
 
 // DefaultPairSettings are those of most exports.
 func DefaultPairSettings() PairSettings { return PairSettings{Output: logitsOutput, Tokens: 4096} }
 
-// OpenPair loads the graph of a folder with a number of classes.
+// OpenPair loads the graph of a folder and checks its number of classes.
 func OpenPair(s *part.Setup, cfg *PairSettings, f *Folder, classes int) (*Pair, error) {
 	m := &Pair{file: f.file, output: cfg.Output, tokens: f.tokens, classes: classes, batch: cfg.Tokens}
 	var err error
@@ -52,7 +52,7 @@ func OpenPair(s *part.Setup, cfg *PairSettings, f *Folder, classes int) (*Pair, 
 		return nil, err
 	}
 	if cfg.Tokens < 1 {
-		return nil, fmt.Errorf("batch_tokens is %d", cfg.Tokens)
+		return nil, fmt.Errorf("batch_tokens is %d; it must be positive", cfg.Tokens)
 	}
 	if err := m.bind(f.graph); err != nil {
 		return nil, &costs.DataError{File: f.file, Err: err}
@@ -62,7 +62,7 @@ func OpenPair(s *part.Setup, cfg *PairSettings, f *Folder, classes int) (*Pair, 
 		return nil, err
 	}
 	o := rt.SessionOptions()
-	o.Threads = 1 // shards run side by side, and one thread gives the same bits everywhere
+	o.Threads = 1 // shards run concurrently, and one thread gives the same bits everywhere
 	o.Outputs = []string{m.output}
 	m.session, err = rt.SessionFile(f.file, o)
 	return m, err
@@ -80,14 +80,14 @@ func (m *Pair) bind(graph *onnx.Model) error {
 		case typesInput:
 			m.types = true
 		default:
-			return fmt.Errorf("has an input %q that a pair classifier is not known to take; known are %s, %s, %s", in.Name, idsInput, maskInput, typesInput)
+			return fmt.Errorf("has an unknown input %q; the inputs of a pair classifier are %s, %s, %s", in.Name, idsInput, maskInput, typesInput)
 		}
 		if in.DType != onnx.Int64 || len(in.Shape) != 2 {
-			return fmt.Errorf("input %q is %v of shape %s; int64 [batch, sequence] is needed", in.Name, in.DType, in.Shape)
+			return fmt.Errorf("input %q is %v of shape %s; it must be int64 [batch, sequence]", in.Name, in.DType, in.Shape)
 		}
 	}
 	if !ids {
-		return fmt.Errorf("has no input %q; it is no classifier of texts", idsInput)
+		return fmt.Errorf("has no input %q; it is not a text classifier", idsInput)
 	}
 	i := slices.IndexFunc(graph.Outputs(), func(o onnx.IO) bool { return o.Name == m.output })
 	if i < 0 {
@@ -95,7 +95,7 @@ func (m *Pair) bind(graph *onnx.Model) error {
 	}
 	out := graph.Outputs()[i]
 	if out.DType != onnx.Float32 || len(out.Shape) != 2 || out.Shape[1].Known() && out.Shape[1].Size != int64(m.classes) {
-		return fmt.Errorf("output %q is %v of shape %s; float32 [batch, %d] is needed, a score per class of config.json", m.output, out.DType, out.Shape, m.classes)
+		return fmt.Errorf("output %q is %v of shape %s; it must be float32 [batch, %d], a score per class of config.json", m.output, out.DType, out.Shape, m.classes)
 	}
 	return nil
 }
@@ -103,8 +103,8 @@ func (m *Pair) bind(graph *onnx.Model) error {
 // Close frees the graph.
 func (m *Pair) Close() error { return m.session.Close() }
 
-// Encode returns the tokens of a pair. One that is too long loses tokens at the
-// end of its first text; the second is always whole.
+// Encode returns the tokens of a pair. A pair that is too long loses tokens at the
+// end of its first text; the second is never truncated.
 func (m *Pair) Encode(first, second string) (tokenizer.Encoding, error) {
 	pair := m.tokens.EncodePair(first, second, tokenizer.Options{Special: true})
 	excess := len(pair.IDs) - m.limit
@@ -115,16 +115,16 @@ func (m *Pair) Encode(first, second string) (tokenizer.Encoding, error) {
 	end := indexOfRun(pair.IDs, ids) + len(ids)
 	switch {
 	case end < len(ids):
-		return pair, errors.New("the tokens of the evidence are not those that it has beside the claim")
+		return pair, errors.New("the evidence alone does not have the tokens that it has in the pair with the claim")
 	case excess > len(ids):
-		return pair, fmt.Errorf("the claim alone has more than the %d tokens of max_length", m.limit)
+		return pair, fmt.Errorf("the claim alone exceeds max_length, %d tokens", m.limit)
 	}
 	pair.IDs = slices.Delete(pair.IDs, end-excess, end)
 	pair.Types = slices.Delete(pair.Types, end-excess, end)
 	return pair, nil
 }
 
-// indexOfRun returns where part starts in list, -1 if it is not there.
+// indexOfRun returns where part starts in list, -1 if it does not occur.
 func indexOfRun(list, part []int32) int {
 	for at := 0; at+len(part) <= len(list); at++ {
 		if slices.Equal(list[at:at+len(part)], part) {
@@ -134,8 +134,8 @@ func indexOfRun(list, part []int32) int {
 	return -1
 }
 
-// Logits returns pairs x classes scores. Pairs of like length share a call, in
-// which shorter ones are filled up and masked.
+// Logits returns pairs x classes scores. Pairs of similar length share a call, in
+// which shorter ones are padded and masked.
 func (m *Pair) Logits(ctx context.Context, pairs []tokenizer.Encoding) ([]float32, error) {
 	out := make([]float32, len(pairs)*m.classes)
 	length := func(i int) int { return len(pairs[i].IDs) }
@@ -161,7 +161,7 @@ func (m *Pair) Logits(ctx context.Context, pairs []tokenizer.Encoding) ([]float3
 	return out, nil
 }
 
-// feed lays a batch out as the inputs of the graph.
+// feed returns a batch as inputs of the graph.
 func (m *Pair) feed(pairs []tokenizer.Encoding, batch []int) map[string]*onnx.Tensor {
 	width := 0
 	for _, i := range batch {

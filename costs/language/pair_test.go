@@ -85,7 +85,7 @@ func TestLongPairsLoseTheEndOfTheirEvidence(t *testing.T) {
 	if !slices.Equal(got.IDs, want) || len(got.Types) != 40 {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if _, err := m.Encode(long, long); err == nil || !strings.Contains(err.Error(), "the claim alone has more than the 40 tokens") {
+	if _, err := m.Encode(long, long); err == nil || !strings.Contains(err.Error(), "the claim alone exceeds max_length, 40 tokens") {
 		t.Errorf("got %v", err)
 	}
 }

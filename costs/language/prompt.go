@@ -10,8 +10,8 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// ClaimConversation asks for exactly one of the labels of an instance's text,
-// given the passages that are shown of it.
+// ClaimConversation asks for exactly one of the labels for an instance's text,
+// given the passages that are shown for it.
 func ClaimConversation(labels []string, in *part.Instance, shown part.Shown) Conversation {
 	names := make([]string, len(labels))
 	for i, l := range labels {
@@ -25,13 +25,13 @@ func ClaimConversation(labels []string, in *part.Instance, shown part.Shown) Con
 	}
 }
 
-// ClaimWording is the prompt about an instance that says nothing, with passages that
-// show how a page is named. Builds that ask it depend on it.
+// ClaimWording is the prompt for an empty instance, with passages that show how
+// pages are named. Builds that use the prompt depend on it.
 func ClaimWording(labels []string) Conversation {
 	return ClaimConversation(labels, &part.Instance{}, part.Shown{Passages: []part.Passage{{Page: "page_-LRB-a-RRB-"}, {}}})
 }
 
-// evidence lists passages, or says that there are none.
+// evidence lists the passages, or states that there are none.
 func evidence(passages []part.Passage) string {
 	if len(passages) == 0 {
 		return "EMPTY"
@@ -43,20 +43,20 @@ func evidence(passages []part.Passage) string {
 	return strings.Join(lines, "\n")
 }
 
-// Spelled is how prompts write a label: in one word.
+// Spelled returns the spelling of a label in prompts: one word.
 func Spelled(label string) string { return strings.ReplaceAll(label, " ", "_") }
 
-// CheckLabels is an error unless there are two labels, and an answer can tell each from
-// the others by its words.
+// CheckLabels returns an error if there are fewer than two labels, or if an answer
+// cannot distinguish two of them by their words.
 func CheckLabels(labels []string) error {
 	if len(labels) < 2 {
-		return fmt.Errorf("there are %d labels to choose from; list them under labels", len(labels))
+		return fmt.Errorf("there are %d labels, and at least two are needed; list them under labels", len(labels))
 	}
 	seen := make(map[string]string)
 	for _, l := range labels {
 		key := strings.Join(words(l), " ")
 		if other, ok := seen[key]; ok || key == "" {
-			return fmt.Errorf("label %q cannot be told from %q in an answer: labels need words of their own", l, other)
+			return fmt.Errorf("label %q cannot be distinguished from %q in an answer: each label needs different words", l, other)
 		}
 		seen[key] = l
 	}
@@ -66,8 +66,8 @@ func CheckLabels(labels []string) error {
 // ParseLabel returns the label that an answer gives. An answer is strict if it is
 // a label and nothing else, in the spelling of the labels or of the prompts.
 // Otherwise a label counts, ok, if it is the only one whose words occur in the
-// answer in their order, whatever their case and whatever stands between them
-// that is neither letter nor digit. What a model thinks aloud does not count.
+// answer in order. Their case, and other characters than letters and digits
+// between them, are ignored, and so are <think> blocks.
 func ParseLabel(answer string, labels []string) (label string, strict, ok bool) {
 	answer = strings.TrimSpace(answer)
 	for _, l := range labels {
@@ -82,8 +82,8 @@ func ParseLabel(answer string, labels []string) (label string, strict, ok bool) 
 	return found[0], false, true
 }
 
-// named returns the labels that occur in a text. A label inside a longer one
-// that is there does not count.
+// named returns the labels that occur in a text, except those that occur only
+// inside a longer label.
 func named(text []string, labels []string) []string {
 	var found []string
 	for at := 0; at < len(text); at++ {
@@ -113,12 +113,12 @@ func words(text string) []string {
 }
 
 var (
-	thought     = regexp.MustCompile(`(?is)^.*</think>`) // a template may have opened it in the prompt
-	openThought = regexp.MustCompile(`(?is)<think>.*$`)  // cut off by the limit of tokens
+	thought     = regexp.MustCompile(`(?is)^.*</think>`) // the template may have opened the block in the prompt
+	openThought = regexp.MustCompile(`(?is)<think>.*$`)  // truncated by the limit of tokens
 )
 
-// WithoutThoughts removes what reasoning models write before their answer: <think>
-// blocks.
+// WithoutThoughts removes the <think> blocks that reasoning models write before
+// their answer.
 func WithoutThoughts(answer string) string {
 	return openThought.ReplaceAllString(thought.ReplaceAllString(answer, ""), "")
 }

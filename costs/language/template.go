@@ -14,22 +14,22 @@ import (
 // to where its answer starts.
 type chatTemplate func(Conversation) (string, error)
 
-// chatTemplates are the families by name: what their own templates make of
-// conversations without tools.
+// chatTemplates are the families by name. They write what the families' own
+// templates write for conversations without tools.
 var chatTemplates = map[string]func(Conversation) string{
 	"plain":   plainText,
 	"qwen2.5": qwen25Text,
 	"qwen3":   qwen3Text,
 }
 
-// templatesOf is the family of a model_type of config.json.
+// templatesOf maps a model_type of config.json to its family.
 var templatesOf = map[string]string{"qwen2": "qwen2.5", "qwen3": "qwen3"}
 
-// templateFor returns a template by name, "" being the one of a type of model.
+// templateFor returns a template by name; "" selects the one of the model's type.
 func templateFor(name, modelType string, noThinking bool) (chatTemplate, error) {
 	if name == "" {
 		if name = templatesOf[modelType]; name == "" {
-			return nil, fmt.Errorf("template: none is known for models of type %q; name one of %s", modelType, part.Known(chatTemplates))
+			return nil, fmt.Errorf("template: not set, and models of type %q have no default; known are %s", modelType, part.Known(chatTemplates))
 		}
 	}
 	write, ok := chatTemplates[name]
@@ -37,7 +37,7 @@ func templateFor(name, modelType string, noThinking bool) (chatTemplate, error) 
 		return nil, fmt.Errorf("template is %q; known are %s", name, part.Known(chatTemplates))
 	}
 	if noThinking && name != "qwen3" {
-		return nil, fmt.Errorf("no_thinking: template %s knows no thoughts", name)
+		return nil, fmt.Errorf("no_thinking: template %s has no <think> blocks", name)
 	}
 	return func(c Conversation) (string, error) {
 		if err := checkTurns(c); err != nil {
@@ -51,8 +51,8 @@ func templateFor(name, modelType string, noThinking bool) (chatTemplate, error) 
 	}, nil
 }
 
-// checkTurns refuses conversations that the families write differently or not
-// at all.
+// checkTurns rejects conversations that the families do not support, or write
+// differently.
 func checkTurns(c Conversation) error {
 	if len(c) == 0 || c[len(c)-1].Role != "user" {
 		return errors.New("a conversation must end with a user's turn")
@@ -68,8 +68,8 @@ func checkTurns(c Conversation) error {
 	return nil
 }
 
-// plainText is for models that no conversation was shown to: the contents, each
-// followed by an empty line.
+// plainText is for models that were not trained on conversations: the contents,
+// each followed by an empty line.
 func plainText(c Conversation) string {
 	var b strings.Builder
 	for _, m := range c {
@@ -78,8 +78,8 @@ func plainText(c Conversation) string {
 	return b.String()
 }
 
-// knowsTurns is an error where a template frames turns with tokens that the
-// model's tokenizer does not have: it would take them for words.
+// knowsTurns returns an error if a template marks turns with special tokens that
+// the model's tokenizer lacks: it would read them as words.
 func (f *Folder) knowsTurns(render chatTemplate) error {
 	text, err := render(Conversation{{Role: "user"}})
 	if err != nil {
@@ -89,14 +89,15 @@ func (f *Folder) knowsTurns(render chatTemplate) error {
 		if _, ok := f.tokens.ID(mark); !ok && strings.Contains(text, mark) {
 			return &costs.DataError{
 				File: filepath.Join(f.path, "tokenizer.json"),
-				Msg:  fmt.Sprintf("has no token %s, which the template frames turns with: it is another model's tokenizer, or another template is needed", mark),
+				Msg:  fmt.Sprintf("has no token %s, which the template uses to mark turns: use the model's own tokenizer, or another template", mark),
 			}
 		}
 	}
 	return nil
 }
 
-// qwen25Text is ChatML with a system turn of Qwen2.5's own where there is none.
+// qwen25Text is ChatML. A conversation without a system turn gets Qwen2.5's default
+// one.
 func qwen25Text(c Conversation) string {
 	if c[0].Role != "system" {
 		c = append(Conversation{{Role: "system", Content: "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."}}, c...)
@@ -104,7 +105,7 @@ func qwen25Text(c Conversation) string {
 	return chatML(c)
 }
 
-// qwen3Text is ChatML; of former answers only what follows the thoughts is told.
+// qwen3Text is ChatML; <think> blocks of earlier answers are removed.
 func qwen3Text(c Conversation) string {
 	told := make(Conversation, len(c))
 	for i, m := range c {
@@ -122,7 +123,7 @@ const (
 	turnEnd   = "<|im_end|>"
 )
 
-// chatML frames every turn and opens the assistant's.
+// chatML marks every turn and opens the assistant's.
 func chatML(c Conversation) string {
 	var b strings.Builder
 	for _, m := range c {

@@ -52,9 +52,9 @@ func TestTemplateOfAModel(t *testing.T) {
 		name, model string
 		quiet       bool
 	}{
-		`none is known for models of type "gpt2"; name one of plain, qwen2.5, qwen3`: {"", "gpt2", false},
-		`template is "llama"; known are`:                                             {"llama", "qwen3", false},
-		"no_thinking: template qwen2.5 knows no thoughts":                            {"", "qwen2", true},
+		`template: not set, and models of type "gpt2" have no default; known are plain, qwen2.5, qwen3`: {"", "gpt2", false},
+		`template is "llama"; known are`:                      {"llama", "qwen3", false},
+		"no_thinking: template qwen2.5 has no <think> blocks": {"", "qwen2", true},
 	} {
 		if _, err := templateFor(c.name, c.model, c.quiet); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

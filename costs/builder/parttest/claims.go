@@ -8,15 +8,16 @@ import (
 	"testing"
 )
 
-// ClaimLabels are the labels of claims: right, wrong, and not settled by any page.
+// ClaimLabels returns the labels of claims: true, false, and not settled by any page.
 func ClaimLabels() []string { return []string{"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} }
 
-// Claim is the claim that a thing, such as Thing7 of the kind Thing, has one of four colours.
+// Claim returns the claim that thing i of a kind, such as Thing7, has one of four colours.
 func Claim(kind string, i int) string {
 	return fmt.Sprintf("%s%d is %s.", kind, i, colour(i))
 }
 
-// Sentence settles a claim: it is right if i%3 is 0, and wrong if i%3 is 1. For other i there is none.
+// Sentence returns the sentence that settles a claim: the claim is true if i%3 is 0 and false if i%3 is 1. For other i it
+// panics.
 func Sentence(kind string, i int) string {
 	return fmt.Sprintf("%s%d is %s %s .", kind, i, []string{"truly", "never"}[i%3], colour(i))
 }
@@ -24,7 +25,7 @@ func Sentence(kind string, i int) string {
 func colour(i int) string { return []string{"red", "green", "blue", "black"}[i%4] }
 
 // Claims writes n claims about the colours of things as claims.jsonl of a folder, with each of ClaimLabels in turn, and
-// pages.jsonl, whose pages settle two claims of three.
+// pages.jsonl, whose pages settle two out of three claims.
 func Claims(t testing.TB, folder string, n int) {
 	t.Helper()
 	claims, pages := &strings.Builder{}, &strings.Builder{}

@@ -14,11 +14,11 @@ import (
 	"pipe/onnx/hf/hftest"
 )
 
-// CLIPClasses are the names of the classes of CLIP; two have the same.
+// CLIPClasses returns the names of the classes of CLIP; two classes have the same name.
 func CLIPClasses() []string { return []string{"cat", "dog", "owl", "crane", "red fox", "crane"} }
 
 // CLIP writes n noisy pictures of six classes, templates, a class list and a small CLIP into a folder. It returns the
-// configuration of a build there: one expert answers under two levels of prompts. An error ends the test.
+// configuration of a build there: one expert under two levels of prompts. An error ends the test.
 func CLIP(t testing.TB, dir string, n int) part.Config {
 	t.Helper()
 	model := filepath.Join(dir, "clip")
@@ -48,14 +48,14 @@ func CLIP(t testing.TB, dir string, n int) part.Config {
 	return cfg
 }
 
-// CLIPPrompts is a level of the first count templates of CLIP, the third one in front.
+// CLIPPrompts returns a level of advice with the first count templates of CLIP, after moving the third to the front.
 func CLIPPrompts(name string, fee float64, count int) part.AdviceConfig {
 	return part.AdviceConfig{Name: name, Fee: fee, Kind: "prompts", Settings: map[string]any{
 		"templates": "templates.txt", "first": []string{"art of a {}"}, "count": count,
 	}}
 }
 
-// NoisePNG writes an image of noise that is no square. Images of different seeds differ.
+// NoisePNG writes an image of noise that is not square. Images with different seeds differ.
 func NoisePNG(t testing.TB, file string, seed int) {
 	t.Helper()
 	r, img := rand.New(rand.NewPCG(uint64(seed), 5)), image.NewRGBA(image.Rect(0, 0, 40, 36))

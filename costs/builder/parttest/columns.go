@@ -6,8 +6,8 @@ import (
 	"pipe/internal/judge"
 )
 
-// AddColumns writes each CSV file of a folder again as Parquet, beside it, with columns of types that are not read, and one
-// of lists with a null among their values: that type is read, and those values are not. It returns the names of these
+// AddColumns writes a Parquet copy next to each CSV file of a folder. The copy has additional columns that cannot be read:
+// some of unsupported types, and one of lists, a supported type, that contain a null. It returns the names of these
 // columns. It needs Python with PyArrow.
 func AddColumns(t testing.TB, folder string, files ...string) []string {
 	t.Helper()

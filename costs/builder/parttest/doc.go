@@ -1,4 +1,4 @@
-// Package parttest has what the tests of a build and of several kinds of parts need: files, small images, small builds of
-// images with their configuration, the laws of all experts, the images that a source refuses, the error of a table that
-// memory has no room for, and an encoder of texts without a model. It is for tests only.
+// Package parttest has helpers for tests of builds and of the kinds of parts: files, small images, small image builds with
+// their configuration, laws of all experts, checks of rejected images and of the error of a table that exceeds the memory
+// limit, and a text encoder without a model. It is for tests only.
 package parttest

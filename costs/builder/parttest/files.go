@@ -16,7 +16,7 @@ func Read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// Write writes a file, and makes its folder if need be. An error ends the test.
+// Write writes a file and creates its folder if needed. An error ends the test.
 func Write(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {

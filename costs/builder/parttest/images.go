@@ -16,7 +16,7 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// JPEG returns the file of an image of width x height pixels. Images of different seeds differ.
+// JPEG returns a JPEG file of width x height pixels. Images with different seeds differ.
 func JPEG(t testing.TB, width, height int, seed uint8) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,7 +26,7 @@ func JPEG(t testing.TB, width, height int, seed uint8) []byte {
 	return b.Bytes()
 }
 
-// PNG returns the file of an image of width x height pixels.
+// PNG returns a PNG file of width x height pixels.
 func PNG(t testing.TB, width, height int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -46,11 +46,11 @@ func shades(width, height int, seed uint8) image.Image {
 	return m
 }
 
-// Classes are the folders into which Images puts images, one after the other.
+// Classes returns the folders into which Images writes images in turn.
 func Classes() []string { return []string{"n1", "n2", "n3"} }
 
-// Images writes n square JPEG files below a folder, in a folder for each of Classes, and returns their paths below it,
-// such as n2/001.jpg. All images differ while n is at most 256.
+// Images writes n square JPEG files into subfolders of a folder, one for each of Classes. It returns their paths in the
+// folder, such as n2/001.jpg. All images differ if n is at most 256.
 func Images(t testing.TB, folder string, n, side int) (ids []string) {
 	t.Helper()
 	for i := range n {
@@ -61,7 +61,7 @@ func Images(t testing.TB, folder string, n, side int) (ids []string) {
 	return ids
 }
 
-// CheckBad compares images that a source leaves out with a part of the reason that is to be given for each, by path.
+// CheckBad checks which images a source leaves out, and why. want has a part of the expected reason, by path.
 func CheckBad(t testing.TB, got []part.BadImage, want map[string]string) {
 	t.Helper()
 	if !slices.IsSortedFunc(got, func(a, b part.BadImage) int { return strings.Compare(a.ID, b.ID) }) {

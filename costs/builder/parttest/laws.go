@@ -9,9 +9,9 @@ import (
 	"pipe/costs/builder/part"
 )
 
-// ExpertLaws checks what every expert has to hold, whatever it is: answers follow their instances, a level does not depend
-// on the others being asked, levels that are not asked stay silent, and probabilities sum to one. shown is levels x
-// instances.
+// ExpertLaws checks laws of all experts: an answer depends only on its instance, not on its place in the batch; answers of a
+// level do not depend on whether other levels are requested; a level that is not requested has no answers; and
+// probabilities sum to one. shown is levels x instances.
 func ExpertLaws(t testing.TB, e part.Expert, batch []part.Instance, shown [][]part.Shown) {
 	t.Helper()
 	ctx := context.Background()
@@ -52,7 +52,7 @@ func ExpertLaws(t testing.TB, e part.Expert, batch []part.Instance, shown [][]pa
 	}
 }
 
-// sameAnswer allows probabilities the rounding of another batch.
+// sameAnswer compares answers up to rounding, which depends on the batch.
 func sameAnswer(a, b part.Prediction) bool {
 	sum := 0.0
 	for i, p := range a.Probabilities {

@@ -8,8 +8,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Bounded checks the error of a table for which the memory of a build has no room: it names the file and the row, and has
-// a hint.
+// Bounded checks the error of a table that exceeds the memory limit of a build: it names the file and the row, and has a
+// hint.
 func Bounded(t testing.TB, err error) {
 	t.Helper()
 	var fault *textfile.Fault

@@ -6,8 +6,8 @@ import (
 	"pipe/onnx"
 )
 
-// LinearModel writes an ONNX model that multiplies its flattened rows, the input x of shape in, by weights, values per row
-// x outputs, into the output scores. An error ends the test.
+// LinearModel writes an ONNX model that multiplies its flattened rows by weights, values per row x outputs. Its input x
+// has the shape in, and its output is scores. An error ends the test.
 func LinearModel(t testing.TB, file string, in onnx.Shape, weights [][]float32) {
 	t.Helper()
 	g := onnx.NewGraph("linear")

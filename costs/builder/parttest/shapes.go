@@ -13,7 +13,7 @@ import (
 	"pipe/onnx"
 )
 
-// TenViews are Krizhevsky's views of an image.
+// TenViews returns Krizhevsky's ten views of an image: four corners and the centre, each also mirrored.
 func TenViews() []string {
 	return []string{
 		"centre", "mirror", "top-left", "top-right", "bottom-left", "bottom-right",
@@ -21,9 +21,9 @@ func TenViews() []string {
 	}
 }
 
-// Shapes writes ten pictures of as many shapes and three networks into a folder: two networks of one geometry that scale
-// pixels differently, and a smaller one. It returns the configuration of a build there, under the first 1, 2, 6 and 10 of
-// TenViews. An error ends the test.
+// Shapes writes ten images of different sizes and three networks into a folder: two networks of the same geometry that
+// scale pixels differently, and a smaller one. It returns the configuration of a build there, under the first 1, 2, 6 and
+// 10 of TenViews. An error ends the test.
 func Shapes(t testing.TB, dir string) part.Config {
 	t.Helper()
 	cfg := part.DefaultConfig()
@@ -58,7 +58,7 @@ func Shapes(t testing.TB, dir string) part.Config {
 	return cfg
 }
 
-// WritePNG writes an image as a PNG file, and makes its folder if need be. An error ends the test.
+// WritePNG writes an image as a PNG file and creates its folder if needed. An error ends the test.
 func WritePNG(t testing.TB, file string, m image.Image) {
 	t.Helper()
 	var b bytes.Buffer

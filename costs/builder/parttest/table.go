@@ -10,8 +10,8 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// Groups are the column groups of a frame of Frame, in the order of disclosure. amount and city say little about the label,
-// age more, device most.
+// Groups returns the column groups of a frame of Frame, in the order of disclosure. amount and city are weakly correlated
+// with the label, age more, device most.
 func Groups() []tabular.Group {
 	return []tabular.Group{
 		{Name: "base", Numeric: []string{"amount", "serial"}, Categorical: []string{"city"}},

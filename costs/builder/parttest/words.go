@@ -14,11 +14,11 @@ import (
 	"pipe/internal/digest"
 )
 
-// Words is an encoder of texts without a model: every word has a direction, and the vector of a text is the sum of those
-// of its words, brought to length 1. It records what it was asked for.
+// Words is a text encoder without a model: every word has a direction, and the vector of a text is the normalised sum of
+// the directions of its words. It records the texts that it encodes.
 type Words struct {
-	Salt  string        // encoders with another one have other directions, and another digest
-	Limit int           // calls of Encode after which it fails with ErrLimit; 0: none
+	Salt  string        // encoders with different salts have different directions and digests
+	Limit int           // number of calls of Encode after which it fails with ErrLimit; 0: no limit
 	Delay time.Duration // per call of Encode
 
 	mu    sync.Mutex
@@ -59,7 +59,7 @@ func (e *Words) Encode(_ context.Context, dst []float32, texts []string) error {
 	return nil
 }
 
-// Vector returns what Encode writes for a text, and records nothing.
+// Vector returns the vector that Encode writes for a text, without recording the text.
 func (e *Words) Vector(text string) []float32 {
 	var sum [WordsDim]float64
 	for _, word := range strings.Fields(strings.ToLower(text)) {

@@ -11,7 +11,7 @@ import (
 )
 
 // boostedTreesSettings describe histogram boosted trees with balanced sample
-// weights. The seed is that of the trees.
+// weights. The seed is used for the trees.
 type boostedTreesSettings struct {
 	Threshold float64 `json:"threshold"`
 	lightgbm.Params
@@ -45,8 +45,7 @@ type treeTrainer struct {
 // Check returns problems of the settings that make training impossible.
 func (b *treeTrainer) Check() error { return b.params.Validate() }
 
-// Train grows the trees of one model after the other; the library has threads
-// of its own.
+// Train trains one model after the other, since the library runs its own threads.
 func (b *treeTrainer) Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error {
 	t.Progress.Start(int64(len(fits)*b.params.Rounds), "trees of "+t.Name)
 	defer t.Progress.Done()

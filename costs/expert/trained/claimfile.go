@@ -14,13 +14,13 @@ import (
 	"pipe/internal/textfile"
 )
 
-// claimFile is a table of claims to learn from, a row for each claim and
-// sentence that settles it.
+// claimFile is a table of training claims, with a row for each pair of a claim and
+// a sentence that settles it.
 type claimFile struct {
 	File     part.Path `json:"train"`
-	Claim    string    `json:"claim"`    // name of a column, as are the next two
+	Claim    string    `json:"claim"`    // name of a column, like the next two
 	Label    string    `json:"label"`    //
-	Sentence string    `json:"sentence"` // the evidence; empty where nothing settles the claim
+	Sentence string    `json:"sentence"` // the evidence; empty if nothing settles the claim
 }
 
 func defaultClaimFile() claimFile {
@@ -31,18 +31,18 @@ func defaultClaimFile() claimFile {
 type claim struct {
 	Text     string
 	Class    int
-	Sentence string // "" where nothing settles it
+	Sentence string // "" if nothing settles it
 }
 
 // normal is the normalised text by which claims are compared.
 func normal(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// read returns the rows whose claims are not among routed, by their normal text,
-// and how many were left out. Labels are known by FEVER's spellings, too. A row
-// without a sentence has the label unsettled.
+// read returns the rows whose normalised claims are not in routed, and the number
+// of other rows, which it drops. Labels may have FEVER's spellings. A row without a
+// sentence has the label unsettled.
 func (f *claimFile) read(ctx context.Context, s *part.Setup, unsettled string, routed map[string]bool) (list []claim, dropped int, err error) {
 	if f.File == "" {
-		return nil, 0, errors.New("train: no file is named")
+		return nil, 0, errors.New("train: not set")
 	}
 	path := s.Path(f.File)
 	if err = s.File(ctx, "claims", path); err != nil {
@@ -97,7 +97,7 @@ func (f *claimFile) parse(text, label, sentence string, labels []string, unsettl
 	case settles && sentence == "":
 		return bad(f.Sentence, "is empty, but the label is %q", label)
 	case !settles && sentence != "":
-		return bad(f.Sentence, "is there, but the label is %q, which nothing settles", label)
+		return bad(f.Sentence, "is not empty, but no sentence settles a claim with the label %q", label)
 	}
 	return claim{text, class, sentence}, nil
 }

@@ -1,4 +1,4 @@
-// Package trained has the kinds of experts that learn, that a configuration of costs may name. The others are in costs/expert.
+// Package trained has the kinds of experts that are trained by the build. The other kinds are in package costs/expert.
 //
 // A kind is a file with its settings and its constructor, and a line in Kinds. Every kind is a learner with four parts:
 // examples (the training rows of the build, or claims of a file), an encoder that turns them into rows of numbers, a

@@ -13,12 +13,12 @@ import (
 type embeddingSettings struct {
 	learnerSettings
 	embedding.EncoderSettings
-	retrieval.Settings // of the pages that distractors are found among
+	retrieval.Settings // of the pages that distractors come from
 	claimFile
 	embeddingLearning
 }
 
-// embeddingLearning is what the network depends on beside the files.
+// embeddingLearning has everything that the network depends on, except files.
 type embeddingLearning struct {
 	claimSettings
 	mlpLearning

@@ -12,10 +12,10 @@ import (
 // examples are the training data of an expert, before an encoder turns them
 // into rows. They are safe for concurrent use.
 type examples interface {
-	// Folds returns their classes, and which model learns from which of them.
+	// Folds returns the classes of the examples, and the examples of each model.
 	Folds() *foldPlan
-	// Basis lists, one per line, what else the examples and their showings
-	// depend on.
+	// Basis lists everything else that the examples and their showings depend
+	// on, one per line.
 	Basis() string
 	// Open prepares the examples for reading.
 	Open(ctx context.Context, t *part.Preparation) (exampleReader, error)
@@ -23,12 +23,12 @@ type examples interface {
 
 // exampleReader reads examples. It is safe for concurrent use.
 type exampleReader interface {
-	// Read returns examples from..to as instances, and what is shown of each.
+	// Read returns examples from..to as instances, and what is shown for each.
 	Read(ctx context.Context, from, to int) ([]part.Instance, []part.Shown, error)
 }
 
-// trainingRows are the training rows of the build, each under one level of
-// advice that is drawn for it.
+// trainingRows are the training rows of the build, each under one randomly drawn
+// level of advice.
 type trainingRows struct {
 	folds  *foldPlan
 	levels []int // of advice, to draw from
@@ -49,8 +49,8 @@ func newTrainingRows(ctx context.Context, s *part.Setup, seed uint64) (*training
 	return &trainingRows{folds, levels, seed, rowsBasis(s, levels)}, nil
 }
 
-// rowsBasis names the inputs of the build that decide which rows there are and
-// what advice shows of them.
+// rowsBasis lists the inputs of the build that determine the rows and what advice
+// shows for them.
 func rowsBasis(s *part.Setup, levels []int) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "instances %s\nsplit %s\n", s.SourceKind, s.SplitKind)
@@ -70,7 +70,7 @@ func rowsBasis(s *part.Setup, levels []int) string {
 // Folds returns the folds that all experts over the build's rows share.
 func (x *trainingRows) Folds() *foldPlan { return x.folds }
 
-// Basis returns the inputs of the build that count.
+// Basis returns the inputs of the build that the examples depend on.
 func (x *trainingRows) Basis() string { return x.basis }
 
 // Open returns a reader that loads rows on demand.
@@ -119,7 +119,7 @@ func drawLevel(seed uint64, example, levels int) int {
 	return rand.New(rand.NewPCG(seed, 0x6c6576656c<<24^uint64(example))).IntN(levels)
 }
 
-// choose returns some instances of a batch and what is shown of them.
+// choose returns some instances of a batch and what is shown for them.
 func choose(members []int, batch []part.Instance, shown [][]part.Shown) ([]part.Instance, [][]part.Shown) {
 	if len(members) == len(batch) {
 		return batch, shown

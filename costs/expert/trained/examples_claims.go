@@ -14,19 +14,19 @@ import (
 	"pipe/internal/digest"
 )
 
-// claimSettings say how examples are made of a file of claims.
+// claimSettings say how examples are made from a file of claims.
 type claimSettings struct {
-	Unsettled   string  `json:"unsettled"`   // the label of a claim that its passages do not settle
-	Share       float64 `json:"share"`       // of such examples among those with passages that are made of settled claims
-	Draws       int     `json:"draws"`       // examples that are made of a row, each under a level of its own
+	Unsettled   string  `json:"unsettled"`   // label of a claim whose passages do not settle it
+	Share       float64 `json:"share"`       // share of unsettled examples among those with passages that come from settled claims
+	Draws       int     `json:"draws"`       // examples per row, each under its own random level
 	Distractors string  `json:"distractors"` // passages that do not settle a claim: pages, sentences or both
 }
 
-// claimExampleSettings are all that claim examples depend on.
+// claimExampleSettings are all settings that claim examples depend on.
 type claimExampleSettings struct {
 	claimSettings
 	claimFile
-	retrieval.Settings // of the pages that distractors are found among
+	retrieval.Settings // of the pages that distractors come from
 	Seed               uint64
 }
 
@@ -37,7 +37,7 @@ func defaultClaimSettings() claimSettings {
 func (c *claimSettings) check(labels []string) error {
 	var problems []error
 	if !slices.Contains(labels, c.Unsettled) {
-		problems = append(problems, fmt.Errorf("unsettled: %q is no label; there are %q", c.Unsettled, labels))
+		problems = append(problems, fmt.Errorf("unsettled: unknown label %q; known are %q", c.Unsettled, labels))
 	}
 	if !(c.Share >= 0 && c.Share < 1) {
 		problems = append(problems, fmt.Errorf("share is %v, not in [0, 1)", c.Share))
@@ -57,26 +57,26 @@ func (c *claimSettings) fromSentences() bool {
 	return c.Distractors == "sentences" || c.Distractors == "both"
 }
 
-// claimExamples are made of claims that no instance of the build is about. Of
-// every row come, per draw, an example under a level of advice that is drawn for
-// it, and, where the level shows passages, as many examples of the unsettled label
-// as make up their share:
+// claimExamples are made from claims that no instance of the build is about. Each
+// draw of a row has a randomly drawn level of advice and gives one example. If the
+// level shows passages, it also gives the number of unsettled examples that their
+// share requires:
 //
 //   - under a level without passages, the claim alone, with its label;
-//   - under one with n passages, the sentence that settles it among n-1
-//     distractors, with its label, and
-//   - n distractors, with the label unsettled.
+//   - under a level with n passages, the claim with the sentence that settles it
+//     and n-1 distractors, with its label, and
+//   - the claim with n distractors, with the label unsettled.
 //
-// Distractors are the passages that BM25 finds for the claim and that hold no
-// sentence which settles it: among the pages, or, where the pages know nothing of
-// what the claims are about, among the sentences of the other claims, or taken
-// in turns, a sentence first. A claim without a sentence has distractors only.
+// Distractors are passages that BM25 finds for the claim and that contain no
+// sentence that settles it. They come from the pages, from the sentences of the
+// other claims (for pages that are not about the topics of the claims), or from
+// both in turn, a sentence first. A claim without a sentence has only distractors.
 type claimExamples struct {
 	claims    []claim
 	list      []claimExample
 	folds     *foldPlan
-	pages     retrieval.Retriever // nil: they are not among the distractors
-	sentences bool                // are among the distractors
+	pages     retrieval.Retriever // nil: no distractors come from pages
+	sentences bool                // distractors come from sentences
 	embedder  *embedding.Embedder
 	basis     string
 }
@@ -85,11 +85,11 @@ type claimExamples struct {
 type claimExample struct {
 	claim    int32
 	passages int16 // of its level
-	settled  bool  // the sentence is among them
+	settled  bool  // the passages include the sentence
 }
 
-// newClaimExamples reads the claims and draws the examples for an expert
-// that takes some levels of advice.
+// newClaimExamples reads the claims and draws the examples for an expert that
+// takes the given levels of advice.
 func newClaimExamples(ctx context.Context, s *part.Setup, cfg *claimExampleSettings, levels []int, e *embedding.Embedder) (*claimExamples, error) {
 	if err := cfg.claimSettings.check(s.Labels); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func newClaimExamples(ctx context.Context, s *part.Setup, cfg *claimExampleSetti
 	return x, x.check()
 }
 
-// passagesOf returns how many passages each of some levels shows at most.
+// passagesOf returns the largest number of passages of each level.
 func passagesOf(s *part.Setup, levels []int) []int {
 	most := make([]int, len(levels))
 	for i, k := range levels {
@@ -129,8 +129,7 @@ func passagesOf(s *part.Setup, levels []int) []int {
 	return most
 }
 
-// draw lists the examples, of which each row's are a function of the seed and the
-// row.
+// draw lists the examples. Those of a row depend only on the seed and the row.
 func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, seed uint64) {
 	x.folds = &foldPlan{Labels: labels}
 	unsettled := slices.Index(labels, c.Unsettled)
@@ -153,8 +152,8 @@ func (x *claimExamples) draw(c *claimSettings, labels []string, passages []int, 
 	}
 }
 
-// describe writes down what the examples depend on beside the settings: the
-// files, the claims that were left out, and the levels.
+// describe records what the examples depend on besides the settings: the files,
+// the claims that were left out, and the levels.
 func (x *claimExamples) describe(s *part.Setup, levels []int) {
 	var text, kept strings.Builder
 	for i, most := range passagesOf(s, levels) {
@@ -180,7 +179,7 @@ func (x *claimExamples) check() error {
 		}
 	}
 	if labels < 2 {
-		return fmt.Errorf("train: %d claims that are not routed on, with %d labels between them, are not enough to learn from", len(x.claims), labels)
+		return fmt.Errorf("train: without the claims of the instances, %d claims with %d labels remain; at least two labels are needed", len(x.claims), labels)
 	}
 	return nil
 }
@@ -188,5 +187,5 @@ func (x *claimExamples) check() error {
 // Folds returns the classes of the examples; one model learns from all.
 func (x *claimExamples) Folds() *foldPlan { return x.folds }
 
-// Basis returns what the examples depend on beside the settings.
+// Basis returns what the examples depend on besides the settings.
 func (x *claimExamples) Basis() string { return x.basis }

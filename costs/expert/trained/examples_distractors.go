@@ -18,13 +18,13 @@ import (
 	"pipe/internal/parallel"
 )
 
-// claimReader reads examples of claims. Every text is held once.
+// claimReader reads examples of claims. It keeps every text once in memory.
 type claimReader struct {
 	*claimExamples
 	distractors [][]string // per claim, best first
 }
 
-// Open finds the distractors of all claims and embeds every text there is.
+// Open finds the distractors of all claims and embeds all texts.
 func (x *claimExamples) Open(ctx context.Context, t *part.Preparation) (exampleReader, error) {
 	r := &claimReader{x, make([][]string, len(x.claims))}
 	if x.most() > 0 {
@@ -63,7 +63,7 @@ func (r *claimReader) find(ctx context.Context, t *part.Preparation) (err error)
 	return nil
 }
 
-// inTurns takes texts from lists, the first list first, and none twice.
+// inTurns takes distinct texts from the lists in turn, from the first list first.
 func inTurns(lists ...[]string) []string {
 	var out []string
 	for i := 0; ; i++ {
@@ -82,7 +82,7 @@ func inTurns(lists ...[]string) []string {
 	}
 }
 
-// most is the largest number of passages of an example.
+// most returns the largest number of passages of an example.
 func (x *claimExamples) most() int {
 	most := 0
 	for _, e := range x.list {
@@ -91,7 +91,7 @@ func (x *claimExamples) most() int {
 	return most
 }
 
-// among finds, for every claim, passages that hold none of its sentences.
+// among finds, for every claim, passages that contain none of its sentences.
 func (x *claimExamples) among(ctx context.Context, t *part.Preparation, from retrieval.Retriever) ([][]string, error) {
 	settling, most := x.settling(), x.most()
 	out, longest := make([][]string, len(x.claims)), 0
@@ -120,7 +120,7 @@ func (x *claimExamples) among(ctx context.Context, t *part.Preparation, from ret
 	return out, err
 }
 
-// settling returns the sentences that settle each claim, by its normal text.
+// settling returns the sentences that settle each claim, by its normalised text.
 func (x *claimExamples) settling() map[string][]string {
 	of := make(map[string][]string)
 	for _, c := range x.claims {
@@ -131,7 +131,7 @@ func (x *claimExamples) settling() map[string][]string {
 	return of
 }
 
-// without returns the texts of the first passages that hold none of the
+// without returns the texts of the first passages that contain none of the
 // sentences, at most most of them.
 func without(list []part.Passage, sentences []string, most int) []string {
 	var texts []string
@@ -144,7 +144,7 @@ func without(list []part.Passage, sentences []string, most int) []string {
 	return texts
 }
 
-// shareTexts makes equal texts one in memory.
+// shareTexts makes equal texts share their memory.
 func shareTexts(lists [][]string) {
 	known := make(map[string]string)
 	for _, list := range lists {
@@ -158,8 +158,8 @@ func shareTexts(lists [][]string) {
 	}
 }
 
-// amongSentences finds distractors among the sentences of all claims, through an
-// index of them that lives as long as that takes.
+// amongSentences finds distractors among the sentences of all claims, with a
+// temporary index.
 func (x *claimExamples) amongSentences(ctx context.Context, t *part.Preparation) (_ [][]string, err error) {
 	if _, err := atomicfile.MkdirAll(t.Scratch); err != nil {
 		return nil, err
@@ -222,8 +222,8 @@ func (r *claimReader) Read(_ context.Context, from, to int) ([]part.Instance, []
 	return batch, shown, nil
 }
 
-// example returns one example: the sentence that settles it, if it is there,
-// then distractors.
+// example returns one example: the sentence that settles its claim, if the example
+// has it, then distractors.
 func (r *claimReader) example(i int) (part.Instance, part.Shown) {
 	e := r.list[i]
 	c := r.claims[e.claim]

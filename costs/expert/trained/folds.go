@@ -13,23 +13,23 @@ import (
 )
 
 // Folds say which examples an expert learns from, and which of its models
-// answers for which instance. With folds there is one model of all training
-// rows and one per fold that has not seen that fold: a training row is answered
-// by the model that has not seen it, any other instance by the model of all.
+// answers for which instance. With folds there is one model of all training rows,
+// and for each fold one model of the other folds. The model that has not seen a
+// training row answers for it; the model of all rows answers for other instances.
 type foldPlan struct {
 	Labels  []string // in the order of the classes
 	Class   []int    // per example, an index into Labels
-	Rows    []int    // per example, the instance with split train that it is, rising; nil if the examples come from elsewhere
-	Folds   int      // 0: every instance is answered by the model of all examples
+	Rows    []int    // per example, its instance, ascending; nil if the examples are not instances
+	Folds   int      // 0: the model of all examples answers for every instance
 	seed    uint64   // of the draw of folds
 	repeats int      // rows that follow another one into its fold
-	fold    []int8   // per example, where there are folds
-	at      []int32  // per instance of the build, the example that it is or -1; nil without folds
+	fold    []int8   // per example; nil without folds
+	at      []int32  // per instance of the build, its example or -1; nil without folds
 }
 
-// sharedFoldPlan returns what the experts of a build learn from. The first caller
-// decides that the build has any: its inputs then say how training rows are
-// answered.
+// sharedFoldPlan returns the folds that the experts of a build share. The first
+// call adds them to the inputs of the build, so builds without trained experts do
+// not have them.
 func sharedFoldPlan(ctx context.Context, b *part.Build) (*foldPlan, error) {
 	return part.Shared(b, "", func() (*foldPlan, error) {
 		var twins []int
@@ -54,10 +54,10 @@ func sharedFoldPlan(ctx context.Context, b *part.Build) (*foldPlan, error) {
 	})
 }
 
-// newFoldPlan takes the training rows of a build and deals them out into folds,
-// within every label as evenly as allowed. Rows of one group stay together, and
-// so do rows with the same number in twins, which has one per instance or is nil.
-// The draw depends on the labels, their order, what stays together, and seed.
+// newFoldPlan assigns the training rows of a build to folds, within every label as
+// evenly as possible. Rows of one group stay together, and so do rows with the same
+// number in twins, which has one per instance or is nil. The draw depends on the
+// labels, their order, the rows that stay together, and seed.
 func newFoldPlan(entries []part.Entry, splits []costs.Split, labels []string, folds int, seed uint64, twins []int) (*foldPlan, error) {
 	l := &foldPlan{Labels: labels, Folds: folds, seed: seed}
 	for n, e := range entries {
@@ -66,7 +66,7 @@ func newFoldPlan(entries []part.Entry, splits []costs.Split, labels []string, fo
 		}
 		c := slices.Index(labels, e.Label)
 		if c < 0 {
-			return nil, fmt.Errorf("instance %q has no label to learn", e.ID)
+			return nil, fmt.Errorf("instance %q has no label, but is a training row", e.ID)
 		}
 		l.Rows, l.Class = append(l.Rows, n), append(l.Class, c)
 	}
@@ -83,18 +83,18 @@ func newFoldPlan(entries []part.Entry, splits []costs.Split, labels []string, fo
 // check checks that the training data of every model have every label.
 func (l *foldPlan) check() error {
 	if len(l.Rows) == 0 {
-		return errors.New("there are no training rows to learn from")
+		return errors.New("there are no training rows")
 	}
 	need := 1
 	if l.Folds > 0 {
-		need = 2 // in two folds, so that each model keeps one of them
+		need = 2 // in different folds, so that each model has one of them
 	}
 	for c, n := range l.counts() {
 		switch {
 		case n == 0:
 			return fmt.Errorf("no training row has the label %q; an expert cannot learn from %s alone", l.Labels[c], l.others(c))
 		case n < need:
-			return fmt.Errorf("1 training row has the label %q: with cross_fit %d the model that must not see it would learn from %s alone", l.Labels[c], l.Folds, l.others(c))
+			return fmt.Errorf("only 1 training row has the label %q: with cross_fit %d the model without it would learn from %s alone", l.Labels[c], l.Folds, l.others(c))
 		}
 	}
 	return nil
@@ -119,7 +119,7 @@ func (l *foldPlan) counts() []int {
 	return n
 }
 
-// clusters returns which examples stay together.
+// clusters returns the examples that stay together.
 func (l *foldPlan) clusters(entries []part.Entry, twins []int) costs.Clusters {
 	var same [][]int
 	if entries[0].Group != "" {
@@ -139,8 +139,8 @@ func (l *foldPlan) clusters(entries []part.Entry, twins []int) costs.Clusters {
 	return costs.NewClusters(len(l.Rows), same...)
 }
 
-// deal goes through the examples, label by label and shuffled, and puts each
-// into the fold with the fewest so far, with all that stays together with it.
+// deal goes through the examples, label by label and shuffled, and puts each, with
+// the rest of its cluster, into the fold that has the fewest so far.
 func (l *foldPlan) deal(instances int, seed uint64, together costs.Clusters) {
 	l.repeats = together.Repeats()
 	l.fold, l.at = make([]int8, len(l.Rows)), make([]int32, instances)
@@ -152,7 +152,7 @@ func (l *foldPlan) deal(instances int, seed uint64, together costs.Clusters) {
 		l.at[row] = int32(i)
 		groups[l.Class[i]] = append(groups[l.Class[i]], i)
 	}
-	r := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // a stream for folds alone
+	r := rand.New(rand.NewPCG(seed, 0x666f6c6473)) // a random stream for folds only
 	load, foldOf := make([]int, l.Folds), make([]int, together.Len())
 	for k := range foldOf {
 		foldOf[k] = -1
@@ -170,10 +170,9 @@ func (l *foldPlan) deal(instances int, seed uint64, together costs.Clusters) {
 	}
 }
 
-// checkFolds sees to it that every model meets every label, whatever stays
-// together.
+// checkFolds checks that every model has examples of every label.
 func (l *foldPlan) checkFolds() error {
-	in := make([]int, len(l.Labels)) // a fold that a label is in, from 1
+	in := make([]int, len(l.Labels)) // a fold of each label, counted from 1
 	several := make([]bool, len(l.Labels))
 	for i, c := range l.Class {
 		f := int(l.fold[i]) + 1
@@ -182,7 +181,7 @@ func (l *foldPlan) checkFolds() error {
 	}
 	for c, ok := range several {
 		if !ok {
-			return fmt.Errorf("all training rows with the label %q belong together: with cross_fit %d the model that must not see them would learn from %s alone",
+			return fmt.Errorf("all training rows with the label %q are in one fold, since they belong together: with cross_fit %d the model without them would learn from %s alone",
 				l.Labels[c], l.Folds, l.others(c))
 		}
 	}
@@ -225,7 +224,7 @@ func (l *foldPlan) identity() string {
 	return fmt.Sprintf("%d folds%s, seed %d", l.Folds, l.kept(), l.seed)
 }
 
-// kept says how many rows follow others into their folds, "" if none does.
+// kept describes how many rows stay with others in their folds, "" if none does.
 func (l *foldPlan) kept() string {
 	if l.repeats == 0 {
 		return ""
@@ -233,7 +232,7 @@ func (l *foldPlan) kept() string {
 	return fmt.Sprintf(" with %d rows kept beside others of their group or with equal values", l.repeats)
 }
 
-// how says which models answer for training rows.
+// how describes which models answer for training rows.
 func (l *foldPlan) how() string {
 	if l.Folds == 0 {
 		return "in-sample"

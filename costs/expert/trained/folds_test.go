@@ -236,7 +236,7 @@ func TestFoldsOfOneClusterPerLabel(t *testing.T) {
 		entries[i] = part.Entry{ID: fmt.Sprint(i), Label: []string{"a", "b"}[i/6], Group: fmt.Sprint(min(i, 6))}
 	}
 	_, err := newFoldPlan(entries, make([]costs.Split, 8), []string{"a", "b"}, 3, 0, nil)
-	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" belong together: with cross_fit 3`) {
+	if err == nil || !strings.Contains(err.Error(), `all training rows with the label "b" are in one fold, since they belong together: with cross_fit 3`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// groupEncoder encodes rows of an encoded table as far as their column groups
-// are disclosed: the columns of a layout, those of hidden groups replaced, then
-// one indicator (0 or 1) per group after the first, which says that it is
-// shown. Without the indicators a hidden group would look like one at its mean.
+// groupEncoder encodes the disclosed column groups of rows of an encoded table. It
+// writes the columns of a layout, with those of hidden groups replaced, and then
+// one indicator (1 if shown, else 0) per group after the first. Without the
+// indicators a hidden group would look like one at its mean.
 type groupEncoder struct {
 	encoder *tabular.Encoder
 	layout  tabular.Layout
 	ends    []int   // of the groups in the layout
-	hidden  float32 // stands for a hidden column
+	hidden  float32 // replaces a hidden column
 	scratch sync.Pool
 }
 
-// newGroupEncoder hides with 0, the mean, in the dense layout, and with NaN, a
-// missing value, in that for trees.
+// newGroupEncoder returns an encoder that replaces hidden columns by 0, the mean,
+// in the dense layout, and by NaN, a missing value, in the layout for trees.
 func newGroupEncoder(s *part.Setup, layout tabular.Layout) (*groupEncoder, error) {
 	e, err := s.Encoder()
 	if err != nil {
@@ -43,7 +43,7 @@ func newGroupEncoder(s *part.Setup, layout tabular.Layout) (*groupEncoder, error
 // Width is the layout's plus one indicator per group after the first.
 func (c *groupEncoder) Width() int { return c.encoder.Width(c.layout) + len(c.ends) - 1 }
 
-// Encode encodes an instance once and hides per level.
+// Encode encodes each instance once, and hides columns per level.
 func (c *groupEncoder) Encode(_ context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	whole := c.scratch.Get().(*[]float32)
 	defer c.scratch.Put(whole)
@@ -63,7 +63,7 @@ func (c *groupEncoder) Encode(_ context.Context, dst []float32, batch []part.Ins
 	return nil
 }
 
-// disclose writes one row. Without a word about groups the first one is shown.
+// disclose writes one row. If advice shows no groups, the first one is shown.
 func (c *groupEncoder) disclose(dst, whole []float32, groups []bool) {
 	from, indicators := 0, dst[len(whole):]
 	for g, end := range c.ends {

@@ -25,28 +25,28 @@ type learner struct {
 	trainer  trainer
 	folds    *foldPlan // of the examples
 	runtime  *ort.Runtime
-	basis    string             // what every model depends on, as text
+	basis    string             // what every model depends on, as lines
 	about    map[string]string  // metadata of the files
-	models   []*expert.RowModel // of all examples, then one per fold; nil until Prepare
+	models   []*expert.RowModel // the model of all examples, then one per fold; nil until Prepare
 }
 
 // learnerSettings are shared by the experts that the build trains.
 type learnerSettings struct {
-	Threshold float64 `json:"threshold"` // probability from which the answer is the second of two labels
+	Threshold float64 `json:"threshold"` // smallest probability for which the second of two labels is the answer
 	Seed      uint64  `json:"seed"`      // of the draw of levels, and of the training
 }
 
 func defaultLearnerSettings() learnerSettings { return learnerSettings{Threshold: 0.5} }
 
-// newLearner finishes an expert whose settings have been read. kind and
-// learning, a struct of the settings that the models depend on, say what it
-// learns; extra is whatever else they depend on, such as a library's version.
+// newLearner finishes an expert whose settings have been read. Its models depend on
+// kind, on learning, a struct of settings, and on the lines of extra, such as a
+// library's version.
 func newLearner(s *part.Setup, e *learner, kind string, learning any, extra ...string) (*learner, error) {
 	if !(e.Threshold > 0 && e.Threshold < 1) {
-		return nil, fmt.Errorf("threshold is %v; a probability between 0 and 1 is needed", e.Threshold)
+		return nil, fmt.Errorf("threshold is %v; it must be between 0 and 1", e.Threshold)
 	}
 	if len(s.Labels) != 2 && e.Threshold != defaultLearnerSettings().Threshold {
-		return nil, fmt.Errorf("threshold tells two labels apart, and there are %d", len(s.Labels))
+		return nil, fmt.Errorf("threshold needs exactly two labels; the configuration has %d", len(s.Labels))
 	}
 	if err := errors.Join(e.trainer.Check(), checkFileName(s.Name)); err != nil {
 		return nil, err
@@ -59,25 +59,25 @@ func newLearner(s *part.Setup, e *learner, kind string, learning any, extra ...s
 	if err := e.describe(s, kind, learning, extra); err != nil {
 		return nil, err
 	}
-	// The file says the same: what answers can be traced to what it learnt from.
+	// The file has the same digest, so that answers can be traced to their training data.
 	s.Input("model training", e.digest(0))
 	return e, nil
 }
 
-// checkFileName refuses names that cannot begin the name of a file.
+// checkFileName rejects names that cannot be the start of a file name.
 func checkFileName(name string) error {
 	if strings.ContainsAny(name, `/\:*?"<>|`) || strings.HasPrefix(name, ".") || strings.Contains(name, "-fold") {
-		return fmt.Errorf("the name %q cannot be that of a file NAME.onnx beside NAME-fold0.onnx", name)
+		return fmt.Errorf("the name %q cannot be used for the files NAME.onnx and NAME-fold0.onnx", name)
 	}
 	return nil
 }
 
-// trainingFormat is part of what models depend on; a change of how examples are
-// drawn or experts learn raises it.
+// trainingFormat is part of what models depend on. A change of how examples are
+// drawn or experts are trained must increase it.
 const trainingFormat = 1
 
-// describe writes down what the models depend on: the examples and the settings
-// of the expert, but neither task loss nor fees nor other experts.
+// describe records what the models depend on: the examples and the settings of the
+// expert, but not the task loss, fees or other experts.
 func (e *learner) describe(s *part.Setup, kind string, learning any, extra []string) error {
 	b, err := json.Marshal(learning)
 	if err != nil {
@@ -97,8 +97,8 @@ func (e *learner) describe(s *part.Setup, kind string, learning any, extra []str
 	return err
 }
 
-// digest identifies a model by everything that it depends on. The model of all
-// examples is the same with folds and without.
+// digest identifies a model by everything it depends on. The model of all examples
+// is the same with and without folds.
 func (e *learner) digest(model int) string {
 	if model == 0 {
 		return digest.Of([]byte(e.basis))
@@ -106,7 +106,7 @@ func (e *learner) digest(model int) string {
 	return digest.Of([]byte(fmt.Sprintf("%sfold %d of %s\n", e.basis, model-1, e.folds.identity())))
 }
 
-// file is the path of a model.
+// file returns the path of a model.
 func (e *learner) file(folder string, model int) string {
 	return filepath.Join(folder, e.name+e.folds.name(model)+".onnx")
 }
@@ -114,12 +114,12 @@ func (e *learner) file(folder string, model int) string {
 // Labels returns the labels in the order of the probabilities.
 func (e *learner) Labels() []string { return e.folds.Labels }
 
-// Limit returns the probability from which the second label is the answer; ok is
-// false unless there are two labels.
+// Limit returns the smallest probability for which the second label is the answer;
+// ok is false unless there are two labels.
 func (e *learner) Limit() (limit float64, ok bool) { return e.Threshold, len(e.folds.Labels) == 2 }
 
-// Predict asks, for every instance, the model that answers for it, about all
-// levels in one call of the runtime per model.
+// Predict runs, for every instance, the model that answers for it. There is one
+// call of the runtime per model, with all levels.
 func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {
 	out := make([][]part.Prediction, len(shown))
 	for k := range shown {
@@ -143,7 +143,7 @@ func (e *learner) Predict(ctx context.Context, batch []part.Instance, shown [][]
 	return out, nil
 }
 
-// ask lets one model answer for some instances of a batch.
+// ask runs one model on some instances of a batch.
 func (e *learner) ask(ctx context.Context, m *expert.RowModel, members []int, batch []part.Instance, shown [][]part.Shown, out [][]part.Prediction) error {
 	batch, shown = choose(members, batch, shown)
 	levels := 0
@@ -172,8 +172,8 @@ func (e *learner) ask(ctx context.Context, m *expert.RowModel, members []int, ba
 	return nil
 }
 
-// spread makes rows of probabilities of rows of outputs: where there is one
-// output, that of the second of two classes, the first takes the rest.
+// spread turns rows of outputs into rows of probabilities. A single output is the
+// probability of the second of two classes; that of the first is the remainder.
 func spread(p []float32, outputs int) (rows []float32, classes int) {
 	if outputs > 1 {
 		return p, outputs
@@ -185,9 +185,9 @@ func spread(p []float32, outputs int) (rows []float32, classes int) {
 	return rows, 2
 }
 
-// prediction is the answer that follows from the probabilities of the labels:
-// of two labels, the second from the threshold on; of more, the most likely,
-// the first one on ties.
+// prediction returns the answer for the probabilities of the labels. With two labels
+// it is the second if its probability is at least the threshold; with more, the
+// most likely, the first one on ties.
 func (e *learner) prediction(p []float32) part.Prediction {
 	answer := expert.Argmax(p)
 	if len(p) == 2 {

@@ -23,7 +23,7 @@ const (
 	// trainedBatch bounds the rows of one call of a trained model.
 	trainedBatch = 1 << 14
 	// The probabilities of a file must be those of its trainer within parityLimit,
-	// on parityRows of the rows that it learnt from.
+	// on parityRows of its training rows.
 	parityLimit = 1e-5
 	parityRows  = 4096
 )
@@ -73,14 +73,14 @@ func (e *learner) readFile(folder string, model int) ([]byte, error) {
 	}
 	m, err := onnx.Parse(b)
 	if err != nil || m.Metadata()[trainingKey] != e.digest(model) {
-		return nil, nil // made again
+		return nil, nil // will be trained again
 	}
 	return b, nil
 }
 
 func (e *learner) open(b []byte) (*expert.RowModel, error) {
 	o := e.runtime.SessionOptions()
-	o.Threads = 1 // shards run side by side
+	o.Threads = 1 // shards run concurrently
 	session, err := e.runtime.Session(b, o)
 	if err != nil {
 		return nil, err
@@ -88,8 +88,7 @@ func (e *learner) open(b []byte) (*expert.RowModel, error) {
 	return expert.NewRowModel(e.runtime, session, e.encoder.Width(), outputs(len(e.folds.Labels)), trainedBatch)
 }
 
-// accept opens a new classifier, compares it with its trainer, and keeps its
-// file.
+// accept opens a new classifier, compares it with its trainer, and stores its file.
 func (e *learner) accept(ctx context.Context, folder string, set *trainingSet, model int, c *classifier) error {
 	about := map[string]string{trainingKey: e.digest(model), "pipe.training_rows": strconv.Itoa(len(e.folds.Learns(model)))}
 	for k, v := range e.about {
@@ -105,7 +104,7 @@ func (e *learner) accept(ctx context.Context, folder string, set *trainingSet, m
 	}
 	m, err := e.open(b)
 	if err != nil {
-		return fmt.Errorf("open what was trained: %w", err)
+		return fmt.Errorf("open the trained model: %w", err)
 	}
 	if err := checkParity(ctx, m, c, set); err != nil {
 		return errors.Join(err, m.Close())

@@ -7,18 +7,18 @@ import (
 	"pipe/featurize/tabular"
 )
 
-// mlpSettings describe a network with ReLU layers, for which rows of the rarer
-// class are repeated until both classes have as many.
+// mlpSettings describe a network with ReLU layers. Rows of the rarer class are
+// repeated until both classes have the same number of rows.
 type mlpSettings struct {
 	learnerSettings
 	mlpLearning
 }
 
-// mlpLearning is what the network depends on.
+// mlpLearning has the settings that the network depends on.
 type mlpLearning struct {
 	networkSettings
 	Hidden  []int   `json:"hidden"`  // widths of the layers
-	Dropout float64 `json:"dropout"` // on them
+	Dropout float64 `json:"dropout"` // of the layers
 }
 
 func newMLP(ctx context.Context, s *part.Setup, settings map[string]any) (part.Expert, error) {

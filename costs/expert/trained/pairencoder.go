@@ -8,21 +8,21 @@ import (
 	"pipe/costs/embedding"
 )
 
-// pairEncoder encodes a claim c, the vector of the instance's text, and its evidence
-// e, the mean of the vectors of the passages that are shown, as
+// pairEncoder encodes a claim and its evidence. c is the vector of the claim, and e
+// the mean of the vectors of the shown passages. A row is
 //
-//	c, e, c*e, |c - e|, evidence is there (0 or 1), 1 / number of passages
+//	c, e, c*e, |c - e|, 1 if there is evidence or else 0, 1 / number of passages
 //
 // (the combination of Conneau et al., Supervised Learning of Universal Sentence
-// Representations, 2017), each product and difference by component. Without
-// passages everything but c is 0. Vectors are multiplied by the root of their
-// length, which makes the mean square of a component of a vector of length 1 one.
+// Representations, 2017), with products and differences by component. Without
+// passages everything but c is 0. Vectors are multiplied by the square root of their
+// dimension, so that the components of a unit vector have mean square 1.
 type pairEncoder struct{ embedder *embedding.Embedder }
 
 // Width is four vectors and two indicators.
 func (c *pairEncoder) Width() int { return 4*c.embedder.Dim() + 2 }
 
-// Encode looks up the vectors of all texts at once.
+// Encode looks up the vectors of all texts in one call.
 func (c *pairEncoder) Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error {
 	var texts []string
 	each := func(do func(in *part.Instance, passages []part.Passage)) {
@@ -70,7 +70,7 @@ func (c *pairEncoder) code(dst, claim []float32, passages [][]float32) {
 	}
 	share := 1 / float64(len(passages))
 	for i, v := range claim {
-		var sum float64 // in float64 the order of the passages hardly counts
+		var sum float64 // in float64 the order of the passages makes almost no difference
 		for _, p := range passages {
 			sum += float64(p[i])
 		}

@@ -16,7 +16,7 @@ func newTabularLearner(ctx context.Context, s *part.Setup, e *learner, layout ta
 		return nil, err
 	}
 	if len(s.Labels) != 2 {
-		return nil, fmt.Errorf("labels: there are %d, an expert of this kind tells two apart", len(s.Labels))
+		return nil, fmt.Errorf("labels: an expert of this kind needs exactly two labels; the configuration has %d", len(s.Labels))
 	}
 	if e.examples, err = newTrainingRows(ctx, s, e.Seed); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"pipe/onnx/ort"
 )
 
-// networkTrainer trains small networks on the engine that trains policies.
+// networkTrainer trains small networks with the engine that trains policies.
 type networkTrainer struct {
 	networkSettings
 	runtime *ort.Runtime
@@ -24,21 +24,21 @@ type networkTrainer struct {
 type balance int
 
 const (
-	byWeight balance = iota // alike, because rows of the rarer ones weigh more
-	byRepeat                // alike, because rows of the rarer ones are there more than once
-	byShares                // as much as they have rows
+	byWeight balance = iota // all classes count the same: rows of rarer ones weigh more
+	byRepeat                // all classes count the same: rows of rarer ones are repeated
+	byShares                // a class counts as much as its number of rows
 )
 
 // networkSettings are the settings of experts that are networks.
 type networkSettings struct {
 	Epochs       int     `json:"epochs"`
 	Batch        int     `json:"batch"`
-	LearningRate float64 `json:"learning_rate"` // at its highest; it falls to 0 as a cosine
+	LearningRate float64 `json:"learning_rate"` // the peak; it falls to 0 as a cosine
 	WeightDecay  float64 `json:"weight_decay"`
 }
 
-// settings returns the engine's settings. One model per group: then a model is
-// the same bits whichever others are trained beside it.
+// settings returns the engine's settings. With one model per group, the bits of a
+// model do not depend on the other models.
 func (n *networkTrainer) settings(workers int) models.Settings {
 	s := models.DefaultSettings()
 	s.Hidden, s.Head, s.Surrogate = n.hidden, "linear", "weighted"
@@ -51,7 +51,7 @@ func (n *networkTrainer) spec(seed uint64, rows []int32) models.Spec {
 	return models.Spec{Seed: seed, LearningRate: n.LearningRate, WeightDecay: n.WeightDecay, Tau: 1, Dropout: n.dropout, Rows: rows}
 }
 
-// Check returns the problems of the settings with which nothing can be learnt.
+// Check returns problems of the settings that make training impossible.
 func (n *networkTrainer) Check() error {
 	err := n.settings(1).Validate()
 	if !(n.LearningRate > 0) {
@@ -70,7 +70,7 @@ func (n *networkTrainer) Check() error {
 func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error {
 	var weight []float64
 	if n.balance == byWeight {
-		// Folds hold the shares of the classes, so one set of weights serves all.
+		// Folds preserve the shares of the classes, so all can use the same weights.
 		weight = models.BalancedWeights(set.Class, set.Classes)
 	}
 	problem, err := models.ClassProblem(set.X, set.Width, set.Class, set.Classes, weight)
@@ -101,7 +101,7 @@ func (n *networkTrainer) Train(ctx context.Context, set *trainingSet, fits []fit
 	return nil
 }
 
-// train resumes from matching checkpoints of an earlier run.
+// train trains the networks, from the checkpoint of an earlier run if it matches.
 func (n *networkTrainer) train(ctx context.Context, p *models.Problem, specs []models.Spec, t *training) ([]models.Trained, error) {
 	o := models.Options{
 		Runtime: n.runtime, Progress: func(steps int) { t.Progress.Add(int64(steps)) },
@@ -111,14 +111,14 @@ func (n *networkTrainer) train(ctx context.Context, p *models.Problem, specs []m
 	if !errors.Is(err, models.ErrOtherCheckpoint) {
 		return out, err
 	}
-	// Other rows, settings or workers: the checkpoint is of no use.
+	// The checkpoint is of other rows, settings or workers.
 	if err := os.RemoveAll(t.Scratch); err != nil {
 		return nil, err
 	}
 	return models.Train(ctx, p, specs, n.settings(t.Workers), o)
 }
 
-// finish hands a network over as a file.
+// finish passes a network on as an ONNX model.
 func (n *networkTrainer) finish(m network.MLP, l fit, t *training) error {
 	file, err := m.ExportClassifier()
 	if err != nil {

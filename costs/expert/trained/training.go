@@ -7,7 +7,7 @@ import (
 	"pipe/onnx"
 )
 
-// rowEncoder turns instances and what is shown of them into rows of numbers. It is
+// rowEncoder turns instances and what is shown for them into rows of numbers. It is
 // safe for concurrent use.
 type rowEncoder interface {
 	Width() int
@@ -17,40 +17,39 @@ type rowEncoder interface {
 	Encode(ctx context.Context, dst []float32, batch []part.Instance, shown [][]part.Shown) error
 }
 
-// trainer makes classifiers from rows. Kinds of experts differ in it.
+// trainer trains classifiers on rows.
 type trainer interface {
-	// Check returns the problems of the settings with which nothing can be learnt.
+	// Check returns problems of the settings that make training impossible.
 	Check() error
-	// Train makes the classifier of every model and hands each to t.Done. The
-	// outcome is a function of the set, the folds and the settings, whether
-	// or not an earlier call was interrupted.
+	// Train trains the classifier of every model and passes each to t.Done. The
+	// outcome depends only on the set, the folds and the settings, not on
+	// whether an earlier call was interrupted.
 	Train(ctx context.Context, set *trainingSet, fits []fit, t *training) error
 }
 
 // fit is one model to train, with ascending rows of the set.
 type fit struct {
-	model int // of Folds
+	model int // index of the model, as in foldPlan
 	rows  []int32
 }
 
-// classifier is what a trainer has made. Both halves are valid only while the
-// trainer waits for Done.
+// classifier is a trained model. Both fields are valid only until Done returns.
 type classifier struct {
-	Model *onnx.Model // input "rows", output "probability": [n, 1], that of class 1, of two classes, else [n, classes]
-	// Probability returns the trainer's own probabilities of rows, in the form of the output.
+	Model *onnx.Model // input "rows"; output "probability": of two classes [n, 1], that of class 1, else [n, classes]
+	// Probability returns the trainer's own probabilities of rows, in the shape of the output.
 	Probability func(rows []float32) ([]float64, error)
 }
 
-// training is what a trainer may use.
+// training has what a trainer may use.
 type training struct {
 	*part.Preparation
 	Name string // of the expert
 	Seed uint64
-	Done func(l fit, c *classifier) error // takes a classifier over
+	Done func(l fit, c *classifier) error // receives a classifier
 }
 
-// outputs is how many numbers a classifier says of a row: of two classes, the
-// probability of the second alone.
+// outputs returns the number of outputs of a classifier per row. With two classes
+// there is one, the probability of the second.
 func outputs(classes int) int {
 	if classes == 2 {
 		return 1

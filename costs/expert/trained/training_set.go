@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// trainingSet holds the training data of an expert as rows of numbers.
+// trainingSet is the training data of an expert as rows of numbers.
 type trainingSet struct {
 	Width   int
 	Classes int
@@ -16,7 +16,7 @@ type trainingSet struct {
 // Len is the number of rows.
 func (s *trainingSet) Len() int { return len(s.Class) }
 
-// Row returns a row; nothing is copied.
+// Row returns a row without copying it.
 func (s *trainingSet) Row(i int) []float32 { return s.X[i*s.Width : (i+1)*s.Width] }
 
 // sample returns up to n rows, evenly spread.
@@ -40,8 +40,8 @@ func (s *trainingSet) subset(rows []int32) *trainingSet {
 }
 
 // oversample repeats rows of the smaller classes until all have as many as the
-// largest: every row the same number of times, and what is left over drawn
-// without repetition.
+// largest: every row the same number of times, and the remainder is drawn without
+// replacement.
 func oversample(rows []int32, class []int, classes int, seed uint64) []int32 {
 	groups := make([][]int32, classes)
 	most := 0

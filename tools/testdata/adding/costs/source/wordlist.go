@@ -20,7 +20,7 @@ func newWordlist(_ context.Context, s *part.Setup, settings map[string]any) (par
 		return nil, err
 	}
 	if len(cfg.Words) == 0 {
-		return nil, errors.New("words: none are listed")
+		return nil, errors.New("words: not set")
 	}
 	w := &wordlist{}
 	for _, word := range cfg.Words {
