@@ -49,7 +49,7 @@ func ParseEncoderInfo(metadata map[string]string) (info EncoderInfo, ok bool, er
 		return info, false, nil
 	}
 	if format != graphFormat {
-		return info, true, fmt.Errorf("encoder format %s is not %s, the one that this version reads", format, graphFormat)
+		return info, true, fmt.Errorf("the encoder has format %s; this version reads format %s", format, graphFormat)
 	}
 	if err := json.Unmarshal([]byte(metadata[keyEncoder+"info"]), &info); err != nil {
 		return info, true, fmt.Errorf("metadata %sinfo: %w", keyEncoder, err)
@@ -85,7 +85,7 @@ func encoderGraph(graph *onnx.Model, output string, info EncoderInfo, more map[s
 func infoOf(graph *onnx.Model, input string) (EncoderInfo, error) {
 	info, ok, err := ParseEncoderInfo(graph.Metadata())
 	if err == nil && (!ok || info.Input != input) {
-		err = fmt.Errorf("an encoder of %q, not of %s", info.Input, input)
+		err = fmt.Errorf("the encoder has input %q, not %q", info.Input, input)
 	}
 	return info, err
 }

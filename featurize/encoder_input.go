@@ -76,14 +76,14 @@ func (e *EncoderInfo) validate() error {
 
 func checkImageInfo(e *EncoderInfo) error {
 	if e.Preprocess == nil {
-		return errors.New("no preprocess")
+		return errors.New("preprocess is missing")
 	}
 	return e.Preprocess.Validate()
 }
 
 func checkTextInfo(e *EncoderInfo) error {
 	if e.MaxLength < 1 {
-		return fmt.Errorf("max_length is %d", e.MaxLength)
+		return fmt.Errorf("max_length is %d; it must be at least 1", e.MaxLength)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func EncoderInputs(name string) ([]string, error) {
 // graphInput is the input that a graph declares, else the one implied by the names and axes of its inputs.
 func graphInput(m *onnx.Model) (string, error) {
 	if kind := m.Metadata()[keyKind]; kind != "" && kind != EncoderKind {
-		return "", fmt.Errorf("is a %s, not an encoder alone", kind)
+		return "", fmt.Errorf("is a %s, not an encoder", kind)
 	}
 	if about, ok, err := ParseEncoderInfo(m.Metadata()); ok {
 		return about.Input, err
@@ -150,7 +150,7 @@ func graphInput(m *onnx.Model) (string, error) {
 		}
 		forms = append(forms, in.form)
 	}
-	return "", fmt.Errorf("the graph has inputs %s: neither %s", listed(m.Inputs()), strings.Join(forms, " nor "))
+	return "", fmt.Errorf("the graph has inputs %s; they are neither %s", listed(m.Inputs()), strings.Join(forms, " nor "))
 }
 
 // maybeImages finds inputs of images, and inputs whose axes the graph does not

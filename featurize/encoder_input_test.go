@@ -53,7 +53,7 @@ func TestEncoderInputs(t *testing.T) {
 	}{
 		{nil, ""},
 		{onnx.Shape{onnx.Sym("n"), onnx.Fix(3), onnx.Fix(8), onnx.Fix(8)}, ""},
-		{onnx.Shape{onnx.Sym("n"), onnx.Fix(3)}, "the graph has inputs x (float32 [n 3]): neither texts (input_ids) nor images (four axes)"},
+		{onnx.Shape{onnx.Sym("n"), onnx.Fix(3)}, "the graph has inputs x (float32 [n 3]); they are neither texts (input_ids) nor images (four axes)"},
 	} {
 		g := onnx.NewGraph("bare")
 		g.Output("y", g.Relu(g.Input("x", onnx.Float32, c.shape)))
@@ -75,7 +75,7 @@ func TestEncoderInputs(t *testing.T) {
 	served.SetMetadata(map[string]string{"pipe.kind": "policy"})
 	_, err = featurize.EncoderInputs(write("policy.onnx", served))
 	var data *dataerror.Error
-	if !errors.As(err, &data) || !strings.Contains(err.Error(), "is a policy, not an encoder alone") {
+	if !errors.As(err, &data) || !strings.Contains(err.Error(), "is a policy, not an encoder") {
 		t.Error(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "page.onnx"), []byte("<html>"), 0o666); err != nil {

@@ -44,7 +44,7 @@ func (e *ImageEncoder) Encode(ctx context.Context, dst []float32, images []*pixe
 // image for which it fails gives an *ImageError.
 func (e *ImageEncoder) EncodePixels(ctx context.Context, dst []float32, n int, fill func(dst []uint8, i int) error) error {
 	if len(dst) != n*e.dim {
-		return fmt.Errorf("encode images: room for %d values, %d images have %d", len(dst), n, n*e.dim)
+		return fmt.Errorf("encode images: dst has %d values; %d images need %d", len(dst), n, n*e.dim)
 	}
 	err := parallel.Each(ctx, e.workers, (n+e.batch-1)/e.batch, func(ctx context.Context, i int) error {
 		from, to := i*e.batch, min((i+1)*e.batch, n)
@@ -73,11 +73,11 @@ func (e *ImageEncoder) encodeBatch(ctx context.Context, dst []float32, from, to 
 		return err
 	}
 	if want := []int64{int64(n), int64(e.dim)}; !slices.Equal(out.Shape, want) {
-		return fmt.Errorf("the graph gives vectors of shape %v, not %v", out.Shape, want)
+		return fmt.Errorf("the graph returns vectors of shape %v, not %v", out.Shape, want)
 	}
 	for i := range to - from {
 		if !decodeRow(dst[i*e.dim:(i+1)*e.dim], out.Raw[4*i*e.dim:]) {
-			return &ImageError{from + i, errors.New("its vector is not finite")}
+			return &ImageError{from + i, errors.New("the vector is not finite")}
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ type ImageEncoder struct {
 // concurrently, on the CPU each on one thread; 0: one per core.
 func OpenImageEncoder(rt *ort.Runtime, name string, o ImageModelOptions, workers int) (*ImageEncoder, error) {
 	if workers < 0 {
-		return nil, fmt.Errorf("image encoder: %d workers", workers)
+		return nil, fmt.Errorf("image encoder: workers is %d; it must be at least 0", workers)
 	}
 	m, err := ReadImageModel(name, o)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *ImageEncoder) probe() error {
 		return err
 	}
 	if len(out.Shape) != 2 || out.Shape[0] != int64(n) || out.Shape[1] < 1 {
-		return fmt.Errorf("the graph gives vectors of shape %v for %d images", out.Shape, n)
+		return fmt.Errorf("the graph returns vectors of shape %v for %d images", out.Shape, n)
 	}
 	e.dim = int(out.Shape[1])
 	return nil

@@ -245,7 +245,7 @@ func TestBadImageModels(t *testing.T) {
 		`but no "pooled"`:                                {folder, ImageModelOptions{Output: "pooled"}},
 		"no preprocessor_config.json":                    {bare, ImageModelOptions{}},
 		`a model of type "bert" without an ONNX export`:  {hftest.Folder(t), ImageModelOptions{}},
-		"is no vector":                                   {hidden, ImageModelOptions{Preprocess: &channels}},
+		"is not a vector":                                {hidden, ImageModelOptions{Preprocess: &channels}},
 	} {
 		_, err := ReadImageModel(c.name, c.o)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -280,11 +280,11 @@ func TestEncodersOfOtherInputs(t *testing.T) {
 		}
 		return path
 	}
-	if _, err := ReadTextModel(write(images.Encoder()), DefaultTextModelOptions()); err == nil || !strings.Contains(err.Error(), `an encoder of "image", not of text`) {
+	if _, err := ReadTextModel(write(images.Encoder()), DefaultTextModelOptions()); err == nil || !strings.Contains(err.Error(), `the encoder has input "image", not "text"`) {
 		t.Errorf("images as texts: %v", err)
 	}
 	path := write(texts.Encoder())
-	if _, err := ReadImageModel(path, DefaultImageModelOptions()); err == nil || !strings.Contains(err.Error(), `an encoder of "text", not of image`) {
+	if _, err := ReadImageModel(path, DefaultImageModelOptions()); err == nil || !strings.Contains(err.Error(), `the encoder has input "text", not "image"`) {
 		t.Errorf("texts as images: %v", err)
 	}
 	if _, err := ReadTextModel(path, TextModelOptions{Tokenizer: folder}); err == nil || !strings.Contains(err.Error(), "contains its tokenizer") {
@@ -371,7 +371,7 @@ func TestPrecisionOfEncoderFiles(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), `precision is "half"; known are float32, float16`) {
 					t.Error(err)
 				}
-			case err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the file is in %s: make one in %s", inside, asked)):
+			case err == nil || !strings.Contains(err.Error(), fmt.Sprintf("the file is in %s; make a %s file", inside, asked)):
 				t.Errorf("%q of a file in %s: %v", asked, inside, err)
 			}
 		}

@@ -47,7 +47,7 @@ func (f *imageFolder) images() (*onnx.Model, error) {
 		return f.readExport()
 	}
 	if f.tower == "" {
-		return nil, fmt.Errorf("a model of type %q without an ONNX export is no encoder of images", f.config.ModelType)
+		return nil, fmt.Errorf("a model of type %q without an ONNX export is not an image encoder", f.config.ModelType)
 	}
 	return hf.Model(f.path, hf.Options{Tower: f.tower})
 }
@@ -85,14 +85,14 @@ func vectorOutput(m *onnx.Model, asked string) (string, error) {
 	case len(outputs) == 0:
 		return "", errors.New("the graph has no outputs")
 	case at < 0 && asked == "":
-		return "", fmt.Errorf("the graph has outputs %s: say which one is the vector", listed(outputs))
+		return "", fmt.Errorf("the graph has outputs %s; name the one that is the vector", listed(outputs))
 	case at < 0:
 		return "", fmt.Errorf("the graph has outputs %s, but no %q", listed(outputs), asked)
 	}
 	v := outputs[at]
 	flat := len(v.Shape) == 2 || fitsVector(v.Shape)
 	if v.DType != onnx.Float32 || v.Shape != nil && !flat {
-		return "", fmt.Errorf("output %s is no vector: float32 [batch d] or [batch d 1 1] is expected", listed(outputs[at:at+1]))
+		return "", fmt.Errorf("output %s is not a vector; it must be float32 [batch d] or [batch d 1 1]", listed(outputs[at:at+1]))
 	}
 	return v.Name, nil
 }

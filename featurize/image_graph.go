@@ -13,7 +13,7 @@ import (
 func pixelGraph(m *onnx.Model, output string, p *pixel.Preprocess) (*onnx.Model, error) {
 	inputs := m.Inputs()
 	if len(inputs) != 1 || inputs[0].DType != onnx.Float32 {
-		return nil, fmt.Errorf("the graph has inputs %s; that of an image encoder is one of float32", listed(inputs))
+		return nil, fmt.Errorf("the graph has inputs %s; an image encoder must have a single input, of float32", listed(inputs))
 	}
 	in := inputs[0]
 	sizes := []int{3, p.Height, p.Width}
@@ -21,7 +21,7 @@ func pixelGraph(m *onnx.Model, output string, p *pixel.Preprocess) (*onnx.Model,
 		sizes = []int{p.Height, p.Width, 3}
 	}
 	if in.Shape != nil && !fits(in.Shape, sizes...) {
-		return nil, fmt.Errorf("the graph takes images of shape %s, the preprocessing makes [batch %d %d %d] (%s)", in.Shape, sizes[0], sizes[1], sizes[2], p.Layout)
+		return nil, fmt.Errorf("the graph takes images of shape %s, but the preprocessing makes [batch %d %d %d] (%s)", in.Shape, sizes[0], sizes[1], sizes[2], p.Layout)
 	}
 	batch := onnx.Sym("batch")
 	if in.Shape != nil && in.Shape[0].Known() {
@@ -87,7 +87,7 @@ const largestBatch = 1 << 30
 func (m *ImageModel) check() error {
 	most := int64(max(1, largestBatch/m.Preprocess.Len()))
 	if n := m.Graph.Inputs()[0].Shape[0]; n.Known() && (n.Size < 1 || n.Size > most) {
-		return fmt.Errorf("the graph takes %d images at a time; supported are 1 to %d of this size", n.Size, most)
+		return fmt.Errorf("the graph takes batches of %d images; 1 to %d of this size are supported", n.Size, most)
 	}
 	return nil
 }
@@ -96,10 +96,10 @@ func (m *ImageModel) check() error {
 func checkPixels(graph *onnx.Model, p *pixel.Preprocess) error {
 	in, out := graph.Inputs(), graph.Outputs()
 	if len(in) != 1 || in[0].Name != PixelsInput || in[0].DType != onnx.Uint8 || !fits(in[0].Shape, p.Height, p.Width, 3) {
-		return fmt.Errorf("the graph has inputs %s; that of %d x %d pixels is %s, uint8 [batch %d %d 3]", listed(in), p.Width, p.Height, PixelsInput, p.Height, p.Width)
+		return fmt.Errorf("the graph has inputs %s; an encoder of %d x %d pixels must have one, %s, uint8 [batch %d %d 3]", listed(in), p.Width, p.Height, PixelsInput, p.Height, p.Width)
 	}
 	if len(out) != 1 || out[0].Name != ImageEmbedding || out[0].DType != onnx.Float32 || len(out[0].Shape) != 2 {
-		return fmt.Errorf("the graph has outputs %s; that of an image encoder is %s, float32 [batch width]", listed(out), ImageEmbedding)
+		return fmt.Errorf("the graph has outputs %s; an image encoder must have one, %s, float32 [batch width]", listed(out), ImageEmbedding)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ type MissingPreprocessError struct {
 }
 
 func (e *MissingPreprocessError) Error() string {
-	return fmt.Sprintf("its preprocessing of images is not known: no preprocessor_config.json in %q", e.Folder)
+	return fmt.Sprintf("the preprocessing of images is not known: %q has no preprocessor_config.json", e.Folder)
 }
 
 // Hint names the missing settings.
@@ -156,11 +156,11 @@ func parseImageEncoder(graph *onnx.Model, o ImageModelOptions) (*ImageModel, err
 	case o.Preprocess != nil && *o.Preprocess != *info.Preprocess:
 		return nil, errors.New("the file contains its preprocessing; no other can be set")
 	case o.Output != "" && o.Output != info.Output:
-		return nil, fmt.Errorf("the file was made of the output %q, not of %q", info.Output, o.Output)
+		return nil, fmt.Errorf("the file was made from output %q, not from %q", info.Output, o.Output)
 	case o.Precision == Float16 && !info.Float16:
-		return nil, errors.New("the file is in float32: make one in float16 of the model that it was made of")
+		return nil, errors.New("the file is in float32; make a float16 file from the original model")
 	case o.Precision == Float32 && info.Float16:
-		return nil, errors.New("the file is in float16: make one in float32 of the model that it was made of")
+		return nil, errors.New("the file is in float16; make a float32 file from the original model")
 	}
 	return &ImageModel{
 		Name: info.Name, Architecture: info.Architecture, Graph: graph, Preprocess: *info.Preprocess, Weights: info.Weights,

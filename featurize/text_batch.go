@@ -24,7 +24,7 @@ const (
 // position of the first text concerned.
 func (e *TextEncoder) Encode(ctx context.Context, dst []float32, texts []string) error {
 	if len(dst) != len(texts)*e.dim {
-		return fmt.Errorf("encode texts: room for %d values, %d texts have %d", len(dst), len(texts), len(texts)*e.dim)
+		return fmt.Errorf("encode texts: dst has %d values; %d texts need %d", len(dst), len(texts), len(texts)*e.dim)
 	}
 	encoded, err := e.tokenize(ctx, texts)
 	if err == nil {
@@ -65,7 +65,7 @@ func (e *TextEncoder) checkTokens(ids []int32) error {
 		return errors.New("has no tokens")
 	}
 	if most := int64(slices.Max(ids)); e.vocab > 0 && most >= e.vocab {
-		return fmt.Errorf("token id %d, the model knows %d tokens", most, e.vocab)
+		return fmt.Errorf("has token id %d, but the model has %d tokens", most, e.vocab)
 	}
 	return checkEnd(ids, e.end)
 }
@@ -108,11 +108,11 @@ func (e *TextEncoder) encodeBatch(ctx context.Context, dst []float32, texts []to
 		return err
 	}
 	if want := []int64{int64(len(batch)), int64(e.dim)}; !slices.Equal(out.Shape, want) {
-		return fmt.Errorf("the graph gives vectors of shape %v, not %v", out.Shape, want)
+		return fmt.Errorf("the graph returns vectors of shape %v, not %v", out.Shape, want)
 	}
 	for i, n := range at {
 		if !decodeRow(dst[n*e.dim:(n+1)*e.dim], out.Raw[4*i*e.dim:]) {
-			return fmt.Errorf("text %d: its vector is not finite", n)
+			return fmt.Errorf("text %d: the vector is not finite", n)
 		}
 	}
 	return nil

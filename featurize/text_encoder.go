@@ -26,7 +26,7 @@ func DefaultTextEncoderOptions() TextEncoderOptions { return TextEncoderOptions{
 func (o TextEncoderOptions) Validate() error {
 	err := o.TextModelOptions.Validate()
 	if o.Workers < 0 {
-		err = errors.Join(err, fmt.Errorf("text encoder: %d workers", o.Workers))
+		err = errors.Join(err, fmt.Errorf("text encoder: workers is %d; it must be at least 0", o.Workers))
 	}
 	return err
 }
@@ -101,14 +101,14 @@ func (m *TextModel) Open(rt *ort.Runtime, workers int) (*TextEncoder, error) {
 func (e *TextEncoder) probe() error {
 	ids := e.tokenizer.Encode("probe", e.tokens)
 	if len(ids.IDs) == 0 {
-		return errors.New("the tokenizer makes no tokens of a word")
+		return errors.New("the tokenizer returns no tokens for a word")
 	}
 	out, err := e.run(context.Background(), []tokenizer.Encoding{ids})
 	if err != nil {
 		return err
 	}
 	if len(out.Shape) != 2 || out.Shape[0] != 1 || out.Shape[1] < 1 {
-		return fmt.Errorf("the graph gives vectors of shape %v for one text", out.Shape)
+		return fmt.Errorf("the graph returns vectors of shape %v for one text", out.Shape)
 	}
 	e.dim = int(out.Shape[1])
 	return nil

@@ -26,7 +26,7 @@ func (m *TextModel) textTokens() tokenizer.Options {
 func (m *TextModel) checkEnd() error {
 	err := checkEnd(m.Tokenizer.Encode("a photo of a cat", m.textTokens()).IDs, m.end)
 	if err != nil {
-		return fmt.Errorf("the tokenizer is not the model's: a text %w", err)
+		return fmt.Errorf("the tokenizer does not match the model: a text %w", err)
 	}
 	return nil
 }
@@ -40,12 +40,12 @@ func checkEnd(ids []int32, end int64) error {
 	switch {
 	case end == hf.LargestEnd:
 		if slices.Index(ids, slices.Max(ids)) != last {
-			return fmt.Errorf("ends with token %d, and the model takes the largest id for its end, %d", ids[last], slices.Max(ids))
+			return fmt.Errorf("ends with token %d, but the model takes the largest id, %d, as the end of the text", ids[last], slices.Max(ids))
 		}
 	case int64(ids[last]) != end:
-		return fmt.Errorf("ends with token %d, and the model knows token %d as its end", ids[last], end)
+		return fmt.Errorf("ends with token %d, but the model's end token is %d", ids[last], end)
 	case slices.Index(ids, int32(end)) != last:
-		return fmt.Errorf("has token %d, its end, in the middle", end)
+		return fmt.Errorf("has the end token, %d, in the middle", end)
 	}
 	return nil
 }

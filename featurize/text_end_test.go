@@ -19,8 +19,8 @@ func TestTextTowerNeedsItsTokenizer(t *testing.T) {
 		spelling   bool
 		want       string
 	}{
-		{49408, 49407, true, "the tokenizer is not the model's: a text ends with token 3, and the model knows token 49407 as its end"},
-		{49408, 2, true, "ends with token 3, and the model takes the largest id for its end"},
+		{49408, 49407, true, "the tokenizer does not match the model: a text ends with token 3, but the model's end token is 49407"},
+		{49408, 2, true, "ends with token 3, but the model takes the largest id"},
 		{hftest.Vocab, 3, true, ""},
 	} {
 		m := hftest.SpellingCLIP(1)
@@ -44,7 +44,7 @@ func TestTextTowerTakesItsTokenizer(t *testing.T) {
 		}
 	}
 	other := TextModelOptions{Tokenizer: realdata.Folder(t, "models", "all-MiniLM-L6-v2")}
-	if _, err := ReadTextModel(hftest.CLIPFolder(t, hftest.RandomCLIP(1, 112)), other); err == nil || !strings.Contains(err.Error(), "token 49407 as its end") {
+	if _, err := ReadTextModel(hftest.CLIPFolder(t, hftest.RandomCLIP(1, 112)), other); err == nil || !strings.Contains(err.Error(), "end token is 49407") {
 		t.Errorf("a tokenizer of BERT: %v", err)
 	}
 }

@@ -49,7 +49,7 @@ func parseTextEncoder(graph *onnx.Model, o TextModelOptions) (*TextModel, error)
 		return nil, errors.New("the file contains its tokenizer; no other can be set")
 	}
 	if o.MaxLength > m.MaxLength {
-		return nil, fmt.Errorf("texts of %d tokens are asked for, the encoder was made for %d", o.MaxLength, m.MaxLength)
+		return nil, fmt.Errorf("texts of %d tokens are requested, but the encoder was made for %d", o.MaxLength, m.MaxLength)
 	}
 	if o.MaxLength > 0 {
 		m.MaxLength = o.MaxLength

@@ -77,7 +77,7 @@ func (f *textFolder) readTokenizer(name string) ([]byte, error) {
 	}
 	text, err := textfile.ReadFile(path, textfile.MaxWhole)
 	if err != nil && name == "" {
-		return nil, fmt.Errorf("%w (the tokenizer may lie elsewhere: name it)", err)
+		return nil, fmt.Errorf("%w (if the tokenizer is elsewhere, name it)", err)
 	}
 	return text, err
 }
@@ -102,7 +102,7 @@ func (f *textFolder) maxLength(t *tokenizer.Tokenizer, asked int) (int, error) {
 	positions := int(f.config.MaxPositions)
 	if asked > 0 {
 		if positions > 0 && asked > positions {
-			return 0, fmt.Errorf("texts of %d tokens are asked for, the model has %d positions", asked, positions)
+			return 0, fmt.Errorf("texts of %d tokens are requested, but the model has %d positions", asked, positions)
 		}
 		return asked, nil
 	}
@@ -115,7 +115,7 @@ func (f *textFolder) maxLength(t *tokenizer.Tokenizer, asked int) (int, error) {
 		n = min(n, positions)
 	}
 	if n < 1 {
-		return 0, errors.New("the most tokens of a text are not known: sentence_bert_config.json, tokenizer.json and config.json do not say")
+		return 0, errors.New("the maximum length of a text is not known: sentence_bert_config.json, tokenizer.json and config.json do not declare it")
 	}
 	return n, nil
 }
@@ -133,7 +133,7 @@ func (f *textFolder) sentenceLength() (int, error) {
 		err = strictjson.Unmarshal(text, &c)
 	}
 	if err == nil && c.Length < 0 {
-		err = fmt.Errorf("max_seq_length is %d", c.Length)
+		err = fmt.Errorf("max_seq_length is %d; it must be at least 0", c.Length)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("sentence_bert_config.json: %w", err)

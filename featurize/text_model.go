@@ -40,7 +40,7 @@ func DefaultTextModelOptions() TextModelOptions { return TextModelOptions{} }
 // Validate reports every problem at once.
 func (o TextModelOptions) Validate() error {
 	if o.MaxLength < 0 {
-		return fmt.Errorf("text model: texts of %d tokens", o.MaxLength)
+		return fmt.Errorf("text model: the maximum length is %d tokens; it must be at least 0", o.MaxLength)
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (m *TextModel) check() error {
 		return err
 	}
 	if n := int64(m.Tokenizer.Size()); m.Vocab > 0 && n > m.Vocab {
-		return fmt.Errorf("the tokenizer has ids up to %d, the model knows %d tokens", n-1, m.Vocab)
+		return fmt.Errorf("the tokenizer has ids up to %d, but the model has %d tokens", n-1, m.Vocab)
 	}
 	return m.checkEnd()
 }
@@ -132,6 +132,6 @@ func sentenceGraph(m *onnx.Model, head *hf.Head) (*onnx.Model, error) {
 	if len(outputs) == 0 {
 		return nil, errors.New("the graph has no outputs")
 	}
-	return nil, fmt.Errorf("the graph has outputs %s; that of a text encoder is one of %s, %s",
+	return nil, fmt.Errorf("the graph has outputs %s; a text encoder must have one of %s, %s",
 		listed(outputs), hf.SentenceEmbedding, strings.Join(names, ", "))
 }

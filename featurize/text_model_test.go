@@ -192,7 +192,7 @@ func TestBadTextModels(t *testing.T) {
 			s := g.ReduceMax(g.Cast(g.Input("input_ids", onnx.Int64, ids), onnx.Float32), false, 0)
 			g.Output("sentence_embedding", g.AssumeShape(g.Unsqueeze(s, 0), onnx.Shape{onnx.Fix(1), onnx.Sym("width")}))
 		}),
-		"ids up to 55, the model knows 40 tokens": func(t *testing.T, folder string) {
+		"ids up to 55, but the model has 40 tokens": func(t *testing.T, folder string) {
 			writeExport(t, folder, filepath.Join(folder, "model.onnx"), hf.Options{})
 			editJSON(t, folder, "config.json", func(f map[string]any) { f["vocab_size"] = 40 })
 		},
@@ -257,7 +257,7 @@ func TestEncodeErrors(t *testing.T) {
 	e := openText(t, rt, folder)
 	dst := make([]float32, 3*e.Dim())
 	err = e.Encode(context.Background(), dst, []string{"a", "b", "z"})
-	if err == nil || !strings.Contains(err.Error(), "text 2: its vector is not finite") {
+	if err == nil || !strings.Contains(err.Error(), "text 2: the vector is not finite") {
 		t.Errorf("a vector that is not finite: %v", err)
 	}
 	if err := e.Encode(context.Background(), dst, []string{"a"}); err == nil {

@@ -140,7 +140,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" of the instances is missing`},
 		"pictures": {func(w *world) {
 			parttest.WritePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))
-		}, `instance "left/99.png": image is 5 x 5 pixels`},
+		}, `instance "left/99.png": the image has 5 x 5 pixels`},
 		"truncated": {func(w *world) {
 			w.write(t, "images/left/98.png", readBytes(t, filepath.Join(w.dir, "images/left/00.png"))[:60])
 		}, "98.png"},

@@ -46,10 +46,10 @@ func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error)
 		}
 	}
 	if width <= 0 || height <= 0 {
-		return nil, fmt.Errorf("%w: it ends before the picture", ErrTruncated)
+		return nil, fmt.Errorf("%w: it ends before the image data", ErrTruncated)
 	}
 	if int(width) > maxPixels/int(height) {
-		return nil, fmt.Errorf("%d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
+		return nil, fmt.Errorf("%d x %d pixels; 1 to %d pixels in all are supported", width, height, maxPixels)
 	}
 	p := &Pixels{Width: int(width), Height: int(height), Inks: colours == coloursCMYK || colours == coloursYCCK}
 	channels, format := 3, int32(pixelsRGB)
@@ -73,7 +73,7 @@ func (l *Library) failure(h uintptr, file []byte) error {
 	case strings.Contains(strings.ToLower(msg), "premature end"):
 		return fmt.Errorf("%w (%s)", ErrTruncated, msg)
 	case bytes.HasPrefix(file, []byte{0xff, 0xd8}) && !ends(file):
-		return fmt.Errorf("%w (%s, and no end)", ErrTruncated, msg)
+		return fmt.Errorf("%w (%s, and no end marker)", ErrTruncated, msg)
 	case !isWarning(msg):
 		return errors.New(msg)
 	}

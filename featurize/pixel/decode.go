@@ -24,10 +24,10 @@ func decodeImage(b []byte) (*Image, error) {
 		return nil, err
 	}
 	if width > maxPixels/height {
-		return nil, fmt.Errorf("%d x %d pixels, supported are 1 to %d in all", width, height, maxPixels)
+		return nil, fmt.Errorf("%d x %d pixels; 1 to %d pixels in all are supported", width, height, maxPixels)
 	}
 	if n := jpegScans(b); n > maxScans {
-		return nil, fmt.Errorf("%d scans, supported are %d", n, maxScans)
+		return nil, fmt.Errorf("%d scans; at most %d are supported", n, maxScans)
 	}
 	if err := checkJPEGTables(b); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func decodeImage(b []byte) (*Image, error) {
 		return nil, err
 	}
 	if size := src.Bounds().Size(); size != image.Pt(width, height) {
-		return nil, fmt.Errorf("a frame of %d x %d pixels in an image of %d x %d", size.X, size.Y, width, height)
+		return nil, fmt.Errorf("the frame has %d x %d pixels, the image %d x %d", size.X, size.Y, width, height)
 	}
 	img := &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
 	if err := img.fill(src, format, b); err != nil {

@@ -25,7 +25,7 @@ func TestScansAreLimited(t *testing.T) {
 	if _, err := Decode(scans(t, maxScans)); err != nil {
 		t.Error(err)
 	}
-	if _, err := Decode(scans(t, maxScans+1)); err == nil || !strings.Contains(err.Error(), "501 scans, supported are 500") {
+	if _, err := Decode(scans(t, maxScans+1)); err == nil || !strings.Contains(err.Error(), "501 scans; at most 500 are supported") {
 		t.Error(err)
 	}
 }

@@ -28,16 +28,16 @@ func (l Limits) Validate() error {
 		errs = append(errs, fmt.Errorf("limits of images: "+format, args...))
 	}
 	if l.MinSide < 1 {
-		add("min_side is %d, at least 1 is needed", l.MinSide)
+		add("min_side is %d; it must be at least 1", l.MinSide)
 	}
 	if l.MaxSide < max(1, l.MinSide) {
 		add("max_side is %d, less than min_side, %d", l.MaxSide, l.MinSide)
 	}
 	if l.MaxPixels < 1 || l.MaxPixels > maxPixels {
-		add("max_pixels is %d, 1 to %d are possible", l.MaxPixels, maxPixels)
+		add("max_pixels is %d; it must be from 1 to %d", l.MaxPixels, maxPixels)
 	}
 	if l.MaxBytes < 1 || l.MaxBytes > maxBytes {
-		add("max_bytes is %d, 1 to %d are possible", l.MaxBytes, maxBytes)
+		add("max_bytes is %d; it must be from 1 to %d", l.MaxBytes, maxBytes)
 	}
 	return errors.Join(errs...)
 }

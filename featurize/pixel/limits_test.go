@@ -54,11 +54,11 @@ func TestLimits(t *testing.T) {
 // TestBadLimits: every limit that cannot be is named, and no other.
 func TestBadLimits(t *testing.T) {
 	for want, change := range map[string]func(l *Limits){
-		"limits of images: min_side is 0, at least 1 is needed":                  func(l *Limits) { l.MinSide = 0 },
-		"limits of images: max_side is 7, less than min_side, 8":                 func(l *Limits) { l.MaxSide = 7 },
-		"limits of images: max_pixels is 100000001, 1 to 100000000 are possible": func(l *Limits) { l.MaxPixels++ },
-		"limits of images: max_bytes is 0, 1 to 1073741824 are possible":         func(l *Limits) { l.MaxBytes = 0 },
-		"limits of images: min_side is -1, at least 1 is needed\nlimits of images: max_bytes is -1, 1 to 1073741824 are possible": func(l *Limits) {
+		"limits of images: min_side is 0; it must be at least 1":                    func(l *Limits) { l.MinSide = 0 },
+		"limits of images: max_side is 7, less than min_side, 8":                    func(l *Limits) { l.MaxSide = 7 },
+		"limits of images: max_pixels is 100000001; it must be from 1 to 100000000": func(l *Limits) { l.MaxPixels++ },
+		"limits of images: max_bytes is 0; it must be from 1 to 1073741824":         func(l *Limits) { l.MaxBytes = 0 },
+		"limits of images: min_side is -1; it must be at least 1\nlimits of images: max_bytes is -1; it must be from 1 to 1073741824": func(l *Limits) {
 			l.MinSide, l.MaxBytes = -1, -1
 		},
 	} {

@@ -21,7 +21,7 @@ func (m *Image) fillPaletted(s *image.Paletted, colours palette) error {
 		for x, n := range s.Pix[y*s.Stride:][:m.Width] {
 			at := 3 * int(n)
 			if at >= len(colours) {
-				return fmt.Errorf("the pixel in column %d, row %d has colour %d, the palette has %d", x, y, n, len(colours)/3)
+				return fmt.Errorf("the pixel in column %d, row %d has colour %d, but the palette has %d colours", x, y, n, len(colours)/3)
 			}
 			copy(row[3*x:3*x+3], colours[at:])
 		}
@@ -125,7 +125,7 @@ func passGIFExtension(r *bytes.Reader) error {
 			return err
 		}
 		if first && (kind == gifText && size != 12 || kind == gifProgram && size == 0) {
-			return errors.New("gif: an extension of a wrong size")
+			return errors.New("gif: an extension has the wrong size")
 		}
 		if size == 0 {
 			return nil

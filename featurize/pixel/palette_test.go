@@ -131,12 +131,12 @@ func TestColoursBeyondThePalette(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"bmp":                        {paletteBMP(t, 3), "the pixel in column 3, row 0 has colour 3, the palette has 3"},
-		"png":                        {palettePNG(t, 3), "the pixel in column 3, row 0 has colour 3, the palette has 3"},
-		"png, transparent":           {palettePNG(t, 2, 255, 255, 0, 0), "the pixel in column 2, row 0 has colour 2, the palette has 2"},
+		"bmp":                        {paletteBMP(t, 3), "the pixel in column 3, row 0 has colour 3, but the palette has 3 colours"},
+		"png":                        {palettePNG(t, 3), "the pixel in column 3, row 0 has colour 3, but the palette has 3 colours"},
+		"png, transparent":           {palettePNG(t, 2, 255, 255, 0, 0), "the pixel in column 2, row 0 has colour 2, but the palette has 2 colours"},
 		"gif":                        {paletteGIF(t, pix, true), "gif: invalid pixel value"},
-		"gif, transparent":           {paletteGIF(t, pix, false, 12), "the pixel in column 3, row 2 has colour 9, the palette has 4"},
-		"gif, that one is not there": {paletteGIF(t, pix, false, 9), "the pixel in column 3, row 2 has colour 9, the palette has 4"},
+		"gif, transparent":           {paletteGIF(t, pix, false, 12), "the pixel in column 3, row 2 has colour 9, but the palette has 4 colours"},
+		"gif, that one is not there": {paletteGIF(t, pix, false, 9), "the pixel in column 3, row 2 has colour 9, but the palette has 4 colours"},
 	} {
 		for _, d := range bothDecoders() {
 			m, err := d.Decode(c.file)
@@ -159,7 +159,7 @@ func TestWebPClaims(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"canvas": {file, "a frame of 16 x 16 pixels on a canvas of 1048576 x 1048576"},
+		"canvas": {file, "the frame has 16 x 16 pixels, the canvas 1048576 x 1048576"},
 		"length": {append([]byte("RIFF\xff\xff\xff\xff"), file[8:]...), "the file is truncated"},
 	} {
 		if err := DefaultLimits().Check(c.file); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -7,7 +7,7 @@ import "fmt"
 // of an axis of n pixels covers the pixels from i*n/grid to (i+1)*n/grid.
 func Pool(dst []float32, img *Image, grid int) error {
 	if grid <= 0 || img.Width < grid || img.Height < grid {
-		return fmt.Errorf("pool image: %d x %d pixels do not fill a grid of %d x %d", img.Width, img.Height, grid, grid)
+		return fmt.Errorf("pool image: %d x %d pixels are too few for a grid of %d x %d", img.Width, img.Height, grid, grid)
 	}
 	for gy := range grid {
 		for gx := range grid {

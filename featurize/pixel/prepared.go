@@ -33,7 +33,7 @@ func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
 	}
 	if p.Resize == 0 {
 		if img.Width != p.Width || img.Height != p.Height {
-			return nil, fmt.Errorf("image is %d x %d pixels, the model takes %d x %d", img.Width, img.Height, p.Width, p.Height)
+			return nil, fmt.Errorf("the image has %d x %d pixels, but the model takes %d x %d", img.Width, img.Height, p.Width, p.Height)
 		}
 		size := image.Pt(img.Width, img.Height)
 		out.scaled[0] = &scaled{img, image.Rectangle{Max: size}, size}
@@ -62,7 +62,7 @@ func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
 // Layout, Mean and Std may differ from what it was prepared with.
 func (p *Prepared) For(q Preprocess) (*Prepared, error) {
 	if p.preprocess.Geometry() != q.Geometry() {
-		return nil, fmt.Errorf("an image prepared for %+v does not do for %+v", p.preprocess.Geometry(), q.Geometry())
+		return nil, fmt.Errorf("an image prepared for %+v cannot be used for %+v", p.preprocess.Geometry(), q.Geometry())
 	}
 	other := *p
 	other.preprocess = q

@@ -51,11 +51,11 @@ func (p Preprocess) Validate() error {
 		errs = append(errs, fmt.Errorf("unknown layout %q; known are %s, %s", p.Layout, NCHW, NHWC))
 	}
 	if p.Width <= 0 || p.Height <= 0 || max(p.Width, p.Height, p.Resize) > maxInputSide {
-		errs = append(errs, fmt.Errorf("input is %d x %d pixels of images resized to %d; sides are 1 to %d", p.Width, p.Height, p.Resize, maxInputSide))
+		errs = append(errs, fmt.Errorf("input is %d x %d pixels of images resized to %d; sides must be from 1 to %d", p.Width, p.Height, p.Resize, maxInputSide))
 	}
 	if p.Resize != 0 {
 		if p.Resize < max(p.Width, p.Height) {
-			errs = append(errs, fmt.Errorf("images of %d pixels on the shorter side do not hold a crop of %d x %d", p.Resize, p.Width, p.Height))
+			errs = append(errs, fmt.Errorf("images resized to %d pixels on the shorter side are too small for a crop of %d x %d", p.Resize, p.Width, p.Height))
 		}
 		if _, err := p.Interpolation.filter(); err != nil {
 			errs = append(errs, err)
@@ -63,7 +63,7 @@ func (p Preprocess) Validate() error {
 	}
 	for c := range 3 {
 		if s := p.Std[c]; !(s > 0) || s-s != 0 || p.Mean[c]-p.Mean[c] != 0 {
-			errs = append(errs, fmt.Errorf("channel %d has mean %v and deviation %v", c, p.Mean[c], s))
+			errs = append(errs, fmt.Errorf("channel %d has mean %v and standard deviation %v; both must be finite, and the deviation positive", c, p.Mean[c], s))
 		}
 	}
 	return errors.Join(errs...)
@@ -90,13 +90,13 @@ func (p Preprocess) Len() int { return 3 * p.Width * p.Height }
 func (p Preprocess) CheckView(v View) error {
 	switch {
 	case v.Share < 0 || v.Share > 1 || v.Share != v.Share:
-		return fmt.Errorf("view %q is a crop of %v of the shorter side, a share in (0, 1] is needed", v.Name, v.Share)
+		return fmt.Errorf("view %q is a crop of %v of the shorter side; the share must be in (0, 1]", v.Name, v.Share)
 	case v.Share > 0 && p.Resize == 0:
 		return fmt.Errorf("view %q is a crop of %v of the shorter side, but images are not resized (resize: 0)", v.Name, v.Share)
 	case p.side(v) > maxInputSide:
-		return fmt.Errorf("view %q of an image resized to %d: sides are 1 to %d", v.Name, p.side(v), maxInputSide)
+		return fmt.Errorf("view %q of an image resized to %d: sides must be from 1 to %d", v.Name, p.side(v), maxInputSide)
 	case v.Corner != "" && p.side(v) <= min(p.Width, p.Height):
-		return fmt.Errorf("view %q of an image resized to %d needs a crop that is smaller, not %d x %d", v.Name, p.side(v), p.Width, p.Height)
+		return fmt.Errorf("view %q of an image resized to %d needs a smaller crop than %d x %d", v.Name, p.side(v), p.Width, p.Height)
 	}
 	return nil
 }

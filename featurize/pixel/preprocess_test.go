@@ -144,7 +144,7 @@ func TestPreparedRefusesOtherViews(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p.Resize = 8
-	if _, err := p.Prepare(noise(20, 30, 1), []View{corner}); err == nil || !strings.Contains(err.Error(), "needs a crop that is smaller") {
+	if _, err := p.Prepare(noise(20, 30, 1), []View{corner}); err == nil || !strings.Contains(err.Error(), "needs a smaller crop") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -217,7 +217,7 @@ func TestReadPreprocess(t *testing.T) {
 		{`{"size":224,"crop_size":224,"rescale_factor":0.5}`, "1/255"},
 		{`{"size":224,"crop_size":224,"resample":1,"do_normalize":false}`, "resample is 1"},
 		{`{"size":224,"crop_size":224}`, "image_mean has 0"},
-		{`{"size":224,"crop_size":300,"do_normalize":false}`, "do not hold a crop"},
+		{`{"size":224,"crop_size":300,"do_normalize":false}`, "are too small for a crop"},
 		{`{"size":224,"crop_size":-1,"do_normalize":false}`, "-1 x -1 pixels"},
 		{`{"size":"large"}`, "preprocessor_config.json"},
 		{`{"size":224,"crop_size":224,"do_normalize":true,"image_mean":[0,0,0],"image_std":[1,0,1]}`, "channel 1"},

@@ -51,7 +51,7 @@ func decodeError(b []byte, err error) error {
 	case errors.Is(err, image.ErrFormat):
 		return errors.New("decode image: the content is neither JPEG, PNG, GIF, BMP nor WebP" + foreign(b))
 	case isAnimatedWebP(b):
-		return errors.New("decode image: an animated WebP; supported are those of one frame")
+		return errors.New("decode image: an animated WebP is not supported")
 	case endedEarly(err):
 		return fmt.Errorf("decode image: the file is truncated (%w)", err)
 	}

@@ -65,7 +65,7 @@ func ParseView(name string, pixels int) (View, error) {
 			name, strings.Join(viewNames, ", "), TopLeft, TopRight, BottomLeft, BottomRight)
 	}
 	if pixels <= 0 {
-		return View{}, fmt.Errorf("view %q shifts by %d pixels; at least 1 is needed", name, pixels)
+		return View{}, fmt.Errorf("view %q shifts by %d pixels; the shift must be at least 1", name, pixels)
 	}
 	return v, nil
 }

@@ -51,7 +51,7 @@ func webpFrame(b []byte) (image.Config, error) {
 			d.Init(data, int(size))
 			h, err := d.DecodeFrameHeader()
 			if err == nil && !h.ShowFrame {
-				err = errors.New("webp: a frame that is not to be shown")
+				err = errors.New("webp: the frame is hidden")
 			}
 			return onCanvas(canvas, image.Config{Width: h.Width, Height: h.Height}, err)
 		case riff.FourCC{'V', 'P', '8', 'L'}:
@@ -74,7 +74,7 @@ func webpCanvas(chunk io.Reader) (*image.Point, error) {
 // onCanvas returns a frame that is as large as its canvas, nil if there is none.
 func onCanvas(canvas *image.Point, frame image.Config, err error) (image.Config, error) {
 	if err == nil && canvas != nil && *canvas != image.Pt(frame.Width, frame.Height) {
-		return image.Config{}, fmt.Errorf("a frame of %d x %d pixels on a canvas of %d x %d", frame.Width, frame.Height, canvas.X, canvas.Y)
+		return image.Config{}, fmt.Errorf("the frame has %d x %d pixels, the canvas %d x %d", frame.Width, frame.Height, canvas.X, canvas.Y)
 	}
 	return frame, err
 }

@@ -105,7 +105,7 @@ func (f *csvFile) checkHeader(names []string) error {
 		case !utf8.ValidString(name):
 			return f.wrong(1, "", "column %d of the header, %q, is not UTF-8", i+1, shortText(badText(name), 60))
 		case twice:
-			return f.wrong(1, name, "is in the header twice, as columns %d and %d", first+1, i+1)
+			return f.wrong(1, name, "is a duplicate in the header: columns %d and %d", first+1, i+1)
 		}
 		f.at[name] = i
 		f.header = append(f.header, name)
@@ -127,9 +127,9 @@ func (f *csvFile) misread(err error, record []string, lines int) error {
 	line := lines + parse.Line
 	switch {
 	case errors.Is(err, csv.ErrFieldCount):
-		return f.wrong(lines+parse.StartLine, f.raggedColumn(record), "row has %d fields, the header %d", len(record), len(f.header))
+		return f.wrong(lines+parse.StartLine, f.raggedColumn(record), "the row has %d fields, the header %d", len(record), len(f.header))
 	case errors.Is(err, csv.ErrQuote) && lines+parse.StartLine != line:
-		return f.wrong(lines+parse.StartLine, "", "a quote is opened here and not closed in its field")
+		return f.wrong(lines+parse.StartLine, "", "a quote that begins here is not closed in its field")
 	}
 	return f.wrong(line, f.columnAt(line, parse.Column), "stray quote at byte %d of the line", parse.Column)
 }

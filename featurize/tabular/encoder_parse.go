@@ -22,13 +22,13 @@ func ParseEncoder(text []byte) (*Encoder, error) {
 	d.DisallowUnknownFields()
 	var f encoderFile
 	if err := strictjson.Check(text, true); err != nil && json.Valid(text) {
-		return nil, fmt.Errorf("is no encoder: %w", err)
+		return nil, fmt.Errorf("is not an encoder: %w", err)
 	}
 	if err := d.Decode(&f); err != nil {
-		return nil, fmt.Errorf("is no encoder: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return nil, fmt.Errorf("is not an encoder: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("is no encoder: something follows it")
+		return nil, errors.New("is not an encoder: there is data after it")
 	}
 	if f.Format != encoderFormat {
 		return nil, fmt.Errorf("is an encoder of format %d; this program reads format %d", f.Format, encoderFormat)
@@ -71,17 +71,17 @@ func (c *fittedColumn) check() error {
 	}
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	if !finite(float64(c.Median)) || !finite(c.Mean) || !finite(c.Std) || c.Std < 0 {
-		return fmt.Errorf("median %v, mean %v, standard deviation %v", c.Median, c.Mean, c.Std)
+		return fmt.Errorf("median %v, mean %v and standard deviation %v; all must be finite, and the last at least 0", c.Median, c.Mean, c.Std)
 	}
 	if len(c.Levels)+len(c.Rare) > 0 {
-		return errors.New("a number has levels")
+		return errors.New("a numeric column must not have levels")
 	}
 	return nil
 }
 
 func (c *fittedColumn) checkLevels() error {
 	if len(c.Levels) > maxLevels {
-		return fmt.Errorf("%d levels", len(c.Levels))
+		return fmt.Errorf("%d levels; at most %d are possible", len(c.Levels), maxLevels)
 	}
 	seen := make(map[string]bool, len(c.Levels)+len(c.Rare))
 	for _, l := range slices.Concat(c.Levels, c.Rare) {

@@ -56,10 +56,10 @@ func TestEncoderRefuses(t *testing.T) {
 	_, e := fittedByHand(t)
 	good := string(e.JSON())
 	for name, c := range map[string]struct{ text, says string }{
-		"nothing":          {"", "is no encoder"},
-		"other JSON":       {`{"experts": []}`, `is no encoder: unknown field "experts"`},
+		"nothing":          {"", "is not an encoder"},
+		"other JSON":       {`{"experts": []}`, `is not an encoder: unknown field "experts"`},
 		"later format":     {strings.Replace(good, `"format": 1`, `"format": 2`, 1), "format 2; this program reads format 1"},
-		"two":              {good + good, "something follows it"},
+		"two":              {good + good, "there is data after it"},
 		"no columns":       {`{"format":1,"labels":["0","1"],"groups":[{"name":"a"}],"rows":1}`, "0 columns"},
 		"column twice":     {strings.Replace(good, `"name": "amount"`, `"name": "when"`, 1), `column "when" is a duplicate`},
 		"taken name":       {strings.Replace(good, `"name": "amount"`, `"name": "split"`, 1), `column "split" is a duplicate, or has no name`},
@@ -70,7 +70,7 @@ func TestEncoderRefuses(t *testing.T) {
 		"level twice":      {strings.Replace(good, `"x",`, `"y",`, 1), `level "y" is empty or a duplicate`},
 		"indicator beyond": {strings.Replace(good, `"columns": [`+"\n    1\n", `"columns": [`+"\n    99\n", 1), "column 99 is not in group 0"},
 		"indicator empty":  {strings.Replace(good, `"columns": [`+"\n    1\n", `"columns": [`+"\n", 1), "indicator 0 is empty"},
-		"levels of number": {strings.Replace(good, `"log": true`, `"levels": ["a"]`, 1), "a number has levels"},
+		"levels of number": {strings.Replace(good, `"log": true`, `"levels": ["a"]`, 1), "a numeric column must not have levels"},
 	} {
 		path := write(t, c.text)
 		if c.text == good {

@@ -106,7 +106,7 @@ func TestGroupColumnErrors(t *testing.T) {
 	}
 	s := groupSchema("kind")
 	s.Groups[0].Numeric = append(s.Groups[0].Numeric, "group")
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "column group in group \"base\": the name is taken by the table itself") {
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "column group in group \"base\": the name is reserved") {
 		t.Errorf("got %v", err)
 	}
 }

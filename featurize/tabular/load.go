@@ -119,7 +119,7 @@ func (r *csvRows) byID(column string) (map[string]int32, error) {
 	at := make(map[string]int32, len(r.ids))
 	for n, id := range r.ids {
 		if first, twice := at[id]; twice {
-			return nil, r.file.wrong(int(r.lines[n]), column, "%q is on line %d already", id, r.lines[first])
+			return nil, r.file.wrong(int(r.lines[n]), column, "%q is a duplicate of line %d", id, r.lines[first])
 		}
 		at[id] = int32(n)
 	}

@@ -23,7 +23,7 @@ func (l *loader) checkHeaders() error {
 	if l.joined != nil {
 		for _, name := range l.joined.header {
 			if name != id && l.primary.has(name) {
-				return l.joined.wrong(1, name, "is in %q as well", l.primary.path)
+				return l.joined.wrong(1, name, "is also in %q", l.primary.path)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (l *loader) checkSwapped() error {
 	}
 	for _, name := range []string{columnName(l.schema.Label), columnName(l.schema.Time), columnName(l.schema.Group)} {
 		if name != "" && l.joined.has(name) && !l.primary.has(name) {
-			return l.primary.wrong(1, name, "is missing, and %q has it: are the two files swapped?", l.joined.path)
+			return l.primary.wrong(1, name, "is missing, but %q has it: are the two files swapped?", l.joined.path)
 		}
 	}
 	return nil
@@ -61,7 +61,7 @@ func (l *loader) checkIgnored() error {
 				continue
 			}
 			if l.schema.Strict {
-				return f.wrong(1, f.header[i], "is in no group, and the columns are strict")
+				return f.wrong(1, f.header[i], "is in no group, and strict is set")
 			}
 			l.report.Ignored = append(l.report.Ignored, f.header[i])
 		}
@@ -91,11 +91,11 @@ func (l *loader) checkGroups() error {
 }
 
 func (l *loader) groupLost(g int, columns []string) error {
-	where := "this file, and there is no second one to join"
+	where := "this file, and there is no second file to join"
 	if l.joined != nil {
 		where = fmt.Sprintf("this file or in %q", l.joined.path)
 	}
-	return l.primary.wrong(1, columns[0], "no column of group %q is in %s; it has %s", l.schema.Groups[g].Name, where, some(columns))
+	return l.primary.wrong(1, columns[0], "no column of group %q is in %s; the group has %s", l.schema.Groups[g].Name, where, some(columns))
 }
 
 // roles returns what the columns of a file are for.

@@ -88,7 +88,7 @@ func readRows(ctx context.Context, f *csvFile, s *Schema, schema []schemaColumn,
 	rows.mergeLevels(pieces)
 	rows.compact(pieces)
 	if len(rows.ids) == 0 {
-		return nil, f.wrong(0, "", "has a header and no rows")
+		return nil, f.wrong(0, "", "has a header but no rows")
 	}
 	return rows, nil
 }
@@ -235,8 +235,8 @@ func (p *pieceRows) setTime(n, column int, text string) error {
 }
 
 var (
-	errEmptyID    = errors.New("is no id")
-	errEmptyGroup = errors.New("is no group; a row without one needs a group to itself, its id for instance")
+	errEmptyID    = errors.New("is not an id")
+	errEmptyGroup = errors.New("is not a group; give a row without one a unique group, such as its id")
 	errNotUTF8    = errors.New("is not UTF-8")
 )
 
@@ -266,7 +266,7 @@ func (p *pieceRows) labelOf(text string) (int8, error) {
 		i = slices.Index(p.labels, plainLevel(text))
 	}
 	if i < 0 {
-		return 0, errors.New("is no label; known are " + strings.Join(p.labels, ", "))
+		return 0, errors.New("is not a label; known are " + strings.Join(p.labels, ", "))
 	}
 	return int8(i), nil
 }

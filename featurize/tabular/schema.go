@@ -113,14 +113,14 @@ func (s *Schema) Validate() error {
 		add("min_count is %d; it must be at least 1", s.MinCount)
 	}
 	if len(s.Groups) == 0 {
-		add("groups: there are none")
+		add("groups: not set")
 	}
 	for i, g := range s.Groups {
 		switch {
 		case g.Name == "":
 			add("group %d has no name", i+1)
 		case slices.ContainsFunc(s.Groups[:i], func(o Group) bool { return o.Name == g.Name }):
-			add("two groups are called %q", g.Name)
+			add("group %q is a duplicate", g.Name)
 		}
 		if len(g.Numeric)+len(g.Categorical) == 0 {
 			add("group %q has no columns", g.Name)
@@ -132,10 +132,10 @@ func (s *Schema) Validate() error {
 
 func (s *Schema) checkLabels(add func(string, ...any)) {
 	if s.ID == "" {
-		add("id: the column that identifies a row has no name")
+		add("id: not set; it names the column that identifies a row")
 	}
 	if s.Label == "" {
-		add("label: the column of the label has no name")
+		add("label: not set; it names the column of the label")
 	}
 	if s.ID != "" && columnName(s.ID) == columnName(s.Label) {
 		add("column %s is both id and label", columnName(s.ID))
@@ -144,7 +144,7 @@ func (s *Schema) checkLabels(add func(string, ...any)) {
 		add("group: column %s is the id or the label", g)
 	}
 	if n := len(s.Labels); n < 2 || n > 127 {
-		add("labels: there are %d; 2 to 127 are possible, the negative one first", n)
+		add("labels: there are %d; there must be 2 to 127, the negative one first", n)
 	}
 	for i, l := range s.Labels {
 		if l == "" || slices.ContainsFunc(s.Labels[:i], func(o string) bool { return plainLevel(o) == plainLevel(l) }) {
@@ -196,11 +196,11 @@ func (c *columnCheck) take(group int, patterns []string, categorical bool) {
 		for _, name := range c.expand(here, p) {
 			switch before, taken := c.home[name]; {
 			case taken && before == here:
-				c.add("column %s is twice %s", name, here)
+				c.add("column %s is a duplicate %s", name, here)
 			case taken:
-				c.add("column %s is %s and %s", name, before, here)
+				c.add("column %s is both %s and %s", name, before, here)
 			case slices.Contains(tableColumns, name), name == columnGroup && c.schema.Group != "":
-				c.add("column %s %s: the name is taken by the table itself", name, here)
+				c.add("column %s %s: the name is reserved for a column of the table file", name, here)
 			default:
 				c.home[name] = here
 				c.columns = append(c.columns, schemaColumn{name: name, group: group, categorical: categorical})
@@ -250,7 +250,7 @@ func expandRange(pattern string) ([]string, error) {
 	case m[1] != m[3]:
 		return nil, fmt.Errorf("range %q begins with %q and ends with %q", pattern, m[1], m[3])
 	case last < first:
-		return nil, fmt.Errorf("range %q ends before it begins", pattern)
+		return nil, fmt.Errorf("the end of range %q is less than its beginning", pattern)
 	}
 	var names []string
 	for i := first; i <= last; i++ {

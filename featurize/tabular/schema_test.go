@@ -40,8 +40,8 @@ func TestSchemaReportsEveryProblem(t *testing.T) {
 	}
 	for _, want := range []string{
 		"column key is both id and label", `"0.0" is empty or a duplicate`, "max_levels is 0", "min_count is -1",
-		`column V2 is twice in group "base"`, `column split in group "base": the name is taken`, "column key is the label and in group",
-		`two groups are called "base"`, `range "V9-V7" ends before it begins`, `begins with "V" and ends with "W"`,
+		`column V2 is a duplicate in group "base"`, `column split in group "base": the name is reserved`, "column key is both the label and in group",
+		`group "base" is a duplicate`, `the end of range "V9-V7" is less than its beginning`, `begins with "V" and ends with "W"`,
 		"more than 10000 columns", "a column has no name", "group 3 has no name", `group "" has no columns`,
 		"time: no group has a numeric column kind", "log: no group has a numeric column nowhere",
 	} {
@@ -55,7 +55,7 @@ func TestSchemaNamesBothGroups(t *testing.T) {
 	s := smallSchema()
 	s.Groups[1].Categorical = append(s.Groups[1].Categorical, "n-2")
 	err := s.Validate()
-	if want := `column n_2 is in group "base" and in group "more"`; err == nil || err.Error() != want {
+	if want := `column n_2 is both in group "base" and in group "more"`; err == nil || err.Error() != want {
 		t.Errorf("error is %v, expected %s", err, want)
 	}
 	s = smallSchema()
@@ -124,7 +124,7 @@ func TestProblemsNameTheLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.Validate()
-	if want := `column n2 is in group "base" (line 9) and in group "more" (line 13)`; err == nil || err.Error() != want {
+	if want := `column n2 is both in group "base" (line 9) and in group "more" (line 13)`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -116,7 +116,7 @@ func (s *strided) page(c *parquetfile.Column, p *parquetfile.Page) error {
 			next++
 		}
 		if math.IsInf(float64(v), 0) {
-			return &DataError{Row: s.first + s.at/s.step + 1, Column: c.Name, Msg: fmt.Sprintf("%v is no value", v)}
+			return &DataError{Row: s.first + s.at/s.step + 1, Column: c.Name, Msg: fmt.Sprintf("is %v; it must be finite", v)}
 		}
 		s.dst[s.at] = v
 		s.at += s.step

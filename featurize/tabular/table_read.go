@@ -34,7 +34,7 @@ type TableReader struct {
 }
 
 // ErrNotTable is in the errors of OpenTable about a file that says itself that it is something else.
-var ErrNotTable = errors.New("it is no table of values")
+var ErrNotTable = errors.New("it is not a table of values")
 
 // OpenTable opens a file of WriteTable, or one that another program has made
 // of such a file: then columns may be of doubles or have nulls, which are gaps.
@@ -56,7 +56,7 @@ func (t *TableReader) open() (err error) {
 	}
 	text, ok := t.file.Lookup(encoderKey)
 	if !ok {
-		return &DataError{Msg: fmt.Sprintf("metadata have no %q", encoderKey), Err: ErrNotTable}
+		return &DataError{Msg: fmt.Sprintf("the metadata have no %q", encoderKey), Err: ErrNotTable}
 	}
 	if t.encoder, err = ParseEncoder([]byte(text)); err != nil {
 		return &DataError{Msg: "metadata " + encoderKey, Err: err}
@@ -90,7 +90,7 @@ func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*p
 	case c == nil:
 		return nil, &DataError{Column: name, Msg: "is missing"}
 	case !c.Leaf():
-		return nil, &DataError{Column: name, Msg: "is no column of single values"}
+		return nil, &DataError{Column: name, Msg: "is not a column of single values"}
 	}
 	leaf, _, err := c.Find(false, kinds...)
 	if err != nil {
@@ -171,10 +171,10 @@ func (t *TableReader) checkIDs() error {
 	at := make(map[string]int, len(t.ids))
 	for n, id := range t.ids {
 		if id == "" {
-			return &DataError{Row: n + 1, Column: columnID, Msg: `"" is no id`}
+			return &DataError{Row: n + 1, Column: columnID, Msg: `"" is not an id`}
 		}
 		if first, twice := at[id]; twice {
-			return &DataError{Row: n + 1, Column: columnID, Msg: fmt.Sprintf("%q is in row %d already", id, first+1)}
+			return &DataError{Row: n + 1, Column: columnID, Msg: fmt.Sprintf("%q is a duplicate of row %d", id, first+1)}
 		}
 		at[id] = n
 	}

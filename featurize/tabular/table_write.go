@@ -33,7 +33,7 @@ func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []
 
 func writeTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
 	if len(split) != f.Len() || f.Len() == 0 {
-		return fmt.Errorf("%d splits for %d rows", len(split), f.Len())
+		return fmt.Errorf("there are %d splits for %d rows", len(split), f.Len())
 	}
 	if i := slices.Index(split, ""); i >= 0 {
 		return fmt.Errorf("row %d has no split", i+1)

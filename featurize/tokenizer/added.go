@@ -57,10 +57,10 @@ func (a *added) parseToken(o *object, n normalizer, vocab *vocabulary) {
 	other, reused := vocab.tokens[t.id]
 	switch {
 	case taken && known != t.id:
-		o.unsupported("id", "id %d for %q, which the vocabulary gives id %d,", t.id, content, known)
+		o.unsupported("id", "id %d for %q, which has id %d in the vocabulary,", t.id, content, known)
 		return
 	case !taken && reused:
-		o.unsupported("id", "id %d for %q, which the vocabulary gives %q,", t.id, content, other)
+		o.unsupported("id", "id %d for %q, which is the id of %q in the vocabulary,", t.id, content, other)
 		return
 	case !taken:
 		vocab.put(o, content, t.id)

@@ -21,7 +21,7 @@ func (e *UnsupportedError) Error() string {
 
 // Hint says what to do about it.
 func (e *UnsupportedError) Hint() string {
-	return "docs/tokenizers.md lists the parts of a tokenizer.json that are supported: take a model whose tokenizer has no others"
+	return "docs/tokenizers.md lists the parts of a tokenizer.json that are supported: choose a model whose tokenizer uses only these"
 }
 
 // FormatError is a tokenizer.json that contradicts itself or its format.

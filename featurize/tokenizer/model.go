@@ -54,7 +54,7 @@ func (v *vocabulary) read(o *object) {
 	v.tokens = make(map[int32]string, len(v.ids))
 	for token, id := range v.ids {
 		if other, taken := v.tokens[id]; taken {
-			o.fail("vocab", "tokens %q and %q have one id %d", min(token, other), max(token, other), id)
+			o.fail("vocab", "tokens %q and %q have the same id %d", min(token, other), max(token, other), id)
 			return
 		}
 		v.put(o, token, id)

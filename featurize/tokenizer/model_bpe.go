@@ -88,7 +88,7 @@ func (m *bpe) readMerges(o *object) {
 		}
 		joined := m.id(p[0] + p[1][len(m.prefix):])
 		if left < 0 || right < 0 || joined < 0 {
-			o.fail("merges", "merge %d of %q and %q: not in the vocabulary", rank, p[0], p[1])
+			o.fail("merges", "merge %d: %q, %q or their merge is not in the vocabulary", rank, p[0], p[1])
 			return
 		}
 		m.merges[pair(left, right)] = merged{rank: int32(rank), id: joined}
@@ -110,7 +110,7 @@ func readPairs(o *object) [][]string {
 		}
 	}
 	if i := slices.IndexFunc(pairs, func(p []string) bool { return len(p) != 2 }); i >= 0 {
-		o.fail("merges", "merge %d is not of two tokens", i)
+		o.fail("merges", "merge %d is not a pair of tokens", i)
 		return nil
 	}
 	return pairs

@@ -25,7 +25,7 @@ func parseNormalizer(o *object) normalizer {
 
 func checkGrowth(o *object, growth int) {
 	if growth > growthLimit {
-		o.fail("", "replacements make a text more than %d times longer", growthLimit)
+		o.fail("", "replacements can make a text more than %d times longer", growthLimit)
 	}
 }
 

@@ -42,7 +42,7 @@ func decodePrecompiled(text string) (n *precompiled, msg string) {
 	}
 	size := binary.LittleEndian.Uint32(b)
 	if b = b[4:]; size < 4 || uint64(size) > uint64(len(b)) {
-		return nil, "says more about its trie than there is"
+		return nil, "is shorter than the trie that it declares"
 	}
 	n = &precompiled{replacements: string(b[size/4*4:])}
 	if !utf8.ValidString(n.replacements) {

@@ -17,7 +17,7 @@ func parsePadding(o *object, vocab *vocabulary) *Padding {
 	o.ignore("pad_token")
 	p := &Padding{ID: field[int32](o, "pad_id"), Type: field[int32](o, "pad_type_id"), Left: parseLeft(o)}
 	if !vocab.has(float64(p.ID)) {
-		o.fail("pad_id", "%d is no token's id", p.ID)
+		o.fail("pad_id", "%d is not the id of a token", p.ID)
 	}
 	p.Multiple = fieldOr(o, "pad_to_multiple_of", 0)
 	p.Length = parseStrategy(o)

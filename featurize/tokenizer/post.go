@@ -75,7 +75,7 @@ func parseNamed(o *object, key string, vocab *vocabulary) int32 {
 	}
 	id, isNumber := list[1].(float64)
 	if !isNumber || !vocab.has(id) {
-		o.fail(key, "%v is no token's id", list[1])
+		o.fail(key, "%v is not the id of a token", list[1])
 		return 0
 	}
 	return int32(id)
@@ -107,7 +107,7 @@ func parseSpecial(o *object, vocab *vocabulary) []int32 {
 	var ids []int32
 	for _, id := range field[[]float64](o, "ids") {
 		if !vocab.has(id) {
-			o.fail("ids", "%v is no token's id", id)
+			o.fail("ids", "%v is not the id of a token", id)
 			return nil
 		}
 		ids = append(ids, int32(id))

@@ -98,7 +98,7 @@ func (t *Tokenizer) parse(o *object) {
 	if s := o.object("pre_tokenizer"); s != nil {
 		t.splitter, bytes = parseSplitter(s)
 		if t.normalizer != nil && prefixesFirst(t.splitter) {
-			s.unsupported("prepend_scheme", "\"first\" beside a normalizer")
+			s.unsupported("prepend_scheme", "\"first\" with a normalizer")
 		}
 	}
 	if m := o.object("model"); m != nil {

@@ -88,9 +88,9 @@ func TestUnsupported(t *testing.T) {
 		{`{"type": "WordPiece", "prefix"`, `{"type": "CTC", "prefix"`, "decoder.type", `decoder "CTC"`},
 		{`{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "BPEDecoder", "suffix": ""}`, "decoder.suffix", "an empty suffix"},
 		{`"LongestFirst"`, `"DoNotTruncate"`, "truncation.strategy", `truncation "DoNotTruncate"`},
-		{`{"type": "Whitespace"}`, `{"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true}]}`, "pre_tokenizer.prepend_scheme", `"first" beside a normalizer`},
+		{`{"type": "Whitespace"}`, `{"type": "Sequence", "pretokenizers": [{"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": true}]}`, "pre_tokenizer.prepend_scheme", `"first" with a normalizer`},
 		{`"version": "1.0",`, `"version": "1.0", "extra": 1,`, "extra", "this field of a tokenizer"},
-		{`"id": 9, "content"`, `"id": 5, "content"`, "added_tokens[0].id", `id 5 for "[END]", which the vocabulary gives id 9,`},
+		{`"id": 9, "content"`, `"id": 5, "content"`, "added_tokens[0].id", `id 5 for "[END]", which has id 9 in the vocabulary,`},
 	} {
 		_, err := parseTiny(t, c.old, c.new)
 		var unsupported *UnsupportedError
@@ -107,15 +107,15 @@ const doubling = `{"type": "Replace", "pattern": {"String": "a"}, "content": "aa
 func TestBadFiles(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{`"version"`, `"Version"`, "version: is missing"},
-		{`"able": 4`, `"able": 1`, `model.vocab: tokens "able" and "un" have one id 1`},
+		{`"able": 4`, `"able": 1`, `model.vocab: tokens "able" and "un" have the same id 1`},
 		{`"able": 4`, `"able": -4`, `model.vocab: token "able" has id -4`},
 		{`"unk_token": "[UNK]"`, `"unk_token": "?"`, `model.unk_token: token "?" is not in the vocabulary`},
-		{`"ids": [9]`, `"ids": [8]`, "post_processor.special_tokens.[END].ids: 8 is no token's id"},
+		{`"ids": [9]`, `"ids": [8]`, "post_processor.special_tokens.[END].ids: 8 is not the id of a token"},
 		{`{"id": "B", "type_id": 1}`, `{"id": "C", "type_id": 1}`, `post_processor.pair[2].Sequence.id: "C" does not name one of 2 texts`},
-		{`"pad_id": 6`, `"pad_id": 7`, "padding.pad_id: 7 is no token's id"},
-		{`{"type": "Lowercase"}`, `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("a", 300) + `"}`, "normalizer: replacements make a text more than 256 times longer"},
+		{`"pad_id": 6`, `"pad_id": 7`, "padding.pad_id: 7 is not the id of a token"},
+		{`{"type": "Lowercase"}`, `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("a", 300) + `"}`, "normalizer: replacements can make a text more than 256 times longer"},
 		{`{"type": "Lowercase"}`, strings.Repeat(`{"type": "Sequence", "normalizers": [`, 20) + strings.Repeat(`]}`, 20), "components nest deeper than 8"},
-		{`{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "Sequence", "decoders": [` + strings.Repeat(doubling+", ", 40) + doubling + `]}`, "decoder: replacements make a text more than 256 times longer"},
+		{`{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "Sequence", "decoders": [` + strings.Repeat(doubling+", ", 40) + doubling + `]}`, "decoder: replacements can make a text more than 256 times longer"},
 		{`{"type": "Lowercase"}`, `7`, "normalizer: json: cannot unmarshal number"},
 	} {
 		_, err := parseTiny(t, c.old, c.new)
