@@ -85,7 +85,7 @@ func TestBadClip(t *testing.T) {
 			if err := hftest.WriteCLIP(filepath.Join(w.dir, "clip"), c); err != nil {
 				t.Fatal(err)
 			}
-		}, "the tokenizer is not the model's"},
+		}, "the tokenizer does not match the model"},
 		"not a clip": {func(w *world) {
 			if err := hftest.WriteBERT(filepath.Join(w.dir, "clip")); err != nil {
 				t.Fatal(err)
