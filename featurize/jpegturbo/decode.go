@@ -12,23 +12,24 @@ import (
 // ErrTruncated is in the errors of files that end early.
 var ErrTruncated = errors.New("the file is truncated")
 
-// Pixels are those of a decoded file, rows from the top.
+// Pixels are the pixels of a decoded file, rows from the top.
 type Pixels struct {
 	Width, Height int
-	Inks          bool    // Pix holds CMYK as the file has it, else RGB
+	Inks          bool    // Pix has CMYK as stored in the file, else RGB
 	Pix           []uint8 // Height x Width x (4 if Inks, else 3)
 }
 
-// Decode decodes a JPEG file; greyscale becomes RGB. A file of more than
-// maxPixels is refused by its header. Data that end early are an error; other
-// damage is not if the library goes on over it, as Pillow has it too.
+// Decode decodes a JPEG file; greyscale becomes RGB. A file whose header
+// declares more than maxPixels is rejected. A truncated file is an error. Other
+// damage is an error only if the library does not continue after it, as in
+// Pillow.
 func (l *Library) Decode(file []byte, maxPixels int) (p *Pixels, err error) {
 	if len(file) == 0 {
 		return nil, errors.New("the file is empty")
 	}
 	runtime.LockOSThread() // version 2 keeps messages per thread
 	defer runtime.UnlockOSThread()
-	// A handle keeps the tables of its file, and a next file that lacks some would be decoded with them.
+	// A handle keeps the tables of its file and would use them to decode a later file that lacks some.
 	h := l.native.create()
 	if h == 0 {
 		return nil, fmt.Errorf("libjpeg-turbo: %s", l.native.lastError(0))
@@ -40,7 +41,8 @@ func (l *Library) Decode(file []byte, maxPixels int) (p *Pixels, err error) {
 func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error) {
 	var width, height, sampling, colours int32
 	if l.native.header(h, &file[0], uint64(len(file)), &width, &height, &sampling, &colours) != 0 {
-		// Ways of sharing colours that the library has no name for, it decodes.
+		// Chroma subsamplings that have no name in the library are decoded as
+		// well.
 		if err := l.failure(h, file); err != nil && !strings.Contains(err.Error(), "determine subsampling") {
 			return nil, err
 		}
@@ -65,8 +67,8 @@ func (l *Library) decode(h uintptr, file []byte, maxPixels int) (*Pixels, error)
 	return p, nil
 }
 
-// failure returns what the last call on a handle failed for, nil for warnings
-// about damage that leave a picture.
+// failure returns the error of the last call on a handle, nil for warnings
+// about damage after which the image is still decoded.
 func (l *Library) failure(h uintptr, file []byte) error {
 	msg := l.native.lastError(h)
 	switch {
@@ -80,8 +82,9 @@ func (l *Library) failure(h uintptr, file []byte) error {
 	return nil
 }
 
-// isWarning knows the messages of libjpeg after which it goes on. Its code for a
-// call that failed is no help: it is that of a warning whenever one came before.
+// isWarning reports whether a message is one of libjpeg's warnings, after which
+// it continues. The code of the error does not help: after any earlier warning,
+// a failed call has the code of a warning as well.
 func isWarning(msg string) bool {
 	return slices.ContainsFunc([]string{
 		"Corrupt JPEG data: ", "Inconsistent progression sequence ", "Invalid SOS parameters for sequential JPEG",
@@ -89,9 +92,9 @@ func isWarning(msg string) bool {
 	}, func(start string) bool { return strings.HasPrefix(msg, start) })
 }
 
-// ends reports whether the marker of the end stands behind the last scan. Of
-// several warnings, the library reports the first alone, which need not be that
-// the data ended.
+// ends reports whether the end marker follows the last scan. The library
+// reports only the first of several warnings, which need not be the one about
+// truncated data.
 func ends(file []byte) bool {
 	scan, end := []byte{0xff, 0xda}, []byte{0xff, 0xd9}
 	return bytes.LastIndex(file, end) > bytes.LastIndex(file, scan)

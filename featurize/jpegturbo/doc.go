@@ -1,6 +1,6 @@
 // Package jpegturbo decodes JPEG files with libjpeg-turbo's TurboJPEG library,
-// which it loads at run time: faster than Go's decoder, and the pixels that
-// Pillow and OpenCV see.
+// which it loads at run time. It is faster than Go's decoder and gives the same
+// pixels as Pillow and OpenCV.
 //
-// The package is the only owner of that library's memory.
+// Only this package manages that library's memory.
 package jpegturbo

@@ -12,8 +12,8 @@ import (
 	"pipe/internal/sharedlib"
 )
 
-// Library is the loaded TurboJPEG. It is safe for concurrent use and stays in
-// the process until the end.
+// Library is the loaded TurboJPEG library. It is safe for concurrent use and
+// stays loaded until the process ends.
 type Library struct {
 	path   string
 	digest string
@@ -23,9 +23,9 @@ type Library struct {
 var loaded sharedlib.Once[Library]
 
 // Open finds and loads the library; path is a file, a folder, or empty for a
-// search (see Locate). One library serves the whole process: further calls
-// share it. Errors are a *MissingLibraryError or a *LoadError, both with a
-// Hint; asking for another library than the loaded one is a *LoadError.
+// search (see Locate). There is one library per process: further calls share
+// it, and a call for a different library is a *LoadError. Errors are a
+// *MissingLibraryError or a *LoadError, both with a Hint.
 func Open(path string) (*Library, error) {
 	path, _, err := Locate(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func Open(path string) (*Library, error) {
 }
 
 func load(path string) (*Library, error) {
-	// The loader would end the process over a truncated file.
+	// The dynamic loader would crash the process on a truncated file.
 	if err := sharedlib.CheckImage(path); err != nil {
 		return nil, err
 	}
@@ -59,11 +59,11 @@ func load(path string) (*Library, error) {
 	return &Library{path: path, digest: hex.EncodeToString(sum[:]), native: n}, nil
 }
 
-// file is where the library was loaded from.
+// file is the path that the library was loaded from.
 func (l *Library) file() string { return l.path }
 
-// Name identifies the library: the major version, which is all of it that a
-// library says about itself, and the start of the SHA-256 of its file.
+// Name identifies the library by its major version, which is all that a library
+// says about itself, and the start of the SHA-256 of its file.
 func (l *Library) Name() string {
 	return fmt.Sprintf("libjpeg-turbo %d (sha256:%s)", l.native.major, l.digest[:16])
 }

@@ -8,11 +8,11 @@ import (
 	"pipe/internal/sharedlib"
 )
 
-// Locate finds the TurboJPEG library: the path, the environment variable
-// PIPE_JPEG_LIB, the project's download folder (beside the executable, then
-// upwards from the working folder), the system. The path and the variable are
-// orders, not suggestions: when one is set and leads nowhere, the search ends
-// there. tried lists the places in order; the error is a *MissingLibraryError.
+// Locate finds the TurboJPEG library. It tries the path, the environment
+// variable PIPE_JPEG_LIB, the project's download folder (next to the
+// executable, then upwards from the working folder) and the system. If the path
+// or the variable is set, only that place is tried. tried lists the places in
+// order; the error is a *MissingLibraryError.
 func Locate(path string) (found string, tried []string, err error) {
 	found, tried = sharedlib.Find(path, EnvLibrary, searchPlaces(), libraryAt)
 	if found == "" {
@@ -21,7 +21,7 @@ func Locate(path string) (found string, tried []string, err error) {
 	return found, tried, nil
 }
 
-// libraryNames are what builds of libjpeg-turbo call the library.
+// libraryNames are the file names of libjpeg-turbo's library.
 func libraryNames() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"libturbojpeg.0.dylib", "libturbojpeg.dylib"}
@@ -29,7 +29,8 @@ func libraryNames() []string {
 	return []string{"libturbojpeg.so.0", "libturbojpeg.so"}
 }
 
-// libraryAt returns the library at place, a file or a folder, or "".
+// libraryAt returns the library at place, a file or a folder, or "" if there is
+// none.
 func libraryAt(place string) string {
 	paths := []string{place}
 	for _, name := range libraryNames() {

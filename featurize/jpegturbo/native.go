@@ -6,7 +6,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Constants of the TurboJPEG interface.
+// Constants of the TurboJPEG API.
 const (
 	pixelsRGB  = 0
 	pixelsCMYK = 11
@@ -14,13 +14,13 @@ const (
 	coloursCMYK = 3
 	coloursYCCK = 4
 
-	limitScans = 32768 // refuse files of more than 500 scans, which take hours
+	limitScans = 32768 // reject files of more than 500 scans, which could take hours
 )
 
-// native holds the C functions of the TurboJPEG interface of version 2, which
-// version 3 has as well. Each returns 0, or -1 with a message that lastError
-// reads from the same handle. Sizes of type unsigned long have 64 bits on the
-// systems that are supported.
+// native holds the C functions of version 2 of the TurboJPEG API, which version
+// 3 has as well. Each returns 0, or -1 with a message that lastError reads from
+// the same handle. Values of type unsigned long have 64 bits on all supported
+// systems.
 type native struct {
 	create    func() uintptr
 	destroy   func(handle uintptr) int32
@@ -30,7 +30,7 @@ type native struct {
 	major     int
 }
 
-// bind looks every function up before any is called.
+// bind looks up all functions before any of them is called.
 func bind(library uintptr) (*native, error) {
 	n := &native{major: 2}
 	for _, f := range []struct {

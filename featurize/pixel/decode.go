@@ -8,11 +8,12 @@ import (
 	"pipe/internal/outside"
 )
 
-// Decode decodes the bytes of one picture by its content, whatever its
-// name. Transparency is dropped without blending, 16-bit channels keep their
-// high byte, greyscale and CMYK become RGB, and orientation tags are ignored.
-// Images of more than 100 million pixels, and JPEG files of more than 500 scans,
-// are refused before they are decoded. A panic of a format's decoder is an error.
+// Decode decodes the bytes of one image by its content, whatever its name.
+// Transparency is dropped without blending, 16-bit channels keep their high
+// byte, greyscale and CMYK become RGB, and orientation tags are ignored. Images
+// of more than 100 million pixels, and JPEG files of more than 500 scans, are
+// rejected before they are decoded. A panic of a format's decoder becomes an
+// error.
 func Decode(b []byte) (*Image, error) {
 	m, err := outside.Read(func() (*Image, error) { return decodeImage(b) })
 	return m, decodeError(b, err)

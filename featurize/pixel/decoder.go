@@ -10,8 +10,8 @@ import (
 )
 
 // Decoder turns the bytes of an image file into pixels. It is safe for
-// concurrent use. Name identifies the code that decodes, with its version:
-// decoders of JPEG files differ by some grey levels.
+// concurrent use. Name identifies the decoder and its version, since decoders
+// of JPEG files differ by some grey levels.
 type Decoder interface {
 	Name() string
 	Decode(b []byte) (*Image, error)
@@ -19,20 +19,21 @@ type Decoder interface {
 
 type standardDecoder struct{}
 
-// StandardDecoder decodes with Decode: the same bits on every machine.
+// StandardDecoder decodes with Decode. It gives the same pixels on every
+// machine.
 func StandardDecoder() Decoder { return standardDecoder{} }
 
 func (standardDecoder) Name() string { return "standard (" + runtime.Version() + ")" }
 
 func (standardDecoder) Decode(b []byte) (*Image, error) { return Decode(b) }
 
-// DecoderNames are those that OpenDecoder knows.
+// DecoderNames are the names that OpenDecoder accepts.
 var DecoderNames = []string{"standard", "libjpeg-turbo", "auto"}
 
-// OpenDecoder returns the decoder of a name: "standard", which is also "";
-// "libjpeg-turbo", the errors of which are jpegturbo.Open's; or "auto", which
-// is libjpeg-turbo if it is there. A library that is there and does not load
-// is an error in both cases.
+// OpenDecoder returns the decoder of a name: "standard" (also "");
+// "libjpeg-turbo", with the errors of jpegturbo.Open; or "auto", which is
+// libjpeg-turbo if the library is found, else the standard decoder. A library
+// that is found but does not load is an error in both cases.
 func OpenDecoder(name string) (Decoder, error) {
 	switch name {
 	case "", "standard":

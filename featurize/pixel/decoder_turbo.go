@@ -8,8 +8,8 @@ import (
 	"pipe/featurize/jpegturbo"
 )
 
-// turboDecoder decodes JPEG files with libjpeg-turbo and others as the
-// standard decoder does.
+// turboDecoder decodes JPEG files with libjpeg-turbo, and other files like the
+// standard decoder.
 type turboDecoder struct{ library *jpegturbo.Library }
 
 func (d turboDecoder) Name() string { return d.library.Name() + ", else " + StandardDecoder().Name() }
@@ -26,7 +26,7 @@ func (d turboDecoder) Decode(b []byte) (*Image, error) {
 		return &Image{Width: p.Width, Height: p.Height, Pix: p.Pix}, nil
 	}
 	for i, v := range p.Pix {
-		p.Pix[i] = 255 - v // files hold inks inverted
+		p.Pix[i] = 255 - v // files store inverted CMYK
 	}
 	m := &Image{Width: p.Width, Height: p.Height, Pix: make([]uint8, 3*p.Width*p.Height)}
 	m.fillCMYK(&image.CMYK{Pix: p.Pix, Stride: 4 * p.Width})

@@ -13,14 +13,15 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// imageFormat is a format that is decoded. Formats that other packages of a
-// program register with package image are not: nothing bounds what they take.
+// imageFormat is a supported format. Formats that other packages of a program
+// register with package image are not used, since their memory would not be
+// limited.
 type imageFormat struct {
 	name    string
-	magic   string // start of a file, where ? is any byte
+	magic   string // start of a file; ? is any byte
 	config  func(file []byte) (image.Config, error)
 	decode  func(io.Reader) (image.Image, error)
-	palette func(file []byte, decoded color.Palette) (palette, error) // nil: the format has none
+	palette func(file []byte, decoded color.Palette) (palette, error) // nil if the format has none
 }
 
 var imageFormats = []imageFormat{
@@ -31,12 +32,13 @@ var imageFormats = []imageFormat{
 	{"webp", "RIFF????WEBPVP8", webpFrame, webp.Decode, nil},                                // not animated
 }
 
-// header reads what a decoder finds at the start of a file.
+// header reads what a decoder finds in the header of a file.
 func header(decode func(io.Reader) (image.Config, error)) func([]byte) (image.Config, error) {
 	return func(file []byte) (image.Config, error) { return decode(bytes.NewReader(file)) }
 }
 
-// formatOf goes by the content; without a match it is image.ErrFormat.
+// formatOf finds the format from the content; without a match the error is
+// image.ErrFormat.
 func formatOf(b []byte) (imageFormat, error) {
 	for _, f := range imageFormats {
 		if f.starts(b) {
@@ -58,7 +60,7 @@ func (f imageFormat) starts(b []byte) bool {
 	return true
 }
 
-// foreign names what is often saved under the name of an image.
+// foreign describes content that is often saved with the name of an image.
 func foreign(b []byte) string {
 	head := bytes.ToLower(bytes.TrimLeft(b[:min(len(b), 512)], " \t\r\n\ufeff"))
 	if bytes.HasPrefix(head, []byte("<!doctype html")) || bytes.HasPrefix(head, []byte("<html")) {

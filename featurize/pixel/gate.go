@@ -2,8 +2,8 @@ package pixel
 
 import "sync"
 
-// Gate bounds the pixels that several goroutines decode at a time, since
-// decoders need a few bytes for each. An image that is larger than the bound
+// Gate limits the pixels that several goroutines decode concurrently, since
+// decoders need a few bytes per pixel. An image that is larger than the limit
 // passes when no other is inside.
 type Gate struct {
 	mu     sync.Mutex
@@ -12,11 +12,11 @@ type Gate struct {
 	inside int
 }
 
-// MostAtOnce is how many pixels programs decode at a time at most, or one
-// image: its few bytes for each are what a machine has.
+// MostAtOnce is the largest number of pixels that programs decode concurrently,
+// except for a single larger image. It limits memory, at a few bytes per pixel.
 const MostAtOnce = 32 << 20
 
-// NewGate makes a gate that lets in most pixels at a time.
+// NewGate makes a gate for at most that many pixels at a time.
 func NewGate(most int) *Gate {
 	g := &Gate{most: most}
 	g.left.L = &g.mu
@@ -33,7 +33,7 @@ func (g *Gate) Enter(pixels int) {
 	g.inside += pixels
 }
 
-// Leave is called once for every Enter, with the same number.
+// Leave must be called once for every Enter, with the same number.
 func (g *Gate) Leave(pixels int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

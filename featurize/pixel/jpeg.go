@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// maxScans is what libjpeg-turbo's limit is: a progressive file may go over its
-// image again and again, and a few bytes are enough for each time.
+// maxScans equals libjpeg-turbo's limit. Each scan of a progressive file may go
+// over the whole image again but needs only a few bytes.
 const maxScans = 500
 
 // Markers of JPEG files.
@@ -19,12 +19,12 @@ const (
 	jpegAdobe        = 0xee
 )
 
-// adobe is the marker that says what four channels of a JPEG file are: inks,
-// inverted, which is what all such files hold.
+// adobe is the marker that declares the meaning of the four channels of a JPEG
+// file: inverted CMYK, as in all such files.
 var adobe = []byte{0xff, jpegAdobe, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 0}
 
-// withColourModel adds the Adobe marker to a JPEG file of four channels that
-// lacks it, which image/jpeg would refuse.
+// withColourModel adds the Adobe marker to a JPEG file of four channels without
+// it, which image/jpeg would reject.
 func withColourModel(b []byte) []byte {
 	if jpegChannels(b) != 4 {
 		return b
@@ -32,8 +32,8 @@ func withColourModel(b []byte) []byte {
 	return append(append(bytes.Clone(b[:2]), adobe...), b[2:]...)
 }
 
-// jpegChannels is the number of channels that the frame header of a JPEG file
-// tells; 0 for other files and where an Adobe marker comes first.
+// jpegChannels is the number of channels in the frame header of a JPEG file; 0
+// for other files and if an Adobe marker comes first.
 func jpegChannels(b []byte) int {
 	for marker, body := range jpegSegments(b) {
 		switch {
@@ -60,9 +60,10 @@ func jpegScans(b []byte) (n int) {
 	return n
 }
 
-// checkJPEGTables reports what image/jpeg makes pixels of and should not: tables
-// of Huffman codes with too many codes, and a channel whose quantisation table is
-// not defined before its first scan, or changes afterwards in a progressive file.
+// checkJPEGTables rejects files that image/jpeg decodes but should not: tables
+// of Huffman codes with too many codes, and a channel whose quantisation table
+// is not defined before its first scan, or changes afterwards in a progressive
+// file.
 func checkJPEGTables(b []byte) error {
 	q := quantisation{tables: map[byte]byte{}}
 	for marker, body := range jpegSegments(b) {
@@ -84,10 +85,10 @@ func checkJPEGTables(b []byte) error {
 	return nil
 }
 
-// quantisation follows the tables of a JPEG file.
+// quantisation tracks the quantisation tables of a JPEG file.
 type quantisation struct {
 	progressive   bool
-	tables        map[byte]byte // the number of its table, by channel
+	tables        map[byte]byte // number of the table, by channel
 	defined, used [4]bool       // by number
 }
 
@@ -119,10 +120,10 @@ func (q *quantisation) scan(body []byte) error {
 	return nil
 }
 
-// checkHuffman reports a table with more codes of some length than there are,
-// where one of ones alone is none.
+// checkHuffman rejects a table with more codes of some length than exist. The
+// code of ones only is not allowed.
 func checkHuffman(body []byte) error {
-	const head = 17 // class and number, how many codes there are of 1 to 16 bits
+	const head = 17 // class and number, then the counts of codes of 1 to 16 bits
 	for len(body) >= head {
 		left, codes := 1, 0
 		for _, n := range body[1:head] {
@@ -137,8 +138,8 @@ func checkHuffman(body []byte) error {
 }
 
 // jpegSegments yields the marker and the content of every segment of a JPEG
-// file, up to its end or to a segment that is cut off. The pixels' data behind
-// scans, in which 0 follows each 0xff, are passed over.
+// file, up to its end or to a truncated segment. It skips the pixel data after
+// scans, in which every 0xff is followed by 0.
 func jpegSegments(b []byte) iter.Seq2[byte, []byte] {
 	return func(yield func(byte, []byte) bool) {
 		if !bytes.HasPrefix(b, []byte{0xff, 0xd8}) {
@@ -156,7 +157,7 @@ func jpegSegments(b []byte) iter.Seq2[byte, []byte] {
 			case marker == 0xff: // padding
 				rest = rest[1:]
 				continue
-			case marker == 0 || marker >= 0xd0 && marker <= 0xd7: // data, and their restarts
+			case marker == 0 || marker >= 0xd0 && marker <= 0xd7: // data, and restart markers
 				rest = rest[2:]
 				continue
 			case marker == jpegEnd:

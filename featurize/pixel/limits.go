@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Limits are the images that are decoded at all. A few bytes of a crafted file
-// could otherwise ask for gigabytes, and an image of one pixel is a mistake.
+// Limits restrict the images that are decoded. Without them a few bytes of a
+// crafted file could require gigabytes, and an image of one pixel is likely a
+// mistake.
 type Limits struct {
 	MinSide   int `json:"min_side"`   // pixels of the shorter side
 	MaxSide   int `json:"max_side"`   // pixels of the longer side
@@ -14,14 +15,14 @@ type Limits struct {
 	MaxBytes  int `json:"max_bytes"`  // of the file
 }
 
-// DefaultLimits returns 8 to 16,384 pixels a side, 100 million pixels in all,
-// and files of 64 MiB.
+// DefaultLimits allow 8 to 16,384 pixels a side, 100 million pixels in all, and
+// files of 64 MiB.
 func DefaultLimits() Limits {
 	return Limits{MinSide: 8, MaxSide: 16384, MaxPixels: maxPixels, MaxBytes: 64 << 20}
 }
 
-// Validate reports limits that no image can keep, and those beyond 100 million
-// pixels or 1 GiB.
+// Validate rejects limits that no image can satisfy, and limits above 100
+// million pixels or 1 GiB.
 func (l Limits) Validate() error {
 	var errs []error
 	add := func(format string, args ...any) {
@@ -42,8 +43,8 @@ func (l Limits) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Check reads the header of a file, and no more, and reports the limit that it
-// breaks, or that it is no image.
+// Check reads only the header of a file. It returns an error if the file
+// exceeds a limit or is not an image.
 func (l Limits) Check(b []byte) error {
 	if len(b) > l.MaxBytes {
 		return fmt.Errorf("decode image: %w", l.tooLong(int64(len(b))))

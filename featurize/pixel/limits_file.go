@@ -9,8 +9,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// ReadFile reads the file of an image, and never more than the limit of bytes.
-// Check reports whether the content is within the other limits.
+// ReadFile reads the file of an image, but never more bytes than the limit. It
+// does not check the other limits; Check does.
 func (l Limits) ReadFile(path string) ([]byte, error) {
 	f, size, err := textfile.Open(path)
 	var kind *textfile.Error

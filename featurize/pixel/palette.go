@@ -13,8 +13,9 @@ import (
 // palette is the list of colours of a file, three bytes each.
 type palette []uint8
 
-// fillPaletted copies a picture whose pixels are numbers of colours. A number
-// beyond the palette is an error: decoders invent colours for it, or panic.
+// fillPaletted copies an image whose pixels are indices of colours. An index
+// beyond the palette is an error, since decoders invent colours for it or
+// panic.
 func (m *Image) fillPaletted(s *image.Paletted, colours palette) error {
 	for y := range m.Height {
 		row := m.row(y)
@@ -29,7 +30,7 @@ func (m *Image) fillPaletted(s *image.Paletted, colours palette) error {
 	return nil
 }
 
-// decodedPalette is the palette of a decoder that adds no colours to it.
+// decodedPalette is the palette of a decoder that does not add colours.
 func decodedPalette(_ []byte, decoded color.Palette) (palette, error) {
 	colours := make(palette, 0, 3*len(decoded))
 	for _, c := range decoded {
@@ -39,7 +40,7 @@ func decodedPalette(_ []byte, decoded color.Palette) (palette, error) {
 	return colours, nil
 }
 
-// pngPalette is the PLTE chunk. The decoder adds black for numbers beyond it.
+// pngPalette is the PLTE chunk. The decoder adds black for larger indices.
 func pngPalette(b []byte, _ color.Palette) (palette, error) {
 	const signature, head, sum = 8, 8, 4
 	for at := signature; at+head <= len(b); {
@@ -59,13 +60,12 @@ func pngPalette(b []byte, _ color.Palette) (palette, error) {
 const (
 	gifExtension = 0x21
 	gifFrame     = 0x2c
-	gifText      = 0x01 // extensions, by their second byte
+	gifText      = 0x01 // types of extensions (the second byte)
 	gifProgram   = 0xff
 )
 
-// gifPalette is the table of colours of the first frame. The decoder replaces the
-// colour that is marked as transparent, and adds others where that one's number
-// is beyond the table.
+// gifPalette is the colour table of the first frame. The decoder replaces the
+// transparent colour, and adds colours if its index is beyond the table.
 func gifPalette(b []byte, _ color.Palette) (palette, error) {
 	r := bytes.NewReader(b)
 	var head [13]byte
@@ -101,7 +101,7 @@ func gifPalette(b []byte, _ color.Palette) (palette, error) {
 	}
 }
 
-// gifTable reads the table of colours that flags announce, nil if they do not.
+// gifTable reads the colour table that flags declare, nil if they declare none.
 func gifTable(r io.Reader, flags byte) (palette, error) {
 	if flags&0x80 == 0 {
 		return nil, nil
@@ -111,9 +111,9 @@ func gifTable(r io.Reader, flags byte) (palette, error) {
 	return table, err
 }
 
-// passGIFExtension passes over the rest of an extension: blocks, each behind its
-// size, up to one of no bytes. Those that the decoder takes for longer or
-// shorter than they say are errors.
+// passGIFExtension skips the rest of an extension: blocks with their sizes, up
+// to an empty one. It rejects extensions whose size differs from the one that
+// the decoder assumes.
 func passGIFExtension(r *bytes.Reader) error {
 	kind, err := r.ReadByte()
 	if err != nil {

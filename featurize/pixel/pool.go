@@ -19,7 +19,7 @@ func Pool(dst []float32, img *Image, grid int) error {
 }
 
 func poolCell(dst []float32, img *Image, x0, x1, y0, y1 int) {
-	var sum [3]uint64 // integers: the mean does not depend on the order
+	var sum [3]uint64 // integers, so that the mean does not depend on the order
 	for y := y0; y < y1; y++ {
 		p := img.Pix[3*(y*img.Width+x0) : 3*(y*img.Width+x1)]
 		for i := 0; i < len(p); i += 3 {

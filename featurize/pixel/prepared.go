@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Prepared is an image that was resized for a model: as much of it as some
-// views show. It is safe for concurrent use.
+// Prepared is an image resized for a model; it holds only the parts that its
+// views need. It is safe for concurrent use.
 type Prepared struct {
 	preprocess Preprocess
 	scaled     map[int]*scaled // by the shorter side of the whole resized image
@@ -16,14 +16,15 @@ type Prepared struct {
 // scaled is a part of a resized image.
 type scaled struct {
 	part *Image
-	box  image.Rectangle // where part lies in the resized image
+	box  image.Rectangle // position of part in the resized image
 	size image.Point     // of the whole resized image
 }
 
-// Prepare resizes an image for all the views, once for every size that they are
-// crops of: the smallest box that holds their crops, which lies in the central
-// square of the resized image however long the other side is. An image that is
-// not to be resized must have the model's size.
+// Prepare resizes an image for all the views, once for each size that the views
+// are cut from. It computes only the smallest box that contains their crops.
+// The box lies in the central square of the resized image, however long the
+// other side is. If the preprocessing does not resize, the image must have the
+// model's size.
 func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
 	out := &Prepared{preprocess: p, scaled: make(map[int]*scaled)}
 	for _, v := range views {
@@ -58,8 +59,8 @@ func (p Preprocess) Prepare(img *Image, views []View) (*Prepared, error) {
 	return out, nil
 }
 
-// For returns the same resized image for a model of the same geometry: only
-// Layout, Mean and Std may differ from what it was prepared with.
+// For returns the same resized image for another model with the same geometry;
+// only Layout, Mean and Std may differ.
 func (p *Prepared) For(q Preprocess) (*Prepared, error) {
 	if p.preprocess.Geometry() != q.Geometry() {
 		return nil, fmt.Errorf("an image prepared for %+v cannot be used for %+v", p.preprocess.Geometry(), q.Geometry())
@@ -69,7 +70,8 @@ func (p *Prepared) For(q Preprocess) (*Prepared, error) {
 	return &other, nil
 }
 
-// resized returns the size of an image whose shorter side becomes side.
+// resized returns the size of an image after its shorter side is resized to
+// side.
 func resized(img *Image, side int) image.Point {
 	if img.Width <= img.Height {
 		return image.Pt(side, int(int64(side)*int64(img.Height)/int64(img.Width)))
@@ -77,7 +79,7 @@ func resized(img *Image, side int) image.Point {
 	return image.Pt(int(int64(side)*int64(img.Width)/int64(img.Height)), side)
 }
 
-// crop returns what a view shows of a resized image, before mirroring and
+// crop returns the rectangle of a view in a resized image, before mirroring and
 // shifting.
 func (p Preprocess) crop(size image.Point, v View) image.Rectangle {
 	at, side := image.Pt(middle(size.X, p.Width), middle(size.Y, p.Height)), p.side(v)
@@ -96,12 +98,12 @@ func (p Preprocess) crop(size image.Point, v View) image.Rectangle {
 	return image.Rectangle{Min: at, Max: at.Add(image.Pt(p.Width, p.Height))}
 }
 
-// middle is where a crop of an axis starts: the middle, halves to even, as
-// torchvision's CenterCrop rounds.
+// middle is the start of a centred crop on one axis. It rounds halves to even,
+// like torchvision's CenterCrop.
 func middle(size, crop int) int { return int(math.RoundToEven(float64(size-crop) / 2)) }
 
-// Fill writes what the model sees of a view into dst: Len values in the
-// model's layout. The view must be one that the image was prepared for.
+// Fill writes the model's input for a view into dst: Len values in the model's
+// layout. The image must have been prepared for the view.
 func (p *Prepared) Fill(dst []float32, v View) error {
 	width, height := p.preprocess.Width, p.preprocess.Height
 	table := p.preprocess.table()
@@ -124,7 +126,7 @@ func (p *Prepared) Fill(dst []float32, v View) error {
 }
 
 // Pixels writes the pixels of a view into dst: Height x Width x 3, RGB. The
-// view must be one that the image was prepared for.
+// image must have been prepared for the view.
 func (p *Prepared) Pixels(dst []uint8, v View) error {
 	return p.each(v, func(y int, row []uint8, columns []int) {
 		out := dst[3*y*len(columns):][:3*len(columns)]
@@ -134,8 +136,8 @@ func (p *Prepared) Pixels(dst []uint8, v View) error {
 	})
 }
 
-// each calls set with every row of a view, and where the pixels of its columns
-// lie in it.
+// each calls set with every row of a view and the positions of the view's
+// columns in that row.
 func (p *Prepared) each(v View, set func(y int, row []uint8, columns []int)) error {
 	width, height := p.preprocess.Width, p.preprocess.Height
 	if err := p.preprocess.CheckView(v); err != nil {

@@ -15,20 +15,20 @@ const (
 	NHWC Layout = "nhwc" // channels last
 )
 
-// maxInputSide bounds the images that a model asks for; known ones stay below a
-// quarter of it.
+// maxInputSide limits the side of images that a model requires; known models
+// stay below a quarter of it.
 const maxInputSide = 8192
 
-// Preprocess is what happens to an image before a model sees it. The image is
-// resized so that its shorter side has Resize pixels, the longer one truncated
-// to whole pixels; a crop of Width x Height is cut out of it; and the model's
-// value of a pixel v in 0..255 is (v/255 - Mean)/Std per channel, RGB, in the
-// order of Layout.
+// Preprocess describes what happens to an image before it is given to a model.
+// The image is resized so that its shorter side has Resize pixels; the longer
+// side is truncated to whole pixels. A crop of Width x Height is cut out. The
+// model's value of a pixel v in 0..255 is (v/255 - Mean)/Std per channel, RGB,
+// in the order of Layout.
 type Preprocess struct {
-	Resize        int           `json:"resize"` // shorter side in pixels; 0: images have the model's size already
-	Width         int           `json:"width"`  // of the crop, the model's input
+	Resize        int           `json:"resize"` // shorter side in pixels; 0: images must already have the model's size
+	Width         int           `json:"width"`  // of the crop, which is the model's input
 	Height        int           `json:"height"`
-	Interpolation Interpolation `json:"interpolation"` // of the resizing; "" where there is none
+	Interpolation Interpolation `json:"interpolation"` // of the resizing; "" if there is none
 	Layout        Layout        `json:"layout"`
 	Mean          [3]float32    `json:"mean"`
 	Std           [3]float32    `json:"std"`
@@ -44,7 +44,7 @@ func CLIPPreprocess(size int) Preprocess {
 	}
 }
 
-// Validate reports every setting that cannot be used.
+// Validate reports every invalid setting.
 func (p Preprocess) Validate() error {
 	var errs []error
 	if p.Layout != NCHW && p.Layout != NHWC {
@@ -69,15 +69,15 @@ func (p Preprocess) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Geometry is the part of Preprocess that decides which pixels a model sees,
-// not how their values are scaled and laid out.
+// Geometry is the part of Preprocess that determines which pixels a model sees.
+// It omits the scaling and layout of their values.
 type Geometry struct {
 	Resize, Width, Height int
 	Interpolation         Interpolation
 }
 
-// Geometry returns p's. Images prepared for one of equal geometry do for the
-// other, see Prepared.For.
+// Geometry returns the geometry of p. Images prepared for one Preprocess can be
+// used for another of equal geometry, see Prepared.For.
 func (p Preprocess) Geometry() Geometry {
 	return Geometry{p.Resize, p.Width, p.Height, p.Interpolation}
 }
@@ -85,7 +85,7 @@ func (p Preprocess) Geometry() Geometry {
 // Len returns the number of values of one image.
 func (p Preprocess) Len() int { return 3 * p.Width * p.Height }
 
-// CheckView reports a view that cannot be shown, or would not differ from the
+// CheckView rejects a view that is not possible or does not differ from the
 // centre: corners need an image that is larger than the crop.
 func (p Preprocess) CheckView(v View) error {
 	switch {
@@ -101,13 +101,13 @@ func (p Preprocess) CheckView(v View) error {
 	return nil
 }
 
-// side returns the shorter side in pixels of the resized image that a view is a
-// crop of; 0: images have the model's size.
+// side returns the shorter side in pixels of the resized image that a view is
+// cut from; 0: images must have the model's size.
 func (p Preprocess) side(v View) int {
 	if v.Share == 0 {
 		return p.Resize
 	}
-	return int(math.Round(min(float64(max(p.Width, p.Height))/v.Share, 2*maxInputSide))) // a small share is no overflow
+	return int(math.Round(min(float64(max(p.Width, p.Height))/v.Share, 2*maxInputSide))) // limited, so that a small share does not overflow
 }
 
 // table holds the model's value of every pixel value per channel.

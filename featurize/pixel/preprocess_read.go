@@ -11,9 +11,9 @@ import (
 	"pipe/internal/textfile"
 )
 
-// ReadPreprocess reads preprocessor_config.json of a folder of a Hugging Face
-// model. found is false where there is none. Preprocessing that this package
-// does not do is an error.
+// ReadPreprocess reads preprocessor_config.json from the folder of a Hugging
+// Face model. found is false if the file does not exist. Preprocessing that
+// this package does not support is an error.
 func ReadPreprocess(folder string) (p Preprocess, found bool, err error) {
 	file := filepath.Join(folder, "preprocessor_config.json")
 	b, err := textfile.ReadFile(file, textfile.MaxConfig)
@@ -34,8 +34,8 @@ func ReadPreprocess(folder string) (p Preprocess, found bool, err error) {
 	return p, true, nil
 }
 
-// preprocessorConfig is what image processors of transformers write. Fields
-// that are missing are done.
+// preprocessorConfig is the file that image processors of transformers write.
+// Steps whose fields are missing are done.
 type preprocessorConfig struct {
 	DoResize      *bool     `json:"do_resize"`
 	Size          imageSize `json:"size"`
@@ -78,7 +78,7 @@ func (c *preprocessorConfig) preprocess() (Preprocess, error) {
 	if c.CropSize.Edge != 0 {
 		p.Width, p.Height = c.CropSize.Edge, c.CropSize.Edge
 	}
-	p.Interpolation = Bicubic // what transformers does where resample is missing for a CLIP
+	p.Interpolation = Bicubic // the default of transformers for a CLIP without resample
 	if c.Resample != nil {
 		known := false
 		if p.Interpolation, known = resamplings[*c.Resample]; !known {

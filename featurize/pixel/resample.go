@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Interpolation is the filter that resizing uses.
+// Interpolation is the filter of resizing.
 type Interpolation string
 
-// The interpolations, both with a support that grows when images shrink.
+// The interpolations. The support of both grows when images shrink.
 const (
 	Bicubic  Interpolation = "bicubic" // Keys's kernel with a = -0.5
 	Bilinear Interpolation = "bilinear"
@@ -33,8 +33,8 @@ func (i Interpolation) filter() (kernel, error) {
 	return kernel{}, fmt.Errorf("unknown interpolation %q; known are %s, %s", i, Bicubic, Bilinear)
 }
 
-// bicubic is Keys's kernel. The conversions keep compilers from fusing
-// operations, so that every machine finds the same weights.
+// bicubic is Keys's kernel. The conversions prevent compilers from fusing
+// operations, so that the weights are the same on every machine.
 func bicubic(x float64) float64 {
 	const a = -0.5
 	switch {
@@ -48,12 +48,12 @@ func bicubic(x float64) float64 {
 
 func bilinear(x float64) float64 { return max(1-x, 0) }
 
-// precision is the number of bits after the point of a weight. Sums of 8-bit
-// pixels then stay below 31 bits.
+// precision is the number of fractional bits of a weight. Sums of 8-bit pixels
+// then stay below 31 bits.
 const precision = 32 - 8 - 2
 
-// taps says how the pixels from..to of an axis are made of those of the
-// source: pixel i is the sum of weights[i*width+k] * source[first[i]+k].
+// taps describes how the pixels from..to of an axis are computed from those of
+// the source: pixel i is the sum of weights[i*width+k] * source[first[i]+k].
 type taps struct {
 	first   []int
 	count   []int
@@ -62,7 +62,7 @@ type taps struct {
 }
 
 // newTaps computes the weights of the outputs from..to when size pixels become
-// out, as Pillow does (libImaging/Resample.c).
+// out, like Pillow (libImaging/Resample.c).
 func newTaps(f kernel, size, out, from, to int) *taps {
 	scale := float64(size) / float64(out)
 	shrink := max(scale, 1)
@@ -91,8 +91,8 @@ func newTaps(f kernel, size, out, from, to int) *taps {
 	return t
 }
 
-// within moves the taps to a source that is cut down to the pixels from..to
-// that they need.
+// within adjusts the taps to a source that was cut to the pixels from..to that
+// they need.
 func (t *taps) within() (from, to int) {
 	last := len(t.first) - 1
 	from, to = t.first[0], t.first[last]+t.count[last]
@@ -102,9 +102,9 @@ func (t *taps) within() (from, to int) {
 	return from, to
 }
 
-// resize returns the part box of img resized to width x height pixels, bit for
-// bit as Pillow 13's resize followed by crop makes it: two passes, rounded to 8
-// bits after each. Nothing outside the box is computed.
+// resize resizes img to width x height pixels and returns the part box of the
+// result, bit for bit like Pillow 13's resize followed by crop: two passes,
+// each rounded to 8 bits. It computes nothing outside the box.
 func resize(img *Image, width, height int, f kernel, box image.Rectangle) *Image {
 	columns := newTaps(f, img.Width, width, box.Min.X, box.Max.X)
 	rows := newTaps(f, img.Height, height, box.Min.Y, box.Max.Y)
@@ -112,7 +112,7 @@ func resize(img *Image, width, height int, f kernel, box image.Rectangle) *Image
 	need.Min.X, need.Max.X = columns.within()
 	need.Min.Y, need.Max.Y = rows.within()
 	src, dst := pixelsOf(img).cut(need), newPixels(box.Dx(), box.Dy())
-	between, _ := betweens.Get().(*[]uint8) // passes write every pixel: what is left there does not matter
+	between, _ := betweens.Get().(*[]uint8) // passes overwrite every pixel
 	if between == nil {
 		between = new([]uint8)
 	}
@@ -129,18 +129,18 @@ func resize(img *Image, width, height int, f kernel, box image.Rectangle) *Image
 	return &Image{Width: dst.width, Height: dst.height, Pix: dst.pix}
 }
 
-// betweens keeps the pixels between two passes for the next image.
+// betweens keeps the intermediate pixels between two passes for reuse.
 var betweens sync.Pool
 
-// pixelsIn returns pixels of any values in a buffer, which grows where it is too small.
+// pixelsIn returns uninitialised pixels in a buffer, which grows if it is too small.
 func pixelsIn(buffer *[]uint8, width, height int) pixels {
 	n := 3 * width * height
 	*buffer = slices.Grow((*buffer)[:0], n)[:n]
 	return pixels{*buffer, width, height, 3 * width}
 }
 
-// rowsFirst is Pillow's choice of the first pass, which shows in the rounding:
-// rows if there are more than twice as many of them to lose.
+// rowsFirst is Pillow's choice of the first pass, which affects rounding: rows
+// come first if more than twice as many of them are dropped.
 func rowsFirst(img *Image, width, height int) bool {
 	lost := img.Height - height
 	return lost > 0 && lost > 2*(img.Width-width)
@@ -149,7 +149,7 @@ func rowsFirst(img *Image, width, height int) bool {
 // pixels are the RGB pixels of a part of an image.
 type pixels struct {
 	pix                   []uint8
-	width, height, stride int // stride: values from row to row
+	width, height, stride int // stride: distance between rows in values
 }
 
 func pixelsOf(m *Image) pixels { return pixels{m.Pix, m.Width, m.Height, 3 * m.Width} }

@@ -2,13 +2,13 @@ package pixel
 
 import "encoding/binary"
 
-// Both passes work on two channels at a time: two 8-bit values, 32 bits apart
-// in one word, take one multiplication. Each half of the sum of products fits
-// 32 bits with its sign, so that the halves come apart exactly.
+// Both passes compute two channels at once: two 8-bit values, 32 bits apart in
+// one word, need one multiplication. Each half of the sum of products fits 32
+// bits with its sign, so that the halves can be separated exactly.
 
 const pair = 0x000000ff_000000ff
 
-// half is the rounding of a sum, in both halves.
+// half is the rounding term of a sum, in both halves.
 const half = 1<<(precision-1) | 1<<(precision-1+32)
 
 // apart returns the two pixel values of a sum of pairs.
@@ -24,7 +24,7 @@ func clip8(v int32) uint8 { return uint8(min(max(v, 0), 255)) }
 func (t *taps) across(dst, src pixels) {
 	words := make([][3]uint64, src.width) // pairs of two rows
 	for y := 0; y < src.height; y += 2 {
-		z := min(y+1, src.height-1) // the last of an odd number of rows goes with itself
+		z := min(y+1, src.height-1) // the last of an odd number of rows is paired with itself
 		interleave(words, src.row(y), src.row(z))
 		upper, lower := dst.row(y), dst.row(z)
 		for i, first := range t.first {

@@ -5,9 +5,9 @@ import (
 	"image/color"
 )
 
-// fill copies a decoded picture of the same size, and what its file says beside
-// it, into RGB. The common types have loops of their own, since the general one
-// pays an interface call per pixel.
+// fill copies a decoded image of the same size, with the additional data of its
+// file, into RGB. The common types have separate loops, since the general loop
+// needs an interface call per pixel.
 func (m *Image) fill(src image.Image, format imageFormat, file []byte) error {
 	switch s := src.(type) {
 	case *image.NYCbCrA: // WebP with transparency
@@ -64,8 +64,8 @@ func (m *Image) fillRGBA(pix []uint8, stride int) {
 	}
 }
 
-// fillNRGBA64 keeps colours that transparency hides, which conversions by way of
-// premultiplied ones lose.
+// fillNRGBA64 keeps the colours of transparent pixels, which conversions by
+// premultiplied colours lose.
 func (m *Image) fillNRGBA64(s *image.NRGBA64) {
 	for y := range m.Height {
 		row, from := m.row(y), s.Pix[y*s.Stride:][:8*m.Width]
@@ -84,8 +84,8 @@ func (m *Image) fillGray(s *image.Gray) {
 	}
 }
 
-// fillCMYK mixes black in as Pillow does: with w = 255 - K, a channel of ink c
-// becomes w - c*w/255, rounded.
+// fillCMYK adds black like Pillow: with w = 255 - K, a channel of ink c becomes
+// w - c*w/255, rounded.
 func (m *Image) fillCMYK(s *image.CMYK) {
 	for y := range m.Height {
 		row, from := m.row(y), s.Pix[y*s.Stride:][:4*m.Width]

@@ -11,10 +11,10 @@ import (
 	"pipe/internal/outside"
 )
 
-// What bounds every image, whatever the limits are.
+// Limits of every image, whatever Limits say.
 const (
 	maxPixels = 100_000_000 // width x height
-	maxBytes  = 1 << 30     // of the file; pixels without compression need no more
+	maxBytes  = 1 << 30     // of the file; enough for uncompressed pixels
 )
 
 // Size reads width and height in pixels from the header of a file.
@@ -41,7 +41,7 @@ func sizeOf(b []byte) (width, height int, err error) {
 	return cfg.Width, cfg.Height, nil
 }
 
-// decodeError says what is wrong with the file of an image; nil stays nil.
+// decodeError describes the problem with the file of an image; nil stays nil.
 func decodeError(b []byte, err error) error {
 	switch {
 	case err == nil:
@@ -58,7 +58,7 @@ func decodeError(b []byte, err error) error {
 	return fmt.Errorf("decode image: %w", err)
 }
 
-// endedEarly knows the words that the decoders have for missing data.
+// endedEarly recognises the decoders' messages for missing data.
 func endedEarly(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return true

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// View is one way of looking at an image: a recipe, not pixels, so that several
-// experts with inputs of different shapes can follow it.
+// View describes a crop or variant of an image. It has no pixels, so that
+// several experts with inputs of different shapes can use it.
 type View struct {
 	Name   string
-	Corner Corner  // where the crop lies; "": in the centre
-	Share  float64 // of the image's shorter side that the crop has; 0: what Preprocess.Resize leaves it
-	Mirror bool    // left and right of the crop exchanged
-	DX, DY int     // shift of the crop in pixels, right and down; the gap repeats the edge
+	Corner Corner  // position of the crop; "": in the centre
+	Share  float64 // side of the crop as a share of the image's shorter side; 0: as given by Preprocess.Resize
+	Mirror bool    // flip the crop horizontally
+	DX, DY int     // shift of the crop in pixels, right and down; the gap is filled with the edge
 }
 
 // Corner is a corner of the central square of a resized image.
@@ -29,16 +29,17 @@ const (
 
 var corners = []Corner{TopLeft, TopRight, BottomLeft, BottomRight}
 
-// viewNames lists what ParseView knows beside corners, in a useful order.
+// viewNames lists the views of ParseView besides corners, in order of
+// usefulness.
 var viewNames = []string{"centre", "mirror", "left", "right", "up", "down"}
 
-// Centre returns the plain view: the crop in the centre, as it is.
+// Centre returns the plain view: the unchanged crop in the centre.
 func Centre() View { return View{Name: "centre"} }
 
 // ParseView returns the view of a name: centre, mirror, one of the corners
 // (top-left, ...) or its mirror image (mirror-top-left, ...), or a shift of the
-// centre by pixels to the left, right, up or down. The error lists the known
-// names.
+// centre by some pixels to the left, right, up or down. The error lists the
+// known names.
 func ParseView(name string, pixels int) (View, error) {
 	v := View{Name: name}
 	corner, mirrored := strings.CutPrefix(name, "mirror-")
@@ -70,7 +71,7 @@ func ParseView(name string, pixels int) (View, error) {
 	return v, nil
 }
 
-// column returns the column of the crop that the view shows at column x.
+// column returns the column of the crop that appears at column x of the view.
 func (v View) column(x, width int) int {
 	x = min(max(x-v.DX, 0), width-1)
 	if v.Mirror {

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/image/vp8l"
 )
 
-// isAnimatedWebP goes by the flags of the canvas, with which such a file starts.
+// isAnimatedWebP reads the flags of the canvas, with which an animated file
+// starts.
 func isAnimatedWebP(b []byte) bool {
 	const flags, animation = 20, 2
 	return len(b) > flags && bytes.HasPrefix(b, []byte("RIFF")) && string(b[8:16]) == "WEBPVP8X" && b[flags]&animation != 0
 }
 
-// webpFrame is the size of the frame of a WebP file. Its decoder makes room for
-// what the file claims: for as many bytes as a chunk says that it has, and for
-// transparency of the size of the canvas that may be stated in front of the
-// frame. So the file must be as long as it says, and the canvas as large as the
-// frame, which is what libwebp asks for too.
+// webpFrame is the size of the frame of a WebP file. The decoder allocates what
+// the file declares: the bytes of a chunk, and transparency of the size of a
+// canvas, which may precede the frame. So the file must be as long as it
+// declares, and the canvas as large as the frame; libwebp requires this too.
 func webpFrame(b []byte) (image.Config, error) {
 	if len(b) < 8 || int64(binary.LittleEndian.Uint32(b[4:])) > int64(len(b)-8) {
 		return image.Config{}, io.ErrUnexpectedEOF
@@ -61,7 +61,7 @@ func webpFrame(b []byte) (image.Config, error) {
 	}
 }
 
-// webpCanvas reads the size of a canvas: two numbers of 24 bits, less one.
+// webpCanvas reads the size of a canvas: two numbers of 24 bits, each less one.
 func webpCanvas(chunk io.Reader) (*image.Point, error) {
 	var b [10]byte
 	if _, err := io.ReadFull(chunk, b[:]); err != nil {
@@ -71,7 +71,8 @@ func webpCanvas(chunk io.Reader) (*image.Point, error) {
 	return &image.Point{X: number(b[4:]), Y: number(b[7:])}, nil
 }
 
-// onCanvas returns a frame that is as large as its canvas, nil if there is none.
+// onCanvas returns a frame, which must be as large as its canvas; nil means no
+// canvas.
 func onCanvas(canvas *image.Point, frame image.Config, err error) (image.Config, error) {
 	if err == nil && canvas != nil && *canvas != image.Pt(frame.Width, frame.Height) {
 		return image.Config{}, fmt.Errorf("the frame has %d x %d pixels, the canvas %d x %d", frame.Width, frame.Height, canvas.X, canvas.Y)

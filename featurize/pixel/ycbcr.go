@@ -2,10 +2,11 @@ package pixel
 
 import "image"
 
-// fillYCbCr converts JPEG's colours bit for bit as color.YCbCrToRGB does. What
-// the two colour channels add is computed once for the pixels that share it.
+// fillYCbCr converts JPEG's colours bit for bit like color.YCbCrToRGB. The
+// contribution of the two chroma channels is computed once for the pixels that
+// share it.
 func (m *Image) fillYCbCr(s *image.YCbCr) {
-	shift := 0 // log2 of the pixels of a row that share colours
+	shift := 0 // log2 of the pixels of a row that share chroma
 	switch s.SubsampleRatio {
 	case image.YCbCrSubsampleRatio422, image.YCbCrSubsampleRatio420:
 		shift = 1
@@ -26,8 +27,8 @@ func (m *Image) fillYCbCr(s *image.YCbCr) {
 	}
 }
 
-// pairsYCbCr converts two pixels for each colour, which is what nearly all
-// photos have, in half the time of the general loop.
+// pairsYCbCr converts two pixels per chroma value, the case of nearly all
+// photos, in half the time of the general loop.
 func pairsYCbCr(dst, luma, cb, cr []uint8) {
 	for c := range min(len(cb), len(cr)) {
 		blue, red := int32(cb[c])-128, int32(cr[c])-128
@@ -54,7 +55,7 @@ func rowYCbCr(dst, luma, cb, cr []uint8, shift int) {
 	}
 }
 
-// clip16 drops the 16 bits after the point of v and holds it to 0..255.
+// clip16 drops the 16 fractional bits of v and clamps it to 0..255.
 func clip16(v int32) uint8 {
 	if uint32(v)&0xff000000 == 0 {
 		return uint8(v >> 16)

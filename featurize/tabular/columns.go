@@ -1,12 +1,12 @@
 package tabular
 
-// The columns that a table file has besides those of the encoder.
+// The columns that a table file has in addition to those of the encoder.
 const (
 	columnID    = "id"
 	columnSplit = "split"
 	columnLabel = "label"
-	columnGroup = "group" // only where rows have groups
+	columnGroup = "group" // only if rows have groups
 )
 
-// tableColumns are those that every table file has, in order.
+// tableColumns are the columns of every table file, in order.
 var tableColumns = []string{columnID, columnSplit, columnLabel}

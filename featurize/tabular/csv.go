@@ -15,14 +15,14 @@ import (
 	"pipe/internal/textfile"
 )
 
-// csvFile is an open CSV file of which the header has been read.
+// csvFile is an open CSV file whose header has been read.
 type csvFile struct {
 	path   string
 	file   *os.File
 	size   int64
-	body   int64          // offset of what follows the header
-	lines  int            // lines before that
-	header []string       // one spelling, unique
+	body   int64          // offset of the end of the header
+	lines  int            // lines of the header
+	header []string       // normalised by columnName, unique
 	at     map[string]int // column by name
 }
 
@@ -81,7 +81,7 @@ func (f *csvFile) readHeader() error {
 	return f.checkHeader(names)
 }
 
-// skipMark returns where the text begins: behind a byte order mark.
+// skipMark returns the offset of the text, after a byte order mark.
 func (f *csvFile) skipMark() (int64, error) {
 	mark := []byte("\ufeff")
 	head := make([]byte, len(mark))
@@ -113,8 +113,9 @@ func (f *csvFile) checkHeader(names []string) error {
 	return nil
 }
 
-// misread says in our words what the CSV reader found; record is what it
-// returned beside the error, lines what came before its input.
+// misread turns an error of the CSV reader into one about a place in the file.
+// record is what the reader returned with the error; lines is the number of
+// lines before its input.
 func (f *csvFile) misread(err error, record []string, lines int) error {
 	var parse *csv.ParseError
 	var text *textfile.Error
@@ -142,8 +143,8 @@ func (f *csvFile) raggedColumn(record []string) string {
 	return ""
 }
 
-// columnAt returns the column at a byte of a line, both counted from 1, "" if
-// that cannot be told.
+// columnAt returns the column at a byte of a line, both counted from 1, or ""
+// if it cannot be determined.
 func (f *csvFile) columnAt(line, at int) string {
 	r := bufio.NewReader(io.NewSectionReader(f.file, 0, f.size))
 	for range line - 1 {
@@ -164,7 +165,7 @@ func (f *csvFile) columnAt(line, at int) string {
 	return f.header[len(fields)-1]
 }
 
-// checkText refuses what is no text at all but is often given for it.
+// checkText rejects content that is not text but is often passed by mistake.
 func (f *csvFile) checkText() error {
 	head := make([]byte, 4096)
 	n, err := f.file.ReadAt(head, 0)
@@ -174,7 +175,7 @@ func (f *csvFile) checkText() error {
 	return textError(textfile.NotText(f.path, head[:n]))
 }
 
-// textError is a *DataError for text that cannot be read, and err itself where that is not what is wrong.
+// textError is a *DataError for text that cannot be read; other errors it returns unchanged.
 func textError(err error) error {
 	var text *textfile.Error
 	if !errors.As(err, &text) {
@@ -183,7 +184,7 @@ func textError(err error) error {
 	return &DataError{File: text.File, Line: text.Line, Column: shortText(text.Column, 60), Err: text.Err}
 }
 
-// shortText keeps the beginning of what is too long for a message.
+// shortText truncates a text that is too long for a message.
 func shortText(s string, longest int) string {
 	if r := []rune(s); len(r) > longest {
 		return string(r[:longest]) + "..."
@@ -193,24 +194,24 @@ func shortText(s string, longest int) string {
 
 func badText(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
-// piece is a part of a file that begins and ends with a line.
+// piece is a part of a file that consists of whole lines.
 type piece struct {
 	from, to int64
 	before   int // lines before it, in the file
-	rows     int // at most
+	rows     int // upper bound
 }
 
-// chunk is what is known of a stretch of a file.
+// chunk describes a stretch of a file.
 type chunk struct {
 	newlines int
-	last     int64 // offset of what follows the last newline, 0 without one
+	last     int64 // offset after the last newline, 0 if there is none
 	quoted   bool
 	err      error
 }
 
-// cut divides the body at line ends. A file with a quote in it stays whole,
-// since a line may then end within a field. Where the cuts are does not depend
-// on the number of cores.
+// cut divides the body at line ends. A file that contains a quote stays whole,
+// since a line may then end within a field. The cuts do not depend on the
+// number of cores.
 func (f *csvFile) cut(bytesPerPiece int64) ([]piece, error) {
 	n := int((f.size - f.body + bytesPerPiece - 1) / bytesPerPiece)
 	chunks := make([]chunk, n)
@@ -242,8 +243,9 @@ func (f *csvFile) cut(bytesPerPiece int64) ([]piece, error) {
 	return pieces, nil
 }
 
-// capacity bounds the rows in a piece: by its lines, and by what a row takes at
-// least, so that a file of empty lines asks for no memory.
+// capacity is an upper bound of the rows in a piece: its lines, or its bytes
+// divided by the least size of a row, so that a file of empty lines does not
+// allocate much memory.
 func (f *csvFile) capacity(size int64, newlines int) int {
 	return min(newlines, int(size)/len(f.header)) + 1
 }

@@ -12,22 +12,23 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Codes of a category in the values layout. Levels with a code of their own
-// follow, by falling number of training rows, ties by name.
+// Codes of a category in the values layout. Levels with their own codes follow,
+// by descending number of training rows; ties are ordered by name.
 const (
-	CodeUnseen = 0 // no training row had it
-	CodeRare   = 1 // in training rows, but in too few for a code of its own
+	CodeUnseen = 0 // not in any training row
+	CodeRare   = 1 // in training rows, but without its own code (too few rows or too many levels)
 	codeFirst  = 2
 )
 
-// ClipDeviations bounds the standardised numbers of the dense layout.
+// ClipDeviations is the largest absolute value of standardised numbers in the
+// dense layout.
 const ClipDeviations = 10
 
-// Encoder turns rows of a table into numbers: first into values, one
-// float32 per column in the order of the groups (the number, the hour of the
-// week, or the code of the category; NaN where missing), and those into one of
-// the layouts. It is fitted on training rows, immutable and safe for concurrent
-// use.
+// Encoder turns rows of a table into numbers. The first step gives values, one
+// float32 per column in the order of the groups: the number, the hour of the
+// week, or the code of the category; NaN if missing. The second step converts
+// values to one of the layouts. An encoder is fitted on training rows,
+// immutable and safe for concurrent use.
 type Encoder struct {
 	fitted  encoderFile
 	index   []encoderColumn // parallel to fitted.Columns
@@ -64,29 +65,29 @@ const (
 	kindCategory = "category"
 )
 
-// fittedColumn is what the training rows taught about a column.
+// fittedColumn holds what was fitted on the training rows for a column.
 type fittedColumn struct {
 	Name  string `json:"name"`
 	Group int    `json:"group"`
 	Kind  string `json:"kind"`
 	Empty bool   `json:"empty,omitempty"` // no training row had a value
 
-	// Numbers: the lower median, in the unit of the file, stands in for a gap;
-	// mean and population standard deviation are those of the training rows
-	// with their gaps filled, after the logarithm if Log is set.
+	// Numbers: the lower median, in the unit of the file, replaces a missing
+	// value. Mean and population standard deviation are those of the training
+	// rows after this replacement, and after the logarithm if Log is set.
 	Log    bool    `json:"log,omitempty"`
 	Median float32 `json:"median,omitempty"`
 	Mean   float64 `json:"mean,omitempty"`
 	Std    float64 `json:"std,omitempty"` // 0: the column is constant
 
-	// Categories: the levels with a code of their own, in the order of the
-	// codes, and the pooled ones, sorted.
+	// Categories: the levels with their own codes, in the order of the codes,
+	// and the pooled levels, sorted.
 	Levels []string `json:"levels,omitempty"`
 	Rare   []string `json:"rare,omitempty"`
 }
 
-// missingMarker is an indicator of the dense layout: 1 where any of its
-// columns is missing. They are those that were missing in the same training
+// missingMarker is an indicator of the dense layout. It is 1 if any of its
+// columns is missing. Its columns were missing in exactly the same training
 // rows.
 type missingMarker struct {
 	Group   int   `json:"group"`
@@ -99,11 +100,11 @@ type Column struct {
 	Group       int    `json:"group"` // index into Groups
 	Categorical bool   `json:"categorical,omitempty"`
 	Time        bool   `json:"time,omitempty"`  // the value is the hour of the week, 0..167
-	Empty       bool   `json:"empty,omitempty"` // without one value in the training rows
+	Empty       bool   `json:"empty,omitempty"` // no value in the training rows
 }
 
-// Columns returns the columns of the values layout. A column that the training
-// table did not have is not among them.
+// Columns returns the columns of the values layout. It omits columns that the
+// training table did not have.
 func (e *Encoder) Columns() []Column {
 	out := make([]Column, len(e.fitted.Columns))
 	for i, c := range e.fitted.Columns {
@@ -123,7 +124,7 @@ func (e *Encoder) Groups() []string {
 	return out
 }
 
-// Group returns the index in Groups of the group of a name; the error lists the known ones.
+// Group returns the index of a group in Groups; the error lists the known names.
 func (e *Encoder) Group(name string) (int, error) {
 	groups := e.Groups()
 	g := slices.Index(groups, name)
@@ -133,29 +134,29 @@ func (e *Encoder) Group(name string) (int, error) {
 	return g, nil
 }
 
-// Labels returns the values of the label; the first one is the negative.
+// Labels returns the values of the label; the first one is the negative label.
 func (e *Encoder) Labels() []string { return append([]string(nil), e.fitted.Labels...) }
 
 // IDColumn returns the column that identifies a row in the raw files.
 func (e *Encoder) IDColumn() string { return e.fitted.ID }
 
-// Rows returns the number of training rows that it was fitted on.
+// Rows returns the number of training rows that the encoder was fitted on.
 func (e *Encoder) Rows() int { return e.fitted.Rows }
 
-// Levels returns the levels of a category that have a code of their own, the
-// one of code 2 first; nil for other columns. column is an index into Columns.
+// Levels returns the levels of a category that have their own codes, from code
+// 2 on; nil for other columns. column is an index into Columns.
 func (e *Encoder) Levels(column int) []string {
 	return append([]string(nil), e.fitted.Columns[column].Levels...)
 }
 
-// Digest identifies everything that the encoder does: "sha256:" and the hash
-// of its JSON form.
+// Digest identifies everything that affects the output of the encoder:
+// "sha256:" and the hash of its JSON form.
 func (e *Encoder) Digest() string { return e.digest }
 
 // JSON returns the form that ReadEncoder and ParseEncoder read.
 func (e *Encoder) JSON() []byte { return append([]byte(nil), e.text...) }
 
-// WriteFile writes the JSON form. The file appears when it is complete and on
+// WriteFile writes the JSON form. The file is written atomically and synced to
 // disk.
 func (e *Encoder) WriteFile(path string) error {
 	if err := atomicfile.WriteFile(path, e.text); err != nil {
@@ -178,7 +179,7 @@ func ReadEncoder(path string) (*Encoder, error) {
 	return e, nil
 }
 
-// newEncoder finishes an encoder of which everything fitted is known.
+// newEncoder completes an encoder whose fitted values are all known.
 func newEncoder(fitted encoderFile) (*Encoder, error) {
 	text, err := json.MarshalIndent(fitted, "", " ")
 	if err != nil {

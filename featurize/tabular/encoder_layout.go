@@ -5,21 +5,22 @@ import (
 	"math"
 )
 
-// Layout is how values are laid out for a model.
+// Layout is the form in which a model gets the values.
 type Layout int
 
 const (
-	// LayoutDense is for networks. A number has its gaps filled with the
-	// training median and is standardised by training mean and deviation,
-	// clipped to +-ClipDeviations, and 0 where the training rows do not vary; a
-	// category is one-hot over its levels, pooled ones last, an unseen one taken
-	// for a pooled one (all zero where training pooled none); the time is sine
-	// and cosine of the hour of the day and of the day of the week; and every
-	// set of columns of a group that were missing in the same training rows has
-	// one indicator.
+	// LayoutDense is for networks. A missing number is replaced by the training
+	// median. Numbers are standardised by training mean and deviation and
+	// clipped to +-ClipDeviations; they are 0 if constant in the training rows.
+	// A category is one-hot over its levels, with the pooled levels as the last
+	// element. An unseen level counts as pooled (all zero if training pooled
+	// none). The time is sine and cosine of the hour of the day and of the day
+	// of the week. Columns of a group that were missing in the same training
+	// rows share one indicator.
 	LayoutDense Layout = iota
-	// LayoutTree is for trees: the values, gaps as NaN, categories as their
-	// codes, the time as hour of the day and day of the week.
+	// LayoutTree is for trees: the values, with NaN for missing ones,
+	// categories as their codes, and the time as hour of the day and day of the
+	// week.
 	LayoutTree
 )
 
@@ -34,13 +35,13 @@ func (l Layout) String() string {
 	return fmt.Sprintf("TabularLayout(%d)", int(l))
 }
 
-// layoutIndex is where the columns of an encoder are in a layout.
+// layoutIndex holds the positions of an encoder's columns in a layout.
 type layoutIndex struct {
 	width  int
 	at     []int // first element of each column of the encoder
 	marks  []int // element of each indicator; dense only
 	ends   []int // exclusive end of each group
-	rareAt []int // dense only: element of the pooled levels of a column, -1 without
+	rareAt []int // dense only: element of the pooled levels of a column, -1 if there are none
 }
 
 func (e *Encoder) layout(l Layout) *layoutIndex {
@@ -56,13 +57,13 @@ func (e *Encoder) layout(l Layout) *layoutIndex {
 // Width returns the number of elements of a row in a layout.
 func (e *Encoder) Width(l Layout) int { return e.layout(l).width }
 
-// GroupEnds returns the exclusive end of each group in a layout; the columns
-// of a group lie side by side, and the last end is the width.
+// GroupEnds returns the exclusive end of each group in a layout. The columns of
+// a group are contiguous, and the last end is the width.
 func (e *Encoder) GroupEnds(l Layout) []int {
 	return append([]int(nil), e.layout(l).ends...)
 }
 
-// layOut computes the places of columns and indicators.
+// layOut computes the positions of columns and indicators.
 func (e *Encoder) layOut() {
 	columns, marks := e.fitted.Columns, e.fitted.Missing
 	c, m := 0, 0
@@ -80,7 +81,8 @@ func (e *Encoder) layOut() {
 	}
 }
 
-// place adds a column; rare is where its pooled levels are within it, or -1.
+// place adds a column; rare is the position of the pooled levels within it, or
+// -1.
 func (l *layoutIndex) place(width, rare int) {
 	if rare >= 0 {
 		rare += l.width
@@ -116,9 +118,9 @@ func (c *fittedColumn) treeWidth() int {
 	return 1
 }
 
-// Encode lays out the values of one row. dst has Width(l) elements, values as
-// many as there are Columns; both are finite but for the NaN of gaps, which
-// LayoutTree keeps.
+// Encode converts the values of one row to a layout. dst has Width(l) elements,
+// values has one per column of Columns. Both are finite except for the NaN of
+// missing values, which LayoutTree keeps.
 func (e *Encoder) Encode(dst, values []float32, l Layout) {
 	if len(values) != len(e.fitted.Columns) || len(dst) != e.Width(l) {
 		panic(fmt.Sprintf("featurize: %d values into %d elements; the encoder has %d columns, %d elements in layout %v",
@@ -143,7 +145,7 @@ func (e *Encoder) encodeTree(dst, values []float32) {
 	}
 }
 
-// splitHour returns hour of the day and day of the week, or two gaps.
+// splitHour returns hour of the day and day of the week, or NaN for both.
 func splitHour(hourOfWeek float32) (hour, day float32) {
 	if !(hourOfWeek >= 0 && hourOfWeek < weekHours) {
 		return nan32, nan32
@@ -193,7 +195,7 @@ func (c *fittedColumn) standardised(v float32) float32 {
 	return float32(max(-ClipDeviations, min(ClipDeviations, z)))
 }
 
-// scaled applies the logarithm where the column has one.
+// scaled applies the logarithm if the column has Log set.
 func (c *fittedColumn) scaled(v float32) float64 {
 	if !c.Log {
 		return float64(v)
@@ -201,7 +203,7 @@ func (c *fittedColumn) scaled(v float32) float64 {
 	return math.Copysign(math.Log1p(math.Abs(float64(v))), float64(v))
 }
 
-// waves are the four elements of the time by hour of the week.
+// waves are the four elements of the time for each hour of the week.
 var waves = func() (table [weekHours][]float32) {
 	for h := range table {
 		day := 2 * math.Pi * float64(h%dayHours) / dayHours
@@ -222,7 +224,7 @@ func timeWaves(hourOfWeek float32) []float32 {
 	return waves[int(hourOfWeek)]
 }
 
-// Names returns what the elements of a layout are, such as "dist1",
+// Names returns the names of the elements of a layout, such as "dist1",
 // "card4=visa", "card4 pooled" or "missing dist1 (and 2 more)".
 func (e *Encoder) Names(l Layout) []string {
 	index := e.layout(l)

@@ -15,8 +15,8 @@ import (
 
 const encoderFormat = 1
 
-// ParseEncoder reads the JSON form of an encoder. The digest of the
-// result is that of the canonical form, whatever the white space of the text.
+// ParseEncoder reads the JSON form of an encoder. The digest of the result is
+// that of the canonical form and does not depend on white space in the text.
 func ParseEncoder(text []byte) (*Encoder, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -39,7 +39,7 @@ func ParseEncoder(text []byte) (*Encoder, error) {
 	return newEncoder(f)
 }
 
-// check returns the first thing that makes no sense.
+// check returns the first inconsistency.
 func (f *encoderFile) check() error {
 	if len(f.Labels) < 2 || len(f.Groups) == 0 || len(f.Columns) == 0 || f.Rows < 1 {
 		return fmt.Errorf("has %d labels, %d groups, %d columns and %d training rows", len(f.Labels), len(f.Groups), len(f.Columns), f.Rows)

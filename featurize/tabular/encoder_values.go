@@ -10,7 +10,7 @@ import (
 // encoderColumn finds the codes of a category.
 type encoderColumn struct{ codes map[string]int }
 
-// lookUp builds the tables from level to code.
+// lookUp builds the map from level to code.
 func (e *Encoder) lookUp() {
 	e.index = make([]encoderColumn, len(e.fitted.Columns))
 	for i, c := range e.fitted.Columns {
@@ -28,15 +28,15 @@ func (e *Encoder) lookUp() {
 	}
 }
 
-// code returns the code of a level; that of an unknown one is CodeUnseen.
+// code returns the code of a level, CodeUnseen if it is unknown.
 func (c *encoderColumn) code(level string) float32 { return float32(c.codes[level]) }
 
-// binding is an encoder's view of one frame: which of its columns holds what.
+// binding maps the columns of an encoder to those of one frame.
 type binding struct {
 	frame   *Frame
-	numbers [][]float32 // by column of the encoder; nil: a category, or absent
+	numbers [][]float32 // by column of the encoder; nil for categories and missing columns
 	codes   [][]int32
-	values  [][]float32 // of a category: the encoder's code by the frame's
+	values  [][]float32 // of a category: the encoder's code by the frame's code
 }
 
 func (e *Encoder) bind(f *Frame) *binding {
@@ -67,10 +67,10 @@ func (e *Encoder) bind(f *Frame) *binding {
 	return b
 }
 
-// Values writes the values of a row of a frame, which was loaded with the
-// schema that the encoder was fitted with. dst has as many elements as there
-// are Columns; a column that the frame lacks is NaN. Safe for concurrent use
-// and fast as long as one frame is used at a time.
+// Values writes the values of a row of a frame, which must have been loaded
+// with the schema that the encoder was fitted with. dst has one element per
+// column of Columns; a column that the frame lacks is NaN. Values is safe for
+// concurrent use, and fast if calls do not alternate between frames.
 func (e *Encoder) Values(dst []float32, f *Frame, row int) {
 	if len(dst) != len(e.fitted.Columns) {
 		panic(fmt.Sprintf("featurize: values of %d columns into %d elements", len(e.fitted.Columns), len(dst)))
@@ -91,10 +91,11 @@ func (b *binding) value(i, row int) float32 {
 	return nan32
 }
 
-// ParseRow writes the values of one raw row, given by column: the same that
-// Values has for that row in a file. cell returns the text of a column, false
-// if the row has none; "" is a gap as well. A column "id_01" is asked for as
-// "id-01" too. A number that is none is a *DataError with the column.
+// ParseRow writes the values of one raw row. They equal those that Values gives
+// for the row in a file. cell returns the text of a column, false if the row
+// does not have it; "" also means a missing value. For a column "id_01",
+// ParseRow also asks for "id-01". Text that is not a number in a numeric column
+// is a *DataError with the column.
 func (e *Encoder) ParseRow(dst []float32, cell func(column string) (string, bool)) error {
 	if len(dst) != len(e.fitted.Columns) {
 		panic(fmt.Sprintf("featurize: values of %d columns into %d elements", len(e.fitted.Columns), len(dst)))

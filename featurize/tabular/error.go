@@ -2,6 +2,6 @@ package tabular
 
 import "pipe/internal/dataerror"
 
-// DataError is what is wrong with input data: the file, the line or row and the column, each left out where it does not
-// apply, and a message. It is the one type of such errors in all packages.
+// DataError describes a problem of input data: the file, the line or row, the column and a message. Parts that do not
+// apply are omitted. All packages use this type for such errors.
 type DataError = dataerror.Error

@@ -10,9 +10,9 @@ import (
 	"pipe/internal/parallel"
 )
 
-// Fit learns an encoder from the training rows of a frame that was
-// loaded with the same schema. train holds row numbers of the frame. It is an
-// error if a label of them is unknown, or if they have only one label.
+// Fit fits an encoder to the training rows of a frame that was loaded with the
+// same schema. train has row numbers of the frame. An unknown label in these
+// rows is an error, and so is a single label for all of them.
 func Fit(f *Frame, s *Schema, train []int) (*Encoder, error) {
 	if err := checkClasses(f, s, train); err != nil {
 		return nil, fmt.Errorf("fit encoder: %w", err)
@@ -83,7 +83,7 @@ func fitColumn(c *FrameColumn, declared schemaColumn, s *Schema, train []int) fi
 	return out
 }
 
-// fitLevels counts the levels of the training rows and gives out the codes.
+// fitLevels counts the levels of the training rows and assigns the codes.
 func (c *fittedColumn) fitLevels(from *FrameColumn, s *Schema, train []int) {
 	counts := make([]int, len(from.Levels))
 	for _, row := range train {
@@ -126,7 +126,8 @@ func (c *fittedColumn) fitNumbers(numbers []float32, train []int) {
 	c.Median = lowerMedian(present)
 	n, gaps := float64(len(train)), float64(len(train)-len(present))
 	fill := c.scaled(c.Median)
-	// Around the fill, so that a column far from zero loses no digits.
+	// The values are centred on the fill, so that a column far from zero loses
+	// no precision.
 	var sum, squares float64
 	for _, v := range present {
 		sum += c.scaled(v) - fill
@@ -143,9 +144,9 @@ func (c *fittedColumn) fitNumbers(numbers []float32, train []int) {
 	}
 }
 
-// lowerMedian returns element (n-1)/2 of the sorted values, none of them NaN:
-// by counting the upper and then the lower halves of keys that sort like the
-// numbers, which needs no sorting.
+// lowerMedian returns element (n-1)/2 of the sorted values; none may be NaN. It
+// does not sort, but counts the upper and then the lower halves of keys with
+// the same order as the numbers.
 func lowerMedian(values []float32) float32 {
 	rank := (len(values) - 1) / 2
 	counts := make([]int32, 1<<16)
@@ -167,10 +168,10 @@ func lowerMedian(values []float32) float32 {
 	return math.Float32frombits(^key)
 }
 
-// orderedKey maps numbers to integers of the same order.
+// orderedKey maps numbers to integers in the same order.
 func orderedKey(v float32) uint32 {
 	if v == 0 {
-		v = 0 // the two zeros are one number
+		v = 0 // -0 and 0 are equal
 	}
 	bits := math.Float32bits(v)
 	if bits>>31 == 1 {
@@ -179,7 +180,8 @@ func orderedKey(v float32) uint32 {
 	return bits | 1<<31
 }
 
-// nthBucket returns the bucket of the element of that rank and its rank there.
+// nthBucket returns the bucket of the element with the given rank, and its rank
+// within the bucket.
 func nthBucket(counts []int32, rank int) (bucket uint32, within int) {
 	for b, n := range counts {
 		if rank < int(n) {
@@ -190,8 +192,8 @@ func nthBucket(counts []int32, rank int) (bucket uint32, within int) {
 	panic(errors.New("featurize: rank beyond the number of values"))
 }
 
-// gaps returns the training rows without a value as a bit set, "" if there are
-// none or nothing else.
+// gaps returns the training rows without a value as a bit set. It is "" if no
+// row lacks a value, or all do.
 func (c *FrameColumn) gaps(train []int) string {
 	bits := make([]byte, (len(train)+7)/8)
 	missing := 0
@@ -214,7 +216,8 @@ func (c *FrameColumn) missing(row int) bool {
 	return c.Numbers[row] != c.Numbers[row]
 }
 
-// markers makes one indicator for the columns of a group with the same gaps.
+// markers makes one indicator for all columns of a group that are missing in
+// the same rows.
 func markers(columns []fittedColumn, gaps []string) []missingMarker {
 	var out []missingMarker
 	at := map[string]int{}

@@ -10,17 +10,17 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Load reads the CSV files of a table, types their columns by the schema
-// and joins them by id. A gap is an empty cell. A row of the joined file
-// without a row in the primary one is counted and left out; a column that no
-// group has is left out and reported, unless the schema is strict; a column
-// that no file has is tolerated and reported as long as its group keeps
-// another one.
+// Load reads the CSV files of a table, converts their columns according to the
+// schema and joins the files by id. An empty cell is a missing value. A row of
+// the joined file without a row in the primary file is counted and dropped. A
+// column that is in no group is dropped and reported, unless the schema is
+// strict. A column that no file has is only reported, if another column of its
+// group exists.
 //
-// The files are parsed on all cores; the result does not depend on how many.
-// progress, which may be nil, is called with the number of rows read so far,
-// from one goroutine at a time. Bad content gives one *DataError with file,
-// line and column, the first one of the file.
+// The files are parsed on all cores; the result does not depend on their
+// number. progress, which may be nil, is called with the number of rows read so
+// far; calls do not overlap. Bad content gives one *DataError, for the first
+// problem of the file, with file, line and column.
 func Load(ctx context.Context, s *Schema, files Files, progress func(rows int)) (*Frame, LoadReport, error) {
 	if err := s.Validate(); err != nil {
 		return nil, LoadReport{}, fmt.Errorf("load table: %w", err)
@@ -28,7 +28,7 @@ func Load(ctx context.Context, s *Schema, files Files, progress func(rows int)) 
 	return loadFrame(ctx, s, files, pieceBytes, textfile.NewHeld(textfile.MaxHeld), progress)
 }
 
-// pieceBytes is about how much of a file is parsed at a time.
+// pieceBytes is the approximate size of the pieces that are parsed.
 const pieceBytes = 4 << 20
 
 func loadFrame(ctx context.Context, s *Schema, files Files, bytesPerPiece int64, held *textfile.Held, progress func(rows int)) (*Frame, LoadReport, error) {
@@ -49,11 +49,11 @@ func loadFrame(ctx context.Context, s *Schema, files Files, bytesPerPiece int64,
 type loader struct {
 	schema   *Schema
 	columns  []schemaColumn
-	piece    int64 // bytes parsed at a time
+	piece    int64 // bytes of a piece
 	held     *textfile.Held
 	progress func(rows int)
 	primary  *csvFile
-	joined   *csvFile // nil without one
+	joined   *csvFile // nil if there is none
 	frame    *Frame
 	report   LoadReport
 }
@@ -105,7 +105,7 @@ func (l *loader) load(ctx context.Context) error {
 	return nil
 }
 
-// read parses one file; rows is how many have been read before.
+// read parses one file; rows is the number of rows read before.
 func (l *loader) read(ctx context.Context, f *csvFile, rows int) (*csvRows, error) {
 	progress := l.progress
 	if progress != nil {
@@ -114,7 +114,7 @@ func (l *loader) read(ctx context.Context, f *csvFile, rows int) (*csvRows, erro
 	return readRows(ctx, f, l.schema, l.columns, l.roles(f), l.piece, l.held, progress)
 }
 
-// byID finds the row of each id.
+// byID maps each id to its row.
 func (r *csvRows) byID(column string) (map[string]int32, error) {
 	at := make(map[string]int32, len(r.ids))
 	for n, id := range r.ids {
@@ -126,7 +126,7 @@ func (r *csvRows) byID(column string) (map[string]int32, error) {
 	return at, nil
 }
 
-// countLabels counts them; without the column they are all unknown.
+// countLabels counts the labels; without the label column all are unknown.
 func (l *loader) countLabels() {
 	f := l.frame
 	if f.Labels == nil {
@@ -145,7 +145,7 @@ func (l *loader) countLabels() {
 	}
 }
 
-// join reads the second file and puts its columns beside those of the first.
+// join reads the second file and appends its columns to those of the first.
 func (l *loader) join(ctx context.Context, into *csvRows, at map[string]int32) error {
 	rows, err := l.read(ctx, l.joined, len(into.ids))
 	if err != nil {
@@ -192,7 +192,7 @@ func gather[T any](from []T, source []int32, gap T) []T {
 	return out
 }
 
-// empty lists the columns without one value.
+// empty lists the columns without any value.
 func (f *Frame) empty() (names []string) {
 	for i := range f.Columns {
 		c := &f.Columns[i]
@@ -207,7 +207,7 @@ func (f *Frame) empty() (names []string) {
 	return names
 }
 
-// some joins names for an error, the first few of them.
+// some joins the first few names for an error.
 func some(names []string) string {
 	const most = 8
 	var short []string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// checkHeaders holds the headers of the files against the schema and against
+// checkHeaders checks the headers of the files against the schema and against
 // each other, before the rows are read.
 func (l *loader) checkHeaders() error {
 	if err := l.checkSwapped(); err != nil {
@@ -40,7 +40,8 @@ func (l *loader) files() []*csvFile {
 	return []*csvFile{l.primary, l.joined}
 }
 
-// checkSwapped looks for what only the primary file can have.
+// checkSwapped rejects a second file with columns that only the primary file
+// should have.
 func (l *loader) checkSwapped() error {
 	if l.joined == nil {
 		return nil
@@ -53,7 +54,7 @@ func (l *loader) checkSwapped() error {
 	return nil
 }
 
-// checkIgnored finds the columns of the files that the schema does not know.
+// checkIgnored finds the columns of the files that are not in the schema.
 func (l *loader) checkIgnored() error {
 	for _, f := range l.files() {
 		for i, r := range l.roles(f) {
@@ -98,7 +99,7 @@ func (l *loader) groupLost(g int, columns []string) error {
 	return l.primary.wrong(1, columns[0], "no column of group %q is in %s; the group has %s", l.schema.Groups[g].Name, where, some(columns))
 }
 
-// roles returns what the columns of a file are for.
+// roles returns the roles of the columns of a file.
 func (l *loader) roles(f *csvFile) []role {
 	at := make(map[string]int, len(l.columns))
 	for i, c := range l.columns {

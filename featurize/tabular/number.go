@@ -8,8 +8,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// plainLevel is the one spelling of a category: "490.0" is "490", which a
-// program writes that has once seen a gap in the column.
+// plainLevel is the normal form of a category: "490.0" becomes "490". Programs
+// write the former if the column once had missing values.
 func plainLevel(s string) string {
 	whole, zeros, found := strings.Cut(s, ".")
 	if !found || strings.Trim(zeros, "0") != "" || zeros == "" {
@@ -22,7 +22,7 @@ func plainLevel(s string) string {
 	return whole
 }
 
-// Hours of a week, the unit in which a table holds the time.
+// Hours of a week, the unit of the time in a table.
 const (
 	hourSeconds = 3600
 	dayHours    = 24
@@ -30,8 +30,8 @@ const (
 	weekHours   = weekDays * dayHours
 )
 
-// hourOfWeek reduces seconds to 0..167, in float64: a year in seconds is
-// beyond what a float32 counts.
+// hourOfWeek reduces seconds to 0..167. It uses float64, since float32 cannot
+// represent all the seconds of a year.
 func hourOfWeek(seconds float64) float32 {
 	h := math.Mod(math.Floor(seconds/hourSeconds), weekHours)
 	if h < 0 {

@@ -17,11 +17,11 @@ import (
 	"pipe/internal/textfile"
 )
 
-// role is what the cells of one column of a file are for.
+// role is the use of one column of a file.
 type role struct {
 	kind   roleKind
-	column int  // index into the schema's columns, for what is neither id nor label
-	group  bool // the column of groups, whatever else it is
+	column int  // index into the schema's columns, except for id and label
+	group  bool // the column of groups; it may have another role as well
 }
 
 type roleKind uint8
@@ -35,12 +35,12 @@ const (
 	roleLevel
 )
 
-// csvRows are the rows of one file. Columns has the length of the schema's
-// columns; those that the file lacks are empty.
+// csvRows are the rows of one file. Columns has one element per column of the
+// schema; columns that the file lacks are empty.
 type csvRows struct {
 	file    *csvFile
 	roles   []role
-	labels  []string // allowed, in their one spelling
+	labels  []string // allowed labels, in normal form
 	ids     []string
 	lines   []int32
 	groups  []string  // nil without the column
@@ -49,15 +49,15 @@ type csvRows struct {
 	columns []FrameColumn
 }
 
-// pieceRows is one piece on its way into the rows of its file.
+// pieceRows parses one piece of a file into the rows of that file.
 type pieceRows struct {
 	*csvRows
 	piece
-	base  int                  // row of the file at which the piece begins
+	base  int                  // first row of the piece in the file
 	n     int                  // rows parsed
-	dicts []map[string]int32   // by position in the file: code by text
-	names map[int][]string     // by position in the file: levels of the piece in the order of their rows
-	tick  func(rows int) error // called now and then with the rows since the last call
+	dicts []map[string]int32   // by position of the column in the file: code by text
+	names map[int][]string     // by position of the column in the file: levels of the piece in order of first occurrence
+	tick  func(rows int) error // called regularly with the number of rows since the last call
 }
 
 // readRows parses the body of a file.
@@ -93,8 +93,8 @@ func readRows(ctx context.Context, f *csvFile, s *Schema, schema []schemaColumn,
 	return rows, nil
 }
 
-// ticker returns a function for any goroutine that reports progress and ends
-// the work when the context does.
+// ticker returns a function that reports progress and returns an error once the
+// context is done. It may be called from any goroutine.
 func ticker(ctx context.Context, progress func(rows int)) func(rows int) error {
 	var lock sync.Mutex
 	total := 0
@@ -109,7 +109,7 @@ func ticker(ctx context.Context, progress func(rows int)) func(rows int) error {
 	}
 }
 
-// bytes is what n rows take: the columns that allocate makes, a text for the id and its place in byID.
+// bytes is the memory of n rows: the columns of allocate, a string for each id and its entry in byID.
 func (r *csvRows) bytes(n int, schema []schemaColumn) int64 {
 	const id, line = 16 + 16 + 40, 4
 	row := id + line
@@ -187,7 +187,7 @@ func (p *pieceRows) parse() error {
 	}
 }
 
-// row takes one record.
+// row adds one record.
 func (p *pieceRows) row(record []string, line int) error {
 	n := p.base + p.n
 	p.lines[n] = int32(line)
@@ -240,7 +240,8 @@ var (
 	errNotUTF8    = errors.New("is not UTF-8")
 )
 
-// newID copies an id: the record's text shares the memory of its whole line.
+// newID copies an id, since the strings of a record share the memory of the
+// whole line.
 func newID(text string) (string, error) {
 	switch {
 	case text == "":
@@ -251,7 +252,7 @@ func newID(text string) (string, error) {
 	return strings.Clone(text), nil
 }
 
-// newGroup copies a group, in the one spelling of a category.
+// newGroup copies a group, in the normal form of a category.
 func newGroup(text string) (string, error) {
 	group, err := newID(text)
 	if errors.Is(err, errEmptyID) {
@@ -271,8 +272,8 @@ func (p *pieceRows) labelOf(text string) (int8, error) {
 	return int8(i), nil
 }
 
-// code returns the piece's code of a level; the column is by position in the
-// file.
+// code returns the piece's code of a level; the column is given by its position
+// in the file.
 func (p *pieceRows) code(column int, text string) (int32, error) {
 	if text == "" {
 		return -1, nil
@@ -297,8 +298,8 @@ func (p *pieceRows) code(column int, text string) (int32, error) {
 	return code, nil
 }
 
-// mergeLevels gives the levels of all pieces one numbering, in the order of
-// their first row: the one that a single piece would have given.
+// mergeLevels merges the levels of all pieces into one numbering, in order of
+// first occurrence in the file, as if it were a single piece.
 func (r *csvRows) mergeLevels(pieces []*pieceRows) {
 	parallel.Do(len(r.roles), func(i int) {
 		if r.roles[i].kind != roleLevel {
@@ -327,7 +328,7 @@ func (r *csvRows) mergeLevels(pieces []*pieceRows) {
 	})
 }
 
-// compact closes the gaps that pieces left which had fewer rows than lines.
+// compact removes the unused rows of pieces with fewer rows than lines.
 func (r *csvRows) compact(pieces []*pieceRows) {
 	r.ids, r.lines = closeGaps(r.ids, pieces), closeGaps(r.lines, pieces)
 	r.groups = closeGaps(r.groups, pieces)

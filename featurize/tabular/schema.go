@@ -11,55 +11,54 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Schema is the column configuration: which column identifies a row,
-// which one is the label, and which groups the others belong to. It is what a
-// user edits; configs/fraud-columns.yaml is one.
+// Schema is the column configuration. It says which column identifies a row,
+// which one is the label, and to which groups the other columns belong. Users
+// edit it as a file, such as configs/fraud-columns.yaml.
 //
-// A minus sign in the name of a column, here or in the header of a file, stands
-// for an underscore: "id-01" is "id_01".
+// A minus sign in the name of a column, here or in the header of a file, means
+// an underscore: "id-01" is "id_01".
 type Schema struct {
 	ID     string   `yaml:"id" json:"id"`       // column that identifies a row, in every file
 	Label  string   `yaml:"label" json:"label"` // column of the label, in the primary file; a file may lack it
 	Labels []string `yaml:"labels" json:"labels"`
 
-	// Group is the column, in the primary file, of what rows have in common that
-	// belong together: a card, a user. "": rows have no groups. It may also be a
-	// column of a column group.
+	// Group is a column of the primary file with the group of each row: rows
+	// that belong together, such as those of a card or a user. "": rows have no
+	// groups. It may also be a column of a column group.
 	Group string `yaml:"group" json:"group,omitempty"`
 
-	// Time is the column of a group that holds, in the primary file, seconds since some midnight that
-	// began the first day of a week, "" if there is none. Only the hour of the
-	// day and the day of the week are made of it: no expert learns from when in
-	// the history a row happened, which will not come back.
+	// Time is a column of a group, in the primary file. It has seconds since midnight at the beginning of the first day
+	// of a week; "": none. Only the hour of the day and the day of the week are used, so that experts cannot learn from
+	// the absolute time, which does not recur.
 	Time string `yaml:"time" json:"time,omitempty"`
 
-	// MaxLevels and MinCount say which categories have a code of their own: at
-	// most MaxLevels per column, the most frequent ones, each in at least
+	// MaxLevels and MinCount determine which categories have their own codes:
+	// at most MaxLevels per column, the most frequent ones, each in at least
 	// MinCount training rows. The others are pooled.
 	MaxLevels int `yaml:"max_levels" json:"max_levels"`
 	MinCount  int `yaml:"min_count" json:"min_count"`
 
-	// Log lists numeric columns with heavy tails, which the dense layout has as
-	// sign(x) ln(1 + |x|). Names and ranges.
+	// Log lists numeric columns with heavy tails, by name or range. The dense
+	// layout uses sign(x) ln(1 + |x|) for them.
 	Log []string `yaml:"log" json:"log,omitempty"`
 
-	// Strict makes a column of a file that no group has an error; otherwise such
-	// columns are left out and reported.
+	// Strict rejects columns of a file that are in no group; otherwise such
+	// columns are dropped and reported.
 	Strict bool `yaml:"strict" json:"strict,omitempty"`
 
-	Groups []Group `yaml:"groups" json:"groups"` // in the order of disclosure; the first is seen without paying
+	Groups []Group `yaml:"groups" json:"groups"` // in the order of disclosure; the first is free
 }
 
-// Group is a set of columns that are disclosed together. A name may be a
-// range, "V1-V339" or "id_01-id_11": the same text with every number between,
-// written as wide as the first one.
+// Group is a set of columns that are disclosed together. A name may be a range,
+// "V1-V339" or "id_01-id_11". It stands for the same text with every number of
+// the range, padded to the width of the first number.
 type Group struct {
 	Name        string   `yaml:"name" json:"name"`
 	About       string   `yaml:"about" json:"about,omitempty"` // why these columns belong together
 	Numeric     []string `yaml:"numeric" json:"numeric,omitempty"`
 	Categorical []string `yaml:"categorical" json:"categorical,omitempty"`
 
-	lines map[string]int // where the configuration file has each name, for errors; nil without a file
+	lines map[string]int // line of each name in the configuration file, for errors; nil without a file
 }
 
 // UnmarshalYAML reads a group and remembers the lines of its columns.
@@ -77,7 +76,7 @@ func (g *Group) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// place says in which group, and on which line if that is known, a name stands.
+// place describes the group of a name, with the line if it is known.
 func (g *Group) place(name string) string {
 	if line, ok := g.lines[name]; ok {
 		return fmt.Sprintf("in group %q (line %d)", g.Name, line)
@@ -85,14 +84,14 @@ func (g *Group) place(name string) string {
 	return fmt.Sprintf("in group %q", g.Name)
 }
 
-// Limits of a schema: the columns of a range, and the levels of a column, whose
-// codes must be exact as float32.
+// Limits of a schema: the columns of a range, and the levels of a column. Codes
+// of levels must be exact as float32.
 const (
 	maxRange  = 10_000
 	maxLevels = 1 << 20
 )
 
-// schemaColumn is one column of a schema with what the schema says about it.
+// schemaColumn is one column of a schema with its settings.
 type schemaColumn struct {
 	name        string
 	group       int
@@ -154,7 +153,7 @@ func (s *Schema) checkLabels(add func(string, ...any)) {
 }
 
 // columns expands the ranges: group after group, numeric columns first. The
-// errors are those that the lists of columns have.
+// errors are the problems of the lists of columns.
 func (s *Schema) columns() ([]schemaColumn, []error) {
 	c := columnCheck{schema: s, home: map[string]string{
 		columnName(s.ID): "the id", columnName(s.Label): "the label",
@@ -178,10 +177,10 @@ func (s *Schema) columns() ([]schemaColumn, []error) {
 	return c.columns, c.problems
 }
 
-// columnCheck collects the columns of all groups and what is wrong with them.
+// columnCheck collects the columns of all groups and their problems.
 type columnCheck struct {
 	schema   *Schema
-	home     map[string]string // what a column is already
+	home     map[string]string // where a column is already used
 	columns  []schemaColumn
 	problems []error
 }
@@ -233,7 +232,7 @@ func (c *columnCheck) expand(where string, patterns ...string) (names []string) 
 
 var columnRange = regexp.MustCompile(`^(.*?)(\d+)-(.*?)(\d+)$`)
 
-// expandRange returns the columns that a name or a range stands for.
+// expandRange returns the columns of a name or a range.
 func expandRange(pattern string) ([]string, error) {
 	m := columnRange.FindStringSubmatch(pattern)
 	if m == nil {
@@ -259,5 +258,5 @@ func expandRange(pattern string) ([]string, error) {
 	return names, nil
 }
 
-// columnName is the one spelling of a column.
+// columnName is the normal form of the name of a column.
 func columnName(s string) string { return strings.ReplaceAll(s, "-", "_") }

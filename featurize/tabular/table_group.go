@@ -22,19 +22,19 @@ type tableGroup struct {
 	values []float32  // rows x columns, nil unless it is one of the recent groups
 }
 
-// keptGroups is how many decoded row groups a reader keeps: one for every core,
-// each of which goes through a part of the table in small batches, and two for
-// those that lie across the border of groups. With fewer, every batch would
-// decode its group again.
+// keptGroups is the number of decoded row groups that a reader keeps: one per
+// core, since each core may read its own part of the table in small batches,
+// and two for batches that cross the border of two groups. With fewer, every
+// batch could decode its group again.
 var keptGroups = runtime.GOMAXPROCS(0) + 2
 
-// recentGroups are the row groups used last.
+// recentGroups are the most recently used row groups.
 type recentGroups struct {
 	lock  sync.Mutex
-	order []*tableGroup // the latest one last
+	order []*tableGroup // the most recent one last
 }
 
-// use notes the use of a group and returns one to be dropped, or nil.
+// use records the use of a group and returns a group to drop, or nil.
 func (r *recentGroups) use(g *tableGroup) (dropped *tableGroup) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -95,14 +95,14 @@ func (g *tableGroup) decoded(t *TableReader, number int) ([]float32, error) {
 	return values, nil
 }
 
-// strided takes the values of one column to their places among the rows.
+// strided copies the values of one column to its positions in the rows.
 type strided struct {
 	dst      []float32
 	at, step int
-	first    int // row of the table that dst begins with
+	first    int // first row of dst in the table
 }
 
-// page takes the values of a page, of which the file has one per row.
+// page copies the values of a page.
 func (s *strided) page(c *parquetfile.Column, p *parquetfile.Page) error {
 	next := 0
 	for i := range p.Len {
@@ -124,8 +124,8 @@ func (s *strided) page(c *parquetfile.Column, p *parquetfile.Page) error {
 	return nil
 }
 
-// eachPage reads the pages of a column in a row group one after the other. They
-// have as many values as the group has rows.
+// eachPage reads the pages of a column in a row group in order. They must have
+// as many values as the group has rows.
 func eachPage(file *parquetfile.File, group int, c *parquetfile.Column, use func(*parquetfile.Column, *parquetfile.Page) error) error {
 	pages, err := file.Pages(group, c)
 	for err == nil {
@@ -140,8 +140,9 @@ func eachPage(file *parquetfile.File, group int, c *parquetfile.Column, use func
 	return parquetfile.InColumn(c.Name, err)
 }
 
-// appendText reads a text column, or one of integers as decimal text. Equal
-// texts in a row share their memory: splits and labels are few.
+// appendText reads a column of strings, or of integers as decimal strings.
+// Consecutive equal strings share their memory, since there are few splits and
+// labels.
 func (t *TableReader) appendText(dst []string, group int, leaf *parquetfile.Column) ([]string, error) {
 	known := map[string]string{}
 	err := eachPage(t.file, group, leaf, func(c *parquetfile.Column, p *parquetfile.Page) error {

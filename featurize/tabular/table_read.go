@@ -14,9 +14,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// TableReader reads a table file. Ids, splits, labels, groups and the encoder are kept
-// in memory; values are decoded by row group as they are asked for, of which
-// the last few stay. It is safe for concurrent use.
+// TableReader reads a table file. It keeps ids, splits, labels, groups and the encoder in memory, decodes values by row
+// group on demand and keeps the most recent row groups. It is safe for concurrent use.
 type TableReader struct {
 	path    string
 	encoder *Encoder
@@ -29,16 +28,17 @@ type TableReader struct {
 	file   *parquetfile.File // nil once closed
 	groups []*tableGroup
 	first  []int                 // first row of each group, and the number of rows at the end
-	leaves []*parquetfile.Column // of the file by column of the encoder
+	leaves []*parquetfile.Column // columns of the file, by column of the encoder
 	recent recentGroups
 }
 
-// ErrNotTable is in the errors of OpenTable about a file that says itself that it is something else.
+// ErrNotTable is in the errors of OpenTable for a file that lacks the metadata of a table.
 var ErrNotTable = errors.New("it is not a table of values")
 
-// OpenTable opens a file of WriteTable, or one that another program has made
-// of such a file: then columns may be of doubles or have nulls, which are gaps.
-// Content that is no such table gives a *DataError.
+// OpenTable opens a file of WriteTable, or a copy that another program has
+// rewritten. In the latter, columns of values may be doubles and may have
+// nulls, which are missing values. Content that is not such a table gives a
+// *DataError.
 func OpenTable(path string) (*TableReader, error) {
 	t := &TableReader{path: path}
 	if err := dataerror.Guard(t.path, t.open); err != nil {
@@ -84,7 +84,7 @@ func (t *TableReader) findColumns() error {
 }
 
 // columnOf checks that a top-level column, nil if it is missing, has single
-// values of one of the kinds.
+// values of one of the given kinds.
 func columnOf(c *parquetfile.Column, name string, kinds ...parquetfile.Kind) (*parquetfile.Column, error) {
 	switch {
 	case c == nil:
@@ -133,8 +133,8 @@ func (t *TableReader) findRows() error {
 	return t.checkIDs()
 }
 
-// findGroups reads the column of groups, if there is one: a column of that name
-// which is not one of the encoder.
+// findGroups reads the column of groups, if there is one. A column with that
+// name that belongs to the encoder does not count.
 func (t *TableReader) findGroups() error {
 	column := t.file.Root.Child(columnGroup)
 	if column == nil || slices.ContainsFunc(t.encoder.fitted.Columns, func(c fittedColumn) bool { return c.Name == columnGroup }) {
@@ -156,7 +156,7 @@ func (t *TableReader) findGroups() error {
 	return nil
 }
 
-// checkText refuses bytes that are no text.
+// checkText rejects strings that are not UTF-8.
 func checkText(row int, column, text string) error {
 	if !utf8.ValidString(text) {
 		return &DataError{Row: row, Column: column, Msg: fmt.Sprintf("%q is not valid UTF-8", textfile.Short(text))}
@@ -190,8 +190,8 @@ func (t *TableReader) Len() int { return len(t.ids) }
 // IDs returns the id of each row. The slice belongs to the reader.
 func (t *TableReader) IDs() []string { return t.ids }
 
-// Labels returns the name of the label of each row, "" where it is unknown.
-// The slice belongs to the reader.
+// Labels returns the name of the label of each row, "" if it is unknown. The
+// slice belongs to the reader.
 func (t *TableReader) Labels() []string { return t.labels }
 
 // Groups returns the group of each row, nil if rows have none. The slice belongs
@@ -202,8 +202,8 @@ func (t *TableReader) Groups() []string { return t.groupOf }
 // reader.
 func (t *TableReader) Splits() []string { return t.splits }
 
-// Read writes the values of rows [from, from+n) to dst, n x columns of the
-// encoder.
+// Read writes the values of rows [from, from+n) to dst, which must have n
+// elements per column of the encoder.
 func (t *TableReader) Read(ctx context.Context, dst []float32, from, n int) error {
 	columns := len(t.leaves)
 	if from < 0 || n < 0 || from+n > t.Len() || len(dst) != n*columns {
@@ -231,8 +231,8 @@ func (t *TableReader) Read(ctx context.Context, dst []float32, from, n int) erro
 	return nil
 }
 
-// Close closes the file once no Read is under way; later ones are refused. A
-// second Close does nothing.
+// Close waits for running calls of Read and closes the file; later calls of
+// Read fail. A second Close does nothing.
 func (t *TableReader) Close() error {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -12,16 +12,14 @@ import (
 	"pipe/internal/parallel"
 )
 
-// tableGroupRows is the size of a row group: what a reader has to decode for
-// one row, a few megabytes at some hundred columns.
+// tableGroupRows is the number of rows of a row group, which a reader has to
+// decode to read one row: a few megabytes for some hundred columns.
 const tableGroupRows = 4096
 
-// WriteTable writes the values of all rows of a frame, with the name of the
-// split that each one belongs to, as a Parquet file; the encoder goes into its
-// metadata. The columns are id, split, label (the name of the label, "" where
-// unknown), group if the rows have groups, and one float32 per column of the encoder, NaN where missing. The
-// file appears when it is complete and on disk. Its bytes depend on the
-// arguments only.
+// WriteTable writes the values of all rows of a frame, with the name of the split of each row, as a Parquet file. The
+// encoder goes into its metadata. The columns are id, split, label (the name of the label, "" if unknown), group if the
+// rows have groups, and one float32 per column of the encoder, NaN if missing. The file is written atomically and
+// synced to disk. Its bytes depend on the arguments only.
 //
 // progress, which may be nil, is called with the number of rows written so far.
 func WriteTable(ctx context.Context, path string, e *Encoder, f *Frame, split []string, progress func(rows int)) error {
@@ -53,8 +51,8 @@ func writeTable(ctx context.Context, path string, e *Encoder, f *Frame, split []
 	return file.CloseAtomicallyReplace()
 }
 
-// tableOptions are those of the Parquet writer. Bounds of the pages are left
-// out: readers disagree on what they mean where a column has NaN.
+// tableOptions are the options of the Parquet writer. Page bounds are omitted,
+// since readers disagree on their meaning if a column has NaN.
 func tableOptions(e *Encoder, groups bool) []parquet.WriterOption {
 	text := parquet.String()
 	coded := parquet.Encoded(text, &parquet.RLEDictionary)
@@ -72,7 +70,7 @@ func tableOptions(e *Encoder, groups bool) []parquet.WriterOption {
 	options := []parquet.WriterOption{
 		parquet.NewSchema("table", root),
 		parquet.Compression(&parquet.Snappy),
-		parquet.PageBufferSize(4 * tableGroupRows), // a column's part of a row group in one page
+		parquet.PageBufferSize(4 * tableGroupRows), // one page per column of a row group
 		parquet.DataPageStatistics(false),
 		parquet.CreatedBy("pipe", "1", "0"),
 		parquet.KeyValueMetadata(encoderKey, string(e.text)),
@@ -83,7 +81,7 @@ func tableOptions(e *Encoder, groups bool) []parquet.WriterOption {
 	return options
 }
 
-// tableRoot is a group whose columns stay in the order in which they came.
+// tableRoot is a group whose columns keep the order in which they were added.
 type tableRoot struct {
 	parquet.Group
 	order []string
@@ -113,11 +111,11 @@ type tableWriter struct {
 	frame   *Frame
 	split   []string
 	parquet *parquet.GenericWriter[any]
-	groups  []*parquet.ConcurrentRowGroupWriter // as many as there are cores, used again and again
+	groups  []*parquet.ConcurrentRowGroupWriter // one per core, reused
 }
 
-// rows writes the row groups: as many as there are cores side by side, and
-// then into the file in their order.
+// rows writes the row groups: one per core concurrently, which then go into the
+// file in order.
 func (w *tableWriter) rows(ctx context.Context, progress func(rows int)) error {
 	n, side := w.frame.Len(), runtime.GOMAXPROCS(0)
 	for from := 0; from < n; from += side * tableGroupRows {
