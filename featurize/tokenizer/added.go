@@ -6,27 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// addedToken is a token that is found in the text itself, before the model
-// sees it.
+// addedToken is a token that is matched in the text before the model runs.
 type addedToken struct {
 	id         int32
-	singleWord bool // only where no word character is next to it
-	left       bool // takes white space on its left
-	right      bool // takes white space on its right
+	singleWord bool // only if no word character is next to it
+	left       bool // includes white space on its left
+	right      bool // includes white space on its right
 }
 
 // added are the added tokens of a file.
 type added struct {
-	raw        finder // sought in the text as it came
-	normalized finder // sought after the normalizer, in normalized form
+	raw        finder // for tokens matched in the original text
+	normalized finder // for tokens matched after the normalizer, in normalized form
 	special    map[int32]bool
-	written    map[int32]string // normalized forms, as which the reference writes such tokens
+	written    map[int32]string // normalized forms; the reference decodes such tokens to them
 }
 
-// finder finds added tokens, the longest at each place.
+// finder finds added tokens, the longest one at each position.
 type finder struct {
 	tokens  map[int32]addedToken
-	strings *trie // nil: there is none
+	strings *trie // nil if there are no tokens
 	begins  [256]bool
 }
 
@@ -91,10 +90,10 @@ func (f *finder) add(content string, t addedToken) {
 	f.begins[content[0]] = true
 }
 
-// find calls visit with the gaps between added tokens, and with the added
-// tokens, whose text is empty, in the order of the text.
+// find calls visit in the order of the text with the gaps between added tokens,
+// and with the added tokens, for which the text is empty.
 func (f *finder) find(s string, visit func(gap string, at int, token int32)) {
-	done := 0 // s[:done] is visited
+	done := 0 // s[:done] has been visited
 	for at := 0; f.strings != nil && at < len(s); {
 		if !f.begins[s[at]] {
 			at++
@@ -114,7 +113,7 @@ func (f *finder) find(s string, visit func(gap string, at int, token int32)) {
 		if t.left {
 			start = done + len(strings.TrimRightFunc(s[done:max(done, start)], unicode.IsSpace))
 		}
-		if t.right { // what was taken already is white space
+		if t.right { // the part before done is white space already included
 			end = max(end, done)
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
 		}

@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// decoder rewrites the tokens of a text; joined, its result is the text.
+// decoder rewrites the tokens of a text; the results are concatenated to the
+// text.
 type decoder func(tokens []string) []string
 
 // parseDecoder reads a component of the section decoder.
@@ -16,7 +17,7 @@ func parseDecoder(o *object) decoder {
 	return d
 }
 
-// parseDecoderStep also returns how many times longer replacements can make a
+// parseDecoderStep also returns the factor by which replacements can lengthen a
 // token.
 func parseDecoderStep(o *object) (d decoder, growth int) {
 	growth = 1
@@ -76,8 +77,8 @@ func eachToken(rewrite func(i int, token string) string) decoder {
 	}
 }
 
-// cleanups are what the WordPiece decoder does to spaces before punctuation
-// and contractions, in this order.
+// cleanups are the replacements of the WordPiece decoder for spaces before
+// punctuation and contractions, in this order.
 var cleanups = [][2]string{
 	{" .", "."},
 	{" ?", "?"},
@@ -111,8 +112,8 @@ func parseWordPieceDecoder(o *object) decoder {
 	})
 }
 
-// decodeBytes turns byte spellings back into bytes. Tokens with other
-// characters, such as added ones, stay as they are.
+// decodeBytes converts byte spellings to bytes. Tokens with other characters,
+// such as added tokens, are unchanged.
 func decodeBytes(tokens []string) []string {
 	var b []byte
 	for _, token := range tokens {
@@ -129,8 +130,8 @@ func decodeBytes(tokens []string) []string {
 	return []string{lossy(b)}
 }
 
-// lossy reads bytes as UTF-8 with U+FFFD for each maximal part of a character
-// that is not one, as Unicode 3.9 recommends.
+// lossy decodes bytes as UTF-8 and replaces each maximal part of an invalid
+// character with U+FFFD, as Unicode 3.9 recommends.
 func lossy(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -147,8 +148,8 @@ func lossy(b []byte) string {
 	return s.String()
 }
 
-// brokenPart is the length of the longest beginning of a character that b
-// begins with, at least 1.
+// brokenPart is the length of the longest prefix of b that begins a valid
+// character, at least 1.
 func brokenPart(b []byte) int {
 	for n := min(3, len(b)); n > 1; n-- {
 		for _, rest := range []string{"\x80", "\x90", "\x80\x80", "\x90\x80"} {
@@ -174,12 +175,13 @@ func decodeMetaspace(m metaspace) decoder {
 func parseSuffixDecoder(o *object) decoder {
 	suffix := fieldOr(o, "suffix", "</w>")
 	if suffix == "" {
-		o.unsupported("suffix", "an empty suffix") // it stands between all characters
+		o.unsupported("suffix", "an empty suffix") // an empty string matches between all characters
 	}
 	return decodeSuffix(suffix)
 }
 
-// decodeSuffix makes the ends of words spaces, but for the last.
+// decodeSuffix replaces the suffix of words with a space, and removes it from
+// the last token.
 func decodeSuffix(suffix string) decoder {
 	return func(tokens []string) []string {
 		return eachToken(func(i int, token string) string {
@@ -205,8 +207,8 @@ func decodeStrip(content string, start, stop int) decoder {
 	})
 }
 
-// decodeFallback joins tokens <0x00> to <0xFF> to characters; where they are
-// no UTF-8, each is U+FFFD.
+// decodeFallback joins tokens <0x00> to <0xFF> to characters; if they are not
+// UTF-8, each becomes U+FFFD.
 func decodeFallback(tokens []string) []string {
 	var out []string
 	var bytes []byte

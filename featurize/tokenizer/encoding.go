@@ -1,7 +1,7 @@
 package tokenizer
 
-// Encoding is one text, or a pair of texts, as ids.
+// Encoding is the ids of a text or a pair of texts.
 type Encoding struct {
 	IDs   []int32
-	Types []int32 // segment of each id: 0, or 1 where the file says so for the second text
+	Types []int32 // segment of each id: 0, or 1 if the file sets it for the second text
 }

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// UnsupportedError names a part of a tokenizer.json that this package does not
-// implement and that would change the ids.
+// UnsupportedError names a part of a tokenizer.json that would change the ids
+// and that this package does not implement.
 type UnsupportedError struct {
-	Path string // where in the file, such as pre_tokenizer.pretokenizers[0].pattern
+	Path string // place in the file, such as pre_tokenizer.pretokenizers[0].pattern
 	What string // the component, option or field
 }
 
@@ -24,9 +24,10 @@ func (e *UnsupportedError) Hint() string {
 	return "docs/tokenizers.md lists the parts of a tokenizer.json that are supported: choose a model whose tokenizer uses only these"
 }
 
-// FormatError is a tokenizer.json that contradicts itself or its format.
+// FormatError is an error of a tokenizer.json that is inconsistent or violates
+// its format.
 type FormatError struct {
-	Path string // where in the file; "" for the file as a whole
+	Path string // place in the file; "" for the whole file
 	Msg  string
 }
 
@@ -38,11 +39,11 @@ func (e *FormatError) Error() string {
 	return e.Path + ": " + e.Msg
 }
 
-// deepest is how far components may nest: deeper files are no tokenizers.
+// deepest is the deepest nesting of components; no real tokenizer exceeds it.
 const deepest = 8
 
-// object is a JSON object that is taken apart field by field, so that none is
-// overlooked. Its first error, or one of the objects below it, is kept.
+// object is a JSON object that is read field by field, so that no field is
+// overlooked. It keeps its first error, or that of the objects inside it.
 type object struct {
 	path   string
 	depth  int
@@ -103,7 +104,7 @@ func (o *object) take(key string) json.RawMessage {
 	return raw
 }
 
-// need is take for a field that must be there.
+// need is take for a required field.
 func (o *object) need(key string) json.RawMessage {
 	raw := o.take(key)
 	if raw == nil {
@@ -112,7 +113,7 @@ func (o *object) need(key string) json.RawMessage {
 	return raw
 }
 
-// field reads a field that must be there.
+// field reads a required field.
 func field[T any](o *object, key string) (v T) {
 	if raw := o.need(key); raw != nil {
 		o.decode(key, raw, &v)
@@ -120,7 +121,7 @@ func field[T any](o *object, key string) (v T) {
 	return v
 }
 
-// fieldOr reads a field that may be absent or null.
+// fieldOr reads an optional field, which may be absent or null.
 func fieldOr[T any](o *object, key string, otherwise T) T {
 	raw := o.take(key)
 	if raw == nil {
@@ -143,7 +144,7 @@ func (o *object) object(key string) *object {
 	return newObject(o.at(key), o.depth+1, raw, o.err)
 }
 
-// objects returns the objects of a list that must be there.
+// objects returns the objects of a required list.
 func (o *object) objects(key string) []*object {
 	return o.list(key, o.need(key))
 }
@@ -164,14 +165,14 @@ func (o *object) list(key string, raw json.RawMessage) []*object {
 	return list
 }
 
-// ignore drops fields that have no effect on ids.
+// ignore removes fields that have no effect on ids.
 func (o *object) ignore(keys ...string) {
 	for _, key := range keys {
 		delete(o.fields, key)
 	}
 }
 
-// done refuses the fields that were not read.
+// done rejects the fields that were not read.
 func (o *object) done() {
 	for _, key := range slices.Sorted(maps.Keys(o.fields)) {
 		if o.take(key) != nil {

@@ -2,13 +2,13 @@ package tokenizer
 
 import "encoding/json"
 
-// model turns pieces into ids.
+// model converts pieces to ids.
 type model interface {
-	// encode appends the ids of a piece, which is not empty, to dst.
+	// encode appends the ids of a non-empty piece to dst.
 	encode(dst []int32, s *scratch, text string) []int32
 }
 
-// scratch is memory that encoding reuses. One goroutine has it at a time.
+// scratch is memory that encoding reuses. One goroutine uses it at a time.
 type scratch struct {
 	pieces []piece
 	ids    []int32
@@ -18,7 +18,7 @@ type scratch struct {
 	best   []arrival
 }
 
-// parseModel reads the section model. Vocab receives all tokens.
+// parseModel reads the section model and adds all tokens to vocab.
 func parseModel(o *object, bytes bool, vocab *vocabulary) model {
 	kind := o.kind()
 	if bytes && kind != "BPE" {
@@ -37,7 +37,7 @@ func parseModel(o *object, bytes bool, vocab *vocabulary) model {
 	return nil
 }
 
-// vocabulary holds the tokens of a file with their ids, both ways.
+// vocabulary maps tokens to ids and ids to tokens.
 type vocabulary struct {
 	ids    map[string]int32
 	tokens map[int32]string

@@ -8,26 +8,26 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is byte pair encoding: a word begins as single characters, and the pair
-// of neighbours whose merge comes first in the file is joined until none is
-// left.
+// bpe is byte pair encoding. A word begins as single characters. The adjacent
+// pair whose merge comes first in the file is joined, until no pair has a
+// merge.
 type bpe struct {
 	vocab   map[string]int32
 	merges  map[uint64]merged // by the ids of the pair, left<<32 | right
-	bytes   bool              // words come as bytes, spelled by byteSpelling in the vocabulary
+	bytes   bool              // words are bytes, which byteSpelling spells in the vocabulary
 	unknown int32             // -1: unknown characters are dropped
-	fuse    bool              // one unknown token for neighbouring unknown characters
-	whole   bool              // words in the vocabulary are taken whole (ignore_merges)
+	fuse    bool              // one unknown token for adjacent unknown characters
+	whole   bool              // words in the vocabulary are one token (ignore_merges)
 	prefix  string            // of characters that continue a word
 	suffix  string            // of the character that ends one
 
-	byByte   [256]int32 // ids of the bytes, by place in a word; -1: unknown
+	byByte   [256]int32 // ids of the bytes, by position in a word; -1: unknown
 	lastByte [256]int32
 	fallback [256]int32 // ids of <0x00> to <0xFF>; -1: none
-	falls    bool       // unknown characters become those
+	falls    bool       // unknown characters become these
 }
 
-// merged is what a pair becomes.
+// merged is the result of a merge.
 type merged struct{ rank, id int32 }
 
 func pair(left, right int32) uint64 { return uint64(left)<<32 | uint64(right) }
@@ -58,7 +58,7 @@ func parseBPE(o *object, bytes bool, vocab *vocabulary) model {
 	return m
 }
 
-// readBytes looks the single bytes up.
+// readBytes looks up the tokens of single bytes.
 func (m *bpe) readBytes() {
 	for b := range 256 {
 		spelled := string(byteSpelling[b])
@@ -75,8 +75,8 @@ func (m *bpe) id(token string) int32 {
 	return -1
 }
 
-// readMerges reads the list of pairs, each a list of two strings or, in older
-// files, one string with a space between them.
+// readMerges reads the list of pairs. Each is a list of two strings or, in
+// older files, one string with a space between them.
 func (m *bpe) readMerges(o *object) {
 	pairs := readPairs(o)
 	m.merges = make(map[uint64]merged, len(pairs))
@@ -116,8 +116,8 @@ func readPairs(o *object) [][]string {
 	return pairs
 }
 
-// Words of up to rememberedLength bytes are remembered, up to remembered of
-// them in one scratch.
+// A scratch caches up to remembered words, of up to rememberedLength bytes
+// each.
 const remembered, rememberedLength = 1 << 15, 48
 
 func (m *bpe) encode(dst []int32, s *scratch, word string) []int32 {
@@ -157,7 +157,7 @@ func (m *bpe) merge(dst []int32, s *scratch, word string) []int32 {
 	return dst
 }
 
-// spell writes a word as the vocabulary does.
+// spell spells a word as in the vocabulary.
 func (m *bpe) spell(word string) string {
 	if !m.bytes {
 		return word
@@ -169,7 +169,7 @@ func (m *bpe) spell(word string) string {
 	return string(b)
 }
 
-// startBytes makes a symbol of each byte.
+// startBytes adds a symbol for each byte.
 func (m *bpe) startBytes(s *scratch, word string) {
 	for i := range len(word) {
 		ids := &m.byByte
@@ -193,7 +193,7 @@ func (m *bpe) firstByte(word string) int32 {
 	return m.id(spelled)
 }
 
-// startRunes makes a symbol of each character.
+// startRunes adds a symbol for each character.
 func (m *bpe) startRunes(s *scratch, word string) {
 	for i := range word {
 		end := i + runeLen(word[i:])
@@ -213,14 +213,14 @@ func (m *bpe) startRunes(s *scratch, word string) {
 	}
 }
 
-// startFallback makes a symbol of each byte of a token.
+// startFallback adds a symbol for each byte of a token.
 func (m *bpe) startFallback(s *scratch, token string) {
 	for i := range len(token) {
 		m.start(s, m.fallback[token[i]])
 	}
 }
 
-// start appends a symbol; id -1 is an unknown character.
+// start appends a symbol; id -1 means an unknown character.
 func (m *bpe) start(s *scratch, id int32) {
 	unknown := id < 0
 	if unknown {

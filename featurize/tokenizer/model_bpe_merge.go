@@ -1,23 +1,24 @@
 package tokenizer
 
-// symbol is a part of a word while its pairs are merged, linked to its
-// neighbours by their places in the chain.
+// symbol is a part of a word while its pairs are merged. It is linked to its
+// neighbours by their indices in the chain.
 type symbol struct {
 	id         int32
 	prev, next int32 // -1: none
 	gone       bool  // merged into the one before it
-	unknown    bool  // stands for characters that are not in the vocabulary
+	unknown    bool  // represents characters that are not in the vocabulary
 }
 
-// candidate is a pair that may be merged: the symbol at a place and its next.
+// candidate is a pair that may be merged: the symbol at a position and the next
+// one.
 type candidate struct{ rank, at, id int32 }
 
 func (c candidate) before(d candidate) bool {
 	return c.rank < d.rank || c.rank == d.rank && c.at < d.at
 }
 
-// mergeQueue is a binary heap of candidates, the first in rank and then in
-// place on top.
+// mergeQueue is a binary heap of candidates, ordered by rank and then by
+// position.
 type mergeQueue []candidate
 
 func (q *mergeQueue) push(c candidate) {
@@ -73,8 +74,8 @@ func (m *bpe) join(s *scratch) {
 			continue
 		}
 		right := &chain[left.next]
-		// The pair may have changed since it was queued. As in the reference, it
-		// counts if it still becomes the same token.
+		// The pair may have changed since it was queued. As in the reference,
+		// it still counts if it gives the same token.
 		if to, ok := m.merges[pair(left.id, right.id)]; !ok || to.id != c.id {
 			continue
 		}
@@ -90,7 +91,7 @@ func (m *bpe) join(s *scratch) {
 	}
 }
 
-// offer queues a pair that has a merge.
+// offer queues a pair if it has a merge.
 func (m *bpe) offer(s *scratch, left, right int32) {
 	if to, ok := m.merges[pair(s.chain[left].id, s.chain[right].id)]; ok {
 		s.merges.push(candidate{rank: to.rank, at: left, id: to.id})

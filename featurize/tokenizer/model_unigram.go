@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// unigram chooses the pieces of a text whose scores, log-probabilities, have
-// the highest sum.
+// unigram chooses the pieces of a text with the highest sum of scores, which
+// are log-probabilities.
 type unigram struct {
 	pieces   *trie
 	ids      map[string]int32
@@ -15,10 +15,11 @@ type unigram struct {
 	unknown  int32
 	penalty  float64 // score of an unknown character
 	fallback [256]int32
-	falls    bool // unknown characters become bytes, where all bytes have a token
+	falls    bool // unknown characters become bytes, if all their bytes have a token
 }
 
-// unknownPenalty is how far an unknown character is below the lowest score.
+// unknownPenalty is the difference between the lowest score and that of an
+// unknown character.
 const unknownPenalty = 10
 
 func parseUnigram(o *object, vocab *vocabulary) model {
@@ -66,10 +67,10 @@ func (m *unigram) readVocab(o *object, vocab *vocabulary) {
 	}
 }
 
-// arrival is the best way to reach a place in a text.
+// arrival is the best path to a position in a text.
 type arrival struct {
 	score float64
-	from  int32 // where the last piece begins; -1: the place is not reached
+	from  int32 // where the last piece begins; -1: no path yet
 	id    int32 // the last piece
 }
 
@@ -94,7 +95,7 @@ func (m *unigram) encode(dst []int32, s *scratch, text string) []int32 {
 	return dst
 }
 
-// search fills s.best for each place in the text, from left to right.
+// search fills s.best for each position in the text, from left to right.
 func (m *unigram) search(s *scratch, text string) {
 	s.best = append(s.best[:0], arrival{})
 	for range len(text) {
@@ -123,15 +124,16 @@ func (m *unigram) search(s *scratch, text string) {
 	}
 }
 
-// offer takes a way that is the first or better.
+// offer keeps a path that is the first to its position, or better than the one
+// known.
 func (a *arrival) offer(b arrival) {
 	if a.from < 0 || b.score > a.score {
 		*a = b
 	}
 }
 
-// unknowns appends, in reverse, the ids of characters that the search found no
-// piece for: they count as one.
+// unknowns appends, in reverse, the ids of characters without a piece. Adjacent
+// ones count as one.
 func (m *unigram) unknowns(dst []int32, text string) []int32 {
 	if id, ok := m.ids[text]; ok {
 		return append(dst, id)

@@ -5,13 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece cuts a word from the left into the longest pieces that it knows.
+// wordPiece splits a word from the left into the longest pieces of the
+// vocabulary.
 type wordPiece struct {
 	words   map[string]int32
 	head    *trie // pieces that begin a word
 	tail    *trie // pieces that continue one, without their prefix
 	unknown int32
-	longest int // characters of the longest word that is cut
+	longest int // characters of the longest word that is split
 }
 
 func parseWordPiece(o *object, vocab *vocabulary) model {

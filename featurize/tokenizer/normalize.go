@@ -7,13 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// normalizer rewrites a text before it is cut. It gets and returns valid UTF-8.
+// normalizer rewrites a text before it is split. Input and output are valid
+// UTF-8.
 type normalizer interface {
 	normalize(s string) string
 }
 
-// growthLimit bounds how many times longer the replacements of a file may make
-// a text, so that no file can make one explode.
+// growthLimit is the largest factor by which the replacements of a file may
+// lengthen a text, so that memory stays bounded.
 const growthLimit = 256
 
 // parseNormalizer reads a component of the section normalizer.
@@ -29,8 +30,8 @@ func checkGrowth(o *object, growth int) {
 	}
 }
 
-// parseNormalizerStep also returns how many times longer replacements can make
-// a text.
+// parseNormalizerStep also returns the factor by which replacements can
+// lengthen a text.
 func parseNormalizerStep(o *object) (n normalizer, growth int) {
 	growth = 1
 	switch kind := o.kind(); kind {
@@ -70,7 +71,7 @@ func parseNormalizers(o *object) (normalizer, int) {
 	return all, growth
 }
 
-// normalizers run one after the other.
+// normalizers run one after another.
 type normalizers []normalizer
 
 func (all normalizers) normalize(s string) string {
@@ -80,7 +81,7 @@ func (all normalizers) normalize(s string) string {
 	return s
 }
 
-// lowercase maps character by character: a final sigma is like any other.
+// lowercase converts character by character; a final sigma is not special.
 type lowercase struct{}
 
 func (lowercase) normalize(s string) string {
@@ -127,7 +128,7 @@ func (n strip) normalize(s string) string {
 	return s
 }
 
-// prepend puts a string before a text that is not empty.
+// prepend adds a string before a non-empty text.
 type prepend string
 
 func (n prepend) normalize(s string) string {
@@ -137,15 +138,15 @@ func (n prepend) normalize(s string) string {
 	return string(n) + s
 }
 
-// replace puts a string in place of another.
+// replace replaces one string with another.
 type replace struct{ old, new string }
 
 func (n replace) normalize(s string) string { return strings.ReplaceAll(s, n.old, n.new) }
 
-// replaceRuns puts a string in place of runs of characters.
+// replaceRuns replaces runs of characters with a string.
 type replaceRuns struct {
 	in    func(r rune) bool
-	least int // characters that make a run
+	least int // least number of characters of a run
 	new   string
 }
 
@@ -175,7 +176,7 @@ func (n replaceRuns) normalize(s string) string {
 	return b.String()
 }
 
-// runPatterns are the patterns of Replace that stand for runs.
+// runPatterns are the patterns of Replace that match runs.
 var runPatterns = map[string]replaceRuns{
 	`\s+`:     {in: unicode.IsSpace, least: 1},
 	`\s{2,}`:  {in: unicode.IsSpace, least: 2},

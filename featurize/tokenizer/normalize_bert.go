@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// bertNormalizer is what BERT does to a text before it is cut.
+// bertNormalizer is BERT's normalization of a text before it is split.
 type bertNormalizer struct {
-	clean   bool // remove control characters, make white space spaces
+	clean   bool // remove control characters, replace white space with spaces
 	spaced  bool // put spaces around Chinese characters
 	strip   bool // decompose and remove accents
 	lower   bool
-	byASCII [utf8.RuneSelf]byte // what becomes of ASCII; 0xff: removed
+	byASCII [utf8.RuneSelf]byte // replacement of ASCII characters; 0xff: removed
 }
 
 const removed = 0xff
@@ -54,7 +54,7 @@ func (n *bertNormalizer) normalize(s string) string {
 	return string(b)
 }
 
-// unicode does the steps one after the other for texts with more than ASCII.
+// unicode does the steps one after another for texts that are not ASCII.
 func (n *bertNormalizer) unicode(s string) string {
 	s = n.cleaned(s)
 	if n.strip {

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// form is a normalization form of Unicode's annex 15. The work is done here on
-// the tables of x/text, whose own functions break long runs of combining marks
-// with U+034F and know newer characters than the reference does.
+// form is a normalization form of Unicode's annex 15. The code uses the tables
+// of x/text but not its functions: those insert U+034F into long runs of
+// combining marks and support newer characters than the reference.
 type form struct {
 	table   norm.Form // NFD or NFKD: decompositions and combining classes
-	quick   norm.Form // says whether a text is in this form already
+	quick   norm.Form // tests whether a text is already in this form
 	compose bool
 }
 
@@ -85,7 +85,7 @@ func (f form) decompose(text []mark, r rune, s string) []mark {
 	return text
 }
 
-// order puts runs of combining marks in the canonical order.
+// order sorts runs of combining marks into canonical order.
 func order(text []mark) {
 	for at := 0; at < len(text); at++ {
 		start := at
@@ -101,7 +101,7 @@ func order(text []mark) {
 // composed joins characters with their marks, in place.
 func composed(text []mark) []mark {
 	out := text[:0]
-	starter := -1 // place of the last character of class 0
+	starter := -1 // index of the last character of class 0
 	for _, m := range text {
 		if starter >= 0 {
 			last := out[len(out)-1]
@@ -121,7 +121,7 @@ func composed(text []mark) []mark {
 	return out
 }
 
-// composite returns the character that two compose to.
+// composite returns the composition of two characters.
 func composite(a, b rune) (rune, bool) {
 	if leadBase <= a && a < leadBase+leads && vowelBase <= b && b < vowelBase+vowels {
 		return hangulBase + ((a-leadBase)*vowels+b-vowelBase)*trails, true
@@ -133,8 +133,8 @@ func composite(a, b rune) (rune, bool) {
 	return r, ok
 }
 
-// composites are the primary composites by what they consist of: those
-// characters with a canonical decomposition that are in form C themselves.
+// composites are the primary composites by their components: characters with a
+// canonical decomposition that are themselves in form C.
 var composites = sync.OnceValue(func() map[[2]rune]rune {
 	m := map[[2]rune]rune{}
 	for r := rune(utf8.RuneSelf); r < classified; r++ {

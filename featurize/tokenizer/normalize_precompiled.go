@@ -11,7 +11,7 @@ import (
 )
 
 // precompiled is a rule set of SentencePiece: a double-array trie whose values
-// are places in a list of replacements that end in a zero byte.
+// are offsets in a list of zero-terminated replacements.
 type precompiled struct {
 	units        []uint32
 	replacements string
@@ -54,9 +54,8 @@ func decodePrecompiled(text string) (n *precompiled, msg string) {
 	return n, ""
 }
 
-// normalize replaces user-perceived characters of fewer than six bytes as a
-// whole where a rule matches their beginning, and others character by
-// character.
+// normalize replaces a grapheme of fewer than six bytes as a whole if a rule
+// matches its beginning, and other graphemes character by character.
 func (n *precompiled) normalize(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -82,7 +81,8 @@ func (n *precompiled) normalize(s string) string {
 	return b.String()
 }
 
-// transform returns the replacement of the shortest rule that key begins with.
+// transform returns the replacement of the shortest rule that is a prefix of
+// key.
 func (n *precompiled) transform(key string) (string, bool) {
 	at := offset(n.units[0])
 	for i := range len(key) {
@@ -102,7 +102,7 @@ func (n *precompiled) transform(key string) (string, bool) {
 	return "", false
 }
 
-// offset is where the children of a unit begin, relative to it.
+// offset is the offset of the children of a unit, relative to it.
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 
 // replacement reads the value of a leaf.

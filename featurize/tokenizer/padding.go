@@ -2,12 +2,13 @@ package tokenizer
 
 import "slices"
 
-// Padding is how a file brings the encodings of a batch to one length.
+// Padding describes how a file pads the encodings of a batch to the same
+// length.
 type Padding struct {
-	ID, Type int32 // of the ids that are put in
-	Length   int   // of all encodings; 0: that of the longest
-	Multiple int   // the length is rounded up to a multiple of this; 0: it is not
-	Left     bool  // ids are put before the text, not after it
+	ID, Type int32 // of the padding ids
+	Length   int   // of all encodings; 0: the length of the longest
+	Multiple int   // the length is rounded up to a multiple of this; 0: no rounding
+	Left     bool  // padding goes before the text, not after it
 }
 
 func parsePadding(o *object, vocab *vocabulary) *Padding {
@@ -28,7 +29,7 @@ func parsePadding(o *object, vocab *vocabulary) *Padding {
 	return p
 }
 
-// longestPadding bounds what a file can ask for.
+// longestPadding limits the length that a file can require.
 const longestPadding = 1 << 20
 
 // parseStrategy reads "BatchLongest" or {"Fixed": 128}; the first is 0.
@@ -67,7 +68,7 @@ func (p Padding) Apply(batch []Encoding) (masks [][]int32) {
 	return masks
 }
 
-// pad returns ids with n times the same before or after them.
+// pad returns ids with n copies of an id before or after them.
 func (p Padding) pad(ids []int32, with int32, n int) []int32 {
 	fill := slices.Repeat([]int32{with}, n)
 	if p.Left {

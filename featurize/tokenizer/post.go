@@ -1,24 +1,24 @@
 package tokenizer
 
-// slot is a place in a finished encoding: the first text, the second, or
-// special tokens.
+// slot is a part of a finished encoding: the first text, the second, or special
+// tokens.
 type slot struct {
 	text    int // 0 or 1; -1: special tokens
 	special []int32
 	kind    int32 // segment of these ids
 }
 
-// templates say how one text and a pair of texts become encodings.
+// templates describe the encodings of one text and of a pair of texts.
 type templates struct{ single, pair []slot }
 
-// plain joins texts with nothing between.
+// plain concatenates texts without special tokens.
 var plain = templates{
 	single: []slot{{text: 0}},
 	pair:   []slot{{text: 0}, {text: 1, kind: 1}},
 }
 
 // parsePost reads a component of the section post_processor. The second result
-// says that it does nothing to ids.
+// reports that it does not change ids.
 func parsePost(o *object, vocab *vocabulary) (t templates, idle bool) {
 	switch kind := o.kind(); kind {
 	case "TemplateProcessing":
@@ -48,7 +48,7 @@ func parsePost(o *object, vocab *vocabulary) (t templates, idle bool) {
 	return t, idle
 }
 
-// parsePosts reads a sequence, of which one component may change ids.
+// parsePosts reads a sequence, in which at most one component may change ids.
 func parsePosts(o *object, vocab *vocabulary) (templates, bool) {
 	all, idle := plain, true
 	for _, step := range o.objects("processors") {
@@ -175,7 +175,7 @@ func specials(slots []slot) int {
 	return n
 }
 
-// fill makes an encoding of the ids of the texts.
+// fill builds an encoding from the ids of the texts.
 func fill(slots []slot, special bool, texts ...[]int32) Encoding {
 	n := 0
 	for _, s := range slots {
@@ -191,7 +191,7 @@ func fill(slots []slot, special bool, texts ...[]int32) Encoding {
 	return e
 }
 
-// ids are what a slot holds.
+// ids are the ids of a slot.
 func (s slot) ids(special bool, texts [][]int32) []int32 {
 	switch {
 	case s.text >= 0:

@@ -2,20 +2,20 @@ package tokenizer
 
 import "strings"
 
-// piece is a part of a text on its way to the model.
+// piece is a part of a text before it is given to the model.
 type piece struct {
 	text  string
 	first bool // at the very beginning of the text
 }
 
-// splitter is a pre-tokenizer: it cuts a piece into smaller ones, none of them
-// empty, and appends those to dst. Nothing merges tokens across a cut.
+// splitter is a pre-tokenizer. It splits a piece into smaller, non-empty pieces
+// and appends those to dst. Tokens never cross a split.
 type splitter interface {
 	split(dst []piece, p piece) []piece
 }
 
 // parseSplitter reads a component of the section pre_tokenizer. The second
-// result says that the pieces go to the model byte by byte (ByteLevel).
+// result reports that the model gets the bytes of pieces (ByteLevel).
 func parseSplitter(o *object) (s splitter, byteLevel bool) {
 	switch kind := o.kind(); kind {
 	case "BertPreTokenizer":
@@ -55,7 +55,7 @@ func parseSplitters(o *object) (all splitters, byteLevel bool) {
 	return all, byteLevel
 }
 
-// splitters cut one after the other.
+// splitters split one after another.
 type splitters []splitter
 
 func (all splitters) split(dst []piece, p piece) []piece {
@@ -77,7 +77,7 @@ func (all splitters) split(dst []piece, p piece) []piece {
 	return dst
 }
 
-// behavior says what becomes of the matches of a pattern.
+// behavior is the handling of the matches of a pattern.
 type behavior int
 
 const (
@@ -85,7 +85,7 @@ const (
 	cutIsolated                     // each match is a piece
 	cutWithPrevious                 // a match ends the piece before it
 	cutWithNext                     // a match begins the piece after it
-	cutContiguous                   // neighbouring matches are one piece
+	cutContiguous                   // adjacent matches are one piece
 )
 
 var behaviors = map[string]behavior{
@@ -102,7 +102,8 @@ func parseBehavior(o *object, otherwise string) behavior {
 	return b
 }
 
-// cutter collects the spans of a text, matches and gaps in turn, into pieces.
+// cutter combines the spans of a text, alternating matches and gaps, into
+// pieces.
 type cutter struct {
 	dst      []piece
 	from     piece
@@ -112,7 +113,7 @@ type cutter struct {
 	matching bool // whether the last span was a match
 }
 
-// span takes the next span, which ends at end.
+// span adds the next span, which ends at end.
 func (c *cutter) span(end int, match bool) {
 	if end == c.end {
 		return
@@ -126,7 +127,7 @@ func (c *cutter) span(end int, match bool) {
 	c.end, c.matching = end, match
 }
 
-// begins reports whether a span opens a new piece.
+// begins reports whether a span starts a new piece.
 func (c *cutter) begins(match bool) bool {
 	switch c.how {
 	case cutWithPrevious:
@@ -147,7 +148,7 @@ func (c *cutter) flush() {
 	c.start = c.end
 }
 
-// byClass cuts at every character of a class.
+// byClass splits at every character of a class.
 type byClass struct {
 	class class
 	cut   behavior
@@ -173,7 +174,7 @@ func parseDigits(o *object) splitter {
 	return byClass{class: isNumeric, cut: cutContiguous}
 }
 
-// literal cuts at every occurrence of a string.
+// literal splits at every occurrence of a string.
 type literal struct {
 	old    string
 	cut    behavior
@@ -196,7 +197,8 @@ func (s literal) split(dst []piece, p piece) []piece {
 	return c.dst
 }
 
-// bertSplitter drops white space and makes every punctuation character a piece.
+// bertSplitter removes white space and makes every punctuation character a
+// piece.
 type bertSplitter struct{}
 
 func (bertSplitter) split(dst []piece, p piece) []piece {

@@ -2,11 +2,11 @@ package tokenizer
 
 import "strings"
 
-// byteLevel is the cutting half of ByteLevel; the model does the other half,
-// the spelling of bytes as characters, itself.
+// byteLevel is the splitting part of ByteLevel. The other part, the spelling of
+// bytes as characters, is in the model.
 type byteLevel struct {
-	prefix bool // put a space before a piece that has none
-	words  bool // cut by gpt2Pattern
+	prefix bool // add a space before a piece without one
+	words  bool // split by gpt2Pattern
 }
 
 func parseByteLevel(o *object) byteLevel {
@@ -29,9 +29,9 @@ func (s byteLevel) split(dst []piece, p piece) []piece {
 	return dst
 }
 
-// byteSpelling has the character that stands for each byte in the vocabulary of
-// a byte-level model: printable Latin-1 stands for itself, the other bytes for
-// U+0100 and on.
+// byteSpelling has the character of each byte in the vocabulary of a byte-level
+// model: printable Latin-1 represents itself, the other bytes are U+0100 and
+// following.
 var byteSpelling = func() (spelling [256]rune) {
 	next := rune(256)
 	for b := range spelling {

@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// metaspace writes spaces as a visible character and begins a piece at each.
+// metaspace replaces spaces with a visible character and starts a piece at
+// each.
 type metaspace struct {
 	space  string
-	prefix string // always, first or never: where one is put before the text
+	prefix string // always, first or never: when one is added before the text
 	cut    bool
 }
 
@@ -48,8 +49,8 @@ func (m metaspace) split(dst []piece, p piece) []piece {
 }
 
 // prefixesFirst reports whether a splitter treats the beginning of the text
-// otherwise. The reference knows that beginning by offsets in the text as it
-// came, which a normalizer moves.
+// differently. The reference finds the beginning by offsets in the original
+// text, which a normalizer shifts.
 func prefixesFirst(s splitter) bool {
 	switch s := s.(type) {
 	case metaspace:

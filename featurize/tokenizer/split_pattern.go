@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// scanner is a regular expression written by hand. It finds the match at the
-// beginning of a text that is not empty and returns its length; a negative
-// length says that no match begins in as many bytes.
+// scanner is a hand-written regular expression. It matches at the beginning of
+// a non-empty text and returns the length of the match. A negative length -n
+// means that no match begins in the first n bytes.
 type scanner func(s string) int
 
-// scanned cuts a text by a scanner.
+// scanned splits a text by a scanner.
 type scanned struct {
 	scan   scanner
 	cut    behavior
-	invert bool // the gaps count as matches, the matches as gaps
+	invert bool // gaps count as matches, matches as gaps
 }
 
 func (s scanned) split(dst []piece, p piece) []piece {
@@ -22,7 +22,7 @@ func (s scanned) split(dst []piece, p piece) []piece {
 	for at := 0; at < len(p.text); {
 		n := s.scan(p.text[at:])
 		if n <= 0 {
-			at -= n // the gap goes on
+			at -= n // the gap continues
 			continue
 		}
 		c.span(at, s.invert)
@@ -34,7 +34,7 @@ func (s scanned) split(dst []piece, p piece) []piece {
 	return c.dst
 }
 
-// splitPatterns are the known patterns of Split.
+// splitPatterns are the supported regular expressions of Split.
 var splitPatterns = map[string]scanner{
 	`\s+`:         scanRun(isSpace),
 	clipPattern:   scanCLIP,
@@ -61,8 +61,8 @@ func parseSplit(o *object) splitter {
 	return scanned{scan: scan, cut: cut, invert: invert}
 }
 
-// run returns the length of the run of characters of a class that a text
-// begins with, at most a number of characters if limit is not 0.
+// run returns the length of the run of characters of a class at the beginning
+// of a text. If limit is not 0, the run has at most limit characters.
 func run(s string, in class, limit int) int {
 	n := 0
 	for count := 0; n < len(s) && (limit == 0 || count < limit); count++ {
@@ -75,7 +75,7 @@ func run(s string, in class, limit int) int {
 	return n
 }
 
-// runOutside is run for the characters that are in none of the classes.
+// runOutside is run for characters outside the classes.
 func runOutside(s string, out class) int {
 	n := 0
 	for n < len(s) {
@@ -98,7 +98,8 @@ func scanRun(in class) scanner {
 	}
 }
 
-// scanWhitespace matches \w+|[^\w\s]+, the cut of the pre-tokenizer Whitespace.
+// scanWhitespace matches \w+|[^\w\s]+, the pattern of the pre-tokenizer
+// Whitespace.
 func scanWhitespace(s string) int {
 	if n := run(s, isWord, 0); n > 0 {
 		return n
@@ -114,8 +115,8 @@ const (
 	gpt2Pattern = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 )
 
-// The patterns of Qwen 2 and 3 and of Llama 3. They differ in how many
-// digits a piece has.
+// The patterns of Qwen 2 and 3 and of Llama 3. They differ in the number of
+// digits of a piece.
 const (
 	wordsHead     = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|`
 	wordsTail     = `| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
@@ -124,8 +125,8 @@ const (
 )
 
 // contraction returns the length of 's, 't, 're, 've, 'm, 'll or 'd at the
-// beginning of a text, 0 if there is none. With fold the case does not matter,
-// and the long s is an s.
+// beginning of a text, 0 if there is none. With fold, case is ignored, and the
+// long s matches s.
 func contraction(s string, fold bool) int {
 	if len(s) < 2 || s[0] != '\'' {
 		return 0
@@ -174,7 +175,7 @@ func scanCLIP(s string) int {
 	return -run(s, isSpace, 0)
 }
 
-// scanGPT2 matches gpt2Pattern, of which every character is a part.
+// scanGPT2 matches gpt2Pattern, which leaves no gaps.
 func scanGPT2(s string) int {
 	if n := contraction(s, false); n > 0 {
 		return n
@@ -195,8 +196,8 @@ func scanGPT2(s string) int {
 	return spaces(s)
 }
 
-// spaces matches \s+(?!\S)|\s+: white space, but for its last character if
-// something follows that the next match may take it with.
+// spaces matches \s+(?!\S)|\s+: white space. It leaves out the last white space
+// character if other text follows, since the next match may include it.
 func spaces(s string) int {
 	n := run(s, isSpace, 0)
 	if n == len(s) {
@@ -209,8 +210,8 @@ func spaces(s string) int {
 	return n
 }
 
-// scanWords matches qwenPattern, or llama3Pattern with three digits, of which
-// every character is a part.
+// scanWords matches qwenPattern, or llama3Pattern with three digits. Both leave
+// no gaps.
 func scanWords(digits int) scanner {
 	return func(s string) int {
 		if n := contraction(s, true); n > 0 {

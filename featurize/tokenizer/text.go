@@ -12,7 +12,7 @@ func runeLen(s string) int {
 	return size
 }
 
-// shown is a text of a file for an error: the start of a long one.
+// shown quotes a text of a file for an error; it truncates a long one.
 func shown(s string) string {
 	const most = 80
 	if len(s) <= most {

@@ -1,10 +1,10 @@
-// Package tokenizer turns texts into the token ids that a language model was
-// trained on, from the tokenizer.json file that Hugging Face keeps beside it.
+// Package tokenizer converts texts to the token ids of a language model. It
+// reads the model's tokenizer.json in the format of Hugging Face.
 //
-// A text goes through the sections of the file in this order: added tokens are
-// found in it, a normalizer rewrites the rest, a pre-tokenizer cuts that into
-// pieces, a model turns each piece into ids, and a post-processor puts special
-// tokens around them. docs/tokenizers.md lists what is supported.
+// A text passes through the sections of the file in this order. Added tokens
+// are found in it, a normalizer rewrites the rest, a pre-tokenizer splits that
+// into pieces, a model converts each piece to ids, and a post-processor adds
+// special tokens. docs/tokenizers.md lists the supported components.
 package tokenizer
 
 import (
@@ -22,14 +22,15 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Tokenizer is what a tokenizer.json describes. It is safe for concurrent use.
+// Tokenizer is the tokenizer of a tokenizer.json. It is safe for concurrent
+// use.
 type Tokenizer struct {
 	added      *added
 	normalizer normalizer // nil: none
 	splitter   splitter   // nil: none
 	model      model
 	templates  templates
-	decoder    decoder // nil: tokens are joined by spaces
+	decoder    decoder // nil: tokens are joined with spaces
 	truncation truncation
 	padding    *Padding // nil: none
 	vocab      vocabulary
@@ -37,16 +38,16 @@ type Tokenizer struct {
 	scratch    sync.Pool // of *scratch
 }
 
-// Options say how texts become ids.
+// Options control how texts are converted to ids.
 type Options struct {
 	Special   bool // add the special tokens of the post-processor
-	MaxLength int  // most ids, special ones counted; 0: no limit
+	MaxLength int  // most ids, including special ones; 0: no limit
 }
 
-// fileName is what a folder is searched for.
+// fileName is the name of the file in a folder.
 const fileName = "tokenizer.json"
 
-// Load reads a tokenizer.json, or the one of a folder.
+// Load reads a tokenizer.json; path is the file or its folder.
 func Load(path string) (*Tokenizer, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, fileName)
@@ -63,8 +64,8 @@ func Load(path string) (*Tokenizer, error) {
 }
 
 // Parse reads the text of a tokenizer.json. A component, option or field that
-// is not implemented and would change ids is an *UnsupportedError that names
-// it; a file that contradicts its format is a *FormatError.
+// would change ids and is not implemented is an *UnsupportedError that names
+// it; an inconsistent or malformed file is a *FormatError.
 func Parse(b []byte) (*Tokenizer, error) {
 	return outside.Read(func() (*Tokenizer, error) { return parse(b) })
 }
@@ -107,7 +108,7 @@ func (t *Tokenizer) parse(o *object) {
 		o.fail("model", "is missing")
 	}
 	if *o.err != nil {
-		return // what follows uses the vocabulary and the normalizer
+		return // the sections below need the vocabulary and the normalizer
 	}
 	t.added = parseAdded(o, t.normalizer, &t.vocab)
 	t.templates = plain
@@ -126,8 +127,8 @@ func (t *Tokenizer) Defaults() Options {
 	return Options{Special: true, MaxLength: t.truncation.length}
 }
 
-// Encode returns the ids of a text. A byte that is not UTF-8 counts as U+FFFD.
-// A limit that has no room for the special tokens cuts those, too.
+// Encode returns the ids of a text. An invalid byte of UTF-8 counts as U+FFFD.
+// If the limit is too small for the special tokens, they are truncated as well.
 func (t *Tokenizer) Encode(text string, o Options) Encoding {
 	s := t.scratch.Get().(*scratch)
 	defer t.scratch.Put(s)
@@ -139,9 +140,9 @@ func (t *Tokenizer) Encode(text string, o Options) Encoding {
 	return limited(fill(t.templates.single, o.Special, ids), o)
 }
 
-// EncodePair returns the ids of two texts that a model reads together. Where
-// they are too long, the longer one is cut first, unless the file says
-// otherwise.
+// EncodePair returns the ids of two texts that a model reads together. If they
+// are too long, the longer one is truncated first, unless the file sets another
+// strategy.
 func (t *Tokenizer) EncodePair(a, b string, o Options) Encoding {
 	s := t.scratch.Get().(*scratch)
 	defer t.scratch.Put(s)
@@ -155,7 +156,7 @@ func (t *Tokenizer) EncodePair(a, b string, o Options) Encoding {
 	return limited(fill(t.templates.pair, o.Special, first, second), o)
 }
 
-// room is how many ids the limit leaves for the texts of a template.
+// room is the number of ids that the limit leaves for the texts of a template.
 func (t *Tokenizer) room(o Options, slots []slot) int {
 	if o.Special {
 		return o.MaxLength - specials(slots)
@@ -163,8 +164,8 @@ func (t *Tokenizer) room(o Options, slots []slot) int {
 	return o.MaxLength
 }
 
-// limited holds the limit for templates with more special tokens than it, or
-// with a text twice.
+// limited applies the limit to templates with more special tokens than the
+// limit, or with a repeated text.
 func limited(e Encoding, o Options) Encoding {
 	if o.MaxLength > 0 && len(e.IDs) > o.MaxLength {
 		e.IDs, e.Types = e.IDs[:o.MaxLength], e.Types[:o.MaxLength]
@@ -211,8 +212,7 @@ func (t *Tokenizer) appendPieces(dst []int32, s *scratch, p piece) []int32 {
 	return dst
 }
 
-// Decode returns the text of ids. Special tokens and ids without a token are
-// left out.
+// Decode returns the text of ids. It skips special tokens and unknown ids.
 func (t *Tokenizer) Decode(ids []int32) string {
 	tokens := make([]string, 0, len(ids))
 	for _, id := range ids {
@@ -246,7 +246,7 @@ func (t *Tokenizer) Token(id int32) (string, bool) {
 // Size is one more than the highest id.
 func (t *Tokenizer) Size() int { return t.vocab.size }
 
-// Pad is the id for padding, 0 if the file names none.
+// Pad is the id for padding, 0 if the file does not set one.
 func (t *Tokenizer) Pad() int32 {
 	if t.padding == nil {
 		return 0
@@ -254,7 +254,7 @@ func (t *Tokenizer) Pad() int32 {
 	return t.padding.ID
 }
 
-// Padding returns how the file pads batches; false if it does not.
+// Padding returns how the file pads batches; false if it does not pad them.
 func (t *Tokenizer) Padding() (Padding, bool) {
 	if t.padding == nil {
 		return Padding{}, false
@@ -262,5 +262,5 @@ func (t *Tokenizer) Padding() (Padding, bool) {
 	return *t.padding, true
 }
 
-// Digest is the digest of the file, "sha256:" and hexadecimal digits.
+// Digest is the digest of the file: "sha256:" and hexadecimal digits.
 func (t *Tokenizer) Digest() string { return t.digest }

@@ -2,14 +2,16 @@ package tokenizer
 
 import "math/bits"
 
-// trie maps strings to ids and finds those that a text begins with. Its edges
-// are one open-addressed table, so a step costs one probe. Node 0 is the root.
+// trie maps strings to ids and finds those that are prefixes of a text. Its
+// edges are in one open-addressed table, so a step usually costs one probe.
+// Node 0 is the root.
 type trie struct {
 	edges []edge  // a power of two, at least twice the number of nodes
 	ids   []int32 // by node; -1: no string ends here
 }
 
-// edge leads from a node by a byte to the next node. Next is never 0 in use.
+// edge leads from a node by a byte to the next node. In a used edge, next is
+// never 0.
 type edge struct {
 	from uint64 // node<<8 | byte
 	next uint32
@@ -17,7 +19,7 @@ type edge struct {
 
 func newTrie() *trie { return &trie{edges: make([]edge, 64), ids: []int32{-1}} }
 
-// slot is the place of an edge in the table, or where it belongs.
+// slot is the place of an edge in the table, or the free place for it.
 func (t *trie) slot(from uint64) *edge {
 	const golden = 0x9e3779b97f4a7c15
 	shift := bits.LeadingZeros64(uint64(len(t.edges) - 1))
@@ -29,12 +31,12 @@ func (t *trie) slot(from uint64) *edge {
 	}
 }
 
-// step follows a byte from a node; 0 means that no string goes on so.
+// step follows a byte from a node; 0 means that no string continues with it.
 func (t *trie) step(node uint32, b byte) uint32 {
 	return t.slot(uint64(node)<<8 | uint64(b)).next
 }
 
-// insert gives a string an id; the last one given stays.
+// insert sets the id of a string; a later id replaces an earlier one.
 func (t *trie) insert(s string, id int32) {
 	node := uint32(0)
 	for i := range len(s) {
@@ -64,8 +66,8 @@ func (t *trie) grow() {
 	}
 }
 
-// longest returns the id and the length of the longest string that a text
-// begins with; id -1: none.
+// longest returns the id and the length of the longest string that is a prefix
+// of a text; id -1: none.
 func (t *trie) longest(s string) (id int32, n int) {
 	id, node := t.ids[0], uint32(0)
 	for i := range len(s) {

@@ -1,10 +1,10 @@
 package tokenizer
 
-// truncation is how encodings are shortened.
+// truncation describes how encodings are shortened.
 type truncation struct {
-	length   int    // of the file; 0: it names none
+	length   int    // of the file; 0: not set
 	strategy string // LongestFirst, OnlyFirst or OnlySecond
-	left     bool   // the beginning of a text is cut off, not its end
+	left     bool   // cut off the beginning of a text, not its end
 }
 
 func parseTruncation(o *object) truncation {
@@ -12,7 +12,7 @@ func parseTruncation(o *object) truncation {
 	if o == nil {
 		return t
 	}
-	o.ignore("stride") // of the parts cut off, which are not returned
+	o.ignore("stride") // of the truncated parts, which are not returned
 	if t.length = field[int](o, "max_length"); t.length <= 0 {
 		o.unsupported("max_length", "truncation to %d ids", t.length)
 	}
@@ -48,8 +48,8 @@ func (t truncation) one(ids []int32, length int) []int32 {
 	return ids[:length]
 }
 
-// two shortens a pair of texts to a common length. A text that is named by the
-// strategy but is too short leaves the rest to the other.
+// two shortens a pair of texts to a common length. If the text selected by the
+// strategy is too short, the other one is shortened by the rest.
 func (t truncation) two(a, b []int32, length int) (first, second []int32) {
 	length = max(length, 0)
 	if len(a)+len(b) <= length {
@@ -67,9 +67,9 @@ func (t truncation) two(a, b []int32, length int) (first, second []int32) {
 	return t.one(a, na), t.one(b, nb)
 }
 
-// longestFirst shares a length between two texts: the longer one loses first,
-// then both are equal, and the odd id goes to the one that was longer, or to
-// the second.
+// longestFirst divides a length between two texts. The longer one is shortened
+// first until both are equal. An odd id goes to the text that was longer, or
+// else to the second.
 func longestFirst(a, b, length int) (na, nb int) {
 	if a > b {
 		nb, na = longestFirst(b, a, length)

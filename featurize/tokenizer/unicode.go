@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// class is a set of properties of a character, as the reference library sees it.
+// class is a set of properties of a character, as in the reference library.
 type class uint16
 
 const (
@@ -15,16 +15,16 @@ const (
 	isSpace                        // White_Space, \s
 	isWord                         // \w
 	isPunct                        // punctuation of BERT: ASCII symbols and category P
-	isNumeric                      // a number for the pre-tokenizer Digits
+	isNumeric                      // a digit for the pre-tokenizer Digits
 	isControl                      // removed by clean_text
 	isNonspacing                   // category Mn, for strip_accents of BERT
 	isMark                         // category M, for StripAccents
 	isHan                          // a Chinese character for BERT
 	isCased                        // changes in lower case
-	isInert                        // takes no part in normalization
+	isInert                        // not affected by normalization
 )
 
-// classified is how many code points have their class in a table.
+// classified is the number of code points whose class is in a table.
 const classified = 0x32000
 
 var classTable = sync.OnceValue(func() *[classified]class {
@@ -54,7 +54,7 @@ func classOf(r rune) class {
 	return classify(r)
 }
 
-// classify works out a class from the tables.
+// classify computes the class from the tables.
 func classify(r rune) (c class) {
 	for _, p := range properties {
 		if p.holds(r) {
@@ -86,7 +86,7 @@ var properties = []struct {
 	{isInert, func(r rune) bool { return unicode.Is(after9, r) }},
 }
 
-// han are the blocks that BERT takes for Chinese.
+// han are the blocks that BERT treats as Chinese.
 var han = table(
 	0x3400, 0x4dbf, 0x4e00, 0x9fff, 0xf900, 0xfaff, 0x20000, 0x2a6df,
 	0x2a700, 0x2b81f, 0x2b920, 0x2ceaf, 0x2f800, 0x2fa1f,
@@ -104,7 +104,8 @@ func punctuation(r rune) bool {
 	return unicode.IsPunct(r) && !unicode.Is(after8, r) || unicode.Is(punctuation8, r)
 }
 
-// control holds for what clean_text removes; tab and line ends become spaces.
+// control reports whether clean_text removes a character; tab and line ends
+// become spaces instead.
 func control(r rune) bool {
 	switch r {
 	case '\t', '\n', '\r':
@@ -115,8 +116,8 @@ func control(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Co) || unicode.Is(unicode.Cf, r) && !unicode.Is(after8, r)
 }
 
-// lower is the small letter of a capital, but for U+0130, which has two
-// characters in lower case.
+// lower is the lower case of a character, except for U+0130, whose lower case
+// has two characters.
 func lower(r rune) rune {
 	if r >= lower17[0].first {
 		for _, m := range lower17 {

@@ -2,15 +2,15 @@ package tokenizer
 
 import "unicode"
 
-// The reference library classifies characters by several editions of Unicode at
-// once: its category crate knows edition 8, its normalization crate edition 9,
-// its pattern engine edition 16 and its standard library edition 17. The tables
-// below are what sets those apart from edition 15 of package unicode and of
-// golang.org/x/text. Code points for which the question does not arise are left
-// in where that makes a run longer. TestJudgeEveryCodePoint holds them to it.
+// The reference library classifies characters by several versions of Unicode:
+// its category crate has version 8, its normalization crate version 9, its
+// regular expressions version 16 and its standard library version 17. The
+// tables below are the differences from version 15, that of package unicode and
+// of golang.org/x/text. Code points that do not matter are included where this
+// makes a range longer. TestJudgeEveryCodePoint checks the tables.
 
-// after8 holds the marks, punctuation and format characters that came after
-// edition 8.
+// after8 has the marks, punctuation and format characters added after version
+// 8.
 var after8 = table(
 	0x61d, 0x61d, 0x7fd, 0x7fd, 0x890, 0x8e2, 0x9fd, 0x9fe, 0xa76, 0xa76, 0xafa, 0xaff,
 	0xb55, 0xb55, 0xc04, 0xc3c, 0xc77, 0xc77, 0xc84, 0xc84, 0xd00, 0xd00, 0xd3b, 0xd3c,
@@ -21,8 +21,8 @@ var after8 = table(
 	0x16e97, 0x16f4f, 0x16fe2, 0x16fe4, 0x1cf00, 0x1cf46, 0x1e000, 0x1e4ef, 0x1e944, 0x1e95f,
 )
 
-// after9 holds the marks and the characters with a decomposition that came
-// after edition 9.
+// after9 has the marks and the characters with a decomposition added after
+// version 9.
 var after9 = table(
 	0x7fd, 0x7fd, 0x898, 0x8d3, 0x9fe, 0x9fe, 0xafa, 0xaff, 0xb55, 0xb55, 0xc04, 0xc3c,
 	0xcf3, 0xd00, 0xd3b, 0xd3c, 0xd81, 0xd81, 0xeba, 0xeba, 0xece, 0xece, 0x1715, 0x1715,
@@ -33,14 +33,14 @@ var after9 = table(
 	0x1cf00, 0x1cf46, 0x1e030, 0x1e4ef, 0x1f16c, 0x1f16c, 0x1fbf0, 0x1fbf9,
 )
 
-// Characters that changed their category after edition 8 or 9.
+// Characters whose category changed after version 8 or 9.
 var (
 	punctuation8 = table(0x166d, 0x166d, 0x111c9, 0x111c9)
 	nonspacing8  = table(0x1734, 0x1734)
 	marks9       = table(0x1cf2, 0x1cf3)
 )
 
-// Letters, numbers and word characters of edition 16 that 15 lacks.
+// Letters, numbers and word characters of version 16 that version 15 lacks.
 var (
 	letters16 = table(
 		0x1c89, 0x1c8a, 0xa7cb, 0xa7cd, 0xa7da, 0xa7dc, 0x105c0, 0x105f3, 0x10d4a, 0x10d65, 0x10d6f, 0x10d85,
@@ -59,11 +59,11 @@ var (
 	)
 )
 
-// numbers17 are the numbers of edition 17 that 16 lacks.
+// numbers17 are the numbers of version 17 that version 16 lacks.
 var numbers17 = table(0x11de0, 0x11de9, 0x16ff4, 0x16ff6)
 
-// lower17 maps the capitals of editions 16 and 17, from first to last, to small
-// letters at a distance.
+// lower17 maps the capitals of versions 16 and 17, from first to last, to lower
+// case by a distance.
 var lower17 = []struct{ first, last, distance rune }{
 	{0x1c89, 0x1c89, 1},
 	{0xa7cb, 0xa7cb, 0x264 - 0xa7cb},
@@ -77,7 +77,7 @@ var lower17 = []struct{ first, last, distance rune }{
 	{0x16ea0, 0x16eb8, 27},
 }
 
-// table makes a range table of first and last code points in order.
+// table makes a range table from ordered pairs of first and last code points.
 func table(ends ...rune) *unicode.RangeTable {
 	t := &unicode.RangeTable{}
 	for i := 0; i < len(ends); i += 2 {
