@@ -76,8 +76,8 @@ func (e *MissingPreprocessError) Error() string {
 
 // Hint names the missing settings.
 func (e *MissingPreprocessError) Hint() string {
-	return "say size, resizing, layout, mean and deviation as on the model's page: to pipe convert (--size and the flags beside it), " +
-		"whose file then says it itself, or in the settings of a configuration"
+	return "set size, resizing, layout, mean and deviation as on the model's page, with --size and the related flags of pipe convert, " +
+		"whose file then contains them, or in the settings of a configuration"
 }
 
 // ReadImageModel reads an encoder: a folder as Hugging Face keeps models, an
