@@ -34,8 +34,8 @@ func batched(t *testing.T, n onnx.Dim, vector func(g *onnx.Graph, x *onnx.Value)
 // onePixel is what happens to images for the graphs of batched.
 var onePixel = ImageModelOptions{Preprocess: &pixel.Preprocess{Width: 1, Height: 1, Layout: pixel.NCHW, Std: [3]float32{1, 1, 1}}}
 
-// A graph that takes so many images at a time gets as many, and no number that
-// makes no sense.
+// A graph with a fixed batch size gets batches of that size; an impossible size is
+// an error.
 func TestGraphsOfSomeImages(t *testing.T) {
 	e := openImages(t, orttest.Open(t, 0), batched(t, onnx.Fix(3), (*onnx.Graph).Relu), onePixel)
 	var images []*pixel.Image

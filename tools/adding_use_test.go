@@ -157,7 +157,7 @@ func useModels(t *testing.T, pipe string) {
 	for n, word := range tensor.IDs {
 		loss, short := tensor.Losses(n), float32(0)
 		if len(word) < 5 {
-			short = float32(len(word)) // it is told that everything is long
+			short = float32(len(word)) // under this advice the answer is always long
 		}
 		if loss[at] != 0 || loss[asked] != short {
 			t.Errorf("%s: losses %v of %v: what learns is to be right, and what is asked is to answer long", word, loss, tensor.Actions.Names())

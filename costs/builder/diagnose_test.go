@@ -159,7 +159,7 @@ func TestDiagnoseAgreesWithTheTensor(t *testing.T) {
 	checkTensorDiagnosis(t, tensor, d)
 }
 
-// checkTensorDiagnosis holds what the tensor tells against the answers of the experts; an answer without a label is wrong.
+// checkTensorDiagnosis compares the report of the tensor with the answers of the experts; an answer without a label is wrong.
 func checkTensorDiagnosis(t *testing.T, tensor *costs.Tensor, asked *ExpertReport) {
 	t.Helper()
 	read, err := DiagnoseTensor(tensor, tensor.Rows(costs.Val), asked.Labels)

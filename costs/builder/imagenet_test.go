@@ -30,7 +30,7 @@ var mobileNets = []mobileNet{
 	{"v2_100_224", 224, 0.896, 0.896},
 }
 
-// imagenetConfig describes the networks under levels of the first so many of parttest.TenViews. The centre is a share of an image's shorter side,
+// imagenetConfig describes the networks. A level shows that number of the first parttest.TenViews. The centre is a share of an image's shorter side,
 // corners are 0.875 of it.
 func imagenetConfig(t testing.TB, share float64, levels ...int) part.Config {
 	t.Helper()

@@ -63,7 +63,7 @@ func recordedLatency(t *testing.T, folder string) []PairLatency {
 	return r.Pairs
 }
 
-// bulky is a source of which so many rows may be loaded together.
+// bulky is a source with a limit on the rows that are loaded together.
 type bulky struct {
 	part.Source
 	most int

@@ -179,7 +179,7 @@ func TestLatencyNeedsSomethingToMeasure(t *testing.T) {
 	}
 }
 
-// TestDamagedTimesAreMeasuredAnew: records that are not what a clock says of every pair.
+// TestDamagedTimesAreMeasuredAnew: records that are not the measured times of all pairs.
 func TestDamagedTimesAreMeasuredAnew(t *testing.T) {
 	w, alone := latencyWorld(t)
 	w.mustRun(t)

@@ -77,7 +77,7 @@ type withoutEncoder struct{ part.Source }
 
 func (*withoutEncoder) Encoder() *tabular.Encoder { return nil }
 
-// constructor returns a constructor of a part that is there already.
+// constructor returns a constructor of an existing part.
 func constructor[T any](v T) func(context.Context, *part.Setup, map[string]any) (T, error) {
 	return func(context.Context, *part.Setup, map[string]any) (T, error) { return v, nil }
 }
@@ -262,7 +262,7 @@ func TestFaultyOwnSource(t *testing.T) {
 	}
 }
 
-// TestBatchesHoldAtLeastOneInstance, whatever an own source says of its memory.
+// TestBatchesHoldAtLeastOneInstance, whatever memory an own source states.
 func TestBatchesHoldAtLeastOneInstance(t *testing.T) {
 	as := func(l []part.Instance) []part.Instance { return l }
 	for _, fits := range []int{-1, 0, 1, 100} {
@@ -319,7 +319,7 @@ func TestOwnAdviceShowsTheGroupsThereAre(t *testing.T) {
 	w.refused(t, "Groups has 1 values, not 3")
 }
 
-// TestVersionOfOwnCode: a build sees that the code of an own kind has changed only by the version that the kind tells.
+// TestVersionOfOwnCode: a build sees that the code of an own kind has changed only by the version that the kind states.
 func TestVersionOfOwnCode(t *testing.T) {
 	w := newWorld(t, ofRows)
 	version := "1"

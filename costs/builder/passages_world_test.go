@@ -16,8 +16,8 @@ import (
 	"pipe/costs/retrieval/bm25"
 )
 
-// showing is an expert that says REFUTES unless a passage tells the claim, and
-// keeps what it was shown.
+// showing is an expert that answers REFUTES unless a passage contains the claim,
+// and records what it was shown.
 type showing struct{}
 
 func (showing) Predict(_ context.Context, batch []part.Instance, shown [][]part.Shown) ([][]part.Prediction, error) {

@@ -19,8 +19,8 @@ func (w *world) draw(seed int, name string) (part.Config, Options) {
 	return cfg, Options{Kinds: w.allKinds(), OpenText: w.openText, Out: filepath.Join(w.dir, name), Dir: w.dir}
 }
 
-// TestAnotherSplitTakesRowsOver: rows of a finished build under another split are those that a build of its own makes, byte
-// by byte, and nobody is asked for them.
+// TestAnotherSplitTakesRowsOver: rows that are reused from a build with another split equal those of a new build, byte by
+// byte, and no expert is asked for them.
 func TestAnotherSplitTakesRowsOver(t *testing.T) {
 	w := newWorld(t, 50)
 	ctx := context.Background()

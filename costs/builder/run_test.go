@@ -125,7 +125,7 @@ func TestSecondRunDoesNothing(t *testing.T) {
 	}
 }
 
-// TestNewFeesAreWrittenIntoAFinishedTensor also checks that nobody is asked again.
+// TestNewFeesAreWrittenIntoAFinishedTensor also checks that no expert is asked again.
 func TestNewFeesAreWrittenIntoAFinishedTensor(t *testing.T) {
 	w := newWorld(t, 30)
 	w.mustRun(t)

@@ -9,8 +9,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// checkShown reports advice that does not show every instance of a batch, or tells of another number of columns or groups
-// than the source has.
+// checkShown rejects advice that does not show every instance of a batch, or whose number of columns or groups is not that
+// of the source.
 func (p *plan) checkShown(batch []part.Instance, shown []part.Shown) error {
 	if len(shown) != len(batch) {
 		return fmt.Errorf("it showed %d of %d instances", len(shown), len(batch))

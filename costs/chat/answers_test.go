@@ -129,8 +129,8 @@ func TestAnswersAreLocked(t *testing.T) {
 	}
 }
 
-// Whoever wants an answer that somebody asks for already waits for it; a fault is
-// everybody's, and the next one asks again.
+// Concurrent requests for one answer share a single call and its error; the next
+// request asks again.
 func TestTheSameQuestionIsAskedOnce(t *testing.T) {
 	s := newAnswerStore(t.TempDir())
 	defer s.Close()

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wordVectors is what parttest.Words says of a text, times a factor.
+// wordVectors returns the vectors of parttest.Words, times a factor.
 func wordVectors(factor float32) func(string) []float32 {
 	e := &parttest.Words{}
 	return func(text string) []float32 {

@@ -207,7 +207,7 @@ func (m *RowModel) normalise(row []float32) error {
 	switch {
 	case m.logits:
 		softmax(row)
-	case len(row) > 1: // a single logit is that of one label against the other
+	case len(row) > 1: // a single probability, that of one label against the other, has no sum to check
 		return m.checkDistribution(row)
 	}
 	return nil

@@ -44,7 +44,7 @@ func openCausalTest(t testing.TB, folder string, change func(*CausalSettings)) *
 	return c
 }
 
-// qwenGolden is what transformers says of the tiny causal model.
+// qwenGolden is the output of transformers for the tiny causal model.
 type qwenGolden struct {
 	Prompts       []string
 	IDs           [][]int32 `json:"input_ids"`

@@ -14,7 +14,7 @@ import (
 	"pipe/internal/realdata"
 )
 
-// debertaGolden is what transformers says of the tiny pair classifier.
+// debertaGolden is the output of transformers for the tiny pair classifier.
 type debertaGolden struct {
 	Pairs  [][2]string `json:"pairs_premise_hypothesis"`
 	IDs    [][]int32   `json:"input_ids"`

@@ -43,7 +43,7 @@ func TestAnswersBecomeLabels(t *testing.T) {
 	}
 }
 
-// A label whose words begin or are within another's is told from it.
+// A label whose words occur in another label is distinguished from it.
 func TestLabelsWithinLabels(t *testing.T) {
 	labels := []string{"true", "not true", "mostly true"}
 	for answer, want := range map[string]string{

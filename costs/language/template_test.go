@@ -10,8 +10,8 @@ import (
 	"pipe/costs/language/languagetest"
 )
 
-// TestChatTemplatesEqualTransformers compares with what apply_chat_template of
-// transformers 5.23.0 makes of the families' own templates.
+// TestChatTemplatesEqualTransformers compares with the output of
+// apply_chat_template of transformers 5.23.0 for the families' own templates.
 func TestChatTemplatesEqualTransformers(t *testing.T) {
 	var cases []struct {
 		Template   string

@@ -109,7 +109,7 @@ func TestImagesAreDecodedOnce(t *testing.T) {
 	}
 }
 
-// TestCheckStops ends soon when it is told to, and keeps nothing half.
+// TestCheckStops: a cancelled check ends soon.
 func TestCheckStops(t *testing.T) {
 	w := newImageFiles(t, 60, 16)
 	c, d, entries := checkOf(w)

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// testPicture has a colour per pixel that tells where it is.
+// testPicture has pixels whose colours encode their positions.
 func testPicture(w, h int) *Image {
 	m := &Image{Width: w, Height: h}
 	for y := range h {

@@ -30,8 +30,8 @@ func TestScansAreLimited(t *testing.T) {
 	}
 }
 
-// sampled is a grey JPEG file of 32 x 16 pixels of which so many, per axis in four
-// bits each, share a colour; blocks are those of brightness.
+// sampled returns a grey JPEG file of 32 x 16 pixels. factors are the sampling
+// factors of the two axes, four bits each; blocks are those of brightness.
 func sampled(t testing.TB, factors byte, blocks int) []byte {
 	t.Helper()
 	var b bytes.Buffer

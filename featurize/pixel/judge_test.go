@@ -99,8 +99,8 @@ func TestStandardDecoderBesidePillow(t *testing.T) {
 	}
 }
 
-// sharesColours tells names of JPEG files whose pixels have fewer colours than
-// brightnesses.
+// sharesColours reports whether a name is that of a JPEG file with subsampled
+// colours.
 func sharesColours(name string) bool {
 	return strings.HasSuffix(name, "-1.jpg") || strings.HasSuffix(name, "-2.jpg") || name == "restart.jpg" || name == "rotated.jpg"
 }

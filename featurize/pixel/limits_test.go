@@ -140,7 +140,7 @@ func FuzzDecoders(f *testing.F) {
 				continue
 			}
 			if m.Width != width || m.Height != height || len(m.Pix) != 3*width*height {
-				t.Errorf("%s: %d x %d pixels in %d values, the header tells %d x %d", d.Name(), m.Width, m.Height, len(m.Pix), width, height)
+				t.Errorf("%s: %d x %d pixels in %d values, the header has %d x %d", d.Name(), m.Width, m.Height, len(m.Pix), width, height)
 			}
 			if _, err := CLIPPreprocess(32).Prepare(m, []View{Centre()}); err != nil {
 				t.Error(err)

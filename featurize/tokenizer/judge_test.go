@@ -153,7 +153,7 @@ func checkReading(t testing.TB, tok *Tokenizer, text string, want reading, got E
 	}
 }
 
-// stopAtMany ends a test that has failed: the first difference tells enough.
+// stopAtMany ends a test that has failed: the first differences are enough.
 func stopAtMany(t testing.TB) {
 	if t.Failed() {
 		t.FailNow()

@@ -33,7 +33,7 @@ func (c *bertConfig) validate() error {
 	case c.PositionType != "absolute":
 		return fmt.Errorf("position_embedding_type is %q; only absolute is known", c.PositionType)
 	case c.Decoder:
-		return errors.New("is_decoder: a decoder is no encoder")
+		return errors.New("is_decoder: a decoder is not an encoder")
 	}
 	return checkLayers(c.Hidden, c.Heads, c.Epsilon, c.Activation)
 }

@@ -14,8 +14,8 @@ import (
 	"pipe/internal/textfile"
 )
 
-// FuzzClaimFile: a file of claims is an error about the file, or claims with a text and a class of which the unsettled ones,
-// and no other, lack a sentence; none is among those that are routed. Written again they are the same.
+// FuzzClaimFile: reading a file gives an error that names the file, or claims with a text and a class. Exactly the unsettled
+// claims lack a sentence, and no claim is a routed one. Writing and reading the claims again changes nothing.
 func FuzzClaimFile(f *testing.F) {
 	f.Add([]byte("claim,label,sentence\nA is b.,SUPPORTS,\"A is b , -LRB- c -RRB- .\"\nQ,NOT ENOUGH INFO,\nRouted  Claim,REFUTES,no\n"), false)
 	f.Add([]byte("{\"claim\":\"x\",\"label\":\"NOT_ENOUGH_INFO\",\"sentence\":null}\n{\"claim\":\"y\",\"label\":\"REFUTES\",\"sentence\":\"z\"}\n"), true)

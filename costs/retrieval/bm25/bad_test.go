@@ -199,8 +199,8 @@ func TestNoWrongAnswers(t *testing.T) {
 	}
 }
 
-// FuzzIndex changes bytes of an index and makes all checksums fit, as somebody
-// could who means harm: nothing may panic.
+// FuzzIndex changes bytes of an index and corrects all checksums, as an attacker
+// could: nothing may panic.
 func FuzzIndex(f *testing.F) {
 	whole := sampleIndex(f)
 	f.Add(uint32(5000), []byte{1, 2, 3})

@@ -100,7 +100,7 @@ func (e *MelodyEncoder) Encode(ctx context.Context, dst []float32, melodies []st
 	for n, melody := range melodies {
 		for _, note := range strings.Fields(melody) {
 			if len(note) != 1 || note[0] < 'a' || note[0] > 'g' {
-				return fmt.Errorf("%q is no note", note)
+				return fmt.Errorf("%q is not a note", note)
 			}
 			counts[7*n+int(note[0]-'a')]++
 		}

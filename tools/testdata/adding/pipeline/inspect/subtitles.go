@@ -9,7 +9,7 @@ import (
 	"pipe/internal/textfile"
 )
 
-// subtitles tells what a file of subtitles holds.
+// subtitles describes the contents of a file of subtitles.
 type subtitles struct {
 	Format int    `json:"format"`
 	Kind   string `json:"kind"`
