@@ -142,7 +142,7 @@ func TestMergedFileRefusals(t *testing.T) {
 		{"pipe.encoder.info", about(func(e *featurize.EncoderInfo) { e.Dim = 17 }), "the encoder in front is not the policy's"},
 		{"pipe.encoder.info", about(func(e *featurize.EncoderInfo) { e.Input = "smell" }), `input is "smell"`},
 		{"pipe.encoder.info", "{", "pipe.encoder.info"},
-		{"pipe.encoder.format", "2", "encoder format 2"},
+		{"pipe.encoder.format", "2", "the encoder has format 2"},
 		{"pipe.actions", strings.ReplaceAll(m.Metadata()["pipe.actions"], `"dim":16`, `"dim":0`), "sees vectors of 0 numbers"},
 		{"pipe.encoder.tokenizer", "{}", "the encoder in front"},
 	} {
