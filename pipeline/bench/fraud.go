@@ -83,7 +83,7 @@ func (r *fraudRun) leaveOutTrees() error {
 		return err
 	}
 	r.c.Experts = left
-	r.note("LightGBM is not there, so the boosted trees (%s) are left out; %s", strings.Join(names, ", "), missing.Hint())
+	r.note("LightGBM was not found, so the boosted trees (%s) are left out; %s", strings.Join(names, ", "), missing.Hint())
 	return nil
 }
 

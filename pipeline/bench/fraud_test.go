@@ -331,7 +331,7 @@ func TestFraudWithoutLightGBM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "LightGBM") || !strings.Contains(strings.Join(r.Notes, "\n"), "LightGBM is not there") {
+	if len(said) != 1 || !strings.Contains(said[0], "LightGBM") || !strings.Contains(strings.Join(r.Notes, "\n"), "LightGBM was not found") {
 		t.Errorf("said %q, notes %q", said, r.Notes)
 	}
 	for _, q := range r.Experts {

@@ -82,7 +82,7 @@ func fallbackNotes(splits []*report.Report) []string {
 			}
 		}
 		if len(parts) > 0 {
-			notes = append(notes, fmt.Sprintf("%sThe guard of auto exported the best constant in so many of %d splits: %s.",
+			notes = append(notes, fmt.Sprintf("%sOf %d splits, those in which the guard of auto exported the best constant: %s.",
 				ofSetting(name), len(splits), strings.Join(parts, ", ")))
 		}
 	}
