@@ -136,7 +136,7 @@ func TestModelsThatDoNotFit(t *testing.T) {
 		"deviation":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 0, 1} }, "deviation 0"},
 		"two means":    {func(w *world) { w.cfg.Experts[0].Settings["mean"] = []float64{1, 0} }, "mean has 2 values"},
 		"four stds":    {func(w *world) { w.cfg.Experts[0].Settings["std"] = []float64{1, 1, 1, 1} }, "std 4"},
-		"fine grid":    {func(w *world) { w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "do not fill a grid"},
+		"fine grid":    {func(w *world) { w.cfg.Features = []part.Part{{Kind: "pooled", Settings: map[string]any{"grid": 200}}} }, "are too few for a grid"},
 		"other labels": {func(w *world) { w.cfg.Experts[0].Settings["labels"] = []string{"left", "rigth"} }, `label "right" of the instances is missing`},
 		"pictures": {func(w *world) {
 			parttest.WritePNG(t, filepath.Join(w.dir, "images", "left", "99.png"), image.NewNRGBA(image.Rect(0, 0, 5, 5)))
