@@ -64,8 +64,8 @@ func OpenRetriever(ctx context.Context, s *part.Setup, settings map[string]any) 
 // Most is the largest number of passages shown for an instance.
 func (a *passages) Most() int { return a.top }
 
-// Queried reports whether a model writes the queries.
-func (a *passages) Queried() bool { return a.queries != nil }
+// QueriesModel reports whether a model writes the queries.
+func (a *passages) QueriesModel() bool { return a.queries != nil }
 
 // Show finds the passages of every instance.
 func (a *passages) Show(ctx context.Context, batch []part.Instance) ([]part.Shown, error) {

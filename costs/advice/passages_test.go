@@ -48,7 +48,7 @@ func TestPassagesAreFound(t *testing.T) {
 		if err != nil || a.(*passages).retriever != shared {
 			t.Fatalf("top %d: the level does not share the retriever, %v", top, err)
 		}
-		if levels = append(levels, a.(*passages)); levels[0].retriever != shared || a.(part.PassageCounter).Most() != top || a.(part.Queried).Queried() {
+		if levels = append(levels, a.(*passages)); levels[0].retriever != shared || a.(part.PassageCounter).Most() != top || a.(part.ModelQuerier).QueriesModel() {
 			t.Errorf("top %d: %+v", top, a)
 		}
 		shown, err := a.Show(t.Context(), batch)

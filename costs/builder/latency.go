@@ -23,15 +23,9 @@ type PairLatency struct {
 	Fee     float64 `json:"fee,omitempty"` // Seconds times the fee per second
 }
 
-// Recorded is an expert whose answers come from elsewhere or are stored. Its time cannot be measured, and it has its
-// own fees.
-type Recorded interface {
-	Recorded() bool
-}
-
 func timed(e part.NamedExpert) bool {
-	r, ok := e.Expert.(Recorded)
-	return !ok || !r.Recorded()
+	r, ok := e.Expert.(part.Replayer)
+	return !ok || !r.Replays()
 }
 
 // latencyRecord is the content of the file in the folder of experts.

@@ -148,7 +148,7 @@ func (p *plan) featureDigest() string {
 	var blocks []identity.Block
 	for i, f := range p.features {
 		parts := []string{p.featurePart(i)}
-		if d, ok := f.(part.Derived); ok {
+		if d, ok := f.(part.DerivedFeature); ok {
 			parts = append(parts, d.From())
 		}
 		var models []string

@@ -189,7 +189,7 @@ func (e *Embedder) textsOf(ctx context.Context, p *part.Preparation, rows []int)
 		list = append(list, batch[n].Text)
 	}
 	for _, k := range slices.Sorted(maps.Keys(e.levels)) {
-		if q, ok := e.build.Levels[k].Advice.(part.Queried); ok && q.Queried() {
+		if q, ok := e.build.Levels[k].Advice.(part.ModelQuerier); ok && q.QueriesModel() {
 			continue
 		}
 		shown, err := p.Show(ctx, k, batch)

@@ -52,7 +52,7 @@ func (a shows) Show(_ context.Context, batch []part.Instance) ([]part.Shown, err
 	return out, nil
 }
 
-func (a shows) Queried() bool { return a.queried }
+func (a shows) QueriesModel() bool { return a.queried }
 
 // preparation lends a build of n instances.
 func preparation(b *part.Build, folder string, n int) *part.Preparation {

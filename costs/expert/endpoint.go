@@ -46,8 +46,8 @@ func newEndpointExpert(_ context.Context, s *part.Setup, settings map[string]any
 	return e, s.InputJSON("prompt", language.ClaimWording(s.Labels))
 }
 
-// Recorded is true, since answers are stored.
-func (e *chatExpert) Recorded() bool { return true }
+// Replays is true, since answers are stored.
+func (e *chatExpert) Replays() bool { return true }
 
 // Metered reports whether answers have a price.
 func (e *chatExpert) Metered() bool { return e.metered }

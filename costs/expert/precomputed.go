@@ -172,8 +172,8 @@ func (e *precomputed) complete(file string, entries []part.Entry, unavailable []
 // Takes reports whether the file has answers for an advice.
 func (e *precomputed) Takes(advice string) bool { return slices.Contains(e.takes, advice) }
 
-// Recorded returns true, since the answers come from a file.
-func (e *precomputed) Recorded() bool { return true }
+// Replays returns true, since the answers come from a file.
+func (e *precomputed) Replays() bool { return true }
 
 // Metered reports whether the file has a fee column.
 func (e *precomputed) Metered() bool { return e.metered }

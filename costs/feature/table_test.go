@@ -99,8 +99,8 @@ func TestExpertFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.Dim() != 2 || f.Name() != "expert both" || f.(part.Derived).From() != part.ExpertName("both") {
-		t.Errorf("%q of %d numbers, from %s", f.Name(), f.Dim(), f.(part.Derived).From())
+	if f.Dim() != 2 || f.Name() != "expert both" || f.(part.DerivedFeature).From() != part.ExpertName("both") {
+		t.Errorf("%q of %d numbers, from %s", f.Name(), f.Dim(), f.(part.DerivedFeature).From())
 	}
 	answer := func(p ...float32) []part.Prediction {
 		return []part.Prediction{{Probabilities: p}, {Probabilities: []float32{0.5, 0.5}}}

@@ -43,10 +43,11 @@ type PassageCounter interface {
 	Most() int // largest number of passages of an instance
 }
 
-// Queried is advice that asks a model for every showing, which may cost money
-// or time. It is asked only when its showings are needed.
-type Queried interface {
-	Queried() bool
+// ModelQuerier is advice that may ask a model for every showing, which may cost
+// money or time. If QueriesModel is true, it is asked only when its showings are
+// needed.
+type ModelQuerier interface {
+	QueriesModel() bool
 }
 
 // PromptLister is advice that shows the same templates of prompts for every instance.

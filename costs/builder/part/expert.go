@@ -44,6 +44,12 @@ type Selective interface {
 	Takes(advice string) bool
 }
 
+// Replayer is an expert whose answers may come from a file or be stored. If
+// Replays is true, its time cannot be measured, and it has its own fees.
+type Replayer interface {
+	Replays() bool
+}
+
 // Metered is an expert that measures a fee per answer; the tensor then has a
 // fee column.
 type Metered interface {

@@ -13,9 +13,9 @@ type Feature interface {
 	Encode(ctx context.Context, dst []float32, b *Batch) error
 }
 
-// Derived is implemented by a Feature that another part computes: From returns
+// DerivedFeature is implemented by a Feature that another part computes: From returns
 // that part's name, whose models then identify the features too.
-type Derived interface {
+type DerivedFeature interface {
 	From() string
 }
 
