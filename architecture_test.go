@@ -1,6 +1,7 @@
 package pipe_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -225,14 +226,19 @@ func goFiles(t *testing.T) map[string][]string {
 	return found
 }
 
-func importsOf(t *testing.T, file string) []string {
+func parseFile(t *testing.T, file string, mode parser.Mode) *ast.File {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+func importsOf(t *testing.T, file string) []string {
+	t.Helper()
 	var out []string
-	for _, spec := range f.Imports {
+	for _, spec := range parseFile(t, file, parser.ImportsOnly).Imports {
 		p, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			t.Fatal(err)

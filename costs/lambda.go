@@ -14,7 +14,7 @@ const MaxLambda = 1e12
 // UsableLambda reports whether l can be the price of advice, the multiplier of its fees: 0 to MaxLambda.
 func UsableLambda(l float64) bool { return l >= 0 && l <= MaxLambda && !math.Signbit(l) }
 
-// CheckLambdas reports every problem of a list of prices: it is empty, or one of them is not usable or given twice.
+// CheckLambdas reports every problem of a list of prices: it is empty, or one of them is not usable or is a duplicate.
 func CheckLambdas(lambdas []float64) error {
 	if len(lambdas) == 0 {
 		return errors.New("lambdas: the list is empty")

@@ -45,7 +45,7 @@ var encoderInputs = []encoderInput{
 	},
 }
 
-// TowerInputs returns what each tower of a model with several reads.
+// TowerInputs returns the kind of input, such as InputText, of each tower of a model that has several.
 func TowerInputs() map[hf.Tower]string {
 	inputs := make(map[hf.Tower]string, len(encoderInputs))
 	for _, in := range encoderInputs {
@@ -88,7 +88,7 @@ func checkTextInfo(e *EncoderInfo) error {
 	return nil
 }
 
-// Vector is the output that is the vector, as graphs of encoders name it.
+// Vector is the name of the output of the graph that has the vectors, [batch, Dim]; "" for an unknown input.
 func (e *EncoderInfo) Vector() string {
 	in, _ := inputNamed(e.Input)
 	return in.vector

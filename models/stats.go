@@ -63,7 +63,7 @@ func (s BootstrapSettings) validate() error {
 
 // PairedIntervals returns the percentile bootstrap interval of the mean of every series. A series has one difference
 // per row: the cost of a method on that row minus the cost of its reference, averaged over seeds. All series have the
-// same length. They share their resamples, so many series cost little more than one.
+// same length. All series share the resamples, so further series cost little.
 //
 // If there are clusters, clusters are resampled instead of rows. A resample has the original number of clusters, and
 // its mean is over their rows. Percentile intervals from few clusters are too narrow. The interval is therefore widened

@@ -80,7 +80,7 @@ func (c *checker) check(n *yaml.Node, as reflect.Type, name string) {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// hasKnownTag refuses tags that change the meaning of a value. A date has no type of its own here: it stays a string.
+// hasKnownTag refuses tags that change the meaning of a value. Configurations have no dates: a value that looks like one stays a string.
 func (c *checker) hasKnownTag(n *yaml.Node) bool {
 	switch tag := n.ShortTag(); tag {
 	case "!!timestamp":

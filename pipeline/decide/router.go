@@ -230,7 +230,7 @@ func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 	return next, nil
 }
 
-// addUp returns the old exclusions and the new ones that are not among them, in a list of its own; nil if there are none.
+// addUp returns a new list of the old exclusions and of those in more that are not among them; nil if there are none.
 func addUp(old, more []string) []string {
 	all := slices.Concat(old, nil)
 	for _, e := range more {
