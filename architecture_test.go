@@ -74,6 +74,7 @@ var mayImport = map[string][]string{
 	"models":                           {"costs", "internal/atomicfile", "internal/finite", "internal/parallel", "internal/seeded", "internal/textfile", "models/network", "models/policy", "onnx", "onnx/ort"},
 	"models/auto":                      {"costs", "internal/seeded", "models", "models/network", "models/policy", "onnx", "onnx/ort"},
 	"models/baseline":                  {"costs", "internal/parallel", "internal/seeded", "models/network", "onnx", "onnx/ort"},
+	"models/estimate":                  {"internal/finite", "models/network", "onnx"},
 	"models/lightgbm":                  {"internal/sharedlib", "onnx"},
 	"models/network":                   {"internal/finite", "onnx"},
 	"models/paper":                     {"costs", "internal/config", "models", "models/network", "models/policy"},
