@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/seeded"
 	"pipe/models/network"
+	"pipe/models/regress"
 	"pipe/onnx/ort"
 )
 
@@ -134,73 +134,26 @@ func (k *KNN) actions(m *neighbourMeans, g int, lambda float64) []int {
 // measured fee of each row's nearest training rows.
 type neighbourMeans struct {
 	rows, width int
-	mean        []float32 // grid x rows x width
+	mean        [][]float32 // per entry of the grid: rows x width
 }
 
-func (m *neighbourMeans) row(g, n int) []float32 {
-	start := (g*m.rows + n) * m.width
-	return m.mean[start : start+m.width]
-}
+func (m *neighbourMeans) row(g, n int) []float32 { return m.mean[g][n*m.width : (n+1)*m.width] }
 
 func (k *KNN) means(ctx context.Context, rt *ort.Runtime, train, query []int) (*neighbourMeans, error) {
-	t, width := k.tensor, k.tensor.Actions.Len()
+	t := k.tensor
 	std := network.FitStandardizer(t.Features, t.Dim, train)
-	from, to := std.Apply(pickRows(t.Features, t.Dim, train), t.Dim), std.Apply(pickRows(t.Features, t.Dim, query), t.Dim)
-	if err := errors.Join(k.near(from, train), k.near(to, query)); err != nil {
-		return nil, err
+	d := regress.NewData(t, slices.Concat(train, query), std)
+	if i := regress.TooFar(d.X, t.Dim); i >= 0 {
+		n := slices.Concat(train, query)[i]
+		return nil, &costs.DataError{Row: n + 1, Column: "features", Msg: fmt.Sprintf("id %q is too far from the training rows for distances in float32", t.IDs[n])}
 	}
-	near, err := nearest(ctx, rt, from, to, t.Dim, slices.Max(k.grid))
-	if err != nil {
-		return nil, err
+	fit, held := make([]int, len(train)), make([]int, len(query))
+	for i := range fit {
+		fit[i] = i
 	}
-	m := &neighbourMeans{rows: len(query), width: width, mean: make([]float32, len(k.grid)*len(query)*width)}
-	sum := make([]float64, width)
-	per := slices.Max(k.grid)
-	for n := range query {
-		clear(sum)
-		g := 0
-		for rank, at := range near[n*per : (n+1)*per] {
-			addRow(sum, t, train[at])
-			if rank+1 == k.grid[g] {
-				dst := m.row(g, n)
-				for i, v := range sum {
-					dst[i] = float32(v / float64(rank+1))
-				}
-				g++
-			}
-		}
+	for i := range held {
+		held[i] = len(fit) + i
 	}
-	return m, nil
+	mean, err := regress.Neighbours{Runtime: rt, K: k.grid}.Estimates(ctx, d, fit, held)
+	return &neighbourMeans{rows: len(query), width: d.Pairs, mean: mean}, err
 }
-
-// near reports the first standardised row whose squared length overflows float32: its distances would be infinite or
-// NaN.
-func (k *KNN) near(standardised []float32, rows []int) error {
-	for i, half := range halfNorms(standardised, k.tensor.Dim) {
-		if n := rows[i]; !(half < math.MaxFloat32/4) {
-			return &costs.DataError{Row: n + 1, Column: "features", Msg: fmt.Sprintf("id %q is too far from the training rows for distances in float32", k.tensor.IDs[n])}
-		}
-	}
-	return nil
-}
-
-func addRow(sum []float64, t *costs.Tensor, n int) {
-	for i, v := range t.Losses(n) {
-		sum[i] += float64(v)
-	}
-	if t.Fee != nil {
-		for i, v := range t.Fee[n*len(sum) : (n+1)*len(sum)] {
-			sum[i] += float64(v)
-		}
-	}
-}
-
-func pickRows(features []float32, dim int, rows []int) []float32 {
-	out := make([]float32, 0, len(rows)*dim)
-	for _, n := range rows {
-		out = append(out, features[n*dim:(n+1)*dim]...)
-	}
-	return out
-}
-
-var errNoNeighbours = errors.New("more neighbours than training rows")

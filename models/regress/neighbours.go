@@ -1,0 +1,88 @@
+package regress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pipe/models/estimate"
+	"pipe/onnx/ort"
+)
+
+// Neighbours estimates the loss of a pair by its mean over the nearest rows of the fit, by Euclidean distance. Where
+// there are fewer rows than neighbours, it takes all of them.
+type Neighbours struct {
+	Runtime *ort.Runtime
+	K       []int // numbers of neighbours, at least 1, one member each
+}
+
+var errNoNeighbours = errors.New("more neighbours than training rows")
+
+// Members implements [Family].
+func (f Neighbours) Members() []string {
+	out := make([]string, len(f.K))
+	for i, k := range f.K {
+		out[i] = fmt.Sprintf("%d neighbours", k)
+	}
+	return out
+}
+
+// Estimates implements [Family].
+func (f Neighbours) Estimates(ctx context.Context, d *Data, fit, held []int) ([][]float32, error) {
+	most := min(slices.Max(f.K), len(fit))
+	near, err := nearest(ctx, f.Runtime, pick(d.X, d.Dim, fit), pick(d.X, d.Dim, held), d.Dim, most)
+	if err != nil {
+		return nil, err
+	}
+	out := make([][]float32, len(f.K))
+	for m := range out {
+		out[m] = make([]float32, len(held)*d.Pairs)
+	}
+	sum := make([]float64, d.Pairs)
+	for n := range held {
+		clear(sum)
+		for rank, at := range near[n*most : (n+1)*most] {
+			for i, v := range d.Losses(fit[at]) {
+				sum[i] += float64(v)
+			}
+			for m, k := range f.K {
+				if rank+1 == min(k, most) {
+					scaleInto(out[m][n*d.Pairs:(n+1)*d.Pairs], sum, 1/float64(rank+1))
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+func scaleInto(dst []float32, v []float64, factor float64) {
+	for i := range dst {
+		dst[i] = float32(v[i] * factor)
+	}
+}
+
+// Fit implements [Family]: one estimator, whose rows count by rank.
+func (f Neighbours) Fit(_ context.Context, d *Data, fit []int, weights []float64) ([]estimate.Part, error) {
+	most := 0
+	for m, k := range f.K {
+		if weights[m] != 0 {
+			most = max(most, min(k, len(fit)))
+		}
+	}
+	if most == 0 {
+		return nil, nil
+	}
+	byRank := make([]float32, most)
+	for m, k := range f.K {
+		k = min(k, len(fit))
+		for rank := range k {
+			if weights[m] != 0 {
+				byRank[rank] += float32(weights[m] / float64(k))
+			}
+		}
+	}
+	return []estimate.Part{{Weight: 1, Estimator: &estimate.Neighbours{
+		Dim: d.Dim, Rows: pick(d.X, d.Dim, fit), Losses: pick(d.Y, d.Pairs, fit), ByRank: byRank,
+	}}}, nil
+}
