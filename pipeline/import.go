@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"pipe/internal/config"
 	"pipe/internal/safetext"
 	"pipe/internal/textfile"
+	"pipe/onnx/ort"
 	"pipe/pipeline/stage"
 )
 
@@ -64,27 +66,64 @@ func moved(path string, t *costs.Tensor) *MovedRows {
 	}
 }
 
-// Import turns outcome tables of other programs into a cost tensor at out, as the configuration file specifies;
-// relative paths in it are relative to its folder. Bad data is a *costs.DataError, a bad configuration a
-// *stage.ConfigError;
-// in both cases no file is written.
-func Import(ctx context.Context, file, out string) (*ImportResult, error) {
-	if err := importFiles(file, out).Check(); err != nil {
+// ImportOptions are the options of one import.
+type ImportOptions struct {
+	Config  string     // the configuration file; relative paths in it are relative to its folder
+	Out     string     // the tensor; vectors of texts are kept in the folder experts beside it
+	Runtime ort.Config // library and device for encoders of texts; opened only if there are some
+}
+
+// Import turns outcome tables of other programs into a cost tensor, as the configuration file specifies. Bad data is a
+// *costs.DataError, a bad configuration a *config.Error; in both cases no tensor is written.
+func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*ImportResult, error) {
+	if err := importFiles(o.Config, o.Out).Check(); err != nil {
 		return nil, err
 	}
+	cfg, err := LoadImport(o.Config)
+	if err != nil {
+		return nil, err
+	}
+	t, report, err := importWithTexts(ctx, cfg, o, stage.OrQuiet(progress))
+	if err != nil {
+		return nil, err
+	}
+	return writeImport(ctx, cfg, o.Out, t, report)
+}
+
+// importWithTexts imports with encoders that it opens and closes.
+func importWithTexts(ctx context.Context, cfg outcome.Config, o ImportOptions, progress stage.Progress) (_ *costs.Tensor, _ outcome.Report, err error) {
+	var rt *ort.Runtime
+	texts := NewTextVectors(filepath.Join(filepath.Dir(o.Out), "experts"), progress, func() (_ *ort.Runtime, err error) {
+		rt, err = ort.Open(o.Runtime)
+		return rt, err
+	})
+	defer func() {
+		if err = errors.Join(err, texts.Close()); rt != nil {
+			err = errors.Join(err, rt.Close())
+		}
+	}()
+	cfg.OpenText = texts.Open
+	progress.Start(-1, "import")
+	return outcome.Import(ctx, cfg)
+}
+
+// LoadImport reads the configuration of an import. Paths in the result are those of files: relative ones are joined to
+// the folder of the configuration. A bad configuration is a *config.Error.
+func LoadImport(file string) (outcome.Config, error) {
 	cfg := outcome.DefaultConfig()
 	if err := config.Load(file, &cfg); err != nil {
-		return nil, err
+		return cfg, err
 	}
 	dir, err := filepath.Abs(filepath.Dir(file))
 	if err != nil {
-		return nil, err
+		return cfg, err
 	}
-	resolveImport(&cfg, dir)
-	t, report, err := outcome.Import(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
+	ResolveImport(&cfg, dir)
+	return cfg, nil
+}
+
+// writeImport writes the tensor of an import.
+func writeImport(ctx context.Context, cfg outcome.Config, out string, t *costs.Tensor, report outcome.Report) (*ImportResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -101,9 +140,9 @@ func Import(ctx context.Context, file, out string) (*ImportResult, error) {
 	return r, nil
 }
 
-// resolveImport makes the files of the configuration relative to dir. They are plain strings, because package costs
-// does not depend on configuration files.
-func resolveImport(c *outcome.Config, dir string) {
+// ResolveImport joins dir to the relative paths of the configuration. They are plain strings, because package costs does
+// not depend on configuration files. An encoder that is no file in dir is a name in the cache of models.
+func ResolveImport(c *outcome.Config, dir string) {
 	files := []*string{&c.Outcomes.File, &c.Fees.File}
 	for i := range c.Features {
 		files = append(files, &c.Features[i].File)
@@ -113,6 +152,17 @@ func resolveImport(c *outcome.Config, dir string) {
 			*f = filepath.Join(dir, *f)
 		}
 	}
+	for i := range c.Features {
+		encoder := &c.Features[i].Text.Encoder
+		if inside := filepath.Join(dir, *encoder); *encoder != "" && !filepath.IsAbs(*encoder) && exists(inside) {
+			*encoder = inside
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // WriteText writes the result for a terminal.

@@ -27,7 +27,7 @@ func TestFirstExampleOfTheImportPage(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "answers.parquet")
-	r, err := Import(t.Context(), filepath.Join(dir, "answers.yaml"), out)
+	r, err := Import(t.Context(), ImportOptions{Config: filepath.Join(dir, "answers.yaml"), Out: out}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

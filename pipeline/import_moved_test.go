@@ -32,7 +32,7 @@ func TestMovedRows(t *testing.T) {
 		t.Helper()
 		put(config, "outcomes: {file: o.csv, columns: {id: id, expert: expert, loss: loss}}\n"+
 			"fees: {experts: {a: 0.1}}\nfeatures: [{file: f.csv, id: id, columns: [u]}]\nsplit: "+split+"\n")
-		r, err := Import(t.Context(), config, out)
+		r, err := Import(t.Context(), ImportOptions{Config: config, Out: out}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

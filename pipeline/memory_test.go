@@ -217,7 +217,7 @@ func TestErrorsCanBeNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var bad *stage.ConfigError
-	if _, err := Import(t.Context(), file, filepath.Join(out, "t.parquet")); !errors.As(err, &bad) || len(bad.Problems) == 0 {
+	if _, err := Import(t.Context(), ImportOptions{Config: file, Out: filepath.Join(out, "t.parquet")}, nil); !errors.As(err, &bad) || len(bad.Problems) == 0 {
 		t.Errorf("error %v, want one of the configuration", err)
 	}
 	if err := CheckRecipes([]string{"auto", "best", "auto"}); err == nil || !strings.Contains(err.Error(), `"best"`) || !strings.Contains(err.Error(), "duplicate") {

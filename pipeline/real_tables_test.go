@@ -19,7 +19,7 @@ func realTable(t *testing.T, config string) *costs.Tensor {
 	t.Helper()
 	t.Setenv("PIPE_DATA", filepath.Dir(realdata.Folder(t, "outcomes")))
 	out := filepath.Join(t.TempDir(), "costs.parquet")
-	if _, err := Import(context.Background(), filepath.Join("..", "configs", config), out); err != nil {
+	if _, err := Import(context.Background(), ImportOptions{Config: filepath.Join("..", "configs", config), Out: out}, nil); err != nil {
 		t.Fatal(err)
 	}
 	tensor, err := costs.Read(out, costs.ReadOptions{})

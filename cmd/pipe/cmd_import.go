@@ -7,8 +7,9 @@ import (
 )
 
 const importText = `Import makes a cost tensor from existing outcome logs: CSV, gzipped CSV, JSONL or Parquet, with one row per instance, expert
-and advice, or one row per instance and a column per pair. Features come from a table that is joined by id. The
-configuration names the columns, the fees and the split; docs/import.md describes it and starts with a small example.
+and advice, or one row per instance and a column per pair. Features come from a table that is joined by id: numbers,
+categories, or texts with the encoder that makes their vectors. The configuration names the columns, the fees and the
+split; docs/import.md describes it and starts with a small example.
 
 Without a split column, the split of a row follows from a hash of its id, or of its group, and the seed, so rows that are
 appended later move no row. docs/splits.md describes the other kinds.
@@ -21,27 +22,27 @@ const importExamples = `  pipe import --config outcomes.yaml --out costs.parquet
   PIPE_DATA=/data pipe import --config configs/import-cifar10.yaml --out out/cifar10.parquet`
 
 func importCommand(a *app) *cobra.Command {
-	var config, out string
+	var o pipeline.ImportOptions
 	c := &cobra.Command{
 		Use:     "import --config FILE --out FILE",
 		Short:   "Make a cost tensor from existing outcome logs",
 		Long:    importText,
 		Example: importExamples,
 		Args:    noArgs,
-		RunE:    func(c *cobra.Command, _ []string) error { return runImport(c, a, config, out) },
+		RunE:    func(c *cobra.Command, _ []string) error { return runImport(c, a, o) },
 	}
-	c.Flags().StringVar(&config, "config", "", "YAML file with columns, fees and split")
-	c.Flags().StringVarP(&out, "out", "o", "", "the Parquet file to write")
+	c.Flags().StringVar(&o.Config, "config", "", "YAML file with columns, fees and split")
+	c.Flags().StringVarP(&o.Out, "out", "o", "", "the Parquet file to write")
 	return c
 }
 
-func runImport(c *cobra.Command, a *app, config, out string) error {
+func runImport(c *cobra.Command, a *app, o pipeline.ImportOptions) error {
 	if err := required(c, "config", "out"); err != nil {
 		return err
 	}
-	a.progress().Start(-1, "import")
+	o.Runtime = a.runtime()
 	defer a.progress().Done()
-	r, err := pipeline.Import(c.Context(), config, out)
+	r, err := pipeline.Import(c.Context(), o, a.progress())
 	if err != nil {
 		return err
 	}

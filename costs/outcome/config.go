@@ -32,6 +32,8 @@ type Config struct {
 	// DropIncomplete skips and counts instances without an outcome for every
 	// pair, or without features. Otherwise they are an error.
 	DropIncomplete bool `yaml:"drop_incomplete"`
+	// OpenText opens the encoders of text features; nil: there are none.
+	OpenText OpenText `yaml:"-" json:"-"`
 }
 
 // PairName names a pair by its expert and advice.
@@ -110,9 +112,18 @@ type FeatureTable struct {
 	// Categorical columns become one feature per value, 1 where it is the
 	// instance's and 0 elsewhere, in the order of the sorted values.
 	Categorical []string `yaml:"categorical"`
-	Label       string   `yaml:"label"`
-	Split       string   `yaml:"split"`
-	Group       string   `yaml:"group"`
+	// Text columns become the vector that an encoder makes of them.
+	Text  TextColumns `yaml:"text"`
+	Label string      `yaml:"label"`
+	Split string      `yaml:"split"`
+	Group string      `yaml:"group"`
+}
+
+// TextColumns are columns of texts, and the encoder that turns them into
+// features. The texts of several columns are joined by line breaks.
+type TextColumns struct {
+	Columns []string `yaml:"columns"`
+	Encoder string   `yaml:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
 }
 
 // SplitRule says which instances are held out if no table has a split column.
@@ -238,7 +249,9 @@ func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 		count(f.Label, f.Split, f.Group)
 		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
 		add(f.ID == "", "features[%d].id is empty", i)
-		add(len(f.Columns)+len(f.Length)+len(f.Categorical) == 0 && f.List == "" && f.Label == "" && f.Split == "" && f.Group == "",
+		add(len(f.Text.Columns) > 0 && f.Text.Encoder == "", "features[%d].text.encoder is empty", i)
+		add(len(f.Text.Columns) == 0 && f.Text.Encoder != "", "features[%d].text.columns is empty", i)
+		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.Columns) == 0 && f.List == "" && f.Label == "" && f.Split == "" && f.Group == "",
 			"features[%d] uses no column", i)
 	}
 	for _, word := range []string{"label", "split", "group"} {

@@ -98,6 +98,9 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, asData(m.config.Outcomes.File, err)
 	}
 	m.outcomes = nil
+	if err := m.encodeTexts(ctx, keep); err != nil {
+		return nil, err
+	}
 	var err error
 	if t.Features, t.Dim, m.report.FeatureNames, err = joinFeatures(m.features, keep, m.held); err != nil {
 		return nil, asData(m.featureFile(m.config.Features[0]), err)
@@ -105,7 +108,6 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if t.Dim == 0 {
 		return nil, errors.New("the feature tables have no features")
 	}
-	m.features = nil
 	actions.Features = costs.FeatureSource{Name: m.featureName(), Dim: t.Dim}
 	if t.Splits, err = m.splitRows(t, keep); err != nil {
 		return nil, err
@@ -119,13 +121,31 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	if actions.Digests, err = m.digests(ctx); err != nil {
 		return nil, err
 	}
-	actions.Digests[costs.FeatureDigest] = digest.Of(names)
+	m.identify(actions, names)
 	return t, nil
+}
+
+// identify adds the digests of the encoders, and of how the features are made.
+func (m *importer) identify(a *costs.Actions, names []byte) {
+	text := string(names)
+	for i, b := range m.features {
+		if len(b.texts) > 0 {
+			a.Digests[fmt.Sprintf("features[%d] encoder", i)] = b.vectors.digest
+			text += "\n" + b.vectors.digest
+		}
+	}
+	a.Digests[costs.FeatureDigest] = digest.Of([]byte(text))
+	if v := m.onlyVectors(); v != nil {
+		a.Digests[costs.FeatureDigest] = v.identity
+	}
 }
 
 func (m *importer) featureName() string {
 	if m.config.FeatureName != "" {
 		return m.config.FeatureName
+	}
+	if v := m.onlyVectors(); v != nil {
+		return v.name
 	}
 	var names []string
 	for _, f := range m.config.Features {

@@ -39,7 +39,7 @@ func (m *importer) readFeatures(ctx context.Context) error {
 type featureRow struct {
 	id, list          int
 	columns, lengths  []int
-	categories        []int
+	categories, texts []int
 	names             []string // of all chosen columns
 	width, listLength int      // listLength is -1 until the first row
 }
@@ -66,6 +66,10 @@ func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f 
 	for _, name := range f.Categorical {
 		row.categories = append(row.categories, set.want(name))
 		b.categorical = append(b.categorical, newTextColumn(name, m.held))
+	}
+	for _, name := range f.Text.Columns {
+		row.texts = append(row.texts, set.want(name))
+		b.texts = append(b.texts, newTextColumn(name, m.held))
 	}
 	texts := m.instanceTexts(&set, f.Label, f.Split, f.Group)
 	row.names = set.names
@@ -161,11 +165,16 @@ func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error 
 		}
 		copy(dst, list)
 	}
-	for i, at := range r.categories {
-		if cells[at].Missing() {
-			complete = false
-		} else if err := b.categorical[i].set(n, cells[at]); err != nil {
-			return err
+	for _, words := range []struct {
+		at      []int
+		columns []*textColumn
+	}{{r.categories, b.categorical}, {r.texts, b.texts}} {
+		for i, at := range words.at {
+			if cells[at].Missing() {
+				complete = false
+			} else if err := words.columns[i].set(n, cells[at]); err != nil {
+				return err
+			}
 		}
 	}
 	b.there[n] = complete

@@ -15,7 +15,7 @@ import (
 func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
 	have := tab.Names()
 	used := append([]string{f.ID, f.List, f.Label, f.Split, f.Group}, f.Length...)
-	used = append(used, f.Categorical...)
+	used = slices.Concat(used, f.Categorical, f.Text.Columns)
 	at := make(map[string]int, len(have))
 	for i, name := range slices.Backward(have) {
 		at[name] = i // the first column of this name
