@@ -1,6 +1,7 @@
 package onnx_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,6 +46,42 @@ func TestTreeEnsemble(t *testing.T) {
 	m.Proto.OpsetImport = sets[:1]
 	if err := m.Check(); err == nil || !strings.Contains(err.Error(), `operator set "ai.onnx.ml" is not imported`) {
 		t.Errorf("without the import: %v", err)
+	}
+}
+
+// TestTreeEnsembles: a column per target, whose leaves name it.
+func TestTreeEnsembles(t *testing.T) {
+	build := func(targets [][][]onnx.TreeNode, base []float32) (*onnx.Model, error) {
+		g := onnx.NewGraph("targets")
+		g.Output("y", g.TreeEnsembles(g.Input("x", onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(2)}), targets, base))
+		return g.Build(onnx.BuildOptions{})
+	}
+	m, err := build([][][]onnx.TreeNode{{stump(), {{Weight: 1}}}, {{{Weight: 0.25}}}}, []float32{3, 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.Outputs()[0]; out.Shape.String() != "[n 2]" {
+		t.Errorf("output is %s", out.Shape)
+	}
+	ints := map[string]string{}
+	for _, a := range m.Proto.GetGraph().GetNode()[0].GetAttribute() {
+		ints[a.GetName()] = fmt.Sprint(a.GetInts(), a.GetFloats())
+	}
+	for name, want := range map[string]string{
+		"target_ids": "[0 0 0 1] []", "target_treeids": "[0 0 1 2] []", "target_nodeids": "[1 2 0 0] []",
+		"target_weights": "[] [-1 2 1 0.25]", "base_values": "[] [3 4]", "nodes_treeids": "[0 0 0 1 2] []",
+	} {
+		if ints[name] != want {
+			t.Errorf("%s is %s, want %s", name, ints[name], want)
+		}
+	}
+	for want, base := range map[string][]float32{"1 base values for 2 targets": {3}, "target 1: no trees": {3, 4}} {
+		if _, err := build([][][]onnx.TreeNode{{stump()}, {}}, base); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
 	}
 }
 
