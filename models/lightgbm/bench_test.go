@@ -3,6 +3,7 @@ package lightgbm
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"pipe/onnx"
@@ -71,4 +72,42 @@ func BenchmarkTrain(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkTrainRegressor is one training of a policy's trees: 100 rounds for four pairs, binning included.
+func BenchmarkTrainRegressor(b *testing.B) {
+	l := testLibrary(b)
+	r := rand.New(rand.NewPCG(1, 1))
+	s := targets{matrix: filled(8000, 384, func(int, int) float32 { return float32(r.NormFloat64()) }), pairs: 4}
+	for i := range s.rows * s.pairs {
+		row := s.row(i / s.pairs)
+		loss := 0.0
+		if float64(row[i%s.pairs]+row[8+i%s.pairs]) > r.NormFloat64() {
+			loss = 1
+		}
+		s.y = append(s.y, loss)
+	}
+	for _, threads := range []int{1, 2} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) {
+			p := DefaultRegressionParams(s.cols)
+			p.Threads = threads
+			for b.Loop() {
+				if _, err := l.TrainRegressor(b.Context(), s.x, s.cols, s.y, s.pairs, p); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("estimates", func(b *testing.B) {
+		m, err := l.TrainRegressor(b.Context(), s.x, s.cols, s.y, s.pairs, DefaultRegressionParams(s.cols))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := m.EstimatesAt(s.x, []int{25, 50, 100}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		perRow(b, s.rows)
+	})
 }

@@ -54,13 +54,13 @@ func (b *Booster) Text() (string, error) {
 // Columns is the number of values in a row.
 func (b *Booster) Columns() int { return b.columns }
 
-// Predict returns the probability of label 1 for every row.
+// Predict returns the probability of label 1 for every row, or the estimate of a regression.
 // x: rows x Columns, row-major; NaN is missing.
 func (b *Booster) Predict(x []float32, rows int) ([]float64, error) {
 	return b.predict(x, rows, predictNormal)
 }
 
-// Margins returns the sum of leaves of every row, before the logistic function.
+// Margins returns the sum of leaves of every row, before the logistic function of a binary objective.
 // x: rows x Columns, row-major; NaN is missing.
 func (b *Booster) Margins(x []float32, rows int) ([]float64, error) {
 	return b.predict(x, rows, predictRaw)

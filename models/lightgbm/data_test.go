@@ -45,8 +45,6 @@ func made(rows, cols int, seed uint64) set {
 	return s
 }
 
-func (m matrix) row(i int) []float32 { return m.x[i*m.cols : (i+1)*m.cols] }
-
 // awkward are values at the edges of float32 and of LightGBM's zero.
 func awkward() []float32 {
 	list := []float32{

@@ -7,20 +7,19 @@ import (
 	"pipe/onnx"
 )
 
-// Export writes the model as a graph: input "rows" float32 [n Columns], NaN is missing; output "probability" float32 [n
+// Export writes a binary classifier as a graph: input "rows" float32 [n Columns], NaN is missing; output "probability" float32 [n
 // 1], the probability of label 1.
 //
 // The graph decides every split as LightGBM does for float32 rows: thresholds are rounded so that no float32 changes
 // sides, and the side of NaN is fixed per split. A split for which 0 is a missing value can be exported only if missing
 // values and 0 go to the same side; otherwise the error names tree and split.
 func (m *Model) Export() (*onnx.Model, error) {
-	trees := make([][]onnx.TreeNode, len(m.Trees))
-	for i := range m.Trees {
-		nodes, err := m.Trees[i].nodes()
-		if err != nil {
-			return nil, fmt.Errorf("lightgbm: export: tree %d: %w", i, err)
-		}
-		trees[i] = nodes
+	if m.Objective != Binary {
+		return nil, fmt.Errorf("lightgbm: export: the objective is %s: there are no probabilities", m.Objective)
+	}
+	trees, err := m.nodes()
+	if err != nil {
+		return nil, fmt.Errorf("lightgbm: export: %w", err)
 	}
 	g := onnx.NewGraph("boosted_trees")
 	rows := g.Input("rows", onnx.Float32, onnx.Shape{onnx.Sym("n"), onnx.Fix(int64(m.Columns))})
@@ -35,6 +34,19 @@ func (m *Model) Export() (*onnx.Model, error) {
 		return nil, fmt.Errorf("lightgbm: export: %w", err)
 	}
 	return model, nil
+}
+
+// nodes are the nodes of every tree, as the graph has them.
+func (m *Model) nodes() ([][]onnx.TreeNode, error) {
+	trees := make([][]onnx.TreeNode, len(m.Trees))
+	for i := range m.Trees {
+		nodes, err := m.Trees[i].nodes()
+		if err != nil {
+			return nil, fmt.Errorf("tree %d: %w", i, err)
+		}
+		trees[i] = nodes
+	}
+	return trees, nil
 }
 
 // nodes lists the splits and then the leaves.

@@ -3,6 +3,8 @@ package lightgbm
 import (
 	"fmt"
 	"math"
+
+	"pipe/internal/finite"
 )
 
 // matrix is row-major.
@@ -10,6 +12,8 @@ type matrix struct {
 	x          []float32
 	rows, cols int
 }
+
+func (m matrix) row(i int) []float32 { return m.x[i*m.cols : (i+1)*m.cols] }
 
 func checkMatrix(x []float32, rows, cols int) error {
 	if rows < 1 || cols < 1 || rows > math.MaxInt32 || cols > math.MaxInt32 {
@@ -21,10 +25,20 @@ func checkMatrix(x []float32, rows, cols int) error {
 	return nil
 }
 
-func checkLabels(label []float32, rows int) error {
+func checkLabels(o Objective, label []float32, rows int) error {
 	if len(label) != rows {
 		return fmt.Errorf("%d labels for %d rows", len(label), rows)
 	}
+	if o == Regression {
+		if i := finite.First(label); i >= 0 {
+			return fmt.Errorf("row %d: label %g: must be finite", i, label[i])
+		}
+		return nil
+	}
+	return checkClasses(label)
+}
+
+func checkClasses(label []float32) error {
 	positive := 0
 	for i, y := range label {
 		if y != 0 && y != 1 {
@@ -32,7 +46,7 @@ func checkLabels(label []float32, rows int) error {
 		}
 		positive += int(y)
 	}
-	if positive == 0 || positive == rows {
+	if positive == 0 || positive == len(label) {
 		return fmt.Errorf("every label is %d: two classes are needed", min(positive, 1))
 	}
 	return nil

@@ -29,12 +29,13 @@ type Tree struct {
 	Leaves []float64
 }
 
-// Model is a trained binary classifier: the probability of label 1 is
-// 1/(1+exp(-Sigmoid*margin)), and the margin the sum over trees.
+// Model is what was trained. The margin of a row is the sum over trees. In regression it is the estimate; in binary
+// classification the probability of label 1 is 1/(1+exp(-Sigmoid*margin)).
 type Model struct {
-	Columns int // values of a row
-	Sigmoid float64
-	Trees   []Tree
+	Objective Objective
+	Columns   int     // values of a row
+	Sigmoid   float64 // of binary classification; else 0
+	Trees     []Tree
 }
 
 // tiny is the largest magnitude that LightGBM treats as 0, both in rows and for MissingZero. LightGBM stores it as a

@@ -7,19 +7,42 @@ import (
 	"strings"
 )
 
+// Objective is what a training minimises.
+type Objective uint8
+
+// The objectives.
+const (
+	Binary     Objective = iota // log-loss of labels 0 and 1
+	Regression                  // squared error of any finite labels
+)
+
+// objectives are LightGBM's names.
+var objectives = [...]string{Binary: "binary", Regression: "regression"}
+
+func (o Objective) known() bool { return int(o) < len(objectives) }
+
+// String is LightGBM's name of the objective.
+func (o Objective) String() string {
+	if !o.known() {
+		return fmt.Sprintf("objective %d", uint8(o))
+	}
+	return objectives[o]
+}
+
 // Params are the settings of a training. The names in brackets are LightGBM's.
 type Params struct {
-	Rounds          int     `yaml:"rounds" json:"rounds"`                     // trees, at most (num_iterations)
-	Leaves          int     `yaml:"leaves" json:"leaves"`                     // of a tree, at most (num_leaves)
-	MinLeaf         int     `yaml:"min_leaf" json:"min_leaf"`                 // rows in a leaf, at least (min_data_in_leaf)
-	Bins            int     `yaml:"bins" json:"bins"`                         // bins of a column, at most (max_bin)
-	LearningRate    float64 `yaml:"learning_rate" json:"learning_rate"`       // factor on every tree
-	L2              float64 `yaml:"l2" json:"l2"`                             // penalty on leaf values (lambda_l2)
-	FeatureFraction float64 `yaml:"feature_fraction" json:"feature_fraction"` // columns drawn for a tree
-	BaggingFraction float64 `yaml:"bagging_fraction" json:"bagging_fraction"` // rows drawn for a tree
-	BaggingFreq     int     `yaml:"bagging_freq" json:"bagging_freq"`         // rounds between two draws of rows; 0: all rows, always
-	Seed            uint64  `yaml:"seed" json:"seed"`                         // at most 2147483647
-	Threads         int     `yaml:"threads" json:"threads"`                   // affects the last digits of leaf values (num_threads)
+	Objective       Objective `yaml:"-" json:"-"`                               // what the model is for decides it, never a configuration
+	Rounds          int       `yaml:"rounds" json:"rounds"`                     // trees, at most (num_iterations)
+	Leaves          int       `yaml:"leaves" json:"leaves"`                     // of a tree, at most (num_leaves)
+	MinLeaf         int       `yaml:"min_leaf" json:"min_leaf"`                 // rows in a leaf, at least (min_data_in_leaf)
+	Bins            int       `yaml:"bins" json:"bins"`                         // bins of a column, at most (max_bin)
+	LearningRate    float64   `yaml:"learning_rate" json:"learning_rate"`       // factor on every tree
+	L2              float64   `yaml:"l2" json:"l2"`                             // penalty on leaf values (lambda_l2)
+	FeatureFraction float64   `yaml:"feature_fraction" json:"feature_fraction"` // columns drawn for a tree
+	BaggingFraction float64   `yaml:"bagging_fraction" json:"bagging_fraction"` // rows drawn for a tree
+	BaggingFreq     int       `yaml:"bagging_freq" json:"bagging_freq"`         // rounds between two draws of rows; 0: all rows, always
+	Seed            uint64    `yaml:"seed" json:"seed"`                         // at most 2147483647
+	Threads         int       `yaml:"threads" json:"threads"`                   // affects the last digits of leaf values (num_threads)
 }
 
 // DefaultParams are 100 trees of 31 leaves on all columns and rows. The number of threads is always two: each thread
@@ -31,9 +54,25 @@ func DefaultParams() Params {
 	}
 }
 
+// wide is the number of columns from which a tree of [DefaultRegressionParams] sees half of them.
+const wide = 32
+
+// DefaultRegressionParams are for noisy targets, such as losses of 0 or 1, of rows of dim columns: 100 small trees with
+// many rows in each leaf, which learn slowly. 63 bins are fine enough for such targets and take half the time of 255. A
+// tree on many columns sees a random half of them, which makes the trees differ and is faster too.
+func DefaultRegressionParams(dim int) Params {
+	p := DefaultParams()
+	p.Objective, p.Leaves, p.MinLeaf, p.Bins, p.LearningRate = Regression, 15, 50, 63, 0.05
+	if dim >= wide {
+		p.FeatureFraction = 0.5
+	}
+	return p
+}
+
 // Validate reports every problem at once.
 func (p Params) Validate() error {
 	return errors.Join(
+		p.Objective.validate(),
 		between("rounds", p.Rounds, 1, 100_000),
 		between("leaves", p.Leaves, 2, 131_072),
 		between("min_leaf", p.MinLeaf, 1, math.MaxInt32),
@@ -46,6 +85,22 @@ func (p Params) Validate() error {
 		between("seed", p.Seed, 0, math.MaxInt32),
 		between("threads", p.Threads, 1, 1024),
 	)
+}
+
+// layout is the way in which histograms are filled. Columns one by one suit rows that are few and wide, as those of
+// policies are: with 8,000 rows of 384 columns they take two thirds of the time.
+func (o Objective) layout() string {
+	if o == Regression {
+		return "force_col_wise"
+	}
+	return "force_row_wise"
+}
+
+func (o Objective) validate() error {
+	if !o.known() {
+		return fmt.Errorf("%s is unknown", o)
+	}
+	return nil
 }
 
 func between[T int | uint64](name string, v, low, high T) error {
@@ -70,7 +125,7 @@ func (p Params) text() string {
 		name  string
 		value any
 	}{
-		{"objective", "binary"},
+		{"objective", p.Objective},
 		{"num_iterations", p.Rounds},
 		{"num_leaves", p.Leaves},
 		{"min_data_in_leaf", p.MinLeaf},
@@ -82,7 +137,7 @@ func (p Params) text() string {
 		{"bagging_freq", p.BaggingFreq},
 		{"seed", p.Seed},
 		{"deterministic", true},
-		{"force_row_wise", true},
+		{p.Objective.layout(), true},
 		{"num_threads", p.Threads},
 		{"verbosity", -1},
 	} {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ParseModel reads a model in LightGBM's text format: one binary objective, splits on numbers, constant leaves. Errors
+// ParseModel reads a model in LightGBM's text format: a binary objective or squared error, splits on numbers, constant leaves. Errors
 // name the tree and the field. It uses memory in proportion to the size of the text.
 func ParseModel(text []byte) (*Model, error) {
 	m, err := parseModel(string(text))
@@ -75,16 +75,26 @@ func parseHeader(f fields) (*Model, error) {
 	if err != nil || last < 0 || last == math.MaxInt32 {
 		return nil, fmt.Errorf("max_feature_idx is %q: must be a column number", f["max_feature_idx"])
 	}
-	sigmoid, err := parseObjective(f["objective"])
-	return &Model{Columns: int(last) + 1, Sigmoid: sigmoid}, err
+	m := &Model{Columns: int(last) + 1}
+	m.Objective, m.Sigmoid, err = parseObjective(f["objective"])
+	return m, err
 }
 
-// parseObjective parses the slope in "binary sigmoid:1".
-func parseObjective(s string) (sigmoid float64, err error) {
+// parseObjective parses "regression", or "binary sigmoid:1" with its slope. Words after "regression" would change the
+// loss or the estimate.
+func parseObjective(s string) (o Objective, sigmoid float64, err error) {
 	words := strings.Fields(s)
-	if len(words) == 0 || words[0] != "binary" {
-		return 0, fmt.Errorf("objective is %q: only binary is supported", s)
+	switch {
+	case s == Regression.String():
+		return Regression, 0, nil
+	case len(words) == 0 || words[0] != Binary.String():
+		return 0, 0, fmt.Errorf("objective is %q: only binary and regression are supported", s)
 	}
+	sigmoid, err = parseSigmoid(s, words)
+	return Binary, sigmoid, err
+}
+
+func parseSigmoid(s string, words []string) (sigmoid float64, err error) {
 	sigmoid = 1
 	for _, w := range words[1:] {
 		if v, ok := strings.CutPrefix(w, "sigmoid:"); ok {

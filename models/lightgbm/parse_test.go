@@ -42,6 +42,21 @@ func TestParseGolden(t *testing.T) {
 	}
 }
 
+// TestParseRegression: the margin is the estimate, and there are no probabilities to export.
+func TestParseRegression(t *testing.T) {
+	text := strings.Replace(small(t), "objective=binary sigmoid:1", "objective=regression", 1)
+	m, err := ParseModel([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Objective != Regression || m.Sigmoid != 0 || len(m.Trees) != 2 {
+		t.Errorf("%s, sigmoid %v, %d trees", m.Objective, m.Sigmoid, len(m.Trees))
+	}
+	if _, err := m.Export(); err == nil || !strings.Contains(err.Error(), "the objective is regression") {
+		t.Errorf("error is %v", err)
+	}
+}
+
 // TestParseInverse: reading undoes writing.
 func TestParseInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -64,7 +79,8 @@ func TestParseErrors(t *testing.T) {
 		{"num_class=1", "num_class=3", `num_class is "3"`},
 		{"num_tree_per_iteration=1", "num_tree_per_iteration=2", "num_tree_per_iteration"},
 		{"version=v4", "version=v9", `version is "v9"`},
-		{"objective=binary sigmoid:1", "objective=regression", `objective is "regression"`},
+		{"objective=binary sigmoid:1", "objective=poisson", `objective is "poisson"`},
+		{"objective=binary sigmoid:1", "objective=regression sqrt", `objective is "regression sqrt"`},
 		{"sigmoid:1", "sigmoid:-1", "sigmoid must be"},
 		{"max_feature_idx=2", "max_feature_idx=-1", `max_feature_idx is "-1"`},
 		{"label_index=0", "average_output", "random forest"},

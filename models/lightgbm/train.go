@@ -6,38 +6,53 @@ import (
 	"fmt"
 )
 
-// Train fits a binary classifier by gradient boosting: log-loss, trees grown leaf by leaf on histograms. The same input
-// and parameters, including threads, give the same model.
+// Train fits a model by gradient boosting: trees grown leaf by leaf on histograms, which minimise p.Objective. The same
+// input and parameters, including threads, give the same model.
 //
 //	x:        rows x cols, row-major; NaN is missing
-//	label:    rows, 0 or 1, both present
+//	label:    rows; for Binary 0 or 1, both present; for Regression finite
 //	weight:   rows, finite, more than 0; nil is 1 each
 //	progress: called after every round with the rounds done; nil for none
 //
 // Training ends early when no split reduces the loss. ctx is checked between rounds. The caller closes the booster.
 func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label, weight []float32, p Params, progress func(round int)) (*Booster, error) {
-	if err := errors.Join(p.Validate(), checkMatrix(x, rows, cols), checkLabels(label, rows), checkWeights(weight, rows)); err != nil {
+	if err := errors.Join(p.Validate(), checkMatrix(x, rows, cols), checkLabels(p.Objective, label, rows), checkWeights(weight, rows)); err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
-	text, err := l.train(ctx, matrix{x, rows, cols}, label, weight, p, progress)
+	texts, err := l.train(ctx, matrix{x, rows, cols}, [][]float32{label}, weight, p, progress)
 	l.giveBack()
 	if err != nil {
 		return nil, err
 	}
-	return l.Load(text, p.Threads)
+	return l.Load(texts[0], p.Threads)
 }
 
-// train returns the text of the model: the trained booster holds on to the training data, a booster loaded from the
-// text does not.
-func (l *Library) train(ctx context.Context, m matrix, label, weight []float32, p Params, progress func(int)) (text string, err error) {
+// train returns the text of a model for each list of labels. The rows are binned once for all of them. It returns texts
+// because a trained booster holds on to the training data; a booster loaded from the text does not.
+func (l *Library) train(ctx context.Context, m matrix, labels [][]float32, weight []float32, p Params, progress func(int)) (texts []string, err error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return nil, err
 	}
-	data, err := l.dataset(m, label, weight, p)
+	data, err := l.dataset(m, weight, p)
 	defer func() { err = errors.Join(err, l.free("free the data", data, l.native.datasetFree)) }()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	for _, label := range labels {
+		if err := l.setField(data, "label", label); err != nil {
+			return nil, err
+		}
+		text, err := l.grow(ctx, data, p, progress)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// grow trains a model on the data and returns its text.
+func (l *Library) grow(ctx context.Context, data uintptr, p Params, progress func(int)) (text string, err error) {
 	var model uintptr
 	err = l.call("train", func(n *native) int32 { return n.boosterCreate(data, p.text(), &model) })
 	defer func() { err = errors.Join(err, l.free("free the booster", model, l.native.boosterFree)) }()
@@ -67,28 +82,21 @@ func (l *Library) free(what string, handle uintptr, f func(uintptr) int32) error
 }
 
 // dataset copies the matrix into the library's histogram bins. The caller frees the handle, even after an error.
-func (l *Library) dataset(m matrix, label, weight []float32, p Params) (handle uintptr, err error) {
+func (l *Library) dataset(m matrix, weight []float32, p Params) (handle uintptr, err error) {
 	err = l.call("bin the data", func(n *native) int32 {
 		return n.datasetCreate(first(m.x), typeFloat32, int32(m.rows), int32(m.cols), rowMajor, p.text(), 0, &handle)
 	})
-	if err != nil {
-		return handle, err
+	if err == nil && weight != nil {
+		err = l.setField(handle, "weight", weight)
 	}
-	for _, f := range []struct {
-		name   string
-		values []float32
-	}{{"label", label}, {"weight", weight}} {
-		if f.values == nil {
-			continue
-		}
-		err := l.call("set the "+f.name, func(n *native) int32 {
-			return n.datasetSetField(handle, f.name, first(f.values), int32(len(f.values)), typeFloat32)
-		})
-		if err != nil {
-			return handle, err
-		}
-	}
-	return handle, nil
+	return handle, err
+}
+
+// setField gives the data a value per row. No booster of the data may be alive.
+func (l *Library) setField(data uintptr, name string, values []float32) error {
+	return l.call("set the "+name, func(n *native) int32 {
+		return n.datasetSetField(data, name, first(values), int32(len(values)), typeFloat32)
+	})
 }
 
 // boost adds trees until there are enough or none reduces the loss.

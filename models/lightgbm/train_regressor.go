@@ -1,0 +1,93 @@
+package lightgbm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// MaxLeaves limits pairs x rounds x leaves of [Library.TrainRegressor]. A file of that many leaves has up to 20 MB; 100 trees
+// of 15 leaves per pair allow 174 pairs.
+const MaxLeaves = 1 << 18
+
+// TrainRegressor fits a regression of the target of every pair. All pairs share one binning of the rows, and are trained
+// one after the other with p.Threads threads. Their draws of columns and rows are the same. Equal input gives equal bits,
+// as long as nothing else uses the library with another number of threads at the same time.
+//
+//	x: rows x dim, row-major; NaN is missing
+//	y: rows x pairs, finite as float32
+//
+// ctx is checked between rounds.
+func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []float64, pairs int, p Params) (*Regressor, error) {
+	rows := len(x) / max(1, dim)
+	if err := errors.Join(checkRegression(p, pairs), checkMatrix(x, rows, dim)); err != nil {
+		return nil, fmt.Errorf("lightgbm: train: %w", err)
+	}
+	targets, err := columnsOf(y, rows, pairs)
+	if err != nil {
+		return nil, fmt.Errorf("lightgbm: train: %w", err)
+	}
+	texts, err := l.train(ctx, matrix{x, rows, dim}, targets, nil, p, nil)
+	l.giveBack()
+	if err != nil {
+		return nil, err
+	}
+	return newRegressor(texts, dim)
+}
+
+// checkRegression includes the size that the trees will have at most.
+func checkRegression(p Params, pairs int) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if p.Objective != Regression {
+		return fmt.Errorf("the objective is %s: must be %s", p.Objective, Regression)
+	}
+	if err := between("pairs", pairs, 1, MaxLeaves); err != nil {
+		return err
+	}
+	if n := pairs * p.Rounds * p.Leaves; n > MaxLeaves {
+		return fmt.Errorf("%d pairs x %d rounds x %d leaves are %d leaves: at most %d", pairs, p.Rounds, p.Leaves, n, MaxLeaves)
+	}
+	return nil
+}
+
+// columnsOf is the transpose of y, rows x pairs, in LightGBM's float32.
+func columnsOf(y []float64, rows, pairs int) ([][]float32, error) {
+	if len(y) != rows*pairs {
+		return nil, fmt.Errorf("%d targets for %d rows of %d pairs", len(y), rows, pairs)
+	}
+	out := make([][]float32, pairs)
+	for i := range out {
+		out[i] = make([]float32, rows)
+		for n := range rows {
+			v := y[n*pairs+i]
+			if !(math.Abs(v) <= math.MaxFloat32) {
+				return nil, fmt.Errorf("row %d, pair %d: target %g: must be finite, also as float32", n, i, v)
+			}
+			out[i][n] = float32(v)
+		}
+	}
+	return out, nil
+}
+
+// newRegressor reads a model text per pair.
+func newRegressor(texts []string, dim int) (*Regressor, error) {
+	r := &Regressor{Dim: dim}
+	for i, text := range texts {
+		m, err := ParseModel([]byte(text))
+		if err != nil {
+			return nil, fmt.Errorf("pair %d: %w", i, err)
+		}
+		trees, err := m.nodes()
+		if err != nil {
+			return nil, fmt.Errorf("lightgbm: pair %d: %w", i, err)
+		}
+		r.Trees = append(r.Trees, trees)
+	}
+	if err := r.Check(dim, len(texts)); err != nil {
+		return nil, fmt.Errorf("lightgbm: train: %w", err)
+	}
+	return r, nil
+}
