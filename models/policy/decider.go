@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"pipe/internal/finite"
@@ -18,9 +19,11 @@ type Decider struct {
 	info    *Info
 	session *ort.Session
 	runtime *ort.Runtime
-	order   [4]int // position of action, expert, advice and scores among the outputs
+	outputs []output       // of the contract
+	at      map[string]int // position of an input or output among the session's
 
 	available []bool // per action
+	base      Prices // what Decide uses, for an any-price policy
 
 	mu     sync.Mutex
 	idle   []*batchBuffers
@@ -68,16 +71,16 @@ func NewDecider(rt *ort.Runtime, m *onnx.Model) (*Decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Decider{info: info, session: s, runtime: rt, available: info.Actions.Mask()}
+	d := &Decider{info: info, session: s, runtime: rt, outputs: info.outputs(), at: map[string]int{}, available: info.Actions.Mask()}
+	d.base = PricesOf(info.Actions, info.Lambda)
 	for i, io := range s.Outputs() {
-		for at, name := range []string{ActionOutput, ExpertOutput, AdviceOutput, ScoresOutput} {
-			if io.Name == name {
-				d.order[at] = i
-			}
-		}
+		d.at[io.Name] = i
 	}
-	if n := len(s.Outputs()); n != len(d.order) {
-		return nil, errors.Join(fmt.Errorf("policy has %d outputs, not %d", n, len(d.order)), s.Close())
+	for i, io := range s.Inputs() {
+		d.at[io.Name] = i
+	}
+	if n := len(s.Outputs()); n != len(d.outputs) {
+		return nil, errors.Join(fmt.Errorf("policy has %d outputs, not %d", n, len(d.outputs)), s.Close())
 	}
 	return d, nil
 }
@@ -107,38 +110,88 @@ type Decisions struct {
 	Expert  []int64   // n, from 0 to J-1
 	Advice  []int64   // n, from 0 to K; 0 is no advice
 	Scores  []float32 // n x Actions, higher is better
+	// Loss and Cost are what a policy by estimates expects, n x Actions: task loss with measured fees, and the same plus
+	// the fees. nil for other policies. What an unavailable pair would cost is a number above 1e29.
+	Loss, Cost []float32
 }
 
 // Decide decides on n rows of features, n x Dim, not standardised. The error is a *[RowError] if a feature is NaN or
 // infinite, or if the graph's answer contradicts its own scores.
 func (d *Decider) Decide(ctx context.Context, features []float32, n int) (*Decisions, error) {
+	return d.DecideAt(ctx, d.base, features, n)
+}
+
+// blockRows is the most rows that the graph of a policy by estimates sees at once: neighbours need a number for every
+// training row.
+const blockRows = 1024
+
+// DecideAt is Decide at other prices. They must be those of the file, as Decide uses them, unless it is an any-price
+// policy. If nothing that may be chosen is left, the error is a *[RowError].
+func (d *Decider) DecideAt(ctx context.Context, at Prices, features []float32, n int) (*Decisions, error) {
 	out := &Decisions{Actions: d.info.Actions.Len(), Levels: len(d.info.Actions.Advice)}
 	if n == 0 && len(features) == 0 {
 		return out, nil
 	}
-	err := d.run(ctx, features, n, func(b *batchBuffers) {
-		out.Action = append(out.Action, b.ints(d.order[0])...)
-		out.Expert = append(out.Expert, b.ints(d.order[1])...)
-		out.Advice = append(out.Advice, b.ints(d.order[2])...)
-		out.Scores = append(out.Scores, b.out[d.order[3]].Float32s()...)
-	})
-	if err != nil {
-		return nil, err
+	block := n
+	if d.info.estimates() {
+		block = min(n, blockRows)
+	}
+	if n < 1 || len(features) != n*d.info.Dim {
+		block = n // run names the problem
+	}
+	for first := 0; first < n || first == 0; first += block {
+		rows := min(block, n-first)
+		part := features
+		if block < n {
+			part = features[first*d.info.Dim : (first+rows)*d.info.Dim]
+		}
+		if err := d.run(ctx, at, part, rows, func(b *batchBuffers) { d.collect(out, b) }); err != nil {
+			return nil, laterRow(err, first)
+		}
 	}
 	return out, nil
+}
+
+// collect appends the results of a batch.
+func (d *Decider) collect(out *Decisions, b *batchBuffers) {
+	out.Action = append(out.Action, d.ints(b, ActionOutput)...)
+	out.Expert = append(out.Expert, d.ints(b, ExpertOutput)...)
+	out.Advice = append(out.Advice, d.ints(b, AdviceOutput)...)
+	out.Scores = append(out.Scores, d.floats(b, ScoresOutput)...)
+	if d.info.estimates() {
+		out.Loss = append(out.Loss, d.floats(b, LossOutput)...)
+		out.Cost = append(out.Cost, d.floats(b, CostOutput)...)
+	}
+}
+
+func (d *Decider) ints(b *batchBuffers, output string) []int64 { return b.out[d.at[output]].Int64s() }
+
+func (d *Decider) floats(b *batchBuffers, output string) []float32 {
+	return b.out[d.at[output]].Float32s()
+}
+
+func (d *Decider) input(b *batchBuffers, name string) *ort.Buffer { return b.in[d.at[name]] }
+
+// laterRow counts the row that an error names from the first row of the call.
+func laterRow(err error, first int) error {
+	var row *RowError
+	if first > 0 && errors.As(err, &row) {
+		return fmt.Errorf("decide: %w", &RowError{first + row.Row, row.Err})
+	}
+	return err
 }
 
 // DecideOne is Decide for one row, Dim features. It returns the action and
 // allocates no results. If scores is not nil the J(K+1) scores are copied to it.
 func (d *Decider) DecideOne(ctx context.Context, scores, features []float32) (action int, err error) {
-	err = d.run(ctx, features, 1, func(b *batchBuffers) {
-		action = int(b.ints(d.order[0])[0])
-		copy(scores, b.out[d.order[3]].Float32s())
+	err = d.run(ctx, d.base, features, 1, func(b *batchBuffers) {
+		action = int(d.ints(b, ActionOutput)[0])
+		copy(scores, d.floats(b, ScoresOutput))
 	})
 	return action, err
 }
 
-func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*batchBuffers)) error {
+func (d *Decider) run(ctx context.Context, at Prices, features []float32, n int, use func(*batchBuffers)) error {
 	if n < 1 || len(features) != n*d.info.Dim {
 		return fmt.Errorf("decide: %d features for %d rows, the policy takes %d per row", len(features), n, d.info.Dim)
 	}
@@ -150,14 +203,39 @@ func (d *Decider) run(ctx context.Context, features []float32, n int, use func(*
 		return fmt.Errorf("decide: %w", err)
 	}
 	defer d.put(b)
-	copy(b.in[0].Float32s(), features)
-	if err := d.session.RunBuffers(ctx, b.in[:], b.out[:]); err != nil {
+	copy(d.input(b, FeaturesInput).Float32s(), features)
+	if err := d.load(b, at); err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	if err := d.session.RunBuffers(ctx, b.in, b.out); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	if err := d.check(b); err != nil {
 		return fmt.Errorf("decide: %w", err)
 	}
 	use(b)
+	return nil
+}
+
+// load writes prices into the inputs of a batch.
+func (d *Decider) load(b *batchBuffers, p Prices) error {
+	if d.info.Prices == nil {
+		if !p.equal(d.base) {
+			return errors.New("the policy has fixed prices: only an any-price policy decides at others")
+		}
+		return nil
+	}
+	if err := p.check(d.info.Actions); err != nil {
+		return err
+	}
+	copy(d.input(b, ExpertFeesInput).Float32s(), p.Experts)
+	copy(d.input(b, AdviceFeesInput).Float32s(), p.Advice)
+	pairs, available := d.input(b, PairFeesInput).Float32s(), d.input(b, AvailableInput).Bools()
+	for i := range pairs {
+		pairs[i], available[i] = 0, true
+	}
+	copy(pairs, p.Pairs)
+	copy(available, p.Available)
 	return nil
 }
 
@@ -176,14 +254,14 @@ func (e *RowError) Unwrap() error { return e.Err }
 // smallest index among the largest scores and matches the expert and the advice. Features so large that the scores
 // overflow violate it, and so does a damaged or foreign file.
 func (d *Decider) check(b *batchBuffers) error {
-	expert, advice := b.ints(d.order[1]), b.ints(d.order[2])
-	scores := b.out[d.order[3]].Float32s()
+	expert, advice := d.ints(b, ExpertOutput), d.ints(b, AdviceOutput)
+	scores := d.floats(b, ScoresOutput)
 	actions := d.info.Actions.Len()
 	if i := finite.First(scores); i >= 0 {
 		return &RowError{i / actions, fmt.Errorf("the policy's score of %s is %v: features out of range, or a damaged file",
 			d.info.Actions.Name(i%actions), scores[i])}
 	}
-	for n, i := range b.ints(d.order[0]) {
+	for n, i := range d.ints(b, ActionOutput) {
 		if err := d.checkAction(i, expert[n], advice[n], scores[n*actions:(n+1)*actions]); err != nil {
 			return &RowError{n, err}
 		}
@@ -219,15 +297,13 @@ func (d *Decider) checkAction(action, expert, advice int64, scores []float32) er
 // batchBuffers are the runtime's tensors for one call with a given batch size.
 type batchBuffers struct {
 	rows int
-	in   [1]*ort.Buffer
-	out  [4]*ort.Buffer // in the order of the session's outputs
+	in   []*ort.Buffer // in the order of the session's inputs
+	out  []*ort.Buffer // in the order of the session's outputs
 }
-
-func (b *batchBuffers) ints(i int) []int64 { return b.out[i].Int64s() }
 
 func (b *batchBuffers) close() error {
 	var errs []error
-	for _, buf := range append(b.out[:], b.in[0]) {
+	for _, buf := range slices.Concat(b.in, b.out) {
 		if buf != nil {
 			errs = append(errs, buf.Close())
 		}
@@ -254,15 +330,23 @@ func (d *Decider) take(n int) (*batchBuffers, error) {
 }
 
 func (d *Decider) newBuffers(n int) (*batchBuffers, error) {
-	b := &batchBuffers{rows: n}
-	rows := int64(n)
-	var errs [5]error
-	b.in[0], errs[0] = d.runtime.NewBuffer(onnx.Float32, rows, int64(d.info.Dim))
-	for at := range 3 {
-		b.out[d.order[at]], errs[1+at] = d.runtime.NewBuffer(onnx.Int64, rows)
+	inputs := d.info.inputs()
+	b := &batchBuffers{rows: n, in: make([]*ort.Buffer, len(inputs)), out: make([]*ort.Buffer, len(d.outputs))}
+	rows, actions := int64(n), int64(d.info.Actions.Len())
+	var errs []error
+	for _, in := range inputs {
+		first := rows
+		if in.Name != FeaturesInput {
+			first = 1 // one row of prices for the whole batch
+		}
+		buf, err := d.runtime.NewBuffer(in.DType, first, in.Shape[1].Size)
+		b.in[d.at[in.Name]], errs = buf, append(errs, err)
 	}
-	b.out[d.order[3]], errs[4] = d.runtime.NewBuffer(onnx.Float32, rows, int64(d.info.Actions.Len()))
-	if err := errors.Join(errs[:]...); err != nil {
+	for _, o := range d.outputs {
+		buf, err := d.runtime.NewBuffer(o.dtype, []int64{rows, actions}[:o.rank]...)
+		b.out[d.at[o.name]], errs = buf, append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	return b, nil

@@ -119,8 +119,8 @@ func TestParsePolicyRefusesContradictions(t *testing.T) {
 		want     string // "": accepted
 	}{
 		{"as it is", DecoderComposite, "recipe", "paper", ""},
-		{"wider", DecoderComposite, "dim", "3", "not float32 of width 3, which is pipe.dim"},
-		{"narrower", DecoderComposite, "dim", "1", "not float32 of width 1, which is pipe.dim"},
+		{"wider", DecoderComposite, "dim", "3", "not float32 of width 3, as its metadata says"},
+		{"narrower", DecoderComposite, "dim", "1", "not float32 of width 1, as its metadata says"},
 		{"other actions of the same number", DecoderComposite, "actions", string(coststest.Actions(make([]float64, 4), []float64{0}).JSON()), ""},
 		{"fewer actions", DecoderComposite, "actions", string(coststest.Actions([]float64{0}, []float64{0, 0}).JSON()), "its actions are 2"},
 		{"actions of other features", DecoderComposite, "actions", `{"format":1,"experts":[{"name":"A","fee":0},{"name":"B","fee":0}],"advice":[{"name":"a"},{"name":"b","fee":0}],"features":{"name":"x","dim":7}}`, "pipe.dim is 2, pipe.actions say 7"},

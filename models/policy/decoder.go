@@ -22,11 +22,16 @@ const (
 type decoder interface {
 	// check reports properties of the policy that the decoder does not support.
 	check(p *Policy) error
-	// scores writes J(K+1) scores to dst; outputs has one slice per member.
-	scores(dst []float64, p *Policy, outputs [][]float64)
-	// graph returns the scores, batch x J(K+1); features is batch x dim and
-	// outputs are batch x width, one per member.
-	graph(g *onnx.Graph, p *Policy, features *onnx.Value, outputs []*onnx.Value) *onnx.Value
+	// scores writes J(K+1) scores to dst; x has a standardised value per feature.
+	scores(dst []float64, p *Policy, x []float64)
+	// graph returns the values of the graph; features is batch x dim.
+	graph(g *onnx.Graph, p *Policy, features *onnx.Value) values
+}
+
+// values are what a decoder computes for a batch, each batch x J(K+1).
+type values struct {
+	scores     *onnx.Value // higher is better
+	loss, cost *onnx.Value // expected task loss, and that with fees; nil if the decoder does not estimate them
 }
 
 var decoders = map[Decoder]decoder{
@@ -35,6 +40,7 @@ var decoders = map[Decoder]decoder{
 	DecoderSeparated:        decodeSeparated{},
 	DecoderSeparatedSoftmax: decodeSeparatedSoftmax{},
 	DecoderFixed:            decodeFixed{},
+	DecoderEstimate:         decodeEstimate{},
 }
 
 // argmaxFirst returns the smallest index of the largest value.
@@ -46,6 +52,36 @@ func argmaxFirst(v []float64) int {
 		}
 	}
 	return best
+}
+
+// memberGraphs returns the outputs of every member, batch x width.
+func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value {
+	x := p.standardGraph(g, features)
+	outputs := make([]*onnx.Value, len(p.Members))
+	for i, m := range p.Members {
+		outputs[i] = m.Graph(g, x, fmt.Sprintf("member%d_", i))
+	}
+	return outputs
+}
+
+// standardGraph returns the standardised features.
+func (p *Policy) standardGraph(g *onnx.Graph, features *onnx.Value) *onnx.Value {
+	s := p.Standard
+	if s.Mean == nil {
+		return features
+	}
+	row := []int64{1, int64(p.FeatureDim())}
+	return g.Mul(g.Sub(features, g.NamedConst("feature_mean", onnx.Float32s(row, s.Mean))),
+		g.NamedConst("feature_scale", onnx.Float32s(row, s.Scale)))
+}
+
+// outputs are those of every member for one row of standardised features.
+func (p *Policy) outputs(x []float64) [][]float64 {
+	out := make([][]float64, len(p.Members))
+	for i, m := range p.Members {
+		out[i] = m.Forward(x)
+	}
+	return out
 }
 
 // meanOutputs averages the members' outputs element by element.
@@ -111,7 +147,7 @@ func (d Decoder) Fits(a *costs.Actions, outputs int) error {
 	switch {
 	case err != nil:
 		return err
-	case d == DecoderFixed:
+	case d == DecoderFixed || d == DecoderEstimate:
 		return fmt.Errorf("the decoder %s reads no network", d)
 	}
 	return read.check(p)

@@ -35,8 +35,8 @@ func (c decodeComposite) allowed(p *Policy) []bool {
 	return allowed
 }
 
-func (c decodeComposite) scores(dst []float64, p *Policy, outputs [][]float64) {
-	allowed := c.allowed(p)
+func (c decodeComposite) scores(dst []float64, p *Policy, x []float64) {
+	allowed, outputs := c.allowed(p), p.outputs(x)
 	row := make([]float64, len(dst))
 	clear(dst)
 	for _, o := range outputs {
@@ -61,14 +61,14 @@ func (c decodeComposite) scores(dst []float64, p *Policy, outputs [][]float64) {
 
 // graph masks before the softmax, so that probabilities are over the allowed actions, and after the mean, so that the
 // excluded score is exact.
-func (c decodeComposite) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs []*onnx.Value) *onnx.Value {
-	allowed := c.allowed(p)
+func (c decodeComposite) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
+	allowed, outputs := c.allowed(p), p.memberGraphs(g, features)
 	logs := make([]*onnx.Value, len(outputs))
 	for i, o := range outputs {
 		o = c.widen(g, p, p.Members[i].Out(), o)
 		logs[i] = g.LogSoftmax(excludeGraph(g, o, allowed), 1)
 	}
-	return excludeGraph(g, meanValues(g, logs), allowed)
+	return values{scores: excludeGraph(g, meanValues(g, logs), allowed)}
 }
 
 // widen repeats a column per expert over its advice levels. The mask then drops all but the first.

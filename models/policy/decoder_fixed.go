@@ -48,17 +48,17 @@ func (p *Policy) fixedRow() []float64 {
 	return row
 }
 
-func (decodeFixed) scores(dst []float64, p *Policy, _ [][]float64) { copy(dst, p.fixedRow()) }
+func (decodeFixed) scores(dst []float64, p *Policy, _ []float64) { copy(dst, p.fixedRow()) }
 
 // graph repeats the row over the batch; it uses the features only for their number of rows.
-func (decodeFixed) graph(g *onnx.Graph, p *Policy, features *onnx.Value, _ []*onnx.Value) *onnx.Value {
+func (decodeFixed) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
 	row := p.fixedRow()
-	values := make([]float32, len(row))
+	constant := make([]float32, len(row))
 	for i, v := range row {
-		values[i] = float32(v)
+		constant[i] = float32(v)
 	}
-	scores := g.Const(onnx.Float32s([]int64{1, int64(len(row))}, values))
+	scores := g.Const(onnx.Float32s([]int64{1, int64(len(row))}, constant))
 	column := g.Slice(features, []int64{0}, []int64{1}, []int64{1}, []int64{1}) // batch x 1
 	// Both branches are the same row: the condition only provides the batch size.
-	return g.Where(g.Equal(column, column), scores, scores)
+	return values{scores: g.Where(g.Equal(column, column), scores, scores)}
 }

@@ -25,21 +25,21 @@ func (decodeSeparated) check(p *Policy) error {
 	return p.checkWidths(3)
 }
 
-func (decodeSeparated) scores(dst []float64, p *Policy, outputs [][]float64) {
-	o := meanOutputs(outputs)
+func (decodeSeparated) scores(dst []float64, p *Policy, x []float64) {
+	o := meanOutputs(p.outputs(x))
 	rankScores(dst, []float64{-o[0], o[0]}, []float64{-o[1], o[1], -o[2], o[2]}, true)
 	exclude(dst, p.Actions.Mask())
 }
 
-func (decodeSeparated) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs []*onnx.Value) *onnx.Value {
-	o := meanValues(g, outputs)
+func (decodeSeparated) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
+	o := meanValues(g, p.memberGraphs(g, features))
 	// The negated score represents the other choice: if a score is larger than, equal to or smaller than zero, it is
 	// larger than, equal to or smaller than its negation.
 	all := g.Concat(1, o, g.Neg(o)) // r q0 q1 -r -q0 -q1
 	pick := func(cols ...int64) *onnx.Value {
 		return g.Gather(all, g.Const(onnx.Int64s([]int64{int64(len(cols))}, cols)), 1)
 	}
-	return excludeGraph(g, rankGraph(g, pick(3, 0), pick(4, 1, 5, 2), 2, 2, true), p.Actions.Mask())
+	return values{scores: excludeGraph(g, rankGraph(g, pick(3, 0), pick(4, 1, 5, 2), 2, 2, true), p.Actions.Mask())}
 }
 
 // decodeSeparatedSoftmax is the generalisation to J experts and K advice levels:
@@ -50,20 +50,20 @@ func (decodeSeparatedSoftmax) check(p *Policy) error {
 	return p.checkWidths(len(p.Actions.Experts) + p.Actions.Len())
 }
 
-func (decodeSeparatedSoftmax) scores(dst []float64, p *Policy, outputs [][]float64) {
-	o := meanOutputs(outputs)
+func (decodeSeparatedSoftmax) scores(dst []float64, p *Policy, x []float64) {
+	o := meanOutputs(p.outputs(x))
 	experts := len(p.Actions.Experts)
 	rankScores(dst, o[:experts], o[experts:], false)
 	exclude(dst, p.Actions.Mask())
 }
 
-func (decodeSeparatedSoftmax) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs []*onnx.Value) *onnx.Value {
-	o := meanValues(g, outputs)
+func (decodeSeparatedSoftmax) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
+	o := meanValues(g, p.memberGraphs(g, features))
 	j, levels := int64(len(p.Actions.Experts)), int64(len(p.Actions.Advice))
 	cut := func(from, to int64) *onnx.Value {
 		return g.Slice(o, []int64{from}, []int64{to}, []int64{1}, []int64{1})
 	}
-	return excludeGraph(g, rankGraph(g, cut(0, j), cut(j, j+j*levels), j, levels, false), p.Actions.Mask())
+	return values{scores: excludeGraph(g, rankGraph(g, cut(0, j), cut(j, j+j*levels), j, levels, false), p.Actions.Mask())}
 }
 
 // rankScores writes the rank scores for router scores (J) and query scores (J x K+1). larger says whether ties go to

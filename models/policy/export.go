@@ -22,38 +22,24 @@ func (p *Policy) Export() (*onnx.Model, error) {
 	}
 	g := onnx.NewGraph("policy")
 	features := g.Input(FeaturesInput, onnx.Float32, onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(p.FeatureDim()))})
-	scores := d.graph(g, p, features, p.memberGraphs(g, features))
-	action := p.actionGraph(g, scores)
+	v := d.graph(g, p, features)
+	action := p.actionGraph(g, v.scores)
 	levels := g.Scalar(onnx.Int64, float64(len(p.Actions.Advice)))
 	expert := g.Div(action, levels)
 	g.Output(ActionOutput, action)
 	g.Output(ExpertOutput, expert)
 	g.Output(AdviceOutput, g.Sub(action, g.Mul(expert, levels)))
-	g.Output(ScoresOutput, scores)
+	g.Output(ScoresOutput, v.scores)
+	if v.loss != nil {
+		g.Output(LossOutput, v.loss)
+		g.Output(CostOutput, v.cost)
+	}
 	m, err := g.Build(onnx.BuildOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("export policy: %w", err)
 	}
 	m.SetMetadata(p.metadata())
 	return m, nil
-}
-
-// memberGraphs returns the outputs of every member, batch x width.
-func (p *Policy) memberGraphs(g *onnx.Graph, features *onnx.Value) []*onnx.Value {
-	if len(p.Members) == 0 {
-		return nil
-	}
-	x := features
-	if s := p.Standard; s.Mean != nil {
-		row := []int64{1, int64(p.FeatureDim())}
-		x = g.Mul(g.Sub(x, g.NamedConst("feature_mean", onnx.Float32s(row, s.Mean))),
-			g.NamedConst("feature_scale", onnx.Float32s(row, s.Scale)))
-	}
-	outputs := make([]*onnx.Value, len(p.Members))
-	for i, m := range p.Members {
-		outputs[i] = m.Graph(g, x, fmt.Sprintf("member%d_", i))
-	}
-	return outputs
 }
 
 // actionGraph returns the smallest index of the largest score, int64, batch. Indices are float32 in between, which

@@ -15,17 +15,9 @@ import (
 	"pipe/onnx"
 )
 
-// newestFormat is the version of the policy file that this package writes, and the newest that it reads.
-const newestFormat = 1
-
-// Names of a policy file's input and outputs.
-const (
-	FeaturesInput = "features" // float32, batch x dim, not standardised
-	ActionOutput  = "action"   // int64, batch
-	ExpertOutput  = "expert"   // int64, batch: action / (K+1)
-	AdviceOutput  = "advice"   // int64, batch: action mod (K+1)
-	ScoresOutput  = "scores"   // float32, batch x J(K+1), higher is better
-)
+// newestFormat is the newest version of the policy file that this package reads. An any-price policy has version 2; all
+// others are version 1, which earlier releases read too.
+const newestFormat = 2
 
 const (
 	keyPrefix  = "pipe."
@@ -35,7 +27,7 @@ const (
 // reservedKeys are the metadata keys, without prefix, that only Export writes.
 var reservedKeys = map[string]bool{
 	"format": true, "kind": true, "actions": true, "lambda": true, "tau": true, "method": true, "recipe": true,
-	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true,
+	"decoder": true, "dim": true, "feature_source": true, "members": true, "fixed": true, PricesKey: true,
 }
 
 // Info is the metadata of a policy file.
@@ -51,6 +43,7 @@ type Info struct {
 	Members int               // networks averaged
 	Fixed   int               // the action of a fixed policy, else -1
 	Guard   *Guard            // result of the guard of recipe auto; nil if not in the file
+	Prices  *PriceRange       // of an any-price policy, whose fees are inputs; nil: fees are those of Actions at Lambda
 	Names   []string          // names of the features; nil if not in the file
 	Encoded bool              // an encoder is in front: the inputs are the encoder's, and Info describes it
 	Info    map[string]string // everything else, as Policy.Info
@@ -75,7 +68,10 @@ func (p *Policy) metadata() map[string]string {
 		m[keyPrefix+key] = value
 	}
 	set := func(key, value string) { m[keyPrefix+key] = value }
-	set("format", strconv.Itoa(newestFormat))
+	set("format", strconv.Itoa(p.format()))
+	if p.Estimate != nil && p.Estimate.Prices != nil {
+		set(PricesKey, p.Estimate.Prices.JSON())
+	}
 	set("kind", policyKind)
 	set("actions", string(p.Actions.JSON()))
 	set("lambda", formatFloat(p.Lambda))
@@ -90,6 +86,14 @@ func (p *Policy) metadata() map[string]string {
 		set("fixed", strconv.Itoa(p.Fixed))
 	}
 	return m
+}
+
+// format is the oldest version of the file that can say what the policy is.
+func (p *Policy) format() int {
+	if p.Estimate != nil && p.Estimate.Prices != nil {
+		return newestFormat
+	}
+	return 1
 }
 
 func formatFloat(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
@@ -179,12 +183,38 @@ func parseInfo(meta map[string]string) (*Info, error) {
 		}
 	}
 	_, info.Encoded = info.Info[encoderKey]
+	if err := info.readPrices(meta); err != nil {
+		return nil, err
+	}
 	source, ok := meta[keyPrefix+"feature_source"]
 	if !ok {
 		source = info.Actions.Features.Name
 	}
 	return info, info.agrees(source)
 }
+
+// readPrices reads the range of an any-price policy.
+func (info *Info) readPrices(meta map[string]string) error {
+	text, ok := meta[keyPrefix+PricesKey]
+	if !ok {
+		return nil
+	}
+	info.Prices = new(PriceRange)
+	err := json.Unmarshal([]byte(text), info.Prices)
+	if err == nil {
+		err = info.Prices.Check()
+	}
+	if err != nil {
+		return fmt.Errorf("metadata %s%s: %w", keyPrefix, PricesKey, strictjson.Plain(err))
+	}
+	if info.Decoder != DecoderEstimate || info.Encoded {
+		return fmt.Errorf("metadata %s%s is of any-price policies, which have the decoder %s and no encoder in front", keyPrefix, PricesKey, DecoderEstimate)
+	}
+	return nil
+}
+
+// estimates reports whether the file has the outputs of a policy by estimates.
+func (info *Info) estimates() bool { return info.Decoder == DecoderEstimate }
 
 // agrees reports contradictions within the metadata.
 func (info *Info) agrees(source string) error {
@@ -202,14 +232,14 @@ func (info *Info) agrees(source string) error {
 		}
 	}
 	features := info.Actions.Features
-	switch fixed := info.Decoder == DecoderFixed; {
+	switch fixed, members := info.Decoder == DecoderFixed, info.Decoder != DecoderFixed && !info.estimates(); {
 	case info.Method == "":
 		return fmt.Errorf("metadata %smethod is empty", keyPrefix)
 	case features.Dim != 0 && features.Dim != info.Dim:
 		return fmt.Errorf("metadata %sdim is %d, %sactions say %d features", keyPrefix, info.Dim, keyPrefix, features.Dim)
 	case source != features.Name:
 		return fmt.Errorf("metadata %sfeature_source is %q, %sactions say %q", keyPrefix, source, keyPrefix, features.Name)
-	case fixed != (info.Members == 0):
+	case members != (info.Members > 0):
 		return fmt.Errorf("metadata %smembers is %d under the decoder %s", keyPrefix, info.Members, info.Decoder)
 	case fixed && !info.Actions.Available(info.Fixed):
 		return fmt.Errorf("metadata %sfixed is %s, which is unavailable", keyPrefix, info.Actions.Name(info.Fixed))
@@ -286,14 +316,35 @@ func (info *Info) checkInputs(m *onnx.Model) error {
 		}
 		return nil
 	}
-	if len(in) != 1 || in[0].Name != FeaturesInput {
-		return fmt.Errorf("policy takes inputs %s, not %q alone, and its metadata names no encoder in front", ioNames(in), FeaturesInput)
+	want := info.inputs()
+	if len(in) != len(want) || len(in) == 1 && in[0].Name != FeaturesInput {
+		return fmt.Errorf("policy takes inputs %s, not %s alone, and its metadata names no encoder in front", ioNames(in), ioNames(want))
 	}
-	f := in[0]
-	if f.DType != onnx.Float32 || len(f.Shape) != 2 || f.Shape[1].Name != "" || f.Shape[1].Size != int64(info.Dim) {
-		return fmt.Errorf("policy input %q is %v %v, not float32 of width %d, which is %sdim", f.Name, f.DType, f.Shape, info.Dim, keyPrefix)
+	for _, w := range want {
+		i := slices.IndexFunc(in, func(v onnx.IO) bool { return v.Name == w.Name })
+		if i < 0 {
+			return fmt.Errorf("policy has no input %q (inputs %s)", w.Name, ioNames(in))
+		}
+		if f := in[i]; f.DType != w.DType || len(f.Shape) != 2 || f.Shape[1].Name != "" || f.Shape[1].Size != w.Shape[1].Size {
+			return fmt.Errorf("policy input %q is %v %v, not %v of width %d, as its metadata says", f.Name, f.DType, f.Shape, w.DType, w.Shape[1].Size)
+		}
 	}
 	return nil
+}
+
+// inputs are those of the contract. The first axis of each is free.
+func (info *Info) inputs() []onnx.IO {
+	io := func(name string, t onnx.DType, width int) onnx.IO {
+		return onnx.IO{Name: name, DType: t, Shape: onnx.Shape{onnx.Sym("batch"), onnx.Fix(int64(width))}}
+	}
+	in := []onnx.IO{io(FeaturesInput, onnx.Float32, info.Dim)}
+	if info.Prices == nil {
+		return in
+	}
+	a := info.Actions
+	return append(in,
+		io(ExpertFeesInput, onnx.Float32, len(a.Experts)), io(AdviceFeesInput, onnx.Float32, len(a.Advice)),
+		io(PairFeesInput, onnx.Float32, a.Len()), io(AvailableInput, onnx.Bool, a.Len()))
 }
 
 // checkOutputs compares the model's outputs with the contract.
@@ -302,11 +353,7 @@ func (info *Info) checkOutputs(m *onnx.Model) error {
 	for _, o := range m.Outputs() {
 		outputs[o.Name] = o
 	}
-	for _, want := range []struct {
-		name  string
-		dtype onnx.DType
-		rank  int
-	}{{ActionOutput, onnx.Int64, 1}, {ExpertOutput, onnx.Int64, 1}, {AdviceOutput, onnx.Int64, 1}, {ScoresOutput, onnx.Float32, 2}} {
+	for _, want := range info.outputs() {
 		o, ok := outputs[want.name]
 		if !ok {
 			return fmt.Errorf("policy has no output %q (outputs %s)", want.name, ioNames(m.Outputs()))
@@ -314,9 +361,28 @@ func (info *Info) checkOutputs(m *onnx.Model) error {
 		if o.DType != want.dtype || len(o.Shape) != want.rank {
 			return fmt.Errorf("policy output %q is %v %v, not %v of rank %d", want.name, o.DType, o.Shape, want.dtype, want.rank)
 		}
-	}
-	if d := outputs[ScoresOutput].Shape[1]; d.Name != "" || d.Size != int64(info.Actions.Len()) {
-		return fmt.Errorf("policy output %q is %v wide, its actions are %d", ScoresOutput, d, info.Actions.Len())
+		if want.rank == 1 {
+			continue
+		}
+		if d := o.Shape[1]; d.Name != "" || d.Size != int64(info.Actions.Len()) {
+			return fmt.Errorf("policy output %q is %v wide, its actions are %d", want.name, d, info.Actions.Len())
+		}
 	}
 	return nil
+}
+
+// output is an output of the contract.
+type output struct {
+	name  string
+	dtype onnx.DType
+	rank  int
+}
+
+// outputs are those of the contract.
+func (info *Info) outputs() []output {
+	out := []output{{ActionOutput, onnx.Int64, 1}, {ExpertOutput, onnx.Int64, 1}, {AdviceOutput, onnx.Int64, 1}, {ScoresOutput, onnx.Float32, 2}}
+	if info.estimates() {
+		out = append(out, output{LossOutput, onnx.Float32, 2}, output{CostOutput, onnx.Float32, 2})
+	}
+	return out
 }

@@ -26,6 +26,8 @@ const (
 	DecoderSeparatedSoftmax Decoder = "separated_softmax"
 	// DecoderFixed has no members: it always takes the same action.
 	DecoderFixed Decoder = "fixed"
+	// DecoderEstimate has no members: it takes the cheapest pair by an [Estimate].
+	DecoderEstimate Decoder = "estimate"
 )
 
 // Policy maps features to scores of actions. Training returns policies, and
@@ -48,6 +50,9 @@ type Policy struct {
 	// Fixed is masked out. Higher is better, such as minus the mean training cost, and Fixed must have the highest.
 	Fixed       int
 	FixedScores []float64
+
+	// Estimate is what DecoderEstimate reads; nil for other decoders.
+	Estimate *Estimate
 
 	// Info is further metadata, by key without the prefix "pipe.". It has the keys below ([NamesKey] and others) and
 	// any keys of the caller. Structured values are JSON.

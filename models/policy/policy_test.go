@@ -11,6 +11,7 @@ import (
 
 	"pipe/costs"
 	"pipe/costs/coststest"
+	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/onnx"
 	"pipe/onnx/ort/orttest"
@@ -44,7 +45,35 @@ func randomPolicy(rng *rand.Rand, decoder Decoder, members int, gaps bool) *Poli
 		f := NewFixed(a, mean, 0.5, dim)
 		p.Members, p.Dim, p.Fixed, p.FixedScores = nil, dim, f.Fixed, f.FixedScores
 	}
+	if decoder == DecoderEstimate {
+		p.Members, p.Dim, p.Estimate = nil, dim, randomEstimate(rng, dim, a.Len())
+	}
 	return p
+}
+
+// randomEstimate is a blend of a linear map, a network and neighbours.
+func randomEstimate(rng *rand.Rand, dim, pairs int) *Estimate {
+	rows := 5 + rng.IntN(30)
+	e := &Estimate{Margin: float64(rng.IntN(2)) * rng.Float64() / 2, Blend: estimate.Blend{Parts: []estimate.Part{
+		{Weight: 0.4, Estimator: estimate.NewConstant(doubles(rng, pairs), dim)},
+		{Weight: 0.7, Estimator: estimate.Network{MLP: randomMember(rng, dim, pairs), Low: 0, High: 2}},
+		{Weight: 1, Estimator: &estimate.Neighbours{
+			Dim: dim, Rows: coststest.Floats(rng, rows*dim), Losses: coststest.Floats(rng, rows*pairs), ByRank: estimate.Mean(1 + rng.IntN(rows)),
+		}},
+	}}}
+	if rng.IntN(2) == 0 {
+		e.Blend.Curve = estimate.Curve{X: []float64{-1, 0, 1, 2}, Y: []float64{-0.5, 0, 1.5, 2}}
+	}
+	e.Constant = doubles(rng, pairs)
+	return e
+}
+
+func doubles(rng *rand.Rand, n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = rng.Float64()
+	}
+	return out
 }
 
 func randomMember(rng *rand.Rand, dim, width int) network.MLP {
@@ -65,6 +94,7 @@ var memberWidths = map[Decoder]func(j, levels int) int{
 	DecoderSeparated:        func(int, int) int { return 3 },
 	DecoderSeparatedSoftmax: func(j, levels int) int { return j + j*levels },
 	DecoderFixed:            func(int, int) int { return 0 }, // has no members
+	DecoderEstimate:         func(int, int) int { return 0 }, // nor has this
 }
 
 // The conformance test of decoders: the exported graph equals the reference.
@@ -294,7 +324,7 @@ func TestParsePolicyRefuses(t *testing.T) {
 	}{
 		{"another model", func(m map[string]string) { delete(m, "pipe.kind") }, "not a policy"},
 		{"another kind", func(m map[string]string) { m["pipe.kind"] = "expert" }, `"expert"`},
-		{"newer", func(m map[string]string) { m["pipe.format"] = "2" }, "newer"},
+		{"newer", func(m map[string]string) { m["pipe.format"] = "3" }, "newer"},
 		{"no format", func(m map[string]string) { delete(m, "pipe.format") }, "pipe.format"},
 		{"actions", func(m map[string]string) { m["pipe.actions"] = "{}" }, "pipe.actions"},
 		{"other actions", func(m map[string]string) {

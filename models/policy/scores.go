@@ -30,11 +30,7 @@ func (p *Policy) Scores(dst []float64, x []float32) error {
 			in[c] = (in[c] - float64(p.Standard.Mean[c])) * float64(p.Standard.Scale[c])
 		}
 	}
-	outputs := make([][]float64, len(p.Members))
-	for i, m := range p.Members {
-		outputs[i] = m.Forward(in)
-	}
-	d.scores(dst, p, outputs)
+	d.scores(dst, p, in)
 	return nil
 }
 

@@ -28,7 +28,13 @@ func (f Neighbours) Members() []string {
 	return out
 }
 
-// Estimates implements [Family].
+// CrossFit implements [Family].
+func (f Neighbours) CrossFit(ctx context.Context, d *Data, folds []Fold) ([][][]float32, error) {
+	return crossFit(folds, func(fit, held []int) ([][]float32, error) { return f.Estimates(ctx, d, fit, held) })
+}
+
+// Estimates fits every member on the rows fit, and returns its estimates for the rows held: by member, len(held) x
+// pairs.
 func (f Neighbours) Estimates(ctx context.Context, d *Data, fit, held []int) ([][]float32, error) {
 	most := min(slices.Max(f.K), len(fit))
 	near, err := nearest(ctx, f.Runtime, pick(d.X, d.Dim, fit), pick(d.X, d.Dim, held), d.Dim, most)

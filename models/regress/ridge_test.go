@@ -85,10 +85,11 @@ func TestFitsEstimateAsTheirFamily(t *testing.T) {
 	fit, held := count(0, 200), count(200, 260)
 	weights := []float64{0.3, 0, 0.5}
 	for _, f := range []Family{Ridge{[]float64{1, 10, 100}}, Neighbours{orttest.Open(t, 0), []int{3, 20, 500}}} {
-		members, err := f.Estimates(context.Background(), d, fit, held)
+		folds, err := f.CrossFit(context.Background(), d, []Fold{{fit, held}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		members := folds[0]
 		parts, err := f.Fit(context.Background(), d, fit, weights)
 		if err != nil || len(parts) != 1 || len(members) != len(f.Members()) {
 			t.Fatalf("%d parts, %d members: %v", len(parts), len(members), err)

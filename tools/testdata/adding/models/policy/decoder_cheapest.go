@@ -10,13 +10,14 @@ type decodeCheapest struct{}
 
 func (decodeCheapest) check(p *Policy) error { return p.checkWidths(p.Actions.Len()) }
 
-func (decodeCheapest) scores(dst []float64, p *Policy, outputs [][]float64) {
-	for i, v := range meanOutputs(outputs) {
+func (decodeCheapest) scores(dst []float64, p *Policy, x []float64) {
+	for i, v := range meanOutputs(p.outputs(x)) {
 		dst[i] = -v
 	}
 	exclude(dst, p.Actions.Mask())
 }
 
-func (decodeCheapest) graph(g *onnx.Graph, p *Policy, _ *onnx.Value, outputs []*onnx.Value) *onnx.Value {
-	return excludeGraph(g, g.Neg(meanValues(g, outputs)), p.Actions.Mask())
+func (decodeCheapest) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
+	costs := meanValues(g, p.memberGraphs(g, features))
+	return values{scores: excludeGraph(g, g.Neg(costs), p.Actions.Mask())}
 }

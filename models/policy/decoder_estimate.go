@@ -1,0 +1,89 @@
+package policy
+
+import "pipe/onnx"
+
+// decodeEstimate scores actions by minus their estimated cost. The score of the best fixed pair is higher by the margin.
+type decodeEstimate struct{}
+
+func (decodeEstimate) check(p *Policy) error { return p.Estimate.check(p) }
+
+func (decodeEstimate) scores(dst []float64, p *Policy, x []float64) {
+	p.Estimate.Blend.Estimate(dst, x)
+	fees, mask := p.Actions.Fees(p.Lambda), p.Actions.Mask()
+	fixed := -1
+	for i, c := range p.Estimate.Constant {
+		if mask[i] && (fixed < 0 || float32(c)+float32(fees[i]) < float32(p.Estimate.Constant[fixed])+float32(fees[fixed])) {
+			fixed = i
+		}
+		dst[i] = -(dst[i] + fees[i])
+	}
+	dst[fixed] += p.Estimate.Margin
+	exclude(dst, mask)
+}
+
+// prices are the fees of every action and the actions that may be chosen, as values that broadcast to batch x J(K+1).
+type prices struct{ fees, available *onnx.Value }
+
+func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
+	at := d.prices(g, p)
+	loss := p.Estimate.Blend.Graph(g, p.standardGraph(g, features), "")
+	cost := g.Add(loss, at.fees)
+	scores := g.Neg(cost)
+	if p.Estimate.Margin > 0 {
+		isFixed := g.Cast(d.fixed(g, p, at), onnx.Float32)
+		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
+	}
+	scores = g.Where(at.available, scores, g.Scalar(onnx.Float32, excludedScore))
+	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost)}
+}
+
+// unavailableCosts replaces what is said about pairs that do not exist by minus the excluded score.
+func unavailableCosts(g *onnx.Graph, p *Policy, v *onnx.Value) *onnx.Value {
+	return g.Neg(excludeGraph(g, g.Neg(v), p.Actions.Mask()))
+}
+
+// prices are constants, or the inputs of an any-price policy.
+func (d decodeEstimate) prices(g *onnx.Graph, p *Policy) prices {
+	row := []int64{1, int64(p.Actions.Len())}
+	exists := g.Const(onnx.Bools(row, p.Actions.Mask()))
+	if p.Estimate.Prices == nil {
+		fees := make([]float32, p.Actions.Len())
+		for i, fee := range p.Actions.Fees(p.Lambda) {
+			fees[i] = float32(fee)
+		}
+		return prices{g.Const(onnx.Float32s(row, fees)), exists}
+	}
+	// The graph is built as for one row of prices; operators broadcast, so that it takes a row per row of features too.
+	input := func(name string, t onnx.DType, width int) *onnx.Value {
+		v := g.Input(name, t, onnx.Shape{onnx.Sym(name + "_rows"), onnx.Fix(int64(width))})
+		return g.AssumeShape(v, onnx.Dims(1, int64(width)))
+	}
+	expert := input(ExpertFeesInput, onnx.Float32, len(p.Actions.Experts))
+	advice := input(AdviceFeesInput, onnx.Float32, len(p.Actions.Advice))
+	pair := input(PairFeesInput, onnx.Float32, p.Actions.Len())
+	available := input(AvailableInput, onnx.Bool, p.Actions.Len())
+	var ofExpert, ofAdvice []int64
+	for i := range p.Actions.Len() {
+		j, k := p.Actions.Pair(i)
+		ofExpert, ofAdvice = append(ofExpert, int64(j)), append(ofAdvice, int64(k))
+	}
+	columns := []int64{int64(p.Actions.Len())}
+	fees := g.Add(g.Gather(expert, g.Const(onnx.Int64s(columns, ofExpert)), 1), g.Gather(advice, g.Const(onnx.Int64s(columns, ofAdvice)), 1))
+	return prices{g.Add(fees, pair), g.And(available, exists)}
+}
+
+// fixed marks the best fixed pair: the first of the available ones with the smallest mean loss plus fee.
+func (d decodeEstimate) fixed(g *onnx.Graph, p *Policy, at prices) *onnx.Value {
+	n := p.Actions.Len()
+	row := []int64{1, int64(n)}
+	mean, index := make([]float32, n), make([]float32, n)
+	for i := range index {
+		mean[i], index[i] = float32(p.Estimate.Constant[i]), float32(i)
+	}
+	cost := g.Add(g.Const(onnx.Float32s(row, mean)), at.fees)
+	cost = g.Where(at.available, cost, g.Scalar(onnx.Float32, -excludedScore))
+	best := g.Equal(cost, g.ReduceMin(cost, true, 1))
+	number := g.Const(onnx.Float32s(row, index))
+	first := g.ReduceMin(g.Where(best, number, g.Scalar(onnx.Float32, float64(n))), true, 1)
+	return g.Equal(number, first)
+}

@@ -1,0 +1,82 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"pipe/models/estimate"
+)
+
+// Estimate is a policy by estimates of the expected loss of every pair: it takes the pair with the smallest estimate plus
+// fee. The best fixed pair, the one with the smallest Constant plus fee, is left only where another is cheaper by more
+// than Margin. So raising the fee of a pair never makes that pair chosen.
+type Estimate struct {
+	Blend    estimate.Blend
+	Constant []float64 // J(K+1), mean loss of every pair on the training rows
+	Margin   float64   // in the unit of the task loss, at least 0
+	// Prices makes an any-price policy: fees are inputs of its file. nil: they are those of Policy.Actions at
+	// Policy.Lambda.
+	Prices *PriceRange
+}
+
+// PriceRange are the prices that an any-price policy was compared with the best fixed pair of each price for. Outside of
+// it the policy decides by the same rule, but nothing is known about its gain.
+type PriceRange struct {
+	Lambda [2]float64 `json:"lambda" yaml:"lambda"` // smallest and largest multiplier of the fees of advice
+	Fee    [2]float64 `json:"fee" yaml:"fee"`       // smallest and largest factor on the fee of one expert or advice
+}
+
+// DefaultPriceRange is every lambda up to 8, and every fee from a quarter to four times of what it is.
+func DefaultPriceRange() PriceRange {
+	return PriceRange{Lambda: [2]float64{0, 8}, Fee: [2]float64{0.25, 4}}
+}
+
+// Check returns why the range is not one.
+func (r PriceRange) Check() error {
+	for name, v := range map[string][2]float64{"lambda": r.Lambda, "fee": r.Fee} {
+		if !isFinite(v[0]) || !isFinite(v[1]) || v[0] < 0 || v[0] > v[1] {
+			return fmt.Errorf("%s: the range from %g to %g", name, v[0], v[1])
+		}
+	}
+	return nil
+}
+
+// PricesKey is the key of the metadata of an any-price policy, whose value is the [PriceRange] in JSON.
+const PricesKey = "prices"
+
+// JSON is the value that a policy file has under [PricesKey].
+func (r PriceRange) JSON() string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // plain numbers
+	}
+	return string(b)
+}
+
+// check reports why the estimate does not fit the policy.
+func (e *Estimate) check(p *Policy) error {
+	if e == nil {
+		return fmt.Errorf("a policy with the decoder %s needs an estimate", DecoderEstimate)
+	}
+	if len(e.Constant) != p.Actions.Len() {
+		return fmt.Errorf("%d mean losses for %d actions", len(e.Constant), p.Actions.Len())
+	}
+	for i, v := range e.Constant {
+		if !isFinite(v) {
+			return fmt.Errorf("the mean loss of %s is %g", p.Actions.Name(i), v)
+		}
+	}
+	if !isFinite(e.Margin) || e.Margin < 0 {
+		return fmt.Errorf("the margin is %g", e.Margin)
+	}
+	if len(p.Members) > 0 {
+		return errors.New("a policy by estimates has no members")
+	}
+	if e.Prices != nil {
+		if err := e.Prices.Check(); err != nil {
+			return fmt.Errorf("prices: %w", err)
+		}
+	}
+	return e.Blend.Check(p.FeatureDim(), p.Actions.Len())
+}
