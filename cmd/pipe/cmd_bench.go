@@ -19,6 +19,8 @@ The benchmarks:
 const benchExamples = `  pipe bench synthetic --out out/synthetic
   pipe bench fraud --config configs/fraud-generated.yaml --out out/fraud
   pipe bench imagenet --config configs/imagenet-small.yaml --out out/imagenet
+  PIPE_DATA=/data pipe bench tables --config configs/tables.yaml --out out/tables
+  pipe bench tables --config configs/tables.yaml --out out/tables --tables digit,gsm8k --methods auto,knn_100,mean_of_four
   pipe bench synthetic --json | jq '.rows[] | {method, true_loss_mean}'`
 
 func benchCommand(a *app) *cobra.Command {
@@ -42,7 +44,9 @@ func benchCommand(a *app) *cobra.Command {
 	c.Flags().StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")
 	budgetFlag(c.Flags(), &o.Budget)
 	skipBadFlag(c.Flags(), &o.SkipBad)
-	c.Flags().BoolVar(&o.Restart, "restart", false, "discard the costs of an earlier run in the folder")
+	c.Flags().BoolVar(&o.Restart, "restart", false, "discard the costs of an earlier run in the folder, or its decisions on the chosen tables")
+	c.Flags().StringSliceVar(&o.Tables, "tables", nil, "tables only: run these tables of the configuration, separated by commas")
+	c.Flags().StringSliceVar(&o.Methods, "methods", nil, "tables only: run these methods instead of those of the configuration")
 	return c
 }
 

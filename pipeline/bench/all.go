@@ -14,6 +14,7 @@ var benchmarks = []Benchmark{
 	fraudBenchmark,
 	feverBenchmark,
 	imagenetBenchmark,
+	tablesBenchmark,
 }
 
 // All lists the benchmarks, in the order of the documentation.
@@ -27,6 +28,9 @@ func Run(ctx context.Context, name string, o Options, p stage.Progress) (*report
 		if b.Name != name {
 			known = append(known, b.Name)
 			continue
+		}
+		if !b.Choice && len(o.Tables)+len(o.Methods) > 0 {
+			return nil, &stage.OptionError{Err: fmt.Errorf("bench %s runs everything: it has no choice of tables and methods", b.Name)}
 		}
 		if err := o.files().Check(); err != nil {
 			return nil, err

@@ -20,6 +20,8 @@ type Benchmark struct {
 	// Run computes the report and writes further files, if it has any, into o.Out unless that is empty. The report's
 	// own files are written by Bench.
 	Run func(ctx context.Context, o Options, p stage.Progress) (*report.Report, error)
+	// Choice says that Run takes Options.Tables and Options.Methods.
+	Choice bool
 }
 
 // Options are the options of one run of a benchmark.
@@ -27,7 +29,9 @@ type Options struct {
 	Config  string       // configuration file; empty: the benchmark's defaults
 	Out     string       // folder for the report and what else the benchmark leaves; empty: nothing is written
 	Runtime ort.Config   // which library and device
-	Restart bool         // discard costs that an earlier run has built; other steps detect changes themselves
+	Restart bool         // discard costs that an earlier run has built, or its decisions on tables; other steps detect changes themselves
+	Tables  []string     // of those of the benchmark; none: all
+	Methods []string     // of those of the benchmark; none: all
 	Budget  *chat.Budget // for answers of chat models; nil: any
 	SkipBad bool         // leave out images that cannot be used
 	// Say receives remarks during the run, such as a part that is left out; nil: they are dropped.
@@ -40,13 +44,16 @@ func (o Options) say(remark string) {
 	}
 }
 
+// decisionsEnding ends the names of files with decisions.
+const decisionsEnding = ".decisions.json"
+
 // files are the files of a benchmark: in its folder, and in folders below it with records of finished steps.
 func (o Options) files() stage.Files {
 	f := stage.Files{Reads: stage.ConfigFiles(o.Config)}
 	if o.Out == "" {
 		return f
 	}
-	patterns := append([]string{"*.stage.json", "costs.parquet", pipeline.TableFile, pipeline.EncoderFile, pipeline.FeaturizeFile, pipeline.TrainReportFile, "*.onnx"}, report.Patterns...)
+	patterns := append([]string{"*.stage.json", "*" + decisionsEnding, "costs.parquet", pipeline.TableFile, pipeline.EncoderFile, pipeline.FeaturizeFile, pipeline.TrainReportFile, "*.onnx"}, report.Patterns...)
 	folders := map[string]bool{o.Out: true}
 	_ = filepath.WalkDir(o.Out, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && strings.HasSuffix(path, ".stage.json") {

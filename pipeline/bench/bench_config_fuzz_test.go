@@ -24,7 +24,7 @@ func FuzzConfigs(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for kind := range byte(6) {
+		for kind := range byte(7) {
 			f.Add(text, kind)
 		}
 	}
@@ -36,7 +36,8 @@ func FuzzConfigs(f *testing.F) {
 		dst := []any{
 			&imported, &columnsFile{}, &fraudConfigFile{defaultFraud()}, &feverConfigFile{Fever: defaultFever()},
 			&imagenetConfigFile{Costs: part.DefaultConfig(), Imagenet: defaultImagenet()}, &syntheticFile{Synthetic: defaultSynthetic()},
-		}[kind%6]
+			new(defaultTables()),
+		}[kind%7]
 		problems := config.Decode(text, "/", variables("A=1", "PIPE_DATA=/data"), dst)
 		for _, p := range problems {
 			if strings.TrimSpace(p) == "" || strings.Contains(p, "goroutine") {

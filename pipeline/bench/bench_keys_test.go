@@ -33,6 +33,7 @@ func configFiles() map[string]struct {
 		"fraud":     {reflect.TypeFor[fraudConfig](), "fraud.md"},
 		"fever":     {reflect.TypeFor[feverConfig](), "fever.md"},
 		"imagenet":  {reflect.TypeFor[imagenetConfig](), "imagenet.md"},
+		"tables":    {reflect.TypeFor[tablesConfig](), "report.md"},
 	}
 }
 
@@ -57,7 +58,7 @@ func configKeys(t *testing.T, of reflect.Type, within configKey) []configKey {
 		if option == "inline" {
 			if f.Type.Kind() == reflect.Struct {
 				inner := within
-				inner.in = func(v reflect.Value) reflect.Value { return within.in(v).Field(i) }
+				inner.in = func(v reflect.Value) reflect.Value { return reflect.Indirect(within.in(v)).Field(i) }
 				all = append(all, configKeys(t, f.Type, inner)...)
 			}
 			continue
@@ -203,6 +204,9 @@ func TestDocumentedConfigKeys(t *testing.T) {
 			}
 			if part := regexp.MustCompile(`^settings\.task_loss\.|^(advice|experts)\.`); file != "costs" && file != "import" && part.MatchString(k.name) {
 				continue // tested with pipe costs
+			}
+			if strings.HasPrefix(k.name, "tables.import.") {
+				continue // tested with pipe import
 			}
 			last := k.name[strings.LastIndex(k.name, ".")+1:]
 			if !regexp.MustCompile("[`{ .\n]" + last + "[`:]").MatchString(text) {

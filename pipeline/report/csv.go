@@ -47,7 +47,8 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		"benchmark", "method", "lambda", "n", "seeds", "pair", "true_loss_mean", "true_loss_std", "excess_mean",
 		"excess_std", "diff_best_fixed", "diff_best_fixed_low", "diff_best_fixed_high", "diff_l2d", "diff_l2d_low", "diff_l2d_high",
 		"advice_rate", "bayes_match", "setting", "splits", "true_loss_se", "paired_l2d", "paired_l2d_se", "paired_best_fixed_train",
-		"paired_best_fixed_train_se", "role", "remark",
+		"paired_best_fixed_train_se", "role", "remark", "diff_auto", "diff_auto_low", "diff_auto_high",
+		"gap_share", "seconds",
 	})
 	for _, row := range r.Rows {
 		record := []string{
@@ -59,7 +60,9 @@ func (r *Report) WriteCSV(w io.Writer) error {
 		record = append(record, exact(row.AdviceRate), exact(row.BayesMatch), row.Setting, positive(row.Splits), exact(row.TrueLossSE))
 		record = append(record, differenceFields(row.PairedL2D)...)
 		record = append(record, differenceFields(row.PairedFixedTrain)...)
-		_ = c.Write(append(record, string(methods.Named(row.Method).Role), row.Remark()))
+		record = append(record, string(methods.Named(row.Method).Role), row.Remark())
+		record = append(record, intervalFields(row.DiffAuto)...)
+		_ = c.Write(append(record, exact(row.GapShare), exact(row.Seconds)))
 	}
 	c.Flush() // csv.Writer keeps the first error of every Write above
 	return c.Error()

@@ -59,6 +59,25 @@ func interval(v *Interval) string {
 	return fmt.Sprintf("%+.3f [%+.3f, %+.3f]", v.Mean, v.Low, v.High)
 }
 
+// finely prints a difference with its interval to four decimals.
+func finely(v *Interval) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+.4f [%+.4f, %+.4f]", v.Mean, v.Low, v.High)
+}
+
+// seconds prints a duration to two digits, or in whole seconds.
+func seconds(v *float64) string {
+	switch {
+	case v == nil:
+		return ""
+	case *v < 10:
+		return fmt.Sprintf("%.2g", *v)
+	}
+	return fmt.Sprintf("%.0f", *v)
+}
+
 // percent prints a share in percent without the sign.
 func percent(v *float64) string {
 	if v == nil {

@@ -73,6 +73,10 @@ type Row struct {
 	TrueLossSE       *float64    `json:"true_loss_se,omitempty"`            // standard error over splits
 	PairedL2D        *Difference `json:"paired_l2d,omitempty"`              // this method minus l2d, paired by split
 	PairedFixedTrain *Difference `json:"paired_best_fixed_train,omitempty"` // this method minus best_fixed_train, paired by split
+	// For tables.
+	DiffAuto *Interval `json:"diff_auto,omitempty"` // this method minus auto, paired by row and split
+	GapShare *float64  `json:"gap_share,omitempty"` // share of the way from best_fixed_train to the oracle
+	Seconds  *float64  `json:"seconds,omitempty"`   // per split, to learn and to decide
 }
 
 // Difference is the mean of paired differences over splits and the standard error of that mean.

@@ -33,11 +33,14 @@ var methodColumns = []column{
 	{"vs L2D (95%)", func(r Row) string { return interval(r.DiffL2D) }},
 	{"vs best_fixed_train (SE)", func(r Row) string { return difference(r.PairedFixedTrain) }},
 	{"vs l2d (SE)", func(r Row) string { return difference(r.PairedL2D) }},
+	{"vs auto (95%)", func(r Row) string { return finely(r.DiffAuto) }},
+	{"gap %", func(r Row) string { return percent(r.GapShare) }},
 	{"advice %", func(r Row) string { return percent(r.AdviceRate) }},
 	{"Bayes match %", func(r Row) string { return percent(r.BayesMatch) }},
 	{"pair", func(r Row) string { return r.Pair }},
 	{"remark", Row.Remark},
 	{"seeds", func(r Row) string { return positive(r.Seeds) }},
+	{"s per split", func(r Row) string { return seconds(r.Seconds) }},
 }
 
 // tables returns the tables of the report. Names that come from files cannot break out of their cells.
