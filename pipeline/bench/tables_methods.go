@@ -194,11 +194,11 @@ func (p peer) method() tableMethod {
 		}
 		mean, members := make([]float64, len(x.held)*d.Pairs), 0
 		for _, f := range p.families(x.rt) {
-			estimates, err := f.Estimates(ctx, d, x.train, x.held)
+			estimates, err := f.CrossFit(ctx, d, []regress.Fold{{Fit: x.train, Held: x.held}})
 			if err != nil {
 				return nil, err
 			}
-			for _, e := range estimates {
+			for _, e := range estimates[0] {
 				members++
 				for i, v := range e {
 					mean[i] += float64(v)
