@@ -53,7 +53,7 @@ func tableMethods() []tableMethod {
 		{name: methods.Shuffled, after: auto.Name, decide: decideShuffled},
 		byRecipe(models.Ours),
 		byRecipe(models.L2D),
-	}, lists.Each(peers, peer.method))
+	}, lists.Each(peers, peer.method), []tableMethod{byTrees})
 }
 
 func tableMethodNames() []string {

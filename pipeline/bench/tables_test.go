@@ -15,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/internal/config"
 	"pipe/models/baseline"
+	"pipe/models/lightgbm"
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
@@ -78,9 +79,10 @@ func rowOf(t *testing.T, r *report.Report, setting, method string) report.Row {
 // TestTables: methods find planted structure, the bounds are the bounds, a method that fails is left out, and a second
 // run repeats nothing.
 func TestTables(t *testing.T) {
+	t.Setenv("LIGHTGBM_LIB", filepath.Join(t.TempDir(), "none"))
 	file, out := tablesOf(t, ""), t.TempDir()
 	r, said := runOn(t, Options{Config: file, Out: out})
-	if len(said) != 5 { // four splits, and l2d
+	if len(said) != 7 { // four splits, l2d once and boosted_trees twice
 		t.Errorf("said %q", said)
 	}
 	for _, setting := range []string{"plain", "advised", "sum of 2 tables"} {
@@ -110,6 +112,9 @@ func TestTables(t *testing.T) {
 	left := func(row report.Row) bool { return row.Method == "l2d" && row.Setting != "plain" }
 	if slices.ContainsFunc(r.Rows, left) || !strings.Contains(strings.Join(r.Notes, "\n"), "l2d is left out on advised: ") {
 		t.Errorf("l2d is not left out: %q", r.Notes)
+	}
+	if !strings.Contains(strings.Join(r.Notes, "\n"), "boosted_trees is left out on plain, advised: the LightGBM library was not found") {
+		t.Errorf("boosted_trees are not left out: %q", r.Notes)
 	}
 	again, said := runOn(t, Options{Config: file, Out: out})
 	for i := range again.Rows {
@@ -262,5 +267,18 @@ func TestTablesConfig(t *testing.T) {
 	}
 	if _, err := Run(t.Context(), "synthetic", Options{Methods: []string{"auto"}}, nil); err == nil || !strings.Contains(err.Error(), "no choice") {
 		t.Error(err)
+	}
+}
+
+// TestTreesAsPeers: the boosted trees find planted structure, also where some pairs are unavailable.
+func TestTreesAsPeers(t *testing.T) {
+	if _, err := lightgbm.Open(""); err != nil {
+		t.Skip(err)
+	}
+	r, _ := runOn(t, Options{Config: tablesOf(t, ""), Methods: []string{methods.BoostedTrees}})
+	for _, table := range []string{"plain", "advised"} {
+		if got := *rowOf(t, r, table, methods.BoostedTrees).GapShare; got < 0.05 || got > 1 {
+			t.Errorf("%s: the trees close %.2f of the gap", table, got)
+		}
 	}
 }

@@ -15,13 +15,14 @@ const (
 	AlwaysLegitimate = "always_legitimate" // the negative label for every row, without asking an expert
 	Bayes            = "bayes"             // the best policy under a known distribution
 	// Of tables: cost regressions with fixed settings, and a control.
-	KNN20      = "knn_20"
-	KNN100     = "knn_100"
-	KNN200     = "knn_200"
-	Ridge1000  = "ridge_1000"
-	Ridge10000 = "ridge_10000"
-	MeanOfFour = "mean_of_four"
-	Shuffled   = "auto_shuffled"
+	KNN20        = "knn_20"
+	KNN100       = "knn_100"
+	KNN200       = "knn_200"
+	Ridge1000    = "ridge_1000"
+	Ridge10000   = "ridge_10000"
+	MeanOfFour   = "mean_of_four"
+	BoostedTrees = "boosted_trees"
+	Shuffled     = "auto_shuffled"
 )
 
 // compared are the methods without policy files.
@@ -33,6 +34,7 @@ var compared = []models.Method{
 	{Name: Ridge1000, Role: models.RoleReference, About: "ridge regression of the costs with penalty 1,000"},
 	{Name: Ridge10000, Role: models.RoleReference, About: "ridge regression of the costs with penalty 10,000"},
 	{Name: MeanOfFour, Role: models.RoleReference, About: "the plain mean of four cost regressions: 50 and 100 nearest neighbours, ridge with penalties 1,000 and 10,000"},
+	{Name: BoostedTrees, Role: models.RoleReference, About: "cost regression by boosted trees with default settings"},
 	{Name: Shuffled, Role: models.RoleReference, About: "the decisions of auto, moved to other rows at random: its shares without what it knows of a row"},
 	{Name: baseline.BestFixed, Role: models.RoleOracle, About: "the best constant pair, chosen on the split it is reported on: an oracle"},
 	{Name: baseline.BestFixedTrain, Role: models.RoleConstant, About: "the best constant pair, chosen on training rows: what one could deploy"},
