@@ -79,11 +79,13 @@ func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*Imp
 	if err := importFiles(o.Config, o.Out).Check(); err != nil {
 		return nil, err
 	}
+	progress = stage.OrQuiet(progress)
+	progress.Start(-1, "import")
 	cfg, err := LoadImport(o.Config)
 	if err != nil {
 		return nil, err
 	}
-	t, report, err := importWithTexts(ctx, cfg, o, stage.OrQuiet(progress))
+	t, report, err := importWithTexts(ctx, cfg, o, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +105,6 @@ func importWithTexts(ctx context.Context, cfg outcome.Config, o ImportOptions, p
 		}
 	}()
 	cfg.OpenText = texts.Open
-	progress.Start(-1, "import")
 	return outcome.Import(ctx, cfg)
 }
 

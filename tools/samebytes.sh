@@ -20,7 +20,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-steps="synthetic fraud-demo fraud-small fraud-generated fraud table fever-small fever cifar10-small imagenet-small imagenet import text"
+steps="synthetic fraud-demo fraud-small fraud-generated fraud table fever-small fever cifar10-small imagenet-small imagenet tables import text"
 
 if [ "${1:-}" = list ]; then
 	tr ' ' '\n' <<<"$steps"
@@ -125,6 +125,11 @@ fever() { "$1" bench fever --config "$work/configs/fever.yaml" --out out; }
 cifar10-small() { "$1" bench imagenet --config "$work/configs/cifar10-small.yaml" --out out; }
 imagenet-small() { "$1" bench imagenet --config "$work/configs/imagenet-small.yaml" --out out; }
 imagenet() { "$1" bench imagenet --config "$work/configs/imagenet.yaml" --out out; }
+tables() { # without the tables of times
+	"$1" bench tables --config "$work/configs/tables.yaml" --out out --tables cifar10,digit --methods ours,l2d,knn_100,mean_of_four
+	find out -name '*.seconds.json' -delete
+	rm out/report.csv
+}
 import() {
 	local t
 	for t in cifar10 frugalml-ferplus frugalml-yelp mmlu-pro; do

@@ -44,8 +44,11 @@ func (o Options) say(remark string) {
 	}
 }
 
-// decisionsEnding ends the names of files with decisions.
-const decisionsEnding = ".decisions.json"
+// The endings of files with decisions on a table, and with the time that they took.
+const (
+	decisionsEnding = ".decisions.json"
+	secondsEnding   = ".seconds.json"
+)
 
 // files are the files of a benchmark: in its folder, and in folders below it with records of finished steps.
 func (o Options) files() stage.Files {
@@ -53,7 +56,7 @@ func (o Options) files() stage.Files {
 	if o.Out == "" {
 		return f
 	}
-	patterns := append([]string{"*.stage.json", "*" + decisionsEnding, "costs.parquet", pipeline.TableFile, pipeline.EncoderFile, pipeline.FeaturizeFile, pipeline.TrainReportFile, "*.onnx"}, report.Patterns...)
+	patterns := append([]string{"*.stage.json", "*" + decisionsEnding, "*" + secondsEnding, "costs.parquet", pipeline.TableFile, pipeline.EncoderFile, pipeline.FeaturizeFile, pipeline.TrainReportFile, "*.onnx"}, report.Patterns...)
 	folders := map[string]bool{o.Out: true}
 	_ = filepath.WalkDir(o.Out, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && strings.HasSuffix(path, ".stage.json") {

@@ -95,12 +95,15 @@ func gapShare(loss, constant, oracle float64) *float64 {
 // sumRows adds the rows of one method on several tables, which are independent: squares of errors add. Shares of
 // the gap are set by the caller.
 func sumRows(rows []report.Row) report.Row {
-	sum := report.Row{Method: rows[0].Method, Lambda: rows[0].Lambda, Splits: rows[0].Splits, Seconds: report.Num(0)}
-	squares, errors := 0.0, 0
+	sum := report.Row{Method: rows[0].Method, Lambda: rows[0].Lambda, Splits: rows[0].Splits}
+	squares, errors, seconds, timed := 0.0, 0, 0.0, 0
 	difference, half, paired := 0.0, 0.0, 0
 	for _, r := range rows {
 		sum.TrueLossMean += r.TrueLossMean
-		*sum.Seconds += *r.Seconds
+		if r.Seconds != nil {
+			seconds += *r.Seconds
+			timed++
+		}
 		if r.TrueLossSE != nil {
 			squares += *r.TrueLossSE * *r.TrueLossSE
 			errors++
@@ -110,6 +113,9 @@ func sumRows(rows []report.Row) report.Row {
 			half += (d.High - d.Mean) * (d.High - d.Mean)
 			paired++
 		}
+	}
+	if timed == len(rows) {
+		sum.Seconds = report.Num(seconds)
 	}
 	if errors == len(rows) {
 		sum.TrueLossSE = report.Num(math.Sqrt(squares))

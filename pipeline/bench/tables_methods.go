@@ -34,7 +34,7 @@ type tableMethod struct {
 type decisions struct {
 	Runs     [][]int  `json:"runs"`               // per seed or draw, an action per held-out row
 	Fallback []string `json:"fallback,omitempty"` // pairs that the guard of auto fell back to
-	Seconds  float64  `json:"seconds"`
+	seconds  *float64 // that it took; nil: not known
 }
 
 // oracle takes the cheapest pair of every row.

@@ -127,10 +127,11 @@ func (t *tableResults) rows(c *tablesConfig) ([]report.Row, error) {
 
 // describe adds what the decisions were.
 func (t *tableResults) describe(row *report.Row) {
-	seconds, advice := 0.0, 0.0
+	var seconds []*float64
+	advice := 0.0
 	for _, x := range t.splits {
 		d := x.decided[row.Method]
-		seconds += d.Seconds / float64(len(t.splits))
+		seconds = append(seconds, d.seconds)
 		advice += x.adviceRate(d) / float64(len(t.splits))
 		row.Seeds = len(d.Runs)
 		for _, pair := range d.Fallback {
@@ -140,7 +141,7 @@ func (t *tableResults) describe(row *report.Row) {
 			row.Fallback[pair]++
 		}
 	}
-	row.Seconds = report.Num(seconds)
+	row.Seconds = averageOf(seconds)
 	if actions := t.splits[0].t.Actions; len(actions.Advice) > 1 {
 		row.AdviceRate = report.Num(advice)
 	}

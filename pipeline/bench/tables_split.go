@@ -107,14 +107,34 @@ func (x *tableSplit) run(ctx context.Context, m tableMethod) (*decisions, error)
 		} else if err != nil {
 			return nil, err
 		}
-		d.Seconds = time.Since(begun).Seconds()
-		x.fresh = append(x.fresh, fmt.Sprintf("%s %.3g s", m.name, d.Seconds))
-		return []string{file}, atomicfile.Write(filepath.Join(folder, file), func(w io.Writer) error { return json.NewEncoder(w).Encode(d) })
+		took := time.Since(begun).Seconds()
+		x.fresh = append(x.fresh, fmt.Sprintf("%s %.3g s", m.name, took))
+		return []string{file}, errors.Join(writeJSON(filepath.Join(folder, file), d), writeJSON(filepath.Join(folder, m.name+secondsEnding), took))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return x.read(filepath.Join(folder, file))
+	d, err := x.read(filepath.Join(folder, file))
+	if err != nil {
+		return nil, err
+	}
+	d.seconds = readSeconds(filepath.Join(folder, m.name+secondsEnding))
+	return d, nil
+}
+
+func writeJSON(path string, v any) error {
+	return atomicfile.Write(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(v) })
+}
+
+// readSeconds reads a time, which is beside the decisions and not part of their record: they have the same bytes on
+// every run. It is nil if it is not known.
+func readSeconds(path string) *float64 {
+	var seconds float64
+	text, err := textfile.ReadFile(path, textfile.MaxConfig)
+	if err != nil || json.Unmarshal(text, &seconds) != nil {
+		return nil
+	}
+	return &seconds
 }
 
 // inputs are what the decisions of a method depend on.
