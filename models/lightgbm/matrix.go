@@ -3,8 +3,6 @@ package lightgbm
 import (
 	"fmt"
 	"math"
-
-	"pipe/internal/finite"
 )
 
 // matrix is row-major.
@@ -25,20 +23,10 @@ func checkMatrix(x []float32, rows, cols int) error {
 	return nil
 }
 
-func checkLabels(o Objective, label []float32, rows int) error {
+func checkLabels(label []float32, rows int) error {
 	if len(label) != rows {
 		return fmt.Errorf("%d labels for %d rows", len(label), rows)
 	}
-	if o == Regression {
-		if i := finite.First(label); i >= 0 {
-			return fmt.Errorf("row %d: label %g: must be finite", i, label[i])
-		}
-		return nil
-	}
-	return checkClasses(label)
-}
-
-func checkClasses(label []float32) error {
 	positive := 0
 	for i, y := range label {
 		if y != 0 && y != 1 {

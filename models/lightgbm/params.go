@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Objective is what a training minimises.
+// Objective is what a training minimises: what the model is for decides it, never its settings.
 type Objective uint8
 
 // The objectives.
@@ -19,30 +19,22 @@ const (
 // objectives are LightGBM's names.
 var objectives = [...]string{Binary: "binary", Regression: "regression"}
 
-func (o Objective) known() bool { return int(o) < len(objectives) }
-
 // String is LightGBM's name of the objective.
-func (o Objective) String() string {
-	if !o.known() {
-		return fmt.Sprintf("objective %d", uint8(o))
-	}
-	return objectives[o]
-}
+func (o Objective) String() string { return objectives[o] }
 
 // Params are the settings of a training. The names in brackets are LightGBM's.
 type Params struct {
-	Objective       Objective `yaml:"-" json:"-"`                               // what the model is for decides it, never a configuration
-	Rounds          int       `yaml:"rounds" json:"rounds"`                     // trees, at most (num_iterations)
-	Leaves          int       `yaml:"leaves" json:"leaves"`                     // of a tree, at most (num_leaves)
-	MinLeaf         int       `yaml:"min_leaf" json:"min_leaf"`                 // rows in a leaf, at least (min_data_in_leaf)
-	Bins            int       `yaml:"bins" json:"bins"`                         // bins of a column, at most (max_bin)
-	LearningRate    float64   `yaml:"learning_rate" json:"learning_rate"`       // factor on every tree
-	L2              float64   `yaml:"l2" json:"l2"`                             // penalty on leaf values (lambda_l2)
-	FeatureFraction float64   `yaml:"feature_fraction" json:"feature_fraction"` // columns drawn for a tree
-	BaggingFraction float64   `yaml:"bagging_fraction" json:"bagging_fraction"` // rows drawn for a tree
-	BaggingFreq     int       `yaml:"bagging_freq" json:"bagging_freq"`         // rounds between two draws of rows; 0: all rows, always
-	Seed            uint64    `yaml:"seed" json:"seed"`                         // at most 2147483647
-	Threads         int       `yaml:"threads" json:"threads"`                   // affects the last digits of leaf values (num_threads)
+	Rounds          int     `yaml:"rounds" json:"rounds"`                     // trees, at most (num_iterations)
+	Leaves          int     `yaml:"leaves" json:"leaves"`                     // of a tree, at most (num_leaves)
+	MinLeaf         int     `yaml:"min_leaf" json:"min_leaf"`                 // rows in a leaf, at least (min_data_in_leaf)
+	Bins            int     `yaml:"bins" json:"bins"`                         // bins of a column, at most (max_bin)
+	LearningRate    float64 `yaml:"learning_rate" json:"learning_rate"`       // factor on every tree
+	L2              float64 `yaml:"l2" json:"l2"`                             // penalty on leaf values (lambda_l2)
+	FeatureFraction float64 `yaml:"feature_fraction" json:"feature_fraction"` // columns drawn for a tree
+	BaggingFraction float64 `yaml:"bagging_fraction" json:"bagging_fraction"` // rows drawn for a tree
+	BaggingFreq     int     `yaml:"bagging_freq" json:"bagging_freq"`         // rounds between two draws of rows; 0: all rows, always
+	Seed            uint64  `yaml:"seed" json:"seed"`                         // at most 2147483647
+	Threads         int     `yaml:"threads" json:"threads"`                   // affects the last digits of leaf values (num_threads)
 }
 
 // DefaultParams are 100 trees of 31 leaves on all columns and rows. The number of threads is always two: each thread
@@ -57,12 +49,12 @@ func DefaultParams() Params {
 // wide is the number of columns from which a tree of [DefaultRegressionParams] sees half of them.
 const wide = 32
 
-// DefaultRegressionParams are for noisy targets, such as losses of 0 or 1, of rows of dim columns: 100 small trees with
+// DefaultRegressionParams are for regression of noisy targets, such as losses of 0 or 1, of rows of dim columns: 100 small trees with
 // many rows in each leaf, which learn slowly. 63 bins are fine enough for such targets and take half the time of 255. A
 // tree on many columns sees a random half of them, which makes the trees differ and is faster too.
 func DefaultRegressionParams(dim int) Params {
 	p := DefaultParams()
-	p.Objective, p.Leaves, p.MinLeaf, p.Bins, p.LearningRate = Regression, 15, 50, 63, 0.05
+	p.Leaves, p.MinLeaf, p.Bins, p.LearningRate = 15, 50, 63, 0.05
 	if dim >= wide {
 		p.FeatureFraction = 0.5
 	}
@@ -72,7 +64,6 @@ func DefaultRegressionParams(dim int) Params {
 // Validate reports every problem at once.
 func (p Params) Validate() error {
 	return errors.Join(
-		p.Objective.validate(),
 		between("rounds", p.Rounds, 1, 100_000),
 		between("leaves", p.Leaves, 2, 131_072),
 		between("min_leaf", p.MinLeaf, 1, math.MaxInt32),
@@ -96,13 +87,6 @@ func (o Objective) layout() string {
 	return "force_row_wise"
 }
 
-func (o Objective) validate() error {
-	if !o.known() {
-		return fmt.Errorf("%s is unknown", o)
-	}
-	return nil
-}
-
 func between[T int | uint64](name string, v, low, high T) error {
 	if v < low || v > high {
 		return fmt.Errorf("%s is %d: must be from %d to %d", name, v, low, high)
@@ -117,15 +101,21 @@ func within(name string, v float64, ok bool, want string) error {
 	return nil
 }
 
+// training are settings with what is minimised.
+type training struct {
+	Params
+	objective Objective
+}
+
 // text is the parameter string of LightGBM's C functions. It fixes everything that could make two runs differ: the
 // order of sums, the layout of the histograms, every seed, the number of threads.
-func (p Params) text() string {
+func (p training) text() string {
 	var b strings.Builder
 	for _, s := range []struct {
 		name  string
 		value any
 	}{
-		{"objective", p.Objective},
+		{"objective", p.objective},
 		{"num_iterations", p.Rounds},
 		{"num_leaves", p.Leaves},
 		{"min_data_in_leaf", p.MinLeaf},
@@ -137,7 +127,7 @@ func (p Params) text() string {
 		{"bagging_freq", p.BaggingFreq},
 		{"seed", p.Seed},
 		{"deterministic", true},
-		{p.Objective.layout(), true},
+		{p.objective.layout(), true},
 		{"num_threads", p.Threads},
 		{"verbosity", -1},
 	} {

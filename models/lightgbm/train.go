@@ -6,20 +6,20 @@ import (
 	"fmt"
 )
 
-// Train fits a model by gradient boosting: trees grown leaf by leaf on histograms, which minimise p.Objective. The same
-// input and parameters, including threads, give the same model.
+// Train fits a binary classifier by gradient boosting: trees grown leaf by leaf on histograms, which minimise the
+// log-loss. The same input and parameters, including threads, give the same model.
 //
 //	x:        rows x cols, row-major; NaN is missing
-//	label:    rows; for Binary 0 or 1, both present; for Regression finite
+//	label:    rows, 0 or 1, both present
 //	weight:   rows, finite, more than 0; nil is 1 each
 //	progress: called after every round with the rounds done; nil for none
 //
 // Training ends early when no split reduces the loss. ctx is checked between rounds. The caller closes the booster.
 func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label, weight []float32, p Params, progress func(round int)) (*Booster, error) {
-	if err := errors.Join(p.Validate(), checkMatrix(x, rows, cols), checkLabels(p.Objective, label, rows), checkWeights(weight, rows)); err != nil {
+	if err := errors.Join(p.Validate(), checkMatrix(x, rows, cols), checkLabels(label, rows), checkWeights(weight, rows)); err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
-	texts, err := l.train(ctx, matrix{x, rows, cols}, [][]float32{label}, weight, p, progress)
+	texts, err := l.train(ctx, matrix{x, rows, cols}, [][]float32{label}, weight, training{p, Binary}, progress)
 	l.giveBack()
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (l *Library) Train(ctx context.Context, x []float32, rows, cols int, label,
 
 // train returns the text of a model for each list of labels. The rows are binned once for all of them. It returns texts
 // because a trained booster holds on to the training data; a booster loaded from the text does not.
-func (l *Library) train(ctx context.Context, m matrix, labels [][]float32, weight []float32, p Params, progress func(int)) (texts []string, err error) {
+func (l *Library) train(ctx context.Context, m matrix, labels [][]float32, weight []float32, p training, progress func(int)) (texts []string, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (l *Library) train(ctx context.Context, m matrix, labels [][]float32, weigh
 }
 
 // grow trains a model on the data and returns its text.
-func (l *Library) grow(ctx context.Context, data uintptr, p Params, progress func(int)) (text string, err error) {
+func (l *Library) grow(ctx context.Context, data uintptr, p training, progress func(int)) (text string, err error) {
 	var model uintptr
 	err = l.call("train", func(n *native) int32 { return n.boosterCreate(data, p.text(), &model) })
 	defer func() { err = errors.Join(err, l.free("free the booster", model, l.native.boosterFree)) }()
@@ -82,7 +82,7 @@ func (l *Library) free(what string, handle uintptr, f func(uintptr) int32) error
 }
 
 // dataset copies the matrix into the library's histogram bins. The caller frees the handle, even after an error.
-func (l *Library) dataset(m matrix, weight []float32, p Params) (handle uintptr, err error) {
+func (l *Library) dataset(m matrix, weight []float32, p training) (handle uintptr, err error) {
 	err = l.call("bin the data", func(n *native) int32 {
 		return n.datasetCreate(first(m.x), typeFloat32, int32(m.rows), int32(m.cols), rowMajor, p.text(), 0, &handle)
 	})

@@ -11,9 +11,9 @@ import (
 // of 15 leaves per pair allow 174 pairs.
 const MaxLeaves = 1 << 18
 
-// TrainRegressor fits a regression of the target of every pair. All pairs share one binning of the rows, and are trained
-// one after the other with p.Threads threads. Their draws of columns and rows are the same. Equal input gives equal bits,
-// as long as nothing else uses the library with another number of threads at the same time.
+// TrainRegressor fits a regression of the target of every pair, by squared error. All pairs share one binning of the
+// rows, and are trained one after the other with p.Threads threads. Their draws of columns and rows are the same. Equal
+// input gives equal bits, as long as nothing else uses the library with another number of threads at the same time.
 //
 //	x: rows x dim, row-major; NaN is missing
 //	y: rows x pairs, finite as float32
@@ -28,7 +28,7 @@ func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []
 	if err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
-	texts, err := l.train(ctx, matrix{x, rows, dim}, targets, nil, p, nil)
+	texts, err := l.train(ctx, matrix{x, rows, dim}, targets, nil, training{p, Regression}, nil)
 	l.giveBack()
 	if err != nil {
 		return nil, err
@@ -40,9 +40,6 @@ func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []
 func checkRegression(p Params, pairs int) error {
 	if err := p.Validate(); err != nil {
 		return err
-	}
-	if p.Objective != Regression {
-		return fmt.Errorf("the objective is %s: must be %s", p.Objective, Regression)
 	}
 	if err := between("pairs", pairs, 1, MaxLeaves); err != nil {
 		return err
