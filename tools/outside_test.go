@@ -30,7 +30,9 @@ func outside(t *testing.T, name string) string {
 func outsideModule(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	root, dir := filepath.Dir(working(t)), t.TempDir()
-	save(t, filepath.Join(dir, "go.sum"), readText(t, filepath.Join(root, "go.sum")))
+	for _, file := range []string{"go.mod", "go.sum"} { // what is required here is all that its program needs
+		save(t, filepath.Join(dir, file), readText(t, filepath.Join(root, file)))
+	}
 	for file, text := range files {
 		save(t, filepath.Join(dir, file), text)
 	}
@@ -38,8 +40,7 @@ func outsideModule(t *testing.T, name string, files map[string]string) string {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOWORK", "off")
 	module := strings.TrimSpace(command(t, root, "go", "list", "-m"))
-	command(t, dir, "go", "mod", "init", "example.org/"+name)
-	command(t, dir, "go", "mod", "edit", "-require="+module+"@v0.0.0", "-replace="+module+"="+root)
+	command(t, dir, "go", "mod", "edit", "-module=example.org/"+name, "-require="+module+"@v0.0.0", "-replace="+module+"="+root)
 	program := filepath.Join(dir, name)
 	command(t, dir, "go", "build", "-o", program, ".")
 	return program
