@@ -82,7 +82,7 @@ func TestMergedFileDecidesAsItsParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, without := range [][]string{nil, {"expert=large"}} {
-				o.Without = without
+				o.Prices.Without = without
 				want := decided(t, rt, o)
 				alone := o
 				alone.Policy, alone.Encoder = merged, ""

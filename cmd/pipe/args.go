@@ -2,13 +2,16 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"pipe/costs"
 	"pipe/costs/chat"
 	"pipe/internal/textfile"
+	"pipe/pipeline/decide"
 )
 
 // budgetFlag adds the flag of commands that may call paid chat models. Without it there is no limit.
@@ -21,6 +24,20 @@ func budgetFlag(f *pflag.FlagSet, to **chat.Budget) {
 		*to, err = chat.NewBudget(limit)
 		return err
 	})
+}
+
+// priceFlags adds the flags of commands that change the prices of a policy.
+func priceFlags(f *pflag.FlagSet, to *decide.PriceChange) {
+	f.Func("lambda", "any-price policy: the `multiplier` of the fees of advice (default: as in training)", func(text string) error {
+		v, err := textfile.ParseNumber(text)
+		if err != nil || !costs.UsableLambda(v) {
+			return fmt.Errorf("it is not a number from 0 to %g", costs.MaxLambda)
+		}
+		to.Lambda = &v
+		return nil
+	})
+	f.StringArrayVar(&to.Fees, "fee", nil, "any-price policy: `expert=NAME:FEE` or advice=NAME:FEE, in the unit of the costs configuration, so before lambda; may be repeated")
+	f.StringArrayVar(&to.Without, "without", nil, "never choose this `expert=NAME`, advice=NAME or pair=EXPERT/ADVICE; may be repeated")
 }
 
 func skipBadFlag(f *pflag.FlagSet, to *bool) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"pipe/costs"
@@ -23,10 +25,16 @@ With --text or --image, rows are CSV or JSONL, and the flag names the column or 
 path relative to the file's folder. --encoder is then an encoder as pipe convert takes it. A policy that pipe convert
 --merge put behind an encoder needs no --encoder.
 
---without removes an expert or an advice from the choice; the best remaining pair is taken.`
+--without removes an expert, an advice or a pair from the choice; the best remaining pair is taken.
+
+An any-price policy (pipe train --any-price) decides at the prices that it was trained with, or at others: --lambda sets the
+multiplier of the fees of advice, and --fee the fee of an expert or, before lambda, of an advice. The decisions have the
+expected loss of the chosen pair and its expected cost, which is the loss plus the fees. A note names prices outside of
+those that the policy was checked on.`
 
 const decideExamples = `  pipe decide --policy policy.onnx --in costs.parquet --out decisions.parquet
   pipe decide --policy policy.onnx --in rows.csv --without expert=large --without advice=search
+  pipe decide --policy anyprice.onnx --in rows.csv --lambda 0.5 --fee expert=large:0.02 --fee advice=search:0.1
   pipe decide --policy policy.onnx --in rows.jsonl.gz --json
   pipe decide --policy policy.onnx --encoder encoder.json --in transactions.csv --out decisions.csv
   pipe decide --policy policy.onnx --encoder encoder.onnx --in claims.jsonl --text claim
@@ -54,8 +62,8 @@ func decideCommand(a *app) *cobra.Command {
 	f.StringVar(&o.InFormat, "format", o.InFormat, "format of the features: auto, parquet, csv or jsonl")
 	f.StringVarP(&o.Out, "out", "o", o.Out, "decisions: a file, or - for standard output")
 	f.StringVar(&o.OutFormat, "out-format", o.OutFormat, "format of the decisions: auto (by file name, else csv), parquet, csv or jsonl")
-	f.StringArrayVar(&o.Without, "without", nil, "never choose this expert=NAME or advice=NAME; may be repeated")
-	f.BoolVar(&o.Scores, "scores", false, "also write the score of every pair")
+	priceFlags(f, &o.Prices)
+	f.BoolVar(&o.Scores, "scores", false, "also write the score of every pair, and of a policy by estimates their expected loss and cost")
 	f.IntVar(&o.Workers, "workers", o.Workers, "batches decided in parallel")
 	return c
 }
@@ -94,6 +102,9 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	}
 	if len(done.ChangedFees) > 0 {
 		a.say("note: the fees of the input differ from those that the policy was trained with; the policy uses its own: %s", costs.ListFees(done.ChangedFees))
+	}
+	if p := done.Prices; p != nil && len(p.Unchecked) > 0 {
+		a.say("note: the policy was not checked on these prices: %s. It still takes the pair with the smallest estimated cost. Whether this gains over the best fixed pair is not known", strings.Join(p.Unchecked, "; "))
 	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {

@@ -184,7 +184,7 @@ func TestMasks(t *testing.T) {
 		without []string
 		want    int64
 	}{
-		{nil, 0}, {[]string{"expert=A"}, 3}, {[]string{"advice=a"}, 4}, {[]string{"advice=a", "expert=B"}, 2}, {[]string{"advice=a", "advice=b"}, 2},
+		{nil, 0}, {[]string{"expert=A"}, 3}, {[]string{"advice=a"}, 4}, {[]string{"advice=a", "expert=B"}, 2}, {[]string{"advice=a", "advice=b"}, 2}, {[]string{"pair=A/a", "pair=B/a"}, 4},
 	} {
 		mask, err := ParseWithout(p.Actions, c.without)
 		if err != nil {
@@ -202,11 +202,14 @@ func TestMasks(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ without, want string }{
-		{"expert=C", `known are "A", "B"`}, {"advice=x", `known are "a", "b", "c"`}, {"A", "neither"}, {"pair=A", "neither"},
+		{"expert=C", `known are "A", "B"`}, {"advice=x", `known are "a", "b", "c"`}, {"A", "neither"}, {"pair=A", `unknown pair "A"; known are A/a`}, {"pairs=A/a", "neither"},
 	} {
 		if _, err := ParseWithout(p.Actions, []string{c.without}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("without %s: %v", c.without, err)
 		}
+	}
+	if _, err := ParseWithout(p.Actions, []string{"expert=A", "expert=A"}); err == nil || !strings.Contains(err.Error(), "twice") {
+		t.Errorf("twice: %v", err)
 	}
 	if _, err := ParseWithout(p.Actions, []string{"expert=A", "expert=B"}); err == nil || !strings.Contains(err.Error(), "no action remains") {
 		t.Errorf("nothing remains: %v", err)

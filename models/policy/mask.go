@@ -6,14 +6,34 @@ import (
 	"strings"
 
 	"pipe/costs"
+	"pipe/internal/textfile"
 )
 
-// ParseWithout returns which actions remain without some experts and advice. Each entry of without is "expert=NAME" or
-// "advice=NAME". The result has J(K+1) entries, true for available actions that use none of these experts and advice.
-// If a name is unknown, the error lists the known ones. It is an error too if no action remains.
+// What an exclusion or a fee is about.
+const (
+	kindExpert = "expert"
+	kindAdvice = "advice"
+	kindPair   = "pair"
+)
+
+// ParseWithout returns which actions remain without some experts, advice and pairs. Each entry of without is
+// "expert=NAME", "advice=NAME" or "pair=EXPERT/ADVICE". The result has J(K+1) entries, true for available actions that
+// use none of them. If a name is unknown, the error lists the known ones. It is an error too if an entry is there twice,
+// or if no action remains.
 func ParseWithout(a *costs.Actions, without []string) (available []bool, err error) {
 	available = a.Mask()
-	for _, w := range without {
+	for n, w := range without {
+		if slices.Contains(without[:n], w) {
+			return nil, fmt.Errorf("exclusion %q is there twice", w)
+		}
+		if name, isPair := strings.CutPrefix(w, kindPair+"="); isPair {
+			i, err := pairIndex(a, name)
+			if err != nil {
+				return nil, err
+			}
+			available[i] = false
+			continue
+		}
 		expert, advice, err := parseExclusion(a, w)
 		if err != nil {
 			return nil, err
@@ -30,22 +50,35 @@ func ParseWithout(a *costs.Actions, without []string) (available []bool, err err
 	return available, nil
 }
 
+// pairIndex returns the action of that name, such as "large/search".
+func pairIndex(a *costs.Actions, name string) (int, error) {
+	names := a.Names()
+	i := slices.Index(names, name)
+	switch {
+	case i < 0:
+		return 0, fmt.Errorf("unknown pair %q; known are %s", name, textfile.Listed(names, 12))
+	case slices.Contains(names[i+1:], name):
+		return 0, fmt.Errorf("pair %q: two pairs have this name, because names contain a slash", name)
+	}
+	return i, nil
+}
+
 // parseExclusion returns the index of the expert or advice that s names, and -1 for the other.
 func parseExclusion(a *costs.Actions, w string) (expert, advice int, err error) {
 	kind, name, ok := strings.Cut(w, "=")
 	switch {
-	case ok && kind == "expert":
+	case ok && kind == kindExpert:
 		if expert = a.ExpertIndex(name); expert < 0 {
 			return 0, 0, fmt.Errorf("unknown expert %q; known are %s", name, quoted(a.Experts, func(e costs.Expert) string { return e.Name }))
 		}
 		return expert, -1, nil
-	case ok && kind == "advice":
+	case ok && kind == kindAdvice:
 		if advice = a.AdviceIndex(name); advice < 0 {
 			return 0, 0, fmt.Errorf("unknown advice %q; known are %s", name, quoted(a.Advice, func(v costs.Advice) string { return v.Name }))
 		}
 		return -1, advice, nil
 	}
-	return 0, 0, fmt.Errorf("exclusion %q is neither expert=NAME nor advice=NAME", w)
+	return 0, 0, fmt.Errorf("exclusion %q is neither expert=NAME, advice=NAME nor pair=EXPERT/ADVICE", w)
 }
 
 func quoted[T any](items []T, name func(T) string) string {

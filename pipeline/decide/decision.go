@@ -5,6 +5,9 @@ import (
 	"pipe/models/policy"
 )
 
+// PriceChange says how prices differ from those that a policy was trained with.
+type PriceChange = policy.PriceChange
+
 // Decision is what a policy chooses for one row: a pair of an expert and an advice.
 type Decision struct {
 	Action      int       // the index of the pair: ExpertIndex * number of advice + AdviceIndex
@@ -13,14 +16,21 @@ type Decision struct {
 	ExpertIndex int       // among the experts of the policy
 	AdviceIndex int       // among the advice of the policy; 0 is none
 	Scores      []float32 // of every pair, by action; higher is better. Pairs that are not available have the lowest
-	Excluded    []string  `json:",omitempty"` // what Router.Without has excluded so far, as it was given
+	// Loss and Cost are what a policy by estimates expects of every pair, by action: the task loss with measured fees, and
+	// the same plus the fees. nil for other policies. Those of pairs that do not exist are above 1e29.
+	Loss, Cost []float32 `json:",omitempty"`
+	Excluded   []string  `json:",omitempty"` // what Router.Without has excluded so far, as it was given
 }
 
 // decisions are those of a batch by name.
 func decisions(a *costs.Actions, d *policy.Decisions) []Decision {
 	out := make([]Decision, len(d.Action))
 	for n := range out {
-		out[n] = decisionOf(a, int(d.Action[n]), d.Scores[n*d.Actions:(n+1)*d.Actions:(n+1)*d.Actions])
+		first, end := n*d.Actions, (n+1)*d.Actions
+		out[n] = decisionOf(a, int(d.Action[n]), d.Scores[first:end:end])
+		if d.Loss != nil {
+			out[n].Loss, out[n].Cost = d.Loss[first:end:end], d.Cost[first:end:end]
+		}
 	}
 	return out
 }

@@ -100,6 +100,18 @@ func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 	return d, nil
 }
 
+// price applies a change to the prices of the policy. One that does not fit it is an *stage.OptionError.
+func (f *PolicyFile) price(c PriceChange) (*policy.Pricing, error) {
+	p, err := f.Info.Price(c)
+	if errors.Is(err, policy.ErrFixedPrices) {
+		err = fmt.Errorf("%w, those of lambda %g: pipe train --any-price makes policies whose lambda and fees can be set", err, f.Info.Lambda)
+	}
+	if err != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
+	}
+	return p, nil
+}
+
 // Digest identifies the policy, independent of its file name and of an encoder in front; see policy.Digest.
 func (f *PolicyFile) Digest() (string, error) { return policy.Digest(f.model, f.Info) }
 

@@ -29,6 +29,9 @@ type Options struct {
 	Runtime *ort.Runtime
 	// Workers is the number of goroutines that one call may use to encode a batch. 0: one.
 	Workers int
+	// Prices are how the prices differ from those that the policy was trained with. Lambda and fees can be changed of an
+	// any-price policy only.
+	Prices PriceChange
 }
 
 // checkDecoder reports an unknown decoder of images; empty is the standard one.
@@ -48,7 +51,8 @@ type Router struct {
 	input   string
 	vectors vectors       // of what an encoder reads; nil: there is none
 	table   *tableEncoder // of raw rows
-	own     *ort.Runtime  // to be closed
+	pricing *policy.Pricing
+	own     *ort.Runtime // to be closed
 	close   func() error
 	closed  atomic.Bool
 }
@@ -66,9 +70,9 @@ func (r *Router) ready() error {
 
 // Open opens the policy file at path, with its encoder if o names one.
 //
-// A file that is not a policy is a *costs.DataError. An unknown decoder is an *stage.OptionError. An encoder that did not make the features of the policy's training
-// is an *stage.OptionError; they are compared by the digest of the features, if the policy records it. A missing ONNX
-// Runtime is an *ort.MissingLibraryError.
+// A file that is not a policy is a *costs.DataError. An unknown decoder, and prices that do not fit the policy, are an
+// *stage.OptionError. So is an encoder that did not make the features of the policy's training; they are compared by the
+// digest of the features, if the policy records it. A missing ONNX Runtime is an *ort.MissingLibraryError.
 func Open(path string, o Options) (_ *Router, err error) {
 	if err := checkDecoder(o.Decoder); err != nil {
 		return nil, &stage.OptionError{Err: err}
@@ -105,6 +109,9 @@ func Open(path string, o Options) (_ *Router, err error) {
 func open(rt *ort.Runtime, f *PolicyFile, input string, o Options) (_ *Router, err error) {
 	r := &Router{file: f, input: input}
 	r.close = sync.OnceValue(r.closeAll)
+	if r.pricing, err = f.price(o.Prices); err != nil {
+		return nil, err
+	}
 	if r.digest, err = f.Digest(); err != nil {
 		return nil, err
 	}
@@ -157,6 +164,10 @@ func (r *Router) Info() *policy.Info {
 	return r.file.Info
 }
 
+// Pricing is what pairs cost: the prices of the policy file, or as Options.Prices changed them. Do not change it. It is
+// nil for the zero Router.
+func (r *Router) Pricing() *policy.Pricing { return r.pricing }
+
 // Digest identifies the policy, independent of its file name; see policy.Digest.
 func (r *Router) Digest() string { return r.digest }
 
@@ -194,8 +205,8 @@ func (r *Router) FeatureRows(ctx context.Context, rows [][]float32) ([]Decision,
 	return r.decide(ctx, features, len(rows))
 }
 
-// Without decides again on the scores of a decision, with some experts and advice excluded: each exclusion is
-// "expert=NAME" or "advice=NAME". Exclusions add up: those that the decision already has (see Decision.Excluded) still
+// Without decides again on the scores of a decision, with some experts, advice and pairs excluded: each exclusion is
+// "expert=NAME", "advice=NAME" or "pair=EXPERT/ADVICE". Exclusions add up: those that the decision already has (see Decision.Excluded) still
 // hold. It is an error if a name is unknown, which lists the known ones, if no pair remains, or if the decision is not
 // one of this policy.
 func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
@@ -210,7 +221,7 @@ func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 		return Decision{}, fmt.Errorf("decide: the decision has the action %d, but this policy has the actions 0 to %d", d.Action, n-1)
 	}
 	all := addUp(d.Excluded, excluded)
-	available, err := policy.ParseWithout(a, all)
+	available, err := r.remaining(all)
 	if err != nil {
 		return Decision{}, fmt.Errorf("decide: %w", err)
 	}
@@ -226,8 +237,17 @@ func (r *Router) Without(d Decision, excluded ...string) (Decision, error) {
 		return Decision{}, fmt.Errorf("decide: %w", err)
 	}
 	next := decisionOf(a, int(again.Action[0]), d.Scores)
-	next.Excluded = all
+	next.Loss, next.Cost, next.Excluded = d.Loss, d.Cost, all
 	return next, nil
+}
+
+// remaining are the pairs that may be chosen after further exclusions.
+func (r *Router) remaining(excluded []string) ([]bool, error) {
+	available, err := policy.ParseWithout(r.file.Info.Actions, excluded)
+	for i := range available {
+		available[i] = available[i] && r.pricing.Available[i]
+	}
+	return available, err
 }
 
 // addUp returns a new list of the old exclusions and of those in more that are not among them; nil if there are none.
@@ -247,7 +267,7 @@ func (r *Router) Ranked(d Decision) []int {
 	if r == nil || r.file == nil {
 		return nil
 	}
-	available, err := policy.ParseWithout(r.file.Info.Actions, d.Excluded)
+	available, err := r.remaining(d.Excluded)
 	if err != nil || len(d.Scores) != len(available) || d.Action < 0 || d.Action >= len(available) {
 		return nil
 	}
@@ -263,11 +283,24 @@ func (r *Router) Ranked(d Decision) []int {
 
 // decide decides on features, n x Dim.
 func (r *Router) decide(ctx context.Context, features []float32, n int) ([]Decision, error) {
-	d, err := r.decider.Decide(ctx, features, n)
+	d, err := r.batch(ctx, features, n)
 	if err != nil {
 		return nil, err
 	}
 	return decisions(r.file.Info.Actions, d), nil
+}
+
+// batch decides on features, n x Dim, at the router's prices. A file with fixed prices takes no mask: its scores are
+// compared again among the pairs that may be chosen.
+func (r *Router) batch(ctx context.Context, features []float32, n int) (*policy.Decisions, error) {
+	if r.file.Info.Prices != nil {
+		return r.decider.DecideAt(ctx, r.pricing.Prices(), features, n)
+	}
+	d, err := r.decider.Decide(ctx, features, n)
+	if err == nil && !slices.Equal(r.pricing.Available, r.file.Info.Actions.Mask()) {
+		err = d.Masked(r.pricing.Available)
+	}
+	return d, err
 }
 
 // one is the decision of a batch with one row.

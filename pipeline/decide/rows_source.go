@@ -159,14 +159,14 @@ func sniff(r *bufio.Reader) string {
 	return formatCSV
 }
 
-// changedFees are the fees of the input that differ from the policy's; none if the input has no actions.
-func changedFees(src featureSource, info *policy.Info) []costs.FeeChange {
+// changedFees are the fees of the input that differ from those of a; none if the input has no actions.
+func changedFees(src featureSource, a *costs.Actions) []costs.FeeChange {
 	switch s := src.(type) {
 	case *spooled:
-		return changedFees(s.featureSource, info)
+		return changedFees(s.featureSource, a)
 	case *parquetSource:
-		if a := s.reader.Actions(); a != nil {
-			return info.Actions.ChangedFees(a)
+		if here := s.reader.Actions(); here != nil {
+			return a.ChangedFees(here)
 		}
 	}
 	return nil

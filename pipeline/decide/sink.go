@@ -31,8 +31,29 @@ type decisionSink interface {
 	abort()
 }
 
+// columns are what a sink writes of every decision.
+type columns struct {
+	actions   *costs.Actions
+	scores    bool // of every pair; with estimates also those of every pair
+	estimates bool // expected loss and cost of the chosen pair
+}
+
+// estimate is one of the two estimates of decisions, under the name that files have for it.
+type estimate struct {
+	name, plural string
+	of           func(d *policy.Decisions) []float32 // rows x actions
+}
+
+var estimates = []estimate{
+	{policy.LossOutput, "expected_losses", func(d *policy.Decisions) []float32 { return d.Loss }},
+	{policy.CostOutput, "expected_costs", func(d *policy.Decisions) []float32 { return d.Cost }},
+}
+
+// exists reports whether v is an estimate, and not what stands for a pair that does not exist.
+func exists(v float32) bool { return v < -policy.ExcludedBelow }
+
 // openSink starts the output at path, "-" for stdout, in a format.
-func openSink(path, format string, scores bool, stdout io.Writer, a *costs.Actions) (decisionSink, error) {
+func openSink(path, format string, c columns, stdout io.Writer) (decisionSink, error) {
 	if format == formatAuto && path != "-" {
 		format = formatOf(path)
 	}
@@ -46,11 +67,11 @@ func openSink(path, format string, scores bool, stdout io.Writer, a *costs.Actio
 	}
 	switch format {
 	case formatParquet:
-		return newParquetSink(out, a, scores), nil
+		return newParquetSink(out, c), nil
 	case formatJSONL:
-		return newTextSink(out, jsonlRows(a, scores)), nil
+		return newTextSink(out, jsonlRows(c)), nil
 	default:
-		return newTextSink(out, csvRows(a, scores)), nil
+		return newTextSink(out, csvRows(c)), nil
 	}
 }
 
@@ -98,26 +119,71 @@ func (s *textSink) commit() error {
 
 func (s *textSink) abort() { s.out.Abort() }
 
-// csvRows is id, action, expert, advice, expert_index, advice_index, then a column "score EXPERT/ADVICE" per pair.
-func csvRows(a *costs.Actions, scores bool) rowFormat {
+// csvRows is id, action, expert, advice, expert_index, advice_index, the estimates of the chosen pair, then a column
+// "score EXPERT/ADVICE" per pair, and so on for the estimates. A pair that does not exist has empty estimates.
+func csvRows(c columns) rowFormat {
+	a := c.actions
 	head := "id,action,expert,advice,expert_index,advice_index"
 	middle := make([]string, a.Len())
 	for i := range middle {
 		j, k := a.Pair(i)
 		middle[i] = fmt.Sprintf(",%d,%s,%s,%d,%d", i, quoteCSV(a.Experts[j].Name), quoteCSV(a.Advice[k].Name), j, k)
-		if scores {
-			head += "," + quoteCSV("score "+a.Name(i))
+	}
+	perPair := func(name string) {
+		for _, pair := range a.Names() {
+			head += "," + quoteCSV(name+" "+pair)
 		}
+	}
+	if c.estimates {
+		head += "," + policy.LossOutput + "," + policy.CostOutput
+	}
+	if c.scores {
+		perPair("score")
+	}
+	if c.scores && c.estimates {
+		perPair(policy.LossOutput)
+		perPair(policy.CostOutput)
 	}
 	return rowFormat{head + "\n", func(dst []byte, id string, d *policy.Decisions, n int) []byte {
 		dst = append(append(dst, quoteCSV(id)...), middle[d.Action[n]]...)
-		if scores {
-			for _, v := range d.Scores[n*d.Actions : (n+1)*d.Actions] {
-				dst = strconv.AppendFloat(append(dst, ','), float64(v), 'g', -1, 32)
+		first, end := n*d.Actions, (n+1)*d.Actions
+		if c.estimates {
+			for _, e := range estimates {
+				dst = appendNumber(append(dst, ','), e.of(d)[first+int(d.Action[n])])
+			}
+		}
+		if !c.scores {
+			return append(dst, '\n')
+		}
+		for _, v := range d.Scores[first:end] {
+			dst = appendNumber(append(dst, ','), v)
+		}
+		if c.estimates {
+			for _, e := range estimates {
+				dst = appendEstimates(append(dst, ','), e.of(d)[first:end], "")
 			}
 		}
 		return append(dst, '\n')
 	}}
+}
+
+func appendNumber(dst []byte, v float32) []byte {
+	return strconv.AppendFloat(dst, float64(v), 'g', -1, 32)
+}
+
+// appendEstimates writes estimates with commas between them, and missing in place of those of pairs that do not exist.
+func appendEstimates(dst []byte, values []float32, missing string) []byte {
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if exists(v) {
+			dst = appendNumber(dst, v)
+		} else {
+			dst = append(dst, missing...)
+		}
+	}
+	return dst
 }
 
 func quoteCSV(s string) string {
@@ -127,8 +193,10 @@ func quoteCSV(s string) string {
 	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 }
 
-// jsonlRows writes the same as one object per line, with the scores as a list in the order of the actions.
-func jsonlRows(a *costs.Actions, scores bool) rowFormat {
+// jsonlRows writes the same as one object per line, with the scores and the estimates as lists in the order of the
+// actions. A pair that does not exist has the estimate null.
+func jsonlRows(c columns) rowFormat {
+	a := c.actions
 	middle := make([]string, a.Len())
 	for i := range middle {
 		j, k := a.Pair(i)
@@ -137,15 +205,26 @@ func jsonlRows(a *costs.Actions, scores bool) rowFormat {
 	}
 	return rowFormat{"", func(dst []byte, id string, d *policy.Decisions, n int) []byte {
 		dst = append(append(append(dst, `{"id":`...), quoteJSON(id)...), middle[d.Action[n]]...)
-		if scores {
+		first, end := n*d.Actions, (n+1)*d.Actions
+		if c.estimates {
+			for _, e := range estimates {
+				dst = appendNumber(append(dst, `,"`+e.name+`":`...), e.of(d)[first+int(d.Action[n])])
+			}
+		}
+		if c.scores {
 			dst = append(dst, `,"scores":[`...)
-			for i, v := range d.Scores[n*d.Actions : (n+1)*d.Actions] {
+			for i, v := range d.Scores[first:end] {
 				if i > 0 {
 					dst = append(dst, ',')
 				}
-				dst = strconv.AppendFloat(dst, float64(v), 'g', -1, 32)
+				dst = appendNumber(dst, v)
 			}
 			dst = append(dst, ']')
+		}
+		if c.scores && c.estimates {
+			for _, e := range estimates {
+				dst = append(appendEstimates(append(dst, `,"`+e.plural+`":[`...), e.of(d)[first:end], "null"), ']')
+			}
 		}
 		return append(dst, '}', '\n')
 	}}

@@ -2,6 +2,8 @@ package decide
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -25,6 +27,27 @@ type scoredRow struct {
 	Scores []float32 `parquet:"scores,list"`
 }
 
+// expected are the estimates of the chosen pair.
+type expected struct {
+	Loss float32 `parquet:"expected_loss"`
+	Cost float32 `parquet:"expected_cost"`
+}
+
+// estimatedRow is a decision of a policy by estimates.
+type estimatedRow struct {
+	decisionRow
+	expected
+}
+
+// estimatedScoredRow also has scores and estimates of every pair. The estimates are NaN if the pair does not exist.
+type estimatedScoredRow struct {
+	decisionRow
+	expected
+	Scores []float32 `parquet:"scores,list"`
+	Losses []float32 `parquet:"expected_losses,list"`
+	Costs  []float32 `parquet:"expected_costs,list"`
+}
+
 // parquetRows is the writer of a parquetSink for one kind of row.
 type parquetRows interface {
 	write(ids []string, d *policy.Decisions) error
@@ -37,7 +60,8 @@ type parquetSink struct {
 	rows parquetRows
 }
 
-func newParquetSink(out output, a *costs.Actions, scores bool) *parquetSink {
+func newParquetSink(out output, c columns) *parquetSink {
+	a := c.actions
 	templates := make([]decisionRow, a.Len())
 	for i := range templates {
 		j, k := a.Pair(i)
@@ -45,16 +69,47 @@ func newParquetSink(out output, a *costs.Actions, scores bool) *parquetSink {
 			Action: int32(i), Expert: a.Experts[j].Name, Advice: a.Advice[k].Name, ExpertIndex: int32(j), AdviceIndex: int32(k),
 		}
 	}
-	if scores {
-		return &parquetSink{out, newRowWriter(out, a, func(dst *scoredRow, id string, d *policy.Decisions, n int) {
-			dst.decisionRow = templates[d.Action[n]]
-			dst.ID, dst.Scores = id, d.Scores[n*d.Actions:(n+1)*d.Actions]
-		})}
-	}
-	return &parquetSink{out, newRowWriter(out, a, func(dst *decisionRow, id string, d *policy.Decisions, n int) {
+	decided := func(dst *decisionRow, id string, d *policy.Decisions, n int) {
 		*dst = templates[d.Action[n]]
 		dst.ID = id
-	})}
+	}
+	estimated := func(dst *expected, d *policy.Decisions, n int) {
+		i := n*d.Actions + int(d.Action[n])
+		*dst = expected{d.Loss[i], d.Cost[i]}
+	}
+	row := func(values []float32, d *policy.Decisions, n int) []float32 {
+		return values[n*d.Actions : (n+1)*d.Actions]
+	}
+	switch {
+	case c.scores && c.estimates:
+		return &parquetSink{out, newRowWriter(out, a, func(dst *estimatedScoredRow, id string, d *policy.Decisions, n int) {
+			decided(&dst.decisionRow, id, d, n)
+			estimated(&dst.expected, d, n)
+			dst.Scores, dst.Losses, dst.Costs = row(d.Scores, d, n), orNaN(row(d.Loss, d, n)), orNaN(row(d.Cost, d, n))
+		})}
+	case c.scores:
+		return &parquetSink{out, newRowWriter(out, a, func(dst *scoredRow, id string, d *policy.Decisions, n int) {
+			decided(&dst.decisionRow, id, d, n)
+			dst.Scores = row(d.Scores, d, n)
+		})}
+	case c.estimates:
+		return &parquetSink{out, newRowWriter(out, a, func(dst *estimatedRow, id string, d *policy.Decisions, n int) {
+			decided(&dst.decisionRow, id, d, n)
+			estimated(&dst.expected, d, n)
+		})}
+	}
+	return &parquetSink{out, newRowWriter(out, a, decided)}
+}
+
+// orNaN has NaN where values have no estimate.
+func orNaN(values []float32) []float32 {
+	values = slices.Clone(values)
+	for i, v := range values {
+		if !exists(v) {
+			values[i] = float32(math.NaN())
+		}
+	}
+	return values
 }
 
 func (s *parquetSink) write(ids []string, d *policy.Decisions) error {

@@ -19,18 +19,19 @@ import (
 
 // StreamOptions are the options of Stream: what to decide on and where to write the decisions.
 type StreamOptions struct {
-	Policy    string   // the policy file
-	In        string   // features: a file, a folder of Parquet parts, or "-" for standard input
-	Encoder   string   // encoder.json of the training table, or with Text or Image an encoder of these; In then has raw rows. Empty: In has features, or the policy has an encoder in front
-	Text      string   // the column of raw rows, or field of JSONL objects, that contains the text; empty: rows are not texts
-	Image     string   // the column or field that contains the path of an image, relative to In's folder; empty: rows are not images
-	Decoder   string   // of images: standard, libjpeg-turbo or auto; empty: standard
-	InFormat  string   // auto, parquet, csv or jsonl
-	Out       string   // decisions: a file, or "-" for standard output
-	OutFormat string   // auto (by Out's extension, else CSV), parquet, csv or jsonl
-	Without   []string // "expert=NAME" or "advice=NAME": pairs that must not be chosen
-	Scores    bool     // write the score of every pair
-	Workers   int      // batches decided in parallel
+	Policy    string // the policy file
+	In        string // features: a file, a folder of Parquet parts, or "-" for standard input
+	Encoder   string // encoder.json of the training table, or with Text or Image an encoder of these; In then has raw rows. Empty: In has features, or the policy has an encoder in front
+	Text      string // the column of raw rows, or field of JSONL objects, that contains the text; empty: rows are not texts
+	Image     string // the column or field that contains the path of an image, relative to In's folder; empty: rows are not images
+	Decoder   string // of images: standard, libjpeg-turbo or auto; empty: standard
+	InFormat  string // auto, parquet, csv or jsonl
+	Out       string // decisions: a file, or "-" for standard output
+	OutFormat string // auto (by Out's extension, else CSV), parquet, csv or jsonl
+	Scores    bool   // write the score of every pair, and what a policy by estimates expects of it
+	Workers   int    // batches decided in parallel
+	// Prices are how the prices differ from those that the policy was trained with, see Options.Prices.
+	Prices PriceChange
 }
 
 // DefaultStreamOptions reads standard input, writes standard output and uses all cores.
@@ -96,18 +97,6 @@ func (o StreamOptions) field() string { return o.fields()[o.input()] }
 // encoded reports whether one field of every row goes through an encoder.
 func (o StreamOptions) encoded() bool { return len(o.contents()) > 0 }
 
-// mask are the pairs that may be chosen; nil: no pair is excluded.
-func (o StreamOptions) mask(a *costs.Actions) ([]bool, error) {
-	mask, err := policy.ParseWithout(a, o.Without)
-	if err != nil {
-		return nil, &stage.OptionError{Err: fmt.Errorf("decide: %w", err)}
-	}
-	if len(o.Without) == 0 {
-		return nil, nil
-	}
-	return mask, nil
-}
-
 // input is the kind of input.
 func (o StreamOptions) input() string {
 	switch inputs := o.contents(); {
@@ -131,6 +120,33 @@ type Summary struct {
 	Trained string           `json:"trained,omitempty"` // the decoder of the images that the policy was trained on, if it is another
 
 	ChangedFees []costs.FeeChange `json:"changed_fees,omitempty"` // of the input, if it has actions; decisions use the policy's fees
+	Prices      *UsedPrices       `json:"prices,omitempty"`       // of an any-price policy
+}
+
+// UsedPrices are the prices at which an any-price policy decided.
+type UsedPrices struct {
+	Lambda  float64            `json:"lambda"`
+	Experts map[string]float64 `json:"experts"` // fees by name
+	Advice  map[string]float64 `json:"advice"`  // fees by name, before lambda
+	Without []string           `json:"without,omitempty"`
+	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Pricing.
+	Unchecked []string `json:"unchecked,omitempty"`
+}
+
+// usedPrices are nil for a policy with fixed prices.
+func usedPrices(r *Router, without []string) *UsedPrices {
+	if r.Info().Prices == nil {
+		return nil
+	}
+	p := r.Pricing()
+	u := &UsedPrices{Lambda: p.Lambda, Experts: map[string]float64{}, Advice: map[string]float64{}, Without: without, Unchecked: p.Unchecked}
+	for _, e := range p.Actions.Experts {
+		u.Experts[e.Name] = e.Fee
+	}
+	for _, v := range p.Actions.Advice {
+		u.Advice[v.Name] = v.Fee
+	}
+	return u
 }
 
 // Stream decides on a file of rows and writes a file of decisions. Memory does not grow with the number of rows, and
@@ -158,17 +174,14 @@ func Stream(ctx context.Context, rt *ort.Runtime, o StreamOptions, stdin io.Read
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	s := stream{decider: r.decider, workers: o.Workers, progress: p}
-	if s.mask, err = o.mask(r.Info().Actions); err != nil {
-		return nil, err
-	}
-	done := &Summary{Format: 1, Policy: o.Policy}
+	s := stream{router: r, workers: o.Workers, progress: p}
+	done := &Summary{Format: 1, Policy: o.Policy, Prices: usedPrices(r, o.Prices.Without)}
 	src, err := openRows(ctx, r, o, stdin, done)
 	if err != nil {
 		return nil, err
 	}
-	done.ChangedFees = changedFees(src, r.Info())
-	sink, err := openSink(o.Out, o.OutFormat, o.Scores, stdout, r.Info().Actions)
+	done.ChangedFees = changedFees(src, r.Pricing().Actions)
+	sink, err := openSink(o.Out, o.OutFormat, columns{actions: r.Info().Actions, scores: o.Scores, estimates: r.Info().Decoder == policy.DecoderEstimate}, stdout)
 	if err != nil {
 		src.close()
 		return nil, err

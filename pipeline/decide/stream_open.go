@@ -24,7 +24,7 @@ func openFor(rt *ort.Runtime, o StreamOptions) (*Router, error) {
 	if err := o.checkPolicy(f); err != nil {
 		return nil, err
 	}
-	r, err := open(rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers})
+	r, err := open(rt, f, o.input(), Options{Encoder: o.Encoder, Decoder: o.Decoder, Workers: o.Workers, Prices: o.Prices})
 	if err == nil || f.encoder != nil || !o.encoded() {
 		return r, err
 	}

@@ -14,8 +14,7 @@ import (
 
 // stream passes batches from a source through several workers to a sink.
 type stream struct {
-	decider  *policy.Decider
-	mask     []bool
+	router   *Router
 	workers  int
 	progress stage.Progress
 	done     int64
@@ -50,7 +49,7 @@ func (s *stream) run(ctx context.Context, src featureSource, sink decisionSink) 
 	}
 	defer workers.Wait()
 	defer cancel()
-	s.counts = make([]int64, s.decider.Info().Actions.Len())
+	s.counts = make([]int64, s.router.Info().Actions.Len())
 	for {
 		select {
 		case <-ctx.Done():
@@ -112,10 +111,7 @@ func (s *stream) work(ctx context.Context, work <-chan *job) {
 
 func (s *stream) decide(ctx context.Context, j *job) {
 	defer close(j.ready)
-	j.decisions, j.err = s.decider.Decide(ctx, j.batch.features, len(j.batch.ids))
-	if j.err == nil && s.mask != nil {
-		j.err = j.decisions.Masked(s.mask)
-	}
+	j.decisions, j.err = s.router.batch(ctx, j.batch.features, len(j.batch.ids))
 	var row *policy.RowError
 	if errors.As(j.err, &row) {
 		j.err = &costs.DataError{Msg: fmt.Sprintf("decide: id %q", j.batch.ids[row.Row]), Err: row.Err}

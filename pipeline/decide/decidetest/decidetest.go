@@ -15,6 +15,7 @@ import (
 	"pipe/costs"
 	"pipe/featurize"
 	"pipe/featurize/pixel"
+	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx/ort"
@@ -38,6 +39,32 @@ func Policy(dim, hidden int) *policy.Policy {
 		Method: "ours", Recipe: "paper", Lambda: 1, Tau: 1, Decoder: policy.DecoderComposite,
 		Members: []network.MLP{{Layers: []network.Affine{layer(hidden, dim), layer(9, hidden)}}},
 	}
+}
+
+// AnyPrice has the actions of Policy, of which "quoted"/long does not exist. It estimates losses by a linear map, and can
+// decide at any price.
+func AnyPrice(dim int) *policy.Policy {
+	rng, pairs := rand.New(rand.NewPCG(3, 4)), 9
+	a := network.Affine{Out: pairs, In: dim, W: make([]float32, pairs*dim), B: make([]float32, pairs)}
+	for i := range a.W {
+		a.W[i] = float32(rng.NormFloat64()) / 4
+	}
+	p, constant := Policy(dim, 1), make([]float64, pairs)
+	for i := range a.B {
+		a.B[i] = 0.5
+		constant[i] = 0.5 + 0.01*float64(i)
+	}
+	p.Actions.Unavailable = []costs.Pair{{Expert: 1, Advice: 2}}
+	for j := range p.Actions.Experts {
+		p.Actions.Experts[j].Fee = 0.1
+	}
+	p.Decoder, p.Members, p.Dim, p.Method, p.Recipe = policy.DecoderEstimate, nil, dim, "auto", "auto"
+	r := policy.DefaultPriceRange()
+	p.Estimate = &policy.Estimate{
+		Blend:    estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{Affine: a}}}},
+		Constant: constant, Margin: 0.01, Prices: &r,
+	}
+	return p
 }
 
 // WritePolicy writes a policy file and returns its path.
