@@ -92,7 +92,7 @@ var mayImport = map[string][]string{
 	"onnx/rewrite":                     {"onnx", "onnx/internal/protos", "onnx/onnxpb"},
 	"pipeline":                         {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/embedding", "costs/identity", "costs/kinds", "costs/outcome", "costs/retrieval/bm25", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/lists", "internal/safetext", "internal/textfile", "models", "models/auto", "models/baseline", "models/paper", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/inspect", "pipeline/methods", "pipeline/report", "pipeline/stage"},
 	"pipeline/bench":                   {"costs", "costs/builder", "costs/builder/part", "costs/chat", "costs/kinds", "costs/outcome", "costs/retrieval", "featurize/tabular", "internal/atomicfile", "internal/config", "internal/lists", "internal/parallel", "internal/seeded", "internal/textfile", "models", "models/auto", "models/baseline", "models/lightgbm", "models/network", "models/paper", "models/policy", "models/regress", "onnx/ort", "pipeline", "pipeline/methods", "pipeline/report", "pipeline/stage", "pipeline/world"},
-	"pipeline/decide":                  {"costs", "costs/identity", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/strictjson", "internal/textfile", "models/policy", "onnx", "onnx/ort", "onnx/rewrite", "pipeline/stage"},
+	"pipeline/decide":                  {"costs", "costs/identity", "featurize", "featurize/pixel", "featurize/tabular", "internal/atomicfile", "internal/dataerror", "internal/safetext", "internal/strictjson", "internal/textfile", "models/policy", "onnx", "onnx/ort", "onnx/rewrite", "pipeline/stage"},
 	"pipeline/decide/decidetest":       {"costs", "featurize", "featurize/pixel", "models/estimate", "models/network", "models/policy", "onnx/ort"},
 	"pipeline/inspect":                 {"costs", "costs/retrieval/bm25", "costs/retrieval/pagename", "featurize", "featurize/jpegturbo", "featurize/pixel", "featurize/tabular", "internal/dataerror", "internal/safetext", "internal/textfile", "models", "models/lightgbm", "models/policy", "onnx", "onnx/hf", "onnx/ort", "pipeline/decide", "pipeline/report", "pipeline/stage"},
 	"pipeline/methods":                 {"models", "models/auto", "models/baseline"},
@@ -108,7 +108,7 @@ var mayImport = map[string][]string{
 
 // testsMayImport lists imports that are allowed only in _test.go files.
 var testsMayImport = map[string][]string{
-	"cmd/pipe":             {"models/network", "models/policy", "onnx", "onnx/hf/hftest"},
+	"cmd/pipe":             {"models/estimate", "models/network", "models/policy", "onnx", "onnx/hf/hftest"},
 	"costs":                {"internal/dataerror/dataerrortest", "internal/judge", "internal/realdata", "internal/tablefile"},
 	"costs/advice":         {"costs/builder/parttest", "internal/progress", "internal/realdata"},
 	"costs/builder":        {"costs/builder/parttest", "costs/chat/chattest", "costs/expert", "costs/kinds", "costs/language/languagetest", "costs/retrieval/bm25", "costs/service", "costs/service/servicetest", "featurize", "featurize/tabular", "internal/fuzztest", "internal/realdata", "models/lightgbm", "onnx", "onnx/hf/hftest", "onnx/ort/orttest"},
@@ -143,7 +143,7 @@ var testsMayImport = map[string][]string{
 	"onnx/hf":              {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},
 	"onnx/ort":             {"internal/sharedlib/sharedlibtest", "onnx/internal/conform"},
 	"onnx/rewrite":         {"internal/judge", "internal/realdata", "onnx/internal/onnxtest"},
-	"pipeline":             {"internal/judge", "internal/realdata", "models/network", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
+	"pipeline":             {"internal/judge", "internal/realdata", "models/estimate", "models/network", "models/regress", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
 	"pipeline/bench":       {"internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide"},
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},

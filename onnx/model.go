@@ -74,6 +74,33 @@ func (m *Model) WithOutputs(names ...string) (*Model, error) {
 	return out, nil
 }
 
+// WithConstants is the model with constants in place of some of its inputs, by name. A constant of another type, or of a
+// shape that the input does not have, is an error. It shares nodes and constants with m.
+func (m *Model) WithConstants(values map[string]*Tensor) (*Model, error) {
+	out := &Model{Proto: &onnxpb.ModelProto{}}
+	protos.Shallow(out.Proto, m.Proto)
+	out.Proto.Graph = &onnxpb.GraphProto{}
+	protos.Shallow(out.Proto.Graph, m.Proto.GetGraph())
+	inputs := map[string]IO{}
+	for _, in := range m.Inputs() {
+		inputs[in.Name] = in
+	}
+	g := out.Proto.Graph
+	g.Initializer = slices.Clone(g.GetInitializer())
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		in, ok := inputs[name]
+		if !ok {
+			return nil, fmt.Errorf("fix inputs: the model has no input %q, it has %q", name, slices.Sorted(maps.Keys(inputs)))
+		}
+		if v := values[name]; v.DType != in.DType || in.Shape != nil && !in.Shape.allows(v.Shape) {
+			return nil, fmt.Errorf("fix inputs: %q is %v %v, the constant is %v %v", name, in.DType, in.Shape, v.DType, v.Shape)
+		}
+		g.Initializer = append(g.Initializer, values[name].Proto(name))
+	}
+	g.Input = slices.DeleteFunc(slices.Clone(g.GetInput()), func(v *onnxpb.ValueInfoProto) bool { return values[v.GetName()] != nil })
+	return out, nil
+}
+
 func ioOf(v *onnxpb.ValueInfoProto) IO {
 	t := v.GetType().GetTensorType()
 	io := IO{Name: v.GetName(), DType: DType(t.GetElemType())}

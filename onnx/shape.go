@@ -74,6 +74,19 @@ func (s Shape) Sizes() (sizes []int64, ok bool) {
 	return sizes, true
 }
 
+// allows reports whether an array of these sizes can have the shape. Axes of one name are not compared.
+func (s Shape) allows(sizes []int64) bool {
+	if len(s) != len(sizes) {
+		return false
+	}
+	for i, d := range s {
+		if d.Known() && d.Size != sizes[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // product is the number of elements along the axes: a number, or a name composed of the number and the sorted names, so
 // that equal products are the same Dim.
 func product(dims []Dim) Dim {

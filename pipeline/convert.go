@@ -29,6 +29,9 @@ type ConvertOptions struct {
 	Preprocess *pixel.Preprocess   // of images; nil: as the model says
 	Output     string              // of images: the output that is the vector; empty: the only one
 	Precision  featurize.Precision // of images; empty: as an encoder's file has it, else float32
+	// Prices are those of the policy with fixed prices that is made of an any-price policy. The model is then this policy,
+	// or Merge is.
+	Prices decide.PriceChange
 }
 
 // DefaultConvertOptions takes the model as it is.
@@ -63,14 +66,15 @@ type ConvertReport struct {
 	Out     string                `json:"out"`
 	Kind    string                `json:"kind"` // encoder, or policy if one was merged
 	Bytes   int                   `json:"bytes"`
-	Encoder featurize.EncoderInfo `json:"encoder"`
-	Policy  string                `json:"policy,omitempty"` // the file that was merged
+	Encoder featurize.EncoderInfo `json:"encoder,omitzero"` // zero if there is none
+	Policy  string                `json:"policy,omitempty"` // the file that was merged, or whose prices were fixed
+	Prices  *decide.UsedPrices    `json:"prices,omitempty"` // that were fixed
 	Inputs  []string              `json:"inputs"`
 	Outputs []string              `json:"outputs"`
 }
 
-// Convert makes one ONNX file of an encoder, or of an encoder and a policy. Its metadata has everything needed to read
-// texts or images. It runs no graph. The file appears when it is complete.
+// Convert makes one ONNX file of an encoder, of an encoder and a policy, or of an any-price policy at fixed prices. The
+// metadata of an encoder has everything needed to read texts or images. It runs no graph. The file appears when it is complete.
 //
 // If the policy records that it was trained on the features of another encoder, the error is an *stage.OptionError.
 func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
@@ -80,24 +84,9 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 	if err := o.files().Check(); err != nil {
 		return nil, err
 	}
-	encoder, err := readEncoderModel(o)
+	m, r, err := o.model()
 	if err != nil {
 		return nil, err
-	}
-	m, err := encoder.Encoder()
-	if err != nil {
-		return nil, fmt.Errorf("convert %q: %w", o.Model, err)
-	}
-	r := &ConvertReport{Format: 1, Out: o.Out, Kind: featurize.EncoderKind, Encoder: encoder.Info(), Policy: o.Merge}
-	if o.Merge != "" {
-		r.Kind = "policy"
-		f, err := decide.ReadPolicy(o.Merge)
-		if err != nil {
-			return nil, err
-		}
-		if m, err = f.Behind(m, r.Encoder); err != nil {
-			return nil, err
-		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -117,8 +106,13 @@ func Convert(ctx context.Context, o ConvertOptions) (*ConvertReport, error) {
 // WriteText writes the report for a terminal.
 func (r *ConvertReport) WriteText(w io.Writer) error {
 	b := safetext.Titled(r.Out, r.Kind)
-	inspect.AddEncoder(b, "encoder", &r.Encoder)
+	if r.Encoder.Input != "" {
+		inspect.AddEncoder(b, "encoder", &r.Encoder)
+	}
 	b.Add("policy", "%s", r.Policy)
+	if r.Prices != nil {
+		r.Prices.AddTo(b)
+	}
 	b.Add("inputs", "%s", strings.Join(r.Inputs, ", "))
 	b.Add("outputs", "%s", strings.Join(r.Outputs, ", "))
 	b.Add("digest", "%s", r.Encoder.Digest)

@@ -16,18 +16,23 @@ and scaled, so set --size and the flags beside it. Of a CLIP model the image enc
 names.
 
 With --merge, a policy follows the encoder in the same file: token ids or pixels go in, actions come out. The policy must
-have been trained on the features of this encoder; any other is refused.`
+have been trained on the features of this encoder; any other is refused.
+
+An any-price policy (pipe train --any-price) becomes a smaller file with fixed prices: those of its training, or as --lambda
+and --fee change them, without what --without leaves out. Its scores are those of the any-price policy at these prices. An
+encoder can only precede fixed prices, so --merge of an any-price policy needs --lambda or --fee.`
 
 const convertExamples = `  pipe convert sentence-transformers/all-MiniLM-L6-v2 --out encoder.onnx
   pipe convert models/all-MiniLM-L6-v2 --out served.onnx --merge policy.onnx
   pipe convert openai/clip-vit-base-patch32 --merge policy.onnx --out served.onnx --json
+  pipe convert anyprice.onnx --lambda 0.5 --fee expert=large:0.02 --out fixed.onnx
   pipe convert mobilenet.onnx --size 224 --resize 256 --mean 0.5 --std 0.5 --out encoder.onnx`
 
 func convertCommand(a *app) *cobra.Command {
 	o, images := pipeline.DefaultConvertOptions(), &imageFlags{}
 	c := &cobra.Command{
 		Use:     "convert MODEL --out FILE",
-		Short:   "Make one ONNX file of an encoder, or of an encoder and a policy",
+		Short:   "Make one ONNX file of an encoder, of an encoder and a policy, or of a policy at fixed prices",
 		Long:    convertText,
 		Example: convertExamples,
 		Args:    oneArg("one model"),
@@ -47,6 +52,7 @@ func convertCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Tokenizer, "tokenizer", "", "text: tokenizer.json or its folder, for a model without one")
 	f.StringVar(&o.Output, "output", "", "image: which output is the vector, for a model with several")
 	images.add(c)
+	priceFlags(f, &o.Prices)
 	return c
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"pipe/costs"
@@ -103,8 +101,8 @@ func runDecide(c *cobra.Command, a *app, o decide.StreamOptions) error {
 	if len(done.ChangedFees) > 0 {
 		a.say("note: the fees of the input differ from those that the policy was trained with; the policy uses its own: %s", costs.ListFees(done.ChangedFees))
 	}
-	if p := done.Prices; p != nil && len(p.Unchecked) > 0 {
-		a.say("note: the policy was not checked on these prices: %s. It still takes the pair with the smallest estimated cost. Whether this gains over the best fixed pair is not known", strings.Join(p.Unchecked, "; "))
+	if p := done.Prices; p != nil && p.Caution() != "" {
+		a.say("note: %s", p.Caution())
 	}
 	a.say("decided %d rows in %.2f s (%.0f rows/s)", done.Rows, done.Seconds, float64(done.Rows)/done.Seconds)
 	if a.json && o.Out != "-" {

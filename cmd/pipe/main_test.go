@@ -25,6 +25,7 @@ import (
 	"pipe/costs/chat"
 	"pipe/costs/service"
 	"pipe/internal/config"
+	"pipe/models/estimate"
 	"pipe/models/network"
 	"pipe/models/policy"
 	"pipe/onnx/hf/hftest"
@@ -79,7 +80,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // samples is a program for the scripts. It writes into the working folder a policy of two features (expert by the sign
-// of the first, advice by the sign of the second), a fixed one, a matching cost tensor of four rows, a larger one to
+// of the first, advice by the sign of the second), a fixed one, an any-price one, a matching cost tensor of four rows, a larger one to
 // train from, and one with other experts; a small encoder of texts and a small CLIP, with policies on their vectors,
 // and a picture.
 func samples() {
@@ -106,8 +107,18 @@ func writeSamples(dir string) error {
 	if err := writeEncoders(dir); err != nil {
 		return err
 	}
+	prices := policy.DefaultPriceRange()
+	anyPrice := &policy.Policy{
+		Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Tau: 1, Decoder: policy.DecoderEstimate, Dim: 2,
+		Estimate: &policy.Estimate{
+			Blend: estimate.Blend{Parts: []estimate.Part{{Weight: 1, Estimator: estimate.Linear{Affine: network.Affine{
+				Out: 4, In: 2, W: []float32{0.25, 0.25, 0.25, -0.25, -0.25, 0.25, -0.25, -0.25}, B: []float32{0.5, 0.5, 0.5, 0.5},
+			}}}}},
+			Constant: []float64{0.5, 0.5, 0.5, 0.5}, Prices: &prices,
+		},
+	}
 	for name, p := range map[string]*policy.Policy{
-		"policy.onnx": learned, "fixed.onnx": fixed,
+		"policy.onnx": learned, "fixed.onnx": fixed, "anyprice.onnx": anyPrice,
 		"texts.onnx": encodedPolicy(actions, "text small", hftest.Hidden), "images.onnx": encodedPolicy(actions, "image clip", 12),
 	} {
 		m, err := p.Export()

@@ -100,6 +100,25 @@ func (f *PolicyFile) Open(rt *ort.Runtime) (*policy.Decider, error) {
 	return d, nil
 }
 
+// Freeze makes a policy with fixed prices of an any-price policy. The errors are *stage.OptionError.
+func (f *PolicyFile) Freeze(c PriceChange) (*PolicyFile, *UsedPrices, error) {
+	if _, err := f.price(c); err != nil {
+		return nil, nil, err
+	}
+	m, at, err := policy.Freeze(f.model, c)
+	if err == nil {
+		fixed := &PolicyFile{path: f.path, model: m}
+		fixed.Info, err = policy.Parse(m)
+		if err == nil {
+			return fixed, newUsedPrices(at, c.Without), nil
+		}
+	}
+	return nil, nil, &stage.OptionError{Err: fmt.Errorf("policy %q: %w", f.path, err)}
+}
+
+// Model is the policy's graph with its metadata, without an encoder in front. Do not change it.
+func (f *PolicyFile) Model() *onnx.Model { return f.model }
+
 // price applies a change to the prices of the policy. One that does not fit it is an *stage.OptionError.
 func (f *PolicyFile) price(c PriceChange) (*policy.Pricing, error) {
 	p, err := f.Info.Price(c)
@@ -121,6 +140,9 @@ func (f *PolicyFile) Digest() (string, error) { return policy.Digest(f.model, f.
 func (f *PolicyFile) Behind(encoder *onnx.Model, about featurize.EncoderInfo) (*onnx.Model, error) {
 	if f.encoder != nil {
 		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: has an encoder in front already", f.path)}
+	}
+	if f.Info.Prices != nil {
+		return nil, &stage.OptionError{Err: fmt.Errorf("policy %q: its prices are inputs, which nothing would feed behind an encoder: fix them, such as by pipe convert %s --lambda %g --out fixed.onnx", f.path, f.path, f.Info.Lambda)}
 	}
 	if about.Dim == 0 {
 		about.Dim = f.Info.Dim // an export may lack its width

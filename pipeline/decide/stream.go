@@ -123,30 +123,12 @@ type Summary struct {
 	Prices      *UsedPrices       `json:"prices,omitempty"`       // of an any-price policy
 }
 
-// UsedPrices are the prices at which an any-price policy decided.
-type UsedPrices struct {
-	Lambda  float64            `json:"lambda"`
-	Experts map[string]float64 `json:"experts"` // fees by name
-	Advice  map[string]float64 `json:"advice"`  // fees by name, before lambda
-	Without []string           `json:"without,omitempty"`
-	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Pricing.
-	Unchecked []string `json:"unchecked,omitempty"`
-}
-
 // usedPrices are nil for a policy with fixed prices.
 func usedPrices(r *Router, without []string) *UsedPrices {
 	if r.Info().Prices == nil {
 		return nil
 	}
-	p := r.Pricing()
-	u := &UsedPrices{Lambda: p.Lambda, Experts: map[string]float64{}, Advice: map[string]float64{}, Without: without, Unchecked: p.Unchecked}
-	for _, e := range p.Actions.Experts {
-		u.Experts[e.Name] = e.Fee
-	}
-	for _, v := range p.Actions.Advice {
-		u.Advice[v.Name] = v.Fee
-	}
-	return u
+	return newUsedPrices(r.Pricing(), without)
 }
 
 // Stream decides on a file of rows and writes a file of decisions. Memory does not grow with the number of rows, and

@@ -34,8 +34,9 @@ type PolicyExplanation struct {
 	Advice      []costs.Advice             `json:"advice"`
 	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
 	Unavailable []string                   `json:"unavailable,omitempty"`
-	Fixed       string                     `json:"fixed,omitempty"` // the pair of a policy that always chooses one
-	Verdict     string                     `json:"verdict"`         // one sentence in plain words
+	Fixed       string                     `json:"fixed,omitempty"`  // the pair of a policy that always chooses one
+	Verdict     string                     `json:"verdict"`          // one sentence in plain words
+	Prices      *policy.PriceRange         `json:"prices,omitempty"` // of an any-price policy: those that it was checked on
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
 	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
@@ -60,7 +61,7 @@ func explainPolicy(_ context.Context, path string, _ Options) (Explanation, erro
 			e.Unavailable = append(e.Unavailable, a.Name(i))
 		}
 	}
-	e.Encoder = f.About
+	e.Encoder, e.Prices = f.About, info.Prices
 	for key, value := range info.Info {
 		if key != policy.NamesKey {
 			e.Info[key] = asJSON(value)
@@ -106,6 +107,10 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	}
 	b.Add("experts", "%s", safetext.List(e.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
 	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (deployed fee %g)", x.Name, e.Lambda*x.Fee) }))
+	if r := e.Prices; r != nil {
+		b.Add("any price", "lambda and fees are inputs, and the ones above those of the training; checked for lambda from %g to %g, and for one fee from %g to %g times that of the training",
+			r.Lambda[0], r.Lambda[1], r.Fee[0], r.Fee[1])
+	}
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.AddPairs("trained from", e.Digests)
 	e.writeInfo(b)

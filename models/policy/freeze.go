@@ -1,0 +1,99 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"pipe/onnx"
+)
+
+// WithoutKey is the key of the metadata of a frozen policy for the pairs that it must not choose besides those that do
+// not exist: a JSON list as in [PriceChange].
+const WithoutKey = "without"
+
+// FrozenKey is the key of the metadata of a frozen policy for the [Digest] of the any-price policy that it was cut from.
+const FrozenKey = "frozen_from"
+
+// UncheckedKey is the key of the metadata of a frozen policy for [Pricing.Unchecked], a JSON list.
+const UncheckedKey = "unchecked_prices"
+
+// keysOfPrices are the keys of figures that hold at the prices of the training only.
+var keysOfPrices = []string{GuardKey, "validation"}
+
+// Freeze makes a policy with fixed prices of an any-price policy: the same graph, whose only input are the features. Its
+// scores are those of m at these prices, bit for bit. The lambda and the fees of its metadata are the given ones. Figures
+// of the training, such as the guard, stay only if prices are as in the training. m is not changed, and its constants are
+// shared. The error is [ErrFixedPrices] if m has no inputs for prices, and else that of [Info.Price].
+func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
+	info, err := Parse(m)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info.Prices == nil {
+		return nil, nil, ErrFixedPrices
+	}
+	at, err := info.Price(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, err := m.WithConstants(at.Prices().tensors())
+	if err != nil {
+		return nil, nil, fmt.Errorf("freeze policy: %w", err)
+	}
+	digest, err := Digest(m, info)
+	if err != nil {
+		return nil, nil, fmt.Errorf("freeze policy: %w", err)
+	}
+	out.SetMetadata(info.frozen(m.Metadata(), at, c, digest))
+	if _, err := Parse(out); err != nil {
+		return nil, nil, fmt.Errorf("freeze policy: %w", err)
+	}
+	return out, at, nil
+}
+
+// tensors are the prices by the names of the inputs that take them.
+func (p Prices) tensors() map[string]*onnx.Tensor {
+	row := func(n int) []int64 { return []int64{1, int64(n)} }
+	pairs := len(p.Experts) * len(p.Advice)
+	ofPairs := p.Pairs
+	if ofPairs == nil {
+		ofPairs = make([]float32, pairs)
+	}
+	return map[string]*onnx.Tensor{
+		ExpertFeesInput: onnx.Float32s(row(len(p.Experts)), p.Experts),
+		AdviceFeesInput: onnx.Float32s(row(len(p.Advice)), p.Advice),
+		PairFeesInput:   onnx.Float32s(row(pairs), ofPairs),
+		AvailableInput:  onnx.Bools(row(pairs), p.Available),
+	}
+}
+
+// frozen is the metadata of the frozen policy.
+func (info *Info) frozen(meta map[string]string, at *Pricing, c PriceChange, digest string) map[string]string {
+	meta = maps.Clone(meta)
+	delete(meta, keyPrefix+PricesKey)
+	set := func(key, value string) { meta[keyPrefix+key] = value }
+	set("format", strconv.Itoa(1))
+	set("lambda", formatFloat(at.Lambda))
+	set("actions", string(at.Actions.JSON()))
+	set(FrozenKey, digest)
+	list := func(key string, values []string) {
+		if len(values) == 0 {
+			return
+		}
+		b, err := json.Marshal(values)
+		if err != nil {
+			panic(err) // strings
+		}
+		set(key, string(b))
+	}
+	list(WithoutKey, c.Without)
+	list(UncheckedKey, at.Unchecked)
+	if at.Lambda != info.Lambda || len(c.Without) > 0 || len(info.Actions.ChangedFees(at.Actions)) > 0 {
+		for _, key := range keysOfPrices {
+			delete(meta, keyPrefix+key)
+		}
+	}
+	return meta
+}

@@ -1,0 +1,55 @@
+package decide
+
+import (
+	"fmt"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/safetext"
+	"pipe/models/policy"
+)
+
+// UsedPrices are the prices at which an any-price policy decides, or which were fixed in a file made of one.
+type UsedPrices struct {
+	Lambda  float64            `json:"lambda"`
+	Experts map[string]float64 `json:"experts"` // fees by name
+	Advice  map[string]float64 `json:"advice"`  // fees by name, before lambda
+	Without []string           `json:"without,omitempty"`
+	// Unchecked says why the policy was not compared with the best fixed pair at these prices, see policy.Pricing.
+	Unchecked []string `json:"unchecked,omitempty"`
+
+	actions *costs.Actions
+}
+
+func newUsedPrices(p *policy.Pricing, without []string) *UsedPrices {
+	u := &UsedPrices{
+		Lambda: p.Lambda, Experts: map[string]float64{}, Advice: map[string]float64{}, Without: without, Unchecked: p.Unchecked, actions: p.Actions,
+	}
+	for _, e := range p.Actions.Experts {
+		u.Experts[e.Name] = e.Fee
+	}
+	for _, v := range p.Actions.Advice {
+		u.Advice[v.Name] = v.Fee
+	}
+	return u
+}
+
+// AddTo lists the prices for a terminal.
+func (u *UsedPrices) AddTo(b *safetext.Fields) {
+	b.Add("lambda", "%g", u.Lambda)
+	b.Add("experts", "%s", safetext.List(u.actions.Experts, func(x costs.Expert) string { return fmt.Sprintf("%s (fee %g)", x.Name, x.Fee) }))
+	b.Add("advice", "%s", safetext.List(u.actions.Advice, func(x costs.Advice) string {
+		return fmt.Sprintf("%s (fee %g before lambda)", x.Name, x.Fee)
+	}))
+	b.Add("left out", "%s", strings.Join(u.Without, ", "))
+	b.Add("not checked", "%s", u.Caution())
+}
+
+// Caution is a note about prices that the policy was not checked on; empty if there are none.
+func (u *UsedPrices) Caution() string {
+	if len(u.Unchecked) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the policy was not checked on these prices: %s. It still takes the pair with the smallest estimated cost. Whether this gains over the best fixed pair is not known",
+		strings.Join(u.Unchecked, "; "))
+}
