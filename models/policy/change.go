@@ -60,6 +60,13 @@ func (info *Info) Price(c PriceChange) (*Pricing, error) {
 	return p, nil
 }
 
+// PriceAt are prices with the fees of a, which has the same experts, advice and pairs as the policy.
+func (info *Info) PriceAt(a *costs.Actions, lambda float64) *Pricing {
+	p := &Pricing{Actions: a, Lambda: lambda, Available: info.Actions.Mask()}
+	p.Unchecked = info.unchecked(p)
+	return p
+}
+
 // Prices are the inputs of the policy file.
 func (p *Pricing) Prices() Prices {
 	out := PricesOf(p.Actions, p.Lambda)
@@ -117,8 +124,11 @@ func (info *Info) unchecked(p *Pricing) []string {
 		add("lambda %g is not from %g to %g", p.Lambda, r[0], r[1])
 	}
 	changed := info.Actions.ChangedFees(p.Actions)
-	if len(changed) > 1 {
+	switch {
+	case len(changed) > 1:
 		add("%d fees differ from those of the training, and only one at a time was changed", len(changed))
+	case len(changed) == 1 && p.Lambda != info.Lambda:
+		add("lambda and a fee differ from those of the training, and only one at a time was changed")
 	}
 	for _, c := range changed {
 		const rounding = 1e-9

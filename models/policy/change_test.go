@@ -97,7 +97,7 @@ func TestPairsAndFeesOfOddNames(t *testing.T) {
 	}
 }
 
-// Prices are unchecked exactly if lambda is outside its range, a fee outside its own, more than one fee differs, or
+// Prices are unchecked exactly if lambda is outside its range, a fee outside its own, more than one price differs, or
 // pairs are left out.
 func TestUnchecked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -124,7 +124,10 @@ func TestUnchecked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := len(p.Unchecked) > 0; got != (outside || changed > 1) {
+		if at := info.PriceAt(p.Actions, lambda); c.Without == nil && !slices.Equal(at.Unchecked, p.Unchecked) {
+			t.Fatalf("unchecked %q by the actions, %q by the change", at.Unchecked, p.Unchecked)
+		}
+		if got := len(p.Unchecked) > 0; got != (outside || changed > 1 || changed == 1 && lambda != 1) {
 			t.Fatalf("unchecked %q after %+v", p.Unchecked, c)
 		}
 	})

@@ -19,13 +19,13 @@ const FrozenKey = "frozen_from"
 // UncheckedKey is the key of the metadata of a frozen policy for [Pricing.Unchecked], a JSON list.
 const UncheckedKey = "unchecked_prices"
 
-// keysOfPrices are the keys of figures that hold at the prices of the training only.
+// keysOfPrices are the keys of figures about many prices, or about those of the training.
 var keysOfPrices = []string{GuardKey, "validation"}
 
 // Freeze makes a policy with fixed prices of an any-price policy: the same graph, whose only input are the features. Its
-// scores are those of m at these prices, bit for bit. The lambda and the fees of its metadata are the given ones. Figures
-// of the training, such as the guard, stay only if prices are as in the training. m is not changed, and its constants are
-// shared. The error is [ErrFixedPrices] if m has no inputs for prices, and else that of [Info.Price].
+// scores are those of m at these prices, bit for bit. The lambda and the fees of its metadata are the given ones. The
+// guard and the losses in the metadata of m are about many prices, and are left out. m is not changed, and its constants
+// are shared. The error is [ErrFixedPrices] if m has no inputs for prices, and else that of [Info.Price].
 func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
 	info, err := Parse(m)
 	if err != nil {
@@ -46,7 +46,7 @@ func Freeze(m *onnx.Model, c PriceChange) (*onnx.Model, *Pricing, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("freeze policy: %w", err)
 	}
-	out.SetMetadata(info.frozen(m.Metadata(), at, c, digest))
+	out.SetMetadata(frozen(m.Metadata(), at, c, digest))
 	if _, err := Parse(out); err != nil {
 		return nil, nil, fmt.Errorf("freeze policy: %w", err)
 	}
@@ -70,7 +70,7 @@ func (p Prices) tensors() map[string]*onnx.Tensor {
 }
 
 // frozen is the metadata of the frozen policy.
-func (info *Info) frozen(meta map[string]string, at *Pricing, c PriceChange, digest string) map[string]string {
+func frozen(meta map[string]string, at *Pricing, c PriceChange, digest string) map[string]string {
 	meta = maps.Clone(meta)
 	delete(meta, keyPrefix+PricesKey)
 	set := func(key, value string) { meta[keyPrefix+key] = value }
@@ -90,10 +90,8 @@ func (info *Info) frozen(meta map[string]string, at *Pricing, c PriceChange, dig
 	}
 	list(WithoutKey, c.Without)
 	list(UncheckedKey, at.Unchecked)
-	if at.Lambda != info.Lambda || len(c.Without) > 0 || len(info.Actions.ChangedFees(at.Actions)) > 0 {
-		for _, key := range keysOfPrices {
-			delete(meta, keyPrefix+key)
-		}
+	for _, key := range keysOfPrices {
+		delete(meta, keyPrefix+key)
 	}
 	return meta
 }
