@@ -79,7 +79,7 @@ func Eval(ctx context.Context, o EvalOptions, progress stage.Progress) (*report.
 	return stage.Alone(o.Out, func() (*report.Report, error) { return evaluateInto(ctx, o, progress) })
 }
 
-func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (*report.Report, error) {
+func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (_ *report.Report, err error) {
 	rt, err := ort.Open(o.Runtime)
 	if err != nil {
 		return nil, err
@@ -100,20 +100,21 @@ func evaluateInto(ctx context.Context, o EvalOptions, progress stage.Progress) (
 		return nil, err
 	}
 	var learned []Learned
+	defer func() { err = errors.Join(err, closeAll(learned)) }()
 	progress.Start(int64(len(files)), "decide by policies")
 	for _, f := range files {
-		l, err := openLearned(ctx, rt, f, t, t.Rows(split))
+		l, err := openReported(ctx, rt, f, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
 		learned = append(learned, l)
 		progress.Add(1)
 	}
-	learned, notes := once(learned)
-	if err := sameTraining(learned); err != nil {
+	kept, notes := once(learned)
+	if err := sameTraining(kept); err != nil {
 		return nil, err
 	}
-	r, err := evalTensor(ctx, rt, t, learned, o, progress)
+	r, err := evalTensor(ctx, rt, t, kept, o, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +155,8 @@ type Learned struct {
 	File    string // that the policy was read from; "": none
 	Digest  string // of the policy, independent of its file name; "": from memory
 	Encoder string // in front of the policy, which took the features of the tensor instead; "": none
+
+	prices *anyPrice // of an any-price policy, which has not decided yet; nil: Action has the decisions
 }
 
 // OpenLearned reads a policy file that matches t and decides the given rows of t. A t that is not valid is an error of
@@ -165,13 +168,10 @@ func OpenLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 	return openLearned(ctx, rt, file, t, rows)
 }
 
-// openLearned is OpenLearned without checks of the tensor and the rows.
+// openLearned is OpenLearned without checks of the tensor and the rows. An any-price policy decides at the prices of its
+// training.
 func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Tensor, rows []int) (l Learned, err error) {
-	f, err := decide.ReadPolicy(file)
-	if err != nil {
-		return l, err
-	}
-	d, err := f.Open(rt)
+	f, d, err := openPolicy(rt, file, t)
 	if err != nil {
 		return l, err
 	}
@@ -180,21 +180,41 @@ func openLearned(ctx context.Context, rt *ort.Runtime, file string, t *costs.Ten
 			err = fmt.Errorf("policy %q: %w", file, err)
 		}
 	}()
-	if err := d.Info().Matches(t); err != nil {
-		return l, &costs.DataError{Err: err} // for the user, two files that do not match
-	}
-	if m := methods.Named(d.Info().Method); m.Role != models.RolePolicy {
-		return l, &costs.DataError{Msg: fmt.Sprintf("its method is %q, a name that reports use for another method: %s", m.Name, m.About)}
-	}
-	if l, err = decideRows(ctx, d, t, rows); err != nil {
+	if l, err = decideRows(ctx, d, d.Info().PriceAt(d.Info().Actions, d.Info().Lambda), t, rows); err != nil {
 		return l, err
 	}
+	return l, l.identify(f, file)
+}
+
+// openPolicy opens a policy file that matches t, for decisions on features.
+func openPolicy(rt *ort.Runtime, file string, t *costs.Tensor) (*decide.PolicyFile, *policy.Decider, error) {
+	f, err := decide.ReadPolicy(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := f.Open(rt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.Info().Matches(t); err != nil {
+		err = &costs.DataError{Err: err} // for the user, two files that do not match
+		return nil, nil, fmt.Errorf("policy %q: %w", file, errors.Join(err, d.Close()))
+	}
+	if m := methods.Named(d.Info().Method); m.Role != models.RolePolicy {
+		err = &costs.DataError{Msg: fmt.Sprintf("its method is %q, a name that reports use for another method: %s", m.Name, m.About)}
+		return nil, nil, fmt.Errorf("policy %q: %w", file, errors.Join(err, d.Close()))
+	}
+	return f, d, nil
+}
+
+// identify records the file.
+func (l *Learned) identify(f *decide.PolicyFile, file string) (err error) {
 	l.File = file
 	if f.About != nil {
 		l.Encoder = f.About.Name
 	}
 	l.Digest, err = f.Digest()
-	return l, err
+	return err
 }
 
 // once removes duplicate policies, which may have another file name or an encoder in front, and returns notes about
@@ -212,8 +232,9 @@ func once(learned []Learned) (kept []Learned, notes []string) {
 	return kept, notes
 }
 
-// decideRows runs a policy over rows of a tensor in batches. A row that cannot be decided on is a *costs.DataError.
-func decideRows(ctx context.Context, d *policy.Decider, t *costs.Tensor, rows []int) (Learned, error) {
+// decideRows runs a policy at prices over rows of a tensor in batches. A row that cannot be decided on is a
+// *costs.DataError.
+func decideRows(ctx context.Context, d *policy.Decider, p *policy.Pricing, t *costs.Tensor, rows []int) (Learned, error) {
 	l := Learned{Info: d.Info()}
 	const batch = 8192
 	var features []float32
@@ -222,7 +243,7 @@ func decideRows(ctx context.Context, d *policy.Decider, t *costs.Tensor, rows []
 		for _, n := range part {
 			features = append(features, t.Row(n)...)
 		}
-		out, err := d.Decide(ctx, features, len(part))
+		out, err := decideBatch(ctx, d, p, features, len(part))
 		var bad *policy.RowError
 		if errors.As(err, &bad) {
 			n := part[bad.Row]
@@ -263,13 +284,13 @@ func exportAndDecide(ctx context.Context, rt *ort.Runtime, p *policy.Policy, t *
 		return Learned{}, err
 	}
 	defer d.Close()
-	return decideRows(ctx, d, t, rows)
+	return decideRows(ctx, d, d.Info().PriceAt(p.Actions, p.Lambda), t, rows)
 }
 
 // EvalPolicies is [Eval] on a tensor and policies in memory. Each policy is exported and decides the rows of the split
 // that o names. A tensor that is not valid is an error of costs.Tensor.Validate; if it does not match a policy, the
 // error is a *costs.DataError.
-func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (*report.Report, error) {
+func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policies []*policy.Policy, o EvalOptions, progress stage.Progress) (_ *report.Report, err error) {
 	progress = stage.OrQuiet(progress)
 	if err := checkInMemory(rt, t, o.Validate()); err != nil {
 		return nil, err
@@ -279,6 +300,7 @@ func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policie
 		return nil, err
 	}
 	var learned []Learned
+	defer func() { err = errors.Join(err, closeAll(learned)) }()
 	for i, p := range policies {
 		if err := p.Validate(); err != nil {
 			return nil, fmt.Errorf("policy %d: %w", i, err)
@@ -286,7 +308,7 @@ func EvalPolicies(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, policie
 		if err := p.Matches(t); err != nil {
 			return nil, &costs.DataError{Err: err}
 		}
-		l, err := exportAndDecide(ctx, rt, p, t, t.Rows(split))
+		l, err := reported(ctx, rt, p, t, t.Rows(split))
 		if err != nil {
 			return nil, err
 		}
@@ -375,7 +397,14 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	if err != nil {
 		return nil, err
 	}
-	e := &evaluation{t: t, o: o, learned: learned, rows: t.Rows(split), train: t.Rows(costs.Train)}
+	e := &evaluation{t: t, o: o, rows: t.Rows(split), train: t.Rows(costs.Train)}
+	for _, l := range learned {
+		if l.prices != nil {
+			e.anyPrice = append(e.anyPrice, l)
+		} else {
+			e.learned = append(e.learned, l)
+		}
+	}
 	e.together = t.Clusters(e.rows)
 	if len(e.rows) == 0 {
 		return nil, &costs.DataError{File: o.Tensor, Column: "split", Msg: fmt.Sprintf("no rows of split %s", o.Split)}
@@ -399,6 +428,10 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	if e.together.Len() < 2 {
 		r.Notes = append(r.Notes, fmt.Sprintf("There are no intervals: all %d rows are one draw, and how much another would differ cannot be known.", len(e.rows)))
 	}
+	own := e.learned
+	if err := e.decideAt(ctx, lambdas); err != nil {
+		return nil, err
+	}
 	progress.Start(int64(len(lambdas)), "evaluate")
 	for _, l := range lambdas {
 		if err := ctx.Err(); err != nil {
@@ -409,6 +442,10 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 		}
 		progress.Add(1)
 	}
+	progress.Start(-1, "frontier")
+	if r.Frontier, err = e.frontier(ctx, lambdas, own); err != nil {
+		return nil, err
+	}
 	progress.Done()
 	return r, nil
 }
@@ -416,7 +453,7 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 // regimes are the lambdas of all policies that depend on it, ascending; 1 if there are none.
 func (e *evaluation) regimes() []float64 {
 	var out []float64
-	for _, l := range e.learned {
+	for _, l := range slices.Concat(e.learned, e.anyPrice) {
 		if !e.method(l).NoAdvice && !slices.Contains(out, l.Info.Lambda) {
 			out = append(out, l.Info.Lambda)
 		}

@@ -21,8 +21,10 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 		add("These rows were trained on: the figures flatter every learned method, knn included.")
 	}
 	digest := ""
-	for _, l := range e.learned {
-		if !e.method(l).NoAdvice && !slices.Contains(lambdas, l.Info.Lambda) {
+	for _, l := range slices.Concat(e.learned, e.anyPrice) {
+		if l.prices != nil {
+			e.priceCautions(add, l, lambdas)
+		} else if !e.method(l).NoAdvice && !slices.Contains(lambdas, l.Info.Lambda) {
 			add("Policies trained for lambda %g are left out: a policy is reported at its own lambda.", l.Info.Lambda)
 			continue
 		}
@@ -50,7 +52,7 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 // called is the name of a policy in notes.
 func (e *evaluation) called(l Learned) string {
 	name := fmt.Sprintf("%s at lambda %g", l.Info.Method, l.Info.Lambda)
-	if e.method(l).NoAdvice {
+	if e.method(l).NoAdvice || l.prices != nil {
 		name = l.Info.Method
 	}
 	if l.File == "" {

@@ -16,6 +16,7 @@ type evaluation struct {
 	t           *costs.Tensor
 	o           EvalOptions
 	learned     []Learned
+	anyPrice    []Learned // which decide when the prices are known
 	rows, train []int
 	together    costs.Clusters // of rows
 	knn         *baseline.KNN

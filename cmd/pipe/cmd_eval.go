@@ -16,6 +16,10 @@ The policy with the lowest loss is marked, next to the best fixed pair of the tr
 features than the tensor is refused. Notes report policies with other fees, a guard that fell back, and duplicate
 policies.
 
+An any-price policy is reported at every lambda of --lambda, at the fees of the tensor. The report then has a frontier:
+task loss against money spent over a range of lambda, beside the best constant of the training rows. Where a policy that was
+trained for one of these lambdas alone is given too, the frontier has the regret against it.
+
 With --out the report is written into that folder as report.html, report.md, report.csv and report.json.`
 
 const evalExamples = `  pipe eval --in costs.parquet --policy policies

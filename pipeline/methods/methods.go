@@ -25,6 +25,17 @@ const (
 	Shuffled     = "auto_shuffled"
 )
 
+// AnyPrice is the name of any-price policies in reports, whatever method they record: they are not further seeds of the
+// policies of that method for one price.
+const AnyPrice = "any_price"
+
+// anyPrice is the method of that name.
+func anyPrice() models.Method {
+	m := auto.Method()
+	m.Name, m.About = AnyPrice, "one policy for all prices, at the prices of the table"
+	return m
+}
+
 // compared are the methods without policy files.
 var compared = []models.Method{
 	{Name: baseline.NameKNN, Role: models.RoleReference, About: "cost regression by nearest neighbours, k chosen on inner rows"},
@@ -53,7 +64,7 @@ var compared = []models.Method{
 // All lists the methods in the order of tables and legends: trained methods first, composite policies before others,
 // then those for comparison. own are methods besides those of package models.
 func All(own ...models.Method) []models.Method {
-	trained := slices.Insert(models.Methods(own...), 1, auto.Method())
+	trained := slices.Insert(models.Methods(own...), 1, auto.Method(), anyPrice())
 	slices.SortStableFunc(trained, func(a, b models.Method) int { return rankOf(a) - rankOf(b) })
 	return append(trained, compared...)
 }

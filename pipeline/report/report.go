@@ -29,6 +29,7 @@ type Report struct {
 	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
 	Rows         []Row                    `json:"rows"`
 	Deployable   []Deployable             `json:"deployable,omitempty"` // computed from the rows when the report is written
+	Frontier     []FrontierPoint          `json:"frontier,omitempty"`   // of any-price policies
 	Disclosure   []Disclosure             `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality          `json:"experts,omitempty"`
 	Answers      []AnswerQuality          `json:"answers,omitempty"`

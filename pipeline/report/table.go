@@ -106,6 +106,9 @@ func (r *Report) settingTables() []table {
 	if len(r.Distribution) > 0 {
 		ts = append(ts, r.distributionTable())
 	}
+	if len(r.Frontier) > 0 {
+		ts = append(ts, r.frontierTable())
+	}
 	if len(r.Disclosure) > 0 {
 		ts = append(ts, r.disclosureTable())
 	}

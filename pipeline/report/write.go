@@ -10,7 +10,7 @@ import (
 )
 
 // Write writes the report into dir in every form: report.json, report.md, report.csv, report.html and every figure as
-// PNG and SVG; also the disclosure and the experts, if there are any, as CSV. It draws missing figures for which there
+// PNG and SVG; also the frontier, the disclosure and the experts, if there are any, as CSV. It draws missing figures for which there
 // is data.
 func Write(dir string, r *Report) error {
 	full, err := r.illustrated()
@@ -19,6 +19,9 @@ func Write(dir string, r *Report) error {
 	}
 	forms := []form{
 		{"report.json", full.WriteJSON}, {"report.md", full.WriteMarkdown}, {"report.csv", full.WriteCSV}, {"report.html", full.WriteHTML},
+	}
+	if len(full.Frontier) > 0 {
+		forms = append(forms, form{"frontier.csv", full.WriteFrontierCSV})
 	}
 	if len(full.Disclosure) > 0 {
 		forms = append(forms, form{"disclosure.csv", full.WriteDisclosureCSV})
@@ -82,6 +85,9 @@ func (r *Report) illustrate(part *Report, setting string) error {
 	if err := add(lossName, len(part.Lambdas()) > 1, func() (Figure, error) { return lossFigure(part.headline()) }); err != nil {
 		return err
 	}
+	if err := add(frontierName, len(part.Frontier) > 0, func() (Figure, error) { return frontierFigure(part.Frontier) }); err != nil {
+		return err
+	}
 	for _, m := range part.advised() {
 		if err := add(adviceName(m), true, func() (Figure, error) { return adviceFigure(part.Distribution, m) }); err != nil {
 			return err
@@ -102,4 +108,4 @@ func (r *Report) advised() []string {
 }
 
 // Patterns match the files that WriteReport writes.
-var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "disclosure.csv", "experts.csv", "*.png", "*.svg"}
+var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "disclosure.csv", "experts.csv", "*.png", "*.svg"}

@@ -1,0 +1,211 @@
+package pipeline
+
+import (
+	"bytes"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/models/network"
+	"pipe/models/policy"
+	"pipe/models/regress"
+	"pipe/onnx/ort/orttest"
+	"pipe/pipeline/decide"
+	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
+	"pipe/pipeline/stage"
+)
+
+// anyPrice writes an any-price policy by ridge regression of the losses of the training rows.
+func (f *evalFiles) anyPrice(name string, change func(p *policy.Policy)) string {
+	f.t.Helper()
+	rows := f.tensor.Rows(costs.Train)
+	d := regress.NewData(f.tensor, rows, network.Standardizer{})
+	fit := make([]int, len(rows))
+	for i := range fit {
+		fit[i] = i
+	}
+	parts, err := regress.Ridge{Penalties: []float64{1}}.Fit(f.t.Context(), d, fit, []float64{1})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r := policy.DefaultPriceRange()
+	e := &policy.Estimate{Constant: costs.Summarize(f.tensor, rows, 0).Cost, Prices: &r}
+	e.Blend.Parts = parts
+	return f.policy(name, func(p *policy.Policy) {
+		p.Method, p.Recipe, p.Decoder, p.Members, p.Dim, p.Estimate = "auto", "auto", policy.DecoderEstimate, nil, 2, e
+		change(p)
+	})
+}
+
+// frozen writes the policy with fixed prices that an any-price file becomes at lambda.
+func (f *evalFiles) frozen(file, name string, lambda float64) string {
+	f.t.Helper()
+	o := DefaultConvertOptions()
+	o.Model, o.Out, o.Prices = file, filepath.Join(f.dir, name), decide.PriceChange{Lambda: &lambda}
+	if _, err := Convert(f.t.Context(), o); err != nil {
+		f.t.Fatal(err)
+	}
+	return o.Out
+}
+
+func (f *evalFiles) evalAt(lambdas []float64, policies ...string) *report.Report {
+	f.t.Helper()
+	table := filepath.Join(f.dir, "table.parquet")
+	if err := costs.Write(table, f.tensor); err != nil {
+		f.t.Fatal(err)
+	}
+	o := DefaultEvalOptions()
+	o.Tensor, o.Policies, o.Lambdas, o.KNN, o.Resamples = table, policies, lambdas, false, 100
+	r, err := Eval(f.t.Context(), o, stage.Quiet)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return r
+}
+
+// One any-price file is reported at every lambda that is asked, with the decisions of the files that its prices are
+// fixed in.
+func TestEvalOfAnAnyPricePolicy(t *testing.T) {
+	orttest.Open(t, 1)
+	f, lambdas := newEvalFiles(t), []float64{0, 0.5, 3, 10}
+	file := f.anyPrice("any/auto-any-price.onnx", keepPolicy)
+	r := f.evalAt(lambdas, file)
+	for _, lambda := range lambdas {
+		at := func(r *report.Report, method string) report.Row {
+			i := slices.IndexFunc(r.Rows, func(row report.Row) bool { return row.Method == method && *row.Lambda == lambda })
+			if i < 0 {
+				t.Fatalf("no row of %s at lambda %g", method, lambda)
+			}
+			return r.Rows[i]
+		}
+		got := at(r, methods.AnyPrice)
+		want := at(f.evalAt([]float64{lambda}, f.frozen(file, "fixed.onnx", lambda)), "auto")
+		if got.TrueLossMean != want.TrueLossMean || *got.AdviceRate != *want.AdviceRate || *got.DiffBestFixed != *want.DiffBestFixed {
+			t.Errorf("lambda %g: %+v, its file with fixed prices %+v", lambda, got, want)
+		}
+	}
+	if !slices.ContainsFunc(r.Notes, func(n string) bool {
+		return strings.Contains(n, "not checked on the prices at lambda 10: lambda 10 is not from 0 to 8")
+	}) {
+		t.Errorf("notes %q", r.Notes)
+	}
+	if slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "lambda 3:") || strings.Contains(n, "left out") }) {
+		t.Errorf("notes %q", r.Notes)
+	}
+}
+
+// Along the frontier, advice is bought less as lambda rises; the constant is the best of the training rows; a policy of
+// its own with the same estimates is no better, and another one differs by the difference of the true losses.
+func TestFrontier(t *testing.T) {
+	orttest.Open(t, 1)
+	f := newEvalFiles(t)
+	file := f.anyPrice("any/auto-any-price.onnx", keepPolicy)
+	same := f.frozen(file, "half.onnx", 0.5)
+	other := f.policy("other.onnx", func(p *policy.Policy) { p.Method, p.Recipe, p.Lambda = "auto", "auto", 2 })
+	r := f.evalAt([]float64{0.5, 2, 10}, file, same, other)
+	points := map[string]map[float64]report.FrontierPoint{}
+	for _, p := range r.Frontier {
+		if points[p.Method] == nil {
+			points[p.Method] = map[float64]report.FrontierPoint{}
+		}
+		points[p.Method][p.Lambda] = p
+		if p.LossInterval == nil || p.MoneyInterval == nil || p.LossInterval.Low > p.Loss || p.LossInterval.High < p.Loss {
+			t.Errorf("%s at lambda %g: intervals %v and %v", p.Method, p.Lambda, p.LossInterval, p.MoneyInterval)
+		}
+	}
+	ours, constants := points[methods.AnyPrice], points["best_fixed_train"]
+	if len(ours) != 8 || len(constants) != 8 || len(points["auto"]) != 2 {
+		t.Fatalf("%d, %d and %d points", len(ours), len(constants), len(points["auto"]))
+	}
+	last := math.Inf(1)
+	for _, lambda := range []float64{0, 0.25, 0.5, 1, 2, 4, 8, 10} {
+		p := ours[lambda]
+		if p.Money > last || p.ExpertFactor != 1 {
+			t.Errorf("lambda %g: money %g after %g", lambda, p.Money, last)
+		}
+		last = p.Money
+		if math.Abs(p.TrueLoss-(p.Loss+lambda*p.Money)) > 1e-9 { // experts are free here
+			t.Errorf("lambda %g: %g is not %g + %g x %g", lambda, p.TrueLoss, p.Loss, lambda, p.Money)
+		}
+		sum, c := costs.Summarize(f.tensor, f.tensor.Rows(costs.Train), lambda), constants[lambda]
+		if c.Pair != f.tensor.Actions.Name(sum.Best) {
+			t.Errorf("lambda %g: the constant is %s", lambda, c.Pair)
+		}
+		if d := p.DiffConstant; d == nil || math.Abs(d.Mean-(p.TrueLoss-c.TrueLoss)) > 1e-9 {
+			t.Errorf("lambda %g: difference %v of %g and %g", lambda, d, p.TrueLoss, c.TrueLoss)
+		}
+	}
+	if ours[0].Money == 0 || ours[8].Money != 0 {
+		t.Errorf("money %g at lambda 0, %g at 8", ours[0].Money, ours[8].Money)
+	}
+	if v := ours[0.5].Regret; v == nil || *v != (report.Interval{}) || ours[0.5].Own != "auto" {
+		t.Errorf("regret %v against %q with the same decisions", v, ours[0.5].Own)
+	}
+	if v := ours[2].Regret; v == nil || math.Abs(v.Mean-(ours[2].TrueLoss-points["auto"][2].TrueLoss)) > 1e-9 || v.Low >= v.High {
+		t.Errorf("regret %v", v)
+	}
+	if ours[1].Regret != nil {
+		t.Errorf("regret %v without a policy for the lambda", ours[1].Regret)
+	}
+	checkFrontierFiles(t, r)
+}
+
+// checkFrontierFiles checks every form of a report with a frontier.
+func checkFrontierFiles(t *testing.T, r *report.Report) {
+	t.Helper()
+	var text, js, table bytes.Buffer
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "\nFrontier\n") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	if err := r.WriteJSON(&js); err != nil {
+		t.Fatal(err)
+	}
+	if back, err := report.Read(&js); err != nil || len(back.Frontier) != len(r.Frontier) || *back.Frontier[0].LossInterval != *r.Frontier[0].LossInterval {
+		t.Errorf("read back: %v", err)
+	}
+	if err := r.WriteFrontierCSV(&table); err != nil || strings.Count(table.String(), "\n") != len(r.Frontier)+1 {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	dir := t.TempDir()
+	if err := report.Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"frontier.csv", "frontier.svg", "frontier.png"} {
+		if found, _ := filepath.Glob(filepath.Join(dir, name)); len(found) != 1 {
+			t.Errorf("no %s", name)
+		}
+	}
+}
+
+// Without fees of advice, the frontier is over the fees of experts; without any fee there is none. Policies in memory
+// have the same one.
+func TestFrontierOfExperts(t *testing.T) {
+	rt := orttest.Open(t, 1)
+	f := newEvalFiles(t)
+	f.tensor.Actions.Advice[1].Fee, f.tensor.Actions.Experts[0].Fee = 0, 0.1
+	var inMemory *policy.Policy
+	r := f.evalAt(nil, f.anyPrice("any.onnx", func(p *policy.Policy) { c := *p; inMemory = &c }))
+	var money []float64
+	for _, p := range r.Frontier {
+		if p.Method == methods.AnyPrice {
+			money = append(money, p.Money)
+		}
+	}
+	if len(money) != 7 || !slices.IsSortedFunc(money, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || money[0] == money[6] {
+		t.Errorf("money %v at rising fees", money)
+	}
+	o := DefaultEvalOptions()
+	o.KNN, o.Resamples = false, 100
+	again, err := EvalPolicies(t.Context(), rt, f.tensor, []*policy.Policy{inMemory}, o, stage.Quiet)
+	if err != nil || len(again.Frontier) != len(r.Frontier) || again.Frontier[3].Loss != r.Frontier[3].Loss {
+		t.Errorf("in memory: %v", err)
+	}
+	f.tensor.Actions.Experts[0].Fee = 0
+	if r := f.evalAt(nil, f.anyPrice("free.onnx", keepPolicy)); len(r.Frontier) != 0 {
+		t.Errorf("%d points without a fee", len(r.Frontier))
+	}
+}
