@@ -48,8 +48,7 @@ func TestPermutedLossesEndOnTheConstant(t *testing.T) {
 	}
 	rt := orttest.Open(t, 1)
 	s := auto.DefaultSettings()
-	s.Grid = append(s.Grid[:1:1], s.Grid[3], s.Grid[9])
-	s.Steps, s.Evaluations, s.Seeds = 200, 4, 2
+	s.Networks, s.Steps, s.Seeds = s.Networks[2:3], 200, 2
 	configs := []string{"import-cifar10.yaml", "import-frugalml-ferplus.yaml", "import-frugalml-yelp.yaml"}
 	exported, lost := 0, 0.0
 	for c, config := range configs {

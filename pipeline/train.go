@@ -32,11 +32,13 @@ import (
 
 // TrainConfig are the settings of pipe train: the `train:` section of a configuration file, or flags.
 type TrainConfig struct {
-	Recipe         string           `yaml:"recipe" json:"recipe"`   // "auto" or "paper"
-	Lambdas        []float64        `yaml:"lambdas" json:"lambdas"` // one policy (per seed) for each
-	Methods        []string         `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
-	paper.Settings `yaml:",inline"` // recipe paper and the other methods
-	Auto           auto.Settings    `yaml:"auto" json:"auto"`
+	Recipe         string            `yaml:"recipe" json:"recipe"`       // "auto" or "paper"
+	Lambdas        []float64         `yaml:"lambdas" json:"lambdas"`     // one policy (per seed) for each
+	AnyPrice       bool              `yaml:"any_price" json:"any_price"` // recipe auto: one policy for all prices of Prices, instead of one for each of Lambdas
+	Prices         policy.PriceRange `yaml:"prices" json:"prices"`
+	Methods        []string          `yaml:"methods" json:"methods"` // besides the recipe's own: l2d, separated, separated_softmax
+	paper.Settings `yaml:",inline"`  // recipe paper and the other methods
+	Auto           auto.Settings     `yaml:"auto" json:"auto"`
 	// Own are methods from outside package models that Methods may name.
 	Own []models.Method `yaml:"-" json:"-"`
 }
@@ -44,7 +46,7 @@ type TrainConfig struct {
 // DefaultTrainConfig is the recipe auto at lambda 1, and L2D.
 func DefaultTrainConfig() TrainConfig {
 	return TrainConfig{
-		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D},
+		Recipe: auto.Name, Lambdas: []float64{1}, Methods: []string{models.L2D}, Prices: policy.DefaultPriceRange(),
 		Settings: paper.DefaultSettings(), Auto: auto.DefaultSettings(),
 	}
 }
@@ -84,7 +86,8 @@ func (c TrainConfig) Validate() error {
 		}
 	}
 	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
-	errs = append(errs, costs.CheckLambdas(c.Lambdas))
+	bad(!c.AnyPrice || c.Recipe == auto.Name, "any_price: only the recipe auto trains any-price policies")
+	errs = append(errs, costs.CheckLambdas(c.Lambdas), config.Under("prices", c.Prices.Check()))
 	for i, name := range c.Methods {
 		_, err := models.MethodNamed(name, c.Own...)
 		bad(err == nil, "methods: %w", err)
@@ -133,12 +136,13 @@ type TrainReport struct {
 
 // TrainedPolicy is one policy file.
 type TrainedPolicy struct {
-	File     string   `json:"file"`
-	Method   string   `json:"method"`
-	Lambda   *float64 `json:"lambda,omitempty"` // absent for l2d, which has none
-	Seed     *uint64  `json:"seed,omitempty"`   // absent for averaged seeds
-	TrueLoss *float64 `json:"true_loss,omitempty"`
-	Fallback string   `json:"fallback,omitempty"` // the pair that the guard fell back to
+	File     string             `json:"file"`
+	Method   string             `json:"method"`
+	Lambda   *float64           `json:"lambda,omitempty"` // absent for l2d, which has none, and for any-price policies
+	Prices   *policy.PriceRange `json:"prices,omitempty"` // of an any-price policy; its losses are at lambda 1
+	Seed     *uint64            `json:"seed,omitempty"`   // absent for averaged seeds
+	TrueLoss *float64           `json:"true_loss,omitempty"`
+	Fallback string             `json:"fallback,omitempty"` // the pair that the guard fell back to
 }
 
 // Train trains policies on the tensor's training rows and writes one ONNX file each, and train.json, into o.Out. If an
@@ -294,7 +298,11 @@ func trainRecipe(ctx context.Context, t *costs.Tensor, c TrainConfig, save model
 	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train auto: "+name) }
 	s := c.Auto
 	s.Seed = c.Seed
-	return auto.Train(ctx, t, c.Lambdas, s, o)
+	if !c.AnyPrice {
+		return auto.Train(ctx, t, c.Lambdas, s, o)
+	}
+	p, r, err := auto.TrainAnyPrice(ctx, t, c.Prices, s, o)
+	return []*policy.Policy{p}, []auto.Report{r}, err
 }
 
 func folder(p models.CheckpointPolicy, name string) models.CheckpointPolicy {
@@ -342,7 +350,10 @@ func dropOthers(o TrainOptions, policies []*policy.Policy) error {
 // trained returns the report line and file name of a policy.
 func (o TrainOptions) trained(p *policy.Policy) TrainedPolicy {
 	line := TrainedPolicy{Method: p.Method}
-	if !methods.Named(p.Method, o.Own...).NoAdvice {
+	switch {
+	case p.Estimate != nil && p.Estimate.Prices != nil:
+		line.Prices = p.Estimate.Prices
+	case !methods.Named(p.Method, o.Own...).NoAdvice:
 		line.Lambda = report.Num(p.Lambda)
 	}
 	if s, err := strconv.ParseUint(p.Info[policy.SeedKey], 10, 64); err == nil {
@@ -350,6 +361,9 @@ func (o TrainOptions) trained(p *policy.Policy) TrainedPolicy {
 	}
 	if p.Decoder == policy.DecoderFixed {
 		line.Fallback = p.Actions.Name(p.Fixed)
+	}
+	if g := new(policy.Guard); line.Prices != nil && json.Unmarshal([]byte(p.Info[policy.GuardKey]), g) == nil && g.Fallback {
+		line.Fallback = "the best fixed pair of the price"
 	}
 	line.File = policyName(line)
 	return line
@@ -377,9 +391,12 @@ func writePolicy(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, o TrainO
 	return line, m.WriteFile(filepath.Join(o.Out, line.File))
 }
 
-// policyName is METHOD[-lambdaL][-seedS].onnx.
+// policyName is METHOD[-lambdaL or -any-price][-seedS].onnx.
 func policyName(p TrainedPolicy) string {
 	name := p.Method
+	if p.Prices != nil {
+		name += "-any-price"
+	}
 	if p.Lambda != nil {
 		name += "-lambda" + strconv.FormatFloat(*p.Lambda, 'g', -1, 64)
 	}
@@ -405,14 +422,7 @@ func (r *TrainReport) WriteText(w io.Writer) error {
 		return err
 	}
 	for _, a := range r.Auto {
-		g := a.Guard
-		if g.Rows == 0 {
-			fmt.Fprintf(&b, "\nlambda %g: all %d training rows belong together, so none could be held out for the guard: always %s is exported\n", a.Lambda, a.Rows, safetext.Line(g.Fixed))
-			continue
-		}
-		fmt.Fprintf(&b, "\nlambda %g: learned %.4f against %.4f of always %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
-			a.Lambda, g.Learned, g.FixedLoss, safetext.Line(g.Fixed), g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
-			map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
+		writeAuto(&b, a)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

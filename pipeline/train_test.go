@@ -9,7 +9,6 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
-	"pipe/models/auto"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -50,14 +49,15 @@ func TestTrainProblemsNameTheirField(t *testing.T) {
 	c.Lambdas = []float64{math.Copysign(0, -1)}
 	c.LearningRate, c.WeightDecay = math.Inf(1), math.NaN()
 	c.Network.Epochs, c.Auto.Seeds, c.Seeds = 0, 0, 100_000_000
-	c.Auto.Grid = []auto.Candidate{{Hidden: []int{0}, Dropout: 2, WeightDecay: math.Inf(1)}}
+	wrong := &c.Auto.Networks[0]
+	wrong.Hidden, wrong.Dropout, wrong.WeightDecay, wrong.LearningRate = []int{0}, 2, math.Inf(1), 0
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{
 		"lambdas: -0 ", "\nlearning_rate: +Inf", "\nweight_decay: NaN", "network.epochs: 0", "auto.seeds: 0", "\nseeds: 100000000, not 1 to 1000",
-		"auto.grid: candidate 0: hidden", "dropout 2", "weight_decay +Inf", "learning_rate 0",
+		"auto.networks: network 0: hidden", "dropout 2", "weight_decay +Inf", "learning_rate 0",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)

@@ -14,16 +14,20 @@ import (
 const trainText = `Train learns policies from a cost tensor. It writes each policy as one ONNX file into the output folder, and train.json
 beside them.
 
-Recipe auto, the default, chooses network and regularisation on held-out training rows and averages several seeds. Where
-the gain over the best fixed pair is not certain, it exports that pair instead. Rows with equal features or the same
-group always stay on one side of a held-out split. Recipe paper trains with fixed settings, one policy per lambda and
-seed.
+Recipe auto, the default, blends ridge regressions, nearest neighbours and networks by their errors on held-out training
+rows. Where the gain over the best fixed pair is not shown on such rows, it exports that pair instead. Rows with equal
+features or the same group always stay on one side of a held-out split. Recipe paper trains with fixed settings, one
+policy per lambda and seed.
+
+With --any-price, recipe auto trains one policy for all prices: pipe decide takes lambda and fees as flags, and pipe
+convert makes a file for one price. The range of prices that the guard checks is train.prices in the configuration.
 
 A configuration file has all settings under train:, and flags override it. After an interruption, the same command
 continues.`
 
 const trainExamples = `  pipe train --in costs.parquet --out policies
   pipe train --in costs.parquet --lambda 0,0.5,1 --methods l2d,separated_softmax --out policies
+  pipe train --in costs.parquet --any-price --out policies
   pipe train --in costs.parquet --recipe paper --seeds 4 --config train.yaml --out policies`
 
 // trainFile is the configuration file of pipe train.
@@ -58,6 +62,7 @@ func trainCommand(a *app) *cobra.Command {
 func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
 	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each")
+	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy for all prices, instead of one for each lambda")
 	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "the first seed")

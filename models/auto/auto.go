@@ -2,40 +2,30 @@ package auto
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/estimate"
 	"pipe/models/policy"
+	"pipe/onnx/ort"
 )
-
-// Report is the result of the recipe for one lambda. Losses are mean costs per row, in the unit of the task loss.
-type Report struct {
-	Lambda    float64      `json:"lambda"`
-	Rows      int          `json:"rows"`     // training rows
-	Clusters  int          `json:"clusters"` // sets of rows that belong together; Rows if none repeat
-	Folds     int          `json:"folds"`    // 1: one inner split; 0: nothing could be held out, and there is no choice
-	Chosen    Candidate    `json:"chosen"`
-	Epochs    int          `json:"epochs"`     // at which the chosen candidate stops
-	InnerLoss float64      `json:"inner_loss"` // of the chosen candidate at that epoch, on the held-out rows
-	Guard     policy.Guard `json:"guard"`
-}
 
 // Train learns one policy per lambda on the training rows of a tensor, without choices by the user. lambdas multiply
 // the fees of advice. Policies and reports are in their order:
 //
-//   - a small grid is trained in lockstep on parts of the training rows, and its
-//     true loss is measured on the held-out rows (folds if rows are few, else
-//     one inner split);
-//   - the best candidate and stopping epoch are refitted on all training rows
-//     with several seeds, averaged in log-probability;
-//   - the guard estimates the gain of that procedure over the best fixed pair:
-//     for each block of held-out rows the choice is made on the other blocks,
-//     and the averaged policy decides the block. If the one-sided lower bound
-//     of the gain is not positive, the policy is the fixed pair.
+//   - members of several families estimate the loss of every pair. Each is fitted on folds of the training rows, and
+//     estimates the losses of the rows that were left out (folds if rows are few, else one inner split);
+//   - a blend of the members is the weighted mean with the smallest squared error on the left-out rows, of differences
+//     between pairs;
+//   - the policy takes the cheapest pair by the blend. It leaves the best fixed pair only for a gain above a margin: the
+//     largest margin whose loss on the left-out rows is within one standard error of the smallest;
+//   - the guard estimates the gain of that procedure over the best fixed pair: for each block of left-out rows the
+//     weights and the margin are chosen on the other blocks. If the gain does not pass Settings.Rule, the policy is the
+//     fixed pair;
+//   - a curve makes the estimates calibrated.
 //
 // Rows that belong together ([costs.Tensor.Clusters]) are on one side of every split, and count as one sample for the
 // bound. If there are fewer clusters than folds, there are as many folds as clusters. If all rows are one cluster,
@@ -44,18 +34,59 @@ type Report struct {
 // A tensor that is not valid is an error of costs.Tensor.Validate. If there are too few training rows, the error is a
 // *costs.DataError; other errors are those of models.Train.
 func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
-	if err := errors.Join(s.Validate(), costs.CheckLambdas(lambdas)); err != nil {
+	if err := costs.CheckLambdas(lambdas); err != nil {
+		return nil, nil, errors.Join(s.Validate(), err)
+	}
+	var targets []target
+	for _, l := range lambdas {
+		targets = append(targets, target{lambda: l})
+	}
+	return train(ctx, t, targets, s, o)
+}
+
+// TrainAnyPrice learns one policy for all prices of a range, as [Train] does for one price. Gate and guard compare it
+// with the best fixed pair of many prices in the range: it must pass the rule on average over them, and must at none be
+// worse with a confidence of 95%. If it does not pass, the policy takes the best fixed pair of every price.
+func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s Settings, o models.Options) (*policy.Policy, Report, error) {
+	if err := r.Check(); err != nil {
+		return nil, Report{}, err
+	}
+	policies, reports, err := train(ctx, t, []target{{lambda: 1, prices: &r}}, s, o)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	return policies[0], reports[0], nil
+}
+
+// target is a policy to learn: for one lambda or for a range of prices.
+type target struct {
+	lambda float64
+	prices *policy.PriceRange
+}
+
+func (g target) pricesOf(t *table) []price {
+	if g.prices != nil {
+		return pricesIn(t, *g.prices)
+	}
+	return []price{atLambda(t, g.lambda)}
+}
+
+func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o models.Options) ([]*policy.Policy, []Report, error) {
+	if err := s.Validate(); err != nil {
 		return nil, nil, err
 	}
 	if err := t.Validate(); err != nil {
 		return nil, nil, err
 	}
 	rows := t.Rows(costs.Train)
-	if len(rows) < 2*s.Folds {
+	switch {
+	case len(rows) < 2*s.Folds:
 		return nil, nil, &costs.DataError{Column: "split", Msg: fmt.Sprintf("there are %d training rows, %d folds need at least %d", len(rows), s.Folds, 2*s.Folds)}
+	case o.Runtime == nil:
+		return nil, nil, fmt.Errorf("auto: %w", ort.ErrNoRuntime)
 	}
-	a := newAuto(t, rows, lambdas, s, o)
-	policies, reports, err := a.run(ctx)
+	tab := newTable(t, rows, s)
+	policies, reports, err := learn(ctx, tab, targets, s, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
@@ -67,64 +98,84 @@ func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, 
 	return policies, reports, nil
 }
 
-// run searches, evaluates and refits.
-func (a *auto) run(ctx context.Context) ([]*policy.Policy, []Report, error) {
-	if a.parts == nil {
-		policies, reports := a.constants()
-		return policies, reports, nil
-	}
-	found, err := a.search(ctx)
-	if err != nil {
-		return nil, nil, fmt.Errorf("search: %w", err)
-	}
-	chosen := a.choose(found)
-	guards, err := a.guard(ctx, found)
-	if err != nil {
-		return nil, nil, fmt.Errorf("guard: %w", err)
-	}
-	policies, err := a.refit(ctx, chosen)
-	if err != nil {
-		return nil, nil, fmt.Errorf("refit: %w", err)
-	}
-	reports := make([]Report, len(a.lambdas))
-	for l, lambda := range a.lambdas {
-		c := chosen[l]
-		reports[l] = Report{
-			Lambda: lambda, Rows: a.train.Len(), Clusters: a.clusters.Len(), Folds: len(a.parts), Chosen: a.s.Grid[c.candidate],
-			Epochs: a.stops[c.stop], InnerLoss: c.loss, Guard: guards[l],
+// learn fits the members once, and decides what every target makes of them.
+func learn(ctx context.Context, t *table, targets []target, s Settings, o models.Options) (policies []*policy.Policy, reports []Report, err error) {
+	var c candidate
+	if len(t.folds) > 0 {
+		m, err := crossFit(ctx, t, s, o)
+		if err != nil {
+			return nil, nil, err
 		}
-		policies[l].Tau = reports[l].Chosen.Tau
-		if guards[l].Fallback {
-			policies[l] = a.fixedPolicy(l)
+		if c, err = newCandidate(t, m); err != nil {
+			return nil, nil, err
 		}
+	}
+	passes := false
+	for _, g := range targets {
+		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), Calibration: c.calibration}
+		if err := r.compare(&judge{t: t, s: s, prices: g.pricesOf(t)}, c); err != nil {
+			return nil, nil, err
+		}
+		passes = passes || !r.Guard.Fallback
+		reports = append(reports, r)
+	}
+	learned := policy.Estimate{Constant: t.constant, Curve: c.curve}
+	if passes {
+		if learned.Blend, err = c.fit(ctx, t, c.weights, o); err != nil {
+			return nil, nil, err
+		}
+	}
+	for i, g := range targets {
+		policies = append(policies, deploy(t, g, reports[i], learned))
 	}
 	return policies, reports, nil
 }
 
-// constants are the fixed pairs, for the case that no row can be held out.
-func (a *auto) constants() (policies []*policy.Policy, reports []Report) {
-	for l, lambda := range a.lambdas {
-		p := a.fixedPolicy(l)
-		policies = append(policies, p)
-		reports = append(reports, Report{
-			Lambda: lambda, Rows: a.train.Len(), Clusters: a.clusters.Len(),
-			Guard: policy.Guard{Fixed: a.full.Actions.Name(p.Fixed), Confidence: a.s.Confidence, Fallback: true},
-		})
+// compare fills the parts of the report that depend on prices: members, margin and guard.
+func (r *Report) compare(j *judge, c candidate) (err error) {
+	if c.members == nil {
+		r.Guard = policy.Guard{Fixed: j.prices[0].Fixed, Confidence: j.s.Confidence, Rule: j.s.Rule, Fallback: true}
+		return nil
 	}
-	return policies, reports
+	for i, name := range c.names {
+		loss, failure, err := j.alone(c.members.estimates[i])
+		if err != nil {
+			return err
+		}
+		r.Members = append(r.Members, Member{Name: name, Loss: loss, Error: failure, Weight: c.weights[i]})
+	}
+	if r.Margin, err = j.margin(j.options(c.estimates), j.rowsWithout(-1)); err != nil {
+		return err
+	}
+	options, margin, err := j.nested(c.members)
+	if err != nil {
+		return err
+	}
+	r.Guard, err = j.guard(options, margin)
+	return err
 }
 
-// info is the metadata of a policy file about its training.
-func (r Report) info(s Settings) map[string]string {
-	settings, err := json.Marshal(struct {
-		Candidate
-		Epochs int    `json:"epochs"`
-		Folds  int    `json:"folds"`
-		Seeds  int    `json:"seeds"`
-		Seed   uint64 `json:"seed"` // the first
-	}{r.Chosen, r.Epochs, r.Folds, s.Seeds, s.Seed})
-	if err != nil {
-		panic(err) // plain numbers
+// deploy is the policy of a target: the learned one, or the fixed pairs.
+func deploy(t *table, g target, r Report, learned policy.Estimate) *policy.Policy {
+	if r.Guard.Fallback && g.prices == nil {
+		mean := make([]float64, len(t.constant))
+		for i, fee := range t.full.Actions.Fees(g.lambda) {
+			mean[i] = t.constant[i] + fee
+		}
+		p := policy.NewFixed(t.full.Actions, mean, g.lambda, t.full.Dim)
+		p.Method, p.Recipe = Name, Name
+		return p
 	}
-	return map[string]string{policy.GuardKey: r.Guard.JSON(), policy.SettingsKey: string(settings)}
+	e := policy.Estimate{Constant: t.constant, Blend: estimate.Blend{Parts: []estimate.Part{{
+		Weight: 1, Estimator: estimate.NewConstant(t.constant, t.full.Dim),
+	}}}}
+	if !r.Guard.Fallback {
+		e = learned
+		e.Margin = r.Margin
+	}
+	e.Prices = g.prices
+	return &policy.Policy{
+		Actions: t.full.Actions, Method: Name, Recipe: Name, Lambda: g.lambda,
+		Decoder: policy.DecoderEstimate, Dim: t.full.Dim, Standard: t.std, Estimate: &e,
+	}
 }

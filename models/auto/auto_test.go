@@ -107,7 +107,7 @@ func TestAutoFindsPlantedStructure(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches over 20,000 rows")
 	}
-	draws := []uint64{15, 1, 14, 201} // 14 and 15 were the worst of all that were tried
+	draws := []uint64{15, 14} // the worst of all that were tried
 	for _, seed := range draws {
 		p, r := trainAuto(t, structured, 20_000, seed)
 		own, bayes := structured.risk(t, p)
@@ -154,7 +154,7 @@ func TestGuardIsSeldomFooled(t *testing.T) {
 		t.Skip("12 searches")
 	}
 	s := DefaultSettings()
-	s.Steps, s.Evaluations, s.Seeds = 400, 8, 2
+	s.Steps, s.Networks, s.Seeds = 400, s.Networks[:2], 2
 	fooled := 0
 	for seed := range uint64(12) {
 		train := flat.tensor(400, costs.Train, 100+seed, true)
@@ -174,7 +174,7 @@ func TestGuardIsSeldomFooled(t *testing.T) {
 // TestAutoResumes interrupts a search and continues it to the same policy.
 func TestAutoResumes(t *testing.T) {
 	s := DefaultSettings()
-	s.Steps, s.Evaluations, s.Seeds, s.Grid, s.Workers = 200, 4, 2, s.Grid[:2], 1
+	s.Steps, s.Seeds, s.Networks, s.Workers = 200, 2, s.Networks[2:], 1
 	train := structured.tensor(600, costs.Train, 1, true)
 	whole, _, err := Train(context.Background(), train, []float64{0, 1}, s, models.Options{Runtime: orttest.Open(t, 0)})
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package auto is the recipe that needs no choices by the user: it searches a small grid of settings on held-out
-// training rows, trains the best candidate with several seeds, and falls back to the best fixed pair if the gain over
-// it is not certain.
+// Package auto is the recipe that needs no choices by the user. It fits members of several families (models/regress),
+// blends them by their errors on left-out rows, and leaves the best fixed pair only where that pays. If the gain is not
+// shown on left-out rows, the policy is the best fixed pair.
 //
-// It trains with models, decides with the policy that would be deployed (models/policy), and reads a cost tensor
-// (costs).
+// It reads a cost tensor (costs) and returns policies by estimates (models/policy), for one price or for any.
 package auto

@@ -14,14 +14,16 @@ import (
 	"pipe/costs/coststest"
 	"pipe/models"
 	"pipe/models/policy"
+	"pipe/models/regress"
 	"pipe/onnx/ort/orttest"
 )
 
 // smallAuto is a search that takes a second and still memorises what it can.
 func smallAuto() Settings {
 	s := DefaultSettings()
-	s.Grid = []Candidate{{Hidden: []int{128}, WeightDecay: 1e-3, LearningRate: 4e-3, Tau: 2}}
-	s.Steps, s.Evaluations, s.Seeds = 400, 4, 1
+	s.Networks = []regress.Architecture{{Hidden: []int{128}, WeightDecay: 1e-3, LearningRate: 4e-3}}
+	s.Neighbours = []int{1, 20} // one neighbour finds copies
+	s.Steps, s.Seeds = 400, 1
 	return s
 }
 
@@ -84,7 +86,7 @@ func TestGroupsOfOneChangeNothing(t *testing.T) {
 	for _, p := range []*policy.Policy{plain[0], grouped[0]} {
 		delete(p.Info, policy.OriginKey) // tensors with and without groups have different digests
 	}
-	if exported(t, plain[0]) != exported(t, grouped[0]) || before[0].Guard != after[0].Guard {
+	if exported(t, plain[0]) != exported(t, grouped[0]) || before[0].Guard.JSON() != after[0].Guard.JSON() {
 		t.Errorf("guards %+v and %+v", before[0].Guard, after[0].Guard)
 	}
 }
@@ -93,7 +95,7 @@ func TestGroupsOfOneChangeNothing(t *testing.T) {
 // the data.
 func TestAutoOnDegenerateTables(t *testing.T) {
 	s := smallAuto()
-	s.Steps, s.Evaluations = 40, 2
+	s.Steps = 40
 	constant := func(t *costs.Tensor, columns ...int) {
 		for n := range t.Len() {
 			for _, c := range columns {
@@ -167,43 +169,48 @@ func TestDivisionsKeepRowsTogether(t *testing.T) {
 			CrossFit: rapid.SampledFrom([]int{0, 1000}).Draw(t, "cross fit"),
 			Folds:    rapid.IntRange(2, 6).Draw(t, "folds"), Inner: rapid.Float64Range(0.1, 0.6).Draw(t, "inner"),
 		}
-		a := &auto{clusters: costs.NewClusters(n, keys), s: s}
-		a.divide(n)
-		if a.clusters.Len() < 2 {
-			if a.parts != nil {
+		clusters := costs.NewClusters(n, keys)
+		d := divide(clusters, n, s)
+		if clusters.Len() < 2 {
+			if d.folds != nil {
 				t.Fatal("one cluster is divided")
 			}
 			return
 		}
-		for _, p := range a.parts {
-			if len(p.fit) == 0 || len(p.held) == 0 {
-				t.Fatalf("%d rows learn, %d judge", len(p.fit), len(p.held))
+		var held []int
+		for _, f := range d.folds {
+			if len(f.Fit) == 0 || len(f.Held) == 0 {
+				t.Fatalf("%d rows learn, %d judge", len(f.Fit), len(f.Held))
 			}
 			learns := map[int]bool{}
-			for _, row := range p.fit {
+			for _, row := range f.Fit {
 				learns[keys[row]] = true
 			}
-			for _, row := range p.held {
+			for _, row := range f.Held {
 				if learns[keys[row]] {
 					t.Fatalf("cluster %d learns and judges", keys[row])
 				}
 			}
+			held = append(held, f.Held...)
 		}
-		blockOf, held := map[int]int{}, []int32{}
-		for b, blk := range a.blocks {
-			held = append(held, blk.rows...)
-			for _, row := range blk.rows {
+		if !slices.Equal(held, d.held) {
+			t.Fatalf("folds hold %v, blocks %v", held, d.held)
+		}
+		blockOf, at := map[int]int{}, 0
+		for b, span := range d.blocks {
+			if span.from != at || span.to <= at {
+				t.Fatalf("block %d has rows %d to %d after %d", b, span.from, span.to, at)
+			}
+			at = span.to
+			for _, row := range d.held[span.from:span.to] {
 				if other, seen := blockOf[keys[row]]; seen && other != b {
 					t.Fatalf("cluster %d is in blocks %d and %d", keys[row], other, b)
 				}
 				blockOf[keys[row]] = b
-				if !slices.Contains(a.parts[blk.part].held, row) {
-					t.Fatalf("block %d has row %d, which its part does not hold", b, row)
-				}
 			}
 		}
-		if len(a.blocks) < 2 || !slices.Equal(slices.Sorted(slices.Values(held)), slices.Sorted(slices.Values(a.held))) {
-			t.Fatalf("%d blocks hold %d of %d rows", len(a.blocks), len(held), len(a.held))
+		if len(d.blocks) < 2 || at != len(d.held) || len(d.held) != len(slices.Compact(slices.Sorted(slices.Values(d.held)))) {
+			t.Fatalf("%d blocks hold %d of %d rows", len(d.blocks), at, len(d.held))
 		}
 	})
 }

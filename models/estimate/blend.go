@@ -15,10 +15,9 @@ type Part struct {
 	Weight float64
 }
 
-// Blend is the weighted sum of its parts, calibrated by a curve.
+// Blend is the weighted sum of its parts.
 type Blend struct {
 	Parts []Part
-	Curve Curve
 }
 
 // KindBlend is the kind of [Blend].
@@ -43,20 +42,18 @@ func (b Blend) Check(dim, pairs int) error {
 			return fmt.Errorf("part %d of the blend, %s: %w", i, p.Kind(), err)
 		}
 	}
-	return b.Curve.Check()
+	return nil
 }
 
 // Estimate implements [Estimator].
 func (b Blend) Estimate(dst, x []float64) {
-	sum, own := make([]float64, len(dst)), make([]float64, len(dst))
+	clear(dst)
+	own := make([]float64, len(dst))
 	for _, p := range b.Parts {
 		p.Estimate(own, x)
 		for i, v := range own {
-			sum[i] += p.Weight * v
+			dst[i] += p.Weight * v
 		}
-	}
-	for i, v := range sum {
-		dst[i] = b.Curve.At(v)
 	}
 }
 
@@ -71,5 +68,5 @@ func (b Blend) Graph(g *onnx.Graph, x *onnx.Value, prefix string) *onnx.Value {
 		}
 		sum = g.Add(sum, v)
 	}
-	return b.Curve.graph(g, sum, prefix+"curve_")
+	return sum
 }

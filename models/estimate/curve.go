@@ -53,8 +53,8 @@ func (c Curve) slopes() []float64 {
 	return out
 }
 
-// graph applies the curve to every element of v, rows x pairs.
-func (c Curve) graph(g *onnx.Graph, v *onnx.Value, prefix string) *onnx.Value {
+// Graph applies the curve to every element of v, rows x pairs. The names of its constants start with prefix.
+func (c Curve) Graph(g *onnx.Graph, v *onnx.Value, prefix string) *onnx.Value {
 	if len(c.X) == 0 {
 		return v
 	}

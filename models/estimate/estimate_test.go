@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -40,8 +41,29 @@ func estimators(rng *rand.Rand) []Estimator {
 		near,
 		&Neighbours{Dim: dim, Rows: floats(rng, 9*dim), Losses: floats(rng, 9*pairs), ByRank: Mean(9)},
 		Blend{Parts: parts},
-		Blend{Parts: parts, Curve: Curve{X: []float64{-0.5, 0, 0.2, 1}, Y: []float64{0, 0.1, 0.7, 0.9}}},
+		curved{Linear{layer(rng, pairs, dim)}, Curve{X: []float64{-0.5, 0, 0.2, 1}, Y: []float64{0, 0.1, 0.7, 0.9}}},
 	}
+}
+
+// curved is an estimator with a curve behind it, as policies have.
+type curved struct {
+	Linear
+	Curve
+}
+
+func (c curved) Check(dim, pairs int) error {
+	return errors.Join(c.Linear.Check(dim, pairs), c.Curve.Check())
+}
+
+func (c curved) Estimate(dst, x []float64) {
+	c.Linear.Estimate(dst, x)
+	for i, v := range dst {
+		dst[i] = c.At(v)
+	}
+}
+
+func (c curved) Graph(g *onnx.Graph, x *onnx.Value, prefix string) *onnx.Value {
+	return c.Curve.Graph(g, c.Linear.Graph(g, x, prefix), prefix)
 }
 
 func run(t *testing.T, rt *ort.Runtime, e Estimator, x []float32) []float32 {
@@ -97,10 +119,9 @@ func TestGraphsEstimateAsGo(t *testing.T) {
 func TestBlendShowsFeaturesThatAreNoNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	near := &Neighbours{Dim: dim, Rows: floats(rng, 9*dim), Losses: floats(rng, 9*pairs), ByRank: Mean(3)}
-	curve := Curve{X: []float64{-3, 3}, Y: []float64{0, 1}}
 	x := floats(rng, 3*dim)
 	x[dim], x[2*dim+1] = float32(math.NaN()), float32(math.Inf(1))
-	got := run(t, orttest.Open(t, 0), Blend{Parts: []Part{{near, 1}}, Curve: curve}, x)
+	got := run(t, orttest.Open(t, 0), Blend{Parts: []Part{{near, 1}}}, x)
 	for i, v := range got {
 		if (i >= pairs) != math.IsNaN(float64(v)) {
 			t.Errorf("row %d, pair %d: %g", i/pairs, i%pairs, v)
@@ -159,8 +180,8 @@ func TestCheckRefuses(t *testing.T) {
 		"no parts":            Blend{},
 		"an empty part":       Blend{Parts: []Part{{}}},
 		"weight not a number": Blend{Parts: []Part{{good(), math.NaN()}}},
-		"flat curve":          Blend{Parts: []Part{{good(), 1}}, Curve: Curve{X: []float64{0, 1}, Y: []float64{1, 1}}},
-		"one point":           Blend{Parts: []Part{{good(), 1}}, Curve: Curve{X: []float64{0}, Y: []float64{1}}},
+		"flat curve":          curved{Linear{layer(rng, pairs, dim)}, Curve{X: []float64{0, 1}, Y: []float64{1, 1}}},
+		"one point":           curved{Linear{layer(rng, pairs, dim)}, Curve{X: []float64{0}, Y: []float64{1}}},
 		"neighbours of none":  bent(func(m *Neighbours) { m.ByRank = nil }),
 		"too many neighbours": bent(func(m *Neighbours) { m.ByRank = Mean(5) }),
 		"a loss too few":      bent(func(m *Neighbours) { m.Losses = m.Losses[1:] }),

@@ -26,14 +26,15 @@ type prices struct{ fees, available *onnx.Value }
 
 func (d decodeEstimate) graph(g *onnx.Graph, p *Policy, features *onnx.Value) values {
 	at := d.prices(g, p)
-	loss := p.Estimate.Blend.Graph(g, p.standardGraph(g, features), "")
-	cost := g.Add(loss, at.fees)
-	scores := g.Neg(cost)
+	raw := p.Estimate.Blend.Graph(g, p.standardGraph(g, features), "")
+	scores := g.Neg(g.Add(raw, at.fees))
 	if p.Estimate.Margin > 0 {
 		isFixed := g.Cast(d.fixed(g, p, at), onnx.Float32)
 		scores = g.Add(scores, g.Mul(isFixed, g.Scalar(onnx.Float32, p.Estimate.Margin)))
 	}
 	scores = g.Where(at.available, scores, g.Scalar(onnx.Float32, excludedScore))
+	loss := p.Estimate.Curve.Graph(g, raw, "curve_")
+	cost := g.Add(loss, at.fees)
 	return values{scores: scores, loss: unavailableCosts(g, p, loss), cost: unavailableCosts(g, p, cost)}
 }
 

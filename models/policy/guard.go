@@ -15,6 +15,24 @@ type Guard struct {
 	Rows       int     `json:"rows"`
 	Clusters   int     `json:"clusters"` // sets of rows that belong together; the bound treats each as one sample
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
+	// Rule is why a policy is not a fallback: "bound", the lower bound is above 0, or "gain", the gain is. Files that
+	// do not say have the rule bound.
+	Rule string `json:"rule,omitempty"`
+	// Prices are the comparisons of an any-price policy, whose losses above are means over all of them.
+	Prices []PriceGuard `json:"prices,omitempty"`
+}
+
+// PriceGuard compares an any-price policy with the best fixed pair of one price.
+type PriceGuard struct {
+	Lambda     float64 `json:"lambda"`           // multiplier of the fees of advice
+	Scaled     string  `json:"scaled,omitempty"` // expert or advice whose fee is multiplied by Factor, such as "expert=large"
+	Factor     float64 `json:"factor,omitempty"`
+	Fixed      string  `json:"fixed"` // best fixed pair on the training rows
+	FixedLoss  float64 `json:"fixed_loss"`
+	Learned    float64 `json:"learned_loss"`
+	Gain       float64 `json:"gain"`
+	LowerBound float64 `json:"lower_bound"`
+	UpperBound float64 `json:"upper_bound"`
 }
 
 // JSON is the value that a policy file has under [GuardKey].

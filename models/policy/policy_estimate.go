@@ -15,6 +15,9 @@ type Estimate struct {
 	Blend    estimate.Blend
 	Constant []float64 // J(K+1), mean loss of every pair on the training rows
 	Margin   float64   // in the unit of the task loss, at least 0
+	// Curve turns estimates into calibrated ones for the outputs expected_loss and expected_cost. Decisions do not use
+	// it.
+	Curve estimate.Curve
 	// Prices makes an any-price policy: fees are inputs of its file. nil: they are those of Policy.Actions at
 	// Policy.Lambda.
 	Prices *PriceRange
@@ -77,6 +80,9 @@ func (e *Estimate) check(p *Policy) error {
 		if err := e.Prices.Check(); err != nil {
 			return fmt.Errorf("prices: %w", err)
 		}
+	}
+	if err := e.Curve.Check(); err != nil {
+		return fmt.Errorf("calibration: %w", err)
 	}
 	return e.Blend.Check(p.FeatureDim(), p.Actions.Len())
 }

@@ -62,7 +62,7 @@ func randomEstimate(rng *rand.Rand, dim, pairs int) *Estimate {
 		}},
 	}}}
 	if rng.IntN(2) == 0 {
-		e.Blend.Curve = estimate.Curve{X: []float64{-1, 0, 1, 2}, Y: []float64{-0.5, 0, 1.5, 2}}
+		e.Curve = estimate.Curve{X: []float64{-1, 0, 1, 2}, Y: []float64{-0.5, 0, 1.5, 2}}
 	}
 	e.Constant = doubles(rng, pairs)
 	return e

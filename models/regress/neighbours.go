@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
+	"pipe/internal/seeded"
 	"pipe/models/estimate"
 	"pipe/onnx/ort"
 )
@@ -15,6 +17,8 @@ import (
 type Neighbours struct {
 	Runtime *ort.Runtime
 	K       []int // numbers of neighbours, at least 1, one member each
+	Most    int   // rows that neighbours are among: a sample of those of the fit; 0: all
+	Seed    uint64
 }
 
 var errNoNeighbours = errors.New("more neighbours than training rows")
@@ -36,6 +40,7 @@ func (f Neighbours) CrossFit(ctx context.Context, d *Data, folds []Fold) ([][][]
 // Estimates fits every member on the rows fit, and returns its estimates for the rows held: by member, len(held) x
 // pairs.
 func (f Neighbours) Estimates(ctx context.Context, d *Data, fit, held []int) ([][]float32, error) {
+	fit = f.sample(fit)
 	most := min(slices.Max(f.K), len(fit))
 	near, err := nearest(ctx, f.Runtime, pick(d.X, d.Dim, fit), pick(d.X, d.Dim, held), d.Dim, most)
 	if err != nil {
@@ -62,6 +67,19 @@ func (f Neighbours) Estimates(ctx context.Context, d *Data, fit, held []int) ([]
 	return out, nil
 }
 
+// sample draws Most of the rows, in their order.
+func (f Neighbours) sample(fit []int) []int {
+	if f.Most == 0 || len(fit) <= f.Most {
+		return fit
+	}
+	out := slices.Clone(fit)
+	rng := rand.New(seeded.Source(f.Seed, "regress/neighbours", 0))
+	rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+	out = out[:f.Most]
+	slices.Sort(out)
+	return out
+}
+
 func scaleInto(dst []float32, v []float64, factor float64) {
 	for i := range dst {
 		dst[i] = float32(v[i] * factor)
@@ -70,6 +88,7 @@ func scaleInto(dst []float32, v []float64, factor float64) {
 
 // Fit implements [Family]: one estimator, whose rows count by rank.
 func (f Neighbours) Fit(_ context.Context, d *Data, fit []int, weights []float64) ([]estimate.Part, error) {
+	fit = f.sample(fit)
 	most := 0
 	for m, k := range f.K {
 		if weights[m] != 0 {

@@ -8,12 +8,12 @@ import (
 
 	"pipe/models"
 	"pipe/models/estimate"
-	"pipe/models/policy"
 	"pipe/onnx"
 )
 
-// Networks are networks with one sigmoid per pair, trained with the logarithmic loss, whose minimum is the expected loss.
-// Losses are first scaled to the range from 0 to 1.
+// Networks are networks with one sigmoid per pair. Losses are first scaled to the range from 0 to 1. The training loss is
+// the logarithmic one, whose minimum is the expected loss of every pair, plus the expected cost of the decisions that
+// follow from the estimates at a few prices (see [sigmoidLoss]).
 type Networks struct {
 	Candidates []Architecture // one member each
 	Steps      int            // optimiser steps, rounded up to whole epochs
@@ -98,13 +98,8 @@ type networkJob struct {
 
 // train trains the jobs, those of one architecture in lockstep, and returns the networks in their order.
 func (f Networks) train(ctx context.Context, d *Data, stage string, jobs []networkJob) ([]estimate.Network, error) {
-	low, high := float64(slices.Min(d.Y)), float64(slices.Max(d.Y))
-	p := &models.Problem{Dim: d.Dim, Features: d.X, Experts: d.Pairs, Advice: 1, Target: make([]float32, len(d.Y))}
-	if high > low {
-		for i, v := range d.Y {
-			p.Target[i] = float32((float64(v) - low) / (high - low))
-		}
-	}
+	low, high := d.Range()
+	p := d.problem(low, high)
 	out := make([]estimate.Network, len(jobs))
 	for g, together := range f.groups(jobs) {
 		first := f.Candidates[jobs[together[0]].member]
@@ -113,7 +108,7 @@ func (f Networks) train(ctx context.Context, d *Data, stage string, jobs []netwo
 			specs = append(specs, f.spec(jobs[j]))
 		}
 		o := f.Options
-		o.Surrogate = squash{}
+		o.Surrogate = sigmoidLoss{}
 		if o.Save.Dir != "" {
 			o.Save.Dir = filepath.Join(o.Save.Dir, fmt.Sprintf("%s-%d", stage, g))
 		}
@@ -152,7 +147,7 @@ func (f Networks) spec(j networkJob) models.Spec {
 		rows[i] = int32(r)
 	}
 	return models.Spec{
-		Name: "a network of estimates", Seed: j.seed, LearningRate: c.LearningRate, WeightDecay: c.WeightDecay,
+		Name: "a network of estimates", Seed: j.seed, Lambda: 1, LearningRate: c.LearningRate, WeightDecay: c.WeightDecay,
 		Dropout: c.Dropout, Tau: 1, Rows: rows,
 	}
 }
@@ -162,11 +157,46 @@ const networkBatch = 128
 
 func (f Networks) settings(c Architecture, rows int) models.Settings {
 	s := models.DefaultSettings()
-	s.Hidden, s.Head, s.Surrogate = c.Hidden, "linear", squash{}.Name()
+	s.Hidden, s.Head, s.Surrogate = c.Hidden, "low_rank", sigmoidLoss{}.Name()
+	if len(c.Hidden) == 0 {
+		s.Head = "linear"
+	}
 	s.Schedule, s.Workers, s.Batch = "cosine", f.Workers, networkBatch
-	perEpoch := (rows + s.Batch - 1) / s.Batch
-	s.Epochs = (f.Steps + perEpoch - 1) / perEpoch
+	s.Epochs = f.epochs(rows)
 	return s
+}
+
+// epochs are Steps, rounded up to whole epochs.
+func (f Networks) epochs(rows int) int {
+	perEpoch := batches(rows)
+	return (f.Steps + perEpoch - 1) / perEpoch
+}
+
+func batches(rows int) int { return (rows + networkBatch - 1) / networkBatch }
+
+// ModelSteps is the number of optimiser steps of one network on a number of rows.
+func (f Networks) ModelSteps(rows int) int { return batches(rows) * f.epochs(rows) }
+
+// problem has losses and fees in units of the range of losses.
+func (d *Data) problem(low, high float64) *models.Problem {
+	p := &models.Problem{
+		Dim: d.Dim, Features: d.X, Target: make([]float32, len(d.Y)), Mask: d.Mask,
+		Experts: len(d.ExpertFees), Advice: len(d.AdviceFees), Beta: slices.Clone(d.ExpertFees), Gamma: slices.Clone(d.AdviceFees),
+	}
+	if high == low {
+		high = low + 1
+	}
+	for i, v := range d.Y {
+		if d.Mask[i%d.Pairs] {
+			p.Target[i] = float32((float64(v) - low) / (high - low))
+		}
+	}
+	for _, fees := range [][]float64{p.Beta, p.Gamma} {
+		for i := range fees {
+			fees[i] /= high - low
+		}
+	}
+	return p
 }
 
 // estimates runs a network on the rows held.
@@ -195,18 +225,4 @@ func (f Networks) estimates(ctx context.Context, d *Data, n estimate.Network, he
 		return nil, err
 	}
 	return out["y"].Float32s(), nil
-}
-
-// squash is the logarithmic loss of a sigmoid per pair: log(1 + e^s) - y s for the output s and the target y.
-type squash struct{}
-
-func (squash) Name() string                             { return "sigmoid" }
-func (squash) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
-func (squash) Masks() bool                              { return false }
-func (squash) Decoder() policy.Decoder                  { return policy.DecoderComposite }
-
-func (squash) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
-	one := g.Scalar(b.Scores.DType(), 1)
-	soft := g.Add(g.Relu(b.Scores), g.Log(g.Add(one, g.Exp(g.Neg(g.Abs(b.Scores))))))
-	return g.Mul(g.Sub(soft, g.Mul(b.Target, b.Scores)), b.Coef)
 }

@@ -84,7 +84,7 @@ func TestFitsEstimateAsTheirFamily(t *testing.T) {
 	d := drawn(260, 5, 4, 3)
 	fit, held := count(0, 200), count(200, 260)
 	weights := []float64{0.3, 0, 0.5}
-	for _, f := range []Family{Ridge{[]float64{1, 10, 100}}, Neighbours{orttest.Open(t, 0), []int{3, 20, 500}}} {
+	for _, f := range []Family{Ridge{[]float64{1, 10, 100}}, Neighbours{Runtime: orttest.Open(t, 0), K: []int{3, 20, 500}}, Neighbours{Runtime: orttest.Open(t, 0), K: []int{3, 20, 500}, Most: 50}} {
 		folds, err := f.CrossFit(context.Background(), d, []Fold{{fit, held}})
 		if err != nil {
 			t.Fatal(err)

@@ -48,10 +48,9 @@ fraud:
         seeds: 1
         auto:
           steps: 1000
-          evaluations: 10
           seeds: 2
           cross_fit: 1000 # one inner split
-          grid: [{hidden: [64], dropout: 0.3, weight_decay: 0.3, learning_rate: 0.004, tau: 2}]
+          networks: [{hidden: [64], dropout: 0.3, weight_decay: 0.3, learning_rate: 0.004}]
 `, "SEED", seed, 1))
 		gap := map[float64]float64{}
 		for _, row := range r.Rows {
@@ -95,7 +94,7 @@ fraud:
       train:
         recipe: auto
         seeds: 1
-        auto: {steps: 150, evaluations: 3, seeds: 2, grid: [{hidden: [], dropout: 0, weight_decay: 0.1, learning_rate: 0.003, tau: 1}]}
+        auto: {steps: 150, seeds: 2, networks: []}
 `)
 	for _, row := range r.Rows {
 		if row.Method == "auto" && row.Pair == "" {

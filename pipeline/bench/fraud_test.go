@@ -47,7 +47,7 @@ fraud:
         lambdas: [0, 5]
         seeds: 2
         network: {hidden: [8], epochs: 3, batch: 128}
-        auto: {steps: 40, evaluations: 2, folds: 2, seeds: 1, grid: [{hidden: [], dropout: 0, weight_decay: 0.1, learning_rate: 0.003, tau: 1}]}
+        auto: {steps: 40, folds: 2, seeds: 1, networks: []}
 `
 
 // writeFraudConfig writes a configuration whose column groups are those of the project.

@@ -1,0 +1,269 @@
+package auto
+
+import (
+	"math"
+
+	"pipe/models"
+	"pipe/models/policy"
+)
+
+// price is one set of fees at which the gate and the guard compare a policy with the best fixed pair.
+type price struct {
+	policy.PriceGuard           // what was changed: lambda, and the fee of one expert or advice
+	fees              []float64 // of every pair
+	fixed             int       // best fixed pair of all training rows
+}
+
+// newPrice completes a price.
+func newPrice(t *table, of policy.PriceGuard, fees []float64) price {
+	p := price{PriceGuard: of, fees: fees, fixed: -1}
+	for i, mean := range t.constant {
+		// In float32, as a policy file compares them.
+		if t.data.Mask[i] && (p.fixed < 0 || float32(mean)+float32(fees[i]) < float32(t.constant[p.fixed])+float32(fees[p.fixed])) {
+			p.fixed = i
+		}
+	}
+	p.Fixed = t.full.Actions.Name(p.fixed)
+	return p
+}
+
+// option is what leaving the best fixed pair means for a held-out row.
+type option struct {
+	promised float32 // estimated cost of the fixed pair minus that of the pair with the smallest
+	gain     float32 // the same with the costs that came true
+}
+
+// options are those of every held-out row at a price, for one set of estimates.
+func (p price) options(t *table, estimates []float32) []option {
+	out := make([]option, len(t.held))
+	pairs := t.data.Pairs
+	for n, row := range t.held {
+		e, best := estimates[n*pairs:(n+1)*pairs], p.fixed
+		for i, v := range e {
+			if t.data.Mask[i] && float64(v)+p.fees[i] < float64(e[best])+p.fees[best] {
+				best = i
+			}
+		}
+		if best == p.fixed {
+			continue
+		}
+		y, saved := t.data.Losses(row), p.fees[p.fixed]-p.fees[best]
+		out[n] = option{
+			promised: float32(float64(e[p.fixed]) - float64(e[best]) + saved),
+			gain:     float32(float64(y[p.fixed]) - float64(y[best]) + saved),
+		}
+	}
+	return out
+}
+
+// at is the gain of a row behind a gate: the fixed pair is left only for a promise above the margin.
+func (o option) at(margin float64) float64 {
+	if float64(o.promised) > margin {
+		return float64(o.gain)
+	}
+	return 0
+}
+
+// judge chooses margins and measures gains on held-out rows.
+type judge struct {
+	t      *table
+	s      Settings
+	prices []price
+}
+
+// rowsWithout are the positions of held-out rows that are in no given block; -1: all.
+func (j *judge) rowsWithout(block int) []int {
+	var out []int
+	for b, span := range j.t.blocks {
+		for n := span.from; n < span.to && b != block; n++ {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// options are those of every price, by price and held-out row.
+func (j *judge) options(estimates []float32) [][]option {
+	out := make([][]option, len(j.prices))
+	for i, p := range j.prices {
+		out[i] = p.options(j.t, estimates)
+	}
+	return out
+}
+
+// margins are the margins that the gate may have, in the unit of the losses.
+func (j *judge) margins() []float64 {
+	out := make([]float64, len(j.s.Margins))
+	for i, m := range j.s.Margins {
+		out[i] = m * (j.t.high - j.t.low)
+	}
+	return out
+}
+
+// margin is the largest one whose mean gain over the prices is at most one standard error below that of the best. A
+// margin with which the policy is certainly worse than the fixed pair of some price counts only if every margin is so.
+func (j *judge) margin(options [][]option, rows []int) (float64, error) {
+	margins := j.margins()
+	gains := make([][]float64, len(margins)) // by margin and row, mean over prices
+	best, most := -1, math.Inf(-1)
+	var safe []bool
+	for m, margin := range margins {
+		gains[m] = j.mean(options, rows, func(o []option, n int) float64 { return o[n].at(margin) })
+		ok, err := j.safe(options, rows, margin)
+		if err != nil {
+			return 0, err
+		}
+		safe = append(safe, ok)
+		if mean, _ := models.MeanStd(gains[m]); ok && mean > most {
+			best, most = m, mean
+		}
+	}
+	if best < 0 {
+		return margins[len(margins)-1], nil
+	}
+	chosen := margins[best]
+	for m := best + 1; m < len(margins); m++ {
+		behind := make([]float64, len(rows))
+		for i := range behind {
+			behind[i] = gains[best][i] - gains[m][i]
+		}
+		low, _, err := j.t.interval(behind, rows, oneError)
+		if err != nil {
+			return 0, err
+		}
+		if safe[m] && low <= 0 {
+			chosen = margins[m]
+		}
+	}
+	return chosen, nil
+}
+
+// oneError is the one-sided confidence of a bound at one standard error, and certain that of a bound that decides alone.
+const (
+	oneError = 0.8413
+	certain  = 0.95
+)
+
+// safe reports whether the policy is at no price certainly worse than the fixed pair. A single price is left to the
+// guard.
+func (j *judge) safe(options [][]option, rows []int, margin float64) (bool, error) {
+	if len(options) == 1 {
+		return true, nil
+	}
+	for _, o := range options {
+		gains := make([]float64, len(rows))
+		sum := 0.0
+		for i, n := range rows {
+			gains[i] = o[n].at(margin)
+			sum += gains[i]
+		}
+		if sum >= 0 {
+			continue
+		}
+		_, high, err := j.t.interval(gains, rows, certain)
+		if err != nil || high < 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// mean is a value per row: the mean over the prices.
+func (j *judge) mean(options [][]option, rows []int, value func(o []option, n int) float64) []float64 {
+	out := make([]float64, len(rows))
+	for _, o := range options {
+		for i, n := range rows {
+			out[i] += value(o, n) / float64(len(options))
+		}
+	}
+	return out
+}
+
+// nested are the options of every price and the margin of every held-out row, each row decided by the blend and the
+// margin that the other blocks choose.
+func (j *judge) nested(m *members) (options [][]option, margin []float64, err error) {
+	options = make([][]option, len(j.prices))
+	for i := range options {
+		options[i] = make([]option, len(j.t.held))
+	}
+	margin = make([]float64, len(j.t.held))
+	all, each := m.moments(j.t)
+	for b, span := range j.t.blocks {
+		own := j.options(blended(m.estimates, all.plus(each[b], -1).weights()))
+		chosen, err := j.margin(own, j.rowsWithout(b))
+		if err != nil {
+			return nil, nil, err
+		}
+		for i, o := range own {
+			copy(options[i][span.from:span.to], o[span.from:span.to])
+		}
+		for n := span.from; n < span.to; n++ {
+			margin[n] = chosen
+		}
+	}
+	return options, margin, nil
+}
+
+// guard compares the nested decisions with the best fixed pair of every price.
+func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error) {
+	rows := j.rowsWithout(-1)
+	g := policy.Guard{Confidence: j.s.Confidence, Rule: j.s.Rule, Rows: len(rows), Clusters: len(rows)}
+	if j.t.sets != nil {
+		g.Clusters = j.t.clusters.Pick(j.t.held).Len()
+	}
+	g.Fixed = j.prices[0].Fixed
+	worse := false
+	for i, p := range j.prices {
+		at := p.PriceGuard
+		gains := make([]float64, len(rows))
+		for _, n := range rows {
+			gains[n] = options[i][n].at(margin[n])
+			at.Gain += gains[n] / float64(len(rows))
+			at.FixedLoss += (float64(j.t.data.Losses(j.t.held[n])[p.fixed]) + p.fees[p.fixed]) / float64(len(rows))
+		}
+		at.Learned = at.FixedLoss - at.Gain
+		low, high, err := j.t.interval(gains, rows, certain)
+		if err != nil {
+			return g, err
+		}
+		worse = worse || high < 0
+		at.LowerBound, at.UpperBound = low, high
+		g.FixedLoss += at.FixedLoss / float64(len(j.prices))
+		g.Prices = append(g.Prices, at)
+	}
+	gains := j.mean(options, rows, func(o []option, n int) float64 { return o[n].at(margin[n]) })
+	g.Gain, _ = models.MeanStd(gains)
+	g.Learned = g.FixedLoss - g.Gain
+	low, _, err := j.t.interval(gains, rows, j.s.Confidence)
+	if err != nil {
+		return g, err
+	}
+	g.LowerBound = low
+	passes := g.Gain > 0
+	if j.s.Rule == RuleBound {
+		passes = g.LowerBound > 0
+	}
+	g.Fallback = !passes
+	if len(j.prices) == 1 {
+		g.Prices = nil
+	} else {
+		g.Fallback = g.Fallback || worse
+	}
+	return g, nil
+}
+
+// alone is the mean cost of decisions by one member, without a gate, over the held-out rows and the prices, and its
+// standard error.
+func (j *judge) alone(estimates []float32) (loss, failure float64, err error) {
+	options, rows := j.options(estimates), j.rowsWithout(-1)
+	each := make([]float64, len(rows))
+	for i, p := range j.prices {
+		for _, n := range rows {
+			fixed := float64(j.t.data.Losses(j.t.held[n])[p.fixed]) + p.fees[p.fixed]
+			each[n] += (fixed - float64(options[i][n].gain)) / float64(len(j.prices))
+		}
+	}
+	loss, _ = models.MeanStd(each)
+	low, _, err := j.t.interval(each, rows, oneError)
+	return loss, loss - low, err
+}

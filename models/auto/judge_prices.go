@@ -1,0 +1,61 @@
+package auto
+
+import (
+	"slices"
+
+	"pipe/models/policy"
+)
+
+// atLambda is the price of a policy whose fees are fixed.
+func atLambda(t *table, lambda float64) price {
+	return newPrice(t, policy.PriceGuard{Lambda: lambda}, t.full.Actions.Fees(lambda))
+}
+
+// lambdas are the multipliers at which an any-price policy is compared, as far as they are in its range. Both ends are
+// added.
+var lambdas = []float64{0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8}
+
+// pricesIn are the prices of a range: every lambda with the fees as they are, and at lambda 1, or the nearest one of the
+// range, the fee of every single expert and advice at both ends of its range. Prices with the same fees for every pair
+// count once.
+func pricesIn(t *table, r policy.PriceRange) []price {
+	a := t.full.Actions
+	var out []price
+	add := func(of policy.PriceGuard, fees []float64) {
+		if !slices.ContainsFunc(out, func(p price) bool { return slices.Equal(p.fees, fees) }) {
+			out = append(out, newPrice(t, of, fees))
+		}
+	}
+	scales := slices.DeleteFunc(append([]float64{r.Lambda[0], r.Lambda[1]}, lambdas...), func(l float64) bool {
+		return l < r.Lambda[0] || l > r.Lambda[1]
+	})
+	slices.Sort(scales)
+	for _, l := range slices.Compact(scales) {
+		add(policy.PriceGuard{Lambda: l}, a.Fees(l))
+	}
+	one := min(max(1, r.Lambda[0]), r.Lambda[1])
+	plain := a.Fees(one)
+	for _, factor := range r.Fee {
+		scaled := func(name string, fee func(j, k int) float64) {
+			fees := slices.Clone(plain)
+			for i := range fees {
+				fees[i] += (factor - 1) * fee(a.Pair(i))
+			}
+			add(policy.PriceGuard{Lambda: one, Scaled: name, Factor: factor}, fees)
+		}
+		for j, e := range a.Experts {
+			scaled("expert="+e.Name, func(own, _ int) float64 { return only(own == j, e.Fee) })
+		}
+		for k, v := range a.Advice {
+			scaled("advice="+v.Name, func(_, own int) float64 { return only(own == k, one*v.Fee) })
+		}
+	}
+	return out
+}
+
+func only(is bool, fee float64) float64 {
+	if is {
+		return fee
+	}
+	return 0
+}

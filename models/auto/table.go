@@ -1,0 +1,141 @@
+package auto
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/seeded"
+	"pipe/models"
+	"pipe/models/network"
+	"pipe/models/regress"
+)
+
+// table is what the recipe learns from. Rows are positions among the training rows, 0..n-1.
+type table struct {
+	full     *costs.Tensor
+	data     *regress.Data
+	std      network.Standardizer
+	clusters costs.Clusters // rows that belong together
+	constant []float64      // mean loss of every pair
+	low      float64        // smallest loss
+	high     float64        // and the largest
+	division
+	sets []int // numbers of the sets of rows that belong together, by position in held; nil if no rows do
+}
+
+// division says which rows learn and which are held out.
+type division struct {
+	folds  []regress.Fold // none: all rows belong together, so nothing can be held out
+	held   []int          // held-out rows of all folds, fold by fold and block by block
+	blocks []span         // of held: what a block decides is chosen on the others
+}
+
+// span is a range of positions in division.held.
+type span struct{ from, to int }
+
+func newTable(t *costs.Tensor, rows []int, s Settings) *table {
+	tab := &table{full: t, clusters: t.Clusters(rows), division: divide(t.Clusters(rows), len(rows), s)}
+	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
+	// losses, and the exported policy uses the same.
+	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
+	tab.data = regress.NewData(t, rows, tab.std)
+	tab.constant = make([]float64, tab.data.Pairs)
+	for n := range tab.data.Len() {
+		for i, v := range tab.data.Losses(n) {
+			tab.constant[i] += float64(v) / float64(tab.data.Len())
+		}
+	}
+	tab.low, tab.high = tab.data.Range()
+	if tab.clusters.Repeats() > 0 {
+		tab.sets = tab.clusters.Pick(tab.held).IDs()
+	}
+	return tab
+}
+
+// interval returns the one-sided bounds of the mean of a value per row; rows are positions in held.
+func (t *table) interval(values []float64, rows []int, confidence float64) (low, high float64, err error) {
+	var sets []int
+	if t.sets != nil {
+		for _, n := range rows {
+			sets = append(sets, t.sets[n])
+		}
+	}
+	mean, low, err := models.GainLowerBound(values, sets, confidence)
+	return low, 2*mean - low, err
+}
+
+// divide splits the rows into folds, or into one inner split whose held-out rows form the blocks. Rows that belong
+// together always stay together: if a copy of a held-out row were among the training rows, memorising would look like
+// learning.
+func divide(c costs.Clusters, n int, s Settings) division {
+	if c.Len() < 2 {
+		return division{}
+	}
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	rng := rand.New(seeded.Source(s.Seed, "auto/divide", 0))
+	rng.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	if n > s.CrossFit {
+		if d, ok := divideOnce(c, order, s); ok {
+			return d
+		}
+	}
+	return divideFolds(c, order, s)
+}
+
+// divideFolds makes folds: each is decided by what is fitted on the others.
+func divideFolds(c costs.Clusters, order []int, s Settings) (d division) {
+	for _, held := range deal(c, order, s.Folds) {
+		in := make([]bool, len(order))
+		for _, r := range held {
+			in[r] = true
+		}
+		fit := slices.DeleteFunc(slices.Clone(order), func(r int) bool { return in[r] })
+		d.folds = append(d.folds, regress.Fold{Fit: fit, Held: held})
+		d.add(held)
+	}
+	return d
+}
+
+// divideOnce holds out one share of the rows. It returns false if too few clusters are small enough to make blocks of
+// them.
+func divideOnce(c costs.Clusters, order []int, s Settings) (d division, ok bool) {
+	want := max(s.Folds, int(s.Inner*float64(len(order))))
+	var fit, held []int
+	for i, drawn := range c.Pick(order).Share(want, want/s.Folds) {
+		if drawn {
+			held = append(held, order[i])
+		} else {
+			fit = append(fit, order[i])
+		}
+	}
+	if len(held) < want || c.Pick(held).Len() < s.Folds {
+		return d, false
+	}
+	for _, rows := range deal(c, held, s.Folds) {
+		d.add(rows)
+	}
+	d.folds = []regress.Fold{{Fit: fit, Held: d.held}}
+	return d, true
+}
+
+// add makes a block of held-out rows.
+func (d *division) add(rows []int) {
+	d.blocks = append(d.blocks, span{len(d.held), len(d.held) + len(rows)})
+	d.held = append(d.held, rows...)
+}
+
+// deal splits rows into blocks of whole clusters, in their order.
+func deal(c costs.Clusters, rows []int, blocks int) [][]int {
+	var out [][]int
+	for i, f := range c.Pick(rows).Folds(blocks) {
+		for len(out) <= f {
+			out = append(out, nil)
+		}
+		out[f] = append(out[f], rows[i])
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package regress
+
+import (
+	"pipe/models"
+	"pipe/models/policy"
+	"pipe/onnx"
+)
+
+// sigmoidLoss trains a sigmoid per pair, m = 1/(1 + e^-s) for the output s, on the target y in [0, 1]. It is the sum of
+//
+//   - the logarithmic loss log(1 + e^s) - y s, whose minimum is the mean of y, and
+//   - decisionWeight times the expected cost of choosing pair i with probability softmax(-(m + fee)/temperature)_i,
+//     averaged over feeScales. It rewards estimates that are right where they decide.
+//
+// It is the additive head of any-price policies: fees are added to estimates that do not depend on them.
+type sigmoidLoss struct{}
+
+const (
+	decisionWeight = 10.0
+	temperature    = 0.02 // of the range of losses
+)
+
+// feeScales are factors on all fees.
+var feeScales = []float64{0, 0.5, 1, 2}
+
+func (sigmoidLoss) Name() string                             { return "sigmoid" }
+func (sigmoidLoss) Outputs(experts, advice int) (int, error) { return experts * advice, nil }
+func (sigmoidLoss) Masks() bool                              { return true }
+func (sigmoidLoss) Decoder() policy.Decoder                  { return policy.DecoderComposite }
+
+func (l sigmoidLoss) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
+	t := b.Scores.DType()
+	soft := g.Add(g.Relu(b.Scores), g.Log(g.Add(g.Scalar(t, 1), g.Exp(g.Neg(g.Abs(b.Scores))))))
+	loss := g.Sub(soft, g.Mul(b.Target, b.Scores))
+	if b.Allowed != nil {
+		loss = g.Mul(loss, allowed(g, b, 1, 0))
+	}
+	m := g.Sigmoid(b.Scores)
+	for _, scale := range feeScales {
+		fees := g.Mul(b.Fees, g.Scalar(t, scale))
+		risk := g.Mul(l.choice(g, b, g.Add(m, fees)), g.Add(b.Target, fees))
+		loss = g.Add(loss, g.Mul(risk, g.Scalar(t, decisionWeight/float64(len(feeScales)))))
+	}
+	return g.Mul(loss, b.Coef)
+}
+
+// choice is the probability of every pair at estimated costs.
+func (sigmoidLoss) choice(g *onnx.Graph, b models.Batch, cost *onnx.Value) *onnx.Value {
+	t := b.Scores.DType()
+	s := g.Mul(cost, g.Scalar(t, -1/temperature))
+	if b.Allowed != nil {
+		s = g.Add(s, allowed(g, b, 0, -1e9))
+	}
+	e := g.Exp(g.Sub(s, g.StopGradient(g.ReduceMax(s, true, 1))))
+	return g.Div(e, g.ReduceSum(e, true, 1))
+}
+
+// allowed has one value for pairs that are allowed and another for those that are not, [S, J(K+1), 1].
+func allowed(g *onnx.Graph, b models.Batch, yes, no float32) *onnx.Value {
+	v := make([]float32, len(b.Allowed))
+	for i, ok := range b.Allowed {
+		v[i] = no
+		if ok {
+			v[i] = yes
+		}
+	}
+	shape := []int64{int64(b.Models), int64(b.Experts * b.Advice), 1}
+	return g.Cast(g.Const(onnx.Float32s(shape, v)), b.Scores.DType())
+}

@@ -1,0 +1,67 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"pipe/internal/safetext"
+	"pipe/models/auto"
+	"pipe/models/policy"
+	"pipe/pipeline/report"
+)
+
+// writeAuto writes what the recipe auto found for one policy.
+func writeAuto(b *strings.Builder, r auto.Report) {
+	g, at := r.Guard, fmt.Sprintf("lambda %g", r.Lambda)
+	if r.Prices != nil {
+		at = fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Prices.Lambda[0], r.Prices.Lambda[1], r.Prices.Fee[0], r.Prices.Fee[1])
+	}
+	if g.Rows == 0 {
+		fmt.Fprintf(b, "\n%s: all %d training rows belong together, so none could be held out for the guard: always %s is exported\n", at, r.Rows, safetext.Line(g.Fixed))
+		return
+	}
+	against := "always " + safetext.Line(g.Fixed)
+	if r.Prices != nil {
+		against = fmt.Sprintf("the best fixed pairs of %d prices", len(g.Prices))
+	}
+	fmt.Fprintf(b, "\n%s: learned %.4f against %.4f of %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
+		at, g.Learned, g.FixedLoss, against, g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
+		map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
+	if p, ok := worstPrice(g); ok {
+		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, priceName(p))
+	}
+	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tab, "member\tloss alone\tstandard error\tweight in the blend")
+	for _, m := range r.Members {
+		weight := "-"
+		if m.Weight > 0 {
+			weight = fmt.Sprintf("%.2f", m.Weight)
+		}
+		fmt.Fprintf(tab, "%s\t%.4f\t%.4f\t%s\n", m.Name, m.Loss, m.Error, weight)
+	}
+	_ = tab.Flush() // into memory
+	fmt.Fprintf(b, "margin of the gate %.4g", r.Margin)
+	if c := r.Calibration; c != nil {
+		fmt.Fprintf(b, "; calibration error of the expected losses %.4f (%.4f without the curve)", c.Error, c.Raw)
+	}
+	b.WriteString("\n")
+}
+
+// worstPrice is the price of an any-price policy at which it gains least.
+func worstPrice(g policy.Guard) (worst policy.PriceGuard, ok bool) {
+	for i, p := range g.Prices {
+		if i == 0 || p.Gain < worst.Gain {
+			worst = p
+		}
+	}
+	return worst, len(g.Prices) > 0
+}
+
+func priceName(p policy.PriceGuard) string {
+	name := fmt.Sprintf("lambda %g", p.Lambda)
+	if p.Scaled != "" {
+		name += fmt.Sprintf(", %s times %g", safetext.Line(p.Scaled), p.Factor)
+	}
+	return name
+}
