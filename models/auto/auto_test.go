@@ -86,14 +86,23 @@ func trainAuto(t *testing.T, l plantedLaw, rows int, seed uint64) (*policy.Polic
 func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
 	t.Helper()
 	test := l.tensor(20_000, costs.Test, 2, false)
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := policy.NewDecider(orttest.Open(t, 0), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	out, err := d.Decide(context.Background(), test.Features, test.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var c []float64
 	for n := range test.Len() {
 		c = test.Costs(c, n, 1)
-		action, err := p.Decide(test.Row(n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		own += c[action] / float64(test.Len())
+		own += c[out.Action[n]] / float64(test.Len())
 		best := math.Inf(1)
 		for _, v := range c {
 			best = min(best, v)

@@ -44,9 +44,9 @@ func DefaultSettings() Settings {
 		Ridge: []float64{10, 100, 1000, 10_000, 100_000}, Neighbours: []int{20, 50, 100, 200, 400}, NeighbourRows: 20_000, FileMiB: 64,
 		Networks: []regress.Architecture{
 			{Hidden: wide, Dropout: 0.5, WeightDecay: 1e-1, LearningRate: 1e-3},
-			{Hidden: wide, Dropout: 0.5, WeightDecay: 1e-2, LearningRate: 4e-3},
 			{Hidden: wide, Dropout: 0.3, WeightDecay: 3e-1, LearningRate: 4e-3},
-			{Hidden: wide, Dropout: 0.1, WeightDecay: 1e-2, LearningRate: 4e-3},
+			{Hidden: wide, Dropout: 0.5, WeightDecay: 3e-1, LearningRate: 1e-2},
+			{Hidden: wide, Dropout: 0.2, WeightDecay: 3e-1, LearningRate: 1e-2},
 		},
 		Steps: 1500, Margins: []float64{0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08},
 		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Rule: RuleBound, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),
