@@ -46,7 +46,7 @@ func tablesOf(t *testing.T, more string) (file string) {
 	text := `splits: 2
 tables: [{name: plain, tensor: plain.parquet}, {name: advised, tensor: advised.parquet}]
 train:
-  auto: {networks: [{hidden: [16], learning_rate: 0.01, weight_decay: 0.001}], steps: 400, seeds: 1, folds: 2}
+  auto: {networks: [{hidden: [16], learning_rate: 0.01, weight_decay: 0.001}], neighbours: [30], steps: 400, seeds: 1, folds: 2}
   paper: {seeds: 2, learning_rate: 0.01, network: {hidden: [32, 32], epochs: 30, batch: 32}}
 ` + more
 	file = filepath.Join(dir, "tables.yaml")
