@@ -1,6 +1,6 @@
 // Runs a policy file in a JavaScript runtime and writes its decisions as raw numbers.
 //
-// usage: node judge.mjs node|web MODULES POLICY BATCH OUT (NAME float32|int64|uint8 SHAPE FILE)...
+// usage: node judge.mjs node|web MODULES POLICY BATCH OUT (NAME float32|int64|uint8|bool SHAPE FILE)...
 //
 // Every input of the policy is named with its type, the shape of a row, such as 384 or 224x224x3,
 // and a file of little-endian numbers, row after row. OUT gets, per row, action, expert and advice as int32, then all scores
@@ -10,7 +10,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const [runtime, modules, policy, batch, out, ...described] = process.argv.slice(2);
-const numbers = { float32: Float32Array, int64: BigInt64Array, uint8: Uint8Array };
+const numbers = { float32: Float32Array, int64: BigInt64Array, uint8: Uint8Array, bool: Uint8Array };
 
 async function load() {
   if (runtime === 'node') {

@@ -6,7 +6,8 @@ usage: verify.py POLICY.onnx TENSOR.parquet --pipe BIN --modules NODE_MODULES
 
 The first form gives a policy the features of a tensor; the second gives a file of pipe convert --merge the token ids of
 claims, made by Python's tokenizers, or the pixels that pictures.py wrote, and holds it against policy and encoder, run by Go one
-after the other from the text or the image file on.
+after the other from the text or the image file on. An any-price policy decides at drawn prices, another one in every row,
+and is held against the files of pipe convert that have these prices fixed.
 The reference is Python's onnxruntime, all rows in one batch. Actions, expert and advice must be identical in every row;
 scores may differ in the last bits, which is printed. Exit status 1 on any difference.
 """
@@ -58,16 +59,75 @@ def read_pixels(path, _):
 RAW = {"text": (["--text", "claim"], read_tokens), "image": (["--image", "image"], read_pixels)}
 
 
+def draw_prices(about, number):
+    """Prices of an any-price policy: the flags that set them for pipe, and the inputs, one row each."""
+    rng, actions = np.random.default_rng(0), json.loads(about["pipe.actions"])
+    experts, advice = actions["experts"], actions["advice"]
+    names = [f"{e['name']}/{v['name']}" for e in experts for v in advice]
+    gone = {(u["expert"], u["advice"]) for u in actions.get("unavailable", [])}
+    exists = np.array([(e["name"], v["name"]) not in gone for e in experts for v in advice])
+    drawn = []
+    for n in range(number):
+        lam = float(round(rng.uniform(0, 8), 2))
+        fees = [[float(round(rng.uniform(0, 0.3), 3)) for _ in some] for some in (experts, advice[1:])]
+        out = exists & (rng.random(len(names)) < 0.2) if n % 2 else np.zeros(len(names), bool)
+        out[np.flatnonzero(exists)[0]] = False
+        flags = ["--lambda", str(lam)]
+        for kind, some, own in (("expert", experts, fees[0]), ("advice", advice[1:], fees[1])):
+            for item, fee in zip(some, own):
+                flags += ["--fee", f"{kind}={item['name']}:{fee}"]
+        for i in np.flatnonzero(out):
+            flags += ["--without", f"pair={names[i]}"]
+        drawn.append((flags, {
+            "expert_fees": np.array([fees[0]], np.float32), "advice_fees": np.array([[0] + [lam * f for f in fees[1]]], np.float32),
+            "pair_fees": np.zeros((1, len(names)), np.float32), "available": ~out[None]}))
+    return drawn
+
+
+def check_prices(a, features, folder):
+    """Compare an any-price policy in all runtimes, at another price in every row; the actions that were chosen, and whether all agree."""
+    prices = draw_prices(check_file(a.policy), 6)
+    rows = len(features["features"])
+    which = np.arange(rows) % len(prices)
+    feeds = dict(features, **{k: np.concatenate([p[1][k] for p in prices])[which] for k in prices[0][1]})
+    want = by_python(a.policy, feeds, rows)
+
+    def merged(decide):
+        """Decisions of a run per price, each row from the run of its price."""
+        runs = [decide(n, flags, values) for n, (flags, values) in enumerate(prices)]
+        return tuple(np.stack([r[i] for r in runs])[which, np.arange(rows)] for i in (0, 1)) + (runs[0][2],)
+
+    def frozen(n, flags, _):
+        cut = os.path.join(folder, f"fixed{n}.onnx")
+        subprocess.run([a.pipe, "convert", a.policy, *flags, "--out", cut], check=True, capture_output=True)
+        check_file(cut)
+        return by_python(cut, features, rows)
+
+    ok = True
+    for name, got in (
+        ("python, row by row", by_python(a.policy, feeds, 1)),
+        ("python, one row of prices", merged(lambda n, _, values: by_python(a.policy, dict(features, **values), None))),
+        ("python, prices fixed", merged(frozen)),
+        ("go", merged(lambda n, flags, _: by_go(a.policy, a.source, a.pipe, folder, flags))),
+        ("onnxruntime-node", by_javascript("node", a.policy, feeds, a.modules, folder)),
+        ("onnxruntime-web wasm", by_javascript("web", a.policy, feeds, a.modules, folder)),
+    ):
+        ok = compare(name, got, want) and ok
+    return want, ok
+
+
 def count(feeds):
     return len(next(iter(feeds.values())))
 
 
 def by_python(policy, feeds, batch):
-    """Decisions (rows x 3) and scores, `batch` rows at a time."""
+    """Decisions (rows x 3) and scores, `batch` rows at a time; None: all at once, whatever the rows of the other inputs."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(policy, options, providers=["CPUExecutionProvider"])
     names = ["action", "expert", "advice", "scores"]
+    if batch is None:
+        batch = count(feeds)
     parts = [session.run(names, {k: v[at:at + batch] for k, v in feeds.items()}) for at in range(0, count(feeds), batch)]
     a, e, k, s = (np.concatenate(column) for column in zip(*parts))
     return np.stack([a, e, k], 1).astype(np.int32), s, onnxruntime.__version__
@@ -152,6 +212,12 @@ def main():
     else:
         feeds = read_features(a.source)
     rows = count(feeds)
+    if "pipe.prices" in about:
+        with tempfile.TemporaryDirectory() as folder:
+            want, ok = check_prices(a, feeds, folder)
+        used = len(np.unique(want[0][:, 0]))
+        print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[1]} actions chosen at least once")
+        return 0 if ok else 1
     want = by_python(a.policy, feeds, rows)
     action, expert, advice = want[0].T
     ok = compare("python, row by row", by_python(a.policy, feeds, 1), want)
