@@ -137,7 +137,7 @@ var testsMayImport = map[string][]string{
 	"models/lightgbm":      {"internal/judge", "internal/realdata", "internal/sharedlib/sharedlibtest", "onnx/ort", "onnx/ort/orttest"},
 	"models/network":       {"onnx/ort/orttest"},
 	"models/paper":         {"onnx", "onnx/ort", "onnx/ort/orttest"},
-	"models/policy":        {"costs/coststest", "onnx/ort/orttest"},
+	"models/policy":        {"costs/coststest", "internal/judge", "onnx/ort/orttest"},
 	"models/regress":       {"costs/coststest", "onnx/ort/orttest"},
 	"onnx":                 {"internal/judge", "internal/realdata", "onnx/internal/conform", "onnx/internal/onnxtest", "onnx/rewrite"},
 	"onnx/hf":              {"internal/judge", "internal/realdata", "onnx/hf/hftest", "onnx/ort", "onnx/ort/orttest"},
