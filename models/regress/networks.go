@@ -35,7 +35,7 @@ type Architecture struct {
 func (f Networks) Members() []string {
 	out := make([]string, len(f.Candidates))
 	for i, c := range f.Candidates {
-		out[i] = fmt.Sprintf("network %v, dropout %g, weight decay %g", c.Hidden, c.Dropout, c.WeightDecay)
+		out[i] = fmt.Sprintf("network %v, dropout %g, weight decay %g, rate %g", c.Hidden, c.Dropout, c.WeightDecay, c.LearningRate)
 	}
 	return out
 }
