@@ -142,7 +142,7 @@ func (r *Report) compare(j *judge, c candidate) (err error) {
 		if err != nil {
 			return err
 		}
-		r.Members = append(r.Members, Member{Name: name, Loss: loss, Error: failure, Weight: c.weights[i]})
+		r.Members = append(r.Members, policy.Member{Name: name, Loss: loss, Error: failure, Weight: c.weights[i]})
 	}
 	if r.Margin, err = j.margin(j.options(c.estimates), j.rowsWithout(-1)); err != nil {
 		return err

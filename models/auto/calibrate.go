@@ -7,36 +7,8 @@ import (
 
 	"pipe/models"
 	"pipe/models/estimate"
+	"pipe/models/policy"
 )
-
-// Calibration compares estimated losses with those that came true on rows that did not train. It is of all pairs of the
-// held-out rows, with a curve that was fitted on the other blocks of rows.
-type Calibration struct {
-	Error  float64           `json:"error"`  // expected calibration error: mean over Bins of |Estimate - Loss|, weighted by Count
-	Raw    float64           `json:"raw"`    // the same without the curve
-	Curve  bool              `json:"curve"`  // whether the curve is in the file: it lowers the squared error
-	Points int               `json:"points"` // of the curve
-	Bins   []CalibrationBin  `json:"bins"`   // reliability diagram: bins with the same number of estimates, ascending
-	Pairs  []CalibrationPair `json:"pairs"`
-}
-
-// CalibrationBin are the means of some estimates and of the losses that belong to them.
-type CalibrationBin struct {
-	Estimate float64 `json:"estimate"`
-	Loss     float64 `json:"loss"`
-	Count    int     `json:"count"`
-}
-
-// CalibrationPair are the means over the held-out rows for one pair. Low and High bound the mean of loss minus estimate,
-// each with a confidence of 95%.
-type CalibrationPair struct {
-	Pair     string  `json:"pair"`
-	Estimate float64 `json:"estimate"`
-	Loss     float64 `json:"loss"`
-	Error    float64 `json:"error"` // expected calibration error of this pair
-	Low      float64 `json:"low"`
-	High     float64 `json:"high"`
-}
 
 const (
 	calibrationBins = 15
@@ -55,7 +27,7 @@ type said struct {
 
 // calibrate fits a curve that makes estimates of the held-out rows calibrated, and reports how well it does for blocks
 // that did not fit it. The curve is empty if the squared error is not smaller with it.
-func calibrate(t *table, estimates []float32) (estimate.Curve, *Calibration, error) {
+func calibrate(t *table, estimates []float32) (estimate.Curve, *policy.Calibration, error) {
 	all := pairsSaid(t, estimates)
 	fitted := make([]float64, len(all))
 	with, without := 0.0, 0.0
@@ -69,7 +41,7 @@ func calibrate(t *table, estimates []float32) (estimate.Curve, *Calibration, err
 			}
 		}
 	}
-	c := &Calibration{Raw: calibrationError(bins(all))}
+	c := &policy.Calibration{Raw: calibrationError(bins(all))}
 	var curve estimate.Curve
 	if with < without {
 		curve = fitCurve(all)
@@ -80,7 +52,7 @@ func calibrate(t *table, estimates []float32) (estimate.Curve, *Calibration, err
 	c.Curve, c.Points = len(curve.X) > 0, len(curve.X)
 	c.Bins = bins(all)
 	c.Error = calibrationError(c.Bins)
-	err := c.addPairs(t, all)
+	err := addPairs(c, t, all)
 	return curve, c, err
 }
 
@@ -103,7 +75,7 @@ func pairsSaid(t *table, estimates []float32) []said {
 
 // fitCurve is isotonic regression of the means of bins, by pooling neighbours that do not rise. s is sorted.
 func fitCurve(s []said) estimate.Curve {
-	var pools []CalibrationBin
+	var pools []policy.CalibrationBin
 	for _, b := range binned(s, min(curveBins, len(s)/curveRows)) {
 		pools = append(pools, b)
 		for n := len(pools); n > 1 && !rises(pools[n-2], pools[n-1]); n = len(pools) {
@@ -121,26 +93,26 @@ func fitCurve(s []said) estimate.Curve {
 }
 
 // rises reports whether a curve can go from a to b. Steps too small for float32 do not count.
-func rises(a, b CalibrationBin) bool {
+func rises(a, b policy.CalibrationBin) bool {
 	least := 1e-6 * max(1, math.Abs(b.Estimate), math.Abs(b.Loss))
 	return b.Estimate-a.Estimate > least && b.Loss-a.Loss > least
 }
 
-func pooled(a, b CalibrationBin) CalibrationBin {
+func pooled(a, b policy.CalibrationBin) policy.CalibrationBin {
 	n := a.Count + b.Count
 	share := float64(a.Count) / float64(n)
-	return CalibrationBin{share*a.Estimate + (1-share)*b.Estimate, share*a.Loss + (1-share)*b.Loss, n}
+	return policy.CalibrationBin{Estimate: share*a.Estimate + (1-share)*b.Estimate, Loss: share*a.Loss + (1-share)*b.Loss, Count: n}
 }
 
 // binned are the means of up to n bins with about as many estimates each. s is sorted by estimate.
-func binned(s []said, n int) []CalibrationBin {
-	var out []CalibrationBin
+func binned(s []said, n int) []policy.CalibrationBin {
+	var out []policy.CalibrationBin
 	for i := range n {
 		from, to := i*len(s)/n, (i+1)*len(s)/n
 		if from == to {
 			continue
 		}
-		b := CalibrationBin{Count: to - from}
+		b := policy.CalibrationBin{Count: to - from}
 		for _, v := range s[from:to] {
 			b.Estimate += v.estimate / float64(b.Count)
 			b.Loss += v.loss / float64(b.Count)
@@ -151,13 +123,13 @@ func binned(s []said, n int) []CalibrationBin {
 }
 
 // bins are those of a reliability diagram; s is sorted anew, since a curve per block changes the order.
-func bins(s []said) []CalibrationBin {
+func bins(s []said) []policy.CalibrationBin {
 	s = slices.Clone(s)
 	slices.SortStableFunc(s, func(a, b said) int { return cmp.Compare(a.estimate, b.estimate) })
 	return binned(s, calibrationBins)
 }
 
-func calibrationError(bins []CalibrationBin) (e float64) {
+func calibrationError(bins []policy.CalibrationBin) (e float64) {
 	count := 0
 	for _, b := range bins {
 		e += math.Abs(b.Estimate-b.Loss) * float64(b.Count)
@@ -167,7 +139,7 @@ func calibrationError(bins []CalibrationBin) (e float64) {
 }
 
 // addPairs reports every pair.
-func (c *Calibration) addPairs(t *table, all []said) error {
+func addPairs(c *policy.Calibration, t *table, all []said) error {
 	of := make([][]said, t.data.Pairs)
 	for _, s := range all {
 		of[s.pair] = append(of[s.pair], s)
@@ -176,7 +148,7 @@ func (c *Calibration) addPairs(t *table, all []said) error {
 		if len(own) == 0 {
 			continue
 		}
-		p := CalibrationPair{Pair: t.full.Actions.Name(i), Error: calibrationError(bins(own))}
+		p := policy.CalibrationPair{Pair: t.full.Actions.Name(i), Error: calibrationError(bins(own))}
 		var over []float64
 		var rows []int
 		for _, s := range own {

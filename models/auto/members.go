@@ -6,6 +6,7 @@ import (
 
 	"pipe/models"
 	"pipe/models/estimate"
+	"pipe/models/policy"
 	"pipe/models/regress"
 )
 
@@ -143,7 +144,7 @@ type candidate struct {
 	weights     []float64
 	estimates   []float32 // held-out rows x pairs
 	curve       estimate.Curve
-	calibration *Calibration
+	calibration *policy.Calibration
 }
 
 func newCandidate(t *table, m *members) (c candidate, err error) {

@@ -8,30 +8,16 @@ import (
 
 // Report is the result of the recipe for one policy. Losses are mean costs per row, in the unit of the task loss.
 type Report struct {
-	Lambda      float64            `json:"lambda"`           // of an any-price policy: 1
-	Prices      *policy.PriceRange `json:"prices,omitempty"` // of an any-price policy
-	Rows        int                `json:"rows"`             // training rows
-	Clusters    int                `json:"clusters"`         // sets of rows that belong together; Rows if none repeat
-	Folds       int                `json:"folds"`            // 1: one inner split; 0: nothing could be held out, and there is no choice
-	Members     []Member           `json:"members"`
-	Margin      float64            `json:"margin"` // of the gate
-	Calibration *Calibration       `json:"calibration,omitempty"`
-	Guard       policy.Guard       `json:"guard"`
+	Lambda      float64             `json:"lambda"`           // of an any-price policy: 1
+	Prices      *policy.PriceRange  `json:"prices,omitempty"` // of an any-price policy
+	Rows        int                 `json:"rows"`             // training rows
+	Clusters    int                 `json:"clusters"`         // sets of rows that belong together; Rows if none repeat
+	Folds       int                 `json:"folds"`            // 1: one inner split; 0: nothing could be held out, and there is no choice
+	Members     []policy.Member     `json:"members"`
+	Margin      float64             `json:"margin"` // of the gate
+	Calibration *policy.Calibration `json:"calibration,omitempty"`
+	Guard       policy.Guard        `json:"guard"`
 }
-
-// Member is one candidate for the blend.
-type Member struct {
-	Name   string  `json:"name"`
-	Loss   float64 `json:"loss"`   // mean cost of decisions by this member alone, on rows that it was not fitted on; for an any-price policy the mean over the prices of the guard
-	Error  float64 `json:"error"`  // standard error of Loss
-	Weight float64 `json:"weight"` // in the blend
-}
-
-// Keys of the metadata of a policy file.
-const (
-	BlendKey       = "blend"       // []Member in JSON
-	CalibrationKey = "calibration" // Calibration without the bins, in JSON
-)
 
 // info is the metadata of a policy file about its training.
 func (r Report) info(s Settings) map[string]string {
@@ -46,12 +32,12 @@ func (r Report) info(s Settings) map[string]string {
 		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps}),
 	}
 	if len(r.Members) > 0 {
-		out[BlendKey] = jsonOf(r.Members)
+		out[policy.BlendKey] = jsonOf(r.Members)
 	}
 	if r.Calibration != nil {
 		c := *r.Calibration
 		c.Bins = nil
-		out[CalibrationKey] = jsonOf(c)
+		out[policy.CalibrationKey] = jsonOf(c)
 	}
 	return out
 }

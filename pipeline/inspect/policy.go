@@ -37,6 +37,8 @@ type PolicyExplanation struct {
 	Fixed       string                     `json:"fixed,omitempty"`  // the pair of a policy that always chooses one
 	Verdict     string                     `json:"verdict"`          // one sentence in plain words
 	Prices      *policy.PriceRange         `json:"prices,omitempty"` // of an any-price policy: those that it was checked on
+	Blend       []policy.Member            `json:"blend,omitempty"`  // regressors that were candidates for the policy
+	Calibration *policy.Calibration        `json:"calibration,omitempty"`
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
 	Encoder     *featurize.EncoderInfo     `json:"encoder,omitempty"` // that was merged in front
@@ -67,11 +69,22 @@ func explainPolicy(_ context.Context, path string, _ Options) (Explanation, erro
 			e.Info[key] = asJSON(value)
 		}
 	}
+	e.takeTraining()
 	if info.Fixed >= 0 {
 		e.Fixed = a.Name(info.Fixed)
 	}
 	e.Verdict = e.verdict()
 	return e, nil
+}
+
+// takeTraining reads what the metadata say of the blend. Metadata of another form stay as they are.
+func (e *PolicyExplanation) takeTraining() {
+	if raw, ok := e.Info[policy.BlendKey]; ok && json.Unmarshal(raw, &e.Blend) == nil {
+		delete(e.Info, policy.BlendKey)
+	}
+	if raw, ok := e.Info[policy.CalibrationKey]; ok && json.Unmarshal(raw, &e.Calibration) == nil {
+		delete(e.Info, policy.CalibrationKey)
+	}
 }
 
 // verdict describes the policy in one sentence.
@@ -87,7 +100,7 @@ func (e *PolicyExplanation) verdict() string {
 	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
 		g.Rows, report.InSets(g), g.Gain, g.LowerBound, 100*g.Confidence)
 	if g.Fallback {
-		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to that pair", chooses, found)
+		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to the best fixed pair", chooses, found)
 	}
 	return fmt.Sprintf("%s: %s", chooses, found)
 }
@@ -96,7 +109,12 @@ func (e *PolicyExplanation) verdict() string {
 func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	b := safetext.Titled(e.File, "policy")
 	b.Add("in words", "%s", e.Verdict)
-	b.Add("method", "%s, recipe %s, decoder %s, %d networks averaged", e.Method, e.Recipe, e.Decoder, e.Members)
+	method := fmt.Sprintf("%s, recipe %s, decoder %s", e.Method, e.Recipe, e.Decoder)
+	if e.Members > 0 {
+		method += fmt.Sprintf(", %d networks averaged", e.Members)
+	}
+	b.Add("method", "%s", method)
+	e.writeBlend(b)
 	b.Add("regime", "lambda %g, tau %g", e.Lambda, e.Tau)
 	b.Add("features", "%d%s", e.Dim, safetext.After(" from ", e.Features))
 	if len(e.Names) > 0 {
@@ -115,6 +133,22 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 	b.AddPairs("trained from", e.Digests)
 	e.writeInfo(b)
 	return b.WriteText(w)
+}
+
+// writeBlend lists the candidates for a blend, and says how well its estimates are calibrated.
+func (e *PolicyExplanation) writeBlend(b *safetext.Fields) {
+	head := "blend of"
+	for _, m := range e.Blend {
+		weight := "not in the blend"
+		if m.Weight > 0 {
+			weight = fmt.Sprintf("weight %.2f", m.Weight)
+		}
+		b.Add(head, "%s: %s; alone %.4f, standard error %.4f", safetext.Line(m.Name), weight, m.Loss, m.Error)
+		head = ""
+	}
+	if c := e.Calibration; c != nil {
+		b.Add("calibration", "error of the expected losses %.4f, without the curve %.4f", c.Error, c.Raw)
+	}
 }
 
 // writeInfo lists the rest of the metadata; nested JSON becomes lines of dotted names.
