@@ -16,13 +16,30 @@ import (
 // scales are the multipliers of fees at which a frontier has points, besides the lambdas of the report.
 var scales = []float64{0, 0.25, 0.5, 1, 2, 4, 8}
 
-// pricePoint is a price of a frontier: lambda, and a factor on the fees of experts.
-type pricePoint struct{ lambda, experts float64 }
+// pricePoint is a price of a frontier: lambda, and a factor on the fees of experts. If it multiplies all fees by one
+// factor, scaled is true.
+type pricePoint struct {
+	lambda, experts float64
+	scaled          bool
+}
 
-// pricePoints are the prices of the frontier: lambdas, or factors on the fees of experts if no advice has a fee. They are
-// in the ranges of all any-price policies, except for lambdas of the report. Without any fee there are none.
+// scale is the factor on all fees; nil if there is none.
+func (p pricePoint) scale() *float64 {
+	switch {
+	case !p.scaled:
+		return nil
+	case p.experts != 1:
+		return &p.experts
+	}
+	return &p.lambda
+}
+
+// pricePoints are the prices of the frontier: the lambdas of the report, others in the ranges of all any-price policies,
+// and factors on all fees. Without any fee there are none.
 func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 	a := e.t.Actions
+	advice := slices.ContainsFunc(a.Advice, func(v costs.Advice) bool { return v.Fee > 0 })
+	experts := slices.ContainsFunc(a.Experts, func(x costs.Expert) bool { return x.Fee > 0 })
 	var out []pricePoint
 	add := func(p pricePoint) {
 		if !slices.Contains(out, p) {
@@ -30,28 +47,35 @@ func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(a.Advice, func(v costs.Advice) bool { return v.Fee > 0 }):
-		for _, l := range lambdas {
-			add(pricePoint{l, 1})
-		}
+	case !advice && !experts:
+		return nil
+	case !advice:
 		for _, s := range scales {
-			inside := true
-			for _, l := range e.anyPrice {
-				r := l.Info.Prices.Lambda
-				inside = inside && s >= r[0] && s <= r[1]
-			}
-			if inside {
-				add(pricePoint{s, 1})
-			}
+			add(pricePoint{1, s, true})
 		}
-	case slices.ContainsFunc(a.Experts, func(x costs.Expert) bool { return x.Fee > 0 }):
+	default:
+		for _, l := range append(slices.Clone(lambdas), e.inRange(scales)...) {
+			add(pricePoint{l, 1, !experts || l == 1})
+		}
+	}
+	if advice && experts {
 		for _, s := range scales {
-			add(pricePoint{lambdas[0], s})
+			add(pricePoint{s, s, true})
 		}
 	}
 	slices.SortFunc(out, func(a, b pricePoint) int {
 		return cmp.Or(cmp.Compare(a.lambda, b.lambda), cmp.Compare(a.experts, b.experts))
 	})
+	return out
+}
+
+// inRange are the lambdas that are in the ranges of all any-price policies.
+func (e *evaluation) inRange(lambdas []float64) (out []float64) {
+	for _, l := range lambdas {
+		if !slices.ContainsFunc(e.anyPrice, func(p Learned) bool { r := p.Info.Prices.Lambda; return l < r[0] || l > r[1] }) {
+			out = append(out, l)
+		}
+	}
 	return out
 }
 
@@ -179,7 +203,7 @@ func (e *evaluation) paid(seeds [][]int, a *costs.Actions, price pricePoint) pai
 // add adds a point and returns its index.
 func (f *frontier) add(method string, price pricePoint, p paid) int {
 	at := len(f.points)
-	point := report.FrontierPoint{Method: method, Lambda: price.lambda, ExpertFactor: price.experts}
+	point := report.FrontierPoint{Method: method, Lambda: price.lambda, ExpertFactor: price.experts, Scale: price.scale()}
 	point.Loss, _ = models.MeanStd(p.loss)
 	point.Money, _ = models.MeanStd(p.money)
 	point.TrueLoss, _ = models.MeanStd(p.cost)

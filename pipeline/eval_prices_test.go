@@ -181,22 +181,25 @@ func checkFrontierFiles(t *testing.T, r *report.Report) {
 	}
 }
 
-// Without fees of advice, the frontier is over the fees of experts; without any fee there is none. Policies in memory
-// have the same one.
+// Money falls as all fees rise together. Without fees of advice, these are the fees of experts; without any fee there is
+// no frontier. Policies in memory have the same one.
 func TestFrontierOfExperts(t *testing.T) {
 	rt := orttest.Open(t, 1)
 	f := newEvalFiles(t)
-	f.tensor.Actions.Advice[1].Fee, f.tensor.Actions.Experts[0].Fee = 0, 0.1
 	var inMemory *policy.Policy
-	r := f.evalAt(nil, f.anyPrice("any.onnx", func(p *policy.Policy) { c := *p; inMemory = &c }))
-	var money []float64
-	for _, p := range r.Frontier {
-		if p.Method == methods.AnyPrice {
-			money = append(money, p.Money)
+	var r *report.Report
+	for _, fee := range []float64{0.08, 0} { // of advice
+		f.tensor.Actions.Advice[1].Fee, f.tensor.Actions.Experts[0].Fee = fee, 0.1
+		r = f.evalAt(nil, f.anyPrice("any.onnx", func(p *policy.Policy) { c := *p; inMemory = &c }))
+		money, at := []float64(nil), []float64(nil)
+		for _, p := range r.Frontier {
+			if p.Method == methods.AnyPrice && p.Scale != nil {
+				money, at = append(money, -p.Money), append(at, *p.Scale)
+			}
 		}
-	}
-	if len(money) != 7 || !slices.IsSortedFunc(money, func(a, b float64) int { return int(math.Copysign(1, b-a)) }) || money[0] == money[6] {
-		t.Errorf("money %v at rising fees", money)
+		if !slices.Equal(at, scales) || !slices.IsSorted(money) || money[0] == money[6] {
+			t.Errorf("minus money %v at fees times %v", money, at)
+		}
 	}
 	o := DefaultEvalOptions()
 	o.KNN, o.Resamples = false, 100

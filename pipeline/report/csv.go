@@ -13,12 +13,12 @@ import (
 func (r *Report) WriteFrontierCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	_ = c.Write([]string{
-		"setting", "method", "lambda", "expert_factor", "pair", "loss", "loss_low", "loss_high", "money", "money_low", "money_high", "true_loss",
+		"setting", "method", "lambda", "expert_factor", "scale", "pair", "loss", "loss_low", "loss_high", "money", "money_low", "money_high", "true_loss",
 		"diff_best_fixed_train", "diff_best_fixed_train_low", "diff_best_fixed_train_high", "own", "regret", "regret_low", "regret_high",
 	})
 	ends := func(v *Interval) []string { return intervalFields(v)[1:] }
 	for _, p := range r.Frontier {
-		record := append([]string{p.Setting, p.Method, exact(&p.Lambda), exact(&p.ExpertFactor), p.Pair, exact(&p.Loss)}, ends(p.LossInterval)...)
+		record := append([]string{p.Setting, p.Method, exact(&p.Lambda), exact(&p.ExpertFactor), exact(p.Scale), p.Pair, exact(&p.Loss)}, ends(p.LossInterval)...)
 		record = append(append(record, exact(&p.Money)), ends(p.MoneyInterval)...)
 		record = append(append(record, exact(&p.TrueLoss)), intervalFields(p.DiffConstant)...)
 		_ = c.Write(append(append(record, p.Own), intervalFields(p.Regret)...))

@@ -11,7 +11,8 @@ import (
 // frontierName is the file name of the figure of a frontier.
 const frontierName = "frontier"
 
-// frontierFigure draws task loss against money, one line per method from its cheapest to its dearest point.
+// frontierFigure draws task loss against money, one line per method from its cheapest to its dearest point, over the prices
+// that multiply all fees. Methods without such a price have a point per lambda.
 func frontierFigure(points []FrontierPoint) (Figure, error) {
 	p := newPlot("Task loss by money spent", "money per row", "task loss")
 	grid := plotter.NewGrid()
@@ -22,7 +23,7 @@ func frontierFigure(points []FrontierPoint) (Figure, error) {
 	for i, method := range frontierMethods(points) {
 		var own []FrontierPoint
 		for _, point := range points {
-			if point.Method == method {
+			if point.Method == method && (point.Scale != nil || !scaled(points, method)) {
 				own = append(own, point)
 			}
 		}
@@ -47,6 +48,11 @@ func frontierFigure(points []FrontierPoint) (Figure, error) {
 		keys = append(keys, series{method: method})
 	}
 	return drawCurve(frontierName, "Task loss without fees against money per row, one point per price; bars are 95% intervals.", p, keys)
+}
+
+// scaled reports whether a method has a point at a price that multiplies all fees.
+func scaled(points []FrontierPoint, method string) bool {
+	return slices.ContainsFunc(points, func(p FrontierPoint) bool { return p.Method == method && p.Scale != nil })
 }
 
 // frontierPoints are points with the distances to the ends of their intervals.

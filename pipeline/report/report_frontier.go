@@ -9,9 +9,11 @@ import (
 type FrontierPoint struct {
 	Setting string `json:"setting,omitempty"`
 	Method  string `json:"method"`
-	// The price: the multiplier of the fees of advice, and that of the fees of experts.
+	// The price: the multiplier of the fees of advice, and that of the fees of experts. Scale is the multiplier of all fees,
+	// if there is one; these points show how much loss money saves.
 	Lambda        float64   `json:"lambda"`
 	ExpertFactor  float64   `json:"expert_factor"`
+	Scale         *float64  `json:"scale,omitempty"`
 	Pair          string    `json:"pair,omitempty"` // of a constant
 	Loss          float64   `json:"loss"`
 	LossInterval  *Interval `json:"loss_interval,omitempty"`

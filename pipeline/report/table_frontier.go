@@ -5,19 +5,22 @@ import "fmt"
 // frontierTable has one line per price and method.
 func (r *Report) frontierTable() table {
 	t := table{
-		title: "Frontier", left: 3,
-		head: []string{"lambda", "expert fees", "method", "task loss (95%)", "money (95%)", "true loss", "vs constant (95%)", "regret (95%)", "vs", "pair"},
-		caption: "What is lost and what is paid at every price. Task loss is without fees; money is the fees of experts, those of advice before " +
+		title: "Frontier", left: 2,
+		head: []string{"lambda", "method", "all fees", "expert fees", "task loss (95%)", "money (95%)", "true loss", "vs constant (95%)", "regret (95%)", "vs", "pair"},
+		caption: "What is lost and what is paid at every price: other lambdas, or all fees times a factor. Task loss is without fees; money is the fees of experts, those of advice before " +
 			"lambda, and measured fees. True loss is at the price. Vs constant: against best_fixed_train at this price. Regret: against a policy " +
 			"that was trained for this lambda alone. Intervals are paired by row.",
 	}
 	for _, p := range r.Frontier {
-		factor := ""
+		all, factor := "", ""
+		if p.Scale != nil {
+			all = "x " + Number(p.Scale)
+		}
 		if p.ExpertFactor != 1 {
 			factor = "x " + Number(&p.ExpertFactor)
 		}
 		t.rows = append(t.rows, []string{
-			Number(&p.Lambda), factor, p.Method, around(p.Loss, p.LossInterval), around(p.Money, p.MoneyInterval), fmt.Sprintf("%.4f", p.TrueLoss),
+			Number(&p.Lambda), p.Method, all, factor, around(p.Loss, p.LossInterval), around(p.Money, p.MoneyInterval), fmt.Sprintf("%.4f", p.TrueLoss),
 			finely(p.DiffConstant), finely(p.Regret), p.Own, p.Pair,
 		})
 	}
