@@ -39,7 +39,8 @@ install_node() {
 }
 
 # Sets $tensor and trains both recipes into $work: "paper" gives policies that use the
-# features; "auto" may fall back to one pair, which must run everywhere too.
+# features; "auto" may fall back to one pair, which must run everywhere too. "any" has an
+# any-price policy.
 make_policies() {
 	work=$1
 	data=${PIPE_DATA:-$root/../shared/data}
@@ -59,6 +60,7 @@ make_policies() {
 	for recipe in paper auto; do
 		"$pipe" train --in "$tensor" --recipe "$recipe" --seeds 1 --methods l2d,separated_softmax --out "$work/$recipe" >&2
 	done
+	"$pipe" train --in "$tensor" --any-price --methods "" --out "$work/any" >&2
 }
 
 # Checks whether the data folder has claims and an encoder.
@@ -140,7 +142,7 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 make_policies "$folder"
 status=0
-for policy in "$folder"/paper/*.onnx "$folder"/auto/auto*.onnx; do
+for policy in "$folder"/paper/*.onnx "$folder"/auto/auto*.onnx "$folder"/any/*.onnx; do
 	judge "$policy" "$tensor" || status=1
 done
 if has_claims; then
