@@ -59,7 +59,7 @@ func TestConvertFixesPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := e.(*inspect.PolicyExplanation); p.Lambda != 3 || p.Fees["c/none"] != 0.02 || p.Prices != nil || string(p.Info["without"]) != `["pair=c/short"]` {
+	if p := e.(*inspect.PolicyExplanation); p.Lambda != 3 || p.Fees["c/none"] != 0.02 || p.Prices != nil || string(p.Info["without"]) != `["pair=c/short"]` || fmt.Sprint(p.LeftOut) != "[c/short]" || p.Verdict != "this policy chooses among 7 pairs by the features" {
 		t.Errorf("explanation %+v", p)
 	}
 	if e, err = inspect.File(t.Context(), anyPrice, inspect.DefaultOptions()); err != nil || e.(*inspect.PolicyExplanation).Prices.Lambda[1] != 8 {

@@ -167,16 +167,9 @@ func (e *evaluation) ownAt(own []Learned, price pricePoint) (method string, acti
 
 // bestConstant is the pair with the smallest mean cost of the training rows, the first on ties.
 func (e *evaluation) bestConstant(a *costs.Actions, lambda float64) int {
-	sum := costs.Summarize(e.t, e.train, 0).Cost // with the fees of experts as they are
-	fees, plain, mask := a.Fees(lambda), e.t.Actions.Fees(0), a.Mask()
-	best := -1
-	for i, c := range sum {
-		sum[i] = c - plain[i] + fees[i]
-		if mask[i] && (best < 0 || float32(sum[i]) < float32(sum[best])) {
-			best = i
-		}
-	}
-	return best
+	t := *e.t
+	t.Actions = a
+	return costs.Summarize(&t, e.train, lambda).Best
 }
 
 // paid averages over the seeds of a method, one list of actions each.

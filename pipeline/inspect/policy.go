@@ -34,10 +34,11 @@ type PolicyExplanation struct {
 	Advice      []costs.Advice             `json:"advice"`
 	Fees        map[string]float64         `json:"fees"` // deployed fee of every available pair
 	Unavailable []string                   `json:"unavailable,omitempty"`
-	Fixed       string                     `json:"fixed,omitempty"`  // the pair of a policy that always chooses one
-	Verdict     string                     `json:"verdict"`          // one sentence in plain words
-	Prices      *policy.PriceRange         `json:"prices,omitempty"` // of an any-price policy: those that it was checked on
-	Blend       []policy.Member            `json:"blend,omitempty"`  // regressors that were candidates for the policy
+	LeftOut     []string                   `json:"left_out,omitempty"` // pairs that a file with fixed prices was cut without
+	Fixed       string                     `json:"fixed,omitempty"`    // the pair of a policy that always chooses one
+	Verdict     string                     `json:"verdict"`            // one sentence in plain words
+	Prices      *policy.PriceRange         `json:"prices,omitempty"`   // of an any-price policy: those that it was checked on
+	Blend       []policy.Member            `json:"blend,omitempty"`    // regressors that were candidates for the policy
 	Calibration *policy.Calibration        `json:"calibration,omitempty"`
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
@@ -64,6 +65,9 @@ func explainPolicy(_ context.Context, path string, _ Options) (Explanation, erro
 		}
 	}
 	e.Encoder, e.Prices = f.About, info.Prices
+	if e.LeftOut, err = leftOut(info); err != nil {
+		return nil, &costs.DataError{File: path, Err: err}
+	}
 	for key, value := range info.Info {
 		if key != policy.NamesKey {
 			e.Info[key] = asJSON(value)
@@ -87,9 +91,31 @@ func (e *PolicyExplanation) takeTraining() {
 	}
 }
 
+// leftOut names the pairs that exist and that a file with fixed prices was cut without.
+func leftOut(info *policy.Info) (names []string, err error) {
+	text, ok := info.Info[policy.WithoutKey]
+	if !ok {
+		return nil, nil
+	}
+	var without []string
+	if err := json.Unmarshal([]byte(text), &without); err != nil {
+		return nil, fmt.Errorf("metadata pipe.%s: %w", policy.WithoutKey, err)
+	}
+	left, err := policy.ParseWithout(info.Actions, without)
+	if err != nil {
+		return nil, fmt.Errorf("metadata pipe.%s: %w", policy.WithoutKey, err)
+	}
+	for i, exists := range info.Actions.Mask() {
+		if exists && !left[i] {
+			names = append(names, info.Actions.Name(i))
+		}
+	}
+	return names, nil
+}
+
 // verdict describes the policy in one sentence.
 func (e *PolicyExplanation) verdict() string {
-	chooses := fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees))
+	chooses := fmt.Sprintf("this policy chooses among %d pairs by the features", len(e.Fees)-len(e.LeftOut))
 	if e.Fixed != "" {
 		chooses = fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
 	}
@@ -129,6 +155,7 @@ func (e *PolicyExplanation) WriteText(w io.Writer) error {
 		b.Add("any price", "lambda and fees are inputs, and the ones above those of the training; checked for lambda from %g to %g, and for one fee from %g to %g times that of the training",
 			r.Lambda[0], r.Lambda[1], r.Fee[0], r.Fee[1])
 	}
+	b.Add("left out", "%s", strings.Join(e.LeftOut, ", "))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.AddPairs("trained from", e.Digests)
 	e.writeInfo(b)
