@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pipe/costs"
@@ -27,6 +28,20 @@ func PricesOf(a *costs.Actions, lambda float64) Prices {
 		p.Advice = append(p.Advice, float32(lambda*v.Fee))
 	}
 	return p
+}
+
+// At returns an any-price policy with its prices fixed: the fees of its actions at lambda. Other policies are returned as
+// they are.
+func (p *Policy) At(lambda float64) *Policy {
+	if p.Estimate == nil || p.Estimate.Prices == nil {
+		return p
+	}
+	fixed, e := *p, *p.Estimate
+	e.Prices = nil
+	fixed.Lambda, fixed.Estimate = lambda, &e
+	fixed.Info = maps.Clone(p.Info)
+	delete(fixed.Info, GuardKey) // it is of the range of prices
+	return &fixed
 }
 
 // check reports why the prices do not fit the actions.

@@ -13,6 +13,7 @@ import (
 	"pipe/internal/lists"
 	"pipe/models/auto"
 	"pipe/models/paper"
+	"pipe/models/policy"
 	"pipe/pipeline"
 )
 
@@ -29,8 +30,9 @@ type tablesConfig struct {
 
 // tablesTrain are the settings of the recipes; their seeds are those of the splits.
 type tablesTrain struct {
-	Auto  auto.Settings  `yaml:"auto"`
-	Paper paper.Settings `yaml:"paper"` // of ours and l2d
+	Auto   auto.Settings     `yaml:"auto"`
+	Prices policy.PriceRange `yaml:"prices"`
+	Paper  paper.Settings    `yaml:"paper"` // of ours and l2d
 }
 
 // tableConfig is one table: a cost tensor, or outcome logs to import.
@@ -89,7 +91,7 @@ func (t *tableImport) load(dir string) (outcome.Config, error) {
 
 // defaultTables are five splits at lambda 1, with every method.
 func defaultTables() tablesConfig {
-	return tablesConfig{Splits: 5, HeldOut: 0.25, Lambda: 1, Train: tablesTrain{Auto: auto.DefaultSettings(), Paper: paper.DefaultSettings()}}
+	return tablesConfig{Splits: 5, HeldOut: 0.25, Lambda: 1, Train: tablesTrain{Auto: auto.DefaultSettings(), Prices: policy.DefaultPriceRange(), Paper: paper.DefaultSettings()}}
 }
 
 // mostSplits bounds the decisions in memory.
@@ -115,6 +117,7 @@ func (c *tablesConfig) Validate() error {
 		list.Check(m.after == "" || c.runs(m.after), "methods: %s needs the decisions of %s, which is not in the list", m.name, m.after)
 	}
 	list.Add(config.Under("train.auto", c.Train.Auto.Validate()))
+	list.Add(config.Under("train.prices", c.Train.Prices.Check()))
 	list.Add(config.Under("train.paper", c.Train.Paper.Validate()))
 	return list.Err()
 }

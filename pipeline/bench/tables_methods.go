@@ -50,6 +50,7 @@ func tableMethods() []tableMethod {
 		byRule(baseline.BestFixedTrain),
 		byRule(oracle),
 		{name: auto.Name, settings: autoSettings, decide: decideByAuto},
+		{name: methods.AnyPrice, settings: anyPriceSettings, decide: decideByAnyPrice},
 		{name: methods.Shuffled, after: auto.Name, decide: decideShuffled},
 		byRecipe(models.Ours),
 		byRecipe(models.L2D),
@@ -88,6 +89,20 @@ func decideByAuto(ctx context.Context, x *tableSplit) (*decisions, error) {
 		return nil, err
 	}
 	return x.decideBy(ctx, trained)
+}
+
+// anyPriceSettings are those of the recipe, and the range of prices.
+func anyPriceSettings(c *tablesConfig) any { return []any{autoSettings(c), c.Train.Prices} }
+
+// decideByAnyPrice trains a policy for any price, and decides at the price of the benchmark.
+func decideByAnyPrice(ctx context.Context, x *tableSplit) (*decisions, error) {
+	s := x.c.Train.Auto
+	s.Seed = x.seed()
+	p, _, err := auto.TrainAnyPrice(ctx, x.t, x.c.Train.Prices, s, x.training(methods.AnyPrice))
+	if err != nil {
+		return nil, err
+	}
+	return x.decideBy(ctx, []*policy.Policy{p.At(x.c.Lambda)})
 }
 
 // byRecipe trains a method with the recipe paper, with all of its seeds.
