@@ -81,6 +81,15 @@ func (t *Tensor) Clusters(rows []int) Clusters {
 	return NewClusters(len(rows), same...)
 }
 
+// GroupClusters joins those of the given rows that have the same group. Rows with the same features stay apart, which is
+// right where features have so few values that different instances share them.
+func (t *Tensor) GroupClusters(rows []int) Clusters {
+	if t.Groups == nil {
+		return NewClusters(len(rows))
+	}
+	return NewClusters(len(rows), Numbered(pick(t.Groups, rows, 1)))
+}
+
 // sameFeatures numbers rows so that equal features have equal numbers. Rows
 // are found by a hash and then compared.
 func (t *Tensor) sameFeatures(rows []int) []int {

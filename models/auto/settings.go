@@ -19,6 +19,7 @@ type Settings struct {
 	Networks      []regress.Architecture `json:"networks" yaml:"networks"`             // none: no such members
 	Steps         int                    `json:"steps" yaml:"steps"`                   // optimiser steps of a network, rounded up to whole epochs
 	Margins       []float64              `json:"margins" yaml:"margins"`               // that the gate may have, as shares of the range of losses, ascending
+	Apart         bool                   `json:"apart" yaml:"apart"`                   // rows with the same features are different instances, because features have few values: only rows of one group stay together
 	CrossFit      int                    `json:"cross_fit" yaml:"cross_fit"`           // up to this many training rows, Folds folds; above, one inner split
 	Folds         int                    `json:"folds" yaml:"folds"`                   // and blocks of the one inner split
 	Inner         float64                `json:"inner" yaml:"inner"`                   // share of the training rows in the one inner split
@@ -47,6 +48,8 @@ func DefaultSettings() Settings {
 			{Hidden: wide, Dropout: 0.3, WeightDecay: 3e-1, LearningRate: 4e-3},
 			{Hidden: wide, Dropout: 0.5, WeightDecay: 3e-1, LearningRate: 1e-2},
 			{Hidden: wide, Dropout: 0.2, WeightDecay: 3e-1, LearningRate: 1e-2},
+			{Hidden: wide, Dropout: 0, WeightDecay: 1e-1, LearningRate: 1e-2},
+			{Hidden: wide, Dropout: 0, WeightDecay: 1e-2, LearningRate: 2e-2},
 		},
 		Steps: 1500, Margins: []float64{0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08},
 		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Rule: RuleBound, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),

@@ -35,7 +35,11 @@ type division struct {
 type span struct{ from, to int }
 
 func newTable(t *costs.Tensor, rows []int, s Settings) *table {
-	tab := &table{full: t, clusters: t.Clusters(rows), division: divide(t.Clusters(rows), len(rows), s)}
+	together := t.Clusters
+	if s.Apart {
+		together = t.GroupClusters
+	}
+	tab := &table{full: t, clusters: together(rows), division: divide(together(rows), len(rows), s)}
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)

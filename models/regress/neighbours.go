@@ -16,9 +16,9 @@ import (
 // there are fewer rows than neighbours, it takes all of them.
 type Neighbours struct {
 	Runtime *ort.Runtime
-	K       []int // numbers of neighbours, at least 1, one member each
-	Most    int   // rows that neighbours are among: a sample of those of the fit; 0: all
-	Seed    uint64
+	K       []int  // numbers of neighbours, at least 1, one member each
+	Most    int    // rows that neighbours are among: a sample of those of the fit; 0: all
+	Seed    uint64 // of the order of the rows, which decides between rows at the same distance
 }
 
 var errNoNeighbours = errors.New("more neighbours than training rows")
@@ -67,16 +67,15 @@ func (f Neighbours) Estimates(ctx context.Context, d *Data, fit, held []int) ([]
 	return out, nil
 }
 
-// sample draws Most of the rows, in their order.
+// sample draws Most of the rows. They come in random order, so that among rows at the same distance the nearest ones are
+// random too: tables are often sorted by what is to be estimated.
 func (f Neighbours) sample(fit []int) []int {
-	if f.Most == 0 || len(fit) <= f.Most {
-		return fit
-	}
 	out := slices.Clone(fit)
 	rng := rand.New(seeded.Source(f.Seed, "regress/neighbours", 0))
 	rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	out = out[:f.Most]
-	slices.Sort(out)
+	if f.Most > 0 && len(out) > f.Most {
+		out = out[:f.Most]
+	}
 	return out
 }
 

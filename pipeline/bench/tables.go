@@ -104,7 +104,7 @@ func (r *tablesRun) runTable(ctx context.Context, of tableConfig, t *costs.Tenso
 	table := &tableResults{name: of.Name, together: of.together(t), left: map[string]string{}}
 	r.results = append(r.results, table)
 	for draw := range r.c.Splits {
-		x, err := newTableSplit(r, of.Name, t, table.together, draw)
+		x, err := newTableSplit(r, of, t, table.together, draw)
 		if err != nil {
 			return err
 		}

@@ -65,17 +65,14 @@ func (t *tableImport) UnmarshalYAML(n *yaml.Node) error {
 
 // together says which rows of the table stay on one side of a split, and count as one in intervals.
 func (t *tableConfig) together(tensor *costs.Tensor) costs.Clusters {
-	switch {
-	case !t.Apart:
-		rows := make([]int, tensor.Len())
-		for n := range rows {
-			rows[n] = n
-		}
-		return tensor.Clusters(rows)
-	case tensor.Groups == nil:
-		return costs.NewClusters(tensor.Len())
+	rows := make([]int, tensor.Len())
+	for n := range rows {
+		rows[n] = n
 	}
-	return costs.NewClusters(tensor.Len(), costs.Numbered(tensor.Groups))
+	if t.Apart {
+		return tensor.GroupClusters(rows)
+	}
+	return tensor.Clusters(rows)
 }
 
 // load returns the configuration; dir is the folder of the file that has it inline.

@@ -81,10 +81,15 @@ func autoSettings(c *tablesConfig) any {
 	return s
 }
 
-func decideByAuto(ctx context.Context, x *tableSplit) (*decisions, error) {
+// auto are the settings of the recipe on this split.
+func (x *tableSplit) auto() auto.Settings {
 	s := x.c.Train.Auto
-	s.Seed = x.seed()
-	trained, _, err := auto.Train(ctx, x.t, []float64{x.c.Lambda}, s, x.training(auto.Name))
+	s.Seed, s.Apart = x.seed(), x.table.Apart
+	return s
+}
+
+func decideByAuto(ctx context.Context, x *tableSplit) (*decisions, error) {
+	trained, _, err := auto.Train(ctx, x.t, []float64{x.c.Lambda}, x.auto(), x.training(auto.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +101,7 @@ func anyPriceSettings(c *tablesConfig) any { return []any{autoSettings(c), c.Tra
 
 // decideByAnyPrice trains a policy for any price, and decides at the price of the benchmark.
 func decideByAnyPrice(ctx context.Context, x *tableSplit) (*decisions, error) {
-	s := x.c.Train.Auto
-	s.Seed = x.seed()
-	p, _, err := auto.TrainAnyPrice(ctx, x.t, x.c.Train.Prices, s, x.training(methods.AnyPrice))
+	p, _, err := auto.TrainAnyPrice(ctx, x.t, x.c.Train.Prices, x.auto(), x.training(methods.AnyPrice))
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // tableSplit is one split of a table.
 type tableSplit struct {
 	*tablesRun
-	table       string
+	table       tableConfig
 	draw        int           // from 0
 	t           *costs.Tensor // whose held-out rows are the validation rows
 	digest      string        // of t
@@ -34,7 +34,7 @@ type tableSplit struct {
 }
 
 // newTableSplit draws a split of a table.
-func newTableSplit(r *tablesRun, table string, t *costs.Tensor, together costs.Clusters, draw int) (*tableSplit, error) {
+func newTableSplit(r *tablesRun, table tableConfig, t *costs.Tensor, together costs.Clusters, draw int) (*tableSplit, error) {
 	x := &tableSplit{tablesRun: r, table: table, draw: draw, decided: map[string]*decisions{}}
 	var groups []string
 	if together.Repeats() > 0 {
@@ -44,7 +44,7 @@ func newTableSplit(r *tablesRun, table string, t *costs.Tensor, together costs.C
 	}
 	splits, err := costs.SplitDraw{Kind: costs.SplitStratified, Validation: r.c.HeldOut, Seed: x.seed()}.Draw(t.IDs, t.Labels, groups)
 	if err != nil {
-		return nil, fmt.Errorf("table %s: %w", table, err)
+		return nil, fmt.Errorf("table %s: %w", table.Name, err)
 	}
 	own := *t
 	own.Splits = splits
@@ -53,7 +53,7 @@ func newTableSplit(r *tablesRun, table string, t *costs.Tensor, together costs.C
 }
 
 func (x *tableSplit) String() string {
-	return fmt.Sprintf("%s, split %d of %d", x.table, x.draw+1, x.c.Splits)
+	return fmt.Sprintf("%s, split %d of %d", x.table.Name, x.draw+1, x.c.Splits)
 }
 
 // seed is that of the split and of everything that is trained on it.
@@ -83,12 +83,12 @@ func (e *methodError) Error() string { return e.err.Error() }
 func (e *methodError) Unwrap() error { return e.err }
 
 // tablesFormat is increased when the decisions of the same inputs are others.
-const tablesFormat = "1"
+const tablesFormat = "2"
 
 // run returns the decisions of a method, from its record if there is one. The error is a *methodError if the method
 // cannot decide on this table.
 func (x *tableSplit) run(ctx context.Context, m tableMethod) (*decisions, error) {
-	folder, file := filepath.Join(x.out, x.table, fmt.Sprintf("split%d", x.draw)), m.name+decisionsEnding
+	folder, file := filepath.Join(x.out, x.table.Name, fmt.Sprintf("split%d", x.draw)), m.name+decisionsEnding
 	if x.o.Restart {
 		if err := os.Remove(filepath.Join(folder, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
@@ -141,6 +141,7 @@ func readSeconds(path string) *float64 {
 func (x *tableSplit) inputs(m tableMethod) map[string]string {
 	in := map[string]string{
 		"format": tablesFormat, "tensor": x.digest, "seed": fmt.Sprint(x.seed()), "lambda": fmt.Sprint(x.c.Lambda), "engine": x.engine(),
+		"apart": fmt.Sprint(x.table.Apart),
 	}
 	if m.settings != nil {
 		in["settings"] = stage.Digest(m.settings(x.c))

@@ -208,7 +208,7 @@ func TestTableSplits(t *testing.T) {
 	r := &tablesRun{c: &c}
 	var first []int
 	for draw := range 3 {
-		x, err := newTableSplit(r, "t", tensor, (&tableConfig{}).together(tensor), draw)
+		x, err := newTableSplit(r, tableConfig{Name: "t"}, tensor, (&tableConfig{}).together(tensor), draw)
 		if err != nil {
 			t.Fatal(err)
 		}
