@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"image"
 	"image/png"
@@ -33,12 +34,17 @@ import (
 	"pipe/pipeline/stage"
 )
 
+// Most tests wait for processes of their own, so more of them run at a time than there are cores.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"pipe": main, "samples": samples, "edit": edit})
 }
 
 // TestScripts runs the real program over the scripts in testdata/script.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	library, _, err := ort.Locate("")
 	if err != nil && os.Getenv("CI") == "true" {
 		t.Fatal(err)

@@ -84,6 +84,12 @@ var overwriting = map[string][]struct{ in, args string }{
 // needRuntime skips a test without ONNX Runtime, which must be found from any folder.
 func needRuntime(t *testing.T) {
 	t.Helper()
+	t.Setenv(ort.EnvLibrary, runtimeLibrary(t))
+}
+
+// runtimeLibrary returns the absolute path of ONNX Runtime, and skips a test without it.
+func runtimeLibrary(t *testing.T) string {
+	t.Helper()
 	library, _, err := ort.Locate("")
 	if err == nil {
 		library, err = filepath.Abs(library)
@@ -94,7 +100,7 @@ func needRuntime(t *testing.T) {
 		}
 		t.Skip("needs ONNX Runtime: ", err)
 	}
-	t.Setenv(ort.EnvLibrary, library)
+	return library
 }
 
 // inputsFor creates the files of the command lines in the working folder.

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pipe/onnx/ort"
 )
 
 // program is the program in a separate process that receives signals from a test.
@@ -88,7 +90,8 @@ const endsAfter = patience + 20*time.Second
 
 // One signal of any kind ends the program while it waits for a named pipe to be opened, or for more of its data.
 func TestSignalEndsBlockedReads(t *testing.T) {
-	needRuntime(t)
+	t.Parallel()
+	found := ort.EnvLibrary + "=" + runtimeLibrary(t)
 	folder := t.TempDir()
 	if err := writeSamples(folder); err != nil {
 		t.Fatal(err)
@@ -118,7 +121,7 @@ func TestSignalEndsBlockedReads(t *testing.T) {
 					defer f.Close()
 				}
 				args := strings.ReplaceAll(strings.ReplaceAll(args, "PIPE", waits), "--out out", "--out "+filepath.Join(t.TempDir(), "out"))
-				p := start(t, folder, nil, strings.Fields(args)...)
+				p := start(t, folder, func(c *exec.Cmd) { c.Env = append(os.Environ(), found) }, strings.Fields(args)...)
 				time.Sleep(3 * time.Second) // until it waits; a program that refuses the pipe has ended by then
 				select {
 				case <-p.ended:
@@ -141,7 +144,8 @@ func TestSignalEndsBlockedReads(t *testing.T) {
 
 // Each signal during the work ends the program with the same code and leaves no temporary file.
 func TestSignalsLeaveNothing(t *testing.T) {
-	needRuntime(t)
+	t.Parallel()
+	found := ort.EnvLibrary + "=" + runtimeLibrary(t)
 	hup, term, interrupt := syscall.SIGHUP, syscall.SIGTERM, os.Interrupt
 	for args, signals := range map[string][]os.Signal{
 		"decide --policy policy.onnx --format csv --out out.csv":                         {hup, term, interrupt},
@@ -168,7 +172,7 @@ func TestSignalsLeaveNothing(t *testing.T) {
 				if _, err := feed.WriteString("id,u,v\na,1,2\n"); err != nil {
 					t.Fatal(err)
 				}
-				p := start(t, folder, func(c *exec.Cmd) { c.Stdin, c.Env = rows, append(os.Environ(), "TMPDIR="+temp) }, strings.Fields(args)...)
+				p := start(t, folder, func(c *exec.Cmd) { c.Stdin, c.Env = rows, append(os.Environ(), found, "TMPDIR="+temp) }, strings.Fields(args)...)
 				time.Sleep(2 * time.Second) // until it works
 				p.send(t, s)
 				p.interrupted(t, endsAfter)
@@ -185,6 +189,7 @@ func TestSignalsLeaveNothing(t *testing.T) {
 
 // A second signal ends a program at once if the first one did not, such as one that waits for a file to be opened.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
 	waits := filepath.Join(t.TempDir(), "costs.yaml")
 	if err := syscall.Mkfifo(waits, 0o600); err != nil {
 		missing(t, "named pipes", err)
@@ -212,6 +217,7 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 
 // Under nohup, closing the terminal does not end the program.
 func TestNohup(t *testing.T) {
+	t.Parallel()
 	nohup, err := exec.LookPath("nohup")
 	if err != nil {
 		missing(t, "nohup", err)
