@@ -134,15 +134,26 @@ func smallFiles(f *testing.F) (files [][]byte) {
 	return files
 }
 
-// small is a variant with what is left of its vocabulary when it is cut down to
-// single characters and a few merges.
+// small is a variant on a small file.
 func (v variant) small(t testing.TB) []byte {
 	t.Helper()
-	var file map[string]json.RawMessage
-	readJSON(t, &file, files[v.base], fileName)
+	file := maps.Clone(smallFile(t, v.base))
 	for section, text := range v.sections {
 		file[section] = json.RawMessage(text)
 	}
+	return marshal(t, file)
+}
+
+// smallBases are the results of smallFile: reading the real files takes most of the time.
+var smallBases = map[string]map[string]json.RawMessage{}
+
+// smallFile is a real file with what is left of its vocabulary when it is cut down to single characters and a few merges.
+func smallFile(t testing.TB, base string) (file map[string]json.RawMessage) {
+	t.Helper()
+	if made, ok := smallBases[base]; ok {
+		return made
+	}
+	readJSON(t, &file, files[base], fileName)
 	var m map[string]any
 	if err := json.Unmarshal(file["model"], &m); err != nil {
 		t.Fatal(err)
@@ -161,7 +172,8 @@ func (v variant) small(t testing.TB) []byte {
 		m["vocab"] = vocab[:100]
 	}
 	file["model"] = json.RawMessage(marshal(t, m))
-	return marshal(t, file)
+	smallBases[base] = file
+	return file
 }
 
 func marshal(t testing.TB, v any) []byte {

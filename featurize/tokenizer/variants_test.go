@@ -114,6 +114,7 @@ func variants(t testing.TB) []variant {
 
 // The supported components that the four files do not have.
 func TestJudgeVariants(t *testing.T) {
+	python := reference(t)
 	r := rand.New(rand.NewPCG(3, 4))
 	texts := append(hardTexts(), "a man  x MAN woman", "[unused0] x[unused0] [unused0]x [unused1]  [unused1]a [unused2] [UNUSED2]x [SEP] [sep]  x", "the claim the  claim then the", "a aa b a  aab", "Quebec QUÉBEC québec")
 	for range 800 {
@@ -124,12 +125,13 @@ func TestJudgeVariants(t *testing.T) {
 		pairs = append(pairs, [2]string{texts[i], texts[i+1]})
 	}
 	for _, v := range variants(t) {
-		t.Run(v.name, func(t *testing.T) { hold(t, v.write(t), question{Texts: texts, Pairs: pairs, Special: true}) })
+		t.Run(v.name, func(t *testing.T) { hold(t, python, v.write(t), question{Texts: texts, Pairs: pairs, Special: true}) })
 	}
 }
 
 // The truncation and the padding of a file.
 func TestJudgeDefaults(t *testing.T) {
+	python := reference(t)
 	q := question{Texts: hardTexts(), Special: true, Defaults: true}
 	for _, v := range []variant{
 		{"as it is", bert, nil},
@@ -144,7 +146,7 @@ func TestJudgeDefaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := ask(t, file, q)
+			a := ask(t, python, file, q)
 			var batch []Encoding
 			for _, text := range q.Texts {
 				batch = append(batch, tok.Encode(text, tok.Defaults()))
