@@ -32,9 +32,6 @@ type judgedFile struct {
 // as pyarrow reads them, or refused by an error about the file. A sample runs
 // by default; PIPE_PARQUET_JUDGE=all takes all of them, some minutes.
 func TestParquetJudge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("Python writes the files, one after the other")
-	}
 	py := judge.Python(t, "pyarrow", "polars", "duckdb", "pandas", "numpy")
 	script, err := filepath.Abs("testdata/parquet_judge.py")
 	if err != nil {

@@ -53,9 +53,6 @@ print("wrong", wrong)
 
 // A table is either read as pandas, polars and Python's json read it, or it is an error.
 func TestTextTablesAreReadAsByOthers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("Python writes the files, one after the other")
-	}
 	py := judge.Python(t, "numpy", "pandas", "polars")
 	type read struct {
 		File  string     `json:"file"`

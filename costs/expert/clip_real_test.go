@@ -109,9 +109,6 @@ print(scale)
 // TestClipAgreesWithPython holds logits and class weights of all families,
 // classes and templates against a recomputation, from weights and from exports.
 func TestClipAgreesWithPython(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compares figures; TestClipRoadsAgree runs the same code in the short form")
-	}
 	py := judge.Python(t, "numpy", "onnxruntime", "tokenizers")
 	const images = 12
 	want, wantWeights := []float32(nil), []float32(nil)
