@@ -144,7 +144,7 @@ var testsMayImport = map[string][]string{
 	"onnx/ort":             {"internal/sharedlib/sharedlibtest", "onnx/internal/conform"},
 	"onnx/rewrite":         {"internal/judge", "internal/realdata", "onnx/internal/onnxtest"},
 	"pipeline":             {"internal/judge", "internal/realdata", "models/estimate", "models/network", "models/regress", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest", "pipeline/world"},
-	"pipeline/bench":       {"internal/realdata", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide"},
+	"pipeline/bench":       {"internal/realdata", "models/estimate", "onnx", "onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide"},
 	"pipeline/decide":      {"onnx/hf/hftest", "onnx/ort/orttest", "pipeline/decide/decidetest"},
 	"pipeline/inspect":     {"pipeline/decide/decidetest"},
 	"pipeline/world":       {"featurize/tabular", "internal/config", "internal/realdata"},
