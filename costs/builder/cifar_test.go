@@ -65,6 +65,9 @@ func openRuntime(t testing.TB) func() (*ort.Runtime, error) {
 // TestCIFARAgreesWithReference compares the whole build with outcomes that
 // another decoder and another runtime language produced.
 func TestCIFARAgreesWithReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures of 2,000 images; other tests run the same code in the short form")
+	}
 	data := filepath.Dir(realdata.Folder(t, "cifar10"))
 	out := filepath.Join(t.TempDir(), "cifar.parquet")
 	r, err := Run(context.Background(), cifarConfig(data, 0), Options{Kinds: kinds.Builtin(), Out: out, Runtime: openRuntime(t)})

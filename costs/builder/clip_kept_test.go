@@ -106,9 +106,5 @@ func TestKilledClipResumesToTheSameBytes(t *testing.T) {
 	w.cfg.Experts[0].Settings = map[string]any{"model": "clip"}
 	w.cfg.Features = w.cfg.Features[:1]
 	w.cfg.Advice = append(w.cfg.Advice, parttest.CLIPPrompts("four", 0.2, 4))
-	kills := 15
-	if testing.Short() {
-		kills = 3
-	}
-	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, kills)
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, 15)
 }

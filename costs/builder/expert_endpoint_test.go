@@ -319,7 +319,11 @@ func TestBadEndpointExperts(t *testing.T) {
 // when a build dies is never asked for again, so that a kill costs at most the
 // requests in flight.
 func TestKilledBuildsPayNoAnswerTwice(t *testing.T) {
-	const kills, concurrency = 20, 3
+	const concurrency = 3
+	kills := 20
+	if testing.Short() {
+		kills = 4
+	}
 	t.Setenv(servicetest.KeyVariable, servicetest.Key)
 	server := chattest.NewServer(t)
 	server.Delay = 2 * time.Millisecond

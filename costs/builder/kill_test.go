@@ -183,7 +183,7 @@ func TestKilledBuildsResumeToTheSameBytes(t *testing.T) {
 func TestKilledTrainingResumesToTheSameBytes(t *testing.T) {
 	w := newTabularWorld(t, 1200).withAllExperts()
 	openRuntime(t)
-	w.cfg.Experts[0].Settings["epochs"], w.cfg.Experts[1].Settings["epochs"] = 200, 200
+	w.cfg.Experts[0].Settings["epochs"], w.cfg.Experts[1].Settings["epochs"] = 80, 80
 	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir}, 20)
 }
 
@@ -209,7 +209,7 @@ func TestKilledImageBuildsResumeToTheSameBytes(t *testing.T) {
 				w.spoil(t)
 			}
 			w.cfg.Shard, w.cfg.Batch = 64, 32
-			killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 10 * time.Millisecond, Skip: skip}, 20)
+			killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Delay: 10 * time.Millisecond, Skip: skip}, 10)
 		})
 	}
 }

@@ -15,11 +15,7 @@ import (
 func TestKilledLatencyBuildsResumeToTheSameBytes(t *testing.T) {
 	w := newWorld(t, 160)
 	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 1, Instances: 2, Repeats: 1}
-	kills := 10
-	if testing.Short() {
-		kills = 3
-	}
-	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Delay: 5 * time.Millisecond}, kills)
+	killRepeatedly(t, child{Config: w.cfg, Dir: w.dir, Experts: filepath.Join(w.dir, "experts"), Delay: 5 * time.Millisecond}, 10)
 }
 
 // TestKilledMeasuringLeavesOneRecord kills builds that have no times yet, and compares the fees of what they leave with
@@ -28,7 +24,11 @@ func TestKilledMeasuringLeavesOneRecord(t *testing.T) {
 	w := newWorld(t, 24)
 	w.cfg.Latency = part.LatencyConfig{FeePerSecond: 1, Instances: 4, Repeats: 3}
 	c := child{Config: w.cfg, Dir: w.dir, Delay: 2 * time.Millisecond}
-	for round := range 6 {
+	rounds := 6
+	if testing.Short() {
+		rounds = 2
+	}
+	for round := range rounds {
 		c.Out = filepath.Join(t.TempDir(), "killed.parquet")
 		cmd := c.start(t)
 		time.AfterFunc(time.Duration(20+60*round)*time.Millisecond, func() { cmd.Process.Kill() })
