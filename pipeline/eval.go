@@ -151,6 +151,7 @@ type Learned struct {
 	Info   *policy.Info
 	Action []int     // per row
 	Scores []float32 // rows x actions
+	Loss   []float32 // rows x actions, expected task loss with measured fees; nil: the policy is not by estimates
 
 	File    string // that the policy was read from; "": none
 	Digest  string // of the policy, independent of its file name; "": from memory
@@ -255,7 +256,7 @@ func decideRows(ctx context.Context, d *policy.Decider, p *policy.Pricing, t *co
 		for _, a := range out.Action {
 			l.Action = append(l.Action, int(a))
 		}
-		l.Scores = append(l.Scores, out.Scores...)
+		l.Scores, l.Loss = append(l.Scores, out.Scores...), append(l.Loss, out.Loss...)
 	}
 	return l, nil
 }
@@ -381,6 +382,8 @@ func checkLearned(t *costs.Tensor, learned []Learned, o EvalOptions) error {
 		case len(l.Action) != rows || len(l.Scores) != rows*actions:
 			return fmt.Errorf("decisions %d: %d actions and %d scores, but split %s has %d rows and %d pairs",
 				i, len(l.Action), len(l.Scores), o.Split, rows, actions)
+		case l.Loss != nil && len(l.Loss) != rows*actions:
+			return fmt.Errorf("decisions %d: %d expected losses, but split %s has %d rows and %d pairs", i, len(l.Loss), o.Split, rows, actions)
 		}
 		for n, a := range l.Action {
 			if a < 0 || a >= actions || !t.Actions.Available(a) {
@@ -441,6 +444,10 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 			return nil, err
 		}
 		progress.Add(1)
+	}
+	progress.Start(-1, "calibration")
+	if r.Calibration, err = e.calibrations(lambdas, own); err != nil {
+		return nil, err
 	}
 	progress.Start(-1, "frontier")
 	if r.Frontier, err = e.frontier(ctx, lambdas, own); err != nil {

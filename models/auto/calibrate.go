@@ -11,72 +11,67 @@ import (
 )
 
 const (
-	calibrationBins = 15
 	// curveBins bounds the points among which a curve is fitted. Fewer are taken if less than curveRows estimates would
 	// be in each.
 	curveBins = 200
 	curveRows = 50
 )
 
-// said is an estimate, the loss that came true, and the block of its row.
-type said struct {
-	estimate, loss float64
-	block, pair    int
-	row            int // position in held
-}
-
 // calibrate fits a curve that makes estimates of the held-out rows calibrated, and reports how well it does for blocks
 // that did not fit it. The curve is empty if the squared error is not smaller with it.
 func calibrate(t *table, estimates []float32) (estimate.Curve, *policy.Calibration, error) {
 	all := pairsSaid(t, estimates)
+	raw := policy.CalibrationError(policy.Reliability(all, policy.CalibrationBins))
 	fitted := make([]float64, len(all))
 	with, without := 0.0, 0.0
-	for b := range t.blocks {
-		curve := fitCurve(slices.DeleteFunc(slices.Clone(all), func(s said) bool { return s.block == b }))
-		for i, s := range all {
-			if s.block == b {
-				fitted[i] = curve.At(s.estimate)
-				with += (fitted[i] - s.loss) * (fitted[i] - s.loss)
-				without += (s.estimate - s.loss) * (s.estimate - s.loss)
+	for _, block := range t.blocks {
+		inside := func(p policy.CalibrationPoint) bool { return block.from <= p.Row && p.Row < block.to }
+		curve := fitCurve(slices.DeleteFunc(slices.Clone(all), inside))
+		for i, p := range all {
+			if inside(p) {
+				fitted[i] = curve.At(p.Estimate)
+				with += (fitted[i] - p.Loss) * (fitted[i] - p.Loss)
+				without += (p.Estimate - p.Loss) * (p.Estimate - p.Loss)
 			}
 		}
 	}
-	c := &policy.Calibration{Raw: calibrationError(bins(all))}
 	var curve estimate.Curve
 	if with < without {
 		curve = fitCurve(all)
 		for i := range all {
-			all[i].estimate = fitted[i]
+			all[i].Estimate = fitted[i]
 		}
 	}
-	c.Curve, c.Points = len(curve.X) > 0, len(curve.X)
-	c.Bins = bins(all)
-	c.Error = calibrationError(c.Bins)
-	err := addPairs(c, t, all)
-	return curve, c, err
+	c, of := policy.MeasureCalibration(all, t.full.Actions)
+	c.Raw, c.Curve, c.Points = raw, len(curve.X) > 0, len(curve.X)
+	for i, points := range of {
+		if err := bound(&c.Pairs[i], t, points); err != nil {
+			return curve, nil, err
+		}
+	}
+	return curve, c, nil
 }
 
-// pairsSaid has what is said about every existing pair of the held-out rows, by ascending estimate.
-func pairsSaid(t *table, estimates []float32) []said {
-	var out []said
+// pairsSaid has what is said about every existing pair of the held-out rows, by ascending estimate. Rows are positions in
+// held.
+func pairsSaid(t *table, estimates []float32) []policy.CalibrationPoint {
+	var out []policy.CalibrationPoint
 	pairs := t.data.Pairs
-	for b, span := range t.blocks {
-		for n := span.from; n < span.to; n++ {
-			for i, y := range t.data.Losses(t.held[n]) {
-				if t.data.Mask[i] {
-					out = append(out, said{estimate: float64(estimates[n*pairs+i]), loss: float64(y), block: b, pair: i, row: n})
-				}
+	for n, row := range t.held {
+		for i, y := range t.data.Losses(row) {
+			if t.data.Mask[i] {
+				out = append(out, policy.CalibrationPoint{Estimate: float64(estimates[n*pairs+i]), Loss: float64(y), Pair: i, Row: n})
 			}
 		}
 	}
-	slices.SortStableFunc(out, func(a, b said) int { return cmp.Compare(a.estimate, b.estimate) })
+	slices.SortStableFunc(out, func(a, b policy.CalibrationPoint) int { return cmp.Compare(a.Estimate, b.Estimate) })
 	return out
 }
 
-// fitCurve is isotonic regression of the means of bins, by pooling neighbours that do not rise. s is sorted.
-func fitCurve(s []said) estimate.Curve {
+// fitCurve is isotonic regression of the means of bins, by pooling neighbours that do not rise.
+func fitCurve(points []policy.CalibrationPoint) estimate.Curve {
 	var pools []policy.CalibrationBin
-	for _, b := range binned(s, min(curveBins, len(s)/curveRows)) {
+	for _, b := range policy.Reliability(points, min(curveBins, len(points)/curveRows)) {
 		pools = append(pools, b)
 		for n := len(pools); n > 1 && !rises(pools[n-2], pools[n-1]); n = len(pools) {
 			pools = append(pools[:n-2], pooled(pools[n-2], pools[n-1]))
@@ -104,67 +99,19 @@ func pooled(a, b policy.CalibrationBin) policy.CalibrationBin {
 	return policy.CalibrationBin{Estimate: share*a.Estimate + (1-share)*b.Estimate, Loss: share*a.Loss + (1-share)*b.Loss, Count: n}
 }
 
-// binned are the means of up to n bins with about as many estimates each. s is sorted by estimate.
-func binned(s []said, n int) []policy.CalibrationBin {
-	var out []policy.CalibrationBin
-	for i := range n {
-		from, to := i*len(s)/n, (i+1)*len(s)/n
-		if from == to {
-			continue
-		}
-		b := policy.CalibrationBin{Count: to - from}
-		for _, v := range s[from:to] {
-			b.Estimate += v.estimate / float64(b.Count)
-			b.Loss += v.loss / float64(b.Count)
-		}
-		out = append(out, b)
+// bound adds the bounds of loss minus estimate to what is reported of a pair.
+func bound(p *policy.CalibrationPair, t *table, points []policy.CalibrationPoint) (err error) {
+	var over []float64
+	var rows []int
+	for _, v := range points {
+		over, rows = append(over, v.Loss-v.Estimate), append(rows, v.Row)
 	}
-	return out
-}
-
-// bins are those of a reliability diagram; s is sorted anew, since a curve per block changes the order.
-func bins(s []said) []policy.CalibrationBin {
-	s = slices.Clone(s)
-	slices.SortStableFunc(s, func(a, b said) int { return cmp.Compare(a.estimate, b.estimate) })
-	return binned(s, calibrationBins)
-}
-
-func calibrationError(bins []policy.CalibrationBin) (e float64) {
-	count := 0
-	for _, b := range bins {
-		e += math.Abs(b.Estimate-b.Loss) * float64(b.Count)
-		count += b.Count
+	if p.Low, p.High, err = t.interval(over, rows, certain); err != nil {
+		return err
 	}
-	return e / float64(max(1, count))
-}
-
-// addPairs reports every pair.
-func addPairs(c *policy.Calibration, t *table, all []said) error {
-	of := make([][]said, t.data.Pairs)
-	for _, s := range all {
-		of[s.pair] = append(of[s.pair], s)
-	}
-	for i, own := range of {
-		if len(own) == 0 {
-			continue
-		}
-		p := policy.CalibrationPair{Pair: t.full.Actions.Name(i), Error: calibrationError(bins(own))}
-		var over []float64
-		var rows []int
-		for _, s := range own {
-			p.Estimate += s.estimate / float64(len(own))
-			p.Loss += s.loss / float64(len(own))
-			over, rows = append(over, s.loss-s.estimate), append(rows, s.row)
-		}
-		var err error
-		if p.Low, p.High, err = t.interval(over, rows, 0.95); err != nil {
-			return err
-		}
-		if math.IsInf(p.Low, 0) { // a single set of rows has no bound
-			p.Low, _ = models.MeanStd(over)
-			p.High = p.Low
-		}
-		c.Pairs = append(c.Pairs, p)
+	if math.IsInf(p.Low, 0) { // a single set of rows has no bound
+		p.Low, _ = models.MeanStd(over)
+		p.High = p.Low
 	}
 	return nil
 }

@@ -27,6 +27,32 @@ func (r *Report) WriteFrontierCSV(w io.Writer) error {
 	return c.Error()
 }
 
+// WriteCalibrationCSV writes the calibration: one line per policy, of which the others are parts, per lambda at which it
+// chose pairs, per pair, and per bin of the reliability diagram. They are at full precision; a value that does not apply
+// is an empty field.
+func (r *Report) WriteCalibrationCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"setting", "policy", "part", "lambda", "pair", "bin", "count", "estimate", "loss", "error", "diff", "diff_low", "diff_high"})
+	for _, p := range r.Calibration {
+		means := func(part, pair string, lambda *float64, m CalibrationMeans) {
+			record := []string{p.Setting, p.Policy, part, exact(lambda), pair, "", positive(p.Rows), exact(&m.Estimate), exact(&m.Loss), exact(&m.Error)}
+			_ = c.Write(append(record, intervalFields(m.Diff)...))
+		}
+		_ = c.Write([]string{p.Setting, p.Policy, "all", "", "", "", positive(p.Estimates), "", "", exact(&p.Error), "", "", ""})
+		for _, v := range p.Chosen {
+			means("chosen", "", &v.Lambda, v.CalibrationMeans)
+		}
+		for _, v := range p.Pairs {
+			means("pair", v.Pair, nil, v.CalibrationMeans)
+		}
+		for i, b := range p.Bins {
+			_ = c.Write([]string{p.Setting, p.Policy, "bin", "", "", fmt.Sprint(i), positive(b.Count), exact(&b.Estimate), exact(&b.Loss), "", "", "", ""})
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
 // WriteDisclosureCSV writes the disclosure, one line each at full precision; a value that does not apply is an empty
 // field.
 func (r *Report) WriteDisclosureCSV(w io.Writer) error {

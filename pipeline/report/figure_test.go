@@ -57,6 +57,7 @@ func sampleFigures(t testing.TB) []Figure {
 		func() (Figure, error) { return lossFigure(regimes) },
 		func() (Figure, error) { return DecisionFigure(maps, names) },
 		func() (Figure, error) { return adviceFigure(shares, "ours") },
+		func() (Figure, error) { return calibrationFigure(sampleReport().Calibration) },
 	} {
 		f, err := draw()
 		if err != nil {

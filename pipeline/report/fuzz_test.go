@@ -24,7 +24,7 @@ func FuzzReadReport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, write := range []func(io.Writer) error{r.WriteText, r.WriteMarkdown, r.WriteCSV, r.WriteHTML, r.WriteDisclosureCSV, r.WriteExpertCSV} {
+		for _, write := range []func(io.Writer) error{r.WriteText, r.WriteMarkdown, r.WriteCSV, r.WriteHTML, r.WriteFrontierCSV, r.WriteCalibrationCSV, r.WriteDisclosureCSV, r.WriteExpertCSV} {
 			if err := write(io.Discard); err != nil {
 				t.Fatal(err)
 			}

@@ -28,8 +28,9 @@ type Report struct {
 	StandIn      string                   `json:"stand_in,omitempty"` // what stands in for the real models or data
 	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
 	Rows         []Row                    `json:"rows"`
-	Deployable   []Deployable             `json:"deployable,omitempty"` // computed from the rows when the report is written
-	Frontier     []FrontierPoint          `json:"frontier,omitempty"`   // of any-price policies
+	Deployable   []Deployable             `json:"deployable,omitempty"`  // computed from the rows when the report is written
+	Frontier     []FrontierPoint          `json:"frontier,omitempty"`    // of any-price policies
+	Calibration  []Calibration            `json:"calibration,omitempty"` // of policies by estimates
 	Disclosure   []Disclosure             `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality          `json:"experts,omitempty"`
 	Answers      []AnswerQuality          `json:"answers,omitempty"`

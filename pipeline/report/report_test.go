@@ -21,6 +21,7 @@ import (
 	"pipe/costs/builder"
 	"pipe/costs/builder/part"
 	"pipe/internal/atomicfile"
+	"pipe/models/policy"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -69,6 +70,15 @@ func sampleReport() *Report {
 				CalibrationError: new(0.1), MeanProbability: new(0.2),
 			},
 		}}},
+		Calibration: []Calibration{{
+			Policy: "auto-lambda1.onnx", Method: "auto", Rows: 30, Estimates: 60, Error: 0.05,
+			Chosen: []ChosenCalibration{{Lambda: 1, CalibrationMeans: CalibrationMeans{Estimate: 0.2, Loss: 0.25, Error: 0.06, Diff: &Interval{Mean: 0.05, Low: -0.01, High: 0.11}}}},
+			Bins:   []policy.CalibrationBin{{Estimate: 0.1, Loss: 0.15, Count: 30}, {Estimate: 0.5, Loss: 0.45, Count: 30}},
+			Pairs: []PairCalibration{
+				{"a/none", CalibrationMeans{Estimate: 0.4, Loss: 0.4, Error: 0.01, Diff: &Interval{Mean: 0, Low: -0.1, High: 0.1}}},
+				{"b/help", CalibrationMeans{Estimate: 0.2, Loss: 0.21, Error: 0.02}},
+			},
+		}},
 		StandIn:  "models with random weights.",
 		Pictures: []PairPictures{{Method: "ours", Lambda: 1, Expert: "a", Advice: "help", Routed: 0.5, Shown: []Picture{{"x.jpg", "cat", "dog", 1}}}},
 		Latency:  []builder.PairLatency{{Expert: "a", Advice: "help", Seconds: 0.0125, Fee: 0.0025}},
@@ -184,7 +194,7 @@ func TestWriteReportLeavesEveryForm(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"advice_ours.png", "advice_ours.svg", "disclosure.csv", "excess.png", "excess.svg", "experts.csv", "f.png", "f.svg", "loss.png", "loss.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"advice_ours.png", "advice_ours.svg", "calibration.csv", "calibration.png", "calibration.svg", "disclosure.csv", "excess.png", "excess.svg", "experts.csv", "f.png", "f.svg", "loss.png", "loss.svg", "report.csv", "report.html", "report.json", "report.md"}, names); diff != "" {
 		t.Error(diff)
 	}
 }

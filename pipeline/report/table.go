@@ -109,6 +109,9 @@ func (r *Report) settingTables() []table {
 	if len(r.Frontier) > 0 {
 		ts = append(ts, r.frontierTable())
 	}
+	if len(r.Calibration) > 0 {
+		ts = append(ts, r.calibrationTable(), r.calibrationPairTable(), r.reliabilityTable())
+	}
 	if len(r.Disclosure) > 0 {
 		ts = append(ts, r.disclosureTable())
 	}

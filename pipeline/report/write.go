@@ -10,8 +10,8 @@ import (
 )
 
 // Write writes the report into dir in every form: report.json, report.md, report.csv, report.html and every figure as
-// PNG and SVG; also the frontier, the disclosure and the experts, if there are any, as CSV. It draws missing figures for which there
-// is data.
+// PNG and SVG; also the frontier, the calibration, the disclosure and the experts, if there are any, as CSV. It draws missing
+// figures for which there is data.
 func Write(dir string, r *Report) error {
 	full, err := r.illustrated()
 	if err != nil {
@@ -22,6 +22,9 @@ func Write(dir string, r *Report) error {
 	}
 	if len(full.Frontier) > 0 {
 		forms = append(forms, form{"frontier.csv", full.WriteFrontierCSV})
+	}
+	if len(full.Calibration) > 0 {
+		forms = append(forms, form{"calibration.csv", full.WriteCalibrationCSV})
 	}
 	if len(full.Disclosure) > 0 {
 		forms = append(forms, form{"disclosure.csv", full.WriteDisclosureCSV})
@@ -88,6 +91,10 @@ func (r *Report) illustrate(part *Report, setting string) error {
 	if err := add(frontierName, len(part.Frontier) > 0, func() (Figure, error) { return frontierFigure(part.Frontier) }); err != nil {
 		return err
 	}
+	err = add(calibrationName, hasReliability(part.Calibration), func() (Figure, error) { return calibrationFigure(part.Calibration) })
+	if err != nil {
+		return err
+	}
 	for _, m := range part.advised() {
 		if err := add(adviceName(m), true, func() (Figure, error) { return adviceFigure(part.Distribution, m) }); err != nil {
 			return err
@@ -108,4 +115,4 @@ func (r *Report) advised() []string {
 }
 
 // Patterns match the files that WriteReport writes.
-var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "disclosure.csv", "experts.csv", "*.png", "*.svg"}
+var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "calibration.csv", "disclosure.csv", "experts.csv", "*.png", "*.svg"}

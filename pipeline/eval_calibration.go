@@ -1,0 +1,145 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"pipe/costs"
+	"pipe/internal/finite"
+	"pipe/models"
+	"pipe/models/policy"
+	"pipe/pipeline/methods"
+	"pipe/pipeline/report"
+)
+
+// calibrations compare what every reported policy by estimates expects with what came true: those of own, which have fixed
+// prices, then the any-price policies.
+func (e *evaluation) calibrations(lambdas []float64, own []Learned) ([]report.Calibration, error) {
+	var policies [][]Learned // the decisions of each, one per lambda
+	for _, l := range own {
+		if e.method(l).NoAdvice || slices.Contains(lambdas, l.Info.Lambda) {
+			policies = append(policies, []Learned{l})
+		}
+	}
+	for part := range slices.Chunk(e.learned[len(own):], max(1, len(lambdas))) { // see decideAt
+		policies = append(policies, part)
+	}
+	policies = slices.DeleteFunc(policies, func(at []Learned) bool { return at[0].Loss == nil })
+	names := e.calibrationNames(policies)
+	var out []report.Calibration
+	for i, at := range policies {
+		c, err := e.calibration(at)
+		if err != nil {
+			return nil, fmt.Errorf("policy %q: %w", names[i], err)
+		}
+		c.Policy = names[i]
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// calibrationNames are the names of the files, with their folders where two have the same one. Policies in memory have
+// their method and lambda.
+func (e *evaluation) calibrationNames(policies [][]Learned) []string {
+	count := map[string]int{}
+	for _, at := range policies {
+		count[filepath.Base(at[0].File)]++
+	}
+	var names []string
+	for _, at := range policies {
+		name := at[0].File
+		switch {
+		case name == "" && at[0].Info.Method == methods.AnyPrice:
+			name = methods.AnyPrice
+		case name == "":
+			name = e.called(at[0])
+		case count[filepath.Base(name)] == 1:
+			name = filepath.Base(name)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// calibration is that of one policy, whose expected losses are the same in all its decisions.
+func (e *evaluation) calibration(at []Learned) (report.Calibration, error) {
+	points, err := e.expected(at[0])
+	if err != nil {
+		return report.Calibration{}, err
+	}
+	measured, of := policy.MeasureCalibration(points, e.t.Actions)
+	out := report.Calibration{
+		Method: at[0].Info.Method, Rows: len(e.rows), Estimates: len(points), Error: measured.Error, Bins: measured.Bins,
+		Chosen: make([]report.ChosenCalibration, len(at)), Pairs: make([]report.PairCalibration, len(of)),
+	}
+	var means []*report.CalibrationMeans
+	var series [][]float64
+	add := func(m *report.CalibrationMeans, p policy.CalibrationPair, points []policy.CalibrationPoint) {
+		*m = report.CalibrationMeans{Estimate: p.Estimate, Loss: p.Loss, Error: p.Error}
+		over := make([]float64, len(points))
+		for k, v := range points {
+			over[k] = v.Loss - v.Estimate
+		}
+		means, series = append(means, m), append(series, over)
+	}
+	for i, l := range at {
+		chosen := chosenOf(points, l.Action)
+		out.Chosen[i].Lambda = l.Info.Lambda
+		add(&out.Chosen[i].CalibrationMeans, policy.MeasurePair(chosen), chosen)
+	}
+	for i, p := range measured.Pairs {
+		out.Pairs[i].Pair = p.Pair
+		add(&out.Pairs[i].CalibrationMeans, p, of[i])
+	}
+	return out, e.calibrationIntervals(means, series)
+}
+
+// expected are the estimates of all pairs that exist, row by row, with the task loss and the measured fee that came true.
+func (e *evaluation) expected(l Learned) ([]policy.CalibrationPoint, error) {
+	mask := e.t.Actions.Mask()
+	if i := finite.First(l.Loss); i >= 0 {
+		n := e.rows[i/len(mask)]
+		return nil, &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q: the expected loss of %s is %v: a damaged file",
+			e.t.IDs[n], e.t.Actions.Name(i%len(mask)), l.Loss[i])}
+	}
+	var points []policy.CalibrationPoint
+	for k, n := range e.rows {
+		for i, available := range mask {
+			if !available {
+				continue
+			}
+			p := policy.CalibrationPoint{Estimate: float64(l.Loss[k*len(mask)+i]), Loss: float64(e.t.Loss[n*len(mask)+i]), Pair: i, Row: k}
+			if e.t.Fee != nil {
+				p.Loss += float64(e.t.Fee[n*len(mask)+i])
+			}
+			points = append(points, p)
+		}
+	}
+	return points, nil
+}
+
+// chosenOf are the points of the chosen pairs, one per row.
+func chosenOf(points []policy.CalibrationPoint, actions []int) (chosen []policy.CalibrationPoint) {
+	for _, p := range points {
+		if actions[p.Row] == p.Pair {
+			chosen = append(chosen, p)
+		}
+	}
+	return chosen
+}
+
+// calibrationIntervals adds the intervals of the series to the means. If all rows are one draw, there are none.
+func (e *evaluation) calibrationIntervals(means []*report.CalibrationMeans, series [][]float64) error {
+	s := models.DefaultBootstrap(e.o.Seed)
+	s.Resamples, s.Clusters = e.o.Resamples, e.together.IDs()
+	all, err := models.PairedIntervals(s, series...)
+	if errors.Is(err, models.ErrOneDraw) {
+		return nil
+	}
+	for i := range all {
+		means[i].Diff = (*report.Interval)(&all[i])
+	}
+	return err
+}
