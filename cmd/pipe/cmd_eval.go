@@ -20,6 +20,9 @@ An any-price policy is reported at every lambda of --lambda, at the fees of the 
 task loss against money spent over a range of lambda, beside the best constant of the training rows. Where a policy that was
 trained for one of these lambdas alone is given too, the frontier has the regret against it.
 
+For every policy that states expected losses, such as those of the recipe auto, the report compares them with the losses
+that came true: the calibration error, a reliability diagram, and the difference over the chosen pairs and for each pair.
+
 With --out the report is written into that folder as report.html, report.md, report.csv and report.json.`
 
 const evalExamples = `  pipe eval --in costs.parquet --policy policies

@@ -11,9 +11,10 @@ import (
 // calibrationName is the file name of the reliability diagram.
 const calibrationName = "calibration"
 
-// calibrationFigure draws the mean true loss of every bin against the mean expected one, one line per policy.
+// calibrationFigure draws the mean observed loss of every bin against the mean expected one, one line per policy.
 func calibrationFigure(policies []Calibration) (Figure, error) {
-	p := newPlot("Reliability of expected losses", "expected loss", "mean true loss")
+	policies = differing(policies)
+	p := newPlot("Reliability of expected losses", "expected loss", "mean observed loss")
 	grid := plotter.NewGrid()
 	grid.Vertical.Width = 0
 	grid.Horizontal.Color, grid.Horizontal.Width = pale, 0.5
@@ -49,5 +50,5 @@ func calibrationFigure(policies []Calibration) (Figure, error) {
 		p.Add(line, dots)
 		keys = append(keys, series{method: c.Policy})
 	}
-	return drawCurve(calibrationName, "Mean true loss against mean expected loss, in bins with the same number of estimates; on the dashed line they are equal.", p, keys)
+	return drawCurve(calibrationName, "Mean observed loss against mean expected loss, in bins with the same number of estimates; on the dashed line they are equal.", p, keys)
 }

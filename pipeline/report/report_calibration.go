@@ -1,6 +1,7 @@
 package report
 
 import (
+	"reflect"
 	"slices"
 
 	"pipe/models/policy"
@@ -38,6 +39,21 @@ type ChosenCalibration struct {
 type PairCalibration struct {
 	Pair string `json:"pair"`
 	CalibrationMeans
+}
+
+// differing are the policies whose estimates are not those of an earlier one, such as of the same training for another
+// lambda.
+func differing(policies []Calibration) []Calibration {
+	var out []Calibration
+	for _, c := range policies {
+		same := func(o Calibration) bool {
+			return reflect.DeepEqual(c.Bins, o.Bins) && reflect.DeepEqual(c.Pairs, o.Pairs)
+		}
+		if !slices.ContainsFunc(out, same) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // hasReliability reports whether a reliability diagram can be drawn.

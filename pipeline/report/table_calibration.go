@@ -9,9 +9,9 @@ import (
 func (r *Report) calibrationTable() table {
 	t := table{
 		title: "Calibration", left: 1,
-		head: []string{"policy", "calibration error", "lambda", "expected, chosen", "true, chosen", "true minus expected (95%)"},
-		caption: "How well the losses that a policy expects agree with those that came true on the reported rows, without the fees of experts and advice. " +
-			"The calibration error is over all pairs. Chosen: mean over the pairs that the policy took, one per row. A pair is taken because its " +
+		head: []string{"policy", "calibration error", "lambda", "expected, chosen", "observed, chosen", "observed minus expected (95%)"},
+		caption: "How well the losses that a policy expects agree with those observed on the reported rows, both without the fees of experts and advice. " +
+			"The calibration error is over all pairs; on few rows it is above 0 even for the true means. Chosen: mean over the pairs that the policy took, one per row. A pair is taken because its " +
 			"estimate is low, so the losses of chosen pairs are often higher than expected. Intervals are paired by row.",
 	}
 	for _, p := range r.Calibration {
@@ -27,10 +27,10 @@ func (r *Report) calibrationTable() table {
 func (r *Report) calibrationPairTable() table {
 	t := table{
 		title: "Calibration by pair", left: 2,
-		head:    []string{"policy", "pair", "expected", "true", "true minus expected (95%)", "calibration error"},
-		caption: "Means over all reported rows, whether the pair was chosen or not.",
+		head:    []string{"policy", "pair", "expected", "observed", "observed minus expected (95%)", "calibration error"},
+		caption: "Means over all reported rows, whether the pair was chosen or not. A policy with the estimates of an earlier one is left out.",
 	}
-	for _, p := range r.Calibration {
+	for _, p := range differing(r.Calibration) {
 		for _, c := range p.Pairs {
 			t.rows = append(t.rows, append(append([]string{p.Policy, c.Pair}, c.cells()...), fmt.Sprintf("%.4f", c.Error)))
 		}
@@ -48,25 +48,25 @@ func (m CalibrationMeans) cells() []string {
 func (r *Report) reliabilityTable() table {
 	t := table{
 		title: "Reliability", left: 2, head: []string{"policy", "bin"},
-		caption: "All estimates of a policy in ascending order, in bins with the same number of estimates: the mean expected loss of each bin, and the mean true loss below it.",
+		caption: "All estimates of a policy in ascending order, in bins with the same number of estimates: the mean expected loss of each bin, and the mean observed loss below it.",
 	}
-	most := 0
-	for _, p := range r.Calibration {
+	policies, most := differing(r.Calibration), 0
+	for _, p := range policies {
 		most = max(most, len(p.Bins))
 	}
 	for i := range most {
 		t.head = append(t.head, strconv.Itoa(i))
 	}
-	for _, p := range r.Calibration {
-		expected, came := []string{p.Policy, "expected"}, []string{p.Policy, "true"}
+	for _, p := range policies {
+		expected, observed := []string{p.Policy, "expected"}, []string{p.Policy, "observed"}
 		for i := range most {
 			if i >= len(p.Bins) {
-				expected, came = append(expected, ""), append(came, "")
+				expected, observed = append(expected, ""), append(observed, "")
 				continue
 			}
-			expected, came = append(expected, fmt.Sprintf("%.4f", p.Bins[i].Estimate)), append(came, fmt.Sprintf("%.4f", p.Bins[i].Loss))
+			expected, observed = append(expected, fmt.Sprintf("%.4f", p.Bins[i].Estimate)), append(observed, fmt.Sprintf("%.4f", p.Bins[i].Loss))
 		}
-		t.rows = append(t.rows, expected, came)
+		t.rows = append(t.rows, expected, observed)
 	}
 	return t
 }
