@@ -3,11 +3,11 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 
 	"pipe/costs"
-	"pipe/internal/finite"
 	"pipe/models"
 	"pipe/models/policy"
 	"pipe/pipeline/methods"
@@ -99,11 +99,6 @@ func (e *evaluation) calibration(at []Learned) (report.Calibration, error) {
 // expected are the estimates of all pairs that exist, row by row, with the task loss and the measured fee that came true.
 func (e *evaluation) expected(l Learned) ([]policy.CalibrationPoint, error) {
 	mask := e.t.Actions.Mask()
-	if i := finite.First(l.Loss); i >= 0 {
-		n := e.rows[i/len(mask)]
-		return nil, &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q: the expected loss of %s is %v: a damaged file",
-			e.t.IDs[n], e.t.Actions.Name(i%len(mask)), l.Loss[i])}
-	}
 	var points []policy.CalibrationPoint
 	for k, n := range e.rows {
 		for i, available := range mask {
@@ -111,6 +106,10 @@ func (e *evaluation) expected(l Learned) ([]policy.CalibrationPoint, error) {
 				continue
 			}
 			p := policy.CalibrationPoint{Estimate: float64(l.Loss[k*len(mask)+i]), Loss: float64(e.t.Loss[n*len(mask)+i]), Pair: i, Row: k}
+			if math.IsNaN(p.Estimate) || math.IsInf(p.Estimate, 0) {
+				return nil, &costs.DataError{Row: n + 1, Msg: fmt.Sprintf("id %q: the expected loss of %s is %v: a damaged file",
+					e.t.IDs[n], e.t.Actions.Name(i), p.Estimate)}
+			}
 			if e.t.Fee != nil {
 				p.Loss += float64(e.t.Fee[n*len(mask)+i])
 			}

@@ -106,7 +106,7 @@ func bound(p *policy.CalibrationPair, t *table, points []policy.CalibrationPoint
 	for _, v := range points {
 		over, rows = append(over, v.Loss-v.Estimate), append(rows, v.Row)
 	}
-	if p.Low, p.High, err = t.interval(over, rows, certain); err != nil {
+	if p.Low, p.High, err = t.interval(over, rows, 0.95); err != nil {
 		return err
 	}
 	if math.IsInf(p.Low, 0) { // a single set of rows has no bound
