@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -10,6 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"pipe/costs/coststest"
+	"pipe/models/estimate"
+	"pipe/models/network"
 	"pipe/onnx/ort/orttest"
 )
 
@@ -146,13 +147,45 @@ func TestMasksAndFeesByPair(t *testing.T) {
 	}
 }
 
-// BenchmarkDecideOne is the time of one decision, by what the policy is made of.
+// BenchmarkDecideOneByEstimates is the time of one decision, by what the policy is made of.
 func BenchmarkDecideOneByEstimates(b *testing.B) {
-	for seed := range uint64(2) {
-		_, d, x := anyPrice(b, seed)
-		b.Run(fmt.Sprint(seed), func(b *testing.B) {
+	const dim, rows = 384, 20_000
+	rng := rand.New(rand.NewPCG(1, 1))
+	actions := coststest.Actions(make([]float64, 4), make([]float64, 2))
+	pairs := actions.Len()
+	layer := func(in, out int) network.Affine {
+		return network.Affine{Out: out, In: in, W: coststest.Floats(rng, out*in), B: coststest.Floats(rng, out)}
+	}
+	var nets []estimate.Part
+	for range 6 { // two architectures with three seeds
+		nets = append(nets, estimate.Part{Weight: 1. / 6, Estimator: estimate.Network{MLP: network.MLP{Layers: []network.Affine{layer(dim, 128), layer(128, pairs)}}, High: 1}})
+	}
+	ridge := estimate.Part{Weight: 1, Estimator: estimate.Linear{Affine: layer(dim, pairs)}}
+	near := estimate.Part{Weight: 1, Estimator: &estimate.Neighbours{
+		Dim: dim, Rows: coststest.Floats(rng, rows*dim), Losses: coststest.Floats(rng, rows*pairs), ByRank: estimate.Mean(200),
+	}}
+	for _, c := range []struct {
+		name  string
+		parts []estimate.Part
+	}{{"six networks", nets}, {"ridge", []estimate.Part{ridge}}, {"200 of 20000 neighbours", []estimate.Part{near}}, {"all", append(nets, ridge, near)}} {
+		r := DefaultPriceRange()
+		p := &Policy{
+			Actions: actions, Method: "auto", Recipe: "auto", Lambda: 1, Decoder: DecoderEstimate, Dim: dim,
+			Estimate: &Estimate{Blend: estimate.Blend{Parts: c.parts}, Constant: make([]float64, pairs), Margin: 0.01, Prices: &r},
+		}
+		m, err := p.Export()
+		if err != nil {
+			b.Fatal(err)
+		}
+		d, err := NewDecider(orttest.Open(b, 0), m)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer d.Close()
+		x := coststest.Floats(rng, dim)
+		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.DecideOne(context.Background(), nil, x[:d.Info().Dim]); err != nil {
+				if _, err := d.DecideOne(context.Background(), nil, x); err != nil {
 					b.Fatal(err)
 				}
 			}
