@@ -11,6 +11,6 @@ func Method() models.Method {
 	if err != nil {
 		panic(err) // it is of that package
 	}
-	m.Name, m.About = Name, "the composite policy with settings chosen on inner rows, guard against losing to a fixed pair included"
+	m.Name, m.About = Name, "the cheapest pair by a blend of estimated losses, chosen on held-out training rows, with a guard against losing to a fixed pair"
 	return m
 }
