@@ -28,8 +28,11 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 	fmt.Fprintf(b, "\n%s: learned %.4f against %.4f of %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",
 		at, g.Learned, g.FixedLoss, against, g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
 		map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
+	if g.Fallback {
+		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(g.Reason))
+	}
 	if p, ok := worstPrice(g); ok {
-		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, priceName(p))
+		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))
 	}
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "member\tloss alone\tstandard error\tweight in the blend")
@@ -56,12 +59,4 @@ func worstPrice(g policy.Guard) (worst policy.PriceGuard, ok bool) {
 		}
 	}
 	return worst, len(g.Prices) > 0
-}
-
-func priceName(p policy.PriceGuard) string {
-	name := fmt.Sprintf("lambda %g", p.Lambda)
-	if p.Scaled != "" {
-		name += fmt.Sprintf(", %s times %g", safetext.Line(p.Scaled), p.Factor)
-	}
-	return name
 }

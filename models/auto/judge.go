@@ -1,6 +1,7 @@
 package auto
 
 import (
+	"fmt"
 	"math"
 
 	"pipe/models"
@@ -212,7 +213,6 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		g.Clusters = j.t.clusters.Pick(j.t.held).Len()
 	}
 	g.Fixed = j.prices[0].Fixed
-	worse := false
 	for i, p := range j.prices {
 		at := p.PriceGuard
 		gains := make([]float64, len(rows))
@@ -226,7 +226,6 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		if err != nil {
 			return g, err
 		}
-		worse = worse || high < 0
 		at.LowerBound, at.UpperBound = low, high
 		g.FixedLoss += at.FixedLoss / float64(len(j.prices))
 		g.Prices = append(g.Prices, at)
@@ -239,17 +238,28 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		return g, err
 	}
 	g.LowerBound = low
-	passes := g.Gain > 0
-	if j.s.Rule == RuleBound {
-		passes = g.LowerBound > 0
-	}
-	g.Fallback = !passes
+	g.Fallback, g.Reason = j.verdict(g)
 	if len(j.prices) == 1 {
 		g.Prices = nil
-	} else {
-		g.Fallback = g.Fallback || worse
 	}
 	return g, nil
+}
+
+// verdict applies the rule, and says in words what follows.
+func (j *judge) verdict(g policy.Guard) (fallback bool, reason string) {
+	name, value := "the gain", g.Gain
+	if j.s.Rule == RuleBound {
+		name, value = fmt.Sprintf("the lower bound of the gain at %g%%", 100*g.Confidence), g.LowerBound
+	}
+	if !(value > 0) {
+		return true, fmt.Sprintf("%s, %.4f, is not above 0", name, value)
+	}
+	for _, p := range g.Prices {
+		if len(g.Prices) > 1 && p.UpperBound < 0 {
+			return true, fmt.Sprintf("at %s, the upper bound of the gain at %g%%, %.4f, is below 0", p.Name(), 100*certain, p.UpperBound)
+		}
+	}
+	return false, fmt.Sprintf("%s, %.4f, is above 0", name, value)
 }
 
 // alone is the mean cost of decisions by one member, without a gate, over the held-out rows and the prices, and its

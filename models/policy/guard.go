@@ -1,6 +1,9 @@
 package policy
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Guard compares a learned policy with the best fixed pair, on rows that were not used to train or to choose it. Losses
 // are mean costs per row, in the unit of the task loss. If all training rows belong together, nothing could be
@@ -17,7 +20,8 @@ type Guard struct {
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
 	// Rule is why a policy is not a fallback: "bound", the lower bound is above 0, or "gain", the gain is. Files that
 	// do not say have the rule bound.
-	Rule string `json:"rule,omitempty"`
+	Rule   string `json:"rule,omitempty"`
+	Reason string `json:"reason,omitempty"` // why the policy is or is not a fallback, in words
 	// Prices are the comparisons of an any-price policy, whose losses above are means over all of them.
 	Prices []PriceGuard `json:"prices,omitempty"`
 }
@@ -42,4 +46,12 @@ func (g Guard) JSON() string {
 		panic(err) // plain numbers and strings
 	}
 	return string(b)
+}
+
+// Name says what the price is: lambda, and the fee that is multiplied.
+func (p PriceGuard) Name() string {
+	if p.Scaled == "" {
+		return fmt.Sprintf("lambda %g", p.Lambda)
+	}
+	return fmt.Sprintf("lambda %g and %s times %g", p.Lambda, p.Scaled, p.Factor)
 }
