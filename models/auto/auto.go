@@ -100,59 +100,70 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 
 // learn fits the members once, and decides what every target makes of them.
 func learn(ctx context.Context, t *table, targets []target, s Settings, o models.Options) (policies []*policy.Policy, reports []Report, err error) {
-	var c candidate
+	var m *members
 	if len(t.folds) > 0 {
-		m, err := crossFit(ctx, t, s, o)
-		if err != nil {
-			return nil, nil, err
-		}
-		if c, err = newCandidate(t, m); err != nil {
+		if m, err = crossFit(ctx, t, s, o); err != nil {
 			return nil, nil, err
 		}
 	}
-	passes := false
+	blends := newBlends(t, m)
 	for _, g := range targets {
-		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds), Calibration: c.calibration}
-		if err := r.compare(&judge{t: t, s: s, prices: g.pricesOf(t)}, c); err != nil {
+		r := Report{Lambda: g.lambda, Prices: g.prices, Rows: t.data.Len(), Clusters: t.clusters.Len(), Folds: len(t.folds)}
+		var learned policy.Estimate
+		if m == nil {
+			r.Guard = policy.Guard{Fixed: g.pricesOf(t)[0].Fixed, Confidence: s.Confidence, Rule: s.Rule, Fallback: true}
+		} else if learned, err = r.compare(ctx, &judge{t: t, s: s, prices: g.pricesOf(t)}, blends, o); err != nil {
 			return nil, nil, err
 		}
-		passes = passes || !r.Guard.Fallback
-		reports = append(reports, r)
-	}
-	learned := policy.Estimate{Constant: t.constant, Curve: c.curve}
-	if passes {
-		if learned.Blend, err = c.fit(ctx, t, c.weights, o); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i, g := range targets {
-		policies = append(policies, deploy(t, g, reports[i], learned))
+		reports, policies = append(reports, r), append(policies, deploy(t, g, r, learned))
 	}
 	return policies, reports, nil
 }
 
-// compare fills the parts of the report that depend on prices: members, margin and guard.
-func (r *Report) compare(j *judge, c candidate) (err error) {
-	if c.members == nil {
-		r.Guard = policy.Guard{Fixed: j.prices[0].Fixed, Confidence: j.s.Confidence, Rule: j.s.Rule, Fallback: true}
-		return nil
+// compare fills the parts of the report that depend on prices, and returns the estimate if the guard lets it through.
+func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Options) (learned policy.Estimate, err error) {
+	own := make([][][]option, len(rules))
+	for i := range rules {
+		own[i] = j.options(b.estimates(i))
 	}
-	for i, name := range c.names {
-		loss, failure, err := j.alone(c.members.estimates[i])
-		if err != nil {
-			return err
-		}
-		r.Members = append(r.Members, policy.Member{Name: name, Loss: loss, Error: failure, Weight: c.weights[i]})
-	}
-	if r.Margin, err = j.margin(j.options(c.estimates), j.rowsWithout(-1)); err != nil {
-		return err
-	}
-	options, margin, err := j.nested(c.members)
+	chosen, err := j.choose(own, j.rowsWithout(-1))
 	if err != nil {
-		return err
+		return learned, err
 	}
-	r.Guard, err = j.guard(options, margin)
-	return err
+	r.Margin = chosen.margin
+	for i, rule := range rules {
+		c := policy.Member{Name: rule.name}
+		if c.Loss, c.Error, err = j.loss(own[i], chosen.margin); err != nil {
+			return learned, err
+		}
+		if i == chosen.rule {
+			c.Weight = 1
+		}
+		r.Blends = append(r.Blends, c)
+	}
+	for i, name := range b.names {
+		c := policy.Member{Name: name, Weight: b.weights[chosen.rule][i]}
+		if c.Loss, c.Error, err = j.loss(j.options(b.members.estimates[i]), 0); err != nil {
+			return learned, err
+		}
+		r.Members = append(r.Members, c)
+	}
+	options, margin, err := j.nested(b.members)
+	if err != nil {
+		return learned, err
+	}
+	if r.Guard, err = j.guard(options, margin); err != nil {
+		return learned, err
+	}
+	curve, calibration, err := calibrate(j.t, b.estimates(chosen.rule))
+	if err != nil || r.Guard.Fallback {
+		r.Calibration = calibration
+		return learned, err
+	}
+	r.Calibration = calibration
+	learned = policy.Estimate{Constant: j.t.constant, Curve: curve}
+	learned.Blend, err = b.fit(ctx, chosen.rule, o)
+	return learned, err
 }
 
 // deploy is the policy of a target: the learned one, or the fixed pairs.

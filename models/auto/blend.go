@@ -10,8 +10,10 @@ import (
 // moments are the products of members' estimates with each other and with the losses, summed over held-out rows. What
 // enters are differences from the mean over the pairs of a row, since only differences between pairs decide.
 type moments struct {
-	each *mat.SymDense // members x members
-	loss []float64     // members
+	each    *mat.SymDense // members x members
+	loss    []float64     // members
+	squares float64       // of the losses
+	cells   float64       // rows times pairs
 }
 
 func newMoments(t *table, estimates [][]float32, rows span) *moments {
@@ -24,6 +26,7 @@ func newMoments(t *table, estimates [][]float32, rows span) *moments {
 			exists++
 		}
 	}
+	out.cells = float64((rows.to - rows.from) * exists)
 	chunk := min(1024, rows.to-rows.from)
 	x, y := mat.NewDense(max(1, chunk*exists), m, nil), mat.NewVecDense(max(1, chunk*exists), nil)
 	var xx mat.Dense
@@ -36,7 +39,10 @@ func newMoments(t *table, estimates [][]float32, rows span) *moments {
 			for c, e := range estimates {
 				centre(e[at:at+pairs], t.data.Mask, func(k int, v float64) { x.Set(i*exists+k, c, v) })
 			}
-			centre(t.data.Losses(t.held[from+i]), t.data.Mask, func(k int, v float64) { y.SetVec(i*exists+k, v) })
+			centre(t.data.Losses(t.held[from+i]), t.data.Mask, func(k int, v float64) {
+				y.SetVec(i*exists+k, v)
+				out.squares += v * v
+			})
 		}
 		xx.Reset()
 		xy.Reset()
@@ -73,7 +79,10 @@ func centre(v []float32, mask []bool, set func(k int, v float64)) {
 // plus returns m + factor o.
 func (m *moments) plus(o *moments, factor float64) *moments {
 	n := len(m.loss)
-	out := &moments{each: mat.NewSymDense(n, nil), loss: slices.Clone(m.loss)}
+	out := &moments{
+		each: mat.NewSymDense(n, nil), loss: slices.Clone(m.loss),
+		squares: m.squares + factor*o.squares, cells: m.cells + factor*o.cells,
+	}
 	for i := range n {
 		out.loss[i] += factor * o.loss[i]
 		for j := i; j < n; j++ {
@@ -83,19 +92,45 @@ func (m *moments) plus(o *moments, factor float64) *moments {
 	return out
 }
 
+// error is the squared error of a blend.
+func (m *moments) error(w []float64) float64 {
+	e := m.squares
+	for i, a := range w {
+		e -= 2 * a * m.loss[i]
+		for j, b := range w {
+			e += a * b * m.each.At(i, j)
+		}
+	}
+	return e
+}
+
+// blendSpread is the standard deviation of a weight around the equal one before any row was seen. On small tables, where
+// members are alike up to noise, weights stay near equal ones.
+const blendSpread = 0.3
+
+// towards adds the prior of weights: normal around w, in units of the squared error.
+func (m *moments) towards(w []float64) *moments {
+	out := m.plus(&moments{each: mat.NewSymDense(len(w), nil), loss: make([]float64, len(w))}, 1)
+	strength := max(0, m.error(w)) / m.cells / (blendSpread * blendSpread)
+	for i, v := range w {
+		out.loss[i] += strength * v
+		out.each.SetSym(i, i, out.each.At(i, i)+strength)
+	}
+	return out
+}
+
 // leastWeight is the smallest weight of a member of a blend.
 const leastWeight = 0.01
 
-// weights are those of the blend with the smallest squared error: not negative, with the sum 1. Members with less than
-// leastWeight are left out.
-func (m *moments) weights() []float64 {
-	allowed := slices.Repeat([]bool{true}, len(m.loss))
+// weights are those of the blend of the allowed members with the smallest squared error: not negative, with the sum 1.
+// Members with less than leastWeight are left out.
+func (m *moments) weights(allowed []bool) []float64 {
 	w := m.leastSquares(allowed)
-	least := min(leastWeight, slices.Max(w))
+	least, kept := min(leastWeight, slices.Max(w)), make([]bool, len(w))
 	for i, v := range w {
-		allowed[i] = v >= least
+		kept[i] = v >= least
 	}
-	return m.leastSquares(allowed)
+	return m.leastSquares(kept)
 }
 
 // leastSquares moves weight between two members at a time, from the one with the largest slope to the one with the

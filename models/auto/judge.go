@@ -101,7 +101,7 @@ func (j *judge) margins() []float64 {
 	return out
 }
 
-// margin is the largest one whose mean gain over the prices is at most one standard error below that of the best. A
+// margin is the largest one whose mean gain over the prices is at most half a standard error below that of the best. A
 // margin with which the policy is certainly worse than the fixed pair of some price counts only if every margin is so.
 func (j *judge) margin(options [][]option, rows []int) (float64, error) {
 	margins := j.margins()
@@ -128,15 +128,50 @@ func (j *judge) margin(options [][]option, rows []int) (float64, error) {
 		for i := range behind {
 			behind[i] = gains[best][i] - gains[m][i]
 		}
-		low, _, err := j.t.interval(behind, rows, oneError)
+		low, high, err := j.t.interval(behind, rows, oneError)
 		if err != nil {
 			return 0, err
 		}
-		if safe[m] && low <= 0 {
+		if safe[m] && low+high <= (high-low)/2 { // mean <= error / 2
 			chosen = margins[m]
 		}
 	}
 	return chosen, nil
+}
+
+// choice is a rule of blends and the margin of its gate.
+type choice struct {
+	rule   int
+	margin float64
+}
+
+// choose returns the first rule, or another one that is better by more than a standard error. options are by rule.
+func (j *judge) choose(options [][][]option, rows []int) (choice, error) {
+	var best choice
+	var gains []float64
+	for r, own := range options {
+		margin, err := j.margin(own, rows)
+		if err != nil {
+			return best, err
+		}
+		g := j.mean(own, rows, func(o []option, n int) float64 { return o[n].at(margin) })
+		if r == 0 {
+			best, gains = choice{0, margin}, g
+			continue
+		}
+		ahead := make([]float64, len(rows))
+		for i := range ahead {
+			ahead[i] = g[i] - gains[i]
+		}
+		low, _, err := j.t.interval(ahead, rows, oneError)
+		if err != nil {
+			return best, err
+		}
+		if low > 0 {
+			best, gains = choice{r, margin}, g
+		}
+	}
+	return best, nil
 }
 
 // oneError is the one-sided confidence of a bound at one standard error, and certain that of a bound that decides alone.
@@ -180,7 +215,7 @@ func (j *judge) mean(options [][]option, rows []int, value func(o []option, n in
 	return out
 }
 
-// nested are the options of every price and the margin of every held-out row, each row decided by the blend and the
+// nested are the options of every price and the margin of every held-out row, each row decided by the rule, weights and
 // margin that the other blocks choose.
 func (j *judge) nested(m *members) (options [][]option, margin []float64, err error) {
 	options = make([][]option, len(j.prices))
@@ -190,16 +225,20 @@ func (j *judge) nested(m *members) (options [][]option, margin []float64, err er
 	margin = make([]float64, len(j.t.held))
 	all, each := m.moments(j.t)
 	for b, span := range j.t.blocks {
-		own := j.options(blended(m.estimates, all.plus(each[b], -1).weights()))
-		chosen, err := j.margin(own, j.rowsWithout(b))
+		others := all.plus(each[b], -1)
+		own := make([][][]option, len(rules))
+		for r, rule := range rules {
+			own[r] = j.options(blended(m.estimates, rule.weights(m.kinds, others)))
+		}
+		chosen, err := j.choose(own, j.rowsWithout(b))
 		if err != nil {
 			return nil, nil, err
 		}
-		for i, o := range own {
+		for i, o := range own[chosen.rule] {
 			copy(options[i][span.from:span.to], o[span.from:span.to])
 		}
 		for n := span.from; n < span.to; n++ {
-			margin[n] = chosen
+			margin[n] = chosen.margin
 		}
 	}
 	return options, margin, nil
@@ -262,15 +301,14 @@ func (j *judge) verdict(g policy.Guard) (fallback bool, reason string) {
 	return false, fmt.Sprintf("%s, %.4f, is above 0", name, value)
 }
 
-// alone is the mean cost of decisions by one member, without a gate, over the held-out rows and the prices, and its
-// standard error.
-func (j *judge) alone(estimates []float32) (loss, failure float64, err error) {
-	options, rows := j.options(estimates), j.rowsWithout(-1)
+// loss is the mean cost of decisions over the held-out rows and the prices, and its standard error.
+func (j *judge) loss(options [][]option, margin float64) (loss, failure float64, err error) {
+	rows := j.rowsWithout(-1)
 	each := make([]float64, len(rows))
 	for i, p := range j.prices {
 		for _, n := range rows {
 			fixed := float64(j.t.data.Losses(j.t.held[n])[p.fixed]) + p.fees[p.fixed]
-			each[n] += (fixed - float64(options[i][n].gain)) / float64(len(j.prices))
+			each[n] += (fixed - options[i][n].at(margin)) / float64(len(j.prices))
 		}
 	}
 	loss, _ = models.MeanStd(each)

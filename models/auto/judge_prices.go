@@ -44,16 +44,16 @@ func pricesIn(t *table, r policy.PriceRange) []price {
 			add(policy.PriceGuard{Lambda: one, Scaled: name, Factor: factor}, fees)
 		}
 		for j, e := range a.Experts {
-			scaled("expert="+e.Name, func(own, _ int) float64 { return only(own == j, e.Fee) })
+			scaled("expert="+e.Name, func(own, _ int) float64 { return feeIf(own == j, e.Fee) })
 		}
 		for k, v := range a.Advice {
-			scaled("advice="+v.Name, func(_, own int) float64 { return only(own == k, one*v.Fee) })
+			scaled("advice="+v.Name, func(_, own int) float64 { return feeIf(own == k, one*v.Fee) })
 		}
 	}
 	return out
 }
 
-func only(is bool, fee float64) float64 {
+func feeIf(is bool, fee float64) float64 {
 	if is {
 		return fee
 	}

@@ -6,7 +6,6 @@ import (
 
 	"pipe/models"
 	"pipe/models/estimate"
-	"pipe/models/policy"
 	"pipe/models/regress"
 )
 
@@ -14,6 +13,7 @@ import (
 type members struct {
 	families  []regress.Family
 	names     []string
+	kinds     []kind
 	estimates [][]float32 // by member, held-out rows x pairs
 }
 
@@ -97,8 +97,18 @@ func (m *members) append(f regress.Family, folds [][][]float32) {
 		for _, e := range folds {
 			all = append(all, e[i]...)
 		}
-		m.names, m.estimates = append(m.names, name), append(m.estimates, all)
+		m.names, m.kinds, m.estimates = append(m.names, name), append(m.kinds, kindOf(f)), append(m.estimates, all)
 	}
+}
+
+func kindOf(f regress.Family) kind {
+	switch f.(type) {
+	case regress.Constant:
+		return constantMember
+	case regress.Networks:
+		return networkMember
+	}
+	return simpleMember
 }
 
 // The networks that are worth training on all folds: those with at least triedWeight in a blend with the other members
@@ -118,7 +128,7 @@ func (m *members) try(ctx context.Context, t *table, f regress.Networks, s Setti
 		return nil, err
 	}
 	with := append(slices.Clone(m.estimates), e[0]...)
-	weights := newMoments(t, with, span{0, len(first.Held)}).weights()[len(m.estimates):]
+	weights := newMoments(t, with, span{0, len(first.Held)}).weights(slices.Repeat([]bool{true}, len(with)))[len(m.estimates):]
 	order := make([]int, len(weights))
 	for i := range order {
 		order[i] = i
@@ -138,23 +148,6 @@ func (m *members) try(ctx context.Context, t *table, f regress.Networks, s Setti
 	return kept, nil
 }
 
-// candidate is the blend that is compared with the best fixed pairs. It does not depend on prices.
-type candidate struct {
-	*members
-	weights     []float64
-	estimates   []float32 // held-out rows x pairs
-	curve       estimate.Curve
-	calibration *policy.Calibration
-}
-
-func newCandidate(t *table, m *members) (c candidate, err error) {
-	all, _ := m.moments(t)
-	c = candidate{members: m, weights: all.weights()}
-	c.estimates = blended(m.estimates, c.weights)
-	c.curve, c.calibration, err = calibrate(t, c.estimates)
-	return c, err
-}
-
 // moments are those of all held-out rows, and of every block.
 func (m *members) moments(t *table) (all *moments, each []*moments) {
 	for _, span := range t.blocks {
@@ -168,8 +161,8 @@ func (m *members) moments(t *table) (all *moments, each []*moments) {
 	return all, each
 }
 
-// fit fits the members with a weight on all rows.
-func (m *members) fit(ctx context.Context, t *table, weights []float64, o models.Options) (estimate.Blend, error) {
+// fit fits the members with a weight on all rows. Checkpoints are in a folder with the name of the fit.
+func (m *members) fit(ctx context.Context, t *table, name string, weights []float64, o models.Options) (estimate.Blend, error) {
 	rows := make([]int, t.data.Len())
 	for i := range rows {
 		rows[i] = i
@@ -178,6 +171,10 @@ func (m *members) fit(ctx context.Context, t *table, weights []float64, o models
 	var b estimate.Blend
 	for _, f := range m.families {
 		n := len(f.Members())
+		if net, ok := f.(regress.Networks); ok {
+			net.Options = stage(net.Options, name)
+			f = net
+		}
 		parts, err := f.Fit(ctx, t.data, rows, weights[:n])
 		if err != nil {
 			return b, err

@@ -13,8 +13,9 @@ type Report struct {
 	Rows        int                 `json:"rows"`             // training rows
 	Clusters    int                 `json:"clusters"`         // sets of rows that belong together; Rows if none repeat
 	Folds       int                 `json:"folds"`            // 1: one inner split; 0: nothing could be held out, and there is no choice
-	Members     []policy.Member     `json:"members"`
-	Margin      float64             `json:"margin"` // of the gate
+	Blends      []policy.Member     `json:"blends"`           // rules by which members can be blended; the weight of the chosen one is 1
+	Members     []policy.Member     `json:"members"`          // with their weights in the chosen blend
+	Margin      float64             `json:"margin"`           // of the gate
 	Calibration *policy.Calibration `json:"calibration,omitempty"`
 	Guard       policy.Guard        `json:"guard"`
 }
