@@ -35,13 +35,18 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))
 	}
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "member\tloss alone\tstandard error\tweight in the blend")
-	for _, m := range r.Members {
-		weight := "-"
-		if m.Weight > 0 {
-			weight = fmt.Sprintf("%.2f", m.Weight)
+	fmt.Fprintln(tab, "candidate\tloss\tstandard error\tweight in the blend")
+	line := func(m policy.Member, name, weight string) {
+		if m.Weight == 0 {
+			weight = "-"
 		}
-		fmt.Fprintf(tab, "%s\t%.4f\t%.4f\t%s\n", m.Name, m.Loss, m.Error, weight)
+		fmt.Fprintf(tab, "%s\t%.4f\t%.4f\t%s\n", name, m.Loss, m.Error, weight)
+	}
+	for _, m := range r.Members {
+		line(m, m.Name, fmt.Sprintf("%.2f", m.Weight))
+	}
+	for _, m := range r.Blends {
+		line(m, "blend by "+m.Name, "chosen")
 	}
 	_ = tab.Flush() // into memory
 	fmt.Fprintf(b, "margin of the gate %.4g", r.Margin)

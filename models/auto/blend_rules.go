@@ -24,7 +24,7 @@ var rules = []rule{
 		return m.towards(equalWeights(kinds)).weights(slices.Repeat([]bool{true}, len(kinds)))
 	}},
 	{"equal weights", func(kinds []kind, _ *moments) []float64 { return equalWeights(kinds) }},
-	{"networks", func(kinds []kind, m *moments) []float64 {
+	{"least squares, networks only", func(kinds []kind, m *moments) []float64 {
 		allowed := only(kinds, networkMember)
 		if !slices.Contains(allowed, true) {
 			return equalWeights(kinds)

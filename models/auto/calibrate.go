@@ -18,29 +18,23 @@ const (
 )
 
 // calibrate fits a curve that makes estimates of the held-out rows calibrated, and reports how well it does for blocks
-// that did not fit it. The curve is empty if the squared error is not smaller with it.
+// that did not fit it. The curve is empty if it does not lower both the squared error and the calibration error there.
 func calibrate(t *table, estimates []float32) (estimate.Curve, *policy.Calibration, error) {
 	all := pairsSaid(t, estimates)
-	raw := policy.CalibrationError(policy.Reliability(all, policy.CalibrationBins))
-	fitted := make([]float64, len(all))
-	with, without := 0.0, 0.0
+	fitted := slices.Clone(all)
 	for _, block := range t.blocks {
 		inside := func(p policy.CalibrationPoint) bool { return block.from <= p.Row && p.Row < block.to }
 		curve := fitCurve(slices.DeleteFunc(slices.Clone(all), inside))
 		for i, p := range all {
 			if inside(p) {
-				fitted[i] = curve.At(p.Estimate)
-				with += (fitted[i] - p.Loss) * (fitted[i] - p.Loss)
-				without += (p.Estimate - p.Loss) * (p.Estimate - p.Loss)
+				fitted[i].Estimate = curve.At(p.Estimate)
 			}
 		}
 	}
+	raw := policy.CalibrationError(policy.Reliability(all, policy.CalibrationBins))
 	var curve estimate.Curve
-	if with < without {
-		curve = fitCurve(all)
-		for i := range all {
-			all[i].Estimate = fitted[i]
-		}
+	if squaredError(fitted) < squaredError(all) && policy.CalibrationError(policy.Reliability(fitted, policy.CalibrationBins)) < raw {
+		curve, all = fitCurve(all), fitted
 	}
 	c, of := policy.MeasureCalibration(all, t.full.Actions)
 	c.Raw, c.Curve, c.Points = raw, len(curve.X) > 0, len(curve.X)
@@ -50,6 +44,13 @@ func calibrate(t *table, estimates []float32) (estimate.Curve, *policy.Calibrati
 		}
 	}
 	return curve, c, nil
+}
+
+func squaredError(points []policy.CalibrationPoint) (sum float64) {
+	for _, p := range points {
+		sum += (p.Estimate - p.Loss) * (p.Estimate - p.Loss)
+	}
+	return sum
 }
 
 // pairsSaid has what is said about every existing pair of the held-out rows, by ascending estimate. Rows are positions in

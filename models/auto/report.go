@@ -33,7 +33,7 @@ func (r Report) info(s Settings) map[string]string {
 		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps}),
 	}
 	if len(r.Members) > 0 {
-		out[policy.BlendKey] = jsonOf(r.Members)
+		out[policy.BlendKey], out[policy.BlendsKey] = jsonOf(r.Members), jsonOf(r.Blends)
 	}
 	if r.Calibration != nil {
 		c := *r.Calibration

@@ -39,6 +39,7 @@ type PolicyExplanation struct {
 	Verdict     string                     `json:"verdict"`            // one sentence in plain words
 	Prices      *policy.PriceRange         `json:"prices,omitempty"`   // of an any-price policy: those that it was checked on
 	Blend       []policy.Member            `json:"blend,omitempty"`    // regressors that were candidates for the policy
+	Blends      []policy.Member            `json:"blends,omitempty"`   // rules by which they could be blended
 	Calibration *policy.Calibration        `json:"calibration,omitempty"`
 	Digests     map[string]string          `json:"digests,omitempty"`
 	Info        map[string]json.RawMessage `json:"info,omitempty"`    // everything else in the metadata
@@ -85,6 +86,9 @@ func explainPolicy(_ context.Context, path string, _ Options) (Explanation, erro
 func (e *PolicyExplanation) takeTraining() {
 	if raw, ok := e.Info[policy.BlendKey]; ok && json.Unmarshal(raw, &e.Blend) == nil {
 		delete(e.Info, policy.BlendKey)
+	}
+	if raw, ok := e.Info[policy.BlendsKey]; ok && json.Unmarshal(raw, &e.Blends) == nil {
+		delete(e.Info, policy.BlendsKey)
 	}
 	if raw, ok := e.Info[policy.CalibrationKey]; ok && json.Unmarshal(raw, &e.Calibration) == nil {
 		delete(e.Info, policy.CalibrationKey)
@@ -171,6 +175,15 @@ func (e *PolicyExplanation) writeBlend(b *safetext.Fields) {
 			weight = fmt.Sprintf("weight %.2f", m.Weight)
 		}
 		b.Add(head, "%s: %s; alone %.4f, standard error %.4f", safetext.Line(m.Name), weight, m.Loss, m.Error)
+		head = ""
+	}
+	head = "blended by"
+	for _, m := range e.Blends {
+		chosen := "not chosen"
+		if m.Weight > 0 {
+			chosen = "chosen"
+		}
+		b.Add(head, "%s: %s; %.4f, standard error %.4f", safetext.Line(m.Name), chosen, m.Loss, m.Error)
 		head = ""
 	}
 	if c := e.Calibration; c != nil {
