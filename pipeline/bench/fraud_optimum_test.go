@@ -77,6 +77,9 @@ fraud:
 
 // TestFraudWithoutStructure: if no column has information, auto exports a constant.
 func TestFraudWithoutStructure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures; TestFraudEndToEnd runs the same code in the short form")
+	}
 	r := runFraudConfig(t, `
 fraud:
   data: {generate: {world: flat, rows: 2000, seed: 1, columns: 55}}

@@ -76,6 +76,9 @@ func TestFraudEndToEnd(t *testing.T) {
 	checkFraudRows(t, r)
 	checkFraudSections(t, r)
 	t.Run("decide raw rows", func(t *testing.T) { decideRaw(t, o) })
+	if testing.Short() {
+		return // each of the others does the same work again, most of it pictures
+	}
 	t.Run("again", func(t *testing.T) {
 		before := treeOf(t, o.Out)
 		again, err := Run(t.Context(), "fraud", o, stage.Quiet)
@@ -91,9 +94,7 @@ func TestFraudEndToEnd(t *testing.T) {
 		}
 	})
 	t.Run("a policy of another run", func(t *testing.T) { evaluateBeside(t, o, r) })
-	if !testing.Short() {
-		t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
-	}
+	t.Run("stopped again and again", func(t *testing.T) { stopAndGoOn(t, o) })
 }
 
 // evaluateBeside puts a policy into the folder that no step of the run has made, and evaluates again.
