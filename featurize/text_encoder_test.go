@@ -142,6 +142,9 @@ func TestVectorsDoNotDependOnNeighbours(t *testing.T) {
 // Texts come out as the official library's vectors, from the folder and from the
 // file that Encoder makes of it, which are the same encoder.
 func TestTextEncoderEqualsGolden(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures; TestVectorsDoNotDependOnNeighbours runs the same code in the short form")
+	}
 	m, rt := openMiniLM(t), orttest.Open(t, 0)
 	model, err := ReadTextModel(m.folder, DefaultTextModelOptions())
 	if err != nil {

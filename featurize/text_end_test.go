@@ -35,6 +35,9 @@ func TestTextTowerNeedsItsTokenizer(t *testing.T) {
 
 // The tokenizer of CLIP ends its texts as its models of all years say.
 func TestTextTowerTakesItsTokenizer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads large tokenizers, one after the other")
+	}
 	own := TextModelOptions{Tokenizer: realdata.Folder(t, "tokenizers", "clip-vit-large-patch14")}
 	for _, end := range []int64{49407, 2} {
 		m := hftest.RandomCLIP(1, 112)

@@ -211,6 +211,9 @@ func TestIntervalsCoverWhereRowsCluster(t *testing.T) {
 // TestGainLowerBoundHoldsWhereRowsCluster: the rate of false alarms of the guard's bound stays near its level for every
 // shape of clusters.
 func TestGainLowerBoundHoldsWhereRowsCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("16,000 bounds, one after the other")
+	}
 	const draws = 2000
 	for name, sizes := range clusterShapes() {
 		alarms, byRow := 0, 0

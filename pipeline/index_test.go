@@ -170,14 +170,18 @@ func TestFewerPagesLeaveNoOldFiles(t *testing.T) {
 }
 
 func TestGeneratedPagesDoNotDependOnWorkers(t *testing.T) {
+	pages, files := 120_000, []string{"wiki-001.jsonl", "wiki-002.jsonl", "wiki-003.jsonl"}
+	if testing.Short() {
+		pages, files = 60_000, files[:2]
+	}
 	var want map[string]string
 	for _, workers := range []int{1, 3} {
 		dir := t.TempDir()
-		if _, err := world.GeneratePages(context.Background(), world.PagesOptions{Pages: 120_000, Seed: 3, Out: dir, Workers: workers}, stage.Quiet); err != nil {
+		if _, err := world.GeneratePages(context.Background(), world.PagesOptions{Pages: pages, Seed: 3, Out: dir, Workers: workers}, stage.Quiet); err != nil {
 			t.Fatal(err)
 		}
 		got := map[string]string{}
-		for _, name := range []string{"wiki-001.jsonl", "wiki-002.jsonl", "wiki-003.jsonl"} {
+		for _, name := range files {
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)

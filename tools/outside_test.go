@@ -29,6 +29,9 @@ func outside(t *testing.T, name string) string {
 // its path. Nothing is downloaded.
 func outsideModule(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("builds a program, without the race detector")
+	}
 	root, dir := filepath.Dir(working(t)), t.TempDir()
 	for _, file := range []string{"go.mod", "go.sum"} { // what is required here is all that its program needs
 		save(t, filepath.Join(dir, file), readText(t, filepath.Join(root, file)))

@@ -110,6 +110,9 @@ func TestImageSettingsThatDoNotFit(t *testing.T) {
 
 // TestImageNetFiles reads flat files of 250 classes, whose labels are in the index.
 func TestImageNetFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("checks 250 photos; TestImageNetLayouts runs the same code in the short form")
+	}
 	folder := realdata.Folder(t, "imagenet")
 	w := newImageFiles(t, 0, 0)
 	w.settings = map[string]any{

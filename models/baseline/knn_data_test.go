@@ -39,6 +39,9 @@ func realTensor(t *testing.T, config string) *costs.Tensor {
 
 // On tables with structure, neighbours clearly beat the best constant; if a constant is optimal, they stay close to it.
 func TestKNNOnRealTables(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compares figures; TestKNNFindsPlantedStructure runs the same code in the short form")
+	}
 	rt := orttest.Open(t, 0)
 	for _, c := range []struct {
 		config string

@@ -91,6 +91,9 @@ func TestParityTrained(t *testing.T) {
 	weighted.FeatureFraction, weighted.BaggingFraction, weighted.BaggingFreq, weighted.L2 = 0.7, 0.8, 2, 1
 	large := testParams()
 	large.Rounds, large.Leaves, large.LearningRate = 400, 63, 0.3
+	if testing.Short() {
+		large.Rounds = 40
+	}
 	for name, p := range map[string]Params{"plain": testParams(), "sampled": weighted, "large": large} {
 		t.Run(name, func(t *testing.T) {
 			b, m := fit(t, l, s, p)

@@ -242,6 +242,9 @@ func TestNoGrowth(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
 	}
+	if testing.Short() {
+		t.Skip("measures memory, of which the race detector takes more")
+	}
 	l := testLibrary(t)
 	s := made(1000, 20, 1)
 	p := testParams()
@@ -271,6 +274,9 @@ func TestNoGrowth(t *testing.T) {
 
 // TestMemoryGoesBack: the C library returns the memory of a training, if it has a function for that.
 func TestMemoryGoesBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures memory, of which the race detector takes more")
+	}
 	l := testLibrary(t)
 	if runtime.GOOS != "linux" || l.native.trim == nil {
 		t.Skip("reads /proc, and needs malloc_trim")

@@ -73,7 +73,11 @@ func TestTheFirstBadPageIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
+	rounds := 5
+	if testing.Short() {
+		rounds = 2
+	}
+	for range rounds {
 		_, err := Build(context.Background(), BuildOptions{Pages: path, Out: filepath.Join(t.TempDir(), "x"), Settings: DefaultSettings(), Workers: 4})
 		var bad *PageError
 		if !errors.As(err, &bad) || bad.Line != 41_001 {
@@ -159,8 +163,11 @@ func TestNoWrongAnswers(t *testing.T) {
 	}
 	defer x.Close()
 	r := rand.New(rand.NewPCG(9, 10))
-	refused, said := 0, 0
-	for range 400 {
+	refused, said, damages := 0, 0, 400
+	if testing.Short() {
+		damages = 100
+	}
+	for range damages {
 		b := slices.Clone(whole)
 		at := r.IntN(len(b))
 		b[at] ^= byte(1 + r.IntN(255))

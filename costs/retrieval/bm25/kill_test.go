@@ -50,7 +50,11 @@ func TestKilledBuilds(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "x")
 	r, killed := rand.New(rand.NewPCG(13, 14)), 0
-	for range 15 {
+	kills := 15
+	if testing.Short() {
+		kills = 4
+	}
+	for range kills {
 		cmd := start(out)
 		time.AfterFunc(time.Duration(r.Int64N(int64(took))), func() { cmd.Process.Kill() })
 		if cmd.Wait() != nil {

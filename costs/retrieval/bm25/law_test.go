@@ -143,6 +143,9 @@ func TestSearchEqualsTheFormula(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, s := range []Settings{DefaultSettings(), {K1: 1.2, B: 0.75, Title: 3}, {K1: 2, B: 1}, {K1: 0.1, B: 0, Stem: true}} {
 		for _, words := range []int{5, 60, 4000} {
+			if testing.Short() && words != 60 {
+				continue
+			}
 			pages := randomPages(r, 3000, words)
 			x, f := built(t, BuildOptions{Pages: written(t, 3, pages), Settings: s}), newReference(pages, s)
 			for range 60 {
