@@ -75,12 +75,12 @@ edit() {
 # shrink reduces rows, draws and training steps, so that every step takes a minute or two.
 shrink() {
 	edit fraud-small.yaml 'draws: 10' 'draws: 1'
-	edit fraud-small.yaml 'steps: 1200' 'steps: 300'
+	edit fraud-small.yaml 'steps: 600' 'steps: 300'
 	edit fraud-generated.yaml 'rows: 128000' 'rows: 12000'
 	edit fraud-generated.yaml 'train_rows: 120000, validation_rows: 8000' 'train_rows: 9000, validation_rows: 3000'
 	edit fraud.yaml 'train_rows: 120000, validation_rows: 8000' 'train_rows: 9000, validation_rows: 3000'
 	edit fever-small.yaml 'draws: 3' 'draws: 1'
-	edit fever-small.yaml 'steps: 1200' 'steps: 300'
+	edit fever-small.yaml 'steps: 600' 'steps: 300'
 	edit fever-small.yaml '(paper_dev.jsonl")\}' '\1, rows: 1500, seed: 0}'
 	edit fever-small.yaml 'train: "[^"]*"' "train: \"$work/fever/train.csv\""
 	edit cifar10-small.yaml 'draws: 5' 'draws: 1'
