@@ -51,7 +51,7 @@ func DefaultSettings() Settings {
 			{Hidden: wide, Dropout: 0, WeightDecay: 1e-1, LearningRate: 1e-2},
 			{Hidden: wide, Dropout: 0, WeightDecay: 1e-2, LearningRate: 2e-2},
 		},
-		Steps: 1500, Margins: []float64{0, 0.002, 0.005, 0.01, 0.02, 0.04, 0.08},
+		Steps: 1500, Margins: []float64{0, 0.002, 0.005},
 		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Rule: RuleBound, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),
 	}
 }
