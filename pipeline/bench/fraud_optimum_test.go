@@ -32,9 +32,9 @@ func TestFraudReachesTheOptimum(t *testing.T) {
 	for _, seed := range []string{"1", "7"} {
 		r := runFraudConfig(t, strings.Replace(`
 fraud:
-  data: {generate: {world: planted, rows: 44000, seed: SEED, columns: 55}}
+  data: {generate: {world: planted, rows: 24000, seed: SEED, columns: 55}}
   columns: COLUMNS
-  split: {kind: stratified, train_rows: 40000, validation_rows: 4000}
+  split: {kind: stratified, train_rows: 20000, validation_rows: 4000}
   knn: false
   resamples: 50
   experts:
