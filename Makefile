@@ -51,7 +51,7 @@ generate: ## generate the Go code of the ONNX protobuf
 
 move: ## change the module path: make move MODULE=example.org/group/pipe
 	tools/move.sh "$(MODULE)"
-	go build ./... && go vet ./...
+	go vet ./...
 
 clean: ## remove build outputs and demo reports, not fetched libraries
 	rm -rf bin out demo

@@ -180,6 +180,22 @@ func newFiles(t *testing.T) (files []string) {
 	return files
 }
 
+// touched lists the packages that get files or lines, as the go command names them.
+func touched(t *testing.T) (packages []string) {
+	t.Helper()
+	files := newFiles(t)
+	for _, a := range additions {
+		files = slices.AppendSeq(files, maps.Keys(a.lines))
+	}
+	for _, file := range files {
+		if path.Ext(file) == ".go" {
+			packages = append(packages, "./"+path.Dir(file))
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}
+
 // overlay writes what -overlay of the go command takes: the module with all additions, of which nothing is copied.
 func overlay(t *testing.T) string {
 	t.Helper()

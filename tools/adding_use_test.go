@@ -35,7 +35,7 @@ func TestAdding(t *testing.T) {
 	}
 	t.Setenv(ort.EnvLibrary, library)
 	o, root, bin := "-overlay="+overlay(t), filepath.Dir(working(t)), t.TempDir()
-	command(t, root, "go", "vet", o, "./costs/...", "./onnx/hf", "./featurize", "./models/...", "./pipeline/...", "./cmd/...")
+	command(t, root, "go", append([]string{"vet", o}, touched(t)...)...)
 	pipe := filepath.Join(bin, "pipe")
 	command(t, root, "go", "build", o, "-o", pipe, "./cmd/pipe")
 	t.Run("parts", func(t *testing.T) { useParts(t, pipe) })

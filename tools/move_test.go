@@ -20,6 +20,7 @@ func TestMove(t *testing.T) {
 	root := copyOfModule(t)
 	before := contents(t, root)
 	module := strings.TrimSpace(command(t, root, "go", "list", "-m"))
+	t.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" '-gcflags=-N -l'")) // nothing is run for long: a quick build is enough
 	command(t, root, "make", "--silent", "move", "MODULE=example.org/group/moved")
 	old := regexp.MustCompile(`(?m)(^|[^\w/.~-])` + regexp.QuoteMeta(module) + `(/(cmd|costs|featurize|internal|models|onnx|pipeline|tools)\b|@v\d).*`)
 	for name, text := range contents(t, root) {
