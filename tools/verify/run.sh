@@ -81,8 +81,8 @@ make_merged() {
 	claims=$work/claims.jsonl
 	reader=$work/reader/ours-lambda0-seed0.onnx
 	merged=$work/merged.onnx
-	say "costs of 500 claims, and encoder and policy as one file"
-	head -n 500 "$data/fever/paper_dev.jsonl" >"$claims"
+	say "costs of 200 claims, and encoder and policy as one file"
+	head -n 200 "$data/fever/paper_dev.jsonl" >"$claims"
 	CLAIMS=$claims PIPE_DATA=$data "$pipe" costs --config "$here/claims.yaml" --out "$work/claims.parquet" >&2
 	"$pipe" train --in "$work/claims.parquet" --recipe paper --lambda 0 --seeds 1 --methods "" --out "$work/reader" >&2
 	"$pipe" convert "$encoder" --merge "$reader" --out "$merged" >&2
