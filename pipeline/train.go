@@ -246,6 +246,11 @@ func TrainTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, c TrainC
 	if err != nil {
 		return nil, nil, err
 	}
+	if c.Recipe == auto.Name {
+		if err := c.Auto.Ready(t.Actions.Len()); err != nil {
+			return nil, nil, fmt.Errorf("auto: %w", err)
+		}
+	}
 	o := models.Options{Runtime: rt, Save: save, Progress: func(n int) { progress.Add(int64(n)) }}
 	o.Stage = func(name string, steps int) { progress.Start(int64(steps), "train "+name) }
 	// The other methods come first, so that a method that cannot be trained for the actions is reported before the long

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/lightgbm"
+	"pipe/models/lightgbm/lightgbmtest"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -26,6 +29,23 @@ func TestTrainNeedsTrainingRows(t *testing.T) {
 		if !errors.As(err, &data) || data.Column != "split" {
 			t.Errorf("recipe %s: error %v, want one about the column split", recipe, err)
 		}
+	}
+}
+
+// TestTrainWithoutTreesLibrary: trees that cannot be trained are an error before any method is trained.
+func TestTrainWithoutTreesLibrary(t *testing.T) {
+	lightgbmtest.Absent(t)
+	c := DefaultTrainConfig()
+	c.Auto.Trees = []int{30}
+	tensor := world.SyntheticTensor(100, costs.Train, 1, true)
+	save := models.CheckpointPolicy{Dir: t.TempDir(), Every: 1}
+	_, _, err := TrainTensor(t.Context(), orttest.Open(t, 1), tensor, c, save, stage.Quiet)
+	var missing *lightgbm.MissingLibraryError
+	if !errors.As(err, &missing) {
+		t.Errorf("error %v, want one about the library", err)
+	}
+	if left, err := os.ReadDir(save.Dir); err != nil || len(left) > 0 {
+		t.Errorf("%d folders of checkpoints, %v", len(left), err)
 	}
 }
 

@@ -85,6 +85,9 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 	case o.Runtime == nil:
 		return nil, nil, fmt.Errorf("auto: %w", ort.ErrNoRuntime)
 	}
+	if err := s.Ready(t.Actions.Len()); err != nil {
+		return nil, nil, fmt.Errorf("auto: %w", err)
+	}
 	tab := newTable(t, rows, s)
 	policies, reports, err := learn(ctx, tab, targets, s, o)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"pipe/costs"
 	"pipe/costs/coststest"
 	"pipe/models"
+	"pipe/models/lightgbm/lightgbmtest"
 	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 )
@@ -32,6 +33,23 @@ func embedded(rows, dim int) *costs.Tensor {
 		}
 	}
 	return t
+}
+
+// BenchmarkTrees has the time of boosted trees alone, with the five folds and the fit on all rows.
+func BenchmarkTrees(b *testing.B) {
+	lightgbmtest.Open(b)
+	t := embedded(20_000, 384)
+	s := DefaultSettings()
+	s.Ridge, s.Neighbours, s.Networks, s.Trees, s.Rule = nil, nil, nil, []int{30, 100}, RuleGain
+	o := models.Options{Runtime: orttest.Open(b, 0)}
+	b.Run("rows=20000/dim=384/pairs=8", func(b *testing.B) {
+		for b.Loop() {
+			_, r, err := Train(context.Background(), t, []float64{1}, s, o)
+			if err != nil || r[0].Guard.Fallback {
+				b.Fatal(err, r)
+			}
+		}
+	})
 }
 
 // BenchmarkTrain has the time of the whole recipe.

@@ -8,6 +8,7 @@ type kind int
 const (
 	constantMember kind = iota
 	simpleMember        // ridge regression and neighbours
+	treeMember          // no part of equal weights, which are for small tables: there trees follow the noise more than simple members
 	networkMember
 )
 
@@ -33,10 +34,10 @@ var rules = []rule{
 	}},
 }
 
-// equalWeights are those of the simple members; if there are none, of the networks, or else of the constant.
+// equalWeights are those of the simple members; if there are none, of the trees, of the networks, or else of the constant.
 func equalWeights(kinds []kind) []float64 {
 	w := make([]float64, len(kinds))
-	for _, k := range []kind{simpleMember, networkMember, constantMember} {
+	for _, k := range []kind{simpleMember, treeMember, networkMember, constantMember} {
 		if !slices.Contains(kinds, k) {
 			continue
 		}

@@ -21,7 +21,11 @@ type members struct {
 // not enter the blend are not trained any further.
 func crossFit(ctx context.Context, t *table, s Settings, o models.Options) (*members, error) {
 	m := new(members)
-	for _, f := range closedForms(t, s, o) {
+	families, err := quickFamilies(t, s, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range families {
 		if err := m.add(ctx, t, f, o); err != nil {
 			return nil, err
 		}
@@ -49,8 +53,9 @@ func crossFit(ctx context.Context, t *table, s Settings, o models.Options) (*mem
 	return m, nil
 }
 
-// closedForms are the families that are fitted without an optimiser.
-func closedForms(t *table, s Settings, o models.Options) []regress.Family {
+// quickFamilies are all families but the networks. They save no checkpoints: a training that was interrupted fits them
+// again.
+func quickFamilies(t *table, s Settings, o models.Options) ([]regress.Family, error) {
 	out := []regress.Family{regress.Constant{}}
 	if len(s.Ridge) > 0 {
 		out = append(out, regress.Ridge{Penalties: s.Ridge})
@@ -61,7 +66,14 @@ func closedForms(t *table, s Settings, o models.Options) []regress.Family {
 		most := min(s.NeighbourRows, max(1, s.FileMiB<<20/row))
 		out = append(out, regress.Neighbours{Runtime: o.Runtime, K: s.Neighbours, Most: most, Seed: s.Seed})
 	}
-	return out
+	if len(s.Trees) > 0 {
+		trees, err := openTrees(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, trees)
+	}
+	return out, nil
 }
 
 // networks is a family of the recipe's settings.
@@ -105,6 +117,8 @@ func kindOf(f regress.Family) kind {
 	switch f.(type) {
 	case regress.Constant:
 		return constantMember
+	case regress.Trees:
+		return treeMember
 	case regress.Networks:
 		return networkMember
 	}

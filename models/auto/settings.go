@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 
+	"pipe/models/lightgbm"
 	"pipe/models/regress"
 )
 
@@ -15,7 +16,8 @@ type Settings struct {
 	Ridge         []float64              `json:"ridge" yaml:"ridge"`                   // penalties of ridge regressions; none: no such members
 	Neighbours    []int                  `json:"neighbours" yaml:"neighbours"`         // numbers of neighbours; none: no such members
 	NeighbourRows int                    `json:"neighbour_rows" yaml:"neighbour_rows"` // rows that neighbours are among, at most
-	FileMiB       int                    `json:"file_mib" yaml:"file_mib"`             // largest size of these rows in the policy file, in MiB
+	Trees         []int                  `json:"trees,omitempty" yaml:"trees"`         // numbers of boosted trees of a pair; none: no such members, and LightGBM is not needed
+	FileMiB       int                    `json:"file_mib" yaml:"file_mib"`             // largest size of the neighbours' rows, and of the trees, in the policy file, in MiB
 	Networks      []regress.Architecture `json:"networks" yaml:"networks"`             // none: no such members
 	Steps         int                    `json:"steps" yaml:"steps"`                   // optimiser steps of a network, rounded up to whole epochs
 	Margins       []float64              `json:"margins" yaml:"margins"`               // that the gate may have, as shares of the range of losses, ascending
@@ -59,6 +61,9 @@ func DefaultSettings() Settings {
 // mostMembers bounds the number of networks that a policy averages.
 const mostMembers = 1000
 
+// mostTrees bounds the number of trees of a pair. How many fit also depends on the number of pairs.
+const mostTrees = 10_000
+
 // Validate reports every problem at once.
 func (s Settings) Validate() error {
 	var errs []error
@@ -76,6 +81,10 @@ func (s Settings) Validate() error {
 		bad(!slices.Contains(s.Neighbours[:i], k), "neighbours: %d is a duplicate", k)
 	}
 	bad(s.NeighbourRows > 0, "neighbour_rows: %d, at least 1 is needed", s.NeighbourRows)
+	for i, n := range s.Trees {
+		bad(n > 0 && n <= mostTrees, "trees: %d, not 1 to %d", n, mostTrees)
+		bad(!slices.Contains(s.Trees[:i], n), "trees: %d is a duplicate", n)
+	}
 	bad(s.FileMiB > 0 && s.FileMiB <= 1024, "file_mib: %d, not 1 to 1024", s.FileMiB)
 	for i, c := range s.Networks {
 		bad(len(c.Hidden) <= 1, "networks: network %d has %d hidden layers, at most one is possible", i, len(c.Hidden))
@@ -97,4 +106,30 @@ func (s Settings) Validate() error {
 	bad(s.Confidence > 0 && s.Confidence < 1, "confidence: %g, a probability in (0, 1) is needed", s.Confidence)
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
 	return errors.Join(errs...)
+}
+
+// Ready reports why valid settings cannot be used for tables of so many pairs: boosted trees would be too large, or their
+// library is not found. It is a *lightgbm.MissingLibraryError or *lightgbm.LoadError then.
+func (s Settings) Ready(pairs int) error {
+	if len(s.Trees) == 0 {
+		return nil
+	}
+	f := regress.Trees{Rounds: s.Trees}
+	if err := f.Check(pairs); err != nil {
+		return fmt.Errorf("trees: %w", err)
+	}
+	if bytes := f.MostBytes(pairs); bytes > s.FileMiB<<20 {
+		return fmt.Errorf("trees: %d trees for each of %d pairs take up to %.1f MiB of the policy file, file_mib is %d", slices.Max(s.Trees), pairs, float64(bytes)/(1<<20), s.FileMiB)
+	}
+	_, err := openTrees(s)
+	return err
+}
+
+// openTrees is the family of boosted trees.
+func openTrees(s Settings) (regress.Trees, error) {
+	library, err := lightgbm.Open("")
+	if err != nil {
+		return regress.Trees{}, fmt.Errorf("trees: %w", err)
+	}
+	return regress.Trees{Library: library, Rounds: s.Trees, Seed: s.Seed}, nil
 }

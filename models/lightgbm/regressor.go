@@ -87,12 +87,16 @@ func (r *Regressor) Bytes() int {
 	bytes := 0
 	for _, trees := range r.Trees {
 		for _, t := range trees {
-			leaves := (len(t) + 1) / 2
-			bytes += leaves*bytesOfLeaf + (leaves-1)*bytesOfSplit
+			bytes += bytesOfTree((len(t) + 1) / 2)
 		}
 	}
 	return bytes
 }
+
+func bytesOfTree(leaves int) int { return leaves*bytesOfLeaf + (leaves-1)*bytesOfSplit }
+
+// MostBytes is the size in a file, at most, of what [Library.TrainRegressor] returns for so many pairs.
+func (p Params) MostBytes(pairs int) int { return pairs * p.Rounds * bytesOfTree(p.Leaves) }
 
 // Estimate implements [estimate.Estimator]. It compares in float32, and sums in float64.
 func (r *Regressor) Estimate(dst, x []float64) {

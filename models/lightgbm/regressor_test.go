@@ -391,7 +391,7 @@ func TestRegressorBytes(t *testing.T) {
 	}
 	t.Logf("%d bytes, at most %d stated, %d trees", len(file), r.Bytes(), len(r.Trees[0])+len(r.Trees[1])+len(r.Trees[2]))
 	const rest = 1000 // names and the graph around the trees
-	if len(file) > r.Bytes()+rest || len(file) < r.Bytes()*3/4 {
+	if len(file) > r.Bytes()+rest || len(file) < r.Bytes()*3/4 || r.Bytes() > p.MostBytes(s.pairs) {
 		t.Errorf("a file of %d bytes, stated are %d", len(file), r.Bytes())
 	}
 }

@@ -21,7 +21,7 @@ const MaxLeaves = 1 << 18
 // ctx is checked between rounds.
 func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []float64, pairs int, p Params) (*Regressor, error) {
 	rows := len(x) / max(1, dim)
-	if err := errors.Join(checkRegression(p, pairs), checkMatrix(x, rows, dim)); err != nil {
+	if err := errors.Join(p.CheckRegression(pairs), checkMatrix(x, rows, dim)); err != nil {
 		return nil, fmt.Errorf("lightgbm: train: %w", err)
 	}
 	targets, err := columnsOf(y, rows, pairs)
@@ -36,8 +36,9 @@ func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []
 	return newRegressor(texts, dim)
 }
 
-// checkRegression includes the size that the trees will have at most.
-func checkRegression(p Params, pairs int) error {
+// CheckRegression reports why [Library.TrainRegressor] would refuse the settings for so many pairs. It includes the size
+// that the trees will have at most.
+func (p Params) CheckRegression(pairs int) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}

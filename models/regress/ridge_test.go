@@ -81,37 +81,42 @@ func TestRidgeSolvesItsNormalEquations(t *testing.T) {
 
 // What a family estimates for held-out rows is what its fitted parts estimate, for weighted sums too.
 func TestFitsEstimateAsTheirFamily(t *testing.T) {
+	for _, f := range []Family{Ridge{[]float64{1, 10, 100}}, Neighbours{Runtime: orttest.Open(t, 0), K: []int{3, 20, 500}}, Neighbours{Runtime: orttest.Open(t, 0), K: []int{3, 20, 500}, Most: 50}} {
+		sameAsFamily(t, f, []float64{0.3, 0, 0.5})
+	}
+}
+
+// sameAsFamily compares the one part of a fit of three members with their cross-fitted estimates.
+func sameAsFamily(t *testing.T, f Family, weights []float64) {
+	t.Helper()
 	d := drawn(260, 5, 4, 3)
 	fit, held := count(0, 200), count(200, 260)
-	weights := []float64{0.3, 0, 0.5}
-	for _, f := range []Family{Ridge{[]float64{1, 10, 100}}, Neighbours{Runtime: orttest.Open(t, 0), K: []int{3, 20, 500}}, Neighbours{Runtime: orttest.Open(t, 0), K: []int{3, 20, 500}, Most: 50}} {
-		folds, err := f.CrossFit(context.Background(), d, []Fold{{fit, held}})
-		if err != nil {
-			t.Fatal(err)
+	folds, err := f.CrossFit(context.Background(), d, []Fold{{fit, held}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := folds[0]
+	parts, err := f.Fit(context.Background(), d, fit, weights)
+	if err != nil || len(parts) != 1 || len(members) != len(f.Members()) {
+		t.Fatalf("%d parts, %d members: %v", len(parts), len(members), err)
+	}
+	blend := estimate.Blend{Parts: parts}
+	if err := blend.Check(5, 4); err != nil {
+		t.Fatal(err)
+	}
+	got, x := make([]float64, 4), make([]float64, 5)
+	for n, row := range held {
+		for c, v := range d.Row(row) {
+			x[c] = float64(v)
 		}
-		members := folds[0]
-		parts, err := f.Fit(context.Background(), d, fit, weights)
-		if err != nil || len(parts) != 1 || len(members) != len(f.Members()) {
-			t.Fatalf("%d parts, %d members: %v", len(parts), len(members), err)
-		}
-		blend := estimate.Blend{Parts: parts}
-		if err := blend.Check(5, 4); err != nil {
-			t.Fatal(err)
-		}
-		got, x := make([]float64, 4), make([]float64, 5)
-		for n, row := range held {
-			for c, v := range d.Row(row) {
-				x[c] = float64(v)
+		blend.Estimate(got, x)
+		for i, v := range got {
+			want := 0.0
+			for m, w := range weights {
+				want += w * float64(members[m][n*4+i])
 			}
-			blend.Estimate(got, x)
-			for i, v := range got {
-				want := 0.0
-				for m, w := range weights {
-					want += w * float64(members[m][n*4+i])
-				}
-				if math.Abs(v-want) > 1e-4 {
-					t.Fatalf("%v: row %d, pair %d: %g, want %g", f.Members(), row, i, v, want)
-				}
+			if math.Abs(v-want) > 1e-4 {
+				t.Fatalf("%v: row %d, pair %d: %g, want %g", f.Members(), row, i, v, want)
 			}
 		}
 	}

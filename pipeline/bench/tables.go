@@ -10,8 +10,10 @@ import (
 	"pipe/costs"
 	"pipe/costs/outcome"
 	"pipe/internal/config"
+	"pipe/models/auto"
 	"pipe/onnx/ort"
 	"pipe/pipeline"
+	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
 )
@@ -93,6 +95,11 @@ func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("table %s: %w", table.Name, err)
+		}
+		if r.c.runs(auto.Name) || r.c.runs(methods.AnyPrice) {
+			if err := r.c.Train.Auto.Ready(t.Actions.Len()); err != nil {
+				return nil, fmt.Errorf("table %s: %w", table.Name, err)
+			}
 		}
 		all = append(all, t)
 	}

@@ -206,29 +206,34 @@ func ridge(penalty float64) func(*ort.Runtime) []regress.Family {
 
 func (p peer) method() tableMethod {
 	return tableMethod{name: p.name, decide: func(ctx context.Context, x *tableSplit) (*decisions, error) {
-		d, err := x.data()
+		return x.decideByMean(ctx, p.families(x.rt)...)
+	}}
+}
+
+// decideByMean takes the cheapest pair by the mean estimate of all members of the families.
+func (x *tableSplit) decideByMean(ctx context.Context, families ...regress.Family) (*decisions, error) {
+	d, err := x.data()
+	if err != nil {
+		return nil, err
+	}
+	mean, members := make([]float64, len(x.held)*d.Pairs), 0
+	for _, f := range families {
+		estimates, err := f.CrossFit(ctx, d, []regress.Fold{{Fit: x.train, Held: x.held}})
 		if err != nil {
 			return nil, err
 		}
-		mean, members := make([]float64, len(x.held)*d.Pairs), 0
-		for _, f := range p.families(x.rt) {
-			estimates, err := f.CrossFit(ctx, d, []regress.Fold{{Fit: x.train, Held: x.held}})
-			if err != nil {
-				return nil, err
-			}
-			for _, e := range estimates[0] {
-				members++
-				for i, v := range e {
-					mean[i] += float64(v)
-				}
+		for _, e := range estimates[0] {
+			members++
+			for i, v := range e {
+				mean[i] += float64(v)
 			}
 		}
-		for i := range mean {
-			mean[i] /= float64(members)
-		}
-		actions, err := cheapest(x.t.Actions, mean, x.c.Lambda)
-		return &decisions{Runs: [][]int{actions}}, err
-	}}
+	}
+	for i := range mean {
+		mean[i] /= float64(members)
+	}
+	actions, err := cheapest(x.t.Actions, mean, x.c.Lambda)
+	return &decisions{Runs: [][]int{actions}}, err
 }
 
 // cheapest adds the fees to estimates of the losses, rows x pairs, and returns the cheapest available pair of every row,

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +17,7 @@ import (
 	"pipe/internal/config"
 	"pipe/models/baseline"
 	"pipe/models/lightgbm"
+	"pipe/models/lightgbm/lightgbmtest"
 	"pipe/onnx/ort"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
@@ -128,6 +130,24 @@ func TestTables(t *testing.T) {
 	_, said = runOn(t, Options{Config: file, Out: out, Tables: []string{"plain"}, Methods: []string{methods.KNN20}, Restart: true})
 	if len(said) != 2 || !strings.Contains(said[0], "knn_20") || strings.Contains(said[0], "auto") {
 		t.Errorf("restarted: %q", said)
+	}
+}
+
+// TestTablesWithoutTheirTrees: if the recipe is to use trees, their absent library ends the benchmark.
+func TestTablesWithoutTheirTrees(t *testing.T) {
+	lightgbmtest.Absent(t)
+	file := tablesOf(t, "")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "auto: {", "auto: {trees: [20], ", 1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), "tables", Options{Config: file, Runtime: ort.DefaultConfig()}, stage.Quiet)
+	var missing *lightgbm.MissingLibraryError
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "table plain") {
+		t.Error(err)
 	}
 }
 
@@ -272,9 +292,7 @@ func TestTablesConfig(t *testing.T) {
 
 // TestTreesAsPeers: the boosted trees find planted structure, also where some pairs are unavailable.
 func TestTreesAsPeers(t *testing.T) {
-	if _, err := lightgbm.Open(""); err != nil {
-		t.Skip(err)
-	}
+	lightgbmtest.Open(t)
 	r, _ := runOn(t, Options{Config: tablesOf(t, ""), Methods: []string{methods.BoostedTrees}})
 	for _, table := range []string{"plain", "advised"} {
 		if got := *rowOf(t, r, table, methods.BoostedTrees).GapShare; got < 0.05 || got > 1 {

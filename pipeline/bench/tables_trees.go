@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"pipe/models/lightgbm"
+	"pipe/models/regress"
 	"pipe/pipeline/methods"
 )
 
@@ -26,31 +26,6 @@ func decideByTrees(ctx context.Context, x *tableSplit) (*decisions, error) {
 	if err != nil {
 		return nil, err
 	}
-	d, err := x.data()
-	if err != nil {
-		return nil, err
-	}
-	p := lightgbm.DefaultRegressionParams(d.Dim)
-	p.Seed = x.seed() & math.MaxInt32
-	var features []float32
-	var targets []float64
-	for _, n := range x.train {
-		features = append(features, d.Row(n)...)
-		for _, v := range d.Losses(n) {
-			targets = append(targets, float64(v))
-		}
-	}
-	trees, err := library.TrainRegressor(ctx, features, d.Dim, targets, d.Pairs, p)
-	if err != nil {
-		return nil, err
-	}
-	losses, row := make([]float64, len(x.held)*d.Pairs), make([]float64, d.Dim)
-	for i, n := range x.held {
-		for c, v := range d.Row(n) {
-			row[c] = float64(v)
-		}
-		trees.Estimate(losses[i*d.Pairs:(i+1)*d.Pairs], row)
-	}
-	actions, err := cheapest(x.t.Actions, losses, x.c.Lambda)
-	return &decisions{Runs: [][]int{actions}}, err
+	rounds := lightgbm.DefaultRegressionParams(1).Rounds
+	return x.decideByMean(ctx, regress.Trees{Library: library, Rounds: []int{rounds}, Seed: x.seed()})
 }
