@@ -6,7 +6,7 @@ import (
 	"pipe/onnx"
 )
 
-// Export builds the policy file: one graph of standard operators from raw features to scores and decisions, with
+// Export builds the policy file: one graph of ONNX operators from raw features to scores and decisions, with
 // everything about the policy in its metadata. The same policy gives the same bytes.
 //
 // The action is the smallest index of the largest score, on every runtime. It is not computed by ArgMax, whose result
