@@ -13,6 +13,7 @@ scores may differ in the last bits, which is printed. Exit status 1 on any diffe
 """
 
 import argparse
+import concurrent.futures
 import csv
 import json
 import os
@@ -103,16 +104,14 @@ def check_prices(a, features, folder):
         check_file(cut)
         return by_python(cut, features, rows)
 
-    ok = True
-    for name, got in (
-        ("python, row by row", by_python(a.policy, feeds, 1)),
-        ("python, one row of prices", merged(lambda n, _, values: by_python(a.policy, dict(features, **values), None))),
-        ("python, prices fixed", merged(frozen)),
-        ("go", merged(lambda n, flags, _: by_go(a.policy, a.source, a.pipe, folder, flags))),
-        ("onnxruntime-node", by_javascript("node", a.policy, feeds, a.modules, folder)),
-        ("onnxruntime-web wasm", by_javascript("web", a.policy, feeds, a.modules, folder)),
-    ):
-        ok = compare(name, got, want) and ok
+    ok = compare_all(want, {
+        "python, row by row": lambda: by_python(a.policy, feeds, 1),
+        "python, one row of prices": lambda: merged(lambda n, _, values: by_python(a.policy, dict(features, **values), None)),
+        "python, prices fixed": lambda: merged(frozen),
+        "go": lambda: merged(lambda n, flags, _: by_go(a.policy, a.source, a.pipe, folder, flags)),
+        "onnxruntime-node": lambda: by_javascript("node", a.policy, feeds, a.modules, folder),
+        "onnxruntime-web wasm": lambda: by_javascript("web", a.policy, feeds, a.modules, folder),
+    })
     return want, ok
 
 
@@ -148,7 +147,9 @@ def by_go(policy, source, pipe, folder, raw=()):
 
 def by_javascript(runtime, policy, feeds, modules, folder):
     """Batches of different sizes, the last one short, try the free batch dimension as well."""
-    out = os.path.join(folder, runtime)
+    folder = os.path.join(folder, runtime)
+    os.mkdir(folder)
+    out = os.path.join(folder, "decisions")
     few = next(iter(feeds.values())).ndim > 2  # pictures take memory
     batch = {"node": "16" if few else "1000", "web": "7" if few else "257"}[runtime]
     judge = os.path.join(os.path.dirname(os.path.abspath(__file__)), "judge.mjs")
@@ -194,6 +195,13 @@ def compare(name, got, want):
     return len(wrong) == 0
 
 
+def compare_all(want, judges):
+    """Compare what each of the judges, which run at the same time, decides with what is wanted; true if all agree."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        running = {name: pool.submit(decide) for name, decide in judges.items()}
+        return all([compare(name, decided.result(), want) for name, decided in running.items()])
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("policy")
@@ -221,17 +229,17 @@ def main():
         return 0 if ok else 1
     want = by_python(a.policy, feeds, rows)
     action, expert, advice = want[0].T
-    ok = compare("python, row by row", by_python(a.policy, feeds, 1), want)
+    ok = True
     if not (action == expert * levels + advice).all():
         print("FAIL action is not expert * levels + advice")
         ok = False
     with tempfile.TemporaryDirectory() as folder:
-        for name, got in (
-            ("go", by_go(plain, a.source, a.pipe, folder, raw)),
-            ("onnxruntime-node", by_javascript("node", a.policy, feeds, a.modules, folder)),
-            ("onnxruntime-web wasm", by_javascript("web", a.policy, feeds, a.modules, folder)),
-        ):
-            ok = compare(name, got, want) and ok
+        ok = compare_all(want, {
+            "python, row by row": lambda: by_python(a.policy, feeds, 1),
+            "go": lambda: by_go(plain, a.source, a.pipe, folder, raw),
+            "onnxruntime-node": lambda: by_javascript("node", a.policy, feeds, a.modules, folder),
+            "onnxruntime-web wasm": lambda: by_javascript("web", a.policy, feeds, a.modules, folder),
+        }) and ok
     used = len(np.unique(action))
     print(f"{'ok  ' if ok else 'FAIL'} {rows} rows, {used} of {want[1].shape[1]} actions chosen at least once")
     return 0 if ok else 1
