@@ -26,7 +26,7 @@ type Settings struct {
 	Folds         int                    `json:"folds" yaml:"folds"`                   // and blocks of the one inner split
 	Inner         float64                `json:"inner" yaml:"inner"`                   // share of the training rows in the one inner split
 	Seeds         int                    `json:"seeds" yaml:"seeds"`                   // networks that are averaged for each that is used
-	Seed          uint64                 `json:"seed" yaml:"seed"`                     // of the splits and of the first network
+	Seed          uint64                 `json:"seed" yaml:"-"`                        // of the splits and of the first network
 	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: RuleBound or RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side
