@@ -87,6 +87,8 @@ func (c TrainConfig) Validate() error {
 	}
 	bad(c.Recipe == auto.Name || c.Recipe == paper.Name, "recipe: %q, known are auto, paper", c.Recipe)
 	bad(!c.AnyPrice || c.Recipe == auto.Name, "any_price: only the recipe auto trains any-price policies")
+	bad(!c.AnyPrice || c.usesLambdas() || slices.Equal(c.Lambdas, DefaultTrainConfig().Lambdas),
+		"lambdas: no policy is trained for %v, since an any-price policy serves every lambda; prices.lambda is the range that its guard checks", c.Lambdas)
 	errs = append(errs, costs.CheckLambdas(c.Lambdas), config.Under("prices", c.Prices.Check()))
 	for i, name := range c.Methods {
 		_, err := models.MethodNamed(name, c.Own...)
@@ -96,6 +98,11 @@ func (c TrainConfig) Validate() error {
 	}
 	errs = append(errs, methods.CheckOwn(c.Own))
 	return errors.Join(append(errs, c.Settings.Validate(), config.Under("auto", c.Auto.Validate()))...)
+}
+
+// usesLambdas reports whether a method besides the recipe's own depends on lambda.
+func (c TrainConfig) usesLambdas() bool {
+	return slices.ContainsFunc(c.Methods, func(name string) bool { return !methods.Named(name, c.Own...).NoAdvice })
 }
 
 // TrainOptions are the options of one run of Train.

@@ -18,11 +18,15 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		at = fmt.Sprintf("any price (lambda %g to %g, single fees times %g to %g)", r.Prices.Lambda[0], r.Prices.Lambda[1], r.Prices.Fee[0], r.Prices.Fee[1])
 	}
 	if g.Rows == 0 {
-		fmt.Fprintf(b, "\n%s: all %d training rows belong together, so none could be held out for the guard: always %s is exported\n", at, r.Rows, safetext.Line(g.Fixed))
+		constant := "always " + safetext.Line(g.Fixed)
+		if r.Prices != nil {
+			constant = "the best fixed pair of every price"
+		}
+		fmt.Fprintf(b, "\n%s: all %d training rows belong together, so none could be held out for the guard: %s is exported\n", at, r.Rows, constant)
 		return
 	}
 	against := "always " + safetext.Line(g.Fixed)
-	if r.Prices != nil {
+	if len(g.Prices) > 0 { // else all prices are the same, as where everything is free
 		against = fmt.Sprintf("the best fixed pairs of %d prices", len(g.Prices))
 	}
 	fmt.Fprintf(b, "\n%s: learned %.4f against %.4f of %s on %d held-out rows%s; gain %.4f, one-sided %g%% lower bound %.4f: %s\n",

@@ -10,8 +10,10 @@ import (
 
 	"pipe/costs"
 	"pipe/models"
+	"pipe/models/auto"
 	"pipe/models/lightgbm"
 	"pipe/models/lightgbm/lightgbmtest"
+	"pipe/models/policy"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/stage"
 	"pipe/pipeline/world"
@@ -63,6 +65,31 @@ func TestTrainOptionsNameEveryProblem(t *testing.T) {
 	}
 }
 
+// TestAnyPriceRefusesUnusedLambdas: lambdas that train nothing are an error, and not ignored.
+func TestAnyPriceRefusesUnusedLambdas(t *testing.T) {
+	for want, change := range map[string]func(c *TrainConfig){
+		"":         func(*TrainConfig) {},
+		"lambdas:": func(c *TrainConfig) { c.Lambdas = []float64{0.5} },
+		"lambdas: no policy is trained for [0 1]": func(c *TrainConfig) { c.Lambdas, c.Methods = []float64{0, 1}, nil },
+		"any_price: only":                         func(c *TrainConfig) { c.Recipe = "paper" },
+		"prices.lambda: 2 to 1":                   func(c *TrainConfig) { c.Prices.Lambda = [2]float64{2, 1} },
+		"prices.fee: -1 to 1":                     func(c *TrainConfig) { c.Prices.Fee = [2]float64{-1, 1} },
+		"prices.fee: 1 to 1e+13":                  func(c *TrainConfig) { c.Prices.Fee = [2]float64{1, 1e13} },
+	} {
+		c := DefaultTrainConfig()
+		c.AnyPrice = true
+		change(&c)
+		if err := c.Validate(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	c := DefaultTrainConfig()
+	c.AnyPrice, c.Lambdas, c.Methods = true, []float64{0.5}, []string{"separated"}
+	if err := c.Validate(); err != nil {
+		t.Errorf("lambdas of another method: %v", err)
+	}
+}
+
 // TestTrainProblemsNameTheirField: errors distinguish sections with settings of the same name.
 func TestTrainProblemsNameTheirField(t *testing.T) {
 	c := DefaultTrainConfig()
@@ -108,5 +135,21 @@ func TestEvalWithoutFreeAdvice(t *testing.T) {
 	}
 	if len(r.Rows) == 0 {
 		t.Error("nothing is reported")
+	}
+}
+
+// TestTextOfAnyPriceReports: the text says what is exported, also where only one price differs or nothing was held out.
+func TestTextOfAnyPriceReports(t *testing.T) {
+	r := policy.DefaultPriceRange()
+	many := []policy.PriceGuard{{Lambda: 0}, {Lambda: 1}}
+	for want, g := range map[string]policy.Guard{
+		"against 0.0000 of always a/none on 9 held-out rows":          {Rows: 9, Fixed: "a/none"},
+		"against 0.0000 of the best fixed pairs of 2 prices on 9":     {Rows: 9, Fixed: "a/none", Prices: many},
+		"for the guard: the best fixed pair of every price is export": {Fixed: "a/none", Fallback: true},
+	} {
+		var b strings.Builder
+		if writeAuto(&b, auto.Report{Lambda: 1, Prices: &r, Rows: 9, Guard: g}); !strings.Contains(b.String(), want) {
+			t.Errorf("text %q, want %q", b.String(), want)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func trainCommand(a *app) *cobra.Command {
 // addTrainFlags adds the flags that override settings of the configuration file.
 func addTrainFlags(f *pflag.FlagSet, c *pipeline.TrainConfig) {
 	f.StringVar(&c.Recipe, "recipe", c.Recipe, "auto or paper")
-	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each")
+	f.Float64SliceVar(&c.Lambdas, "lambda", c.Lambdas, "factors on the fees of advice; one policy for each; not with --any-price")
 	f.BoolVar(&c.AnyPrice, "any-price", c.AnyPrice, "recipe auto: one policy for all prices, instead of one for each lambda")
 	f.StringSliceVar(&c.Methods, "methods", c.Methods, "methods to train besides the recipe's own: "+otherMethods())
 	f.IntVar(&c.Seeds, "seeds", c.Seeds, "number of seeds of recipe paper and of --methods")

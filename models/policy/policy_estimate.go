@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"pipe/costs"
 	"pipe/models/estimate"
 )
 
@@ -37,10 +38,12 @@ func DefaultPriceRange() PriceRange {
 
 // Check returns why the range is not one.
 func (r PriceRange) Check() error {
-	for name, v := range map[string][2]float64{"lambda": r.Lambda, "fee": r.Fee} {
-		if !isFinite(v[0]) || !isFinite(v[1]) || v[0] < 0 || v[0] > v[1] {
-			return fmt.Errorf("%s: the range from %g to %g", name, v[0], v[1])
-		}
+	return errors.Join(checkRange("lambda", r.Lambda), checkRange("fee", r.Fee))
+}
+
+func checkRange(name string, v [2]float64) error {
+	if !(v[0] >= 0 && v[0] <= v[1] && v[1] <= costs.MaxLambda) {
+		return fmt.Errorf("%s: %g to %g is not a range from a smallest to a largest number, both from 0 to %g", name, v[0], v[1], costs.MaxLambda)
 	}
 	return nil
 }
