@@ -21,7 +21,7 @@ import (
 //   - a blend of the members is the weighted mean with the smallest squared error on the left-out rows, of differences
 //     between pairs;
 //   - the policy takes the cheapest pair by the blend. It leaves the best fixed pair only for a gain above a margin: the
-//     largest margin whose loss on the left-out rows is within one standard error of the smallest;
+//     largest margin whose loss on the left-out rows is within half a standard error of the smallest;
 //   - the guard estimates the gain of that procedure over the best fixed pair: for each block of left-out rows the
 //     weights and the margin are chosen on the other blocks. If the gain does not pass Settings.Rule, the policy is the
 //     fixed pair;
@@ -89,6 +89,9 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
 	tab := newTable(t, rows, s)
+	if err := tab.checkCosts(targets); err != nil {
+		return nil, nil, err
+	}
 	policies, reports, err := learn(ctx, tab, targets, s, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("auto: %w", err)

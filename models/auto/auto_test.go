@@ -2,6 +2,8 @@ package auto
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -274,6 +276,73 @@ func TestTrainRefuses(t *testing.T) {
 		_, _, err := Train(t.Context(), c.t, c.lambdas, DefaultSettings(), models.Options{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %q", err, want)
+		}
+	}
+}
+
+// TestTrainRefusesFeesThatExcludePairs: fees must stay below the scores that exclude pairs in a file.
+func TestTrainRefusesFeesThatExcludePairs(t *testing.T) {
+	train := noise(80, 1)
+	actions := *train.Actions
+	actions.Advice = slices.Clone(actions.Advice)
+	actions.Advice[1].Fee = 1e20
+	train.Actions = &actions
+	o := models.Options{Runtime: orttest.Open(t, 0)}
+	var data *costs.DataError
+	if _, _, err := Train(t.Context(), train, []float64{1e6}, smallAuto(), o); !errors.As(err, &data) || !strings.Contains(err.Error(), "a fee of 1e+26 at lambda 1e+06") {
+		t.Errorf("error %v", err)
+	}
+	if _, _, err := TrainAnyPrice(t.Context(), train, policy.PriceRange{Lambda: [2]float64{0, 1e6}, Fee: [2]float64{1, 1}}, smallAuto(), o); !errors.As(err, &data) {
+		t.Errorf("any price: error %v", err)
+	}
+}
+
+// TestFallbackOfAnyPriceTakesTheBestFixedPairs: without structure the policy takes the best fixed pair of every price,
+// and the file does not claim members that it does not contain.
+func TestFallbackOfAnyPriceTakesTheBestFixedPairs(t *testing.T) {
+	s := smallAuto()
+	s.Steps = 40
+	train, rt := noise(80, 3), orttest.Open(t, 0)
+	p, r, err := TrainAnyPrice(t.Context(), train, policy.DefaultPriceRange(), s, models.Options{Runtime: rt})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Guard.Fallback || len(r.Guard.Prices) < 2 {
+		t.Fatalf("guard %+v", r.Guard)
+	}
+	var members []policy.Member
+	if err := json.Unmarshal([]byte(p.Info[policy.BlendKey]), &members); err != nil || len(members) != len(r.Members) {
+		t.Fatalf("members %v, %v", members, err)
+	}
+	for _, m := range members {
+		if m.Weight != 0 {
+			t.Errorf("%s has the weight %g in a file without it", m.Name, m.Weight)
+		}
+	}
+	if _, ok := p.Info[policy.CalibrationKey]; ok {
+		t.Error("the file has the calibration of estimates that it does not contain")
+	}
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := policy.NewDecider(rt, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, price := range r.Guard.Prices {
+		if price.Scaled != "" {
+			continue
+		}
+		out, err := d.DecideAt(t.Context(), policy.PricesOf(train.Actions, price.Lambda), train.Features, train.Len())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, action := range out.Action {
+			if got := train.Actions.Name(int(action)); got != price.Fixed {
+				t.Fatalf("lambda %g, row %d: %s, want %s", price.Lambda, n, got, price.Fixed)
+			}
 		}
 	}
 }

@@ -114,6 +114,7 @@ func TestAutoOnDegenerateTables(t *testing.T) {
 		"one group":               {80, func(t *costs.Tensor) { t.Groups = slices.Repeat([]string{"all"}, 80) }, 0},
 		"two groups":              {80, func(t *costs.Tensor) { t.Groups = slices.Repeat([]string{"a", "b"}, 40) }, 2},
 		"three groups, a giant":   {80, func(t *costs.Tensor) { t.Groups = append([]string{"b", "c"}, slices.Repeat([]string{"a"}, 78)...) }, 3},
+		"huge losses":             {80, func(t *costs.Tensor) { t.Loss[7] = 1e30 }, -1},
 		"one label per row":       {80, func(t *costs.Tensor) { t.Labels = slices.Clone(t.IDs) }, 5},
 		"one label and one group": {80, func(t *costs.Tensor) { t.Labels, t.Groups = slices.Repeat([]string{"x"}, 80), slices.Clone(t.IDs) }, 5},
 	} {

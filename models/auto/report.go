@@ -2,6 +2,7 @@ package auto
 
 import (
 	"encoding/json"
+	"slices"
 
 	"pipe/models/policy"
 )
@@ -32,13 +33,26 @@ func (r Report) info(s Settings) map[string]string {
 			Steps  int     `json:"steps"`
 		}{r.Margin, r.Folds, s.Seeds, s.Seed, s.Steps}),
 	}
-	if len(r.Members) > 0 {
-		out[policy.BlendKey], out[policy.BlendsKey] = jsonOf(r.Members), jsonOf(r.Blends)
+	members, blends := r.Members, r.Blends
+	if r.Guard.Fallback { // none of them is in the file
+		members, blends = unweighted(members), unweighted(blends)
 	}
-	if r.Calibration != nil {
+	if len(members) > 0 {
+		out[policy.BlendKey], out[policy.BlendsKey] = jsonOf(members), jsonOf(blends)
+	}
+	if r.Calibration != nil && !r.Guard.Fallback {
 		c := *r.Calibration
 		c.Bins = nil
 		out[policy.CalibrationKey] = jsonOf(c)
+	}
+	return out
+}
+
+// unweighted is a copy without weights.
+func unweighted(members []policy.Member) []policy.Member {
+	out := slices.Clone(members)
+	for i := range out {
+		out[i].Weight = 0
 	}
 	return out
 }
