@@ -31,6 +31,9 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 		if l.Info.Fixed >= 0 {
 			add("%s", e.constantNote(l))
 		}
+		if l.prices != nil && l.prices.info.Guard != nil && l.prices.info.Guard.Fallback {
+			add("%s takes the best fixed pair of every price, whatever the features: its guard fell back.", e.called(l))
+		}
 		if fees := l.changedFees(e.t); len(fees) > 0 {
 			add("%s was trained with other fees than this tensor has: %s. True losses count the fees of the tensor; the policy chose by its own.",
 				e.called(l), costs.ListFees(fees))

@@ -14,6 +14,7 @@ import (
 	"pipe/models/regress"
 	"pipe/onnx/ort/orttest"
 	"pipe/pipeline/decide"
+	"pipe/pipeline/inspect"
 	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 	"pipe/pipeline/stage"
@@ -210,5 +211,27 @@ func TestFrontierOfExperts(t *testing.T) {
 	f.tensor.Actions.Experts[0].Fee = 0
 	if r := f.evalAt(nil, f.anyPrice("free.onnx", keepPolicy)); len(r.Frontier) != 0 {
 		t.Errorf("%d points without a fee", len(r.Frontier))
+	}
+}
+
+// Where the guard of an any-price policy fell back, the report says so, as it does for a policy with one pair.
+func TestEvalNotesAnAnyPriceFallback(t *testing.T) {
+	f := newEvalFiles(t)
+	fellBack := func(fallback bool) string {
+		return policy.Guard{Rows: 10, Fixed: f.tensor.Actions.Name(0), Confidence: 0.84, Fallback: fallback}.JSON()
+	}
+	for _, fallback := range []bool{false, true} {
+		file := f.anyPrice("any/auto-any-price.onnx", func(p *policy.Policy) { p.Info = map[string]string{policy.GuardKey: fellBack(fallback)} })
+		r := f.evalAt([]float64{1}, file)
+		if got := strings.Contains(strings.Join(r.Notes, "\n"), "takes the best fixed pair of every price"); got != fallback {
+			t.Errorf("guard fell back: %v, notes %q", fallback, r.Notes)
+		}
+		e, err := inspect.File(t.Context(), file, inspect.DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.HasPrefix(e.(*inspect.PolicyExplanation).Verdict, "this policy takes the best fixed pair of every price"); got != fallback {
+			t.Errorf("guard fell back: %v, verdict %q", fallback, e.(*inspect.PolicyExplanation).Verdict)
+		}
 	}
 }

@@ -124,7 +124,13 @@ func (e *PolicyExplanation) verdict() string {
 		chooses = fmt.Sprintf("this policy always plays %s, whatever the features", e.Fixed)
 	}
 	var g policy.Guard
-	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil || g.Rows == 0 {
+	if raw, ok := e.Info["guard"]; !ok || json.Unmarshal(raw, &g) != nil {
+		return chooses
+	}
+	if g.Fallback && e.Prices != nil {
+		chooses = "this policy takes the best fixed pair of every price, whatever the features"
+	}
+	if g.Rows == 0 {
 		return chooses
 	}
 	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
