@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 
 	"pipe/costs"
 	"pipe/models"
@@ -89,7 +91,7 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 		return nil, nil, fmt.Errorf("auto: %w", err)
 	}
 	tab := newTable(t, rows, s)
-	if err := tab.checkCosts(targets); err != nil {
+	if err := checkCosts(tab, targets); err != nil {
 		return nil, nil, err
 	}
 	policies, reports, err := learn(ctx, tab, targets, s, o)
@@ -102,6 +104,24 @@ func train(ctx context.Context, t *costs.Tensor, targets []target, s Settings, o
 		maps.Copy(p.Info, origin)
 	}
 	return policies, reports, nil
+}
+
+// mostCost bounds losses and fees. Scores of -1e30 exclude pairs in policy files, so scores must be far from that.
+const mostCost = 1e24
+
+// checkCosts reports losses of the table and fees of the targets that a policy file cannot have.
+func checkCosts(t *table, targets []target) error {
+	if most := max(math.Abs(t.low), math.Abs(t.high)); most > mostCost {
+		return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("a loss of size %g, at most %g is possible: use a larger unit for losses and fees", most, mostCost)}
+	}
+	for _, g := range targets {
+		for _, p := range g.pricesOf(t) {
+			if most := slices.Max(p.fees); most > mostCost {
+				return &costs.DataError{Msg: fmt.Sprintf("a fee of %g at %s, at most %g is possible: use a larger unit for losses and fees", most, p.Name(), mostCost)}
+			}
+		}
+	}
+	return nil
 }
 
 // learn fits the members once, and decides what every target makes of them.

@@ -1,8 +1,6 @@
 package auto
 
 import (
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -57,24 +55,6 @@ func newTable(t *costs.Tensor, rows []int, s Settings) *table {
 		tab.sets = tab.clusters.Pick(tab.held).IDs()
 	}
 	return tab
-}
-
-// mostCost bounds losses and fees. Scores of -1e30 exclude pairs in policy files, so scores must be far from that.
-const mostCost = 1e24
-
-// checkCosts reports losses of the table and fees of the targets that a policy file cannot have.
-func (t *table) checkCosts(targets []target) error {
-	if most := max(math.Abs(t.low), math.Abs(t.high)); most > mostCost {
-		return &costs.DataError{Column: "loss", Msg: fmt.Sprintf("a loss of size %g, at most %g is possible: use a larger unit for losses and fees", most, mostCost)}
-	}
-	for _, g := range targets {
-		for _, p := range g.pricesOf(t) {
-			if most := slices.Max(p.fees); most > mostCost {
-				return &costs.DataError{Msg: fmt.Sprintf("a fee of %g at %s, at most %g is possible: use a larger unit for losses and fees", most, p.Name(), mostCost)}
-			}
-		}
-	}
-	return nil
 }
 
 // interval returns the one-sided bounds of the mean of a value per row; rows are positions in held.
