@@ -69,12 +69,18 @@ func pairsSaid(t *table, estimates []float32) []policy.CalibrationPoint {
 	return out
 }
 
-// fitCurve is isotonic regression of the means of bins, by pooling neighbours that do not rise.
+// fitCurve is isotonic regression of the means of bins, by pooling neighbours that do not rise. Points in another unit
+// give the same curve in that unit.
 func fitCurve(points []policy.CalibrationPoint) estimate.Curve {
+	largest := 0.0
+	for _, p := range points {
+		largest = max(largest, math.Abs(p.Estimate), math.Abs(p.Loss))
+	}
+	least := 1e-6 * largest // smaller steps are too small for float32
 	var pools []policy.CalibrationBin
 	for _, b := range policy.Reliability(points, min(curveBins, len(points)/curveRows)) {
 		pools = append(pools, b)
-		for n := len(pools); n > 1 && !rises(pools[n-2], pools[n-1]); n = len(pools) {
+		for n := len(pools); n > 1 && !rises(pools[n-2], pools[n-1], least); n = len(pools) {
 			pools = append(pools[:n-2], pooled(pools[n-2], pools[n-1]))
 		}
 	}
@@ -88,9 +94,8 @@ func fitCurve(points []policy.CalibrationPoint) estimate.Curve {
 	return c
 }
 
-// rises reports whether a curve can go from a to b. Steps too small for float32 do not count.
-func rises(a, b policy.CalibrationBin) bool {
-	least := 1e-6 * max(1, math.Abs(b.Estimate), math.Abs(b.Loss))
+// rises reports whether a curve can go from a to b, by steps above the least.
+func rises(a, b policy.CalibrationBin, least float64) bool {
 	return b.Estimate-a.Estimate > least && b.Loss-a.Loss > least
 }
 
