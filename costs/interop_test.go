@@ -1,6 +1,7 @@
 package costs
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,19 +58,21 @@ func interopTensor() *Tensor {
 
 const arrowTable = makeTable + `
 import pyarrow as pa, pyarrow.parquet as pq
-out, options = sys.argv[1], json.loads(sys.argv[2])
-number, large = (np.float64 if options.pop("double", False) else np.float32), options.pop("large", False)
-as_list = (lambda v: pa.array(list(v), pa.large_list(pa.from_numpy_dtype(number)))) if large else (lambda v: pa.array(list(v)))
-t = pa.table({"zz": r, "prediction": prediction, "fee": as_list(fee.astype(number)), "id": pa.array(ids, pa.large_string() if large else pa.string()),
-  "label": label, "loss": as_list(loss.astype(number)), "features": as_list(x.astype(number)), "split": split, "group": group})
-if options.pop("fixed", False):
-  t = t.set_column(t.column_names.index("features"), "features", pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), d))
-pq.write_table(t.replace_schema_metadata({"pipe.actions": actions}), out, **options)
+def write(out, options):
+  number, large = (np.float64 if options.pop("double", False) else np.float32), options.pop("large", False)
+  as_list = (lambda v: pa.array(list(v), pa.large_list(pa.from_numpy_dtype(number)))) if large else (lambda v: pa.array(list(v)))
+  t = pa.table({"zz": r, "prediction": prediction, "fee": as_list(fee.astype(number)), "id": pa.array(ids, pa.large_string() if large else pa.string()),
+    "label": label, "loss": as_list(loss.astype(number)), "features": as_list(x.astype(number)), "split": split, "group": group})
+  if options.pop("fixed", False):
+    t = t.set_column(t.column_names.index("features"), "features", pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), d))
+  pq.write_table(t.replace_schema_metadata({"pipe.actions": actions}), out, **options)
+for name, options in json.loads(sys.argv[1]).items():
+  write(name + ".parquet", options)
 `
 
 func TestReadsFilesOfPyArrow(t *testing.T) {
 	py := judge.Python(t, "numpy", "pyarrow")
-	want := interopTensor()
+	files := map[string]json.RawMessage{}
 	for name, options := range map[string]string{
 		"default":            `{}`,
 		"plain":              `{"use_dictionary": false, "compression": "none"}`,
@@ -83,11 +86,16 @@ func TestReadsFilesOfPyArrow(t *testing.T) {
 		"lz4, version 2":     `{"compression": "lz4", "data_page_version": "2.0", "use_dictionary": false}`,
 		"stream split":       `{"use_dictionary": ["id"], "use_byte_stream_split": ["features.list.element"]}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "t.parquet")
-			judge.Run(t, py, "", arrowTable, path, options)
-			sameTensor(t, path, want)
-		})
+		files[name] = json.RawMessage(options)
+	}
+	list, err := json.Marshal(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, want := t.TempDir(), interopTensor()
+	judge.Run(t, py, dir, arrowTable, string(list)) // one process for all: importing takes longer than writing
+	for name := range files {
+		t.Run(name, func(t *testing.T) { sameTensor(t, filepath.Join(dir, name+".parquet"), want) })
 	}
 }
 
