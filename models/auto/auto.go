@@ -187,7 +187,7 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Opti
 		return learned, err
 	}
 	r.Calibration = calibration
-	learned = policy.Estimate{Constant: j.t.constant, Curve: curve}
+	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(curve)}
 	learned.Blend, err = b.fit(ctx, chosen.rule, o)
 	return learned, err
 }

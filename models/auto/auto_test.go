@@ -346,3 +346,41 @@ func TestFallbackOfAnyPriceTakesTheBestFixedPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestExpectedLossesStayInRange: estimates of ridge regression go beyond the losses far from the training rows; what a
+// policy says it expects does not.
+func TestExpectedLossesStayInRange(t *testing.T) {
+	s := DefaultSettings()
+	s.Networks, s.Neighbours = nil, nil
+	policies, _, err := Train(t.Context(), structured.tensor(2000, costs.Train, 1, true), []float64{1}, s, models.Options{Runtime: orttest.Open(t, 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := policies[0].Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := policy.NewDecider(orttest.Open(t, 0), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	far := make([]float32, 2*structured.dim)
+	for i := range far {
+		far[i] = float32(50 - 100*(i%2))
+	}
+	out, err := d.Decide(t.Context(), far, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	beyond := false
+	for i, v := range out.Loss {
+		beyond = beyond || out.Scores[i] > 0.5 || out.Scores[i] < -1.5
+		if v < 0 || v > 1 {
+			t.Errorf("the expected loss of row %d, pair %d is %g", i/9, i%9, v)
+		}
+	}
+	if !beyond {
+		t.Error("no estimate is beyond the losses: the test shows nothing")
+	}
+}

@@ -46,6 +46,16 @@ func calibrate(t *table, estimates []float32) (estimate.Curve, *policy.Calibrati
 	return curve, c, nil
 }
 
+// within is the curve, or if it is empty the one that keeps estimates within the losses of training: ridge regression can
+// go beyond them.
+func (t *table) within(c estimate.Curve) estimate.Curve {
+	limits := estimate.Curve{X: []float64{t.low, t.high}, Y: []float64{t.low, t.high}}
+	if len(c.X) > 0 || limits.Check() != nil {
+		return c
+	}
+	return limits
+}
+
 func squaredError(points []policy.CalibrationPoint) (sum float64) {
 	for _, p := range points {
 		sum += (p.Estimate - p.Loss) * (p.Estimate - p.Loss)
