@@ -258,10 +258,10 @@ func TestLinesOfProgress(t *testing.T) {
 	}
 	loud, quiet := start(t, folder, nil, "import", "--config", "waits", "--out", "x"), start(t, folder, nil, "import", "--config", "waits", "--out", "x", "--quiet")
 	time.Sleep(14 * time.Second)
-	for _, p := range []*program{loud, quiet} {
-		p.send(t, syscall.SIGTERM)
-		p.interrupted(t, endsAfter)
-	}
+	loud.send(t, syscall.SIGTERM)
+	quiet.send(t, syscall.SIGTERM)
+	loud.interrupted(t, endsAfter)
+	quiet.interrupted(t, endsAfter)
 	if got := loud.stderr.String(); got != "pipe: import: total unknown (running for 10s)\npipe: interrupted\n" {
 		t.Errorf("standard error has %q", got)
 	}
