@@ -97,7 +97,11 @@ func TestClipResumeNoticesChanges(t *testing.T) {
 func TestKilledClipResumesToTheSameBytes(t *testing.T) {
 	openRuntime(t)
 	w := newClipWorld(t, 0)
-	for i := range 4000 {
+	labels := 4000
+	if testing.Short() {
+		labels = 1000
+	}
+	for i := range labels {
 		w.cfg.Labels = append(w.cfg.Labels, fmt.Sprintf("%c%c%c", 'a'+i%26, 'a'+i/26%26, 'a'+i/676))
 	}
 	for i := range 24 {
