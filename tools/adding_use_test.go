@@ -47,16 +47,27 @@ func TestAdding(t *testing.T) {
 	t.Run("benchmark", func(t *testing.T) { useBenchmark(t, pipe) })
 	t.Run("file", func(t *testing.T) { useFile(t, pipe) })
 	t.Run("command", func(t *testing.T) { useCommand(t, bin) })
+	own := t.TempDir()
+	command(t, root, "go", append([]string{"test", o, "-c", "-o", own + "/"}, ownPackages...)...) // they are vetted
 	t.Run("own tests", func(t *testing.T) {
-		out := command(t, root, "go", "test", o, "-v", "-run", "^("+strings.Join(ownTests, "|")+")$", "./costs/builder", "./models", "./models/policy", "./cmd/pipe")
+		out := ""
+		for _, folder := range ownPackages {
+			out += command(t, filepath.Join(root, folder), testBinary(own, folder), "-test.v", "-test.run", "^("+strings.Join(ownTests, "|")+")$")
+		}
 		for _, ran := range append(slices.Clone(ownTests), "/squared_3x2", "/cheapest/0") {
 			if !strings.Contains(out, ran+" (") {
 				t.Errorf("%s has not run", ran)
 			}
 		}
 	})
-	t.Run("pages", func(t *testing.T) { usePages(t, root, o) })
+	t.Run("pages", func(t *testing.T) { usePages(t, root, own) })
 }
+
+// ownPackages are the folders of ownTests.
+var ownPackages = []string{"./costs/builder", "./models", "./models/policy", "./cmd/pipe"}
+
+// testBinary is the path that the go command gives the tests of a package.
+func testBinary(dir, folder string) string { return filepath.Join(dir, filepath.Base(folder)+".test") }
 
 // ownTests are tests of the module that see what is added.
 var ownTests = []string{
@@ -66,9 +77,10 @@ var ownTests = []string{
 
 // usePages: the test of the pages asks for the kinds of parts that are added, and for nothing else. What is written there
 // cannot be laid over the pages.
-func usePages(t *testing.T, root, overlay string) {
-	cmd := exec.Command("go", "test", overlay, "-run", "^TestDocumentedSettings$", "./costs/builder")
-	cmd.Dir = root
+func usePages(t *testing.T, root, own string) {
+	const folder = "./costs/builder"
+	cmd := exec.Command(testBinary(own, folder), "-test.run", "^TestDocumentedSettings$")
+	cmd.Dir = filepath.Join(root, folder)
 	out, err := cmd.CombinedOutput()
 	if code(t, err) != 1 {
 		t.Fatalf("%v: %s", err, out)
