@@ -39,6 +39,18 @@ type Batch struct {
 // Costs are task losses plus fees, [S, J(K+1), B].
 func (b Batch) Costs(g *onnx.Graph) *onnx.Value { return g.Add(b.Target, b.Fees) }
 
+// MaskConst has the value yes for pairs that are allowed and no for those that are not, [S, J(K+1), 1]. It needs Allowed.
+func (b Batch) MaskConst(g *onnx.Graph, yes, no float64) *onnx.Value {
+	v := make([]float64, len(b.Allowed))
+	for i, ok := range b.Allowed {
+		v[i] = no
+		if ok {
+			v[i] = yes
+		}
+	}
+	return perModel(g, b.Scores.DType(), b.Models, v)
+}
+
 // perModel is a constant [S, rows, 1] of a float type.
 func perModel(g *onnx.Graph, t onnx.DType, models int, v []float64) *onnx.Value {
 	shape := []int64{int64(models), int64(len(v) / models), 1}
@@ -65,9 +77,9 @@ func slopes(g *onnx.Graph, t onnx.DType, tau []float64) *onnx.Value {
 	return perModel(g, t, len(tau), slope)
 }
 
-// softplus is log(1 + e^x) without overflow. It is made of operators that also exist in double precision, in which
+// Softplus is log(1 + e^x) of every element, without overflow; it has the shape of x. It is made of operators that also exist in double precision, in which
 // gradients are checked.
-func softplus(g *onnx.Graph, x *onnx.Value) *onnx.Value {
+func Softplus(g *onnx.Graph, x *onnx.Value) *onnx.Value {
 	one := g.Scalar(x.DType(), 1)
 	return g.Add(g.Relu(x), g.Log(g.Add(one, g.Exp(g.Neg(g.Abs(x))))))
 }

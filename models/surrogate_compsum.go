@@ -37,7 +37,7 @@ func (compSum) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 		w := g.Sub(g.ReduceMax(c, true, 1), c)
 		return weightedPhi(g, b, g.Mul(g.StopGradient(w), b.Coef))
 	}
-	one, off := allowedConsts(g, b)
+	one, off := b.MaskConst(g, 1, 0), b.MaskConst(g, 0, maskedScore)
 	w := g.Mul(g.Sub(g.ReduceMax(g.Add(c, off), true, 1), c), one)
 	return weightedPhi(g, b, g.Mul(g.StopGradient(w), b.Coef))
 }
@@ -55,26 +55,11 @@ func (weighted) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	return weightedPhi(g, b, g.Mul(b.Target, b.Coef))
 }
 
-// allowedConsts are the mask as 0/1 and as an additive maskedScore, [S, A, 1].
-func allowedConsts(g *onnx.Graph, b Batch) (one, off *onnx.Value) {
-	ones, offs := make([]float64, len(b.Allowed)), make([]float64, len(b.Allowed))
-	for i, ok := range b.Allowed {
-		if ok {
-			ones[i] = 1
-		} else {
-			offs[i] = maskedScore
-		}
-	}
-	t := b.Scores.DType()
-	return perModel(g, t, b.Models, ones), perModel(g, t, b.Models, offs)
-}
-
 // weightedPhi is w * Phi_tau(s), [S, A, B], from L = -log softmax(s).
 func weightedPhi(g *onnx.Graph, b Batch, w *onnx.Value) *onnx.Value {
 	s := b.Scores
 	if b.Allowed != nil {
-		_, off := allowedConsts(g, b)
-		s = g.Add(s, off)
+		s = g.Add(s, b.MaskConst(g, 0, maskedScore))
 	}
 	s = g.Sub(s, g.StopGradient(g.ReduceMax(s, true, 1)))
 	nll := g.Sub(g.Log(g.ReduceSum(g.Exp(s), true, 1)), s)

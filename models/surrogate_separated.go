@@ -33,10 +33,10 @@ func (separated) Loss(g *onnx.Graph, b Batch) *onnx.Value {
 	cost := func(i int64) *onnx.Value { return g.Slice(c, []int64{i}, []int64{i + 1}, []int64{1}, nil) }
 	row := func(j int64) *onnx.Value {
 		q := score(1 + j)
-		return g.Add(g.Mul(cost(2*j), softplus(g, g.Neg(q))), g.Mul(cost(2*j+1), softplus(g, q)))
+		return g.Add(g.Mul(cost(2*j), Softplus(g, g.Neg(q))), g.Mul(cost(2*j+1), Softplus(g, q)))
 	}
 	r := score(0)
-	loss := g.Add(g.Mul(softplus(g, g.Neg(r)), row(0)), g.Mul(softplus(g, r), row(1)))
+	loss := g.Add(g.Mul(Softplus(g, g.Neg(r)), row(0)), g.Mul(Softplus(g, r), row(1)))
 	return g.Mul(loss, b.Coef)
 }
 

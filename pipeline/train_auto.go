@@ -33,7 +33,8 @@ func writeAuto(b *strings.Builder, r auto.Report) {
 		at, g.Learned, g.FixedLoss, against, g.Rows, report.InSets(g), g.Gain, 100*g.Confidence, g.LowerBound,
 		map[bool]string{true: "the constant is exported", false: "the learned policy is exported"}[g.Fallback])
 	if g.Fallback {
-		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(g.Reason))
+		_, reason := g.Verdict()
+		fmt.Fprintf(b, "the reason: %s\n", safetext.Line(reason))
 	}
 	if p, ok := worstPrice(g); ok {
 		fmt.Fprintf(b, "smallest gain of a price: %.4f (95%% bounds %.4f and %.4f) at %s\n", p.Gain, p.LowerBound, p.UpperBound, safetext.Line(p.Name()))

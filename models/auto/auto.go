@@ -48,7 +48,8 @@ func Train(ctx context.Context, t *costs.Tensor, lambdas []float64, s Settings, 
 
 // TrainAnyPrice learns one policy for all prices of a range, as [Train] does for one price. Gate and guard compare it
 // with the best fixed pair of many prices in the range: it must pass the rule on average over them, and must at none be
-// worse with a confidence of 95%. If it does not pass, the policy takes the best fixed pair of every price.
+// worse with a confidence of 95%. If it does not pass, the policy takes the best fixed pair of every price. A range that is
+// not one is an error; other errors are those of [Train].
 func TrainAnyPrice(ctx context.Context, t *costs.Tensor, r policy.PriceRange, s Settings, o models.Options) (*policy.Policy, Report, error) {
 	if err := r.Check(); err != nil {
 		return nil, Report{}, err
@@ -181,12 +182,10 @@ func (r *Report) compare(ctx context.Context, j *judge, b *blends, o models.Opti
 	if r.Guard, err = j.guard(options, margin); err != nil {
 		return learned, err
 	}
-	curve, calibration, err := calibrate(j.t, b.estimates(chosen.rule))
-	if err != nil || r.Guard.Fallback {
-		r.Calibration = calibration
+	var curve estimate.Curve
+	if curve, r.Calibration, err = calibrate(j.t, b.estimates(chosen.rule)); err != nil || r.Guard.Fallback {
 		return learned, err
 	}
-	r.Calibration = calibration
 	learned = policy.Estimate{Constant: j.t.constant, Curve: j.t.within(curve)}
 	learned.Blend, err = b.fit(ctx, chosen.rule, o)
 	return learned, err

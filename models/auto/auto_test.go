@@ -84,10 +84,9 @@ func trainAuto(t *testing.T, l plantedLaw, rows int, seed uint64) (*policy.Polic
 	return policies[0], reports[0]
 }
 
-// risk is a policy's expected cost on new inputs, and the Bayes risk there.
-func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
+// decider runs a policy as the file that would be deployed.
+func decider(t *testing.T, p *policy.Policy) *policy.Decider {
 	t.Helper()
-	test := l.tensor(20_000, costs.Test, 2, false)
 	m, err := p.Export()
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +95,15 @@ func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Close()
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// risk is a policy's expected cost on new inputs, and the Bayes risk there.
+func (l plantedLaw) risk(t *testing.T, p *policy.Policy) (own, bayes float64) {
+	t.Helper()
+	test := l.tensor(20_000, costs.Test, 2, false)
+	d := decider(t, p)
 	out, err := d.Decide(context.Background(), test.Features, test.Len())
 	if err != nil {
 		t.Fatal(err)
@@ -322,15 +329,7 @@ func TestFallbackOfAnyPriceTakesTheBestFixedPairs(t *testing.T) {
 	if _, ok := p.Info[policy.CalibrationKey]; ok {
 		t.Error("the file has the calibration of estimates that it does not contain")
 	}
-	m, err := p.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := policy.NewDecider(rt, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := decider(t, p)
 	for _, price := range r.Guard.Prices {
 		if price.Scaled != "" {
 			continue
@@ -356,15 +355,7 @@ func TestExpectedLossesStayInRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := policies[0].Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := policy.NewDecider(orttest.Open(t, 0), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := decider(t, policies[0])
 	far := make([]float32, 2*structured.dim)
 	for i := range far {
 		far[i] = float32(50 - 100*(i%2))

@@ -40,7 +40,7 @@ func BenchmarkTrees(b *testing.B) {
 	lightgbmtest.Open(b)
 	t := embedded(20_000, 384)
 	s := DefaultSettings()
-	s.Ridge, s.Neighbours, s.Networks, s.Trees, s.Rule = nil, nil, nil, []int{30, 100}, RuleGain
+	s.Ridge, s.Neighbours, s.Networks, s.Trees, s.Rule = nil, nil, nil, []int{30, 100}, policy.RuleGain
 	o := models.Options{Runtime: orttest.Open(b, 0)}
 	b.Run("rows=20000/dim=384/pairs=8", func(b *testing.B) {
 		for b.Loop() {

@@ -1,7 +1,6 @@
 package auto
 
 import (
-	"fmt"
 	"math"
 
 	"pipe/models"
@@ -26,6 +25,11 @@ func newPrice(t *table, of policy.PriceGuard, fees []float64) price {
 	}
 	p.Fixed = t.full.Actions.Name(p.fixed)
 	return p
+}
+
+// constant is the cost of the fixed pair on held-out row n.
+func (p price) constant(t *table, n int) float64 {
+	return float64(t.data.Losses(t.held[n])[p.fixed]) + p.fees[p.fixed]
 }
 
 // option is what leaving the best fixed pair means for a held-out row.
@@ -174,11 +178,8 @@ func (j *judge) choose(options [][][]option, rows []int) (choice, error) {
 	return best, nil
 }
 
-// oneError is the one-sided confidence of a bound at one standard error, and certain that of a bound that decides alone.
-const (
-	oneError = 0.8413
-	certain  = 0.95
-)
+// oneError is the one-sided confidence of a bound at one standard error.
+const oneError = 0.8413
 
 // safe reports whether the policy is at no price certainly worse than the fixed pair. A single price is left to the
 // guard.
@@ -196,7 +197,7 @@ func (j *judge) safe(options [][]option, rows []int, margin float64) (bool, erro
 		if sum >= 0 {
 			continue
 		}
-		_, high, err := j.t.interval(gains, rows, certain)
+		_, high, err := j.t.interval(gains, rows, policy.PriceConfidence)
 		if err != nil || high < 0 {
 			return false, err
 		}
@@ -258,10 +259,10 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		for _, n := range rows {
 			gains[n] = options[i][n].at(margin[n])
 			at.Gain += gains[n] / float64(len(rows))
-			at.FixedLoss += (float64(j.t.data.Losses(j.t.held[n])[p.fixed]) + p.fees[p.fixed]) / float64(len(rows))
+			at.FixedLoss += p.constant(j.t, n) / float64(len(rows))
 		}
 		at.Learned = at.FixedLoss - at.Gain
-		low, high, err := j.t.interval(gains, rows, certain)
+		low, high, err := j.t.interval(gains, rows, policy.PriceConfidence)
 		if err != nil {
 			return g, err
 		}
@@ -277,28 +278,12 @@ func (j *judge) guard(options [][]option, margin []float64) (policy.Guard, error
 		return g, err
 	}
 	g.LowerBound = low
-	g.Fallback, g.Reason = j.verdict(g)
 	if len(j.prices) == 1 {
 		g.Prices = nil
 	}
+	passes, _ := g.Verdict()
+	g.Fallback = !passes
 	return g, nil
-}
-
-// verdict applies the rule, and says in words what follows.
-func (j *judge) verdict(g policy.Guard) (fallback bool, reason string) {
-	name, value := "the gain", g.Gain
-	if j.s.Rule == RuleBound {
-		name, value = fmt.Sprintf("the lower bound of the gain at %g%%", 100*g.Confidence), g.LowerBound
-	}
-	if !(value > 0) {
-		return true, fmt.Sprintf("%s, %.4f, is not above 0", name, value)
-	}
-	for _, p := range g.Prices {
-		if len(g.Prices) > 1 && p.UpperBound < 0 {
-			return true, fmt.Sprintf("at %s, the upper bound of the gain at %g%%, %.4f, is below 0", p.Name(), 100*certain, p.UpperBound)
-		}
-	}
-	return false, fmt.Sprintf("%s, %.4f, is above 0", name, value)
 }
 
 // loss is the mean cost of decisions over the held-out rows and the prices, and its standard error.
@@ -307,8 +292,7 @@ func (j *judge) loss(options [][]option, margin float64) (loss, failure float64,
 	each := make([]float64, len(rows))
 	for i, p := range j.prices {
 		for _, n := range rows {
-			fixed := float64(j.t.data.Losses(j.t.held[n])[p.fixed]) + p.fees[p.fixed]
-			each[n] += (fixed - options[i][n].at(margin)) / float64(len(j.prices))
+			each[n] += (p.constant(j.t, n) - options[i][n].at(margin)) / float64(len(j.prices))
 		}
 	}
 	loss, _ = models.MeanStd(each)

@@ -177,10 +177,7 @@ func (m *members) moments(t *table) (all *moments, each []*moments) {
 
 // fit fits the members with a weight on all rows. Checkpoints are in a folder with the name of the fit.
 func (m *members) fit(ctx context.Context, t *table, name string, weights []float64, o models.Options) (estimate.Blend, error) {
-	rows := make([]int, t.data.Len())
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := everyRow(t.data)
 	announce(o, "fit on all rows", m.fitSteps(weights, len(rows)))
 	var b estimate.Blend
 	for _, f := range m.families {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"pipe/models/lightgbm"
+	"pipe/models/policy"
 	"pipe/models/regress"
 )
 
@@ -27,16 +28,10 @@ type Settings struct {
 	Inner         float64                `json:"inner" yaml:"inner"`                   // share of the training rows in the one inner split
 	Seeds         int                    `json:"seeds" yaml:"seeds"`                   // networks that are averaged for each that is used
 	Seed          uint64                 `json:"seed" yaml:"-"`                        // of the splits and of the first network
-	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: RuleBound or RuleGain
+	Rule          string                 `json:"rule" yaml:"rule"`                     // of the guard: policy.RuleBound or policy.RuleGain
 	Confidence    float64                `json:"confidence" yaml:"confidence"`         // of the guard's bound, one-sided
 	Workers       int                    `json:"workers" yaml:"workers"`               // single-threaded sessions side by side
 }
-
-// The rules of the guard: when a learned policy is exported.
-const (
-	RuleBound = "bound" // if the one-sided lower bound of its gain over the best fixed pair is above 0
-	RuleGain  = "gain"  // if its gain is above 0
-)
 
 // DefaultSettings has members from simple, strongly regularised regressors, which suit small and noisy tables, to
 // networks, which suit large tables with sharp boundaries. The guard's confidence of 0.84 is a bound at one standard
@@ -54,7 +49,7 @@ func DefaultSettings() Settings {
 			{Hidden: wide, Dropout: 0, WeightDecay: 1e-2, LearningRate: 2e-2},
 		},
 		Steps: 1500, Margins: []float64{0, 0.002, 0.005},
-		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Rule: RuleBound, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),
+		CrossFit: 40_000, Folds: 5, Inner: 0.25, Seeds: 3, Rule: policy.RuleBound, Confidence: 0.84, Workers: runtime.GOMAXPROCS(0),
 	}
 }
 
@@ -102,13 +97,13 @@ func (s Settings) Validate() error {
 	bad(s.Folds >= 2, "folds: %d, at least 2 are needed", s.Folds)
 	bad(s.Inner > 0 && s.Inner < 1, "inner: %g, a share in (0, 1) is needed", s.Inner)
 	bad(s.Seeds > 0 && s.Seeds <= mostMembers, "seeds: %d, not 1 to %d", s.Seeds, mostMembers)
-	bad(s.Rule == RuleBound || s.Rule == RuleGain, "rule: %q, known are %s, %s", s.Rule, RuleBound, RuleGain)
+	bad(s.Rule == policy.RuleBound || s.Rule == policy.RuleGain, "rule: %q, known are %s, %s", s.Rule, policy.RuleBound, policy.RuleGain)
 	bad(s.Confidence > 0 && s.Confidence < 1, "confidence: %g, a probability in (0, 1) is needed", s.Confidence)
 	bad(s.Workers > 0, "workers: %d, at least 1 is needed", s.Workers)
 	return errors.Join(errs...)
 }
 
-// Ready reports why valid settings cannot be used for tables of so many pairs: boosted trees would be too large, or their
+// Ready reports why valid settings cannot be used for tables with that number of pairs: boosted trees would be too large, or their
 // library is not found. It is a *lightgbm.MissingLibraryError or *lightgbm.LoadError then.
 func (s Settings) Ready(pairs int) error {
 	if len(s.Trees) == 0 {

@@ -39,22 +39,27 @@ func newTable(t *costs.Tensor, rows []int, s Settings) *table {
 	if s.Apart {
 		together = t.GroupClusters
 	}
-	tab := &table{full: t, clusters: together(rows), division: divide(together(rows), len(rows), s)}
+	tab := &table{full: t, clusters: together(rows)}
+	tab.division = divide(tab.clusters, len(rows), s)
 	// Fitted on all training rows, including held-out ones: means and spreads of features contain no information about
 	// losses, and the exported policy uses the same.
 	tab.std = network.FitStandardizer(t.Features, t.Dim, rows)
 	tab.data = regress.NewData(t, rows, tab.std)
-	tab.constant = make([]float64, tab.data.Pairs)
-	for n := range tab.data.Len() {
-		for i, v := range tab.data.Losses(n) {
-			tab.constant[i] += float64(v) / float64(tab.data.Len())
-		}
-	}
+	tab.constant, _ = tab.data.Means(everyRow(tab.data)) // there are rows
 	tab.low, tab.high = tab.data.Range()
 	if tab.clusters.Repeats() > 0 {
 		tab.sets = tab.clusters.Pick(tab.held).IDs()
 	}
 	return tab
+}
+
+// everyRow has the positions of all rows.
+func everyRow(d *regress.Data) []int {
+	rows := make([]int, d.Len())
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
 }
 
 // interval returns the one-sided bounds of the mean of a value per row; rows are positions in held.

@@ -89,15 +89,7 @@ func TestAutoWithTrees(t *testing.T) {
 		t.Error("a second training has other bytes")
 	}
 
-	m, err := p.Export()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := policy.NewDecider(rt, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
+	d := decider(t, p)
 	test := banded.tensor(500, costs.Test, 3, true)
 	out, err := d.Decide(t.Context(), test.Features, test.Len())
 	if err != nil {
@@ -110,6 +102,10 @@ func TestAutoWithTrees(t *testing.T) {
 			t.Fatalf("row %d: Go decides %d, the graph %d (%v)", n, action, out.Action[n], err)
 		}
 		actions[n] = float32(action)
+	}
+	m, err := p.Export()
+	if err != nil {
+		t.Fatal(err)
 	}
 	python, dir := judges.Python(t, "numpy", "onnx", "onnxruntime"), t.TempDir()
 	if err := m.WriteFile(filepath.Join(dir, "policy.onnx")); err != nil {

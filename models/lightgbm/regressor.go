@@ -95,7 +95,7 @@ func (r *Regressor) Bytes() int {
 
 func bytesOfTree(leaves int) int { return leaves*bytesOfLeaf + (leaves-1)*bytesOfSplit }
 
-// MostBytes is the size in a file, at most, of what [Library.TrainRegressor] returns for so many pairs.
+// MostBytes is the largest size in a file, in bytes, of what [Library.TrainRegressor] returns for a number of pairs.
 func (p Params) MostBytes(pairs int) int { return pairs * p.Rounds * bytesOfTree(p.Leaves) }
 
 // Estimate implements [estimate.Estimator]. It compares in float32, and sums in float64.

@@ -36,7 +36,7 @@ func (l *Library) TrainRegressor(ctx context.Context, x []float32, dim int, y []
 	return newRegressor(texts, dim)
 }
 
-// CheckRegression reports why [Library.TrainRegressor] would refuse the settings for so many pairs. It includes the size
+// CheckRegression reports why [Library.TrainRegressor] would refuse the settings for a number of pairs. It includes the size
 // that the trees will have at most.
 func (p Params) CheckRegression(pairs int) error {
 	if err := p.Validate(); err != nil {

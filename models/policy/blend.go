@@ -7,8 +7,9 @@ const (
 	CalibrationKey = "calibration" // Calibration without the bins, in JSON
 )
 
-// Member is a regressor that was a candidate for a blend, or a blend that was one for the policy. Losses are mean costs per row, in the unit of the task loss, on
-// rows that it was not fitted on; for an any-price policy means over the prices of the guard.
+// Member is a regressor that was a candidate for a blend, or a blend that was one for the policy. Losses are mean costs
+// per row, in the unit of the task loss, on rows that it was not fitted on; for an any-price policy means over the prices
+// of the guard.
 type Member struct {
 	Name   string  `json:"name"`
 	Loss   float64 `json:"loss"`   // of decisions by this member alone

@@ -16,13 +16,13 @@ const CalibrationBins = 15
 type Calibration struct {
 	Error  float64           `json:"error"`  // expected calibration error: mean over Bins of |Estimate - Loss|, weighted by Count
 	Raw    float64           `json:"raw"`    // the same without the curve
-	Curve  bool              `json:"curve"`  // whether the curve is in the file: it lowers the squared error
+	Curve  bool              `json:"curve"`  // whether a curve was fitted: it lowers the squared error and this error
 	Points int               `json:"points"` // of the curve
 	Bins   []CalibrationBin  `json:"bins"`   // reliability diagram: bins with the same number of estimates, ascending
 	Pairs  []CalibrationPair `json:"pairs"`
 }
 
-// CalibrationBin are the means of some estimates and of the losses that belong to them.
+// CalibrationBin are the means of Count estimates and of the losses that belong to them, in the unit of the task loss.
 type CalibrationBin struct {
 	Estimate float64 `json:"estimate"`
 	Loss     float64 `json:"loss"`

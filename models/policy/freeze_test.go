@@ -131,7 +131,7 @@ func TestFrozenPolicyIsAPolicyWithFixedPrices(t *testing.T) {
 	if after, _ := m.Marshal(); !slices.Equal(before, after) {
 		t.Error("the any-price policy changed")
 	}
-	if _, _, err := Freeze(m, PriceChange{Fees: []string{"expert=nobody:1"}}); err == nil || !strings.Contains(err.Error(), "unknown expert") {
+	if _, _, err := Freeze(m, PriceChange{Fees: []string{"expert=missing:1"}}); err == nil || !strings.Contains(err.Error(), "unknown expert") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -18,15 +18,43 @@ type Guard struct {
 	Rows       int     `json:"rows"`
 	Clusters   int     `json:"clusters"` // sets of rows that belong together; the bound treats each as one sample
 	Fallback   bool    `json:"fallback"` // the exported policy is the fixed pair
-	// Rule is why a policy is not a fallback: "bound", the lower bound is above 0, or "gain", the gain is. Files that
-	// do not say have the rule bound.
-	Rule   string `json:"rule,omitempty"`
-	Reason string `json:"reason,omitempty"` // why the policy is or is not a fallback, in words
+	// Rule is RuleBound or RuleGain. Files that do not say have the rule bound.
+	Rule string `json:"rule,omitempty"`
 	// Prices are the comparisons of an any-price policy, whose losses above are means over all of them.
 	Prices []PriceGuard `json:"prices,omitempty"`
 }
 
-// PriceGuard compares an any-price policy with the best fixed pair of one price.
+// The rules of the guard: when a learned policy is exported.
+const (
+	RuleBound = "bound" // if the one-sided lower bound of its gain over the best fixed pair is above 0
+	RuleGain  = "gain"  // if its gain is above 0
+)
+
+// PriceConfidence is the one-sided confidence of each bound of a [PriceGuard].
+const PriceConfidence = 0.95
+
+// Verdict applies the rule to the figures, and gives the reason in words. An any-price policy must also be worse at no
+// price with PriceConfidence. With Rows 0 nothing was compared, and nothing passes.
+func (g Guard) Verdict() (passes bool, reason string) {
+	if g.Rows == 0 {
+		return false, "all training rows belong together, so none could be held out"
+	}
+	name, value := fmt.Sprintf("the lower bound of the gain at %g%%", 100*g.Confidence), g.LowerBound
+	if g.Rule == RuleGain {
+		name, value = "the gain", g.Gain
+	}
+	if !(value > 0) {
+		return false, fmt.Sprintf("%s, %.4f, is not above 0", name, value)
+	}
+	for _, p := range g.Prices {
+		if p.UpperBound < 0 {
+			return false, fmt.Sprintf("at %s, the upper bound of the gain at %g%%, %.4f, is below 0", p.Name(), 100*PriceConfidence, p.UpperBound)
+		}
+	}
+	return true, fmt.Sprintf("%s, %.4f, is above 0", name, value)
+}
+
+// PriceGuard compares an any-price policy with the best fixed pair of one price. Losses are as in [Guard].
 type PriceGuard struct {
 	Lambda     float64 `json:"lambda"`           // multiplier of the fees of advice
 	Scaled     string  `json:"scaled,omitempty"` // expert or advice whose fee is multiplied by Factor, such as "expert=large"
@@ -34,8 +62,8 @@ type PriceGuard struct {
 	Fixed      string  `json:"fixed"` // best fixed pair on the training rows
 	FixedLoss  float64 `json:"fixed_loss"`
 	Learned    float64 `json:"learned_loss"`
-	Gain       float64 `json:"gain"`
-	LowerBound float64 `json:"lower_bound"`
+	Gain       float64 `json:"gain"`        // fixed minus learned
+	LowerBound float64 `json:"lower_bound"` // one-sided, of the gain, at PriceConfidence
 	UpperBound float64 `json:"upper_bound"`
 }
 

@@ -16,7 +16,7 @@ func (Constant) Members() []string { return []string{"constant"} }
 // CrossFit implements [Family].
 func (f Constant) CrossFit(_ context.Context, d *Data, folds []Fold) ([][][]float32, error) {
 	return crossFit(folds, func(fit, held []int) ([][]float32, error) {
-		mean, err := d.means(fit)
+		mean, err := d.Means(fit)
 		if err != nil {
 			return nil, err
 		}
@@ -30,15 +30,15 @@ func (f Constant) CrossFit(_ context.Context, d *Data, folds []Fold) ([][][]floa
 
 // Fit implements [Family].
 func (f Constant) Fit(_ context.Context, d *Data, fit []int, weights []float64) ([]estimate.Part, error) {
-	mean, err := d.means(fit)
+	mean, err := d.Means(fit)
 	if err != nil || weights[0] == 0 {
 		return nil, err
 	}
 	return []estimate.Part{{Weight: weights[0], Estimator: estimate.NewConstant(mean, d.Dim)}}, nil
 }
 
-// means are the mean losses of every pair.
-func (d *Data) means(rows []int) ([]float64, error) {
+// Means are the mean losses of every pair over rows, Pairs values; 0 where the pair is unavailable. No rows are an error.
+func (d *Data) Means(rows []int) ([]float64, error) {
 	if len(rows) == 0 {
 		return nil, errors.New("the mean loss of no rows")
 	}

@@ -30,10 +30,9 @@ func (sigmoidLoss) Decoder() policy.Decoder                  { return policy.Dec
 
 func (l sigmoidLoss) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
 	t := b.Scores.DType()
-	soft := g.Add(g.Relu(b.Scores), g.Log(g.Add(g.Scalar(t, 1), g.Exp(g.Neg(g.Abs(b.Scores))))))
-	loss := g.Sub(soft, g.Mul(b.Target, b.Scores))
+	loss := g.Sub(models.Softplus(g, b.Scores), g.Mul(b.Target, b.Scores))
 	if b.Allowed != nil {
-		loss = g.Mul(loss, allowed(g, b, 1, 0))
+		loss = g.Mul(loss, b.MaskConst(g, 1, 0))
 	}
 	m := g.Sigmoid(b.Scores)
 	for _, scale := range feeScales {
@@ -49,21 +48,8 @@ func (sigmoidLoss) choice(g *onnx.Graph, b models.Batch, cost *onnx.Value) *onnx
 	t := b.Scores.DType()
 	s := g.Mul(cost, g.Scalar(t, -1/temperature))
 	if b.Allowed != nil {
-		s = g.Add(s, allowed(g, b, 0, -1e9))
+		s = g.Add(s, b.MaskConst(g, 0, -1e9))
 	}
 	e := g.Exp(g.Sub(s, g.StopGradient(g.ReduceMax(s, true, 1))))
 	return g.Div(e, g.ReduceSum(e, true, 1))
-}
-
-// allowed has one value for pairs that are allowed and another for those that are not, [S, J(K+1), 1].
-func allowed(g *onnx.Graph, b models.Batch, yes, no float32) *onnx.Value {
-	v := make([]float32, len(b.Allowed))
-	for i, ok := range b.Allowed {
-		v[i] = no
-		if ok {
-			v[i] = yes
-		}
-	}
-	shape := []int64{int64(b.Models), int64(b.Experts * b.Advice), 1}
-	return g.Cast(g.Const(onnx.Float32s(shape, v)), b.Scores.DType())
 }

@@ -27,12 +27,12 @@ func (f Trees) Members() []string {
 	return out
 }
 
-// Check reports why trees of so many pairs cannot be trained, such as their size.
+// Check reports why trees for a number of pairs cannot be trained, such as their size.
 func (f Trees) Check(pairs int) error {
 	return f.params(1, slices.Max(f.Rounds)).CheckRegression(pairs)
 }
 
-// MostBytes is the size of a fit for so many pairs in a file, at most.
+// MostBytes is the largest size of a fit for a number of pairs in a file, in bytes.
 func (f Trees) MostBytes(pairs int) int { return f.params(1, slices.Max(f.Rounds)).MostBytes(pairs) }
 
 func (f Trees) params(dim, rounds int) lightgbm.Params {

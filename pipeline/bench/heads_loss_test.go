@@ -15,9 +15,7 @@ func (logLoss) Masks() bool                              { return false }
 func (logLoss) Decoder() policy.Decoder                  { return policy.DecoderComposite }
 
 func (logLoss) Loss(g *onnx.Graph, b models.Batch) *onnx.Value {
-	one := g.Scalar(b.Scores.DType(), 1)
-	soft := g.Add(g.Relu(b.Scores), g.Log(g.Add(one, g.Exp(g.Neg(g.Abs(b.Scores))))))
-	return g.Mul(g.Sub(soft, g.Mul(b.Target, b.Scores)), b.Coef)
+	return g.Mul(g.Sub(models.Softplus(g, b.Scores), g.Mul(b.Target, b.Scores)), b.Coef)
 }
 
 // additiveLoss is the composite surrogate at tau = 1 of the scores log(M - m_i - fee_i), where m_i is the sigmoid of an

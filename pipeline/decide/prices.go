@@ -50,6 +50,6 @@ func (u *UsedPrices) Caution() string {
 	if len(u.Unchecked) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the policy was not checked on these prices: %s. It still takes the pair with the smallest estimated cost. Whether this gains over the best fixed pair is not known",
+	return fmt.Sprintf("the policy was not checked on these prices: %s. It still decides by the same rule. Whether this gains over the best fixed pair is not known",
 		strings.Join(u.Unchecked, "; "))
 }

@@ -136,7 +136,8 @@ func (e *PolicyExplanation) verdict() string {
 	found := fmt.Sprintf("on %d rows%s that training did not see, the learned policy gained %+.4f over the best fixed pair, with a lower bound of %+.4f at %g%%",
 		g.Rows, report.InSets(g), g.Gain, g.LowerBound, 100*g.Confidence)
 	if g.Fallback {
-		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to the best fixed pair%s", chooses, found, safetext.After(": ", g.Reason))
+		_, reason := g.Verdict()
+		return fmt.Sprintf("%s: %s, which is not certain enough to deploy it, so the guard fell back to the best fixed pair: %s", chooses, found, reason)
 	}
 	return fmt.Sprintf("%s: %s", chooses, found)
 }
