@@ -2,6 +2,7 @@ package costs
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,15 @@ func FuzzRead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b)
+	small.Times = make([]int64, small.Len())
+	small.Loss[3], small.Fee[3] = float32(math.NaN()), float32(math.NaN())
+	if err := Write(path, small); err != nil {
+		f.Fatal(err)
+	}
+	if b, err = os.ReadFile(path); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "t.parquet")
 		if err := os.WriteFile(path, b, 0o644); err != nil {
@@ -54,6 +64,15 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("only the Reader refuses: %v", streamed)
 		case err == nil:
 			if err := tensor.Validate(); err != nil {
+				t.Fatalf("read and invalid: %v", err)
+			}
+		}
+		partial, err := Read(path, ReadOptions{Unknown: true})
+		switch {
+		case err != nil && tensor != nil:
+			t.Fatalf("refused because unknown outcomes are permitted: %v", err)
+		case err == nil:
+			if err := partial.ValidatePartial(); err != nil {
 				t.Fatalf("read and invalid: %v", err)
 			}
 		}

@@ -198,17 +198,20 @@ func TestDigestSeesEveryField(t *testing.T) {
 	base := testTensor(9, 30, 3, testActions(2, 2))
 	seen := map[string]string{base.Digest(): "nothing"}
 	for name, change := range map[string]func(*Tensor){
-		"id":         func(t *Tensor) { t.IDs[3] = "other" },
-		"split":      func(t *Tensor) { t.Splits[3] = (t.Splits[3] + 1) % 3 },
-		"group":      func(t *Tensor) { t.Groups[3] = "other" },
-		"no groups":  func(t *Tensor) { t.Groups = nil },
-		"label":      func(t *Tensor) { t.Labels[3] = "other" },
-		"no labels":  func(t *Tensor) { t.Labels = nil },
-		"prediction": func(t *Tensor) { t.Predictions[3] = "other" },
-		"feature":    func(t *Tensor) { t.Features[3]++ },
-		"loss":       func(t *Tensor) { t.Loss[3]++ },
-		"fee":        func(t *Tensor) { t.Fee[3]++ },
-		"action fee": func(t *Tensor) { t.Actions.Experts[1].Fee++ },
+		"id":          func(t *Tensor) { t.IDs[3] = "other" },
+		"split":       func(t *Tensor) { t.Splits[3] = (t.Splits[3] + 1) % 3 },
+		"group":       func(t *Tensor) { t.Groups[3] = "other" },
+		"times":       func(t *Tensor) { t.Times = make([]int64, t.Len()) },
+		"other times": func(t *Tensor) { t.Times = make([]int64, t.Len()); t.Times[3] = 1 },
+		"unknown":     func(t *Tensor) { t.Loss[3] = float32(math.NaN()) },
+		"no groups":   func(t *Tensor) { t.Groups = nil },
+		"label":       func(t *Tensor) { t.Labels[3] = "other" },
+		"no labels":   func(t *Tensor) { t.Labels = nil },
+		"prediction":  func(t *Tensor) { t.Predictions[3] = "other" },
+		"feature":     func(t *Tensor) { t.Features[3]++ },
+		"loss":        func(t *Tensor) { t.Loss[3]++ },
+		"fee":         func(t *Tensor) { t.Fee[3]++ },
+		"action fee":  func(t *Tensor) { t.Actions.Experts[1].Fee++ },
 	} {
 		changed := testTensor(9, 30, 3, testActions(2, 2))
 		change(changed)

@@ -28,8 +28,10 @@ type cursor struct {
 	done  int                // values of the row group already returned
 
 	// absent marks the elements of a row that may be null: pairs that do not
-	// exist, which pandas cannot write as NaN. They are returned as NaN.
+	// exist, which pandas cannot write as NaN, and pairs whose outcome may be
+	// unknown. They are returned as NaN. hint explains other nulls of a list.
 	absent []bool
+	hint   string
 
 	rep, def []byte
 	floats   []float32 // the page's values if the column is a number
@@ -169,6 +171,24 @@ func (c *cursor) fillFloats(dst []float32) error {
 	return nil
 }
 
+// fillTimes reads the next len(dst) points in time, as microseconds.
+func (c *cursor) fillTimes(dst []int64) error {
+	for i := 0; i < len(dst); {
+		run, err := c.next(len(dst) - i)
+		if err != nil {
+			return c.ended(err)
+		}
+		for m := range run {
+			if dst[i+m], err = c.leaf.column.Micros(c.page.Ints[c.at+m]); err != nil {
+				return &DataError{Row: c.row(c.done + m), Column: c.leaf.name, Err: err}
+			}
+		}
+		i += run
+		c.take(run)
+	}
+	return nil
+}
+
 // fillText calls use with the position and the value of each of the next
 // values.
 func (c *cursor) fillText(values int, use func(i int, s string) error) error {
@@ -287,6 +307,7 @@ func (c *cursor) null(row, element int, def byte) error {
 	case !c.leaf.list:
 	case def >= c.leaf.listDef:
 		e.Column = fmt.Sprintf("%s[%d]", c.leaf.name, element)
+		e.Msg += c.hint
 	case def == c.leaf.listDef-1:
 		e.Msg = fmt.Sprintf("list is empty, expected %d values", c.width)
 	}

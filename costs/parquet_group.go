@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"pipe/internal/finite"
+	"pipe/internal/parquetfile"
 )
 
 // groupRead is one row group that is being read into a tensor.
@@ -59,6 +60,9 @@ func (g *groupRead) readers() []columnReader {
 	}
 	if l.group != nil {
 		readers = append(readers, g.text(l.group, 1, func(t *Tensor) []string { return t.Groups }))
+	}
+	if l.time != nil {
+		readers = append(readers, g.times(l.time))
 	}
 	if l.fee != nil {
 		readers = append(readers, g.fees(l.fee, a))
@@ -120,33 +124,51 @@ func (g *groupRead) losses(l *leaf, width int) columnReader {
 	c := g.cursor(l, width)
 	actions := g.source.actions
 	mask := actions.Mask()
-	c.absent = negate(mask)
+	c.absent, c.hint = g.mayBeNull(mask), ": "+unknownHint
 	return columnReader{c, func(t *Tensor) error {
 		done := c.done
 		if err := c.fillFloats(t.Loss); err != nil {
 			return err
 		}
-		return shifted(checkLosses(t.Loss, mask, actions), c.row(done)-1)
+		return shifted(checkLosses(t.Loss, mask, actions, g.source.unknown), c.row(done)-1)
 	}}
 }
 
 func (g *groupRead) fees(l *leaf, width int) columnReader {
 	c := g.cursor(l, width)
 	mask := g.source.actions.Mask()
-	c.absent = negate(mask)
+	c.absent = g.mayBeNull(mask)
 	return columnReader{c, func(t *Tensor) error {
 		done := c.done
 		if err := c.fillFloats(t.Fee); err != nil {
 			return err
 		}
-		return shifted(checkFees(t.Fee, mask), c.row(done)-1)
+		return shifted(checkFees(t.Fee, mask, g.source.unknown), c.row(done)-1)
 	}}
 }
 
-func negate(mask []bool) []bool {
+// times checks what the type of the column does not say.
+func (g *groupRead) times(l *leaf) columnReader {
+	c := g.cursor(l, 1)
+	check := checkTimes
+	if l.column.Meaning != parquetfile.Timestamp {
+		check = checkPlainTimes
+	}
+	return columnReader{c, func(t *Tensor) error {
+		done := c.done
+		if err := c.fillTimes(t.Times); err != nil {
+			return err
+		}
+		return shifted(check(t.Times), c.row(done)-1)
+	}}
+}
+
+// mayBeNull returns which elements of a list over the pairs may be null: those
+// of unavailable pairs, and all if unknown outcomes are permitted.
+func (g *groupRead) mayBeNull(mask []bool) []bool {
 	out := make([]bool, len(mask))
 	for i, v := range mask {
-		out[i] = !v
+		out[i] = !v || g.source.unknown
 	}
 	return out
 }

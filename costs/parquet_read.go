@@ -51,6 +51,9 @@ func read(path string, o ReadOptions) (*Tensor, error) {
 	if err := badText(colGroup, t.Groups); err != nil {
 		return nil, s.locate(err)
 	}
+	if err := t.checkKnownFees(); err != nil {
+		return nil, s.locate(err)
+	}
 	return t, s.locate(t.checkIDs())
 }
 
@@ -88,6 +91,7 @@ func samePresence(a, b *part) error {
 	}{
 		{colID, a.cols.id, b.cols.id},
 		{colGroup, a.cols.group, b.cols.group},
+		{colTime, a.cols.time, b.cols.time},
 		{colFee, a.cols.fee, b.cols.fee},
 		{colLabel, a.cols.label, b.cols.label},
 		{colPrediction, a.cols.prediction, b.cols.prediction},
@@ -116,6 +120,9 @@ func (s *source) blank(n int, cols leaves) *Tensor {
 	if cols.group != nil {
 		t.Groups = make([]string, n)
 	}
+	if cols.time != nil {
+		t.Times = make([]int64, n)
+	}
 	if cols.label != nil {
 		t.Labels = make([]string, n)
 	}
@@ -131,6 +138,7 @@ func (t *Tensor) window(first, n int) *Tensor {
 	w.IDs = slice(t.IDs, first, n, 1)
 	w.Splits = slice(t.Splits, first, n, 1)
 	w.Groups = slice(t.Groups, first, n, 1)
+	w.Times = slice(t.Times, first, n, 1)
 	w.Labels = slice(t.Labels, first, n, 1)
 	w.Features = slice(t.Features, first, n, t.Dim)
 	if t.Actions != nil {

@@ -33,7 +33,7 @@ func findLeaf(root *parquetfile.Column, name string, list bool, kinds ...parquet
 
 // leaves are the columns of one file; nil where the file has none.
 type leaves struct {
-	id, split, group, features, loss, fee, label, prediction *leaf
+	id, split, group, time, features, loss, fee, label, prediction *leaf
 }
 
 // findLeaves looks up the columns that the mode of reading needs. The error is
@@ -72,7 +72,25 @@ func findLeaves(root *parquetfile.Column, featuresOnly bool) (leaves, error) {
 		}
 		*c.at = found
 	}
-	return l, nil
+	if featuresOnly {
+		return l, nil
+	}
+	var err error
+	l.time, err = findTime(root)
+	return l, err
+}
+
+// findTime returns the leaf of the times, nil if the file has none.
+func findTime(root *parquetfile.Column) (*leaf, error) {
+	column := root.Child(colTime)
+	if column == nil {
+		return nil, nil
+	}
+	values, err := column.FindTime()
+	if err != nil {
+		return nil, &DataError{Column: colTime, Msg: err.Error()}
+	}
+	return &leaf{name: colTime, column: values, maxDef: byte(values.MaxDef)}, nil
 }
 
 func columnNames(root *parquetfile.Column) string {

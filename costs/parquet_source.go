@@ -24,6 +24,10 @@ type ReadOptions struct {
 	// what a policy needs to decide. No actions are needed then; those found are
 	// still parsed.
 	FeaturesOnly bool
+	// Unknown permits unknown outcomes, which become NaN: a null or a NaN as the
+	// loss of an available pair. Without it they are a *DataError. The measured
+	// fee of such a pair may be unknown too.
+	Unknown bool
 	// BatchRows is the number of rows that Reader.Next returns at most; 0 leaves
 	// the choice to the reader. Read ignores it.
 	BatchRows int
@@ -45,6 +49,7 @@ type source struct {
 	meta    map[string]string
 	dim     int
 	rows    int
+	unknown bool // outcomes may be unknown
 }
 
 func (s *source) close() {
@@ -68,7 +73,7 @@ func openSource(path string, o ReadOptions) (s *source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = &source{}
+	s = &source{unknown: o.Unknown}
 	defer func() {
 		if err != nil {
 			s.close()

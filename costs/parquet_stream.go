@@ -92,6 +92,9 @@ func (r *Reader) next() (*Tensor, error) {
 		if err == nil {
 			err = badText(colGroup, t.Groups)
 		}
+		if err == nil && t.Actions != nil {
+			err = t.checkKnownFees()
+		}
 		return shifted(err, r.current.first+r.done)
 	})
 	if err != nil {

@@ -29,9 +29,11 @@ const (
 type WriterOptions struct {
 	Dim         int               // features per row
 	Groups      bool              // there are groups
+	Times       bool              // there are times
 	Fee         bool              // there are measured fees
 	Labels      bool              // there are labels
 	Predictions bool              // there are predictions
+	Unknown     bool              // outcomes may be unknown: elements of loss and fee may be null
 	Meta        map[string]string // further metadata of the file
 }
 
@@ -101,11 +103,16 @@ func newWriter(path string, actions *Actions, o WriterOptions) (*Writer, error) 
 }
 
 // schema has the columns in the order of the contract. No column is optional in
-// the files we write, so they need no definition levels.
+// the files we write, so they need no definition levels; only unknown outcomes
+// do.
 func schema(o WriterOptions) *parquet.Schema {
 	text := parquet.String()
 	coded := parquet.Encoded(text, &parquet.RLEDictionary)
-	floats := parquet.List(parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain))
+	float := parquet.Encoded(parquet.Leaf(parquet.FloatType), &parquet.Plain)
+	floats, cells := parquet.List(float), parquet.List(float)
+	if o.Unknown {
+		cells = parquet.List(parquet.Optional(float))
+	}
 	root := orderedGroup{Group: parquet.Group{}}
 	add := func(name string, node parquet.Node, wanted bool) {
 		if wanted {
@@ -116,10 +123,11 @@ func schema(o WriterOptions) *parquet.Schema {
 	add(colID, parquet.Encoded(text, &parquet.Plain), true)
 	add(colSplit, coded, true)
 	add(colGroup, coded, o.Groups)
+	add(colTime, parquet.Encoded(parquet.Timestamp(parquet.Microsecond), &parquet.Plain), o.Times)
 	add(colLabel, coded, o.Labels)
 	add(colFeatures, floats, true)
-	add(colLoss, floats, true)
-	add(colFee, floats, o.Fee)
+	add(colLoss, cells, true)
+	add(colFee, cells, o.Fee)
 	add(colPrediction, parquet.List(coded), o.Predictions)
 	return parquet.NewSchema("costs", root)
 }
@@ -165,20 +173,18 @@ func (w *Writer) Append(batch *Tensor) error {
 }
 
 func (w *Writer) check(batch *Tensor) error {
-	if err := batch.Validate(); err != nil {
+	if err := batch.validate(w.options.Unknown); err != nil {
 		return err
 	}
 	if err := w.actions.SameSet(batch.Actions); err != nil {
 		return fmt.Errorf("batch has other actions: %w", err)
 	}
 	o := w.options
-	have := WriterOptions{
-		Dim: batch.Dim, Groups: batch.Groups != nil, Fee: batch.Fee != nil, Labels: batch.Labels != nil, Predictions: batch.Predictions != nil,
-		Meta: o.Meta,
-	}
+	have := optionsOf(batch, o.Unknown)
+	have.Meta = o.Meta
 	if !reflect.DeepEqual(have, o) {
-		return fmt.Errorf("batch has dimension %d, group %t, fee %t, label %t, prediction %t; the file %d, %t, %t, %t, %t",
-			have.Dim, have.Groups, have.Fee, have.Labels, have.Predictions, o.Dim, o.Groups, o.Fee, o.Labels, o.Predictions)
+		return fmt.Errorf("batch has dimension %d, group %t, time %t, fee %t, label %t, prediction %t; the file %d, %t, %t, %t, %t, %t",
+			have.Dim, have.Groups, have.Times, have.Fee, have.Labels, have.Predictions, o.Dim, o.Groups, o.Times, o.Fee, o.Labels, o.Predictions)
 	}
 	for n, id := range batch.IDs {
 		if _, ok := w.ids[id]; ok {
@@ -191,11 +197,20 @@ func (w *Writer) check(batch *Tensor) error {
 	return nil
 }
 
+// optionsOf returns the options of a file with the columns of t.
+func optionsOf(t *Tensor, unknown bool) WriterOptions {
+	return WriterOptions{
+		Dim: t.Dim, Groups: t.Groups != nil, Times: t.Times != nil, Fee: t.Fee != nil, Labels: t.Labels != nil,
+		Predictions: t.Predictions != nil, Unknown: unknown, Meta: t.Meta,
+	}
+}
+
 // extend appends the rows of o, which has the same columns.
 func (t *Tensor) extend(o *Tensor) {
 	t.IDs = append(t.IDs, o.IDs...)
 	t.Splits = append(t.Splits, o.Splits...)
 	t.Groups = append(t.Groups, o.Groups...)
+	t.Times = append(t.Times, o.Times...)
 	t.Labels = append(t.Labels, o.Labels...)
 	t.Predictions = append(t.Predictions, o.Predictions...)
 	t.Features = append(t.Features, o.Features...)
@@ -205,7 +220,7 @@ func (t *Tensor) extend(o *Tensor) {
 
 // clear drops all rows and keeps the memory.
 func (t *Tensor) clear() {
-	t.IDs, t.Splits, t.Groups = t.IDs[:0], t.Splits[:0], t.Groups[:0]
+	t.IDs, t.Splits, t.Groups, t.Times = t.IDs[:0], t.Splits[:0], t.Groups[:0], t.Times[:0]
 	t.Labels, t.Predictions = t.Labels[:0], t.Predictions[:0]
 	t.Features, t.Loss, t.Fee = t.Features[:0], t.Loss[:0], t.Fee[:0]
 }
@@ -219,13 +234,16 @@ func (w *Writer) flush() error {
 	if w.options.Groups {
 		g.text(p.Groups)
 	}
+	if w.options.Times {
+		g.times(p.Times)
+	}
 	if w.options.Labels {
 		g.text(p.Labels)
 	}
 	g.floats(p.Features, p.Dim)
-	g.floats(p.Loss, a)
+	g.cells(p.Loss, a, w.options.Unknown)
 	if w.options.Fee {
-		g.floats(p.Fee, a)
+		g.cells(p.Fee, a, w.options.Unknown)
 	}
 	if w.options.Predictions {
 		g.put(a, true, func(i int) parquet.Value { return textValue(p.Predictions[i]) })
@@ -282,17 +300,16 @@ func (w *Writer) Abort() {
 }
 
 // Write writes a tensor as one file, which appears only when it is complete.
+// Unknown outcomes are written as nulls.
 func Write(path string, t *Tensor) error {
-	if err := t.Validate(); err != nil {
+	if err := t.ValidatePartial(); err != nil {
 		return fmt.Errorf("write costs %q: %w", path, err)
 	}
-	return writeWindow(path, t, 0, t.Len())
+	return writeWindow(path, t, 0, t.Len(), optionsOf(t, t.UnknownCells() > 0))
 }
 
-func writeWindow(path string, t *Tensor, first, n int) error {
-	w, err := NewWriter(path, t.Actions, WriterOptions{
-		Dim: t.Dim, Groups: t.Groups != nil, Fee: t.Fee != nil, Labels: t.Labels != nil, Predictions: t.Predictions != nil, Meta: t.Meta,
-	})
+func writeWindow(path string, t *Tensor, first, n int, o WriterOptions) error {
+	w, err := NewWriter(path, t.Actions, o)
 	if err != nil {
 		return err
 	}
@@ -310,9 +327,10 @@ func WriteParts(folder string, t *Tensor, rows int) error {
 	if rows <= 0 {
 		return fmt.Errorf("write costs %q: parts of %d rows", folder, rows)
 	}
-	if err := t.Validate(); err != nil {
+	if err := t.ValidatePartial(); err != nil {
 		return fmt.Errorf("write costs %q: %w", folder, err)
 	}
+	options := optionsOf(t, t.UnknownCells() > 0)
 	folder = filepath.Clean(folder)
 	temp, remove, err := atomicfile.TempFolder(filepath.Dir(folder), "."+filepath.Base(folder)+".*.tmp")
 	if err != nil {
@@ -324,7 +342,7 @@ func WriteParts(folder string, t *Tensor, rows int) error {
 	}
 	for i, first := 0, 0; first < t.Len(); i, first = i+1, first+rows {
 		name := filepath.Join(temp, fmt.Sprintf("part-%05d.parquet", i))
-		if err := writeWindow(name, t, first, min(rows, t.Len()-first)); err != nil {
+		if err := writeWindow(name, t, first, min(rows, t.Len()-first), options); err != nil {
 			return err
 		}
 	}

@@ -48,6 +48,7 @@ const (
 	colID         = "id"
 	colSplit      = "split"
 	colGroup      = "group"
+	colTime       = "time"
 	colFeatures   = "features"
 	colLoss       = "loss"
 	colFee        = "fee"
@@ -63,12 +64,13 @@ type Tensor struct {
 	IDs         []string          // N, unique
 	Splits      []Split           // N
 	Groups      []string          // N, not empty, or nil: rows of one group (user, session, page) belong together
+	Times       []int64           // N, microseconds since 1970-01-01 UTC, or nil: when the outcomes were recorded
 	Labels      []string          // N, or nil if there are none
 	Predictions []string          // N x A, or nil
 	Dim         int               // features per instance
 	Features    []float32         // N x Dim, finite
-	Loss        []float32         // N x A task losses, finite, NaN exactly where the pair is unavailable
-	Fee         []float32         // N x A measured fees >= 0, or nil
+	Loss        []float32         // N x A task losses, finite; NaN where the pair is unavailable or the outcome unknown
+	Fee         []float32         // N x A measured fees >= 0, or nil; may be NaN where the loss is
 	Meta        map[string]string // further metadata of the file; not part of the digest
 }
 
@@ -105,6 +107,7 @@ func (t *Tensor) Subset(rows []int) *Tensor {
 		IDs:         pick(t.IDs, rows, 1),
 		Splits:      pick(t.Splits, rows, 1),
 		Groups:      pick(t.Groups, rows, 1),
+		Times:       pick(t.Times, rows, 1),
 		Labels:      pick(t.Labels, rows, 1),
 		Predictions: pick(t.Predictions, rows, a),
 		Features:    pick(t.Features, rows, t.Dim),
@@ -126,8 +129,14 @@ func pick[T any](from []T, rows []int, width int) []T {
 }
 
 // Validate returns the first problem of the tensor: a *DataError without a
-// file, unless the actions are invalid. A nil tensor is a problem too.
-func (t *Tensor) Validate() error {
+// file, unless the actions are invalid. A nil tensor is a problem too, and so
+// is an unknown outcome: a NaN loss of an available pair.
+func (t *Tensor) Validate() error { return t.validate(false) }
+
+// ValidatePartial is Validate for callers that can use unknown outcomes.
+func (t *Tensor) ValidatePartial() error { return t.validate(true) }
+
+func (t *Tensor) validate(unknown bool) error {
 	switch {
 	case t == nil:
 		return &DataError{Msg: "there is no tensor"}
@@ -151,7 +160,10 @@ func (t *Tensor) Validate() error {
 			return &DataError{Row: n + 1, Column: "split", Msg: fmt.Sprintf("unknown split number %d", s)}
 		}
 	}
-	return t.checkValues()
+	if err := checkTimes(t.Times); err != nil {
+		return err
+	}
+	return t.checkValues(unknown)
 }
 
 func (t *Tensor) checkShape() error {
@@ -172,6 +184,7 @@ func (t *Tensor) checkShape() error {
 	}{
 		{"split", len(t.Splits), n, false},
 		{"group", len(t.Groups), n, t.Groups == nil},
+		{"time", len(t.Times), n, t.Times == nil},
 		{"label", len(t.Labels), n, t.Labels == nil},
 		{"prediction", len(t.Predictions), n * a, t.Predictions == nil},
 		{"features", len(t.Features), n * t.Dim, false},
@@ -217,26 +230,33 @@ func errNotUTF8(text string) error {
 	return fmt.Errorf("%s is not valid UTF-8", textfile.Quoted(text))
 }
 
-func (t *Tensor) checkValues() error {
+func (t *Tensor) checkValues(unknown bool) error {
 	if i := finite.First(t.Features); i >= 0 {
 		return cellError("features", i, t.Dim, fmt.Sprintf("is %v", t.Features[i]))
 	}
 	mask := t.Actions.Mask()
-	if err := checkLosses(t.Loss, mask, t.Actions); err != nil {
+	if err := checkLosses(t.Loss, mask, t.Actions, unknown); err != nil {
 		return err
 	}
-	return checkFees(t.Fee, mask)
+	if err := checkFees(t.Fee, mask, unknown); err != nil {
+		return err
+	}
+	return t.checkKnownFees()
 }
 
 func cellError(column string, i, width int, msg string) error {
 	return &DataError{Row: i/width + 1, Column: fmt.Sprintf("%s[%d]", column, i%width), Msg: msg}
 }
 
-// checkLosses returns a *DataError whose row counts within loss.
-func checkLosses(loss []float32, mask []bool, a *Actions) error {
+// checkLosses returns a *DataError whose row counts within loss. With unknown,
+// the loss of an available pair may be NaN.
+func checkLosses(loss []float32, mask []bool, a *Actions, unknown bool) error {
 	for i, v := range loss {
 		available := mask[i%len(mask)]
 		switch {
+		case available && v != v && unknown:
+		case available && v != v:
+			return cellError("loss", i, len(mask), fmt.Sprintf("is NaN (%s): %s", a.Name(i%len(mask)), unknownHint))
 		case available && !isFinite(v):
 			return cellError("loss", i, len(mask), fmt.Sprintf("is %v (%s)", v, a.Name(i%len(mask))))
 		case !available && v == v:
@@ -246,9 +266,11 @@ func checkLosses(loss []float32, mask []bool, a *Actions) error {
 	return nil
 }
 
-func checkFees(fee []float32, mask []bool) error {
+// checkFees returns a *DataError whose row counts within fee. With unknown, the
+// fee of an available pair may be NaN, see [Tensor.checkKnownFees].
+func checkFees(fee []float32, mask []bool, unknown bool) error {
 	for i, v := range fee {
-		available := mask[i%len(mask)]
+		available := mask[i%len(mask)] && !(unknown && v != v)
 		if available && (!isFinite(v) || v < 0) || !available && (v < 0 || math.IsInf(float64(v), 0)) {
 			return cellError("fee", i, len(mask), fmt.Sprintf("is %v; measured fees must be finite and not negative", v))
 		}

@@ -72,6 +72,9 @@ func (t *Tensor) Digest() string {
 	if t.Groups != nil { // without groups the digest is the same as before groups were introduced
 		hashStrings(h, "group", t.Groups)
 	}
+	if t.Times != nil { // likewise
+		hashTimes(h, "time", t.Times)
+	}
 	hashStrings(h, "label", t.Labels)
 	hashStrings(h, "prediction", t.Predictions)
 	hashFloats(h, "features", t.Features)
@@ -102,6 +105,15 @@ func hashStrings(h hash.Hash, name string, values []string) {
 			h.Write(buf)
 			buf = buf[:0]
 		}
+	}
+	h.Write(buf)
+}
+
+func hashTimes(h hash.Hash, name string, values []int64) {
+	hashLen(h, name, len(values))
+	buf := make([]byte, 0, 8*len(values))
+	for _, v := range values {
+		buf = binary.LittleEndian.AppendUint64(buf, uint64(v))
 	}
 	h.Write(buf)
 }

@@ -12,6 +12,22 @@ import (
 // element; one below it is an empty list, and anything lower a null list. The error states the actual and the expected
 // type.
 func (c *Column) Find(list bool, kinds ...Kind) (values *Column, listDef int, err error) {
+	c, listDef, err = c.onlyLeaf(list, expected(list, kinds))
+	if err != nil {
+		return nil, 0, err
+	}
+	if !slices.Contains(kinds, c.Kind) {
+		return nil, 0, fmt.Errorf("has values of type %s, expected %s", c.Kind, expected(list, kinds))
+	}
+	switch c.Meaning {
+	case Decimal, Date, Time, Timestamp:
+		return nil, 0, fmt.Errorf("holds decimals, dates or times, expected %s", expected(list, kinds))
+	}
+	return c, listDef, nil
+}
+
+// onlyLeaf returns the single leaf at or below a column that holds what is wanted.
+func (c *Column) onlyLeaf(list bool, wanted string) (leaf *Column, listDef int, err error) {
 	def := 0
 	for {
 		if c.Optional || c.Repeated {
@@ -24,19 +40,12 @@ func (c *Column) Find(list bool, kinds ...Kind) (values *Column, listDef int, er
 			break
 		}
 		if len(c.Children) != 1 {
-			return nil, 0, fmt.Errorf("is a group of %d columns, expected %s", len(c.Children), expected(list, kinds))
+			return nil, 0, fmt.Errorf("is a group of %d columns, expected %s", len(c.Children), wanted)
 		}
 		c = c.Children[0]
 	}
 	if want := map[bool]int{false: 0, true: 1}[list]; c.MaxRep != want {
-		return nil, 0, fmt.Errorf("has %d levels of lists, expected %s", c.MaxRep, expected(list, kinds))
-	}
-	if !slices.Contains(kinds, c.Kind) {
-		return nil, 0, fmt.Errorf("has values of type %s, expected %s", c.Kind, expected(list, kinds))
-	}
-	switch c.Meaning {
-	case Decimal, Date, Time:
-		return nil, 0, fmt.Errorf("holds decimals, dates or times, expected %s", expected(list, kinds))
+		return nil, 0, fmt.Errorf("has %d levels of lists, expected %s", c.MaxRep, wanted)
 	}
 	return c, listDef, nil
 }

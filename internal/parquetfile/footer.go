@@ -21,7 +21,14 @@ type element struct {
 	length     int64
 	repetition int64
 	children   int64
-	meaning    Meaning
+	annotation
+}
+
+// annotation is what a file says about the logical type of a node.
+type annotation struct {
+	meaning Meaning
+	unit    TimeUnit
+	utc     bool
 }
 
 // group is a row group.
@@ -119,12 +126,12 @@ func (r *thriftReader) element(kind byte) (e element) {
 		case 5:
 			e.children = r.integer(kind)
 		case 6:
-			if m := convertedMeaning(r.integer(kind)); e.meaning == Nothing {
-				e.meaning = m
+			if a := converted(r.integer(kind)); e.meaning == Nothing {
+				e.annotation = a
 			}
 		case 10:
-			if m := r.logicalMeaning(kind); m != Nothing {
-				e.meaning = m
+			if a := r.logical(kind); a.meaning != Nothing {
+				e.annotation = a
 			}
 		default:
 			r.skip(kind)
@@ -133,39 +140,46 @@ func (r *thriftReader) element(kind byte) (e element) {
 	return e
 }
 
-// convertedMeaning reads the older annotation of types.
-func convertedMeaning(converted int64) Meaning {
-	switch converted {
+// converted reads the older annotation of types, in which every timestamp is in UTC.
+func converted(number int64) annotation {
+	switch number {
 	case 0, 4, 19: // UTF8, ENUM, JSON
-		return Text
+		return annotation{meaning: Text}
 	case 5:
-		return Decimal
+		return annotation{meaning: Decimal}
 	case 6:
-		return Date
-	case 7, 8, 9, 10: // TIME and TIMESTAMP
-		return Time
+		return annotation{meaning: Date}
+	case 7, 8:
+		return annotation{meaning: Time}
+	case 9:
+		return annotation{meaning: Timestamp, unit: Millisecond, utc: true}
+	case 10:
+		return annotation{meaning: Timestamp, unit: Microsecond, utc: true}
 	case 11, 12, 13, 14: // UINT
-		return Unsigned
+		return annotation{meaning: Unsigned}
 	}
-	return Nothing
+	return annotation{}
 }
 
-// logicalMeaning reads the newer annotation, a union.
-func (r *thriftReader) logicalMeaning(kind byte) (m Meaning) {
+// logical reads the newer annotation, a union.
+func (r *thriftReader) logical(kind byte) (a annotation) {
 	r.structure(kind, func(id int64, kind byte) {
 		switch id {
 		case 1, 4, 12: // STRING, ENUM, JSON
-			m = Text
+			a.meaning = Text
 		case 5:
-			m = Decimal
+			a.meaning = Decimal
 		case 6:
-			m = Date
-		case 7, 8: // TIME, TIMESTAMP
-			m = Time
+			a.meaning = Date
+		case 7:
+			a.meaning = Time
+		case 8:
+			a = r.timestamp(kind)
+			return
 		case 10: // INTEGER
 			r.structure(kind, func(id int64, kind byte) {
 				if id == 2 && !r.boolean(kind) {
-					m = Unsigned
+					a.meaning = Unsigned
 				} else if id != 2 {
 					r.skip(kind)
 				}
@@ -174,7 +188,28 @@ func (r *thriftReader) logicalMeaning(kind byte) (m Meaning) {
 		}
 		r.skip(kind)
 	})
-	return m
+	return a
+}
+
+// timestamp reads how a column counts points in time. The unit is a union of empty structures.
+func (r *thriftReader) timestamp(kind byte) annotation {
+	a := annotation{meaning: Timestamp}
+	r.structure(kind, func(id int64, kind byte) {
+		switch id {
+		case 1:
+			a.utc = r.boolean(kind)
+		case 2:
+			r.structure(kind, func(id int64, kind byte) {
+				if id >= 1 && id <= 3 {
+					a.unit = [...]TimeUnit{Millisecond, Microsecond, Nanosecond}[id-1]
+				}
+				r.skip(kind)
+			})
+		default:
+			r.skip(kind)
+		}
+	})
+	return a
 }
 
 func (r *footerReader) group(kind byte) (g group) {

@@ -37,5 +37,17 @@ const (
 	Unsigned         // integers without a sign
 	Decimal
 	Date
-	Time // times of day and points in time
+	Time      // times of day
+	Timestamp // points in time, counted in a TimeUnit
+)
+
+// TimeUnit is the unit in which a column counts points in time.
+type TimeUnit uint8
+
+// The units of the format. A timestamp without one of these, from a newer format, has UnknownUnit.
+const (
+	UnknownUnit TimeUnit = iota
+	Millisecond
+	Microsecond
+	Nanosecond
 )

@@ -10,6 +10,8 @@ type Column struct {
 	Children []*Column // nil for a leaf
 	Kind     Kind      // of a leaf
 	Meaning  Meaning
+	Unit     TimeUnit // of a Timestamp
+	UTC      bool     // a Timestamp counts from 1970 in UTC, and not on the clock of an unnamed place
 	Optional bool
 	Repeated bool
 	// MaxRep and MaxDef are the levels of a value that is present: the numbers of repeated nodes, and of repeated or
@@ -53,7 +55,7 @@ func (b *schemaBuilder) build(parent *Column, depth int) (*Column, error) {
 	}
 	e := b.rest[0]
 	b.rest = b.rest[1:]
-	c := &Column{Name: e.name, Kind: e.kind, Meaning: e.meaning}
+	c := &Column{Name: e.name, Kind: e.kind, Meaning: e.meaning, Unit: e.unit, UTC: e.utc}
 	if parent != nil {
 		c.MaxRep, c.MaxDef = parent.MaxRep, parent.MaxDef
 		switch e.repetition {

@@ -167,7 +167,7 @@ func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, e
 	switch c.Meaning {
 	case parquetfile.Decimal:
 		return nil, errors.New("holds decimals, which are not supported; write floats")
-	case parquetfile.Date, parquetfile.Time:
+	case parquetfile.Date, parquetfile.Time, parquetfile.Timestamp:
 		return nil, errors.New("holds dates or times, which are not supported; cast the column to a string or to a number, or leave it out")
 	}
 	return c, nil

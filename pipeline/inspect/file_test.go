@@ -2,11 +2,13 @@ package inspect
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"pipe/costs"
 	"pipe/featurize/tabular"
 )
 
@@ -19,5 +21,32 @@ func TestInspectNamesEncryptedParquet(t *testing.T) {
 	var data *tabular.DataError
 	if _, err := File(t.Context(), path, DefaultOptions()); !errors.As(err, &data) || !strings.Contains(err.Error(), "is an encrypted Parquet file") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestInspectCountsUnknownOutcomes: the pairs with unknown outcomes are named, and the complete rows summarised.
+func TestInspectCountsUnknownOutcomes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.parquet")
+	nan := float32(math.NaN())
+	tensor := &costs.Tensor{
+		Actions: &costs.Actions{Experts: []costs.Expert{{Name: "a"}, {Name: "b"}}, Advice: []costs.Advice{{Name: "none"}}},
+		IDs:     []string{"1", "2", "3"}, Splits: make([]costs.Split, 3), Times: []int64{3_000_000, 0, 2_500_000},
+		Dim: 1, Features: []float32{1, 2, 3}, Loss: []float32{1, nan, 0.5, 0.25, nan, nan},
+	}
+	if err := costs.Write(path, tensor); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	e, err := File(t.Context(), path, DefaultOptions())
+	if err := errors.Join(err, e.WriteText(&text)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"1970-01-01T00:00:00Z to 1970-01-01T00:00:03Z", "3; the outcomes of all pairs are known on 1 of 3 rows, and only these are summarised",
+		"a/none 2, b/none 1", "over 1 rows", "b/none at 0.25", "columns          id, split, features, loss, time",
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
 	}
 }

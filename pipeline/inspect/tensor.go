@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"pipe/costs"
@@ -25,6 +26,8 @@ type TensorExplanation struct {
 	Unavailable  []string          `json:"unavailable,omitempty"`
 	MeasuredFees bool              `json:"measured_fees"`
 	Groups       bool              `json:"groups"`
+	Time         *TimeSpan         `json:"time,omitempty"`
+	Unknown      *UnknownOutcomes  `json:"unknown,omitempty"` // absent if every outcome is known
 	Labels       bool              `json:"labels"`
 	Predictions  bool              `json:"predictions"`
 	Digest       string            `json:"digest"`
@@ -34,7 +37,21 @@ type TensorExplanation struct {
 	Summaries    []TensorSummary   `json:"summaries"`
 }
 
-// TensorSummary is one split in one regime. Costs include fees; unavailable pairs are null.
+// TimeSpan is the first and the last time of a tensor, in UTC.
+type TimeSpan struct {
+	First string `json:"first"`
+	Last  string `json:"last"`
+}
+
+// UnknownOutcomes says how much of a tensor is not known.
+type UnknownOutcomes struct {
+	Cells    int   `json:"cells"`    // pairs of an available action and a row without an outcome
+	Complete int   `json:"complete"` // rows without such a pair
+	Known    []int `json:"known"`    // per action, the number of rows with an outcome
+}
+
+// TensorSummary is one split in one regime, over the rows on which every outcome is known. Costs include fees;
+// unavailable pairs are null.
 type TensorSummary struct {
 	Split              string       `json:"split"`
 	Lambda             float64      `json:"lambda"`
@@ -52,7 +69,7 @@ type TensorSummary struct {
 }
 
 func explainTensor(_ context.Context, path string, o Options) (Explanation, error) {
-	t, err := costs.Read(path, costs.ReadOptions{Actions: o.Actions})
+	t, err := costs.Read(path, costs.ReadOptions{Actions: o.Actions, Unknown: true})
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +81,10 @@ func explainTensor(_ context.Context, path string, o Options) (Explanation, erro
 		Repeats: costs.RepeatsIn(t, costs.Train, costs.Val, costs.Test),
 		Digest:  t.Digest(), Digests: a.Digests, Meta: t.Meta,
 	}
+	if first, last, ok := t.TimeSpan(); ok {
+		e.Time = &TimeSpan{costs.TimeText(first), costs.TimeText(last)}
+	}
+	e.Unknown = unknownOutcomes(t)
 	for _, p := range a.Unavailable {
 		e.Unavailable = append(e.Unavailable, a.Name(a.Index(p.Expert, p.Advice)))
 	}
@@ -73,11 +94,28 @@ func explainTensor(_ context.Context, path string, o Options) (Explanation, erro
 			continue
 		}
 		e.Splits[split.String()] = len(rows)
+		if rows = t.CompleteRows(rows); len(rows) == 0 {
+			continue
+		}
 		for _, lambda := range o.Lambdas {
 			e.Summaries = append(e.Summaries, summarise(a, split, costs.Summarize(t, rows, lambda)))
 		}
 	}
 	return e, nil
+}
+
+// unknownOutcomes returns nil if all outcomes are known.
+func unknownOutcomes(t *costs.Tensor) *UnknownOutcomes {
+	u := &UnknownOutcomes{Cells: t.UnknownCells()}
+	if u.Cells == 0 {
+		return nil
+	}
+	all := make([]int, t.Len())
+	for n := range all {
+		all[n] = n
+	}
+	u.Complete, u.Known = len(t.CompleteRows(all)), t.KnownRows(all)
+	return u
 }
 
 func summarise(a *costs.Actions, split costs.Split, s costs.Summary) TensorSummary {
@@ -117,6 +155,10 @@ func (e *TensorExplanation) WriteText(w io.Writer) error {
 	b.Add("advice", "%s", safetext.List(e.Advice, func(x costs.Advice) string { return fmt.Sprintf("%s (lambda x %g)", x.Name, x.Fee) }))
 	b.Add("unavailable", "%s", strings.Join(e.Unavailable, ", "))
 	b.Add("columns", "%s", e.columns())
+	if e.Time != nil {
+		b.Add("time", "%s to %s", e.Time.First, e.Time.Last)
+	}
+	e.writeUnknown(b)
 	heading := "repeats"
 	for _, note := range costs.RepeatNotes(e.Repeats) {
 		b.Add(heading, "%s", note)
@@ -136,12 +178,31 @@ func (e *TensorExplanation) columns() string {
 	for _, c := range []struct {
 		name string
 		is   bool
-	}{{"group", e.Groups}, {"fee", e.MeasuredFees}, {"label", e.Labels}, {"prediction", e.Predictions}} {
+	}{{"group", e.Groups}, {"time", e.Time != nil}, {"fee", e.MeasuredFees}, {"label", e.Labels}, {"prediction", e.Predictions}} {
 		if c.is {
 			names = append(names, c.name)
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// writeUnknown names the pairs that have unknown outcomes, at most ten.
+func (e *TensorExplanation) writeUnknown(b *safetext.Fields) {
+	if e.Unknown == nil {
+		return
+	}
+	b.Add("unknown outcomes", "%d; the outcomes of all pairs are known on %d of %d rows, and only these are summarised below", e.Unknown.Cells, e.Unknown.Complete, e.Rows)
+	var short []string
+	a := costs.Actions{Experts: e.Experts, Advice: e.Advice}
+	for i, n := range e.Unknown.Known {
+		if n < e.Rows && !slices.Contains(e.Unavailable, a.Name(i)) {
+			short = append(short, fmt.Sprintf("%s %d", a.Name(i), n))
+		}
+	}
+	if more := len(short) - 10; more > 0 {
+		short = append(short[:10], fmt.Sprintf("and %d more pairs", more))
+	}
+	b.Add("  known rows", "%s", strings.Join(short, ", "))
 }
 
 func (e *TensorExplanation) writeSummary(b *safetext.Fields, s TensorSummary) {
