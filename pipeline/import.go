@@ -25,7 +25,8 @@ type ImportResult struct {
 	File   string `json:"file"`
 	Digest string `json:"digest"`
 	outcome.Report
-	Moved *MovedRows `json:"moved,omitempty"` // compared with the tensor that was at File before
+	Moved  *MovedRows     `json:"moved,omitempty"`          // compared with the tensor that was at File before
+	Prices *ChangedPrices `json:"changed_prices,omitempty"` // compared with that tensor, too
 }
 
 // MovedRows counts ids whose split differs from the tensor that an import replaced.
@@ -135,6 +136,9 @@ func writeImport(ctx context.Context, cfg outcome.Config, out string, t *costs.T
 	if cfg.Split.Kind == "" && cfg.Split.Stratify == nil && textfile.CheckRegular(out) == nil {
 		r.Moved = moved(out, t)
 	}
+	if textfile.CheckRegular(out) == nil {
+		r.Prices = changedPrices(out, t)
+	}
 	if err := costs.Write(out, t); err != nil {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func writeImport(ctx context.Context, cfg outcome.Config, out string, t *costs.T
 // ResolveImport joins dir to the relative paths of the configuration. They are plain strings, because package costs does
 // not depend on configuration files. An encoder that is no file in dir is a name in the cache of models.
 func ResolveImport(c *outcome.Config, dir string) {
-	files := []*string{&c.Outcomes.File, &c.Fees.File}
+	files := []*string{&c.Outcomes.File, &c.Fees.File, &c.Fees.Prices}
 	for i := range c.Features {
 		files = append(files, &c.Features[i].File)
 	}
@@ -182,6 +186,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 			"if splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
 	}
 	b.Add("features", "%d", len(r.FeatureNames))
+	addFees(b, r.MeasuredFees, r.Prices)
 	for _, c := range r.Constants {
 		b.Add(c.Split, "%d rows; best fixed pair %s at %.4f, oracle %.4f (lambda 1)", c.Rows, c.Best, c.BestCost, c.Oracle)
 	}

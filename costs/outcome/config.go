@@ -70,6 +70,7 @@ type Columns struct {
 	Label      string `yaml:"label"`
 	Split      string `yaml:"split"`
 	Group      string `yaml:"group"` // group of instances that belong together: user, session, page
+	Usage      `yaml:",inline"`
 }
 
 // WideForm lists the columns of a table that has one row per instance.
@@ -85,16 +86,27 @@ type WideColumn struct {
 	Column     string `yaml:"column"`
 	Fee        string `yaml:"fee"`
 	Prediction string `yaml:"prediction"`
+	Usage      `yaml:",inline"`
 }
 
-// FeeTable sets the fees: a JSON file {"experts": {NAME: FEE}, "advice": {NAME:
+// FeeTable sets the fixed fees: a JSON file {"experts": {NAME: FEE}, "advice": {NAME:
 // FEE}}, or the same inline, which takes precedence. With neither, everything
 // is free; otherwise every expert and every advice but the absence of advice
-// needs a fee.
+// needs a fee. The other keys say how the fee of each outcome is measured: money
+// times FeeScale, where money is that of a column, or of the tokens at the prices of a
+// file (package prices), and that of the latency.
 type FeeTable struct {
 	File    string             `yaml:"file"`
 	Experts map[string]float64 `yaml:"experts"`
 	Advice  map[string]float64 `yaml:"advice"`
+
+	Prices        string            `yaml:"prices"`          // a price file
+	Models        map[string]string `yaml:"models"`          // expert -> its name in the price file, where that differs
+	CharsPerToken float64           `yaml:"chars_per_token"` // estimates tokens from characters
+	Latency       LatencyPrice      `yaml:"latency"`
+	FeeScale      float64           `yaml:"fee_scale"` // measured fee per unit of money; 0: a column of fees has the unit of the losses
+	Currency      string            `yaml:"currency"`  // of money, such as USD; "": that of the price file
+	As            string            `yaml:"as"`        // row or "": a fee per outcome; mean: a fixed fee per expert
 }
 
 // FeatureTable is a table with one row per instance, joined by id.
@@ -183,6 +195,7 @@ func (c *Config) Validate() error {
 		"advice starts with %q, but none is %q; the absence of advice must come first", first(c.Advice), c.None)
 	add(c.IgnoreUnlisted && len(c.Experts) == 0 && len(c.Advice) == 0, "ignore_unlisted needs a list of experts or advice")
 	add(len(c.Features) == 0, "features is empty")
+	c.checkFees(add)
 	c.checkFeatures(add)
 	s := c.Split
 	if err := s.draw().Validate(); err != nil {
@@ -219,7 +232,7 @@ func (c *Config) checkLong(add func(bool, string, ...any)) {
 
 func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
-	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "",
+	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "" || o.Usage != Usage{},
 		"a table in wide form has only id, label, split and group in outcomes.columns")
 	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
 		"outcomes.wide.value is %q; it must be loss, correct or score", w.Value)
@@ -232,6 +245,7 @@ func (c *Config) checkWide(add func(bool, string, ...any)) {
 		seen[name] = true
 		add((p.Fee == "") != (w.Pairs[0].Fee == ""), "outcomes.wide.pairs[%d]: either all pairs have a fee or none", i)
 		add((p.Prediction == "") != (w.Pairs[0].Prediction == ""), "outcomes.wide.pairs[%d]: either all pairs have a prediction or none", i)
+		add(p.Usage.named() != w.Pairs[0].Usage.named(), "outcomes.wide.pairs[%d]: either all pairs have columns of the same usage or none", i)
 	}
 }
 

@@ -39,6 +39,7 @@ type importer struct {
 	config *Config
 	report Report
 	held   *textfile.Held // memory of all data read
+	meter  *meter         // measured fees
 
 	outcomes *outcomes
 	features []*featureBlock
@@ -52,6 +53,9 @@ func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
 		return nil, err
 	}
 	var err error
+	if m.meter, err = newMeter(m.config); err != nil {
+		return nil, err
+	}
 	if m.outcomes, err = m.readOutcomes(ctx); err != nil {
 		return nil, err
 	}
@@ -122,7 +126,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	m.identify(actions, names)
-	return t, nil
+	return t, m.settleFees(t)
 }
 
 // identify adds the digests of the encoders, and of how the features are made.
@@ -166,6 +170,9 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 	files := map[string]string{"outcomes": m.config.Outcomes.File}
 	if m.config.Fees.File != "" {
 		files["fees"] = m.config.Fees.File
+	}
+	if m.config.Fees.Prices != "" {
+		files["prices"] = m.config.Fees.Prices
 	}
 	for i, f := range m.config.Features {
 		files[fmt.Sprintf("features[%d]", i)] = m.featureFile(f)

@@ -24,11 +24,11 @@ func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
 
 func (m *importer) readLong(ctx context.Context, tab tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
-	o := newOutcomes(c.Fee != "", c.Prediction != "", m.held)
+	o := newOutcomes(m.meter.on, c.Prediction != "", m.held)
 	var set columnSet
 	id, expert, advice := set.want(c.ID), set.want(c.Expert), set.want(c.Advice)
 	value, valueName := set.want(c.Loss+c.Correct+c.Score), c.Loss+c.Correct+c.Score
-	fee, prediction := set.want(c.Fee), set.want(c.Prediction)
+	fee, prediction := m.meter.columns(&set, c.Fee, c.Usage), set.want(c.Prediction)
 	toLoss := m.lossOf(map[bool]string{true: "correct", false: "score"}[c.Correct != ""])
 	if c.Loss != "" {
 		toLoss = m.lossOf("loss")
@@ -65,17 +65,18 @@ func (m *importer) readLong(ctx context.Context, tab tablefile.Table) (*outcomes
 		if cells[value].Missing() {
 			return nil // counted as a missing cell
 		}
-		return m.store(o, n, p, outcomeCells{row, cells, value, fee, prediction, valueName, c.Fee}, toLoss)
+		return m.store(o, n, p, outcomeCells{row, cells, value, prediction, fee, valueName}, toLoss)
 	})
 	return o, err
 }
 
 // outcomeCells holds the positions of one outcome in a row.
 type outcomeCells struct {
-	row                    int
-	cells                  []tablefile.Cell
-	value, fee, prediction int
-	valueName, feeName     string
+	row               int
+	cells             []tablefile.Cell
+	value, prediction int
+	fee               meterColumns
+	valueName         string
 }
 
 // store checks and stores one outcome.
@@ -84,15 +85,11 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at outcomeCells, toLo
 	if err != nil {
 		return &costs.DataError{Row: at.row, Column: at.valueName, Err: err}
 	}
-	fee, text := 0.0, ""
-	if at.fee >= 0 {
-		if fee, err = at.cells[at.fee].Float(); err == nil && fee < 0 {
-			err = fmt.Errorf("is %v; a fee must not be negative", fee)
-		}
-		if err != nil {
-			return &costs.DataError{Row: at.row, Column: at.feeName, Err: err}
-		}
+	fee, err := m.meter.fee(at.fee, at.cells, o.experts.List()[p.Expert], 0, false)
+	if err != nil {
+		return shiftedTo(err, at.row)
 	}
+	text := ""
 	if at.prediction >= 0 {
 		text = at.cells[at.prediction].String()
 	}
@@ -171,7 +168,7 @@ func shiftedTo(err error, row int) error {
 
 func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
-	o := newOutcomes(pairs[0].Fee != "", pairs[0].Prediction != "", m.held)
+	o := newOutcomes(m.meter.on, pairs[0].Prediction != "", m.held)
 	var set columnSet
 	id := set.want(c.ID)
 	at := make([]outcomeCells, len(pairs))
@@ -189,8 +186,8 @@ func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes
 			return nil, err
 		}
 		at[i] = outcomeCells{
-			value: set.want(p.Column), fee: set.want(p.Fee), prediction: set.want(p.Prediction),
-			valueName: p.Column, feeName: p.Fee,
+			value: set.want(p.Column), fee: m.meter.columns(&set, p.Fee, p.Usage), prediction: set.want(p.Prediction),
+			valueName: p.Column,
 		}
 	}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)

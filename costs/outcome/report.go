@@ -15,6 +15,7 @@ type Report struct {
 	Groups       int            `json:"groups,omitempty"`        // distinct groups, where there are any
 	Divided      int            `json:"divided,omitempty"`       // of these, groups that a split column divides
 	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
+	MeasuredFees *MeasuredFees  `json:"measured_fees,omitempty"` // where there are any
 	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
 }
 

@@ -1,0 +1,49 @@
+package costs
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"pipe/internal/strictjson"
+)
+
+// MoneyKey is the key in Tensor.Meta for what a loss is worth in money, see
+// Money. It is absent if fees have no known currency.
+const MoneyKey = "pipe.money"
+
+// PricesKey is the key in Tensor.Meta for the prices from which fees were
+// computed: a JSON object with the digest of the prices and the prices
+// themselves.
+const PricesKey = "pipe.prices"
+
+// Money says what losses and fees are worth: a loss of 1 is worth PerLoss in
+// Currency.
+type Money struct {
+	Currency string  `json:"currency"`
+	PerLoss  float64 `json:"per_loss"`
+}
+
+// MoneyOf reads the money of a tensor's metadata. ok is false if it has none.
+func MoneyOf(meta map[string]string) (m Money, ok bool, err error) {
+	text, ok := meta[MoneyKey]
+	if !ok {
+		return m, false, nil
+	}
+	if err := strictjson.Unmarshal([]byte(text), &m); err != nil {
+		return m, false, &DataError{Msg: "metadata " + MoneyKey, Err: strictjson.Plain(err)}
+	}
+	if m.Currency == "" || !(m.PerLoss > 0) || math.IsInf(m.PerLoss, 0) {
+		return m, false, &DataError{Msg: fmt.Sprintf("metadata %s is %.60q; it needs a currency and a positive per_loss", MoneyKey, text)}
+	}
+	return m, true, nil
+}
+
+// Text is the form that MoneyOf reads.
+func (m Money) Text() string {
+	b, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("costs: money cannot be written as JSON: %v", err))
+	}
+	return string(b)
+}

@@ -1,0 +1,114 @@
+package outcome
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/costs/prices"
+)
+
+// MeasuredFees says where the measured fees of an import come from, and how
+// large they are.
+type MeasuredFees struct {
+	costs.Money           // zero if fees are in the unit of the losses
+	Estimated   bool      `json:"estimated,omitempty"` // tokens were computed from characters
+	Fixed       bool      `json:"fixed,omitempty"`     // the means became the experts' fixed fees
+	Prices      string    `json:"prices,omitempty"`    // digest of the prices of the models that are used
+	Pairs       []PairFee `json:"pairs"`
+}
+
+// PairFee is the mean measured fee of a pair.
+type PairFee struct {
+	Pair  string  `json:"pair"`
+	Calls int     `json:"calls"`           // outcomes in the tensor
+	Fee   float64 `json:"fee"`             // mean, in the unit of the losses
+	Money float64 `json:"money,omitempty"` // mean, in Currency
+}
+
+// recordedPrices is the JSON form of costs.PricesKey.
+type recordedPrices struct {
+	Digest string `json:"digest"`
+	*prices.Table
+	CharsPerToken float64 `json:"chars_per_token,omitempty"` // where tokens were computed from characters
+}
+
+// settleFees reports the measured fees of the tensor, records what they are
+// worth, and turns them into fixed fees if that is the configuration.
+func (m *importer) settleFees(t *costs.Tensor) error {
+	var money costs.Money
+	if currency := m.meter.currency(); currency != "" {
+		money = costs.Money{Currency: currency, PerLoss: 1 / m.meter.scale()}
+		t.Meta[costs.MoneyKey] = money.Text()
+	}
+	if !m.meter.on {
+		return nil
+	}
+	r := &MeasuredFees{Money: money, Estimated: m.config.Fees.CharsPerToken > 0, Fixed: m.config.Fees.As == feeMean}
+	for i := range t.Actions.Len() {
+		calls, fee := meanFee(t, i, nil)
+		r.Pairs = append(r.Pairs, PairFee{Pair: t.Actions.Name(i), Calls: calls, Fee: fee, Money: fee * r.PerLoss})
+	}
+	m.report.MeasuredFees = r
+	if err := m.recordPrices(t, r); err != nil {
+		return err
+	}
+	if r.Fixed {
+		return fixFees(t, m.config.Outcomes.File)
+	}
+	return nil
+}
+
+// recordPrices keeps the prices that were used in the metadata.
+func (m *importer) recordPrices(t *costs.Tensor, r *MeasuredFees) error {
+	if m.meter.prices == nil {
+		return nil
+	}
+	var models []string
+	for _, e := range t.Actions.Experts {
+		models = append(models, m.meter.model(e.Name))
+	}
+	used := m.meter.prices.Of(models)
+	r.Prices = used.Digest()
+	b, err := json.Marshal(recordedPrices{r.Prices, used, m.config.Fees.CharsPerToken})
+	t.Meta[costs.PricesKey] = string(b)
+	return err
+}
+
+// meanFee is the number of outcomes of an action on some rows, nil for all, and
+// the mean of their measured fees.
+func meanFee(t *costs.Tensor, action int, rows []int) (calls int, mean float64) {
+	if rows == nil {
+		rows = make([]int, t.Len())
+		for n := range rows {
+			rows[n] = n
+		}
+	}
+	a := t.Actions.Len()
+	sum := 0.0
+	for _, n := range rows {
+		if l := t.Loss[n*a+action]; l == l {
+			calls++
+			sum += float64(t.Fee[n*a+action])
+		}
+	}
+	return calls, sum / float64(max(1, calls))
+}
+
+// fixFees adds the mean measured fee of every expert over the training rows to
+// its fixed fee, and removes the measured fees.
+func fixFees(t *costs.Tensor, file string) error {
+	if len(t.Actions.Advice) > 1 {
+		return &costs.DataError{File: file, Msg: "fees.as is mean, but there is advice: the mean fee of a pair is not a fee of its expert plus one of its advice; use row"}
+	}
+	rows := t.Rows(costs.Train)
+	for j := range t.Actions.Experts {
+		calls, mean := meanFee(t, j, rows)
+		if calls == 0 {
+			return &costs.DataError{File: file, Msg: fmt.Sprintf("fees.as is mean, but expert %q has no outcome in a training row", t.Actions.Experts[j].Name)}
+		}
+		t.Actions.Experts[j].Fee += mean
+	}
+	t.Fee = nil
+	return nil
+}

@@ -1,0 +1,185 @@
+package outcome
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"pipe/costs"
+	"pipe/costs/prices"
+	"pipe/internal/tablefile"
+	"pipe/internal/textfile"
+)
+
+// meter computes the measured fees of outcomes.
+type meter struct {
+	fees   *FeeTable
+	prices *prices.Table // nil without a price file
+	on     bool          // whether there are measured fees
+}
+
+// newMeter reads the price file.
+func newMeter(c *Config) (*meter, error) {
+	m := &meter{fees: &c.Fees, on: c.measures()}
+	if c.Fees.Prices == "" {
+		return m, nil
+	}
+	var err error
+	if m.prices, err = prices.Read(c.Fees.Prices); err != nil {
+		return nil, err
+	}
+	if c.Fees.Currency != "" && c.Fees.Currency != m.prices.Currency {
+		return nil, &costs.DataError{File: c.Fees.Prices, Column: "currency", Msg: fmt.Sprintf("is %q, but fees.currency is %q", m.prices.Currency, c.Fees.Currency)}
+	}
+	return m, nil
+}
+
+// model is the name of an expert in the price file.
+func (m *meter) model(expert string) string {
+	if name, ok := m.fees.Models[expert]; ok {
+		return name
+	}
+	return expert
+}
+
+// currency is that of measured fees, "" if they are in the unit of the losses.
+func (m *meter) currency() string {
+	if m.prices != nil {
+		return m.prices.Currency
+	}
+	return m.fees.Currency
+}
+
+// scale is the measured fee per unit of money.
+func (m *meter) scale() float64 {
+	if m.fees.FeeScale == 0 {
+		return 1
+	}
+	return m.fees.FeeScale
+}
+
+// measured is a number of a row that a fee is computed from.
+type measured struct {
+	name   string  // of its column
+	at     int     // position of the column, -1 if there is none
+	factor float64 // from the value of the column
+}
+
+// meterColumns are the columns of one pair.
+type meterColumns struct {
+	fee, in, cached, out, latency measured
+}
+
+// columns says where a row has its usage.
+func (m *meter) columns(set *columnSet, fee string, u Usage) meterColumns {
+	column := func(name string, factor float64) measured { return measured{name, set.want(name), factor} }
+	perToken := 1 / max(m.fees.CharsPerToken, math.SmallestNonzeroFloat64)
+	c := meterColumns{fee: column(fee, 1), cached: column(u.TokensCached, 1), latency: column(u.Latency, 1)}
+	if c.in = column(u.TokensIn, 1); u.CharsIn != "" {
+		c.in = column(u.CharsIn, perToken)
+	}
+	if c.out = column(u.TokensOut, 1); u.CharsOut != "" {
+		c.out = column(u.CharsOut, perToken)
+	}
+	if m.fees.Latency.Unit == "ms" {
+		c.latency.factor = 1e-3
+	}
+	return c
+}
+
+// errNoValue marks the error of an empty cell.
+var errNoValue = errors.New("is missing")
+
+// read returns a number that must not be negative, 0 if there is no column.
+func (v measured) read(cells []tablefile.Cell, what string) (float64, error) {
+	if v.at < 0 {
+		return 0, nil
+	}
+	if cells[v.at].Missing() {
+		return 0, &costs.DataError{Column: v.name, Err: errNoValue}
+	}
+	number, err := cells[v.at].Float()
+	if err == nil && number < 0 {
+		err = fmt.Errorf("is %v; %s must not be negative", number, what)
+	}
+	if err != nil {
+		return 0, &costs.DataError{Column: v.name, Err: err}
+	}
+	return number * v.factor, nil
+}
+
+// count is read for whole numbers: tokens, or characters.
+func (v measured) count(cells []tablefile.Cell) (float64, error) {
+	n, err := measured{v.name, v.at, 1}.read(cells, "a count")
+	if err == nil && n != math.Trunc(n) {
+		err = &costs.DataError{Column: v.name, Msg: fmt.Sprintf("is %v, not a whole number", n)}
+	}
+	return n * v.factor, err
+}
+
+// fee is the measured fee of an outcome. micros is its time, 0 if there is
+// none, which timed says. An error is a *costs.DataError without a row.
+func (m *meter) fee(at meterColumns, cells []tablefile.Cell, expert string, micros int64, timed bool) (float64, error) {
+	money, err := at.fee.read(cells, "a fee")
+	if err != nil {
+		return 0, err
+	}
+	if m.prices != nil {
+		if money, err = m.tokens(at, cells, m.model(expert), micros, timed); err != nil {
+			return 0, err
+		}
+	}
+	seconds, err := at.latency.read(cells, "a latency")
+	if err != nil {
+		return 0, err
+	}
+	fee := (money + seconds*m.fees.Latency.PerSecond) * m.scale()
+	if !(fee <= math.MaxFloat32) {
+		return 0, &costs.DataError{Msg: fmt.Sprintf("the fee is %v, which is too large", fee)}
+	}
+	return fee, nil
+}
+
+// tokens is the money of the tokens of an outcome.
+func (m *meter) tokens(at meterColumns, cells []tablefile.Cell, model string, micros int64, timed bool) (float64, error) {
+	if _, dated := m.prices.Dated([]string{model}); dated && !timed {
+		return 0, &costs.DataError{Msg: fmt.Sprintf("the price of model %s depends on the date, but the outcomes have no column time", textfile.Quoted(model))}
+	}
+	price, err := m.prices.At(model, micros)
+	if err != nil {
+		return 0, &costs.DataError{Err: err}
+	}
+	for _, part := range []struct {
+		price  *float64
+		column measured
+		key    string
+	}{{price.In, at.in, "in"}, {price.Out, at.out, "out"}} {
+		if part.column.at < 0 && part.price != nil && *part.price > 0 {
+			return 0, &costs.DataError{Msg: fmt.Sprintf("model %s has a price %q, but no column tokens_%s or chars_%s is named; name it, or remove the price from the file",
+				textfile.Quoted(model), part.key, part.key, part.key)}
+		}
+	}
+	return usageCost(at, cells, price)
+}
+
+// usageCost reads the usage of an outcome and applies the prices.
+func usageCost(at meterColumns, cells []tablefile.Cell, price prices.Period) (float64, error) {
+	var u prices.Usage
+	var err error
+	if u.In, err = at.in.count(cells); err != nil {
+		return 0, err
+	}
+	if u.Cached, err = at.cached.count(cells); err != nil {
+		return 0, err
+	}
+	if u.Out, err = at.out.count(cells); err != nil {
+		return 0, err
+	}
+	money, err := price.Cost(u)
+	var usage *prices.UsageError
+	if errors.As(err, &usage) {
+		column := map[string]measured{"in": at.in, "cached": at.cached, "out": at.out}[usage.Key]
+		err = &costs.DataError{Column: column.name, Err: err}
+	}
+	return money, err
+}

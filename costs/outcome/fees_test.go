@@ -1,0 +1,202 @@
+package outcome
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pipe/costs"
+	"pipe/internal/dataerror/dataerrortest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+const pricesYAML = `currency: USD
+models:
+  tiny: [{in: 1, cached: 0.5, out: 2}]
+  y: [{in: 10, out: 20, call: 0.001}]
+`
+
+const usageCSV = `id,who,wrong,in,kept,out,ms
+a,x,0,1000,400,100,1500
+a,y,1,2000,0,50,200
+b,x,1,0,0,0,0
+b,y,0,1000,0,500,1000
+`
+
+// usageImport is a configuration with fees from tokens and latency.
+func usageImport(t testing.TB, outcomes, prices string) Config {
+	c := smallImport(t, outcomes, featureCSV)
+	c.None = ""
+	c.Outcomes.Columns = Columns{
+		ID: "id", Expert: "who", Loss: "wrong",
+		Usage: Usage{TokensIn: "in", TokensCached: "kept", TokensOut: "out", Latency: "ms"},
+	}
+	file := filepath.Join(filepath.Dir(c.Outcomes.File), "prices.yaml")
+	put(t, file, prices)
+	c.Fees = FeeTable{Prices: file, Models: map[string]string{"x": "tiny"}, FeeScale: 20, Latency: LatencyPrice{Unit: "ms", PerSecond: 0.01}}
+	return c
+}
+
+// usageFees are the fees of usageCSV, worked out by hand: 20 x (tokens x price / 1e6 + price of the call + seconds x 0.01).
+var usageFees = []float32{
+	20 * (600e-6 + 200e-6 + 200e-6 + 0.015), 20 * (0.02 + 0.001 + 0.001 + 0.002),
+	0, 20 * (0.01 + 0.01 + 0.001 + 0.01),
+}
+
+var nearly = cmpopts.EquateApprox(1e-6, 0)
+
+func TestFeesFromTokensAndLatency(t *testing.T) {
+	c := usageImport(t, usageCSV, pricesYAML)
+	got, report, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(usageFees, got.Fee, nearly); d != "" {
+		t.Error(d)
+	}
+	money, ok, err := costs.MoneyOf(got.Meta)
+	if err != nil || !ok || money != (costs.Money{Currency: "USD", PerLoss: 0.05}) {
+		t.Errorf("%v %v %v", money, ok, err)
+	}
+	var kept recordedPrices
+	if err := json.Unmarshal([]byte(got.Meta[costs.PricesKey]), &kept); err != nil || kept.Digest != kept.Table.Digest() || len(kept.Models) != 2 {
+		t.Errorf("%s: %v", got.Meta[costs.PricesKey], err)
+	}
+	f := report.MeasuredFees
+	if f.Estimated || f.Prices != kept.Digest || f.Pairs[1].Pair != "y/none" || f.Pairs[1].Calls != 2 || math.Abs(f.Pairs[1].Money-0.0275) > 1e-8 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// The wide form with characters gives the fees of the long form with tokens.
+func TestFeesInWideForm(t *testing.T) {
+	c := usageImport(t, "id,x,y,xi,yi,xo,yo,xl,yl\na,0,1,4000,8000,400,200,1.5,0.2\nb,1,0,0,4000,0,2000,0,1\n", pricesYAML)
+	pair := func(name string) WideColumn {
+		return WideColumn{Expert: name, Column: name, Usage: Usage{CharsIn: name + "i", CharsOut: name + "o", Latency: name + "l"}}
+	}
+	c.Outcomes.Columns = Columns{ID: "id"}
+	c.Outcomes.Wide = WideForm{Value: "loss", Pairs: []WideColumn{pair("x"), pair("y")}}
+	c.Fees.CharsPerToken, c.Fees.Latency.Unit = 4, "s"
+	got, report, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append([]float32{}, usageFees...)
+	want[0] += 20 * 200e-6 // no token was cached
+	if d := cmp.Diff(want, got.Fee, nearly); d != "" {
+		t.Error(d)
+	}
+	if !report.MeasuredFees.Estimated || !strings.Contains(got.Meta[costs.PricesKey], `"chars_per_token":4`) {
+		t.Errorf("%+v %s", report.MeasuredFees, got.Meta[costs.PricesKey])
+	}
+	c.Outcomes.Wide.Pairs[1].Usage = Usage{}
+	if _, _, err := Import(context.Background(), c); err == nil || !strings.Contains(err.Error(), "pairs[1]: either all pairs have columns of the same usage") {
+		t.Error(err)
+	}
+}
+
+// A column of money is scaled, and without a scale stays as it is.
+func TestFeesInMoney(t *testing.T) {
+	c := smallImport(t, longCSV, featureCSV)
+	c.Fees.FeeScale, c.Fees.Currency = 4, "EUR"
+	got, _, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Fee[0] != 2 || got.Fee[5] != 1 || got.Meta[costs.MoneyKey] != `{"currency":"EUR","per_loss":0.25}` {
+		t.Errorf("%v %v", got.Fee, got.Meta)
+	}
+	c.Fees.FeeScale, c.Fees.Currency = 0, ""
+	got, report, err := Import(context.Background(), c)
+	if err != nil || got.Fee[0] != 0.5 || got.Meta[costs.MoneyKey] != "" || report.MeasuredFees.Currency != "" {
+		t.Errorf("%v %v %v", got.Fee, got.Meta, err)
+	}
+}
+
+// Means are those of the training rows, and are added to fixed fees.
+func TestMeanFees(t *testing.T) {
+	c := usageImport(t, usageCSV, pricesYAML)
+	c.Fees.As, c.Fees.Experts = "mean", map[string]float64{"x": 1, "y": 2}
+	got, report, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fees := []float64{got.Actions.Experts[0].Fee - 1, got.Actions.Experts[1].Fee - 2}
+	want := []float64{float64(usageFees[0]), float64(usageFees[1])} // row a is the only training row
+	if d := cmp.Diff(want, fees, nearly); d != "" || got.Fee != nil || !report.MeasuredFees.Fixed {
+		t.Error(d, got.Fee)
+	}
+	c = smallImport(t, longCSV, featureCSV)
+	c.Fees.As = "mean"
+	_, _, err = Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 0, "", "there is advice")
+}
+
+// Every bad number of a log, and every price that does not fit it, is one error with its place.
+func TestBadUsage(t *testing.T) {
+	for _, c := range []struct {
+		log, prices [2]string // what is replaced, and by what
+		column, msg string
+	}{
+		{log: [2]string{"1000,400", ",400"}, column: "in", msg: "is missing"},
+		{log: [2]string{"1000,400", "-1,400"}, column: "in", msg: "is -1; a count must not be negative"},
+		{log: [2]string{"1000,400", "many,400"}, column: "in", msg: `"many" is not a number`},
+		{log: [2]string{"1000,400", "10.5,4"}, column: "in", msg: "is 10.5, not a whole number"},
+		{log: [2]string{"1000,400", "399,400"}, column: "kept", msg: "400 cached tokens are more than the 399 input tokens"},
+		{log: [2]string{"100,1500", "100,-3"}, column: "ms", msg: "a latency must not be negative"},
+		{log: [2]string{"a,x", "a,z"}, msg: `model "z" has no price; the price file has tiny, y`},
+		{prices: [2]string{"cached: 0.5, ", ""}, column: "kept", msg: `400 tokens have no price: the price file has no "cached"`},
+		{log: [2]string{"1000,400", "1000,0"}, prices: [2]string{"in: 1, cached: 0.5, ", ""}, column: "in", msg: `1000 tokens have no price: the price file has no "in"`},
+		{prices: [2]string{"{in: 1,", "{from: 2026-01-01, in: 1,"}, msg: "depends on the date, but the outcomes have no column time"},
+	} {
+		i := usageImport(t, strings.Replace(usageCSV, c.log[0], c.log[1], 1), strings.Replace(pricesYAML, c.prices[0], c.prices[1], 1))
+		_, _, err := Import(context.Background(), i)
+		dataerrortest.Check(t, err, i.Outcomes.File, 2, c.column, c.msg)
+	}
+	i := usageImport(t, usageCSV, pricesYAML)
+	i.Outcomes.Columns.TokensOut = ""
+	_, _, err := Import(context.Background(), i)
+	dataerrortest.Check(t, err, i.Outcomes.File, 2, "", `model "tiny" has a price "out", but no column tokens_out or chars_out is named`)
+	i = usageImport(t, usageCSV, pricesYAML)
+	i.Fees.Currency = "EUR"
+	_, _, err = Import(context.Background(), i)
+	dataerrortest.Check(t, err, i.Fees.Prices, 0, "currency", `is "USD", but fees.currency is "EUR"`)
+}
+
+// Settings that contradict each other are named.
+func TestFeeSettings(t *testing.T) {
+	for want, change := range map[string]func(*Config){
+		"fees.prices and a column fee are both set":  func(c *Config) { c.Outcomes.Columns.Fee = "paid" },
+		"but fees.prices is not":                     func(c *Config) { c.Fees.Prices = "" },
+		"fees.models needs fees.prices":              func(c *Config) { c.Fees.Prices = "" },
+		"tokens_in and chars_in are both set":        func(c *Config) { c.Outcomes.Columns.CharsIn = "n" },
+		"tokens_out and chars_out are both set":      func(c *Config) { c.Outcomes.Columns.CharsOut = "n" },
+		"chars_in and chars_out need fees.chars_per": func(c *Config) { c.Outcomes.Columns.CharsOut = "n" },
+		"tokens_cached needs tokens_in":              func(c *Config) { c.Outcomes.Columns.TokensIn = "" },
+		"fees.chars_per_token needs a column":        func(c *Config) { c.Fees.CharsPerToken = 4 },
+		"fees.chars_per_token is -1":                 func(c *Config) { c.Fees.CharsPerToken = -1 },
+		"fees.fee_scale is needed":                   func(c *Config) { c.Fees.FeeScale = 0 },
+		"fees.fee_scale is -1":                       func(c *Config) { c.Fees.FeeScale = -1 },
+		"fees.latency needs a column latency":        func(c *Config) { c.Outcomes.Columns.Latency = "" },
+		`fees.latency.unit is ""`:                    func(c *Config) { c.Fees.Latency.Unit = "" },
+		"fees.latency.per_second is -1":              func(c *Config) { c.Fees.Latency.PerSecond = -1 },
+		`fees.as is "median"`:                        func(c *Config) { c.Fees.As = "median" },
+		"fees.currency is needed":                    func(c *Config) { c.Fees.Prices = "" },
+		"fees.currency needs fees.fee_scale":         func(c *Config) { c.Fees.FeeScale, c.Fees.Currency = 0, "USD" },
+		"fees.as needs measured fees": func(c *Config) {
+			c.Fees = FeeTable{As: "mean"}
+			c.Outcomes.Columns.Usage = Usage{}
+		},
+	} {
+		c := usageImport(t, usageCSV, pricesYAML)
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %s, got %v", want, err)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package prices
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+	"unicode"
+
+	"pipe/internal/config"
+	"pipe/internal/digest"
+	"pipe/internal/textfile"
+)
+
+// Table is a price file: the prices of models in one currency.
+type Table struct {
+	Currency string              `yaml:"currency" json:"currency"` // such as USD
+	Models   map[string][]Period `yaml:"models" json:"models"`     // after Read, the periods of a model are in order of time
+}
+
+// Period is what a model costs from a date until its next period begins. A
+// price that is nil is not known.
+type Period struct {
+	From   string   `yaml:"from" json:"from,omitempty"`     // a date, or a time with zone; "": since ever
+	In     *float64 `yaml:"in" json:"in,omitempty"`         // money per million input tokens
+	Cached *float64 `yaml:"cached" json:"cached,omitempty"` // of these, tokens that the service had kept
+	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
+	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
+}
+
+// mostMoney is the highest price, so that sums do not overflow.
+const mostMoney = 1e12
+
+// Read reads a price file, YAML or JSON. A file that is not one is a
+// *config.Error with a line per problem.
+func Read(path string) (*Table, error) {
+	if err := textfile.CheckRegular(path); err != nil {
+		return nil, err
+	}
+	t := &Table{}
+	if err := config.Load(path, t); err != nil {
+		return nil, err
+	}
+	for _, periods := range t.Models {
+		slices.SortFunc(periods, func(a, b Period) int { return a.start().Compare(b.start()) })
+	}
+	return t, nil
+}
+
+// Validate reports every problem of the file.
+func (t *Table) Validate() error {
+	var p config.Problems
+	p.Check(isCurrency(t.Currency), "currency is %q; it must be a short word, such as USD", t.Currency)
+	p.Check(len(t.Models) > 0, "models is empty")
+	for _, model := range slices.Sorted(maps.Keys(t.Models)) {
+		p.Check(model != "", "models has a model without a name")
+		p.Check(len(t.Models[model]) > 0, "models.%s has no prices", model)
+		seen := make(map[time.Time]bool)
+		for i, period := range t.Models[model] {
+			at := fmt.Sprintf("models.%s[%d]", model, i)
+			p.Add(config.Under(at, period.validate()))
+			p.Check(!seen[period.start()], "%s begins when another period of %s does", at, model)
+			seen[period.start()] = true
+		}
+	}
+	return p.Err()
+}
+
+// isCurrency reports whether a name is a short word, or a symbol such as €.
+func isCurrency(name string) bool {
+	const longest = 16
+	for _, r := range name {
+		if !unicode.IsLetter(r) && !unicode.Is(unicode.Sc, r) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= longest
+}
+
+// validate reports every problem of a period, each beginning with a key.
+func (p Period) validate() error {
+	var problems config.Problems
+	_, err := parseDate(p.From)
+	problems.Check(err == nil, "from is %q; it must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z", p.From)
+	known := false
+	for _, price := range []struct {
+		key   string
+		value *float64
+	}{{"in", p.In}, {"cached", p.Cached}, {"out", p.Out}, {"call", p.Call}} {
+		if price.value == nil {
+			continue
+		}
+		known = true
+		problems.Check(*price.value >= 0 && *price.value <= mostMoney, "%s is %v; a price must be 0 to %v", price.key, *price.value, float64(mostMoney))
+	}
+	problems.Check(known, "in, cached, out and call are all missing")
+	problems.Check(p.Cached == nil || p.In != nil, "cached is set, but in is not")
+	return problems.Err()
+}
+
+// parseDate reads a date, midnight UTC, or a time. "" is before all others.
+func parseDate(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, text)
+	}
+	if err == nil && (at.Year() < 1900 || at.Year() > 9999) {
+		err = errors.New("is not a date of prices")
+	}
+	return at.UTC(), err
+}
+
+// start is the time at which a valid period begins.
+func (p Period) start() time.Time {
+	at, _ := parseDate(p.From)
+	return at
+}
+
+// Dated reports whether the price of one of the models depends on time, and
+// names the first one. Unknown models are ignored.
+func (t *Table) Dated(models []string) (string, bool) {
+	for _, m := range models {
+		if periods := t.Models[m]; len(periods) > 1 || len(periods) == 1 && periods[0].From != "" {
+			return m, true
+		}
+	}
+	return "", false
+}
+
+// At returns the prices of a model at a time in microseconds since 1970, UTC.
+// The time does not matter if the model has one period without a date.
+func (t *Table) At(model string, micros int64) (Period, error) {
+	periods, ok := t.Models[model]
+	if !ok {
+		return Period{}, fmt.Errorf("model %s has no price; the price file has %s",
+			textfile.Quoted(model), textfile.Listed(slices.Sorted(maps.Keys(t.Models)), 12))
+	}
+	for _, p := range slices.Backward(periods) {
+		if p.From == "" || p.start().UnixMicro() <= micros {
+			return p, nil
+		}
+	}
+	return Period{}, fmt.Errorf("%s is before %s, when the first prices of model %s begin",
+		time.UnixMicro(micros).UTC().Format(time.RFC3339), periods[0].From, textfile.Quoted(model))
+}
+
+// Of returns the table with the given models alone.
+func (t *Table) Of(models []string) *Table {
+	out := &Table{Currency: t.Currency, Models: make(map[string][]Period)}
+	for _, m := range models {
+		if periods, ok := t.Models[m]; ok {
+			out.Models[m] = periods
+		}
+	}
+	return out
+}
+
+// Digest identifies the prices, however their file is written.
+func (t *Table) Digest() string {
+	b, err := json.Marshal(t)
+	if err != nil {
+		panic(fmt.Sprintf("prices: a table cannot be written as JSON: %v", err)) // prices are finite
+	}
+	return digest.Of(b)
+}
+
+// Usage is what a call used: input tokens, of these the ones that the service
+// had kept from earlier calls, and output tokens.
+type Usage struct {
+	In, Cached, Out float64
+}
+
+// UsageError is a usage that the prices do not fit.
+type UsageError struct {
+	Key string // of the usage: in, cached or out
+	Msg string
+}
+
+func (e *UsageError) Error() string { return e.Msg }
+
+// Cost is the money of a call: tokens times their prices, and the price of the
+// call. Tokens without a price are a *UsageError, and so are more cached tokens
+// than input tokens.
+func (p Period) Cost(u Usage) (float64, error) {
+	if u.Cached > u.In {
+		return 0, &UsageError{"cached", fmt.Sprintf("%v cached tokens are more than the %v input tokens that they are part of", u.Cached, u.In)}
+	}
+	money := 0.0
+	if p.Call != nil {
+		money = *p.Call
+	}
+	for _, part := range []struct {
+		key    string
+		tokens float64
+		price  *float64
+	}{{"in", u.In - u.Cached, p.In}, {"cached", u.Cached, p.Cached}, {"out", u.Out, p.Out}} {
+		switch {
+		case part.tokens == 0:
+		case part.price == nil:
+			return 0, &UsageError{part.key, fmt.Sprintf("%v tokens have no price: the price file has no %q", part.tokens, part.key)}
+		default:
+			money += part.tokens / 1e6 * *part.price
+		}
+	}
+	return money, nil
+}

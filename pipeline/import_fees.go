@@ -1,0 +1,80 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"pipe/costs"
+	"pipe/costs/outcome"
+	"pipe/internal/digest"
+	"pipe/internal/safetext"
+)
+
+// ChangedPrices are the digests of two price tables from which measured fees were computed, "" for none.
+type ChangedPrices struct {
+	Before string `json:"before"`
+	Now    string `json:"now"`
+}
+
+// changedPrices compares the prices of a tensor with those of the tensor at path. It is nil if they are the same, or if
+// there is no tensor that can be read.
+func changedPrices(path string, t *costs.Tensor) *ChangedPrices {
+	r, err := costs.OpenReader(path, costs.ReadOptions{})
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	c := ChangedPrices{pricesDigest(r.Meta()), pricesDigest(t.Meta)}
+	if c.Before == c.Now {
+		return nil
+	}
+	return &c
+}
+
+// pricesDigest is the digest of the prices that a tensor records, "" if it has none.
+func pricesDigest(meta map[string]string) string {
+	var recorded struct {
+		Digest string `json:"digest"`
+	}
+	if json.Unmarshal([]byte(meta[costs.PricesKey]), &recorded) != nil || !digest.Is(recorded.Digest) {
+		return ""
+	}
+	return recorded.Digest
+}
+
+// addFees writes the measured fees for a terminal, nil for none.
+func addFees(b *safetext.Fields, f *outcome.MeasuredFees, changed *ChangedPrices) {
+	if f != nil {
+		estimated, fixed := "", ""
+		if f.Estimated {
+			estimated = ", with tokens estimated from characters"
+		}
+		if f.Fixed {
+			fixed = "; the means of the training rows are the experts' fixed fees"
+		}
+		b.Add("measured fees", "per pair and call, in the tensor%s%s", estimated, fixed)
+		const shown = 8
+		for i, p := range f.Pairs {
+			if i == shown {
+				b.Add("", "%d more pairs, see --json", len(f.Pairs)-shown)
+				break
+			}
+			money := ""
+			if f.Currency != "" {
+				money = fmt.Sprintf(" = %.4g %s per 1,000 calls", 1000*p.Money, f.Currency)
+			}
+			b.Add("", "%s: mean fee %.4g%s, %d calls", p.Pair, p.Fee, money, p.Calls)
+		}
+	}
+	if changed != nil {
+		b.Add("prices", "are not those of the file that was here: %s now, %s before; its fees and policies are of other prices",
+			orNone(changed.Now), orNone(changed.Before))
+	}
+}
+
+func orNone(d string) string {
+	if d == "" {
+		return "none"
+	}
+	return d
+}
