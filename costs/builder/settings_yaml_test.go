@@ -17,6 +17,7 @@ import (
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
 	"pipe/costs/kinds"
+	"pipe/internal/config"
 	"pipe/internal/progress"
 )
 
@@ -41,7 +42,7 @@ func (k registeredKind) yaml(setting string) string {
 func settingsType(t *testing.T, name string, create func(map[string]any) error) reflect.Type {
 	t.Helper()
 	err := create(map[string]any{"no such key": 1})
-	var unknown *part.UnknownKeyError
+	var unknown *config.UnknownKeyError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("%s takes any key: %v", name, err)
 	}
@@ -269,7 +270,7 @@ func TestNoSettingTakesWhatItCannotHold(t *testing.T) {
 				other.path = append(slices.Clone(s.path[:len(s.path)-1]), key)
 				for text := range samples(t, s.of) {
 					if err := decodeYAML(t, k, other.written(text)); err == nil || !strings.Contains(err.Error(), "unknown key") || !strings.Contains(err.Error(), "known are ") {
-						if _, isKey := part.SettingKeys(k.of)[key]; !isKey {
+						if _, isKey := config.SettingKeys(k.of)[key]; !isKey {
 							t.Errorf("%v: %s: %s gives %v", k, key, text, err)
 						}
 					}
@@ -319,7 +320,7 @@ func TestDocumentedSettings(t *testing.T) {
 		}
 	}
 	for _, section := range []reflect.Type{reflect.TypeFor[part.Config](), reflect.TypeFor[part.LatencyConfig]()} {
-		for key := range part.SettingKeys(section) {
+		for key := range config.SettingKeys(section) {
 			known[key] = true
 			if !strings.Contains(pages, "`"+key+"`") {
 				t.Errorf("%v: %s is not documented", section, key)

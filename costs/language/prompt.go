@@ -2,12 +2,12 @@ package language
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"pipe/costs/builder/part"
+	"pipe/costs/grade"
 )
 
 // ClaimConversation asks for exactly one of the labels for an instance's text,
@@ -75,7 +75,7 @@ func ParseLabel(answer string, labels []string) (label string, strict, ok bool) 
 			return l, true, true
 		}
 	}
-	found := named(words(WithoutThoughts(answer)), labels)
+	found := named(words(grade.WithoutThoughts(answer)), labels)
 	if len(found) != 1 {
 		return "", false, false
 	}
@@ -110,15 +110,4 @@ func words(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
 		return !unicode.In(r, unicode.Letter, unicode.Number, unicode.Mark)
 	})
-}
-
-var (
-	thought     = regexp.MustCompile(`(?is)^.*</think>`) // the template may have opened the block in the prompt
-	openThought = regexp.MustCompile(`(?is)<think>.*$`)  // truncated by the limit of tokens
-)
-
-// WithoutThoughts removes the <think> blocks that reasoning models write before
-// their answer.
-func WithoutThoughts(answer string) string {
-	return openThought.ReplaceAllString(thought.ReplaceAllString(answer, ""), "")
 }

@@ -8,6 +8,7 @@ import (
 
 	"pipe/costs/builder/part"
 	"pipe/costs/chat"
+	"pipe/costs/grade"
 	"pipe/costs/language"
 )
 
@@ -67,7 +68,7 @@ func queryConversation(in *part.Instance) language.Conversation {
 // that models put around it.
 func cleanQuery(answer string) string {
 	const marks = " \t\r\"'`*_“”‘’«»#-"
-	for line := range strings.Lines(language.WithoutThoughts(answer)) {
+	for line := range strings.Lines(grade.WithoutThoughts(answer)) {
 		line = strings.Trim(line, marks+"\n")
 		if before, after, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(strings.ToLower(before), "query") {
 			line = strings.Trim(after, marks)
