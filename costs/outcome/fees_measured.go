@@ -33,44 +33,42 @@ type recordedPrices struct {
 	CharsPerToken float64 `json:"chars_per_token,omitempty"` // where tokens were computed from characters
 }
 
-// settleFees reports the measured fees of the tensor, records what they are
-// worth, and turns them into fixed fees if that is the configuration.
-func (m *importer) settleFees(t *costs.Tensor) error {
-	var money costs.Money
-	if currency := m.meter.currency(); currency != "" {
-		money = costs.Money{Currency: currency, PerLoss: 1 / m.meter.scale()}
-		t.Meta[costs.MoneyKey] = money.Text()
+// measure reports the measured fees of a tensor, and records in its metadata
+// what they are worth and the prices. It turns them into fixed fees if that is
+// the configuration. It returns nil if nothing is measured.
+func (m *meter) measure(t *costs.Tensor) (*MeasuredFees, error) {
+	r := &MeasuredFees{Estimated: m.fees.CharsPerToken > 0, Fixed: m.fees.As == feeMean}
+	if currency := m.currency(); currency != "" {
+		r.Money = costs.Money{Currency: currency, PerLoss: 1 / m.scale()}
+		t.Meta[costs.MoneyKey] = r.Money.Text()
 	}
-	if !m.meter.on {
-		return nil
+	if !m.on {
+		return nil, nil
 	}
-	r := &MeasuredFees{Money: money, Estimated: m.config.Fees.CharsPerToken > 0, Fixed: m.config.Fees.As == feeMean}
 	for i := range t.Actions.Len() {
 		calls, fee := meanFee(t, i, nil)
 		r.Pairs = append(r.Pairs, PairFee{Pair: t.Actions.Name(i), Calls: calls, Fee: fee, Money: fee * r.PerLoss})
 	}
-	m.report.MeasuredFees = r
-	if err := m.recordPrices(t, r); err != nil {
-		return err
+	if m.prices != nil {
+		if err := m.recordPrices(t, r); err != nil {
+			return nil, err
+		}
 	}
 	if r.Fixed {
-		return fixFees(t, m.config.Outcomes.File)
+		return r, fixFees(t)
 	}
-	return nil
+	return r, nil
 }
 
 // recordPrices keeps the prices that were used in the metadata.
-func (m *importer) recordPrices(t *costs.Tensor, r *MeasuredFees) error {
-	if m.meter.prices == nil {
-		return nil
-	}
+func (m *meter) recordPrices(t *costs.Tensor, r *MeasuredFees) error {
 	var models []string
 	for _, e := range t.Actions.Experts {
-		models = append(models, m.meter.model(e.Name))
+		models = append(models, m.model(e.Name))
 	}
-	used := m.meter.prices.Of(models)
+	used := m.prices.Of(models)
 	r.Prices = used.Digest()
-	b, err := json.Marshal(recordedPrices{r.Prices, used, m.config.Fees.CharsPerToken})
+	b, err := json.Marshal(recordedPrices{r.Prices, used, m.fees.CharsPerToken})
 	t.Meta[costs.PricesKey] = string(b)
 	return err
 }
@@ -97,15 +95,15 @@ func meanFee(t *costs.Tensor, action int, rows []int) (calls int, mean float64) 
 
 // fixFees adds the mean measured fee of every expert over the training rows to
 // its fixed fee, and removes the measured fees.
-func fixFees(t *costs.Tensor, file string) error {
+func fixFees(t *costs.Tensor) error {
 	if len(t.Actions.Advice) > 1 {
-		return &costs.DataError{File: file, Msg: "fees.as is mean, but there is advice: the mean fee of a pair is not a fee of its expert plus one of its advice; use row"}
+		return &costs.DataError{Msg: "fees.as is mean, but there is advice: the mean fee of a pair is not a fee of its expert plus one of its advice; use row"}
 	}
 	rows := t.Rows(costs.Train)
 	for j := range t.Actions.Experts {
 		calls, mean := meanFee(t, j, rows)
 		if calls == 0 {
-			return &costs.DataError{File: file, Msg: fmt.Sprintf("fees.as is mean, but expert %q has no outcome in a training row", t.Actions.Experts[j].Name)}
+			return &costs.DataError{Msg: fmt.Sprintf("fees.as is mean, but expert %q has no outcome in a training row", t.Actions.Experts[j].Name)}
 		}
 		t.Actions.Experts[j].Fee += mean
 	}

@@ -126,7 +126,8 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, err
 	}
 	m.identify(actions, names)
-	return t, m.settleFees(t)
+	m.report.MeasuredFees, err = m.meter.measure(t)
+	return t, dataerror.InFile(m.config.Outcomes.File, err)
 }
 
 // identify adds the digests of the encoders, and of how the features are made.
