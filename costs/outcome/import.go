@@ -196,7 +196,7 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 }
 
 // walk reads the chosen columns of a table row by row.
-func (m *importer) walk(ctx context.Context, tab tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
+func (m *importer) walk(ctx context.Context, tab *tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
 	if err := tab.Choose(columns); err != nil {
 		return err
 	}

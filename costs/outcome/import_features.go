@@ -44,7 +44,7 @@ type featureRow struct {
 	width, listLength int      // listLength is -1 until the first row
 }
 
-func (m *importer) readFeatureTable(ctx context.Context, tab tablefile.Table, f *FeatureTable) (*featureBlock, error) {
+func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f *FeatureTable) (*featureBlock, error) {
 	columns, err := f.matchColumns(tab)
 	if err != nil {
 		return nil, err

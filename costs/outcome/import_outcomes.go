@@ -22,7 +22,7 @@ func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
 	return m.readLong(ctx, tab)
 }
 
-func (m *importer) readLong(ctx context.Context, tab tablefile.Table) (*outcomes, error) {
+func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
 	o := newOutcomes(m.meter.on, c.Prediction != "", m.held)
 	var set columnSet
@@ -166,7 +166,7 @@ func shiftedTo(err error, row int) error {
 	return err
 }
 
-func (m *importer) readWide(ctx context.Context, tab tablefile.Table) (*outcomes, error) {
+func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
 	o := newOutcomes(m.meter.on, pairs[0].Prediction != "", m.held)
 	var set columnSet

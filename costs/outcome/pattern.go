@@ -12,7 +12,7 @@ import (
 )
 
 // matchColumns expands names, globs and ranges.
-func (f *FeatureTable) matchColumns(tab tablefile.Table) ([]string, error) {
+func (f *FeatureTable) matchColumns(tab *tablefile.Table) ([]string, error) {
 	have := tab.Names()
 	used := append([]string{f.ID, f.List, f.Label, f.Split, f.Group}, f.Length...)
 	used = slices.Concat(used, f.Categorical, f.Text.Columns)

@@ -13,6 +13,9 @@ type Page struct {
 	// Rep and Def are the levels, Len values each; nil if the column cannot have any.
 	Rep, Def []byte
 	Values   // the values that are not null
+
+	rep, def []byte // memory of the levels, reused for the next page
+	index    []int32
 }
 
 // Pages reads the pages of one column in one row group, in order. It is not safe for concurrent use, and keeps nothing
@@ -28,10 +31,8 @@ type Pages struct {
 	dict   *Values
 	stored []byte // of the page, as in the file; the fields below are reused as well
 	plain  []byte
-	rep    []byte
-	def    []byte
-	index  []int32
 	page   Page
+	into   *Page // that is being read
 }
 
 // Pages returns the pages of a leaf in a row group.
@@ -67,17 +68,27 @@ func (f *File) Pages(group int, c *Column) (*Pages, error) {
 
 // Next returns the next page, which is valid until the next call, and io.EOF after as many values as the metadata says.
 func (p *Pages) Next() (*Page, error) {
+	if err := p.Read(&p.page); err != nil {
+		return nil, err
+	}
+	return &p.page, nil
+}
+
+// Read reads the next page into one of the caller, whose memory it reuses: a caller with two can read the second while
+// it uses the first. Its errors are those of Next.
+func (p *Pages) Read(page *Page) error {
+	p.into = page
 	for p.left > 0 {
 		at := p.at
 		done, err := p.read()
 		if err != nil {
-			return nil, atByte(at, err)
+			return atByte(at, err)
 		}
 		if done {
-			return &p.page, nil
+			return nil
 		}
 	}
-	return nil, io.EOF
+	return io.EOF
 }
 
 // atByte adds the position of the page to an error.
@@ -209,45 +220,45 @@ func (p *Pages) data(h header) error {
 	if err != nil {
 		return err
 	}
-	n := int(h.values)
-	p.page.Len, p.page.Rep, p.page.Def = n, nil, nil
+	n, page := int(h.values), p.into
+	page.Len, page.Rep, page.Def = n, nil, nil
 	if bits := p.column.repBits(); bits > 0 {
-		if p.rep, b, err = levelsV1(p.rep, b, n, bits, h.repEncoding); err != nil {
+		if page.rep, b, err = levelsV1(page.rep, b, n, bits, h.repEncoding); err != nil {
 			return err
 		}
-		p.page.Rep = p.rep
+		page.Rep = page.rep
 	}
 	if bits := p.column.defBits(); bits > 0 {
-		if p.def, b, err = levelsV1(p.def, b, n, bits, h.defEncoding); err != nil {
+		if page.def, b, err = levelsV1(page.def, b, n, bits, h.defEncoding); err != nil {
 			return err
 		}
-		p.page.Def = p.def
+		page.Def = page.def
 	}
 	return p.values(b, h.encoding)
 }
 
 func (p *Pages) dataV2(h header) error {
-	n, b := int(h.values), p.stored
+	n, b, page := int(h.values), p.stored, p.into
 	levels := h.repBytes + h.defBytes
 	if h.repBytes < 0 || h.defBytes < 0 || levels > int64(len(b)) || levels > h.size {
 		return fmt.Errorf("levels of %d and %d bytes in %d", h.repBytes, h.defBytes, len(b))
 	}
 	rep, def, b := b[:h.repBytes], b[h.repBytes:levels], b[levels:]
-	p.page.Len, p.page.Rep, p.page.Def = n, nil, nil
+	page.Len, page.Rep, page.Def = n, nil, nil
 	var err error
 	if bits := p.column.repBits(); bits > 0 {
-		p.rep = sized(p.rep, int64(n))
-		if err = unpackRuns(p.rep, rep, bits); err != nil {
+		page.rep = sized(page.rep, int64(n))
+		if err = unpackRuns(page.rep, rep, bits); err != nil {
 			return fmt.Errorf("its repetition levels: %w", err)
 		}
-		p.page.Rep = p.rep
+		page.Rep = page.rep
 	}
 	if bits := p.column.defBits(); bits > 0 {
-		p.def = sized(p.def, int64(n))
-		if err = unpackRuns(p.def, def, bits); err != nil {
+		page.def = sized(page.def, int64(n))
+		if err = unpackRuns(page.def, def, bits); err != nil {
 			return fmt.Errorf("its definition levels: %w", err)
 		}
-		p.page.Def = p.def
+		page.Def = page.def
 	}
 	if size := h.size - levels; h.uncompressed {
 		if int64(len(b)) != size {
@@ -273,7 +284,7 @@ func (p *Pages) values(b []byte, e encoding) error {
 	if !p.chunk.has(e) {
 		return fmt.Errorf("is in encoding %s, which the footer does not name", e)
 	}
-	page := &p.page
+	page := p.into
 	n := page.Len
 	for _, level := range page.Rep {
 		if int(level) > p.column.MaxRep {
@@ -291,6 +302,7 @@ func (p *Pages) values(b []byte, e encoding) error {
 	page.Values = Values{
 		kind: p.column.Kind, unsigned: p.column.Meaning == Unsigned,
 		Floats: page.Floats[:0], Doubles: page.Doubles[:0], Ints: page.Ints[:0],
+		ends: page.ends[:0],
 	}
 	if e != plainDictionary && e != rleDictionary {
 		return page.decode(b, n, e)
@@ -299,9 +311,9 @@ func (p *Pages) values(b []byte, e encoding) error {
 		return errors.New("indexes without a dictionary")
 	}
 	var err error
-	if p.index, err = indexes(p.index, b, n, p.dict.Count()); err != nil {
+	if page.index, err = indexes(page.index, b, n, p.dict.Count()); err != nil {
 		return err
 	}
-	page.look(p.dict, p.index)
+	page.look(p.dict, page.index)
 	return nil
 }

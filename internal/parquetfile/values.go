@@ -56,6 +56,10 @@ func (v *Values) Text(i int) string {
 	return v.all[v.ends[i-1]:v.ends[i]]
 }
 
+// Dictionary returns the dictionary that the strings of a page come from, and the place of each; nil if the page has none.
+// Pages of one column in one row group share their dictionary.
+func (v *Values) Dictionary() (dict *Values, index []int32) { return v.dict, v.index }
+
 // look takes values from a dictionary. Strings stay in the dictionary.
 func (v *Values) look(dict *Values, index []int32) {
 	switch v.kind {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // deltas reads n integers of DELTA_BINARY_PACKED and returns the bytes after them. Sums wrap around at the given number
@@ -66,7 +67,7 @@ func (v *Values) deltaLengths(b []byte, n int) error {
 	if err != nil {
 		return err
 	}
-	v.ends = make([]int, n)
+	v.ends = sized(v.ends, int64(n))
 	end := 0
 	for i, l := range lengths {
 		if l < 0 || l > int64(len(rest)-end) {
@@ -104,7 +105,7 @@ func (v *Values) deltaStrings(b []byte, n int) error {
 		}
 	}
 	all := make([]byte, 0, total)
-	v.ends = make([]int, n)
+	v.ends = sized(v.ends, int64(n))
 	last := 0
 	for i, l := range shared {
 		start := len(all)
@@ -121,8 +122,9 @@ func (v *Values) lengthPrefixed(b []byte, n int) error {
 	if len(b) < 4*n {
 		return fmt.Errorf("%d strings in %d bytes", n, len(b))
 	}
-	all := make([]byte, 0, len(b)-4*n)
-	v.ends = make([]int, n)
+	var all strings.Builder
+	all.Grow(len(b) - 4*n)
+	v.ends = sized(v.ends, int64(n))
 	for i := range n {
 		if len(b) < 4 {
 			return fmt.Errorf("string %d is missing", i)
@@ -131,13 +133,13 @@ func (v *Values) lengthPrefixed(b []byte, n int) error {
 		if b = b[4:]; l > int64(len(b)) {
 			return fmt.Errorf("string %d has %d bytes where %d are left", i, l, len(b))
 		}
-		all = append(all, b[:l]...)
+		all.Write(b[:l])
 		b = b[l:]
-		v.ends[i] = len(all)
+		v.ends[i] = all.Len()
 	}
 	if len(b) > 0 {
 		return fmt.Errorf("%d bytes after its last string", len(b))
 	}
-	v.all = string(all)
+	v.all = all.String()
 	return nil
 }

@@ -28,16 +28,15 @@ func newCSVTable(path string, r *bufio.Reader, comma rune) (*csvTable, error) {
 	return &csvTable{file: path, reader: c, header: names}, nil
 }
 
-func (t *csvTable) Names() []string { return t.header }
-func (t *csvTable) Path() string    { return t.file }
-func (t *csvTable) Close()          {}
+func (t *csvTable) columns() []string { return t.header }
+func (t *csvTable) path() string      { return t.file }
 
-func (t *csvTable) Choose(columns []string) (err error) {
+func (t *csvTable) choose(columns []string) (err error) {
 	t.chosen, err = positions(t.file, t.header, columns)
 	return err
 }
 
-func (t *csvTable) Next(cells []Cell) (int, error) {
+func (t *csvTable) row(cells []Cell) (int, error) {
 	record, err := t.reader.Read()
 	if err != nil {
 		return 0, dataerror.FromText(err)

@@ -78,11 +78,10 @@ func (t *jsonTable) bad(column, msg string, err error) error {
 	return &dataerror.Error{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
 
-func (t *jsonTable) Names() []string { return t.keys }
-func (t *jsonTable) Path() string    { return t.file }
-func (t *jsonTable) Close()          {}
+func (t *jsonTable) columns() []string { return t.keys }
+func (t *jsonTable) path() string      { return t.file }
 
-func (t *jsonTable) Choose(columns []string) error {
+func (t *jsonTable) choose(columns []string) error {
 	if _, err := positions(t.file, t.keys, columns); err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func (t *jsonTable) Choose(columns []string) error {
 	return nil
 }
 
-func (t *jsonTable) Next(cells []Cell) (int, error) {
+func (t *jsonTable) row(cells []Cell) (int, error) {
 	line := t.first
 	if t.first = nil; line == nil {
 		var err error

@@ -2,14 +2,11 @@ package tablefile
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"strings"
-	"unicode/utf8"
 
 	"pipe/internal/dataerror"
+	"pipe/internal/outside"
 	"pipe/internal/parquetfile"
-	"pipe/internal/textfile"
 )
 
 // parquetTable reads chosen columns of a Parquet file or a folder of parts.
@@ -17,12 +14,13 @@ type parquetTable struct {
 	files   []string
 	file    *parquetfile.File
 	opened  int // files opened so far
-	group   int // Next row group of the open file
-	columns []string
+	group   int // next row group of the open file
+	names   []string
 	chosen  []string
-	streams []*valueStream
-	row     int // rows returned of the open file
-	left    int // rows left in the open row group
+	streams []stream // of the chosen columns; nil before the first row group of the file
+	row     int      // rows read of the open file
+	left    int      // rows left in the open row group
+	batch   Batch
 }
 
 func openParquetTable(path string) (*parquetTable, error) {
@@ -35,15 +33,18 @@ func openParquetTable(path string) (*parquetTable, error) {
 		return nil, err
 	}
 	for _, c := range t.file.Root.Children {
-		t.columns = append(t.columns, c.Name)
+		t.names = append(t.names, c.Name)
 	}
 	return t, nil
 }
 
-func (t *parquetTable) Names() []string { return t.columns }
-func (t *parquetTable) Path() string    { return t.files[t.opened-1] }
+func (t *parquetTable) columns() []string { return t.names }
+func (t *parquetTable) path() string      { return t.files[t.opened-1] }
 
-func (t *parquetTable) Close() {
+func (t *parquetTable) close() {
+	for _, s := range t.streams {
+		s.stop()
+	}
 	t.streams = nil
 	if t.file != nil {
 		t.file.Close()
@@ -52,7 +53,7 @@ func (t *parquetTable) Close() {
 }
 
 func (t *parquetTable) openNext() error {
-	t.Close()
+	t.close()
 	path := t.files[t.opened]
 	t.opened++
 	t.row, t.group = 0, 0
@@ -62,12 +63,12 @@ func (t *parquetTable) openNext() error {
 	})
 }
 
-func (t *parquetTable) Choose(columns []string) error {
+func (t *parquetTable) choose(columns []string) error {
 	t.chosen = columns
-	if _, err := positions(t.Path(), t.columns, columns); err != nil {
+	if _, err := positions(t.path(), t.names, columns); err != nil {
 		return err
 	}
-	return dataerror.Guard(t.Path(), func() error {
+	return dataerror.Guard(t.path(), func() error {
 		for _, name := range columns {
 			if _, err := readableColumn(t.file, name); err != nil {
 				return &dataerror.Error{Column: name, Err: err}
@@ -77,32 +78,51 @@ func (t *parquetTable) Choose(columns []string) error {
 	})
 }
 
-func (t *parquetTable) Next(cells []Cell) (int, error) {
+// batchRows is the most rows of a batch.
+const batchRows = 1 << 16
+
+// read returns the rows that lie in one page of every column.
+func (t *parquetTable) read() (*Batch, error) {
 	for t.left == 0 {
 		if err := t.advance(); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	err := dataerror.Guard(t.Path(), func() error {
+	rows, err := t.ready()
+	if err != nil {
+		return nil, err
+	}
+	b := &t.batch
+	b.Path, b.Rows, b.first, b.Columns = t.path(), rows, t.row+1, b.Columns[:0]
+	for _, s := range t.streams {
+		b.Columns = append(b.Columns, s.take(rows))
+	}
+	t.row += rows
+	t.left -= rows
+	return b, nil
+}
+
+// ready returns how many rows all columns can give.
+func (t *parquetTable) ready() (rows int, err error) {
+	rows = min(t.left, batchRows)
+	return rows, dataerror.Guard(t.path(), func() error {
 		for i, s := range t.streams {
-			var err error
-			if cells[i], err = s.Next(); err != nil {
+			n, err := s.ready(t.group-1, rows)
+			var panicked *outside.PanicError
+			switch {
+			case errors.As(err, &panicked):
+				return err
+			case err != nil:
 				return &dataerror.Error{Row: t.row + 1, Column: t.chosen[i], Err: err}
 			}
+			rows = min(rows, n)
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
-	t.row++
-	t.left--
-	return t.row, nil
 }
 
 // advance opens the next row group, in the next file if this one has no more.
 func (t *parquetTable) advance() error {
-	t.streams = nil
 	for t.group == t.file.Groups() {
 		if t.opened == len(t.files) {
 			return io.EOF
@@ -111,42 +131,35 @@ func (t *parquetTable) advance() error {
 			return err
 		}
 	}
-	return dataerror.Guard(t.Path(), func() error {
-		group := t.group
-		t.group++
-		t.left = t.file.GroupRows(group)
-		for _, name := range t.chosen {
-			s, err := openStream(t.file, group, name)
-			if err != nil {
-				return &dataerror.Error{Column: name, Err: err}
-			}
-			t.streams = append(t.streams, s)
+	return dataerror.Guard(t.path(), func() error {
+		if err := t.openStreams(); err != nil {
+			return err
 		}
+		t.left = t.file.GroupRows(t.group)
+		t.group++
 		return nil
 	})
 }
 
-// valueStream reads one column of a row group, a scalar or a list of scalars,
-// as cells.
-type valueStream struct {
-	column *parquetfile.Column
-	pages  *parquetfile.Pages
-	page   *parquetfile.Page // nil before the first
-	at     int               // values and nulls of the page read so far
-	value  int               // of these, values
-	floats []float32
-}
+// mostAhead is the most columns whose pages are decoded ahead: each then has two pages in memory.
+const mostAhead = 64
 
-func openStream(file *parquetfile.File, group int, name string) (*valueStream, error) {
-	c, err := readableColumn(file, name)
-	if err != nil {
-		return nil, err
+// openStreams opens the columns of a file, and checks that they can be opened in the next row group.
+func (t *parquetTable) openStreams() error {
+	first := t.streams == nil
+	for _, name := range t.chosen {
+		c, err := readableColumn(t.file, name)
+		if err == nil {
+			_, err = t.file.Pages(t.group, c)
+		}
+		if err != nil {
+			return &dataerror.Error{Column: name, Err: err}
+		}
+		if first {
+			t.streams = append(t.streams, openStream(t.file, c, len(t.chosen) <= mostAhead))
+		}
 	}
-	pages, err := file.Pages(group, c)
-	if err != nil {
-		return nil, err
-	}
-	return &valueStream{column: c, pages: pages}, nil
+	return nil
 }
 
 // readableColumn returns the leaf of a column, or an error if its type is not supported.
@@ -171,97 +184,4 @@ func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, e
 		return nil, errors.New("holds dates or times, which are not supported; cast the column to a string or to a number, or leave it out")
 	}
 	return c, nil
-}
-
-// more makes sure that the page has a value left and returns its levels. After the last value it returns io.EOF.
-func (s *valueStream) more() (rep, def int, err error) {
-	for s.page == nil || s.at == s.page.Len {
-		page, err := s.pages.Next()
-		if err != nil {
-			return 0, 0, err
-		}
-		s.page, s.at, s.value = page, 0, 0
-	}
-	if s.page.Rep != nil {
-		rep = int(s.page.Rep[s.at])
-	}
-	def = s.column.MaxDef
-	if s.page.Def != nil {
-		def = int(s.page.Def[s.at])
-	}
-	return rep, def, nil
-}
-
-// take consumes the value that more found and returns its cell.
-func (s *valueStream) take(def int) (Cell, error) {
-	s.at++
-	if def < s.column.MaxDef {
-		return Cell{}, nil
-	}
-	s.value++
-	return s.cell(s.value - 1)
-}
-
-func (s *valueStream) Next() (Cell, error) {
-	_, def, err := s.more()
-	if err != nil {
-		return Cell{}, unexpected(err)
-	}
-	if s.column.MaxRep == 0 {
-		return s.take(def)
-	}
-	s.floats = s.floats[:0]
-	for n := 0; ; n++ {
-		rep, def, err := s.more()
-		if errors.Is(err, io.EOF) || err == nil && n > 0 && rep == 0 {
-			return Cell{kind: listCell, list: s.floats}, nil
-		}
-		if err != nil {
-			return Cell{}, err
-		}
-		c, err := s.take(def)
-		if err != nil {
-			return Cell{}, err
-		}
-		if max := s.column.MaxDef; def < max {
-			if n == 0 && def < max-1 {
-				return Cell{}, nil // the list itself is null
-			}
-			return Cell{}, fmt.Errorf("element %d is null", n)
-		}
-		f, err := c.Float()
-		if err != nil {
-			return Cell{}, fmt.Errorf("element %d: %w", n, err)
-		}
-		s.floats = append(s.floats, float32(f))
-	}
-}
-
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New("has fewer rows than the metadata says")
-	}
-	return err
-}
-
-// Cell returns value i of the page.
-func (s *valueStream) cell(i int) (Cell, error) {
-	switch s.column.Kind {
-	case parquetfile.Boolean:
-		return Cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[s.page.Ints[i]]}, nil
-	case parquetfile.Int32:
-		return Cell{kind: numberCell, num: float64(s.page.Ints[i])}, nil
-	case parquetfile.Float:
-		return Cell{kind: numberCell, num: float64(s.page.Floats[i])}, nil
-	case parquetfile.Double:
-		return Cell{kind: numberCell, num: s.page.Doubles[i]}, nil
-	}
-	text := strings.Clone(s.page.Text(i)) // do not keep the whole page in memory
-	if s.column.Meaning == parquetfile.Text && !utf8.ValidString(text) {
-		return Cell{}, fmt.Errorf("%s is not valid UTF-8", textfile.Quoted(text))
-	}
-	if text == "" {
-		return Cell{}, nil
-	}
-	return Cell{kind: textCell, text: text}, nil
 }

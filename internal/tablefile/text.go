@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // TextReader reads chosen columns of a foreign table row by row as text: CSV, TSV or JSON lines, each also gzipped, a
 // Parquet file or a folder of Parquet parts. Columns that are not chosen may have any type. It is not safe for
 // concurrent use.
 type TextReader struct {
-	in    Table
+	in    *Table
 	cells []Cell
 }
 
@@ -50,7 +51,7 @@ func (r *TextReader) Next() (cells []string, row int, err error) {
 	}
 	cells = make([]string, len(r.cells))
 	for i := range r.cells {
-		cells[i] = r.cells[i].written()
+		cells[i] = strings.Clone(r.cells[i].written()) // it may be a part of a page
 	}
 	return cells, row, nil
 }
