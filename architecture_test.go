@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"internal/sharedlib":               {},
 	"internal/sharedlib/sharedlibtest": {},
 	"internal/strictjson":              {"internal/textfile"},
-	"internal/tablefile":               {"internal/dataerror", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
+	"internal/tablefile":               {"internal/dataerror", "internal/finite", "internal/outside", "internal/parquetfile", "internal/strictjson", "internal/textfile"},
 	"internal/textfile":                {},
 	"models":                           {"costs", "internal/atomicfile", "internal/finite", "internal/parallel", "internal/seeded", "internal/textfile", "models/network", "models/policy", "onnx", "onnx/ort"},
 	"models/auto":                      {"costs", "internal/seeded", "models", "models/estimate", "models/lightgbm", "models/network", "models/policy", "models/regress", "onnx/ort"},
