@@ -453,6 +453,9 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	if r.Frontier, err = e.frontier(ctx, lambdas, own); err != nil {
 		return nil, err
 	}
+	if r.Constants, err = e.constants(); err != nil {
+		return nil, err
+	}
 	progress.Done()
 	return r, nil
 }

@@ -34,8 +34,8 @@ func (p pricePoint) scale() *float64 {
 	return &p.lambda
 }
 
-// pricePoints are the prices of the frontier: the lambdas of the report, others in the ranges of all any-price policies,
-// and factors on all fees. Without any fee there are none.
+// pricePoints are the prices of the frontier: the lambdas of the report and, if there is an any-price policy, others in
+// the ranges of all of them, and factors on all fees. Without any fee there are none.
 func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 	a := e.t.Actions
 	advice := slices.ContainsFunc(a.Advice, func(v costs.Advice) bool { return v.Fee > 0 })
@@ -47,8 +47,13 @@ func (e *evaluation) pricePoints(lambdas []float64) []pricePoint {
 		}
 	}
 	switch {
-	case !advice && !experts:
+	case !e.hasFees():
 		return nil
+	case len(e.anyPrice) == 0 || !advice && !experts:
+		for _, l := range lambdas {
+			add(pricePoint{l, 1, false})
+		}
+		return out
 	case !advice:
 		for _, s := range scales {
 			add(pricePoint{1, s, true})
@@ -90,13 +95,11 @@ func (e *evaluation) actionsAt(p pricePoint) *costs.Actions {
 }
 
 // frontier has, for every price, the any-price policies, the best constant of the training rows, and the policies of own
-// that were trained for this price.
+// that were trained for this price. Without an any-price policy its prices are the lambdas of the report.
 func (e *evaluation) frontier(ctx context.Context, lambdas []float64, own []Learned) ([]report.FrontierPoint, error) {
-	if len(e.anyPrice) == 0 {
-		return nil, nil
-	}
+	prices := e.pricePoints(lambdas)
 	var f frontier
-	for _, price := range e.pricePoints(lambdas) {
+	for _, price := range prices {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -120,30 +123,49 @@ type paid struct{ loss, money, cost []float64 }
 // addPrice adds the points at one price.
 func (e *evaluation) addPrice(ctx context.Context, f *frontier, price pricePoint, own []Learned) error {
 	a := e.actionsAt(price)
-	var decided [][]int
-	for _, l := range e.anyPrice {
-		at, err := l.prices.at(ctx, l, a, price.lambda)
-		if err != nil {
-			return err
-		}
-		decided = append(decided, at.Action)
+	decided, err := e.anyPriceAt(ctx, a, price.lambda)
+	if err != nil {
+		return err
 	}
-	ours := e.paid(decided, a, price)
-	at := f.add(methods.AnyPrice, price, ours)
+	method, trained := e.ownAt(own, price)
+	name, first, second := methods.AnyPrice, decided, trained
+	if decided == nil {
+		name, first, second = method, trained, nil
+	}
+	if first == nil {
+		return nil
+	}
+	ours := e.paid(first, a, price)
+	at := f.add(name, price, ours)
 	if len(e.train) > 0 {
 		best := e.bestConstant(a, price.lambda)
-		constant := e.paid([][]int{slices.Repeat([]int{best}, len(e.rows))}, a, price)
+		constant := e.paid([][]int{e.always(best)}, a, price)
 		f.points[f.add(baseline.BestFixedTrain, price, constant)].Pair = a.Name(best)
 		f.difference(ours, constant, func(p []report.FrontierPoint, v *report.Interval) { p[at].DiffConstant = v })
 	}
-	if method, actions := e.ownAt(own, price); actions != nil {
-		theirs := e.paid(actions, a, price)
+	if second != nil {
+		theirs := e.paid(second, a, price)
 		f.add(method, price, theirs)
 		f.points[at].Own = method
 		f.difference(ours, theirs, func(p []report.FrontierPoint, v *report.Interval) { p[at].Regret = v })
 	}
 	return nil
 }
+
+// anyPriceAt are the decisions of the any-price policies at a price, nil if there are none.
+func (e *evaluation) anyPriceAt(ctx context.Context, a *costs.Actions, lambda float64) (decided [][]int, err error) {
+	for _, l := range e.anyPrice {
+		at, err := l.prices.at(ctx, l, a, lambda)
+		if err != nil {
+			return nil, err
+		}
+		decided = append(decided, at.Action)
+	}
+	return decided, nil
+}
+
+// always is action a on every reported row.
+func (e *evaluation) always(a int) []int { return slices.Repeat([]int{a}, len(e.rows)) }
 
 // ownAt are the decisions of the policies that were trained for one lambda alone: those of the first method, in the order
 // of tables, that has any.

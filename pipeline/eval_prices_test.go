@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -153,6 +154,45 @@ func TestFrontier(t *testing.T) {
 		t.Errorf("regret %v without a policy for the lambda", ours[1].Regret)
 	}
 	checkFrontierFiles(t, r)
+	checkConstants(t, f.tensor, r)
+}
+
+// Without an any-price policy the prices of the frontier are the lambdas of the report.
+func TestFrontierOfLambdas(t *testing.T) {
+	orttest.Open(t, 1)
+	f := newEvalFiles(t)
+	half := f.policy("half.onnx", func(p *policy.Policy) { p.Method, p.Recipe, p.Lambda = "auto", "auto", 0.5 })
+	two := f.policy("two.onnx", func(p *policy.Policy) { p.Method, p.Recipe, p.Lambda = "auto", "auto", 2 })
+	r := f.evalAt([]float64{0.5, 1, 2}, half, two)
+	var got []string
+	for _, p := range r.Frontier {
+		got = append(got, fmt.Sprintf("%s %g", p.Method, p.Lambda))
+		i := slices.IndexFunc(r.Rows, func(row report.Row) bool { return row.Method == p.Method && *row.Lambda == p.Lambda })
+		if i < 0 || math.Abs(r.Rows[i].TrueLossMean-p.TrueLoss) > 1e-9 {
+			t.Errorf("%s at lambda %g: true loss %g is not that of the methods", p.Method, p.Lambda, p.TrueLoss)
+		}
+	}
+	if want := []string{"auto 0.5", "best_fixed_train 0.5", "auto 2", "best_fixed_train 2"}; !slices.Equal(got, want) {
+		t.Errorf("points %q, want %q", got, want)
+	}
+	checkConstants(t, f.tensor, r)
+}
+
+// checkConstants compares the constants of a report with the means of the tensor.
+func checkConstants(t *testing.T, tensor *costs.Tensor, r *report.Report) {
+	t.Helper()
+	sum, fees := costs.Summarize(tensor, tensor.Rows(costs.Val), 1), tensor.Actions.Fees(1)
+	if len(r.Constants) != tensor.Actions.Len() {
+		t.Fatalf("%d constants for %d pairs", len(r.Constants), tensor.Actions.Len())
+	}
+	for i, c := range r.Constants {
+		if c.Pair != tensor.Actions.Name(i) || math.Abs(c.Loss-sum.TaskLoss[i]) > 1e-9 || math.Abs(c.Money-fees[i]) > 1e-9 {
+			t.Errorf("%+v: loss %g, money %g", c, sum.TaskLoss[i], fees[i])
+		}
+		if v := c.LossInterval; v == nil || v.Low > c.Loss || v.High < c.Loss {
+			t.Errorf("%s: interval %v", c.Pair, v)
+		}
+	}
 }
 
 // checkFrontierFiles checks every form of a report with a frontier.

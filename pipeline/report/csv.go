@@ -27,6 +27,18 @@ func (r *Report) WriteFrontierCSV(w io.Writer) error {
 	return c.Error()
 }
 
+// WriteConstantsCSV writes what every pair loses and spends, one line each at full precision.
+func (r *Report) WriteConstantsCSV(w io.Writer) error {
+	c := csv.NewWriter(w)
+	_ = c.Write([]string{"setting", "pair", "loss", "loss_low", "loss_high", "money", "money_low", "money_high"})
+	for _, p := range r.Constants {
+		record := append([]string{p.Setting, p.Pair, exact(&p.Loss)}, intervalFields(p.LossInterval)[1:]...)
+		_ = c.Write(append(append(record, exact(&p.Money)), intervalFields(p.MoneyInterval)[1:]...))
+	}
+	c.Flush()
+	return c.Error()
+}
+
 // WriteCalibrationCSV writes the calibration: one line per policy, of which the others are parts, per lambda at which it
 // chose pairs, per pair, and per bin of the reliability diagram. They are at full precision; a value that does not apply
 // is an empty field.

@@ -20,6 +20,7 @@ import (
 var (
 	ink  = color.NRGBA{R: 0x24, G: 0x2b, B: 0x36, A: 0xff}
 	pale = color.NRGBA{R: 0xdd, G: 0xe2, B: 0xe8, A: 0xff}
+	grey = color.NRGBA{R: 0x8a, G: 0x93, B: 0x9e, A: 0xff}
 
 	// hues can be distinguished with any of the common colour vision deficiencies.
 	hues = []color.NRGBA{

@@ -13,7 +13,10 @@ const calibrationName = "calibration"
 
 // calibrationFigure draws the mean observed loss of every bin against the mean expected one, one line per policy.
 func calibrationFigure(policies []Calibration) (Figure, error) {
-	policies = differing(policies)
+	policies, others := differing(policies), ""
+	if len(policies) > mostSeries {
+		policies, others = policies[:mostSeries], " The table has the other policies."
+	}
 	p := newPlot("Reliability of expected losses", "expected loss", "mean observed loss")
 	grid := plotter.NewGrid()
 	grid.Vertical.Width = 0
@@ -31,7 +34,7 @@ func calibrationFigure(policies []Calibration) (Figure, error) {
 	}
 	diagonal.Color, diagonal.Width, diagonal.Dashes = ink, 0.8, []vg.Length{4, 3}
 	p.Add(diagonal)
-	var keys []series
+	var keys []key
 	for _, c := range policies {
 		if len(c.Bins) == 0 {
 			continue
@@ -48,7 +51,7 @@ func calibrationFigure(policies []Calibration) (Figure, error) {
 		line.Width = 1.6
 		dots.Shape, dots.Radius = draw.CircleGlyph{}, 2.6
 		p.Add(line, dots)
-		keys = append(keys, series{method: c.Policy})
+		keys = append(keys, key{c.Policy, hue(len(keys))})
 	}
-	return drawCurve(calibrationName, "Mean observed loss against mean expected loss, in bins with the same number of estimates; on the dashed line they are equal.", p, keys)
+	return drawCurve(calibrationName, "Mean observed loss against mean expected loss, in bins with the same number of estimates; on the dashed line they are equal."+others, p, keys)
 }

@@ -10,6 +10,10 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"pipe/internal/lists"
+	"pipe/models"
+	"pipe/pipeline/methods"
 )
 
 // The file names of the curves.
@@ -30,7 +34,7 @@ type series struct {
 // seeds, one line per method with more than one size in the rows.
 func ExcessFigure(rows []Row) (Figure, error) {
 	r := Report{Rows: rows}
-	lines := excessSeries(rows)
+	lines, others := mostImportant(excessSeries(rows))
 	p := newPlot("Excess risk by number of training rows", "training rows n (log scale)", "excess true loss over Bayes")
 	p.X.Scale = plot.LogScale{}
 	var ticks []plot.Tick
@@ -46,7 +50,7 @@ func ExcessFigure(rows []Row) (Figure, error) {
 	if ns := r.sizes(); len(ns) > 0 {
 		p.X.Min, p.X.Max = float64(ns[0])*0.85, float64(ns[len(ns)-1])*1.18
 	}
-	return drawCurve(excessName, "Excess true loss over the Bayes risk against the number of training rows; bars are one standard deviation over seeds.", p, lines)
+	return drawCurve(excessName, "Excess true loss over the Bayes risk against the number of training rows; bars are one standard deviation over seeds."+others, p, keysOf(lines))
 }
 
 // excessSeries are the lines of ExcessFigure.
@@ -69,6 +73,7 @@ func lossFigure(rows []Row) (Figure, error) {
 		}
 		return float64(slices.Index(lambdas, *row.Lambda)), row.TrueLossMean, row.TrueLossStd, true
 	})
+	lines, others := mostImportant(lines)
 	p := newPlot("True loss by lambda", "lambda (regimes at equal distances)", "true loss")
 	var ticks []plot.Tick
 	for i, l := range lambdas {
@@ -80,7 +85,7 @@ func lossFigure(rows []Row) (Figure, error) {
 		return Figure{}, err
 	}
 	p.X.Min, p.X.Max = -0.3, float64(len(lambdas))-0.7
-	return drawCurve(lossName, "True loss in every cost regime; bars are one standard deviation over seeds.", p, lines)
+	return drawCurve(lossName, "True loss in every cost regime; bars are one standard deviation over seeds."+others, p, keysOf(lines))
 }
 
 // collect groups rows by method, keeps the methods with several points and sorts each by x.
@@ -153,12 +158,36 @@ type errorPoints struct {
 	plotter.YErrors
 }
 
-// drawCurve renders the plot with its legend below.
-func drawCurve(name, caption string, p *plot.Plot, lines []series) (Figure, error) {
-	var keys []key
+// mostSeries is the largest number of lines in a chart: more cannot be told apart.
+const mostSeries = 6
+
+// mostImportant are at most mostSeries of the lines: policies and constants before oracles, and these before references,
+// each in the order of tables. If it leaves some out, others is a sentence for the caption.
+func mostImportant(lines []series) (kept []series, others string) {
+	if len(lines) <= mostSeries {
+		return lines, ""
+	}
+	rank := map[models.Role]int{models.RolePolicy: 0, models.RoleConstant: 0, models.RoleOracle: 1, models.RoleReference: 2}
+	first := slices.Clone(lines)
+	slices.SortStableFunc(first, func(a, b series) int {
+		return cmp.Compare(rank[methods.Named(a.method).Role], rank[methods.Named(b.method).Role])
+	})
+	kept = lists.Keep(lines, func(s series) bool {
+		return slices.ContainsFunc(first[:mostSeries], func(f series) bool { return f.method == s.method })
+	})
+	return kept, " The tables have the other methods."
+}
+
+// keysOf are the entries of the legend.
+func keysOf(lines []series) (keys []key) {
 	for i, s := range lines {
 		keys = append(keys, key{s.method, hue(i)})
 	}
+	return keys
+}
+
+// drawCurve renders the plot with its legend below.
+func drawCurve(name, caption string, p *plot.Plot, keys []key) (Figure, error) {
 	const width, height = 6.6 * vg.Inch, 4.0 * vg.Inch
 	legend := vg.Length(16 + 14*(len(keys)/6))
 	return render(name, caption, width, height+legend, func(c draw.Canvas) {

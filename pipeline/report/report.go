@@ -29,7 +29,8 @@ type Report struct {
 	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
 	Rows         []Row                    `json:"rows"`
 	Deployable   []Deployable             `json:"deployable,omitempty"`  // computed from the rows when the report is written
-	Frontier     []FrontierPoint          `json:"frontier,omitempty"`    // of any-price policies
+	Frontier     []FrontierPoint          `json:"frontier,omitempty"`    // what policies lose and spend, per price
+	Constants    []ConstantPoint          `json:"constants,omitempty"`   // what every pair loses and spends
 	Calibration  []Calibration            `json:"calibration,omitempty"` // of policies by estimates
 	Disclosure   []Disclosure             `json:"disclosure,omitempty"`
 	Experts      []ExpertQuality          `json:"experts,omitempty"`

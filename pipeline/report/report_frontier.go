@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -25,6 +26,33 @@ type FrontierPoint struct {
 	// paired by row.
 	Own    string    `json:"own,omitempty"`
 	Regret *Interval `json:"regret,omitempty"`
+}
+
+// ConstantPoint is what one pair loses and spends if it is used on every reported row: means over these rows. Loss and
+// money are those of FrontierPoint.
+type ConstantPoint struct {
+	Setting       string    `json:"setting,omitempty"`
+	Pair          string    `json:"pair"`
+	Loss          float64   `json:"loss"`
+	LossInterval  *Interval `json:"loss_interval,omitempty"`
+	Money         float64   `json:"money"`
+	MoneyInterval *Interval `json:"money_interval,omitempty"`
+}
+
+// cheapestOf are the constants that no other one equals or beats in both loss and money, from the cheapest to the
+// dearest.
+func cheapestOf(points []ConstantPoint) []ConstantPoint {
+	sorted := slices.Clone(points)
+	slices.SortStableFunc(sorted, func(a, b ConstantPoint) int {
+		return cmp.Or(cmp.Compare(a.Money, b.Money), cmp.Compare(a.Loss, b.Loss))
+	})
+	var out []ConstantPoint
+	for _, p := range sorted {
+		if len(out) == 0 || p.Loss < out[len(out)-1].Loss {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // frontierMethods are the methods of the points, in their order.

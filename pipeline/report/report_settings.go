@@ -27,6 +27,7 @@ func (r *Report) Of(setting string) *Report {
 		Benchmark:    r.Benchmark,
 		Rows:         lists.Keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
 		Frontier:     lists.Keep(r.Frontier, func(v FrontierPoint) bool { return v.Setting == setting }),
+		Constants:    lists.Keep(r.Constants, func(v ConstantPoint) bool { return v.Setting == setting }),
 		Calibration:  lists.Keep(r.Calibration, func(v Calibration) bool { return v.Setting == setting }),
 		Disclosure:   lists.Keep(r.Disclosure, func(v Disclosure) bool { return v.Setting == setting }),
 		Experts:      lists.Keep(r.Experts, func(v ExpertQuality) bool { return v.Setting == setting }),
@@ -42,6 +43,7 @@ func (r *Report) Of(setting string) *Report {
 func (r *Report) Join(setting string, part *Report) {
 	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
 	r.Frontier = appendAs(setting, r.Frontier, part.Frontier, func(v *FrontierPoint) *string { return &v.Setting })
+	r.Constants = appendAs(setting, r.Constants, part.Constants, func(v *ConstantPoint) *string { return &v.Setting })
 	r.Calibration = appendAs(setting, r.Calibration, part.Calibration, func(v *Calibration) *string { return &v.Setting })
 	r.Disclosure = appendAs(setting, r.Disclosure, part.Disclosure, func(v *Disclosure) *string { return &v.Setting })
 	r.Experts = appendAs(setting, r.Experts, part.Experts, func(v *ExpertQuality) *string { return &v.Setting })

@@ -10,7 +10,7 @@ import (
 )
 
 // Write writes the report into dir in every form: report.json, report.md, report.csv, report.html and every figure as
-// PNG and SVG; also the frontier, the calibration, the disclosure and the experts, if there are any, as CSV. It draws missing
+// PNG and SVG; also the frontier, the constants, the calibration, the disclosure and the experts, if there are any, as CSV. It draws missing
 // figures for which there is data.
 func Write(dir string, r *Report) error {
 	full, err := r.illustrated()
@@ -22,6 +22,9 @@ func Write(dir string, r *Report) error {
 	}
 	if len(full.Frontier) > 0 {
 		forms = append(forms, form{"frontier.csv", full.WriteFrontierCSV})
+	}
+	if len(full.Constants) > 0 {
+		forms = append(forms, form{"constants.csv", full.WriteConstantsCSV})
 	}
 	if len(full.Calibration) > 0 {
 		forms = append(forms, form{"calibration.csv", full.WriteCalibrationCSV})
@@ -88,7 +91,8 @@ func (r *Report) illustrate(part *Report, setting string) error {
 	if err := add(lossName, len(part.Lambdas()) > 1, func() (Figure, error) { return lossFigure(part.headline()) }); err != nil {
 		return err
 	}
-	if err := add(frontierName, len(part.Frontier) > 0, func() (Figure, error) { return frontierFigure(part.Frontier) }); err != nil {
+	err = add(frontierName, len(part.Frontier) > 0, func() (Figure, error) { return frontierFigure(part.Frontier, part.Constants) })
+	if err != nil {
 		return err
 	}
 	err = add(calibrationName, hasReliability(part.Calibration), func() (Figure, error) { return calibrationFigure(part.Calibration) })
@@ -115,4 +119,4 @@ func (r *Report) advised() []string {
 }
 
 // Patterns match the files that WriteReport writes.
-var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "calibration.csv", "disclosure.csv", "experts.csv", "*.png", "*.svg"}
+var Patterns = []string{"report.json", "report.md", "report.csv", "report.html", "frontier.csv", "constants.csv", "calibration.csv", "disclosure.csv", "experts.csv", "*.png", "*.svg"}
