@@ -2,6 +2,7 @@ package costs
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"pipe/internal/parquetfile"
@@ -102,4 +103,16 @@ func columnNames(root *parquetfile.Column) string {
 		names = append(names[:12], fmt.Sprintf("and %d more", len(names)-12))
 	}
 	return strings.Join(names, ", ")
+}
+
+// otherColumns are the columns that are not part of the contract.
+func otherColumns(root *parquetfile.Column) []string {
+	known := []string{colID, colSplit, colGroup, colFeatures, colLoss, colFee, colLabel, colPrediction}
+	var names []string
+	for _, c := range root.Children {
+		if !slices.Contains(known, c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }

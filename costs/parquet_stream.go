@@ -58,6 +58,23 @@ func (r *Reader) Actions() *Actions { return r.source.actions }
 // Meta returns the further metadata of the first file.
 func (r *Reader) Meta() map[string]string { return r.source.meta }
 
+// Columns returns the columns that the rows have, with the metadata: what a
+// Writer needs to write them again.
+func (r *Reader) Columns() WriterOptions {
+	c := r.source.parts[0].cols
+	return WriterOptions{
+		Dim: r.source.dim, Groups: c.group != nil, Fee: c.fee != nil, Labels: c.label != nil, Predictions: c.prediction != nil,
+		Meta: r.source.meta,
+	}
+}
+
+// Ignored lists the columns of the first file that are not part of a tensor.
+func (r *Reader) Ignored() []string { return otherColumns(r.source.parts[0].file.Root) }
+
+// At returns the file and the number in it, from 1, of row n of the tensor,
+// which counts from 0. The reader must be open.
+func (r *Reader) At(n int) (file string, row int) { return r.source.at(n) }
+
 // Next returns the next rows, in the order of the files, and io.EOF after the
 // last. The batch belongs to the caller. With FeaturesOnly it has no splits and
 // no losses. If the file has no ids either, its length is len(Features)/Dim.

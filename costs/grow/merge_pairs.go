@@ -1,0 +1,153 @@
+package grow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"pipe/costs"
+	"pipe/internal/textfile"
+)
+
+// joinPairs puts the pairs of all files side by side, in the order of the rows
+// of the first file.
+func (m *merger) joinPairs(ctx context.Context) error {
+	lead := m.inputs[0]
+	m.options.Progress.Start(int64(lead.reader.Rows()), "rows")
+	others := []*follower{}
+	for _, in := range m.inputs[1:] {
+		f, err := m.follow(lead, in)
+		if err != nil {
+			return err
+		}
+		others = append(others, f)
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		batch, err := lead.next()
+		if errors.Is(err, io.EOF) {
+			return finishAll(others)
+		}
+		if err != nil {
+			return err
+		}
+		if batch, err = m.widen(batch, others); err != nil {
+			return err
+		}
+		if err := m.add(0, batch); err != nil {
+			return err
+		}
+		m.options.Progress.Add(int64(batch.Len()))
+	}
+}
+
+// follow opens a file beside the first one, and checks that both have the same
+// rows.
+func (m *merger) follow(lead, in *input) (*follower, error) {
+	match, err := matchRows(lead, in)
+	if err != nil {
+		return nil, err
+	}
+	why := "pairs are joined side by side"
+	if differ := sameActions([]*input{lead, in}); differ != nil && m.options.Mode == "" {
+		why = fmt.Sprintf("the files do not have the same actions (%v), so they are joined side by side", errors.Unwrap(differ))
+	}
+	const needs = "; that needs the same rows in all files"
+	switch {
+	case match.onlyA > 0:
+		return nil, lead.fault(match.firstA, "id", "%s is not in %q; %s%s", textfile.Quoted(match.idA), in.path, why, needs)
+	case match.onlyB > 0:
+		return nil, in.fault(match.firstB, "id", "%s is not in %q; %s%s", textfile.Quoted(match.idB), lead.path, why, needs)
+	}
+	return newFollower(in, match)
+}
+
+// widen returns rows of the first file with the pairs of all files.
+func (m *merger) widen(batch *costs.Tensor, others []*follower) (*costs.Tensor, error) {
+	cells := batch.Len() * m.layout.actions.Len()
+	wide := *batch
+	wide.Actions = m.layout.actions
+	wide.Loss = make([]float32, cells)
+	for i := range wide.Loss {
+		wide.Loss[i] = float32(math.NaN())
+	}
+	spread(m.layout, 0, batch.Loss, wide.Loss)
+	if batch.Fee != nil {
+		wide.Fee = make([]float32, cells)
+		spread(m.layout, 0, batch.Fee, wide.Fee)
+	}
+	if batch.Predictions != nil {
+		wide.Predictions = make([]string, cells)
+		spread(m.layout, 0, batch.Predictions, wide.Predictions)
+	}
+	there := make([]bool, m.layout.actions.Len()) // which pairs have their values
+	m.layout.mark(0, m.inputs[0].actions().Mask(), there)
+	for f, other := range others {
+		if err := m.fill(&wide, f+1, other, there); err != nil {
+			return nil, err
+		}
+		m.layout.mark(f+1, other.in.actions().Mask(), there)
+	}
+	return &wide, nil
+}
+
+// fill adds the pairs of file f to rows of the first file. Pairs that are there
+// already must be equal.
+func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) error {
+	first := m.inputs[0].rows - wide.Len()
+	mask := other.in.actions().Mask()
+	for n, id := range wide.IDs {
+		t, row, err := other.at(id)
+		if err != nil {
+			return err
+		}
+		var differs *cell
+		found := func(c cell) {
+			if differs == nil {
+				differs = &c
+			}
+		}
+		compareInstance(t, row, wide, n, found)
+		for p, available := range mask {
+			to := m.layout.at[f][p]
+			switch {
+			case !available:
+			case !there[to]:
+				copyPair(wide, n, to, t, row, p)
+			default:
+				comparePair(t, row, p, wide, n, to, found)
+			}
+		}
+		if differs != nil {
+			where, line := m.inputs[0].reader.At(first + n)
+			return other.in.fault(other.index[id], differs.name(), "is %s, but %s in row %d of %q, which has the same id %s",
+				differs.a, differs.b, line, where, textfile.Quoted(id))
+		}
+	}
+	return nil
+}
+
+func finishAll(others []*follower) error {
+	for _, f := range others {
+		if err := f.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyPair copies pair p of a row to pair q of another tensor.
+func copyPair(to *costs.Tensor, n, q int, t *costs.Tensor, row, p int) {
+	x, y := n*to.Actions.Len()+q, row*t.Actions.Len()+p
+	to.Loss[x] = t.Loss[y]
+	if to.Fee != nil {
+		to.Fee[x] = t.Fee[y]
+	}
+	if to.Predictions != nil {
+		to.Predictions[x] = t.Predictions[y]
+	}
+}

@@ -1,0 +1,131 @@
+package grow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pipe/costs"
+	"pipe/internal/digest"
+	"pipe/internal/parquetfile"
+	"pipe/internal/strictjson"
+)
+
+// PartsKey is the key in the metadata of a merged tensor for the files that it
+// was made of: a JSON list of Part.
+const PartsKey = "pipe.parts"
+
+// Part is a tensor that is part of another one.
+type Part struct {
+	Name    string            `json:"name"`
+	Digest  string            `json:"digest"` // of the file; of a folder, the digest of the lines "DIGEST  NAME" of its files
+	Rows    int               `json:"rows"`
+	Digests map[string]string `json:"digests,omitempty"` // of what it was made of, as its actions had them
+}
+
+// Parts returns the parts that the metadata of a tensor list, nil if there are
+// none.
+func Parts(meta map[string]string) ([]Part, error) {
+	text, ok := meta[PartsKey]
+	if !ok {
+		return nil, nil
+	}
+	var parts []Part
+	if err := strictjson.Unmarshal([]byte(text), &parts); err != nil {
+		return nil, fmt.Errorf("%s: is not a list of parts: %w", PartsKey, strictjson.Plain(err))
+	}
+	return parts, nil
+}
+
+// parts lists the parts of a file: those that it was merged from, or itself.
+func (in *input) parts(ctx context.Context) ([]Part, error) {
+	parts, err := Parts(in.columns.Meta)
+	if err != nil {
+		return nil, &costs.DataError{File: in.path, Err: err}
+	}
+	if len(parts) > 0 {
+		return parts, nil
+	}
+	sum, err := tensorDigest(ctx, in.path)
+	if err != nil {
+		return nil, err
+	}
+	digests := maps.Clone(in.actions().Digests)
+	delete(digests, costs.FeatureDigest)
+	return []Part{{Name: in.name, Digest: sum, Rows: in.reader.Rows(), Digests: digests}}, nil
+}
+
+// tensorDigest is the digest of a file, or of the files of a folder.
+func tensorDigest(ctx context.Context, path string) (string, error) {
+	files, _, err := parquetfile.Parts(path)
+	if err != nil {
+		return "", err
+	}
+	if len(files) == 1 && files[0] == path {
+		return costs.FileDigest(ctx, path)
+	}
+	var lines strings.Builder
+	for _, file := range files {
+		sum, err := costs.FileDigest(ctx, file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&lines, "%s  %s\n", sum, filepath.Base(file))
+	}
+	return digest.Of([]byte(lines.String())), nil
+}
+
+// describe determines the metadata of the result: what all files share, and the
+// list of parts.
+func (m *merger) describe(ctx context.Context) error {
+	var meta, digests []map[string]string
+	var parts []Part
+	for _, in := range m.inputs {
+		list, err := in.parts(ctx)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, list...)
+		digests = append(digests, in.actions().Digests)
+		without := maps.Clone(in.columns.Meta)
+		delete(without, PartsKey)
+		meta = append(meta, without)
+		m.report.Left = append(m.report.Left, columnWords(in.reader.Ignored())...)
+	}
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return err
+	}
+	m.columns = m.inputs[0].columns
+	var others []string
+	m.columns.Meta, others = inAll(meta)
+	for _, key := range others {
+		m.report.Left = append(m.report.Left, "metadata "+key)
+	}
+	if m.columns.Meta == nil {
+		m.columns.Meta = map[string]string{}
+	}
+	m.columns.Meta[PartsKey] = string(text)
+	a := m.layout.actions
+	a.Digests, _ = inAll(digests)
+	a.Features = m.inputs[0].actions().Features
+	if m.options.FeatureName != "" {
+		a.Features.Name = m.options.FeatureName
+	}
+	if slices.ContainsFunc(m.inputs, func(in *input) bool { return in.actions().Features.Dim > 0 }) {
+		a.Features.Dim = m.columns.Dim
+	}
+	return nil
+}
+
+func columnWords(names []string) []string {
+	var out []string
+	for _, name := range names {
+		out = append(out, "column "+name)
+	}
+	return out
+}

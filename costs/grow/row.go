@@ -1,0 +1,124 @@
+package grow
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math"
+
+	"pipe/costs"
+	"pipe/internal/textfile"
+)
+
+// cell is a value that two rows with the same id do not share.
+type cell struct {
+	column     string // without the position in a list
+	at         int    // position in the list, -1 in a column without lists
+	a, b       string
+	difference float64 // of two numbers, absolute; NaN if one of them is unknown; 0 for texts
+}
+
+// name returns the column with the position in its list.
+func (c *cell) name() string {
+	if c.at < 0 {
+		return c.column
+	}
+	return fmt.Sprintf("%s[%d]", c.column, c.at)
+}
+
+// compareInstance calls found for every value that differs between row i of a
+// and row j of b, in the columns that do not depend on a pair and that both
+// have. Features are compared if they have the same length.
+func compareInstance(a *costs.Tensor, i int, b *costs.Tensor, j int, found func(cell)) {
+	texts(found, "split", a.Splits[i].String(), b.Splits[j].String())
+	if a.Groups != nil && b.Groups != nil {
+		texts(found, "group", a.Groups[i], b.Groups[j])
+	}
+	if a.Labels != nil && b.Labels != nil {
+		texts(found, "label", a.Labels[i], b.Labels[j])
+	}
+	if a.Dim != b.Dim {
+		return
+	}
+	y := b.Row(j)
+	for k, x := range a.Row(i) {
+		numbers(found, "features", k, x, y[k])
+	}
+}
+
+// comparePair does the same for the columns of pair p in a and pair q in b.
+func comparePair(a *costs.Tensor, i, p int, b *costs.Tensor, j, q int, found func(cell)) {
+	x, y := i*a.Actions.Len()+p, j*b.Actions.Len()+q
+	numbers(found, "loss", p, a.Loss[x], b.Loss[y])
+	if a.Fee != nil && b.Fee != nil {
+		numbers(found, "fee", p, a.Fee[x], b.Fee[y])
+	}
+	if a.Predictions != nil && b.Predictions != nil && a.Predictions[x] != b.Predictions[y] {
+		found(cell{"prediction", p, textfile.Quoted(a.Predictions[x]), textfile.Quoted(b.Predictions[y]), 0})
+	}
+}
+
+// compareRow compares everything; both have the same actions.
+func compareRow(a *costs.Tensor, i int, b *costs.Tensor, j int, found func(cell)) {
+	compareInstance(a, i, b, j, found)
+	for p := range a.Actions.Len() {
+		comparePair(a, i, p, b, j, p, found)
+	}
+}
+
+func texts(found func(cell), column, a, b string) {
+	if a != b {
+		found(cell{column, -1, textfile.Quoted(a), textfile.Quoted(b), 0})
+	}
+}
+
+func numbers(found func(cell), column string, at int, a, b float32) {
+	if a == b || a != a && b != b {
+		return
+	}
+	found(cell{column, at, fmt.Sprint(a), fmt.Sprint(b), math.Abs(float64(a) - float64(b))})
+}
+
+// rowHash hashes the content of a row. Rows that compareRow finds equal have
+// equal hashes.
+type rowHash struct {
+	seed maphash.Seed
+	buf  []byte
+}
+
+func (h *rowHash) of(t *costs.Tensor, n int) uint64 {
+	h.buf = append(h.buf[:0], byte(t.Splits[n]))
+	a := t.Actions.Len()
+	h.texts(t.Groups, n, 1)
+	h.texts(t.Labels, n, 1)
+	h.texts(t.Predictions, n, a)
+	h.numbers(t.Features, n, t.Dim)
+	h.numbers(t.Loss, n, a)
+	h.numbers(t.Fee, n, a)
+	return maphash.Bytes(h.seed, h.buf)
+}
+
+func (h *rowHash) texts(all []string, n, width int) {
+	if all == nil {
+		return
+	}
+	for _, s := range all[n*width : (n+1)*width] {
+		h.buf = binary.LittleEndian.AppendUint64(h.buf, uint64(len(s)))
+		h.buf = append(h.buf, s...)
+	}
+}
+
+func (h *rowHash) numbers(all []float32, n, width int) {
+	if all == nil {
+		return
+	}
+	for _, v := range all[n*width : (n+1)*width] {
+		switch {
+		case v == 0:
+			v = 0 // not the negative one
+		case v != v:
+			v = float32(math.NaN()) // any NaN
+		}
+		h.buf = binary.LittleEndian.AppendUint32(h.buf, math.Float32bits(v))
+	}
+}
