@@ -107,7 +107,7 @@ func columnNames(root *parquetfile.Column) string {
 
 // otherColumns are the columns that are not part of the contract.
 func otherColumns(root *parquetfile.Column) []string {
-	known := []string{colID, colSplit, colGroup, colFeatures, colLoss, colFee, colLabel, colPrediction}
+	known := []string{colID, colSplit, colGroup, colTime, colFeatures, colLoss, colFee, colLabel, colPrediction}
 	var names []string
 	for _, c := range root.Children {
 		if !slices.Contains(known, c.Name) {

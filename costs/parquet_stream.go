@@ -59,11 +59,11 @@ func (r *Reader) Actions() *Actions { return r.source.actions }
 func (r *Reader) Meta() map[string]string { return r.source.meta }
 
 // Columns returns the columns that the rows have, with the metadata: what a
-// Writer needs to write them again.
+// Writer needs to write them again, but for Unknown.
 func (r *Reader) Columns() WriterOptions {
 	c := r.source.parts[0].cols
 	return WriterOptions{
-		Dim: r.source.dim, Groups: c.group != nil, Fee: c.fee != nil, Labels: c.label != nil, Predictions: c.prediction != nil,
+		Dim: r.source.dim, Groups: c.group != nil, Times: c.time != nil, Fee: c.fee != nil, Labels: c.label != nil, Predictions: c.prediction != nil,
 		Meta: r.source.meta,
 	}
 }

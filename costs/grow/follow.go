@@ -71,7 +71,7 @@ func newFollower(in *input, m *match) (*follower, error) {
 	if m.inOrder {
 		return f, nil
 	}
-	whole, err := costs.Read(in.path, costs.ReadOptions{})
+	whole, err := costs.Read(in.path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type input struct {
 }
 
 func openInput(path string) (*input, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{})
+	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +93,7 @@ type column struct {
 
 var optional = []column{
 	{"group", func(o *costs.WriterOptions) *bool { return &o.Groups }, func(t *costs.Tensor) { t.Groups = nil }},
+	{"time", func(o *costs.WriterOptions) *bool { return &o.Times }, func(t *costs.Tensor) { t.Times = nil }},
 	{"label", func(o *costs.WriterOptions) *bool { return &o.Labels }, func(t *costs.Tensor) { t.Labels = nil }},
 	{"fee", func(o *costs.WriterOptions) *bool { return &o.Fee }, func(t *costs.Tensor) { t.Fee = nil }},
 	{"prediction", func(o *costs.WriterOptions) *bool { return &o.Predictions }, func(t *costs.Tensor) { t.Predictions = nil }},

@@ -39,7 +39,8 @@ type MergeReport struct {
 	Actions int            `json:"actions"`
 	Dim     int            `json:"dim"`
 	Inputs  []MergeInput   `json:"inputs"`
-	Same    int            `json:"same,omitempty"` // rows that were there already, with equal content
+	Unknown int            `json:"unknown,omitempty"` // outcomes that are not known
+	Same    int            `json:"same,omitempty"`    // rows that were there already, with equal content
 	GroupReport
 	Left []string `json:"left_out,omitempty"` // metadata that the files do not share, and columns, that the result does not have
 }
@@ -198,6 +199,9 @@ func (m *merger) add(f int, batch *costs.Tensor) error {
 		}
 	}
 	m.report.Rows += batch.Len()
+	if m.columns.Unknown {
+		m.report.Unknown += batch.UnknownCells()
+	}
 	return m.writer.Append(batch)
 }
 

@@ -185,7 +185,7 @@ func checkPairs(t *rapid.T, whole, got *costs.Tensor, in [][]bool) {
 		}
 		for n := range whole.IDs {
 			x, y := n*len(names)+p, n*len(mask)+q
-			if there && (whole.Loss[x] != got.Loss[y] || whole.Fee != nil && whole.Fee[x] != got.Fee[y] || whole.Predictions != nil && whole.Predictions[x] != got.Predictions[y]) {
+			if there && (math.Float32bits(whole.Loss[x]) != math.Float32bits(got.Loss[y]) || whole.Fee != nil && whole.Fee[x] != got.Fee[y] || whole.Predictions != nil && whole.Predictions[x] != got.Predictions[y]) {
 				t.Fatalf("%s, row %d: %v, want %v", name, n, got.Loss[y], whole.Loss[x])
 			}
 		}
@@ -238,13 +238,16 @@ func spoil(t *rapid.T, tensor *costs.Tensor, row int) string {
 	k := rapid.IntRange(0, tensor.Dim-1).Draw(t, "feature")
 	changes := map[string]func(){
 		"split":                    func() { tensor.Splits[row] = (tensor.Splits[row] + 1) % 3 },
-		fmt.Sprintf("loss[%d]", p): func() { tensor.Loss[row*a+p] += 0.5 },
+		fmt.Sprintf("loss[%d]", p): func() { tensor.Loss[row*a+p] = 2 },
 		fmt.Sprintf("features[%d]", k): func() {
 			tensor.Features[row*tensor.Dim+k] = math.Nextafter32(tensor.Features[row*tensor.Dim+k], 9)
 		},
 	}
 	if tensor.Groups != nil {
 		changes["group"] = func() { tensor.Groups[row] += "x" }
+	}
+	if tensor.Times != nil {
+		changes["time"] = func() { tensor.Times[row]++ }
 	}
 	if tensor.Labels != nil {
 		changes["label"] = func() { tensor.Labels[row] += "x" }

@@ -84,6 +84,7 @@ func tensorDigest(ctx context.Context, path string) (string, error) {
 func (m *merger) describe(ctx context.Context) error {
 	var meta, digests []map[string]string
 	var parts []Part
+	anyUnknown := false
 	for _, in := range m.inputs {
 		list, err := in.parts(ctx)
 		if err != nil {
@@ -95,12 +96,18 @@ func (m *merger) describe(ctx context.Context) error {
 		delete(without, PartsKey)
 		meta = append(meta, without)
 		m.report.Left = append(m.report.Left, columnWords(in.reader.Ignored())...)
+		unknown, err := costs.CountUnknown(in.path)
+		if err != nil {
+			return err
+		}
+		anyUnknown = anyUnknown || unknown > 0
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {
 		return err
 	}
 	m.columns = m.inputs[0].columns
+	m.columns.Unknown = anyUnknown
 	var others []string
 	m.columns.Meta, others = inAll(meta)
 	for _, key := range others {

@@ -15,7 +15,7 @@ type cell struct {
 	column     string // without the position in a list
 	at         int    // position in the list, -1 in a column without lists
 	a, b       string
-	difference float64 // of two numbers, absolute; NaN if one of them is unknown; 0 for texts
+	difference float64 // of two numbers, or of two times in seconds, absolute; NaN if one of them is unknown; 0 for texts
 }
 
 // name returns the column with the position in its list.
@@ -33,6 +33,10 @@ func compareInstance(a *costs.Tensor, i int, b *costs.Tensor, j int, found func(
 	texts(found, "split", a.Splits[i].String(), b.Splits[j].String())
 	if a.Groups != nil && b.Groups != nil {
 		texts(found, "group", a.Groups[i], b.Groups[j])
+	}
+	if a.Times != nil && b.Times != nil && a.Times[i] != b.Times[j] {
+		x, y := a.Times[i], b.Times[j]
+		found(cell{"time", -1, costs.TimeText(x), costs.TimeText(y), math.Abs(float64(x)-float64(y)) / 1e6})
 	}
 	if a.Labels != nil && b.Labels != nil {
 		texts(found, "label", a.Labels[i], b.Labels[j])
@@ -90,6 +94,9 @@ func (h *rowHash) of(t *costs.Tensor, n int) uint64 {
 	h.buf = append(h.buf[:0], byte(t.Splits[n]))
 	a := t.Actions.Len()
 	h.texts(t.Groups, n, 1)
+	if t.Times != nil {
+		h.buf = binary.LittleEndian.AppendUint64(h.buf, uint64(t.Times[n]))
+	}
 	h.texts(t.Labels, n, 1)
 	h.texts(t.Predictions, n, a)
 	h.numbers(t.Features, n, t.Dim)

@@ -38,6 +38,7 @@ func tensorOf(seed uint64, n, dim int, a *costs.Actions) *costs.Tensor {
 		t.IDs = append(t.IDs, fmt.Sprintf("row-%06d", i))
 		t.Splits = append(t.Splits, costs.Split(r.IntN(3)))
 		t.Groups = append(t.Groups, fmt.Sprint("user ", r.IntN(n)))
+		t.Times = append(t.Times, r.Int64N(1<<50))
 		t.Labels = append(t.Labels, fmt.Sprint("class ", r.IntN(5)))
 		for range dim {
 			t.Features = append(t.Features, float32(r.NormFloat64()))
@@ -70,8 +71,15 @@ func draw(t *rapid.T) *costs.Tensor {
 			c.drop(tensor)
 		}
 	}
+	if rapid.Bool().Draw(t, "unknown outcomes") {
+		for i := 0; i < len(tensor.Loss); i += 7 {
+			tensor.Loss[i] = float32(math.NaN())
+		}
+	}
 	return tensor
 }
+
+var nan = float32(math.NaN())
 
 func all(n int) []int {
 	rows := make([]int, n)
@@ -97,7 +105,7 @@ func (w writer) write(t interface{ Fatal(...any) }, name string, tensor *costs.T
 }
 
 func read(t interface{ Fatal(...any) }, path string) *costs.Tensor {
-	tensor, err := costs.Read(path, costs.ReadOptions{})
+	tensor, err := costs.Read(path, costs.ReadOptions{Unknown: true})
 	if err != nil {
 		t.Fatal(err)
 	}

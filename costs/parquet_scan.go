@@ -1,0 +1,108 @@
+package costs
+
+import (
+	"fmt"
+
+	"pipe/internal/dataerror"
+)
+
+// ReadIDs reads the ids of a tensor, in the order of its rows, and no other
+// column. Empty and duplicate ids are a *DataError, as in Read.
+func ReadIDs(path string) ([]string, error) {
+	ids, err := readIDs(path)
+	if err != nil {
+		return nil, fmt.Errorf("read costs: %w", err)
+	}
+	return ids, nil
+}
+
+func readIDs(path string) ([]string, error) {
+	s, err := openSource(path, ReadOptions{FeaturesOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	t := &Tensor{IDs: make([]string, s.rows)}
+	for _, p := range s.parts {
+		err := dataerror.Guard(p.path, func() error {
+			if p.cols.id == nil {
+				return &DataError{Column: colID, Msg: "is missing; the file has " + columnNames(p.file.Root)}
+			}
+			return s.partIDs(p, t)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return t.IDs, s.locate(t.checkIDs())
+}
+
+// partIDs reads the ids of a part into their place in t.
+func (s *source) partIDs(p *part, t *Tensor) error {
+	return s.eachGroup(p, func(g *groupRead) error {
+		column := g.text(p.cols.id, 1, func(t *Tensor) []string { return t.IDs })
+		if err := column.read(t.window(p.base+g.first, g.rows)); err != nil {
+			return err
+		}
+		return column.cursor.finish()
+	})
+}
+
+func (s *source) eachGroup(p *part, read func(g *groupRead) error) error {
+	row := 0
+	for n := range p.file.Groups() {
+		g := &groupRead{source: s, part: p, group: n, first: row, rows: p.file.GroupRows(n)}
+		if err := read(g); err != nil {
+			return err
+		}
+		row += g.rows
+	}
+	return nil
+}
+
+// CountUnknown counts the unknown outcomes of a tensor. It reads the losses and
+// no other column.
+func CountUnknown(path string) (int, error) {
+	count, err := countUnknown(path)
+	if err != nil {
+		return 0, fmt.Errorf("read costs: %w", err)
+	}
+	return count, nil
+}
+
+func countUnknown(path string) (count int, err error) {
+	s, err := openSource(path, ReadOptions{Unknown: true})
+	if err != nil {
+		return 0, err
+	}
+	defer s.close()
+	for _, p := range s.parts {
+		err := dataerror.Guard(p.path, func() error {
+			return s.eachGroup(p, func(g *groupRead) error {
+				n, err := g.unknownCells()
+				count += n
+				return err
+			})
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	return count, nil
+}
+
+// unknownCells counts the unknown outcomes of a row group, a block of rows at a
+// time.
+func (g *groupRead) unknownCells() (count int, err error) {
+	a := g.source.actions.Len()
+	column := g.losses(g.part.cols.loss, a)
+	step := max(1, (1<<16)/a)
+	for first := 0; first < g.rows; first += step {
+		t := &Tensor{Actions: g.source.actions, Loss: make([]float32, min(step, g.rows-first)*a)}
+		if err := column.read(t); err != nil {
+			return 0, err
+		}
+		count += t.UnknownCells()
+	}
+	return count, column.cursor.finish()
+}
