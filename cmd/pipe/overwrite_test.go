@@ -74,6 +74,11 @@ var overwriting = map[string][]struct{ in, args string }{
 		{"pages/wiki-001.jsonl", "index --pages pages --out IN"},
 		{"pages/wiki-001.jsonl", "index --pages IN --out IN"},
 	},
+	"merge": {
+		{"costs.parquet", "merge IN parts --out IN"},
+		{"parts/a.parquet", "merge costs.parquet parts --out IN"},
+		{"encoder.json", "merge costs.parquet parts --fees IN --out IN"},
+	},
 	"train": {
 		{"kept/train.json", "train --in costs.parquet --actions IN --out kept"},
 		{"kept/ours.onnx", "train --in costs.parquet --config IN --out kept"},

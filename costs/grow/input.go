@@ -22,8 +22,8 @@ type input struct {
 	rows    int                 // returned by next
 }
 
-func openInput(path string) (*input, error) {
-	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true})
+func openInput(path string, batch int) (*input, error) {
+	r, err := costs.OpenReader(path, costs.ReadOptions{Unknown: true, BatchRows: batch})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (in *input) fault(n int, column, format string, args ...any) *costs.DataErr
 // row reads one row, by its number in the tensor from 0. It opens the file
 // again, so it is for errors only.
 func (in *input) row(n int) (*costs.Tensor, error) {
-	again, err := openInput(in.path)
+	again, err := openInput(in.path, 0)
 	if err != nil {
 		return nil, err
 	}

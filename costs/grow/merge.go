@@ -26,6 +26,8 @@ type MergeOptions struct {
 	FeatureName string   // name of the features in the result; "": that of the files, which must be equal
 	Names       []string // of the files, as the result records them; nil: their base names
 	Progress    progress.Progress
+
+	batch int // rows that are read at a time; 0: as many as the reader likes
 }
 
 // MergeReport describes a merged tensor.
@@ -98,7 +100,7 @@ func (m *merger) run(ctx context.Context, files []string, out string) error {
 		return fmt.Errorf("%d files; at least two are needed", len(files))
 	}
 	for i, file := range files {
-		in, err := openInput(file)
+		in, err := openInput(file, m.options.batch)
 		if err != nil {
 			return err
 		}

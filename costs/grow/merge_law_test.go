@@ -39,7 +39,7 @@ func TestMergedRowsAreTheConcatenation(t *testing.T) {
 			rows = append(rows, pieces[i]...)
 			files = append(files, w.write(t, fmt.Sprintf("piece-%d.parquet", i), whole.Subset(pieces[i])))
 		}
-		r, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{})
+		r, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{batch: rapid.IntRange(0, 40).Draw(t, "batch")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestMergedPairsAreTheWhole(t *testing.T) {
 			}
 			files = append(files, w.write(t, fmt.Sprintf("%d.parquet", f), piece))
 		}
-		if _, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{Mode: Pairs}); err != nil {
+		if _, err := Merge(context.Background(), files, w.path("merged.parquet"), MergeOptions{Mode: Pairs, batch: rapid.IntRange(0, 40).Draw(t, "batch")}); err != nil {
 			t.Fatal(err)
 		}
 		got := read(t, w.path("merged.parquet"))
@@ -214,7 +214,7 @@ func TestRepeatedRows(t *testing.T) {
 		if _, err := Merge(context.Background(), files, out, MergeOptions{}); !isData(err, "id", 1) {
 			t.Fatalf("repeated rows without an option: %v", err)
 		}
-		r, err := Merge(context.Background(), files, out, MergeOptions{KeepSame: true})
+		r, err := Merge(context.Background(), files, out, MergeOptions{KeepSame: true, batch: rapid.IntRange(0, 40).Draw(t, "batch")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,41 +13,6 @@ import (
 	"pipe/costs"
 )
 
-// Files of many batches and row groups, with rows in the same order and in
-// another one.
-func TestManyBatches(t *testing.T) {
-	w := newWriter(t)
-	whole := tensorOf(5, 2300, 1500, actionsOf(3, 2))
-	half := whole.Len() / 2
-	files := []string{w.write(t, "a.parquet", whole.Subset(all(half))), w.write(t, "b.parquet", whole.Subset(all(whole.Len())[half:]))}
-	if _, err := Merge(context.Background(), files, w.path("rows.parquet"), MergeOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if read(t, w.path("rows.parquet")).Digest() != whole.Digest() {
-		t.Error("rows differ")
-	}
-	mask := whole.Actions.Mask()
-	old, added := slices.Repeat([]bool{true}, len(mask)), make([]bool, len(mask))
-	for i := range mask {
-		if j, _ := whole.Actions.Pair(i); j == 2 {
-			old[i], added[i] = false, true
-		}
-	}
-	other := only(whole, added)
-	reversed := all(whole.Len())
-	slices.Reverse(reversed)
-	for name, second := range map[string]*costs.Tensor{"same order": other, "other order": other.Subset(reversed)} {
-		files := []string{w.write(t, "old.parquet", only(whole, old)), w.write(t, "new.parquet", second)}
-		r, err := Merge(context.Background(), files, w.path("pairs.parquet"), MergeOptions{})
-		if err != nil || r.Mode != Pairs {
-			t.Fatal(name, r, err)
-		}
-		if read(t, w.path("pairs.parquet")).Digest() != whole.Digest() {
-			t.Errorf("%s: pairs differ", name)
-		}
-	}
-}
-
 // The parts are recorded with the digests of their files.
 func TestPartsAreRecorded(t *testing.T) {
 	w := newWriter(t)
