@@ -1,9 +1,73 @@
 package costs
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+
+	"pipe/internal/dataerror"
+	"pipe/internal/strictjson"
+	"pipe/internal/textfile"
 )
+
+// FeeList are fees by the names of experts and advice.
+type FeeList struct {
+	Experts, Advice map[string]float64
+}
+
+// ReadFees reads fees from a JSON file {"experts": {NAME: FEE}, "advice":
+// {NAME: FEE}}. Other keys are ignored, and a null is no fee. Bad content is a
+// *DataError.
+func ReadFees(path string) (FeeList, error) {
+	var file struct {
+		Experts map[string]*float64 `json:"experts"`
+		Advice  map[string]*float64 `json:"advice"`
+	}
+	b, err := textfile.ReadFile(path, textfile.MaxConfig)
+	if err != nil {
+		return FeeList{}, dataerror.FromText(err)
+	}
+	if err := strictjson.Unmarshal(b, &file); err != nil {
+		return FeeList{}, &DataError{File: path, Msg: "is not a table of fees", Err: strictjson.Plain(err)}
+	}
+	return FeeList{given(file.Experts), given(file.Advice)}, nil
+}
+
+func given(fees map[string]*float64) map[string]float64 {
+	out := make(map[string]float64, len(fees))
+	for name, fee := range fees {
+		if fee != nil {
+			out[name] = *fee
+		}
+	}
+	return out
+}
+
+// Set adds a fee that is written expert=NAME:FEE or advice=NAME:FEE.
+func (f *FeeList) Set(text string) error {
+	fail := func() error { return fmt.Errorf("fee %q is neither expert=NAME:FEE nor advice=NAME:FEE", text) }
+	kind, rest, named := strings.Cut(text, "=")
+	colon := strings.LastIndexByte(rest, ':')
+	if !named || colon < 1 {
+		return fail()
+	}
+	to := map[string]*map[string]float64{"expert": &f.Experts, "advice": &f.Advice}[kind]
+	if to == nil {
+		return fail()
+	}
+	fee, err := textfile.ParseNumber(rest[colon+1:])
+	if err == nil && fee < 0 {
+		err = errors.New("it is negative")
+	}
+	if err != nil {
+		return fmt.Errorf("fee %q: %w", text, err)
+	}
+	if *to == nil {
+		*to = map[string]float64{}
+	}
+	(*to)[rest[:colon]] = fee
+	return nil
+}
 
 // FeeChange is a fee that two descriptions of the same choices set differently.
 type FeeChange struct {

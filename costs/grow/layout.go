@@ -9,11 +9,6 @@ import (
 	"pipe/costs"
 )
 
-// Prices are fees that replace those of the files, by name.
-type Prices struct {
-	Experts, Advice map[string]float64
-}
-
 // layout is the actions of a result, and where those of every file are in it.
 type layout struct {
 	actions         *costs.Actions
@@ -24,7 +19,7 @@ type layout struct {
 // newLayout puts the experts and the advice of all files side by side, in the
 // order of their first appearance. A pair is available if one of the files has
 // it. Fees must agree where they are not replaced.
-func newLayout(inputs []*input, prices Prices) (*layout, error) {
+func newLayout(inputs []*input, fees costs.FeeList) (*layout, error) {
 	l := &layout{actions: &costs.Actions{}, experts: map[string]int{}, advice: map[string]int{}}
 	none := inputs[0].actions().Advice[0].Name
 	for _, in := range inputs {
@@ -33,12 +28,12 @@ func newLayout(inputs []*input, prices Prices) (*layout, error) {
 		}
 		l.add(in.actions())
 	}
-	if err := l.price(prices); err != nil {
+	if err := l.setFees(fees); err != nil {
 		return nil, err
 	}
 	l.place(inputs)
 	for _, in := range inputs {
-		if err := l.sameFees(in, inputs[0], prices); err != nil {
+		if err := l.sameFees(in, inputs[0], fees); err != nil {
 			return nil, err
 		}
 	}
@@ -84,28 +79,27 @@ func (l *layout) place(inputs []*input) {
 	}
 }
 
-// price replaces fees; an unknown name is an error.
-func (l *layout) price(p Prices) error {
-	for _, name := range slices.Sorted(maps.Keys(p.Experts)) {
-		j, known := l.experts[name]
-		if !known {
-			return &costs.DataError{Column: costs.ActionsKey, Msg: fmt.Sprintf("fee of expert %q: the files have no such expert", name)}
+// setFees replaces fees; an unknown name is an error.
+func (l *layout) setFees(fees costs.FeeList) error {
+	set := func(kind string, named map[string]float64, index map[string]int, fee func(i int) *float64) error {
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			i, known := index[name]
+			if !known {
+				return &costs.DataError{Column: costs.ActionsKey, Msg: fmt.Sprintf("fee of %s %q: the files have no such %s", kind, name, kind)}
+			}
+			*fee(i) = named[name]
 		}
-		l.actions.Experts[j].Fee = p.Experts[name]
+		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.Advice)) {
-		k, known := l.advice[name]
-		if !known {
-			return &costs.DataError{Column: costs.ActionsKey, Msg: fmt.Sprintf("fee of advice %q: the files have no such advice", name)}
-		}
-		l.actions.Advice[k].Fee = p.Advice[name]
+	if err := set("expert", fees.Experts, l.experts, func(j int) *float64 { return &l.actions.Experts[j].Fee }); err != nil {
+		return err
 	}
-	return nil
+	return set("advice", fees.Advice, l.advice, func(k int) *float64 { return &l.actions.Advice[k].Fee })
 }
 
 // sameFees compares the fees of a file with those of the result, except for
 // those that are replaced.
-func (l *layout) sameFees(in, first *input, prices Prices) error {
+func (l *layout) sameFees(in, first *input, fees costs.FeeList) error {
 	var list []string
 	compare := func(kind, name string, fee, want float64, replaced map[string]float64) {
 		if _, set := replaced[name]; !set && fee != want {
@@ -113,10 +107,10 @@ func (l *layout) sameFees(in, first *input, prices Prices) error {
 		}
 	}
 	for _, e := range in.actions().Experts {
-		compare("expert", e.Name, e.Fee, l.actions.Experts[l.experts[e.Name]].Fee, prices.Experts)
+		compare("expert", e.Name, e.Fee, l.actions.Experts[l.experts[e.Name]].Fee, fees.Experts)
 	}
 	for _, v := range in.actions().Advice {
-		compare("advice", v.Name, v.Fee, l.actions.Advice[l.advice[v.Name]].Fee, prices.Advice)
+		compare("advice", v.Name, v.Fee, l.actions.Advice[l.advice[v.Name]].Fee, fees.Advice)
 	}
 	if len(list) == 0 {
 		return nil

@@ -3,6 +3,7 @@ package grow
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"pipe/costs"
@@ -18,13 +19,14 @@ const (
 // MergeOptions control Merge. The zero value finds the mode, and accepts nothing
 // that is not equal.
 type MergeOptions struct {
-	Mode        string   // Rows or Pairs; "": Rows if all files have the same actions, else Pairs
-	KeepSame    bool     // of rows with the same id and the same content keep the first; otherwise they are an error
-	Prices      Prices   // fees that replace those of the files; all others must be equal
-	Drop        []string // optional columns that are left out of the result, see OptionalColumns
-	FillFee     bool     // measured fees that a file does not have are 0
-	FeatureName string   // name of the features in the result; "": that of the files, which must be equal
-	Names       []string // of the files, as the result records them; nil: their base names
+	Mode        string        // Rows or Pairs; "": Rows if all files have the same actions, else Pairs
+	KeepSame    bool          // of rows with the same id and the same content keep the first; otherwise they are an error
+	Fees        costs.FeeList // fees that replace those of the files; all others must be equal
+	FeeFile     string        // a file for costs.ReadFees; Fees take precedence
+	Drop        []string      // optional columns that are left out of the result, see OptionalColumns
+	FillFee     bool          // measured fees that a file does not have are 0
+	FeatureName string        // name of the features in the result; "": that of the files, which must be equal
+	Names       []string      // of the files, as the result records them; nil: their base names
 	Progress    progress.Progress
 
 	batch int // rows that are read at a time; 0: as many as the reader likes
@@ -138,9 +140,49 @@ func (m *merger) check() error {
 	if err := settleColumns(m.inputs, m.options.Drop, m.options.FillFee); err != nil {
 		return err
 	}
-	var err error
-	m.layout, err = newLayout(m.inputs, m.options.Prices)
+	fees, err := m.fees()
+	if err != nil {
+		return err
+	}
+	m.layout, err = newLayout(m.inputs, fees)
 	return err
+}
+
+// fees are those that replace the fees of the files. A price list may name other
+// experts and advice too.
+func (m *merger) fees() (costs.FeeList, error) {
+	fees := costs.FeeList{Experts: maps.Clone(m.options.Fees.Experts), Advice: maps.Clone(m.options.Fees.Advice)}
+	if m.options.FeeFile == "" {
+		return fees, nil
+	}
+	list, err := costs.ReadFees(m.options.FeeFile)
+	if err != nil {
+		return fees, err
+	}
+	for _, in := range m.inputs {
+		for _, e := range in.actions().Experts {
+			if fee, ok := list.Experts[e.Name]; ok {
+				fees.Experts = withDefault(fees.Experts, e.Name, fee)
+			}
+		}
+		for _, v := range in.actions().Advice {
+			if fee, ok := list.Advice[v.Name]; ok {
+				fees.Advice = withDefault(fees.Advice, v.Name, fee)
+			}
+		}
+	}
+	return fees, nil
+}
+
+// withDefault sets a value that is not set.
+func withDefault(fees map[string]float64, name string, fee float64) map[string]float64 {
+	if fees == nil {
+		fees = map[string]float64{}
+	}
+	if _, set := fees[name]; !set {
+		fees[name] = fee
+	}
+	return fees
 }
 
 // findMode determines the mode from the actions, or checks that they suit it.

@@ -63,14 +63,14 @@ func unmergeable() map[string]spoiled {
 	return map[string]spoiled{
 		"fee of an expert": {
 			change: own(func(a *costs.Actions) { a.Experts[1].Fee = 9 }), want: `fees differ from those of`,
-			remedy: &MergeOptions{Prices: Prices{Experts: map[string]float64{"e1": 3}}},
+			remedy: &MergeOptions{Fees: costs.FeeList{Experts: map[string]float64{"e1": 3}}},
 		},
 		"fee of advice": {
 			change: own(func(a *costs.Actions) { a.Advice[1].Fee = 9 }), want: `advice "a1" 9, before 0.03125`,
-			remedy: &MergeOptions{Prices: Prices{Advice: map[string]float64{"a1": 3}}},
+			remedy: &MergeOptions{Fees: costs.FeeList{Advice: map[string]float64{"a1": 3}}},
 		},
-		"unknown expert in fees": {option: MergeOptions{Prices: Prices{Experts: map[string]float64{"x": 3}}}, want: `fee of expert "x": the files have no such expert`},
-		"impossible fee":         {option: MergeOptions{Prices: Prices{Experts: map[string]float64{"e0": -1}}}, want: `the result`},
+		"unknown expert in fees": {option: MergeOptions{Fees: costs.FeeList{Experts: map[string]float64{"x": 3}}}, want: `fee of expert "x": the files have no such expert`},
+		"impossible fee":         {option: MergeOptions{Fees: costs.FeeList{Experts: map[string]float64{"e0": -1}}}, want: `the result`},
 		"name of the features": {
 			change: own(func(a *costs.Actions) { a.Features.Name = "words" }), want: `name of the features is "words", but "numbers" in`,
 			remedy: &MergeOptions{FeatureName: "both"},

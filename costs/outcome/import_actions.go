@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"pipe/costs"
-	"pipe/internal/dataerror"
-	"pipe/internal/strictjson"
 	"pipe/internal/textfile"
 )
 
@@ -138,17 +136,11 @@ func (m *importer) setFees(a *costs.Actions) error {
 	if f.File == "" && f.Experts == nil && f.Advice == nil {
 		return nil
 	}
-	var file struct {
-		Experts map[string]*float64 `json:"experts"`
-		Advice  map[string]*float64 `json:"advice"`
-	}
+	var file costs.FeeList
 	if f.File != "" {
-		b, err := textfile.ReadFile(f.File, textfile.MaxConfig)
-		if err != nil {
-			return dataerror.FromText(err)
-		}
-		if err := strictjson.Unmarshal(b, &file); err != nil {
-			return &costs.DataError{File: f.File, Msg: "is not a table of fees", Err: strictjson.Plain(err)}
+		var err error
+		if file, err = costs.ReadFees(f.File); err != nil {
+			return err
 		}
 	}
 	for name := range f.Experts {
@@ -176,16 +168,13 @@ func (m *importer) setFees(a *costs.Actions) error {
 	return nil
 }
 
-// lookupFee takes the fee from the first table that names it. A null in the
-// file counts as absent.
-func lookupFee(fee *float64, name string, inline map[string]float64, file map[string]*float64) bool {
-	if v, ok := inline[name]; ok {
-		*fee = v
-		return true
-	}
-	if v := file[name]; v != nil {
-		*fee = *v
-		return true
+// lookupFee takes the fee from the first table that names it.
+func lookupFee(fee *float64, name string, tables ...map[string]float64) bool {
+	for _, t := range tables {
+		if v, ok := t[name]; ok {
+			*fee = v
+			return true
+		}
 	}
 	return false
 }
