@@ -136,6 +136,7 @@ var testsMayImport = map[string][]string{
 	"featurize/pixel":      {"internal/judge", "internal/realdata"},
 	"featurize/tabular":    {"internal/judge", "internal/realdata"},
 	"featurize/tokenizer":  {"internal/judge", "internal/realdata"},
+	"internal/tablefile":   {"internal/judge"},
 	"models":               {"costs/coststest", "onnx/ort/orttest"},
 	"models/auto":          {"costs/coststest", "internal/judge", "models/lightgbm/lightgbmtest", "onnx/ort/orttest"},
 	"models/baseline":      {"costs/coststest", "costs/outcome", "internal/realdata", "onnx/ort/orttest"},

@@ -2,7 +2,6 @@ package tablefile
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 
@@ -16,8 +15,9 @@ type jsonTable struct {
 	file   string
 	lines  *textfile.Lines
 	first  []byte // the first line, read for its keys and not yet returned
-	keys   []string
-	chosen []string
+	names  jsonNames
+	fields *jsonFields
+	object jsonRow
 }
 
 func newJSONTable(path string, r io.Reader) (*jsonTable, error) {
@@ -30,37 +30,37 @@ func newJSONTable(path string, r io.Reader) (*jsonTable, error) {
 		return nil, err
 	}
 	t.first = bytes.Clone(line)
-	t.keys, err = objectKeys(line)
+	t.names, err = namesOf(line)
 	if err != nil {
 		return nil, t.bad("", "", err)
 	}
 	return t, nil
 }
 
-// objectKeys returns the keys of a JSON object in their order.
-func objectKeys(line []byte) ([]string, error) {
-	dec := json.NewDecoder(bytes.NewReader(line))
-	open, err := dec.Token()
+// survey reads the file once more for the names of all rows.
+func (t *jsonTable) survey() error {
+	r, file, err := openText(t.file)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if open != json.Delim('{') {
-		return nil, errors.New("is not a JSON object")
-	}
-	var keys []string
-	for dec.More() {
-		key, err := dec.Token()
+	defer file.Close()
+	all := &jsonTable{file: t.file, lines: textfile.NewLines(t.file, r)}
+	for {
+		line, err := all.read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		name, _ := key.(string)
-		keys = append(keys, name)
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, err
+		names, err := namesOf(line)
+		if err == nil {
+			err = t.names.add(names)
+		}
+		if err != nil {
+			return all.bad("", "", err)
 		}
 	}
-	return keys, nil
 }
 
 // read returns the next line, valid until the next call.
@@ -78,22 +78,21 @@ func (t *jsonTable) bad(column, msg string, err error) error {
 	return &dataerror.Error{File: t.file, Row: t.lines.Number(), Column: column, Msg: msg, Err: err}
 }
 
-func (t *jsonTable) columns() []string { return t.keys }
+func (t *jsonTable) columns() []string { return t.names.list }
 func (t *jsonTable) path() string      { return t.file }
 
-func (t *jsonTable) choose(columns []string) error {
-	if _, err := positions(t.file, t.keys, columns); err != nil {
-		return err
-	}
-	t.chosen = columns
-	return nil
+func (t *jsonTable) choose(columns []string) (err error) {
+	t.fields, err = newJSONFields(t.file, t.names, columns)
+	return err
 }
 
 func (t *jsonTable) row(cells []Cell) (int, error) {
 	line := t.first
 	if t.first = nil; line == nil {
 		var err error
-		if line, err = t.read(); err != nil {
+		if line, err = t.read(); errors.Is(err, io.EOF) {
+			return 0, t.fields.end(t.file)
+		} else if err != nil {
 			return 0, err
 		}
 	}
@@ -101,33 +100,9 @@ func (t *jsonTable) row(cells []Cell) (int, error) {
 	if err != nil {
 		return 0, t.bad("", "", strictjson.Plain(err))
 	}
-	for i, name := range t.chosen {
-		raw, ok := object[name]
-		if !ok {
-			cells[i] = Cell{}
-			continue
-		}
-		if cells[i], err = jsonCell(raw); err != nil {
-			return 0, t.bad(name, "", err)
-		}
+	t.object.reset(object)
+	if err := t.fields.read(&t.object, cells, t.bad); err != nil {
+		return 0, err
 	}
 	return t.lines.Number(), nil
-}
-
-// jsonCell keeps every value except strings as it is written.
-func jsonCell(raw json.RawMessage) (Cell, error) {
-	switch {
-	case string(raw) == "null":
-		return Cell{}, nil
-	case raw[0] != '"':
-		return Cell{kind: textCell, text: string(raw)}, nil
-	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return Cell{}, err
-	}
-	if s == "" {
-		return Cell{}, nil
-	}
-	return Cell{kind: textCell, text: s}, nil
 }

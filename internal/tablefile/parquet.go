@@ -32,8 +32,9 @@ func openParquetTable(path string) (*parquetTable, error) {
 	if err := t.openNext(); err != nil {
 		return nil, err
 	}
-	for _, c := range t.file.Root.Children {
-		t.names = append(t.names, c.Name)
+	if t.names, err = columnNames(t.file.Root); err != nil {
+		t.close()
+		return nil, &dataerror.Error{File: files[0], Err: err}
 	}
 	return t, nil
 }
@@ -164,12 +165,15 @@ func (t *parquetTable) openStreams() error {
 
 // readableColumn returns the leaf of a column, or an error if its type is not supported.
 func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, error) {
-	c := file.Root.Child(name)
-	if c == nil {
-		return nil, errors.New("is missing from this part")
+	c, err := findColumn(file.Root, name)
+	if err != nil {
+		return nil, err
 	}
 	for !c.Leaf() {
-		if len(c.Children) != 1 {
+		switch {
+		case len(c.Children) != 1 && c.MaxRep == 0:
+			return nil, errors.New("is a struct; name one of its fields, as in COLUMN.FIELD")
+		case len(c.Children) != 1:
 			return nil, errors.New("is neither a scalar nor a list")
 		}
 		c = c.Children[0]

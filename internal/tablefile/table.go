@@ -1,13 +1,11 @@
 package tablefile
 
 import (
-	"bufio"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"pipe/internal/dataerror"
-	"pipe/internal/textfile"
 )
 
 // Table reads a foreign table as cells, some rows at a time. Errors about its content are *dataerror.Error with file and
@@ -66,48 +64,118 @@ func (t *Table) Close() {
 	}
 }
 
-// Open opens a file by its extension, or a folder of Parquet parts: .csv, .tsv, .jsonl and .ndjson, each also .gz, and
-// .parquet. The caller closes the table.
-func Open(path string) (*Table, error) {
-	name, zipped := strings.CutSuffix(strings.ToLower(filepath.Base(path)), ".gz")
-	info, err := os.Stat(path)
+// Layout says where a table is and how its rows are found.
+type Layout struct {
+	// Path is a file of a known extension, or a folder of files of one kind: .csv, .tsv, .jsonl, .ndjson and .json,
+	// each also .gz, and .parquet.
+	Path string
+	// Rows is for JSON files that are one object: the key of the list whose objects are the rows. The columns are the
+	// values of the object, and ROWS.KEY for those of a row. "": a .json file is a list of rows.
+	Rows string
+	// Paths is a pattern of the files of a folder, such as "{dataset}/{split}/*.json". Other files are left out. What
+	// a {name} stands for is a column.
+	Paths string
+	// Combine are columns made of others, such as id: "{dataset}/{index}". They are missing where one of those is.
+	Combine map[string]string
+	// All makes Names complete: they are those of all files, and of all rows of JSON files, which takes another pass.
+	All bool
+}
+
+// Open opens the table at path.
+func Open(path string) (*Table, error) { return Layout{Path: path}.Open() }
+
+// Open opens the table. The caller closes it.
+func (l Layout) Open() (*Table, error) {
+	in, err := l.openFiles()
 	if err != nil {
 		return nil, err
 	}
-	if info.IsDir() || strings.HasSuffix(name, ".parquet") && !zipped {
-		in, err := openParquetTable(path)
+	if len(l.Combine) == 0 {
+		return &Table{in: in}, nil
+	}
+	combined, err := newCombinedTable(in, l.Combine)
+	if err != nil {
+		in.close()
+		return nil, dataerror.InFile(l.Path, err)
+	}
+	return &Table{in: combined}, nil
+}
+
+func (l Layout) openFiles() (source, error) {
+	info, err := os.Stat(l.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.IsDir() && l.Paths != "":
+		return nil, &dataerror.Error{File: l.Path, Msg: "is a file, but the pattern of paths is for the files of a folder"}
+	case !info.IsDir():
+		return l.openFile(l.Path)
+	}
+	files, err := l.Files()
+	if err != nil {
+		return nil, err
+	}
+	if l.Paths == "" && !l.All && extension(files[0]) == ".parquet" {
+		return openParquetTable(l.Path)
+	}
+	return newFolderTable(l, files)
+}
+
+// openFile opens a file by its extension.
+func (l Layout) openFile(path string) (source, error) {
+	if err := refusePickle(path); err != nil {
+		return nil, err
+	}
+	ext := extension(path)
+	switch ext {
+	case ".parquet":
+		return openParquetTable(path)
+	case ".json":
+		in, err := openJSONFile(path, l.Rows, l.All)
 		if err != nil {
 			return nil, err
 		}
-		return &Table{in: in}, nil
-	}
-	var open func(string, *bufio.Reader) (rowReader, error)
-	switch filepath.Ext(name) {
-	case ".csv":
-		open = func(p string, r *bufio.Reader) (rowReader, error) { return newCSVTable(p, r, ',') }
-	case ".tsv":
-		open = func(p string, r *bufio.Reader) (rowReader, error) { return newCSVTable(p, r, '\t') }
-	case ".jsonl", ".ndjson":
-		open = func(p string, r *bufio.Reader) (rowReader, error) { return newJSONTable(p, r) }
+		return newTextTable(in, in.list), nil
+	case ".csv", ".tsv", ".jsonl", ".ndjson":
 	default:
-		return nil, &dataerror.Error{File: path, Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, each also .gz, and .parquet"}
+		return nil, &dataerror.Error{File: path, Msg: "has an unknown extension; known are .csv, .tsv, .jsonl, .ndjson, .json, each also .gz, and .parquet"}
 	}
-	if err := textfile.CheckRegular(path); err != nil {
-		return nil, dataerror.FromText(err)
-	}
-	file, err := os.Open(path)
+	r, file, err := openText(path)
 	if err != nil {
 		return nil, err
 	}
-	r, err := textfile.Decode(path, file, false)
-	if err != nil {
-		file.Close()
-		return nil, dataerror.FromText(err)
+	var t rowReader
+	switch ext {
+	case ".csv":
+		t, err = newCSVTable(path, r, ',')
+	case ".tsv":
+		t, err = newCSVTable(path, r, '\t')
+	default:
+		t, err = newJSONTable(path, r)
 	}
-	rows, err := open(path, r)
 	if err != nil {
 		file.Close()
 		return nil, err
 	}
-	return &Table{in: newTextTable(rows, file)}, nil
+	if lines, ok := t.(*jsonTable); ok && l.All {
+		if err := lines.survey(); err != nil {
+			file.Close()
+			return nil, err
+		}
+	}
+	return newTextTable(t, file), nil
+}
+
+// extension is the lower-case extension of a file, without .gz; "" if it is not known.
+func extension(path string) string {
+	name, zipped := strings.CutSuffix(strings.ToLower(filepath.Base(path)), ".gz")
+	switch ext := filepath.Ext(name); ext {
+	case ".csv", ".tsv", ".jsonl", ".ndjson", ".json":
+		return ext
+	case ".parquet":
+		if !zipped {
+			return ext
+		}
+	}
+	return ""
 }

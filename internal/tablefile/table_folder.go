@@ -1,0 +1,204 @@
+package tablefile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"pipe/internal/dataerror"
+	"pipe/internal/parquetfile"
+	"pipe/internal/textfile"
+)
+
+// maxFiles is the most files of a folder.
+const maxFiles = 1 << 20
+
+// Files returns the files of the table: Path itself, or those of the folder that belong to it, sorted by name. Names
+// that start with a dot or an underscore are skipped. Without Paths, a folder with .parquet files is a table of those
+// alone; else its files, and those of the folders in it, must be of one kind.
+func (l Layout) Files() ([]string, error) {
+	if files, _, err := parquetfile.Parts(l.Path); l.Paths == "" && err == nil {
+		return files, nil
+	}
+	fits := func(path string) bool { return extension(path) != "" }
+	if l.Paths != "" {
+		p, err := ParsePattern(l.Paths)
+		if err != nil {
+			return nil, &dataerror.Error{File: l.Path, Err: err}
+		}
+		match := p.files()
+		fits = match.MatchString
+	}
+	files, err := l.find(fits)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if first, ext := extension(files[0]), extension(file); first != ext {
+			return nil, &dataerror.Error{File: l.Path, Msg: fmt.Sprintf("the folder has files of two kinds, such as %s and %s; choose some with paths",
+				textfile.Quoted(l.inside(files[0])), textfile.Quoted(l.inside(file)))}
+		}
+	}
+	switch {
+	case len(files) == 0 && l.Paths != "":
+		return nil, &dataerror.Error{File: l.Path, Msg: fmt.Sprintf("the folder has no file that fits %q", l.Paths)}
+	case len(files) == 0:
+		return nil, &dataerror.Error{File: l.Path, Msg: "the folder has no table: no .parquet, .csv, .tsv, .jsonl, .ndjson or .json file"}
+	}
+	return files, nil
+}
+
+// find returns the files of the folder whose paths in it fit.
+func (l Layout) find(fits func(string) bool) (files []string, err error) {
+	err = filepath.WalkDir(l.Path, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == l.Path:
+			return nil
+		case d.Name()[0] == '.' || d.Name()[0] == '_':
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case d.IsDir() || !fits(l.inside(path)):
+			return nil
+		}
+		if files = append(files, path); len(files) > maxFiles {
+			return &dataerror.Error{File: l.Path, Msg: fmt.Sprintf("the folder has more than %d files, the most that are read", maxFiles)}
+		}
+		return nil
+	})
+	return files, err
+}
+
+// inside is the path of a file in the folder, with slashes.
+func (l Layout) inside(file string) string {
+	name, err := filepath.Rel(l.Path, file)
+	if err != nil {
+		name = file
+	}
+	return filepath.ToSlash(name)
+}
+
+// folderTable is a table in several files of a folder, with what the names of its pattern stand for as columns.
+type folderTable struct {
+	layout Layout
+	files  []string
+	paths  *Pattern
+	match  *regexp.Regexp // of paths
+	opened int            // files opened so far
+	file   source         // nil between two
+	names  []string
+	wanted []string // columns that were chosen
+	chosen []string // of these, columns of the files
+	batch  Batch
+	found  []Cell // what the names of paths stand for
+}
+
+func newFolderTable(l Layout, files []string) (*folderTable, error) {
+	t := &folderTable{layout: l, files: files}
+	var err error
+	if t.paths, err = ParsePattern(l.Paths); err != nil {
+		return nil, &dataerror.Error{File: l.Path, Err: err}
+	}
+	t.match = t.paths.files()
+	if err := t.learn(); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// learn opens the first file, or with All each of them, for the names of the columns.
+func (t *folderTable) learn() error {
+	seen := make(map[string]bool)
+	for t.opened == 0 || t.layout.All && t.opened < len(t.files) {
+		if err := t.openNext(); err != nil {
+			return err
+		}
+		for _, name := range t.file.columns() {
+			if !seen[name] {
+				seen[name] = true
+				t.names = append(t.names, name)
+			}
+		}
+	}
+	for _, name := range t.paths.Names() {
+		if seen[name] {
+			return &dataerror.Error{File: t.path(), Column: name, Msg: "is a column of the file and a name in the pattern of paths"}
+		}
+		t.names = append(t.names, name)
+	}
+	if t.opened > 1 {
+		t.opened = 0
+		return t.openNext()
+	}
+	return nil
+}
+
+func (t *folderTable) openNext() (err error) {
+	t.close()
+	path := t.files[t.opened]
+	t.opened++
+	t.found = t.found[:0]
+	if match := t.match.FindStringSubmatch(t.layout.inside(path)); match != nil {
+		for _, text := range match[1:] {
+			t.found = append(t.found, Cell{kind: textCell, text: text})
+		}
+	}
+	file, err := t.layout.openFile(path)
+	if err == nil {
+		t.file = file
+	}
+	return err
+}
+
+func (t *folderTable) columns() []string { return t.names }
+func (t *folderTable) path() string      { return t.files[max(t.opened, 1)-1] }
+
+func (t *folderTable) close() {
+	if t.file != nil {
+		t.file.close()
+		t.file = nil
+	}
+}
+
+func (t *folderTable) choose(columns []string) error {
+	t.wanted, t.chosen = columns, nil
+	for _, name := range columns {
+		if !slices.Contains(t.paths.Names(), name) {
+			t.chosen = append(t.chosen, name)
+		}
+	}
+	return t.file.choose(t.chosen)
+}
+
+func (t *folderTable) read() (*Batch, error) {
+	b, err := t.file.read()
+	for errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && t.opened < len(t.files) {
+		if err = t.openNext(); err == nil {
+			if err = t.file.choose(t.chosen); err == nil {
+				b, err = t.file.read()
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := b.Columns
+	t.batch = *b
+	t.batch.Columns = nil
+	for _, name := range t.wanted {
+		if at := slices.Index(t.paths.Names(), name); at >= 0 {
+			t.batch.Columns = append(t.batch.Columns, Column{cells: t.found[at : at+1]}) // step 0: the same in every row
+			continue
+		}
+		t.batch.Columns, own = append(t.batch.Columns, own[0]), own[1:]
+	}
+	return &t.batch, nil
+}
