@@ -46,7 +46,7 @@ func (t *Table) Next(cells []Cell) (row int, err error) {
 		}
 		t.at = 0
 	}
-	for i := range t.batch.Columns {
+	for i := range cells {
 		cells[i] = t.batch.Columns[i].Cell(t.at)
 	}
 	t.at++
