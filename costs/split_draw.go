@@ -6,32 +6,38 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 )
 
 // The ways to draw splits. Under SplitHash the split of a row depends on the
 // row's id or group, the seed and the shares alone: other rows, their number
 // and their order do not matter. The other two hold the shares exactly:
 // SplitStratified within every label, SplitRandom over all rows. They depend on
-// all rows and their order, so one added row can move any other.
+// all rows and their order, so one added row can move any other. SplitTime holds
+// out the latest rows: the past trains, and the time after it judges.
 const (
 	SplitHash       = "hash"
 	SplitStratified = "stratified"
 	SplitRandom     = "random"
+	SplitTime       = "time"
 )
+
+var splitKinds = []string{SplitHash, SplitStratified, SplitRandom, SplitTime}
 
 // SplitDraw says how splits are drawn: the share Validation of the rows goes to
 // validation, the share Test to test, the rest to training.
 type SplitDraw struct {
-	Kind       string // SplitHash, SplitStratified or SplitRandom
+	Kind       string // SplitHash, SplitStratified, SplitRandom or SplitTime
 	Validation float64
 	Test       float64
-	Seed       uint64
+	Seed       uint64  // SplitTime has no use for it
+	Times      []int64 // one per row, for SplitTime alone
 }
 
 // Validate rejects unknown kinds and shares that leave no training rows.
 func (d SplitDraw) Validate() error {
-	if !slices.Contains([]string{SplitHash, SplitStratified, SplitRandom}, d.Kind) {
-		return fmt.Errorf("unknown kind %q; known are %s, %s and %s", d.Kind, SplitHash, SplitStratified, SplitRandom)
+	if !slices.Contains(splitKinds, d.Kind) {
+		return fmt.Errorf("unknown kind %q; known are %s", d.Kind, strings.Join(splitKinds, ", "))
 	}
 	if !(d.Validation >= 0 && d.Test >= 0 && d.Validation+d.Test < 1) {
 		return fmt.Errorf("validation is %v and test is %v; shares must not be negative and must leave rows to train on", d.Validation, d.Test)
@@ -47,8 +53,13 @@ func (d SplitDraw) Draw(ids, labels, groups []string) ([]Split, error) {
 	if d.Kind == SplitRandom {
 		labels = nil
 	}
+	if d.Kind == SplitTime && len(d.Times) != len(ids) {
+		return nil, &DataError{Msg: fmt.Sprintf("kind %s needs the time of every row; there are %d times for %d rows", d.Kind, len(d.Times), len(ids))}
+	}
 	var splits []Split
 	switch {
+	case d.Kind == SplitTime:
+		splits = d.timed(groups)
 	case d.Kind == SplitHash:
 		splits = d.hashed(ids, groups)
 	case groups != nil:
@@ -72,7 +83,10 @@ func (d SplitDraw) checkFilled(splits []Split, groups []string) error {
 			rows, more = rows+fmt.Sprintf(" in %d groups", len(distinct)), "groups"
 		}
 		way := fmt.Sprintf("more %s are needed, or another share", more)
-		if d.Kind == SplitHash {
+		switch d.Kind {
+		case SplitTime:
+			way = "more different times are needed"
+		case SplitHash:
 			way = fmt.Sprintf("more %s are needed, another share, another seed, or kind %s, which holds the shares exactly", more, SplitStratified)
 		}
 		return &DataError{Msg: fmt.Sprintf("kind %s leaves none of %s to %s, whose share is %.4g; %s", d.Kind, rows, s, share, way)}

@@ -185,6 +185,7 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 		b.Add("moved", "%d ids are in another split than in the file that was here; %d of them were held out and are trained on now; "+
 			"if splits are drawn, kind: stratified keeps the exact draw of earlier files", m.IDs, m.Train)
 	}
+	b.Add("time", "%s", timeLine(r.Time))
 	b.Add("features", "%d", len(r.FeatureNames))
 	addFees(b, r.MeasuredFees, r.Prices)
 	for _, c := range r.Constants {
@@ -197,6 +198,21 @@ func (r *ImportResult) WriteText(w io.Writer) error {
 // groupsLine states the number of groups of rows, "" if there are none, and whether some are divided.
 func groupsLine(groups, divided int) string {
 	return counted("%d", groups) + counted(", %d of them in more than one split: figures on held-out rows may be too good", divided)
+}
+
+// timeLine states how the splits follow each other in time, "" without times.
+func timeLine(o *costs.TimeOrder) string {
+	if o == nil {
+		return ""
+	}
+	line := "training rows until " + o.Train
+	if o.Val != "" {
+		line += ", validation rows from " + o.Val
+	}
+	if o.Test != "" {
+		line += ", test rows from " + o.Test
+	}
+	return line + counted("; %d held-out rows are not later than all training rows", o.Early)
 }
 
 // counted formats a count; it is empty for zero.

@@ -32,6 +32,7 @@ func (s TableSplit) Check(bad func(ok bool, format string, args ...any)) {
 	bad(s.Draws > 0, "split.draws: %d, at least 1 is needed", s.Draws)
 	bad(!counts || s.Kind != costs.SplitHash, "split: kind %s cannot give exact counts; with train_rows and validation_rows the kind is %s or %s",
 		s.Kind, costs.SplitStratified, costs.SplitRandom)
+	bad(s.Kind != costs.SplitTime, "split.kind: time is for pipe import")
 	if err := (costs.SplitDraw{Kind: s.Kind}).Validate(); err != nil {
 		bad(false, "split.kind: %v", err)
 	}

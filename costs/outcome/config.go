@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pipe/costs"
+	"pipe/internal/tablefile"
 )
 
 // Config says how existing outcome tables become a cost tensor. Start
@@ -28,6 +29,7 @@ type Config struct {
 	// FeatureName is the name of the features in the tensor; if empty, the
 	// names of their files.
 	FeatureName string    `yaml:"feature_name"`
+	Time        TimeRule  `yaml:"time"`
 	Split       SplitRule `yaml:"split"`
 	// DropIncomplete skips and counts instances without an outcome for every
 	// pair, or without features. Otherwise they are an error.
@@ -70,7 +72,13 @@ type Columns struct {
 	Label      string `yaml:"label"`
 	Split      string `yaml:"split"`
 	Group      string `yaml:"group"` // group of instances that belong together: user, session, page
+	Time       string `yaml:"time"`  // when the outcome was recorded; an instance has the latest of its rows
 	Usage      `yaml:",inline"`
+}
+
+// TimeRule says how a column of times is read.
+type TimeRule struct {
+	Unit tablefile.TimeUnit `yaml:"unit"` // of numbers: what they count since 1970; "": numbers are an error
 }
 
 // WideForm lists the columns of a table that has one row per instance.
@@ -129,6 +137,7 @@ type FeatureTable struct {
 	Label string      `yaml:"label"`
 	Split string      `yaml:"split"`
 	Group string      `yaml:"group"`
+	Time  string      `yaml:"time"`
 }
 
 // TextColumns are columns of texts, and the encoder that turns them into
@@ -201,6 +210,9 @@ func (c *Config) Validate() error {
 	if err := s.draw().Validate(); err != nil {
 		add(true, "split: %w", err)
 	}
+	if err := c.Time.Unit.Check(); err != nil {
+		add(true, "time.unit: %w", err)
+	}
 	add(s.Kind != "" && s.Stratify != nil, "split.kind and split.stratify are both set; set kind only")
 	for from, to := range s.Names {
 		_, err := costs.ParseSplit(to)
@@ -233,7 +245,7 @@ func (c *Config) checkLong(add func(bool, string, ...any)) {
 func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
 	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "" || o.Usage != Usage{},
-		"a table in wide form has only id, label, split and group in outcomes.columns")
+		"a table in wide form has only id, label, split, group and time in outcomes.columns")
 	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
 		"outcomes.wide.value is %q; it must be loss, correct or score", w.Value)
 	add(c.Outcomes.ScoreRange != nil && w.Value != "score", "outcomes.score_range needs outcomes.wide.value score")
@@ -251,24 +263,25 @@ func (c *Config) checkWide(add func(bool, string, ...any)) {
 
 func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 	places := make(map[string]int)
-	count := func(label, split, group string) {
-		for word, column := range map[string]string{"label": label, "split": split, "group": group} {
+	count := func(label, split, group, time string) {
+		for word, column := range map[string]string{"label": label, "split": split, "group": group, "time": time} {
 			if column != "" {
 				places[word]++
 			}
 		}
 	}
-	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split, c.Outcomes.Columns.Group)
+	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split, c.Outcomes.Columns.Group, c.Outcomes.Columns.Time)
 	for i, f := range c.Features {
-		count(f.Label, f.Split, f.Group)
+		count(f.Label, f.Split, f.Group, f.Time)
 		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
 		add(f.ID == "", "features[%d].id is empty", i)
 		add(len(f.Text.Columns) > 0 && f.Text.Encoder == "", "features[%d].text.encoder is empty", i)
 		add(len(f.Text.Columns) == 0 && f.Text.Encoder != "", "features[%d].text.columns is empty", i)
-		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.Columns) == 0 && f.List == "" && f.Label == "" && f.Split == "" && f.Group == "",
+		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.Columns) == 0 && f.List == "" && f.Label+f.Split+f.Group+f.Time == "",
 			"features[%d] uses no column", i)
 	}
-	for _, word := range []string{"label", "split", "group"} {
+	for _, word := range []string{"label", "split", "group", "time"} {
 		add(places[word] > 1, "%s is taken from %d places", word, places[word])
 	}
+	add(c.Split.Kind == costs.SplitTime && places["time"] == 0 && places["split"] == 0, "split.kind is time, but no table has a column time")
 }

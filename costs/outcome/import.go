@@ -46,6 +46,7 @@ type importer struct {
 	labels   *textColumn // nil if no table has labels
 	splits   *textColumn // nil if no table has splits
 	groups   *textColumn // nil if no table has groups
+	times    *timeColumn // nil if no table has times
 }
 
 func (m *importer) run(ctx context.Context) (*costs.Tensor, error) {
@@ -97,6 +98,9 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 	}
 	if m.groups != nil {
 		t.Groups = m.groups.pick(keep)
+	}
+	if m.times != nil {
+		t.Times = m.times.pick(keep)
 	}
 	if err := m.outcomes.fill(t, order, keep); err != nil {
 		return nil, asData(m.config.Outcomes.File, err)
@@ -197,7 +201,7 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 
 // walk reads the chosen columns of a table row by row.
 func (m *importer) walk(ctx context.Context, tab *tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
-	if err := tab.Choose(columns); err != nil {
+	if err := tab.Choose(columns, m.timeColumns()...); err != nil {
 		return err
 	}
 	cells := make([]tablefile.Cell, len(columns))

@@ -71,7 +71,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		row.texts = append(row.texts, set.want(name))
 		b.texts = append(b.texts, newTextColumn(name, m.held))
 	}
-	texts := m.instanceTexts(&set, f.Label, f.Split, f.Group)
+	texts := m.instanceTexts(&set, instanceColumns{f.Label, f.Split, f.Group, f.Time})
 	row.names = set.names
 	seen := make([]bool, len(b.there))
 	err = m.walk(ctx, tab, set.names, func(line int, cells []tablefile.Cell) error {

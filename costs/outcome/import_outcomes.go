@@ -33,7 +33,7 @@ func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcome
 	if c.Loss != "" {
 		toLoss = m.lossOf("loss")
 	}
-	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
+	texts := m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time})
 	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
 		name := cells[expert].String()
@@ -129,25 +129,36 @@ func (m *importer) lossOf(kind string) func(*tablefile.Cell) (float64, error) {
 	}
 }
 
-// instanceTexts prepares the columns of a table with an instance's label, split
-// and group, "" where it has none. The function it returns stores them for
-// instance n.
-func (m *importer) instanceTexts(set *columnSet, label, split, group string) func(n int, cells []tablefile.Cell) error {
+// instanceColumns are the columns of a table with properties of an instance, ""
+// where it has none.
+type instanceColumns struct{ label, split, group, time string }
+
+// instanceTexts prepares these columns. The function it returns stores the
+// properties of instance n.
+func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n int, cells []tablefile.Cell) error {
 	var columns []*textColumn
 	var at []int
 	for _, c := range []struct {
 		name string
 		into **textColumn
-	}{{label, &m.labels}, {split, &m.splits}, {group, &m.groups}} {
+	}{{from.label, &m.labels}, {from.split, &m.splits}, {from.group, &m.groups}} {
 		if c.name != "" {
 			*c.into = newTextColumn(c.name, m.held)
 			columns, at = append(columns, *c.into), append(at, set.want(c.name))
 		}
 	}
-	s := set.want(split)
+	s, time := set.want(from.split), set.want(from.time)
+	if time >= 0 {
+		m.times = &timeColumn{name: from.time, unit: m.config.Time.Unit, held: m.held}
+	}
 	return func(n int, cells []tablefile.Cell) error {
 		for i, c := range columns {
 			if err := c.set(n, cells[at[i]]); err != nil {
+				return err
+			}
+		}
+		if time >= 0 {
+			if err := m.times.set(n, cells[time]); err != nil {
 				return err
 			}
 		}
@@ -191,7 +202,7 @@ func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcome
 		}
 	}
 	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
-	texts := m.instanceTexts(&set, c.Label, c.Split, c.Group)
+	texts := m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time})
 	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
 		m.report.OutcomeRows++
 		if cells[id].Missing() {

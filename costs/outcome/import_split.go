@@ -23,7 +23,9 @@ func (m *importer) splitRows(t *costs.Tensor, keep []int) ([]costs.Split, error)
 }
 
 func (m *importer) drawSplits(t *costs.Tensor) ([]costs.Split, error) {
-	splits, err := m.config.Split.draw().Draw(t.IDs, t.Labels, t.Groups)
+	draw := m.config.Split.draw()
+	draw.Times = t.Times
+	splits, err := draw.Draw(t.IDs, t.Labels, t.Groups)
 	var data *costs.DataError
 	if errors.As(err, &data) {
 		data.File, data.Msg = m.config.Outcomes.File, "split: "+data.Msg

@@ -4,19 +4,20 @@ import "pipe/costs"
 
 // Report counts what an import read, kept and skipped.
 type Report struct {
-	OutcomeRows  int            `json:"outcome_rows"`            // rows of the outcome table
-	IgnoredRows  int            `json:"ignored_rows,omitempty"`  // of these, rows with an expert or advice that is not listed
-	Instances    int            `json:"instances"`               // distinct ids among the outcomes
-	Kept         int            `json:"kept"`                    // instances in the tensor
-	MissingCells int            `json:"missing_cells"`           // pairs without an outcome, over all instances
-	Dropped      []Dropped      `json:"dropped,omitempty"`       // why instances were skipped
-	UnusedRows   int            `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
-	Splits       map[string]int `json:"splits"`                  // instances per split
-	Groups       int            `json:"groups,omitempty"`        // distinct groups, where there are any
-	Divided      int            `json:"divided,omitempty"`       // of these, groups that a split column divides
-	FeatureNames []string       `json:"feature_names,omitempty"` // one per feature
-	MeasuredFees *MeasuredFees  `json:"measured_fees,omitempty"` // where there are any
-	Constants    []Constants    `json:"constants"`               // per split, what a constant choice costs at lambda 1
+	OutcomeRows  int              `json:"outcome_rows"`            // rows of the outcome table
+	IgnoredRows  int              `json:"ignored_rows,omitempty"`  // of these, rows with an expert or advice that is not listed
+	Instances    int              `json:"instances"`               // distinct ids among the outcomes
+	Kept         int              `json:"kept"`                    // instances in the tensor
+	MissingCells int              `json:"missing_cells"`           // pairs without an outcome, over all instances
+	Dropped      []Dropped        `json:"dropped,omitempty"`       // why instances were skipped
+	UnusedRows   int              `json:"unused_rows,omitempty"`   // feature rows of ids without outcomes
+	Splits       map[string]int   `json:"splits"`                  // instances per split
+	Groups       int              `json:"groups,omitempty"`        // distinct groups, where there are any
+	Divided      int              `json:"divided,omitempty"`       // of these, groups that a split column divides
+	Time         *costs.TimeOrder `json:"time,omitempty"`          // how the splits follow each other, where there are times
+	FeatureNames []string         `json:"feature_names,omitempty"` // one per feature
+	MeasuredFees *MeasuredFees    `json:"measured_fees,omitempty"` // where there are any
+	Constants    []Constants      `json:"constants"`               // per split, what a constant choice costs at lambda 1
 }
 
 // Dropped is a reason for skipping instances. An instance with several reasons
@@ -41,6 +42,7 @@ type Constants struct {
 func (r *Report) summarise(t *costs.Tensor) {
 	r.Splits = make(map[string]int)
 	r.Groups, r.Divided = costs.CountGroups(t.Groups, t.Splits)
+	r.Time = t.TimeOrder()
 	all := make([]int, t.Len())
 	for n := range all {
 		all[n] = n

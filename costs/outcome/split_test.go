@@ -149,7 +149,7 @@ func TestImportGroupErrors(t *testing.T) {
 		"two names of a kind": {gradeTable(count(9)), func(c *Config) {
 			c.Split.Kind, c.Split.Stratify = costs.SplitHash, new(bool)
 		}, "split.kind and split.stratify are both set"},
-		"unknown kind": {gradeTable(count(9)), func(c *Config) { c.Split.Kind = "rnd" }, `split: unknown kind "rnd"; known are hash, stratified and random`},
+		"unknown kind": {gradeTable(count(9)), func(c *Config) { c.Split.Kind = "rnd" }, `split: unknown kind "rnd"; known are hash, stratified, random, time`},
 		"too few rows": {gradeTable(count(1)), func(*Config) {}, "split: kind hash leaves none of 1 rows to val"},
 	} {
 		dir := t.TempDir()

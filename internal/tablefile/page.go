@@ -135,7 +135,7 @@ func (p *page) text(row int) string {
 // number returns the number of a row; ok is false if the column has other values, or the row none.
 func (p *page) number(row int) (v float64, ok bool) {
 	at := p.at(row)
-	if at < 0 {
+	if at < 0 || isTime(p.column) {
 		return 0, false
 	}
 	switch p.column.Kind {
@@ -193,6 +193,9 @@ func (p *page) cell(row int) Cell {
 
 // value returns a value of the page as a cell.
 func (p *page) value(at int) Cell {
+	if isTime(p.column) {
+		return timeCell(p.column, p.Ints[at])
+	}
 	switch p.column.Kind {
 	case parquetfile.Boolean:
 		return Cell{kind: textCell, text: map[int64]string{0: "false", 1: "true"}[p.Ints[at]]}

@@ -3,6 +3,7 @@ package tablefile
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"pipe/internal/dataerror"
 	"pipe/internal/outside"
@@ -17,6 +18,7 @@ type parquetTable struct {
 	group   int // next row group of the open file
 	names   []string
 	chosen  []string
+	times   []string // of these, columns that may be timestamps or dates
 	streams []stream // of the chosen columns; nil before the first row group of the file
 	row     int      // rows read of the open file
 	left    int      // rows left in the open row group
@@ -64,14 +66,14 @@ func (t *parquetTable) openNext() error {
 	})
 }
 
-func (t *parquetTable) choose(columns []string) error {
-	t.chosen = columns
+func (t *parquetTable) choose(columns, times []string) error {
+	t.chosen, t.times = columns, times
 	if _, err := positions(t.path(), t.names, columns); err != nil {
 		return err
 	}
 	return dataerror.Guard(t.path(), func() error {
 		for _, name := range columns {
-			if _, err := readableColumn(t.file, name); err != nil {
+			if _, err := t.readableColumn(name); err != nil {
 				return &dataerror.Error{Column: name, Err: err}
 			}
 		}
@@ -149,7 +151,7 @@ const mostAhead = 64
 func (t *parquetTable) openStreams() error {
 	first := t.streams == nil
 	for _, name := range t.chosen {
-		c, err := readableColumn(t.file, name)
+		c, err := t.readableColumn(name)
 		if err == nil {
 			_, err = t.file.Pages(t.group, c)
 		}
@@ -164,8 +166,8 @@ func (t *parquetTable) openStreams() error {
 }
 
 // readableColumn returns the leaf of a column, or an error if its type is not supported.
-func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, error) {
-	c, err := findColumn(file.Root, name)
+func (t *parquetTable) readableColumn(name string) (*parquetfile.Column, error) {
+	c, err := findColumn(t.file.Root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -180,6 +182,9 @@ func readableColumn(file *parquetfile.File, name string) (*parquetfile.Column, e
 	}
 	if c.MaxRep > 1 {
 		return nil, errors.New("is a list of lists")
+	}
+	if isTime(c) && c.MaxRep == 0 && slices.Contains(t.times, name) {
+		return c, nil
 	}
 	switch c.Meaning {
 	case parquetfile.Decimal:

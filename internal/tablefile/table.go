@@ -21,7 +21,7 @@ type Table struct {
 // source is a kind of table.
 type source interface {
 	columns() []string
-	choose(columns []string) error
+	choose(columns, times []string) error
 	// read returns the next rows, at least one, valid until the next call. After an error it is not called again.
 	read() (*Batch, error)
 	path() string
@@ -31,8 +31,9 @@ type source interface {
 // Names are the columns, in order. In JSONL they are those of the first row.
 func (t *Table) Names() []string { return t.in.columns() }
 
-// Choose sets the columns to read. It is called once, before the first row is read.
-func (t *Table) Choose(columns []string) error { return t.in.choose(columns) }
+// Choose sets the columns to read. It is called once, before the first row is read. Those in times may be timestamps and
+// dates of Parquet, for Cell.Time; in other columns these are refused.
+func (t *Table) Choose(columns []string, times ...string) error { return t.in.choose(columns, times) }
 
 // Read returns the next rows, in order, and io.EOF after the last. Rows before a wrong one are returned before its error.
 func (t *Table) Read() (*Batch, error) { return t.in.read() }

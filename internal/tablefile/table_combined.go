@@ -39,7 +39,7 @@ func (c *combinedTable) columns() []string {
 	return slices.Concat(c.source.columns(), slices.Sorted(maps.Keys(c.made)))
 }
 
-func (c *combinedTable) choose(columns []string) error {
+func (c *combinedTable) choose(columns, times []string) error {
 	c.wanted, c.at = columns, make(map[string]int)
 	var chosen []string
 	for _, name := range columns {
@@ -54,7 +54,7 @@ func (c *combinedTable) choose(columns []string) error {
 			}
 		}
 	}
-	return c.source.choose(chosen)
+	return c.source.choose(chosen, times)
 }
 
 func (c *combinedTable) read() (*Batch, error) {

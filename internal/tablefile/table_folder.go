@@ -96,6 +96,7 @@ type folderTable struct {
 	names  []string
 	wanted []string // columns that were chosen
 	chosen []string // of these, columns of the files
+	times  []string // columns that may be times
 	batch  Batch
 	found  []Cell // what the names of paths stand for
 }
@@ -168,21 +169,21 @@ func (t *folderTable) close() {
 	}
 }
 
-func (t *folderTable) choose(columns []string) error {
-	t.wanted, t.chosen = columns, nil
+func (t *folderTable) choose(columns, times []string) error {
+	t.wanted, t.chosen, t.times = columns, nil, times
 	for _, name := range columns {
 		if !slices.Contains(t.paths.Names(), name) {
 			t.chosen = append(t.chosen, name)
 		}
 	}
-	return t.file.choose(t.chosen)
+	return t.file.choose(t.chosen, t.times)
 }
 
 func (t *folderTable) read() (*Batch, error) {
 	b, err := t.file.read()
 	for errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && t.opened < len(t.files) {
 		if err = t.openNext(); err == nil {
-			if err = t.file.choose(t.chosen); err == nil {
+			if err = t.file.choose(t.chosen, t.times); err == nil {
 				b, err = t.file.read()
 			}
 		}

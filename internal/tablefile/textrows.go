@@ -46,7 +46,7 @@ func newTextTable(rows rowReader, file io.Closer) *textTable {
 	return t
 }
 
-func (t *textTable) choose(columns []string) error {
+func (t *textTable) choose(columns, _ []string) error {
 	t.width = max(1, len(columns))
 	return t.rowReader.choose(columns)
 }
