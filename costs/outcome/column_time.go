@@ -50,12 +50,3 @@ func (c *timeColumn) pick(rows []int) []int64 {
 	}
 	return out
 }
-
-// timeColumns are the columns of any table that hold times.
-func (m *importer) timeColumns() []string {
-	names := []string{m.config.Outcomes.Columns.Time}
-	for _, f := range m.config.Features {
-		names = append(names, f.Time)
-	}
-	return names
-}

@@ -224,6 +224,15 @@ func (m *importer) walk(ctx context.Context, tab *tablefile.Table, columns []str
 	}
 }
 
+// timeColumns are the columns of any table that hold times.
+func (m *importer) timeColumns() []string {
+	names := []string{m.config.Outcomes.Columns.Time}
+	for _, f := range m.config.Features {
+		names = append(names, f.Time)
+	}
+	return names
+}
+
 // inRow makes a data error of an error in a row, unless it already has a position.
 func inRow(row int, err error) error {
 	if fault, ok := err.(*textfile.Fault); ok {
