@@ -7,14 +7,32 @@ import (
 	"pipe/costs"
 )
 
-// match says which rows two tensors share. Numbers of rows count from 0.
+// match says which rows two tensors share.
 type match struct {
-	index          map[string]int // row of every id of b
-	both           int
-	onlyA, onlyB   int // rows in one of the two
-	firstA, firstB int // the first of these
-	idA, idB       string
-	inOrder        bool // the shared rows have the same order in both
+	index        map[string]int // row of every id of b, from 0
+	both         int
+	onlyA, onlyB RowList
+	inOrder      bool // the shared rows have the same order in both
+}
+
+// RowList counts rows and names some of them.
+type RowList struct {
+	Rows int      `json:"rows"`
+	IDs  []string `json:"first,omitempty"` // the first of them
+
+	first int // number of the first row, from 0
+}
+
+// shownRows is how many rows a report names.
+const shownRows = 5
+
+func (l *RowList) add(row int, id string) {
+	if l.Rows == 0 {
+		l.first = row
+	}
+	if l.Rows++; l.Rows <= shownRows {
+		l.IDs = append(l.IDs, id)
+	}
 }
 
 // matchRows compares the ids of two tensors. It reads no other column.
@@ -36,9 +54,7 @@ func matchRows(a, b *input) (*match, error) {
 	for row, id := range first {
 		there, ok := m.index[id]
 		if !ok {
-			if m.onlyA++; m.onlyA == 1 {
-				m.firstA, m.idA = row, id
-			}
+			m.onlyA.add(row, id)
 			continue
 		}
 		shared[there] = true
@@ -48,9 +64,7 @@ func matchRows(a, b *input) (*match, error) {
 	}
 	for row, is := range shared {
 		if !is {
-			if m.onlyB++; m.onlyB == 1 {
-				m.firstB, m.idB = row, second[row]
-			}
+			m.onlyB.add(row, second[row])
 		}
 	}
 	return m, nil

@@ -58,10 +58,10 @@ func (m *merger) follow(lead, in *input) (*follower, error) {
 	}
 	const needs = "; that needs the same rows in all files"
 	switch {
-	case match.onlyA > 0:
-		return nil, lead.fault(match.firstA, "id", "%s is not in %q; %s%s", textfile.Quoted(match.idA), in.path, why, needs)
-	case match.onlyB > 0:
-		return nil, in.fault(match.firstB, "id", "%s is not in %q; %s%s", textfile.Quoted(match.idB), lead.path, why, needs)
+	case match.onlyA.Rows > 0:
+		return nil, lead.fault(match.onlyA.first, "id", "%s is not in %q; %s%s", textfile.Quoted(match.onlyA.IDs[0]), in.path, why, needs)
+	case match.onlyB.Rows > 0:
+		return nil, in.fault(match.onlyB.first, "id", "%s is not in %q; %s%s", textfile.Quoted(match.onlyB.IDs[0]), lead.path, why, needs)
 	}
 	return newFollower(in, match)
 }
@@ -124,8 +124,9 @@ func (m *merger) fill(wide *costs.Tensor, f int, other *follower, there []bool) 
 		}
 		if differs != nil {
 			where, line := m.inputs[0].reader.At(first + n)
+			x, y := differs.values()
 			return other.in.fault(other.index[id], differs.name(), "is %s, but %s in row %d of %q, which has the same id %s",
-				differs.a, differs.b, line, where, textfile.Quoted(id))
+				x, y, line, where, textfile.Quoted(id))
 		}
 	}
 	return nil

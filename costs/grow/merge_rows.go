@@ -109,6 +109,7 @@ func (m *merger) conflict(here, before place, batch *costs.Tensor, n int) error 
 	if first == nil {
 		return m.inputs[here.file].fault(here.row, "", "has changed while it was read")
 	}
+	x, y := first.values()
 	return m.inputs[here.file].fault(here.row, first.name(), "is %s, but %s in row %d of %q, which has the same id %s",
-		first.a, first.b, row, file, textfile.Quoted(batch.IDs[n]))
+		x, y, row, file, textfile.Quoted(batch.IDs[n]))
 }

@@ -14,8 +14,9 @@ import (
 type cell struct {
 	column     string // without the position in a list
 	at         int    // position in the list, -1 in a column without lists
-	a, b       string
-	difference float64 // of two numbers, or of two times in seconds, absolute; NaN if one of them is unknown; 0 for texts
+	text       [2]string
+	number     [2]float32 // in a column of numbers, which has no texts
+	difference float64    // of two numbers, or of two times in seconds, absolute; NaN if one of them is unknown; 0 for texts
 }
 
 // name returns the column with the position in its list.
@@ -26,20 +27,28 @@ func (c *cell) name() string {
 	return fmt.Sprintf("%s[%d]", c.column, c.at)
 }
 
+// values returns the value of the first row and that of the second.
+func (c *cell) values() (a, b string) {
+	if c.text != [2]string{} {
+		return c.text[0], c.text[1]
+	}
+	return fmt.Sprint(c.number[0]), fmt.Sprint(c.number[1])
+}
+
 // compareInstance calls found for every value that differs between row i of a
 // and row j of b, in the columns that do not depend on a pair and that both
 // have. Features are compared if they have the same length.
 func compareInstance(a *costs.Tensor, i int, b *costs.Tensor, j int, found func(cell)) {
-	texts(found, "split", a.Splits[i].String(), b.Splits[j].String())
+	texts(found, "split", -1, a.Splits[i].String(), b.Splits[j].String())
 	if a.Groups != nil && b.Groups != nil {
-		texts(found, "group", a.Groups[i], b.Groups[j])
+		texts(found, "group", -1, a.Groups[i], b.Groups[j])
 	}
 	if a.Times != nil && b.Times != nil && a.Times[i] != b.Times[j] {
 		x, y := a.Times[i], b.Times[j]
-		found(cell{"time", -1, costs.TimeText(x), costs.TimeText(y), math.Abs(float64(x)-float64(y)) / 1e6})
+		found(cell{column: "time", at: -1, text: [2]string{costs.TimeText(x), costs.TimeText(y)}, difference: math.Abs(float64(x)-float64(y)) / 1e6})
 	}
 	if a.Labels != nil && b.Labels != nil {
-		texts(found, "label", a.Labels[i], b.Labels[j])
+		texts(found, "label", -1, a.Labels[i], b.Labels[j])
 	}
 	if a.Dim != b.Dim {
 		return
@@ -57,8 +66,8 @@ func comparePair(a *costs.Tensor, i, p int, b *costs.Tensor, j, q int, found fun
 	if a.Fee != nil && b.Fee != nil {
 		numbers(found, "fee", p, a.Fee[x], b.Fee[y])
 	}
-	if a.Predictions != nil && b.Predictions != nil && a.Predictions[x] != b.Predictions[y] {
-		found(cell{"prediction", p, textfile.Quoted(a.Predictions[x]), textfile.Quoted(b.Predictions[y]), 0})
+	if a.Predictions != nil && b.Predictions != nil {
+		texts(found, "prediction", p, a.Predictions[x], b.Predictions[y])
 	}
 }
 
@@ -70,9 +79,9 @@ func compareRow(a *costs.Tensor, i int, b *costs.Tensor, j int, found func(cell)
 	}
 }
 
-func texts(found func(cell), column, a, b string) {
+func texts(found func(cell), column string, at int, a, b string) {
 	if a != b {
-		found(cell{column, -1, textfile.Quoted(a), textfile.Quoted(b), 0})
+		found(cell{column: column, at: at, text: [2]string{textfile.Quoted(a), textfile.Quoted(b)}})
 	}
 }
 
@@ -80,7 +89,7 @@ func numbers(found func(cell), column string, at int, a, b float32) {
 	if a == b || a != a && b != b {
 		return
 	}
-	found(cell{column, at, fmt.Sprint(a), fmt.Sprint(b), math.Abs(float64(a) - float64(b))})
+	found(cell{column: column, at: at, number: [2]float32{a, b}, difference: math.Abs(float64(a) - float64(b))})
 }
 
 // rowHash hashes the content of a row. Rows that compareRow finds equal have
