@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"io"
-	"slices"
 	"strings"
 
 	"pipe/costs/grow"
@@ -71,10 +70,6 @@ func writeGroups(b *safetext.Fields, g grow.GroupReport) {
 	if g.Divided == 0 {
 		return
 	}
-	first := slices.Clone(g.First)
-	if g.Divided > len(first) {
-		first = append(first, "...")
-	}
 	b.Add("divided", "%d groups are in more than one split%s (%s): figures on held-out rows may be too good",
-		g.Divided, counted(", %d of them only since the files are joined", g.Across), strings.Join(first, ", "))
+		g.Divided, counted(", %d of them only since the files are joined", g.Across), firstOf(g.First, g.Divided))
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"pipe/costs/grow"
+	"pipe/pipeline"
+)
+
+const diffText = `Diff compares two cost tensors: experts, advice and fees, features, where they come from, and every value of the rows
+that both have. Rows are matched by id, pairs by name. For each pair it prints the mean loss in both tensors.
+
+The exit code is 0 if the tensors are equal and 1 if they differ. A tensor that cannot be read has exit code 3, a mistake on
+the command line 2. --ignore leaves aspects out of the verdict: actions, fees, features, columns, provenance, metadata, rows,
+order, values.`
+
+const diffExamples = `  pipe diff old.parquet new.parquet
+  pipe diff old.parquet new.parquet --ignore provenance,rows
+  pipe diff old.parquet new.parquet --json`
+
+func diffCommand(a *app) *cobra.Command {
+	var ignore []string
+	c := &cobra.Command{
+		Use:     "diff FILE FILE",
+		Short:   "List what differs between two cost tensors",
+		Long:    diffText,
+		Example: diffExamples,
+		RunE:    func(c *cobra.Command, args []string) error { return runDiff(c, a, args, ignore) },
+	}
+	c.Flags().StringSliceVar(&ignore, "ignore", nil, "`aspects` that do not count as differences, separated by commas")
+	return c
+}
+
+func runDiff(c *cobra.Command, a *app, files, ignore []string) error {
+	if len(files) != 2 {
+		return usage(c, "needs two tensors, got %d arguments", len(files))
+	}
+	for _, aspect := range ignore {
+		if err := oneOf(c, "ignore", aspect, grow.Aspects()...); err != nil {
+			return err
+		}
+	}
+	defer a.progress().Done()
+	r, err := pipeline.Diff(c.Context(), files[0], files[1], ignore, a.progress())
+	if err != nil {
+		return err
+	}
+	if err := a.print(r); err != nil {
+		return err
+	}
+	return r.Verdict()
+}
