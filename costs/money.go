@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"pipe/internal/strictjson"
 )
@@ -22,6 +24,19 @@ const PricesKey = "pipe.prices"
 type Money struct {
 	Currency string  `json:"currency"`
 	PerLoss  float64 `json:"per_loss"`
+}
+
+// ParseMoney reads CURRENCY=VALUE, such as USD=40: a loss of 1 is worth 40 USD.
+func ParseMoney(text string) (m Money, err error) {
+	currency, value, found := strings.Cut(text, "=")
+	if !found || strings.TrimSpace(currency) == "" {
+		return m, fmt.Errorf("%q is not CURRENCY=VALUE, such as USD=40", text)
+	}
+	worth, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(worth > 0) || math.IsInf(worth, 0) {
+		return m, fmt.Errorf("%q: the value of a loss of 1 is not a positive number", text)
+	}
+	return Money{Currency: strings.TrimSpace(currency), PerLoss: worth}, nil
 }
 
 // MoneyOf reads the money of a tensor's metadata. ok is false if it has none.

@@ -71,44 +71,128 @@ func (s BootstrapSettings) validate() error {
 //
 // The error names invalid settings or lengths. It wraps [ErrOneDraw] if there are fewer than two rows or clusters.
 func PairedIntervals(s BootstrapSettings, series ...[]float64) ([]Interval, error) {
-	if err := s.validate(); err != nil {
+	if len(series) == 0 {
+		return nil, s.validate()
+	}
+	b, err := resample(s, series)
+	if err != nil {
 		return nil, err
 	}
+	out := make([]Interval, len(series))
+	for c := range series {
+		out[c] = b.interval(b.means[c], b.moved[c])
+	}
+	return out, nil
+}
+
+// PairedRatios returns the interval of the mean of every series over that of its base, in the resamples of
+// [PairedIntervals] and widened as there. It is nil where the mean of the base is not above 0, in all rows or in a
+// resample: a share of it has no meaning then. Both lists have one length, as do all series; errors are those of
+// PairedIntervals.
+func PairedRatios(s BootstrapSettings, series, bases [][]float64) ([]*Interval, error) {
+	if len(series) != len(bases) {
+		return nil, fmt.Errorf("bootstrap: %d series and %d bases", len(series), len(bases))
+	}
 	if len(series) == 0 {
-		return nil, nil
+		return nil, s.validate()
+	}
+	b, err := resample(s, slices.Concat(series, bases))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Interval, len(series))
+	for c := range series {
+		out[c] = b.ratio(c, c+len(series))
+	}
+	return out, nil
+}
+
+// bootstrap has the means of series, and by how much they move in every resample.
+type bootstrap struct {
+	means       []float64
+	moved       [][]float64 // [series][resample]
+	tail, wider float64     // the probability on either side, and the factor on deviations
+}
+
+func resample(s BootstrapSettings, series [][]float64) (b bootstrap, err error) {
+	if err := s.validate(); err != nil {
+		return b, err
 	}
 	n := len(series[0])
 	if n == 0 {
-		return nil, fmt.Errorf("bootstrap: no rows")
+		return b, fmt.Errorf("bootstrap: no rows")
 	}
 	for c, d := range series {
 		if len(d) != n {
-			return nil, fmt.Errorf("bootstrap: series %d has %d rows, series 0 has %d", c, len(d), n)
+			return b, fmt.Errorf("bootstrap: series %d has %d rows, series 0 has %d", c, len(d), n)
 		}
 	}
 	if s.Clusters != nil && len(s.Clusters) != n {
-		return nil, fmt.Errorf("bootstrap: %d cluster ids for %d rows", len(s.Clusters), n)
+		return b, fmt.Errorf("bootstrap: %d cluster ids for %d rows", len(s.Clusters), n)
 	}
-	out := make([]Interval, len(series))
-	centred := centreSeries(series, out)
-	tail, wider := (1-s.Level)/2, 1.0
+	b = bootstrap{means: make([]float64, len(series)), tail: (1 - s.Level) / 2, wider: 1}
+	centred := centreSeries(series, b.means)
 	var sizes []float64
 	if s.Clusters != nil {
 		centred, sizes = sumClusters(centred, s.Clusters)
 		g := float64(len(sizes))
-		wider = studentOf(sizes).Quantile(1-tail) / distuv.UnitNormal.Quantile(1-tail) * math.Sqrt(g/(g-1))
+		b.wider = studentOf(sizes).Quantile(1-b.tail) / distuv.UnitNormal.Quantile(1-b.tail) * math.Sqrt(g/(g-1))
 	}
 	if centred.Rows < 2 {
-		return nil, fmt.Errorf("bootstrap: %w", ErrOneDraw)
+		return b, fmt.Errorf("bootstrap: %w", ErrOneDraw)
 	}
-	means := resampleMeans(s, centred, sizes)
-	for c := range series {
-		m := means[c]
-		sort.Float64s(m)
-		out[c].Low = out[c].Mean + wider*sortedQuantile(m, tail)
-		out[c].High = out[c].Mean + wider*sortedQuantile(m, 1-tail)
+	b.moved = resampleMeans(s, centred, sizes)
+	return b, nil
+}
+
+// interval is that of a statistic which moves by so much in the resamples. It sorts moved.
+func (b *bootstrap) interval(mean float64, moved []float64) Interval {
+	sort.Float64s(moved)
+	return Interval{Mean: mean, Low: mean + b.wider*sortedQuantile(moved, b.tail), High: mean + b.wider*sortedQuantile(moved, 1-b.tail)}
+}
+
+// ratio is the interval of the mean of one series over that of another.
+func (b *bootstrap) ratio(series, base int) *Interval {
+	if !(b.means[base] > 0) {
+		return nil
 	}
-	return out, nil
+	ratio := b.means[series] / b.means[base]
+	moved := make([]float64, len(b.moved[series]))
+	for r := range moved {
+		below := b.means[base] + b.moved[base][r]
+		if !(below > 0) {
+			return nil
+		}
+		moved[r] = (b.means[series]+b.moved[series][r])/below - ratio
+	}
+	v := b.interval(ratio, moved)
+	return &v
+}
+
+// StudentInterval returns the mean of values with its two-sided interval by Student's t and the jackknife over clusters, as
+// [GainLowerBound] has them: no draws are needed, so it serves high levels, as where many intervals are to hold together.
+// The variance of a value is taken as at least least, because few values can be equal by chance; rows of one cluster then
+// count as equal. An interval of fewer than two clusters is an error that wraps [ErrOneDraw].
+func StudentInterval(values []float64, clusters []int, level, least float64) (Interval, error) {
+	switch {
+	case !(level > 0 && level < 1):
+		return Interval{}, fmt.Errorf("interval: level %v is outside (0, 1)", level)
+	case clusters != nil && len(clusters) != len(values):
+		return Interval{}, fmt.Errorf("interval: %d cluster ids for %d rows", len(clusters), len(values))
+	}
+	mean, _ := MeanStd(values)
+	sums, sizes := clusterSums(values, clusters, mean)
+	if len(sums) < 2 {
+		return Interval{}, fmt.Errorf("interval: %w", ErrOneDraw)
+	}
+	spread := studentOf(sizes)
+	effective := 0.0 // the sum of squared shares of clusters
+	for _, n := range sizes {
+		effective += n * n / float64(len(values)*len(values))
+	}
+	se := max(jackknifeError(sums, sizes), math.Sqrt(least*effective))
+	half := se * spread.Quantile(1-(1-level)/2)
+	return Interval{Mean: mean, Low: mean - half, High: mean + half}, nil
 }
 
 // sumClusters sums the rows of every cluster, in the order in which clusters first appear, and counts them.
@@ -145,15 +229,15 @@ func studentOf(sizes []float64) distuv.StudentsT {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: max(1, rows*rows/squares-1)}
 }
 
-// centreSeries stores the mean of each series in out and returns the deviations, n x len(series). float32 is accurate
+// centreSeries stores the mean of each series in means and returns the deviations, n x len(series). float32 is accurate
 // enough for deviations.
-func centreSeries(series [][]float64, out []Interval) blas32.General {
+func centreSeries(series [][]float64, means []float64) blas32.General {
 	n, cols := len(series[0]), len(series)
 	m := blas32.General{Rows: n, Cols: cols, Stride: cols, Data: make([]float32, n*cols)}
 	for c, d := range series {
-		out[c].Mean, _ = MeanStd(d)
+		means[c], _ = MeanStd(d)
 		for r, v := range d {
-			m.Data[r*cols+c] = float32(v - out[c].Mean)
+			m.Data[r*cols+c] = float32(v - means[c])
 		}
 	}
 	return m

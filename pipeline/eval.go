@@ -32,15 +32,18 @@ type EvalOptions struct {
 	KNN       bool       // fit and report the knn baseline
 	Resamples int        // of the paired bootstrap
 	Seed      uint64     // of the bootstrap, of knn's inner split and of random baselines
+	Findings  bool       // report what to deploy, where it helps, and examples
+	Today     string     // the pair "EXPERT/ADVICE" that is used today, which the verdict compares with; empty: not known
+	Money     string     // the value of a loss of 1, such as USD=40; empty: that of the tensor, if it has one
 	Out       string     // folder for the report; empty: none
 	Runtime   ort.Config // library and device
 	// Own are trained methods from outside package models, under the names that policies record.
 	Own []models.Method `json:"-"` // not part of the record of a step
 }
 
-// DefaultEvalOptions reports on validation rows with every baseline.
+// DefaultEvalOptions reports on validation rows with every baseline and all findings.
 func DefaultEvalOptions() EvalOptions {
-	return EvalOptions{Split: "val", KNN: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
+	return EvalOptions{Split: "val", KNN: true, Findings: true, Resamples: 2000, Runtime: ort.DefaultConfig()}
 }
 
 // MostResamples limits the memory of a bootstrap, which keeps every mean.
@@ -57,6 +60,11 @@ func (o EvalOptions) Validate() error {
 	}
 	if err := methods.CheckOwn(o.Own); err != nil {
 		errs = append(errs, err)
+	}
+	if o.Money != "" {
+		if _, err := costs.ParseMoney(o.Money); err != nil {
+			errs = append(errs, fmt.Errorf("money: %w", err))
+		}
 	}
 	for _, l := range o.Lambdas {
 		if !costs.UsableLambda(l) {
@@ -455,6 +463,11 @@ func evalTensor(ctx context.Context, rt *ort.Runtime, t *costs.Tensor, learned [
 	}
 	if r.Constants, err = e.constants(); err != nil {
 		return nil, err
+	}
+	if o.Findings {
+		if err := e.findings(ctx, r, lambdas, progress); err != nil {
+			return nil, err
+		}
 	}
 	progress.Done()
 	return r, nil

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"pipe/costs"
 	"pipe/models"
 	"pipe/models/policy"
-	"pipe/pipeline/methods"
 	"pipe/pipeline/report"
 )
 
@@ -27,7 +25,11 @@ func (e *evaluation) calibrations(lambdas []float64, own []Learned) ([]report.Ca
 		policies = append(policies, part)
 	}
 	policies = slices.DeleteFunc(policies, func(at []Learned) bool { return at[0].Loss == nil })
-	names := e.calibrationNames(policies)
+	first := make([]Learned, len(policies))
+	for i, at := range policies {
+		first[i] = at[0]
+	}
+	names := e.policyNames(first)
 	var out []report.Calibration
 	for i, at := range policies {
 		c, err := e.calibration(at)
@@ -38,29 +40,6 @@ func (e *evaluation) calibrations(lambdas []float64, own []Learned) ([]report.Ca
 		out = append(out, c)
 	}
 	return out, nil
-}
-
-// calibrationNames are the names of the files, with their folders where two have the same one. Policies in memory have
-// their method and lambda.
-func (e *evaluation) calibrationNames(policies [][]Learned) []string {
-	count := map[string]int{}
-	for _, at := range policies {
-		count[filepath.Base(at[0].File)]++
-	}
-	var names []string
-	for _, at := range policies {
-		name := at[0].File
-		switch {
-		case name == "" && at[0].Info.Method == methods.AnyPrice:
-			name = methods.AnyPrice
-		case name == "":
-			name = e.called(at[0])
-		case count[filepath.Base(name)] == 1:
-			name = filepath.Base(name)
-		}
-		names = append(names, name)
-	}
-	return names
 }
 
 // calibration is that of one policy, whose expected losses are the same in all its decisions.

@@ -7,6 +7,7 @@ import (
 
 	"pipe/costs"
 	"pipe/models/policy"
+	"pipe/pipeline/methods"
 )
 
 // cautions are notes on what a reader of the report could otherwise miss.
@@ -20,7 +21,6 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 	if split == costs.Train {
 		add("These rows were trained on: the figures flatter every learned method, knn included.")
 	}
-	digest := ""
 	for _, l := range slices.Concat(e.learned, e.anyPrice) {
 		if l.prices != nil {
 			e.priceCautions(add, l, lambdas)
@@ -41,11 +41,7 @@ func (e *evaluation) cautions(split costs.Split, lambdas []float64) []string {
 		if l.Encoder != "" {
 			add("%s has the encoder %s in front, which did not run: the policy behind it took the features of the tensor.", e.called(l), l.Encoder)
 		}
-		trained := l.Info.Info[policy.OriginKey]
-		if trained != "" && digest == "" {
-			digest = e.t.Digest()
-		}
-		if trained != "" && trained != digest {
+		if e.otherTable(l) {
 			add("%s was trained on another table than this one: rows that are reported here may be among those that it learned from.", e.called(l))
 		}
 	}
@@ -62,6 +58,38 @@ func (e *evaluation) called(l Learned) string {
 		return name
 	}
 	return fmt.Sprintf("%s (%s)", filepath.Base(l.File), name)
+}
+
+// policyNames are the names of the files of policies, with their folders where two have the same one. Policies in memory
+// have their method and lambda.
+func (e *evaluation) policyNames(policies []Learned) []string {
+	count := map[string]int{}
+	for _, l := range policies {
+		count[filepath.Base(l.File)]++
+	}
+	var names []string
+	for _, l := range policies {
+		name := l.File
+		switch {
+		case name == "" && l.Info.Method == methods.AnyPrice:
+			name = methods.AnyPrice
+		case name == "":
+			name = e.called(l)
+		case count[filepath.Base(name)] == 1:
+			name = filepath.Base(name)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// otherTable reports whether a policy was trained on another table than that of the report.
+func (e *evaluation) otherTable(l Learned) bool {
+	trained := l.Info.Info[policy.OriginKey]
+	if trained != "" && e.digest == "" {
+		e.digest = e.t.Digest()
+	}
+	return trained != "" && trained != e.digest
 }
 
 // constantNote describes a constant policy: its pair, and whether it is a fallback of the guard.

@@ -20,6 +20,7 @@ type evaluation struct {
 	rows, train []int
 	together    costs.Clusters // of rows
 	knn         *baseline.KNN
+	digest      string // of t, once it was needed
 }
 
 // methodActions has the actions of a method at one lambda on the reported rows, one list per seed.

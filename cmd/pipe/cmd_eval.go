@@ -8,9 +8,14 @@ import (
 	"pipe/pipeline"
 )
 
-const evalText = `Eval ranks policies and baselines by true loss on one split of a cost tensor. It reports the mean and spread over seeds,
-95% intervals of the difference to the best fixed pair and to L2D, how often each advice is used, and the best advice
-of every expert. The intervals are paired bootstraps over rows, or over clusters of rows that belong together.
+const evalText = `Eval says what to deploy: for every lambda one policy or constant, and what it saves against the best fixed pair of
+the training rows, the strongest expert, and the pair of --today. It recommends a policy only if that costs less than each
+of them with a confidence of 95%. The recipe auto comes first among the policies, then any-price policies, then the
+others as in the table of methods: the reported rows do not choose it.
+
+It also ranks policies and baselines by true loss on one split of a cost tensor. It reports the mean and spread over
+seeds, 95% intervals of the difference to the best fixed pair and to L2D, how often each advice is used, and the best
+advice of every expert. The intervals are paired bootstraps over rows, or over clusters of rows that belong together.
 
 The policy with the lowest loss is marked, next to the best fixed pair of the training rows. A policy with other actions or
 features than the tensor is refused. Notes report policies with other fees, a guard that fell back, and duplicate
@@ -27,6 +32,7 @@ With --out the report is written into that folder as report.html, report.md, rep
 
 const evalExamples = `  pipe eval --in costs.parquet --policy policies
   pipe eval --in costs.parquet --policy policies/auto-lambda1.onnx --lambda 0.5,1 --split test --json
+  pipe eval --in costs.parquet --policy policies --today large/none --money USD=40
   pipe eval --in costs.parquet --policy policies --out report`
 
 func evalCommand(a *app) *cobra.Command {
@@ -46,6 +52,8 @@ func evalCommand(a *app) *cobra.Command {
 	f.StringVar(&o.Split, "split", o.Split, "rows to report on: train, val or test")
 	f.Float64SliceVar(&o.Lambdas, "lambda", nil, "values of lambda (default: those of the policies)")
 	f.BoolVar(&o.KNN, "knn", o.KNN, "include the nearest-neighbour baseline, which a learned policy should beat")
+	f.StringVar(&o.Today, "today", "", "EXPERT/ADVICE that is used today, to compare with")
+	f.StringVar(&o.Money, "money", "", "value of a loss of 1, such as USD=40 (default: that of the tensor, if it has one)")
 	f.IntVar(&o.Resamples, "resamples", o.Resamples, "number of bootstrap resamples")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the bootstrap and of random baselines")
 	f.StringVarP(&o.Out, "out", "o", "", "folder for the report (default: print it only)")

@@ -54,6 +54,7 @@ func (x *trial) evaluate(ctx context.Context, inputs map[string]string, left []s
 // evalOptions are the options of an evaluation; the lambdas and the seed are the same for all recipes.
 func (x *trial) evalOptions() pipeline.EvalOptions {
 	o, c := pipeline.DefaultEvalOptions(), x.recipes[0]
+	o.Findings = false // benchmarks compare methods, over several seeds and splits
 	o.Tensor, o.Lambdas, o.KNN, o.Resamples, o.Seed = x.tensorFile(), c.Lambdas, x.knn, x.resamples, c.Seed
 	return o
 }

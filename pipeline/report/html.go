@@ -52,6 +52,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	data := struct {
 		Title, Benchmark string
 		StandIn          string
+		Sentences        []string
 		Tables           []pageTable
 		Figures          []pageFigure
 		Albums           []pageAlbum
@@ -60,7 +61,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Notes            []string
 		Settings         []note
 	}{
-		Title: r.heading(), Benchmark: r.Benchmark, StandIn: r.standIn(), Methods: r.methodNotes(), Notes: r.Notes,
+		Title: r.heading(), Benchmark: r.Benchmark, StandIn: r.standIn(), Sentences: r.sentences(), Methods: r.methodNotes(), Notes: r.Notes,
 		Albums: r.albums(), AlbumCaption: r.albumCaption(),
 	}
 	for _, t := range r.tables() {

@@ -11,9 +11,12 @@ import (
 	"pipe/internal/safetext"
 )
 
-// WriteText writes the report for a terminal: the tables with aligned columns, then the notes.
+// WriteText writes the report for a terminal: the verdict, the tables with aligned columns, then the notes.
 func (r *Report) WriteText(w io.Writer) error {
 	var b bytes.Buffer
+	for _, sentence := range r.sentences() {
+		fmt.Fprintf(&b, "%s\n\n", wrap(sentence, textWidth))
+	}
 	if r.Title != "" {
 		fmt.Fprintf(&b, "%s\n\n", safetext.Line(r.Title))
 	}
@@ -64,6 +67,9 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	fmt.Fprintf(&b, "# %s\n", escapeMarkdown(r.heading()))
 	if r.StandIn != "" {
 		fmt.Fprintf(&b, "\n**%s**\n", escapeMarkdown(r.standIn()))
+	}
+	for _, sentence := range r.sentences() {
+		fmt.Fprintf(&b, "\n**%s**\n", escapeMarkdown(sentence))
 	}
 	for _, t := range r.tables() {
 		fmt.Fprintf(&b, "\n## %s\n\n", escapeMarkdown(t.title))

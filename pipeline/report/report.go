@@ -27,6 +27,11 @@ type Report struct {
 	Title        string                   `json:"title,omitempty"`
 	StandIn      string                   `json:"stand_in,omitempty"` // what stands in for the real models or data
 	Captions     map[string]string        `json:"captions,omitempty"` // of methods from outside, by name
+	Verdict      []Verdict                `json:"verdict,omitempty"`  // what to deploy, per lambda
+	Money        *costs.Money             `json:"money,omitempty"`    // unit of the money of verdicts; nil: that of the fees of the tensor
+	Segments     []Segments               `json:"segments,omitempty"` // where the policy helps and harms
+	Examples     []Examples               `json:"examples,omitempty"` // rows that the policy wins and loses
+	Learning     []Learning               `json:"learning,omitempty"` // whether more rows would help
 	Rows         []Row                    `json:"rows"`
 	Deployable   []Deployable             `json:"deployable,omitempty"`  // computed from the rows when the report is written
 	Frontier     []FrontierPoint          `json:"frontier,omitempty"`    // what policies lose and spend, per price
@@ -154,6 +159,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		out.Rows[i].Role = methods.Named(out.Rows[i].Method).Role
 	}
 	out.Deployable = r.deployable()
+	out.Verdict, out.Learning = r.said(), r.taught()
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
@@ -179,6 +185,12 @@ func Read(rd io.Reader) (*Report, error) {
 	r.Deployable = nil // they are computed from the rows
 	for i := range r.Rows {
 		r.Rows[i].Role = ""
+	}
+	for i := range r.Verdict { // sentences too are made of the rest
+		r.Verdict[i].Sentence = ""
+	}
+	for i := range r.Learning {
+		r.Learning[i].Sentence = ""
 	}
 	return &r, nil
 }

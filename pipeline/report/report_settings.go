@@ -25,6 +25,11 @@ func (r *Report) SettingNames() []string {
 func (r *Report) Of(setting string) *Report {
 	return &Report{
 		Benchmark:    r.Benchmark,
+		Money:        r.Money,
+		Verdict:      lists.Keep(r.Verdict, func(v Verdict) bool { return v.Setting == setting }),
+		Segments:     lists.Keep(r.Segments, func(v Segments) bool { return v.Setting == setting }),
+		Examples:     lists.Keep(r.Examples, func(v Examples) bool { return v.Setting == setting }),
+		Learning:     lists.Keep(r.Learning, func(v Learning) bool { return v.Setting == setting }),
 		Rows:         lists.Keep(r.Rows, func(v Row) bool { return v.Setting == setting }),
 		Frontier:     lists.Keep(r.Frontier, func(v FrontierPoint) bool { return v.Setting == setting }),
 		Constants:    lists.Keep(r.Constants, func(v ConstantPoint) bool { return v.Setting == setting }),
@@ -41,6 +46,13 @@ func (r *Report) Of(setting string) *Report {
 
 // Join appends the part for one setting and sets its name.
 func (r *Report) Join(setting string, part *Report) {
+	if r.Money == nil {
+		r.Money = part.Money
+	}
+	r.Verdict = appendAs(setting, r.Verdict, part.Verdict, func(v *Verdict) *string { return &v.Setting })
+	r.Segments = appendAs(setting, r.Segments, part.Segments, func(v *Segments) *string { return &v.Setting })
+	r.Examples = appendAs(setting, r.Examples, part.Examples, func(v *Examples) *string { return &v.Setting })
+	r.Learning = appendAs(setting, r.Learning, part.Learning, func(v *Learning) *string { return &v.Setting })
 	r.Rows = appendAs(setting, r.Rows, part.Rows, func(v *Row) *string { return &v.Setting })
 	r.Frontier = appendAs(setting, r.Frontier, part.Frontier, func(v *FrontierPoint) *string { return &v.Setting })
 	r.Constants = appendAs(setting, r.Constants, part.Constants, func(v *ConstantPoint) *string { return &v.Setting })

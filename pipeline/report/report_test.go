@@ -51,6 +51,45 @@ func sampleReport() *Report {
 			{Method: "knn", Lambda: new(1.0), N: 500, TrueLossMean: 0.2},
 			{Method: "random_pair", Lambda: new(0.0), N: 500, TrueLossMean: 0.05},
 		},
+		Verdict: []Verdict{
+			{
+				Lambda: 1, Deploy: DeployPolicy, Policy: "auto-lambda1.onnx", Method: "auto", Rows: 500,
+				Savings: []Saving{
+					{
+						Against: []string{AgainstToday, AgainstStrongest}, Pair: "b/help", Reference: 0.31, Cost: Interval{0.071, 0.0452, 0.0931}, Share: &Interval{0.229, 0.15, 0.301},
+						Loss: Interval{-0.01, -0.02, 0.001}, Money: Interval{3.2, 2.9, 3.5},
+					},
+					{Against: []string{AgainstFixed}, Pair: "a/none", Reference: -0.1, Cost: Interval{0.02, 0.01, 0.03}, Loss: Interval{0.02, 0.01, 0.03}},
+				},
+				Experts: []ExpertUse{{"a", 0.75, 0.2, 0.01}, {"b", 0.25, 0.1, 0.2}},
+			},
+			{
+				Lambda: 2, Deploy: DeployConstant, Policy: "auto-lambda2.onnx", Method: "auto", Pair: "a/none", As: []string{AgainstFixed}, Reason: NotCertain, Origin: true, Rows: 500,
+				Savings:       []Saving{{Against: []string{AgainstToday, AgainstStrongest}, Pair: "b/help", Reference: 0.5, Cost: Interval{0.1, 0.08, 0.12}, Share: &Interval{0.2, 0.16, 0.24}}},
+				PolicySavings: []Saving{{Against: []string{AgainstFixed}, Pair: "a/none", Reference: 0.4, Cost: Interval{0.003, -0.002, 0.008}, Share: &Interval{0.0075, -0.005, 0.02}}},
+				Experts:       []ExpertUse{{"a", 1, 0.4, 0}},
+			},
+		},
+		Money: &costs.Money{Currency: "USD", PerLoss: 40},
+		Segments: []Segments{{
+			Lambda: 1, Policy: "auto-lambda1.onnx", Pair: "a/none", Rows: 500, Compared: 3,
+			Segments: []Segment{
+				{By: ByCategory, Name: "topic=law", Rows: 200, Sets: 190, Mean: 0.2, Saved: &Interval{0.2, 0.1, 0.3}, Effect: 0.08, Finding: Helps, Chosen: []PairShare{{"b/help", 0.9}, {"a/none", 0.1}}},
+				{By: ByCluster, Name: "cluster 1", Like: "x | y", Rows: 100, Sets: 1, Mean: -0.05, Effect: -0.01, Chosen: []PairShare{{"a/none", 1}}},
+				{By: ByLabel, Name: "other", Merged: 4, Rows: 40, Sets: 40, Mean: -0.1, Saved: &Interval{-0.1, -0.15, -0.05}, Effect: -0.008, Finding: Harms, Chosen: []PairShare{{"a/help", 1}}},
+			},
+			LeftOut: []LeftOut{{By: ByCategory, Name: "topic", Segments: 2, Rows: 9}},
+		}},
+		Examples: []Examples{{
+			Lambda: 1, Policy: "auto-lambda1.onnx", Pair: "a/none", Kind: Won, Rows: 20, Shown: []Example{{
+				ID: "q-1", Label: "yes", Text: "Is <b>this</b> | a\n question?", Policy: Outcome{Pair: "b/help", Answer: "yes", Fee: 0.2}, Constant: Outcome{Pair: "a/none", Answer: "no", Loss: 1},
+				Expected: new(0.05), Saved: 0.8,
+			}},
+		}},
+		Learning: []Learning{{
+			Lambda: 1, Method: "auto", Rows: 500, Points: []LearningPoint{{250, 3, Interval{0.3, 0.28, 0.32}}, {500, 1, Interval{0.28, 0.26, 0.3}}},
+			Doubling: &Interval{-0.02, -0.03, -0.01},
+		}},
 		BestAdvice: []BestAdvice{{Lambda: 1, Experts: []string{"a", "b"}, Advice: []string{"none", ""}, Cost: []float64{0.4, 0}}},
 		Distribution: []AdviceShares{
 			{Method: "ours", Lambda: 1, Routed: 1, Advice: []string{"none", "help"}, Share: []float64{0.504, 0.496}},

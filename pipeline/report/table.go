@@ -81,10 +81,36 @@ func (r *Report) layOut() []table {
 	return ts
 }
 
-// settingTables returns the tables of one setting in reading order: the result first, then its explanation.
+// settingTables returns the tables of one setting in reading order: the result first, then its explanation. The result
+// is the verdict, and all methods are its last explanation; without a verdict they are the result.
 func (r *Report) settingTables() []table {
+	if len(r.Verdict) == 0 {
+		return append([]table{r.methodTable()}, r.explained()...)
+	}
+	return slices.Concat(r.answers(), r.explained(), []table{r.methodTable()})
+}
+
+// answers returns the tables of the verdict.
+func (r *Report) answers() []table {
+	ts := []table{r.verdictTable()}
+	if t := r.expertUseTable(); len(t.rows) > 0 {
+		ts = append(ts, t)
+	}
+	for _, s := range r.Segments {
+		ts = append(ts, s.table())
+	}
+	for _, e := range r.Examples {
+		ts = append(ts, e.table())
+	}
+	if len(r.Learning) > 0 {
+		ts = append(ts, r.learningTable())
+	}
+	return ts
+}
+
+// explained returns the tables that explain the result.
+func (r *Report) explained() []table {
 	var ts []table
-	ts = append(ts, r.methodTable())
 	if t := r.deployableTable(); len(t.rows) > 0 {
 		ts = append(ts, t)
 	}
