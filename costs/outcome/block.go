@@ -66,7 +66,7 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 			copy(dst, b.values[n*width:(n+1)*width])
 			dst = dst[width:]
 			for j, c := range b.categorical {
-				dst[columns[i][j][c.at[n]]] = 1
+				dst[columns[i][j][c.at.get(n)]] = 1
 				dst = dst[widths[i][j]:]
 			}
 			if len(b.texts) > 0 {

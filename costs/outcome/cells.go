@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"pipe/costs"
+	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
 
@@ -13,8 +14,8 @@ type outcomes struct {
 	ids     *textfile.Names
 	experts *textfile.Names
 	advice  *textfile.Names
-	pairs   map[costs.Pair]*outcomeColumn // by number in experts and advice
-	texts   *textfile.Names               // predictions
+	pairs   [][]*outcomeColumn // by number in experts and advice; nil for pairs without outcomes
+	texts   *textfile.Names    // predictions
 	fees    bool
 	texted  bool
 	held    *textfile.Held
@@ -23,53 +24,80 @@ type outcomes struct {
 // outcomeColumn holds one pair's cells by instance. A missing loss is NaN,
 // which is not a valid loss.
 type outcomeColumn struct {
-	loss []float32
-	fee  []float32
-	text []int32
+	loss vector[float32]
+	fee  vector[float32]
+	text vector[int32]
 }
 
 func newOutcomes(fees, texted bool, held *textfile.Held) *outcomes {
 	return &outcomes{
 		ids: textfile.NewNames(held), experts: textfile.NewNames(held), advice: textfile.NewNames(held), texts: textfile.NewNames(held),
-		pairs: make(map[costs.Pair]*outcomeColumn), fees: fees, texted: texted, held: held,
+		fees: fees, texted: texted, held: held,
 	}
 }
 
-// put stores a cell and reports whether the place was free.
-func (o *outcomes) put(n int, p costs.Pair, loss, fee float64, text string) (free bool, err error) {
-	c := o.pairs[p]
-	if c == nil {
-		const bytesOfPair = 120 // approximate, with its entry in the map
-		if err := o.held.Add(bytesOfPair); err != nil {
-			return false, err
-		}
-		c = &outcomeColumn{}
-		o.pairs[p] = c
+// column returns the column of a pair, for writing.
+func (o *outcomes) column(p costs.Pair) (*outcomeColumn, error) {
+	if c := o.find(p); c != nil {
+		return c, nil
 	}
-	if c.loss, err = grown(c.loss, n, float32(math.NaN()), o.held); err != nil {
+	const bytesOfPair = 120 // approximate
+	if err := o.held.Add(bytesOfPair); err != nil {
+		return nil, err
+	}
+	for len(o.pairs) <= p.Expert {
+		o.pairs = append(o.pairs, nil)
+	}
+	for len(o.pairs[p.Expert]) <= p.Advice {
+		o.pairs[p.Expert] = append(o.pairs[p.Expert], nil)
+	}
+	c := &outcomeColumn{
+		loss: vector[float32]{gap: float32(math.NaN()), held: o.held},
+		fee:  vector[float32]{held: o.held}, text: vector[int32]{held: o.held},
+	}
+	o.pairs[p.Expert][p.Advice] = c
+	return c, nil
+}
+
+// find returns the column of a pair, nil if it has no outcomes.
+func (o *outcomes) find(p costs.Pair) *outcomeColumn {
+	if p.Expert < 0 || p.Expert >= len(o.pairs) || p.Advice >= len(o.pairs[p.Expert]) {
+		return nil
+	}
+	return o.pairs[p.Expert][p.Advice]
+}
+
+// put stores a loss and reports whether the place was free.
+func (c *outcomeColumn) put(n int, loss float64) (free bool, err error) {
+	at, err := c.loss.slot(n)
+	if err != nil || *at == *at {
 		return false, err
 	}
-	if l := c.loss[n]; l == l {
-		return false, nil
-	}
-	c.loss[n] = float32(loss)
-	if o.fees {
-		if c.fee, err = grown(c.fee, n, 0, o.held); err != nil {
-			return false, err
-		}
-		c.fee[n] = float32(fee)
-	}
-	if o.texted {
-		if c.text, err = grown(c.text, n, 0, o.held); err != nil {
-			return false, err
-		}
-		number, err := o.texts.Add(text)
-		if err != nil {
-			return false, err
-		}
-		c.text[n] = int32(number)
-	}
+	*at = float32(loss)
 	return true, nil
+}
+
+// putRest stores the fee and the prediction of an outcome.
+func (o *outcomes) putRest(c *outcomeColumn, n int, fee float64, prediction *keys, row tablefile.Row) error {
+	if o.fees {
+		at, err := c.fee.slot(n)
+		if err != nil {
+			return err
+		}
+		*at = float32(fee)
+	}
+	if prediction == nil {
+		return nil
+	}
+	number, err := prediction.add(row)
+	if err != nil {
+		return err
+	}
+	at, err := c.text.slot(n)
+	if err == nil {
+		*at = int32(number)
+	}
+	return err
 }
 
 // pair returns the numbers of an expert and an advice.
@@ -83,7 +111,11 @@ func (o *outcomes) pair(expert, advice string) (p costs.Pair, err error) {
 
 // has reports whether the cell of instance n is set.
 func (c *outcomeColumn) has(n int) bool {
-	return c != nil && n < len(c.loss) && c.loss[n] == c.loss[n]
+	if c == nil {
+		return false
+	}
+	l := c.loss.get(n)
+	return l == l
 }
 
 // fill copies the cells of the kept instances into t. The pair of action i has
@@ -108,29 +140,40 @@ func (o *outcomes) fill(t *costs.Tensor, order []int, keep []int) error {
 	if o.texted {
 		t.Predictions = make([]string, len(keep)*a)
 	}
-	for i := range order {
-		c := o.column(order[i])
-		for row, n := range keep {
-			if !c.has(n) {
-				t.Loss[row*a+i] = float32(math.NaN())
-				continue
-			}
-			t.Loss[row*a+i] = c.loss[n]
-			if o.fees {
-				t.Fee[row*a+i] = c.fee[n]
-			}
-			if o.texted {
-				t.Predictions[row*a+i] = o.texts.List()[c.text[n]]
-			}
+	const block = 1 << 10 // rows whose losses stay in the cache
+	for first := 0; first < len(keep); first += block {
+		some := keep[first:min(first+block, len(keep))]
+		for i := range order {
+			o.fillAction(t, first*a+i, a, o.number(order[i]), some)
 		}
 	}
 	return nil
 }
 
-func (o *outcomes) column(number int) *outcomeColumn {
+// fillAction copies the cells of one action, into places that begin at start and
+// are step apart.
+func (o *outcomes) fillAction(t *costs.Tensor, start, step int, c *outcomeColumn, keep []int) {
+	for row, n := range keep {
+		at := start + row*step
+		if !c.has(n) {
+			t.Loss[at] = float32(math.NaN())
+			continue
+		}
+		t.Loss[at] = c.loss.get(n)
+		if o.fees {
+			t.Fee[at] = c.fee.get(n)
+		}
+		if o.texted {
+			t.Predictions[at] = o.texts.List()[c.text.get(n)]
+		}
+	}
+}
+
+// number returns the column of the pair with a number as in fill.
+func (o *outcomes) number(number int) *outcomeColumn {
 	if number < 0 {
 		return nil
 	}
 	levels := o.advice.Len()
-	return o.pairs[costs.Pair{Expert: number / levels, Advice: number % levels}]
+	return o.find(costs.Pair{Expert: number / levels, Advice: number % levels})
 }

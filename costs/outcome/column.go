@@ -20,43 +20,44 @@ const (
 type textColumn struct {
 	name   string
 	values *textfile.Names
-	at     []int32
-	held   *textfile.Held
+	keys   *keys
+	at     vector[int32]
 }
 
-func newTextColumn(name string, held *textfile.Held) *textColumn {
-	return &textColumn{name: name, values: textfile.NewNames(held), held: held}
+func newTextColumn(set *columnSet, name string, held *textfile.Held) *textColumn {
+	values := textfile.NewNames(held)
+	return &textColumn{name: name, values: values, keys: set.wantKeys(name, values), at: vector[int32]{gap: -1, held: held}}
 }
 
 // set sets the string of an instance, which must be the same every time.
-func (c *textColumn) set(n int, text tablefile.Cell) error {
-	var err error
-	if c.at, err = grown(c.at, n, -1, c.held); err != nil {
+func (c *textColumn) set(n int, row tablefile.Row) error {
+	at, err := c.at.slot(n)
+	if err != nil {
 		return err
 	}
-	if text.Missing() {
+	if row.Missing(c.keys.at) {
 		return &costs.DataError{Column: c.name, Msg: "is missing"}
 	}
-	number, err := c.values.Add(text.String())
+	number, err := c.keys.add(row)
 	if err != nil {
 		return err
 	}
 	v := int32(number)
-	if c.at[n] >= 0 && c.at[n] != v {
+	if *at >= 0 && *at != v {
 		return &costs.DataError{Column: c.name, Msg: fmt.Sprintf("is %s, but earlier in the same instance %s",
-			textfile.Quoted(c.values.List()[v]), textfile.Quoted(c.values.List()[c.at[n]]))}
+			textfile.Quoted(c.values.List()[v]), textfile.Quoted(c.values.List()[*at]))}
 	}
-	c.at[n] = v
+	*at = v
 	return nil
 }
 
 // has reports whether the string of an instance is known.
-func (c *textColumn) has(n int) bool { return n < len(c.at) && c.at[n] >= 0 }
+func (c *textColumn) has(n int) bool { return c.at.get(n) >= 0 }
 
 func (c *textColumn) pick(rows []int) []string {
 	out := make([]string, len(rows))
 	for i, n := range rows {
-		out[i] = c.values.List()[c.at[n]]
+		out[i] = c.values.List()[c.at.get(n)]
 	}
 	return out
 }
@@ -66,7 +67,7 @@ func (c *textColumn) pick(rows []int) []string {
 func (c *textColumn) sortedLevels(rows []int) []int32 {
 	occurs := make([]bool, c.values.Len())
 	for _, n := range rows {
-		occurs[c.at[n]] = true
+		occurs[c.at.get(n)] = true
 	}
 	var levels []int32
 	for v, ok := range occurs {
@@ -78,24 +79,28 @@ func (c *textColumn) sortedLevels(rows []int) []int32 {
 	return levels
 }
 
-// grown returns s with an element n, the new ones being gap.
-func grown[T int32 | float32](s []T, n int, gap T, held *textfile.Held) ([]T, error) {
-	if len(s) > n {
-		return s, nil
-	}
-	if err := held.AddCells(n+1-len(s), 1, bytesOfValue); err != nil {
-		return nil, err
-	}
-	for len(s) <= n {
-		s = append(s, gap)
-	}
-	return s, nil
-}
-
 // columnSet collects the columns to read and their positions.
 type columnSet struct {
 	names []string
 	at    map[string]int
+	keys  []*keys
+}
+
+// wantKeys is want for a column of texts that are numbered among names.
+func (s *columnSet) wantKeys(name string, names *textfile.Names) *keys {
+	if name == "" {
+		return nil
+	}
+	k := &keys{names: names, at: s.want(name)}
+	s.keys = append(s.keys, k)
+	return k
+}
+
+// open prepares the numbering of texts for a batch.
+func (s *columnSet) open(b *tablefile.Batch) {
+	for _, k := range s.keys {
+		k.open(b)
+	}
 }
 
 // want returns the position of a column, -1 for the empty name.

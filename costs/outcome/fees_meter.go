@@ -91,14 +91,14 @@ func (m *meter) columns(set *columnSet, fee string, u Usage) meterColumns {
 var errNoValue = errors.New("is missing")
 
 // read returns a number that must not be negative, 0 if there is no column.
-func (v measured) read(cells []tablefile.Cell, what string) (float64, error) {
+func (v measured) read(cells tablefile.Row, what string) (float64, error) {
 	if v.at < 0 {
 		return 0, nil
 	}
-	if cells[v.at].Missing() {
+	if cells.Missing(v.at) {
 		return 0, &costs.DataError{Column: v.name, Err: errNoValue}
 	}
-	number, err := cells[v.at].Float()
+	number, err := cells.Float(v.at)
 	if err == nil && number < 0 {
 		err = fmt.Errorf("is %v; %s must not be negative", number, what)
 	}
@@ -109,7 +109,7 @@ func (v measured) read(cells []tablefile.Cell, what string) (float64, error) {
 }
 
 // count is read for whole numbers: tokens, or characters.
-func (v measured) count(cells []tablefile.Cell) (float64, error) {
+func (v measured) count(cells tablefile.Row) (float64, error) {
 	n, err := measured{v.name, v.at, 1}.read(cells, "a count")
 	if err == nil && n != math.Trunc(n) {
 		err = &costs.DataError{Column: v.name, Msg: fmt.Sprintf("is %v, not a whole number", n)}
@@ -119,7 +119,7 @@ func (v measured) count(cells []tablefile.Cell) (float64, error) {
 
 // fee is the measured fee of an outcome. micros is its time, 0 if there is
 // none, which timed says. An error is a *costs.DataError without a row.
-func (m *meter) fee(at meterColumns, cells []tablefile.Cell, expert string, micros int64, timed bool) (float64, error) {
+func (m *meter) fee(at meterColumns, cells tablefile.Row, expert string, micros int64, timed bool) (float64, error) {
 	money, err := at.fee.read(cells, "a fee")
 	if err != nil {
 		return 0, err
@@ -141,7 +141,7 @@ func (m *meter) fee(at meterColumns, cells []tablefile.Cell, expert string, micr
 }
 
 // tokens is the money of the tokens of an outcome.
-func (m *meter) tokens(at meterColumns, cells []tablefile.Cell, model string, micros int64, timed bool) (float64, error) {
+func (m *meter) tokens(at meterColumns, cells tablefile.Row, model string, micros int64, timed bool) (float64, error) {
 	if _, dated := m.prices.Dated([]string{model}); dated && !timed {
 		return 0, &costs.DataError{Msg: fmt.Sprintf("the price of model %s depends on the date, but the outcomes have no column time", textfile.Quoted(model))}
 	}
@@ -163,7 +163,7 @@ func (m *meter) tokens(at meterColumns, cells []tablefile.Cell, model string, mi
 }
 
 // usageCost reads the usage of an outcome and applies the prices.
-func usageCost(at meterColumns, cells []tablefile.Cell, price prices.Period) (float64, error) {
+func usageCost(at meterColumns, cells tablefile.Row, price prices.Period) (float64, error) {
 	var u prices.Usage
 	var err error
 	if u.In, err = at.in.count(cells); err != nil {

@@ -199,27 +199,27 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 	return digests, nil
 }
 
-// walk reads the chosen columns of a table row by row.
-func (m *importer) walk(ctx context.Context, tab *tablefile.Table, columns []string, row func(row int, cells []tablefile.Cell) error) error {
-	if err := tab.Choose(columns, m.timeColumns()...); err != nil {
+// walk reads the columns of a set row by row.
+func (m *importer) walk(ctx context.Context, tab *tablefile.Table, set *columnSet, row func(tablefile.Row) error) error {
+	if err := tab.Choose(set.names, m.timeColumns()...); err != nil {
 		return err
 	}
-	cells := make([]tablefile.Cell, len(columns))
-	for count := 0; ; count++ {
-		if count%1024 == 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		n, err := tab.Next(cells)
+		b, err := tab.Read()
 		if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
-		if err == nil {
-			err = inRow(n, row(n, cells))
-		}
 		if err != nil {
 			return dataerror.InFile(tab.Path(), err)
+		}
+		set.open(b)
+		for i := range b.Rows {
+			if err := row(b.Row(i)); err != nil {
+				return dataerror.InFile(b.Path, inRow(b.Place(i), err))
+			}
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (m *importer) complete(a *costs.Actions, order []int) ([]int, error) {
 	mask := a.Mask()
 	columns := make([]*outcomeColumn, len(order))
 	for i := range order {
-		columns[i] = m.outcomes.column(order[i])
+		columns[i] = m.outcomes.number(order[i])
 	}
 	for n, id := range m.outcomes.ids.List() {
 		missing := 0

@@ -37,11 +37,11 @@ func (m *importer) readFeatures(ctx context.Context) error {
 
 // featureRow holds the positions of the parts of a row of features.
 type featureRow struct {
-	id, list          int
+	id                *keys
+	list              int
 	columns, lengths  []int
-	categories, texts []int
-	names             []string // of all chosen columns
-	width, listLength int      // listLength is -1 until the first row
+	set               columnSet
+	width, listLength int // listLength is -1 until the first row
 }
 
 func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f *FeatureTable) (*featureBlock, error) {
@@ -49,8 +49,9 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 	if err != nil {
 		return nil, err
 	}
-	var set columnSet
-	row := featureRow{id: set.want(f.ID), list: set.want(f.List), listLength: -1}
+	row := &featureRow{listLength: -1}
+	set := &row.set
+	row.id, row.list = set.wantKeys(f.ID, m.outcomes.ids), set.want(f.List)
 	if err := m.held.AddCells(m.outcomes.ids.Len(), 2, 1); err != nil {
 		return nil, asData(tab.Path(), err)
 	}
@@ -64,31 +65,29 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		b.numbers = append(b.numbers, "length of "+name)
 	}
 	for _, name := range f.Categorical {
-		row.categories = append(row.categories, set.want(name))
-		b.categorical = append(b.categorical, newTextColumn(name, m.held))
+		b.categorical = append(b.categorical, newTextColumn(set, name, m.held))
 	}
 	for _, name := range f.Text.Columns {
-		row.texts = append(row.texts, set.want(name))
-		b.texts = append(b.texts, newTextColumn(name, m.held))
+		b.texts = append(b.texts, newTextColumn(set, name, m.held))
 	}
-	texts := m.instanceTexts(&set, instanceColumns{f.Label, f.Split, f.Group, f.Time})
-	row.names = set.names
+	texts := m.instanceTexts(set, instanceColumns{f.Label, f.Split, f.Group, f.Time})
 	seen := make([]bool, len(b.there))
-	err = m.walk(ctx, tab, set.names, func(line int, cells []tablefile.Cell) error {
-		if cells[row.id].Missing() {
+	return b, m.walk(ctx, tab, set, func(cells tablefile.Row) error {
+		line := cells.Place()
+		if cells.Missing(row.id.at) {
 			return &costs.DataError{Row: line, Column: f.ID, Msg: "is missing"}
 		}
-		n := m.outcomes.ids.Find(cells[row.id].String())
+		n := row.id.find(cells)
 		if n < 0 {
 			m.report.UnusedRows++
 			return nil
 		}
 		if seen[n] {
-			return &costs.DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells[row.id].String()) + " is a duplicate"}
+			return &costs.DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells.Text(row.id.at)) + " is a duplicate"}
 		}
 		seen[n] = true
 		if row.listLength < 0 {
-			if row.list >= 0 && cells[row.list].Missing() {
+			if row.list >= 0 && cells.Missing(row.list) {
 				return nil // incomplete, so the length is still unknown
 			}
 			if err := row.fixWidth(b, f, cells, m.held); err != nil {
@@ -100,17 +99,17 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		}
 		return shiftedTo(row.read(b, n, cells), line)
 	})
-	return b, err
 }
 
 // bytesOfName is the approximate size of the name of a value in a list.
 const bytesOfName = 64
 
 // fixWidth learns the length of the list column from the first row.
-func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []tablefile.Cell, held *textfile.Held) error {
+func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells tablefile.Row, held *textfile.Held) error {
 	r.listLength = 0
 	if r.list >= 0 {
-		list, err := cells[r.list].Floats()
+		cell := cells.Cell(r.list)
+		list, err := cell.Floats()
 		if err != nil {
 			return &costs.DataError{Column: f.List, Err: err}
 		}
@@ -132,47 +131,46 @@ func (r *featureRow) fixWidth(b *featureBlock, f *FeatureTable, cells []tablefil
 
 // read reads one row. An instance with an empty field stays incomplete; a field
 // that is not a number is an error.
-func (r *featureRow) read(b *featureBlock, n int, cells []tablefile.Cell) error {
+func (r *featureRow) read(b *featureBlock, n int, cells tablefile.Row) error {
 	dst := b.values[n*r.width : (n+1)*r.width]
 	complete := true
 	for _, at := range r.columns {
-		if cells[at].Missing() {
+		if cells.Missing(at) {
 			complete, dst = false, dst[1:]
 			continue
 		}
-		v, err := cells[at].FlagOrFloat()
+		v, err := cells.FlagOrFloat(at)
 		if err != nil {
-			return &costs.DataError{Column: r.names[at], Err: err}
+			return &costs.DataError{Column: r.set.names[at], Err: err}
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
 	for _, at := range r.lengths {
-		v, err := cells[at].Length()
+		cell := cells.Cell(at)
+		v, err := cell.Length()
 		if err != nil {
-			return &costs.DataError{Column: r.names[at], Err: err}
+			return &costs.DataError{Column: r.set.names[at], Err: err}
 		}
 		dst[0], dst = float32(v), dst[1:]
 	}
-	if r.list >= 0 && cells[r.list].Missing() {
+	if r.list >= 0 && cells.Missing(r.list) {
 		complete = false
 	} else if r.list >= 0 {
-		list, err := cells[r.list].Floats()
+		cell := cells.Cell(r.list)
+		list, err := cell.Floats()
 		if err == nil && len(list) != r.listLength {
 			err = fmt.Errorf("list has %d values, expected %d", len(list), r.listLength)
 		}
 		if err != nil {
-			return &costs.DataError{Column: r.names[r.list], Err: err}
+			return &costs.DataError{Column: r.set.names[r.list], Err: err}
 		}
 		copy(dst, list)
 	}
-	for _, words := range []struct {
-		at      []int
-		columns []*textColumn
-	}{{r.categories, b.categorical}, {r.texts, b.texts}} {
-		for i, at := range words.at {
-			if cells[at].Missing() {
+	for _, columns := range [][]*textColumn{b.categorical, b.texts} {
+		for _, c := range columns {
+			if cells.Missing(c.keys.at) {
 				complete = false
-			} else if err := words.columns[i].set(n, cells[at]); err != nil {
+			} else if err := c.set(n, cells); err != nil {
 				return err
 			}
 		}

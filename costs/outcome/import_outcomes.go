@@ -22,96 +22,133 @@ func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
 	return m.readLong(ctx, tab)
 }
 
+// longTable reads outcomes in long form.
+type longTable struct {
+	*importer
+	outcomes           *outcomes
+	id, expert, advice *keys // advice is nil if the table has none
+	level              int   // number of the advice in a table without advice, -1 before the first outcome
+	cells              outcomeCells
+	texts              func(n int, row tablefile.Row) error
+}
+
 func (m *importer) readLong(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c := m.config.Outcomes.Columns
 	o := newOutcomes(m.meter.on, c.Prediction != "", m.held)
-	var set columnSet
-	id, expert, advice := set.want(c.ID), set.want(c.Expert), set.want(c.Advice)
-	value, valueName := set.want(c.Loss+c.Correct+c.Score), c.Loss+c.Correct+c.Score
-	fee, prediction := m.meter.columns(&set, c.Fee, c.Usage), set.want(c.Prediction)
-	toLoss := m.lossOf(map[bool]string{true: "correct", false: "score"}[c.Correct != ""])
-	if c.Loss != "" {
-		toLoss = m.lossOf("loss")
+	kind := "loss"
+	switch {
+	case c.Correct != "":
+		kind = "correct"
+	case c.Score != "":
+		kind = "score"
 	}
-	texts := m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time})
-	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
-		m.report.OutcomeRows++
-		name := cells[expert].String()
-		level := ""
-		if advice >= 0 {
-			level = cells[advice].String()
-		}
-		switch keep, err := m.wanted(name, level, advice >= 0); {
-		case err != nil:
-			return &costs.DataError{Row: row, Err: err}
-		case !keep:
-			m.report.IgnoredRows++
-			return nil
-		}
-		if cells[id].Missing() {
-			return &costs.DataError{Row: row, Column: c.ID, Msg: "is missing"}
-		}
-		n, err := o.ids.Add(cells[id].String())
-		if err != nil {
-			return err
-		}
-		p, err := o.pair(name, level)
-		if err != nil {
-			return err
-		}
-		if err := texts(n, cells); err != nil {
-			return shiftedTo(err, row)
-		}
-		if cells[value].Missing() {
-			return nil // counted as a missing cell
-		}
-		return m.store(o, n, p, outcomeCells{row, cells, value, prediction, fee, valueName}, toLoss)
-	})
-	return o, err
+	var set columnSet
+	t := &longTable{
+		importer: m, outcomes: o, level: -1,
+		id: set.wantKeys(c.ID, o.ids), expert: set.wantKeys(c.Expert, o.experts), advice: set.wantKeys(c.Advice, o.advice),
+		cells: outcomeCells{
+			value: set.want(c.Loss + c.Correct + c.Score), name: c.Loss + c.Correct + c.Score, loss: m.lossOf(kind),
+			fee: m.meter.columns(&set, c.Fee, c.Usage), prediction: set.wantKeys(c.Prediction, o.texts),
+		},
+		texts: m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time}),
+	}
+	return o, m.walk(ctx, tab, &set, t.row)
+}
+
+func (t *longTable) row(row tablefile.Row) error {
+	t.report.OutcomeRows++
+	p, err := t.pair(row)
+	switch {
+	case err != nil:
+		return err
+	case p.Expert < 0:
+		t.report.IgnoredRows++
+		return nil
+	case row.Missing(t.id.at):
+		return &costs.DataError{Row: row.Place(), Column: t.config.Outcomes.Columns.ID, Msg: "is missing"}
+	}
+	n, err := t.id.add(row)
+	if err != nil {
+		return err
+	}
+	if err := t.texts(n, row); err != nil {
+		return shiftedTo(err, row.Place())
+	}
+	if row.Missing(t.cells.value) {
+		return nil // counted as a missing cell
+	}
+	return t.store(t.outcomes, n, p, &t.cells, row)
+}
+
+// pair returns the pair of a row, with expert -1 if the row is ignored.
+func (t *longTable) pair(row tablefile.Row) (p costs.Pair, err error) {
+	p = costs.Pair{Expert: t.expert.find(row), Advice: t.level}
+	if t.advice != nil {
+		p.Advice = t.advice.find(row)
+	}
+	if p.Expert >= 0 && p.Advice >= 0 {
+		return p, nil // both were wanted before
+	}
+	expert, level := row.Text(t.expert.at), ""
+	if t.advice != nil {
+		level = row.Text(t.advice.at)
+	}
+	switch keep, err := t.wanted(expert, level, t.advice != nil); {
+	case err != nil:
+		return p, &costs.DataError{Row: row.Place(), Err: err}
+	case !keep:
+		return costs.Pair{Expert: -1}, nil
+	}
+	p, err = t.outcomes.pair(expert, level)
+	if t.advice == nil {
+		t.level = p.Advice
+	}
+	return p, err
 }
 
 // outcomeCells holds the positions of one outcome in a row.
 type outcomeCells struct {
-	row               int
-	cells             []tablefile.Cell
-	value, prediction int
-	fee               meterColumns
-	valueName         string
+	value      int
+	name       string // of the column of the value
+	loss       func(row tablefile.Row, value int) (float64, error)
+	fee        meterColumns
+	prediction *keys // nil if there are no predictions
 }
 
 // store checks and stores one outcome.
-func (m *importer) store(o *outcomes, n int, p costs.Pair, at outcomeCells, toLoss func(*tablefile.Cell) (float64, error)) error {
-	loss, err := toLoss(&at.cells[at.value])
+func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row tablefile.Row) error {
+	loss, err := at.loss(row, at.value)
 	if err != nil {
-		return &costs.DataError{Row: at.row, Column: at.valueName, Err: err}
+		return &costs.DataError{Row: row.Place(), Column: at.name, Err: err}
 	}
-	fee, err := m.meter.fee(at.fee, at.cells, o.experts.List()[p.Expert], 0, false)
-	if err != nil {
-		return shiftedTo(err, at.row)
+	fee := 0.0
+	if m.meter.on {
+		if fee, err = m.meter.fee(at.fee, row, o.experts.List()[p.Expert], 0, false); err != nil {
+			return shiftedTo(err, row.Place())
+		}
 	}
-	text := ""
-	if at.prediction >= 0 {
-		text = at.cells[at.prediction].String()
-	}
-	free, err := o.put(n, p, loss, fee, text)
+	c, err := o.column(p)
 	if err != nil {
 		return err
 	}
-	if !free {
-		return &costs.DataError{Row: at.row, Column: at.valueName, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
+	switch free, err := c.put(n, loss); {
+	case err != nil:
+		return err
+	case !free:
+		return &costs.DataError{Row: row.Place(), Column: at.name, Msg: fmt.Sprintf("instance %s, expert %s, advice %s is a duplicate",
 			textfile.Quoted(o.ids.List()[n]), textfile.Quoted(o.experts.List()[p.Expert]), textfile.Quoted(o.advice.List()[p.Advice]))}
 	}
-	return nil
+	return o.putRest(c, n, fee, at.prediction, row)
 }
 
 // lossOf returns the conversion of a kind of value to a loss.
-func (m *importer) lossOf(kind string) func(*tablefile.Cell) (float64, error) {
+func (m *importer) lossOf(kind string) func(row tablefile.Row, value int) (float64, error) {
 	switch kind {
 	case "loss":
-		return (*tablefile.Cell).Float
+		return tablefile.Row.Float
 	case "correct":
-		return func(c *tablefile.Cell) (float64, error) {
-			v, err := c.Flag()
+		return func(row tablefile.Row, value int) (float64, error) {
+			v, err := row.Flag(value)
 			return 1 - v, err
 		}
 	}
@@ -119,8 +156,8 @@ func (m *importer) lossOf(kind string) func(*tablefile.Cell) (float64, error) {
 	if r := m.config.Outcomes.ScoreRange; r != nil {
 		worst, best = r[0], r[1]
 	}
-	return func(c *tablefile.Cell) (float64, error) {
-		v, err := c.Float()
+	return func(row tablefile.Row, value int) (float64, error) {
+		v, err := row.Float(value)
 		loss := (best - v) / (best - worst)
 		if err == nil && !(loss >= 0 && loss <= 1) {
 			err = fmt.Errorf("is %v, outside %v to %v; set score_range for another range", v, worst, best)
@@ -135,37 +172,38 @@ type instanceColumns struct{ label, split, group, time string }
 
 // instanceTexts prepares these columns. The function it returns stores the
 // properties of instance n.
-func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n int, cells []tablefile.Cell) error {
+func (m *importer) instanceTexts(set *columnSet, from instanceColumns) func(n int, row tablefile.Row) error {
 	var columns []*textColumn
-	var at []int
 	for _, c := range []struct {
 		name string
 		into **textColumn
 	}{{from.label, &m.labels}, {from.split, &m.splits}, {from.group, &m.groups}} {
 		if c.name != "" {
-			*c.into = newTextColumn(c.name, m.held)
-			columns, at = append(columns, *c.into), append(at, set.want(c.name))
+			*c.into = newTextColumn(set, c.name, m.held)
+			columns = append(columns, *c.into)
 		}
 	}
-	s, time := set.want(from.split), set.want(from.time)
+	time := set.want(from.time)
 	if time >= 0 {
 		m.times = &timeColumn{name: from.time, unit: m.config.Time.Unit, held: m.held}
 	}
-	return func(n int, cells []tablefile.Cell) error {
-		for i, c := range columns {
-			if err := c.set(n, cells[at[i]]); err != nil {
+	known := 0 // words of the split column that were read
+	return func(n int, row tablefile.Row) error {
+		for _, c := range columns {
+			if err := c.set(n, row); err != nil {
 				return err
 			}
 		}
 		if time >= 0 {
-			if err := m.times.set(n, cells[time]); err != nil {
+			if err := m.times.set(n, row.Cell(time)); err != nil {
 				return err
 			}
 		}
-		if s < 0 {
+		if from.split == "" || m.splits.values.Len() == known {
 			return nil
 		}
-		_, err := m.splitOf(cells[s].String())
+		known++
+		_, err := m.splitOf(m.splits.values.List()[known-1])
 		return err
 	}
 }
@@ -177,57 +215,70 @@ func shiftedTo(err error, row int) error {
 	return err
 }
 
+// wideTable reads outcomes in wide form.
+type wideTable struct {
+	*importer
+	outcomes *outcomes
+	id       *keys
+	pairs    []widePair // the wanted ones
+	texts    func(n int, row tablefile.Row) error
+}
+
+type widePair struct {
+	costs.Pair
+	cells outcomeCells
+}
+
 func (m *importer) readWide(ctx context.Context, tab *tablefile.Table) (*outcomes, error) {
 	c, pairs := m.config.Outcomes.Columns, m.config.Outcomes.Wide.Pairs
 	o := newOutcomes(m.meter.on, pairs[0].Prediction != "", m.held)
 	var set columnSet
-	id := set.want(c.ID)
-	at := make([]outcomeCells, len(pairs))
-	who := make([]costs.Pair, len(pairs))
-	for i, p := range pairs {
-		keep, err := m.wanted(p.Expert, p.Advice, true)
-		if err != nil {
+	t := &wideTable{importer: m, outcomes: o, id: set.wantKeys(c.ID, o.ids)}
+	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
+	for _, p := range pairs {
+		switch keep, err := m.wanted(p.Expert, p.Advice, true); {
+		case err != nil:
 			return nil, err
-		}
-		if !keep {
-			who[i].Expert = -1
+		case !keep:
 			continue
 		}
-		if who[i], err = o.pair(p.Expert, p.Advice); err != nil {
+		who, err := o.pair(p.Expert, p.Advice)
+		if err != nil {
 			return nil, err
 		}
-		at[i] = outcomeCells{
-			value: set.want(p.Column), fee: m.meter.columns(&set, p.Fee, p.Usage), prediction: set.want(p.Prediction),
-			valueName: p.Column,
-		}
+		t.pairs = append(t.pairs, widePair{who, outcomeCells{
+			value: set.want(p.Column), name: p.Column, loss: toLoss,
+			fee: m.meter.columns(&set, p.Fee, p.Usage), prediction: set.wantKeys(p.Prediction, o.texts),
+		}})
 	}
-	toLoss := m.lossOf(m.config.Outcomes.Wide.Value)
-	texts := m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time})
-	err := m.walk(ctx, tab, set.names, func(row int, cells []tablefile.Cell) error {
-		m.report.OutcomeRows++
-		if cells[id].Missing() {
-			return &costs.DataError{Row: row, Column: c.ID, Msg: "is missing"}
+	t.texts = m.instanceTexts(&set, instanceColumns{c.Label, c.Split, c.Group, c.Time})
+	return o, m.walk(ctx, tab, &set, t.row)
+}
+
+func (t *wideTable) row(row tablefile.Row) error {
+	t.report.OutcomeRows++
+	column := t.config.Outcomes.Columns.ID
+	if row.Missing(t.id.at) {
+		return &costs.DataError{Row: row.Place(), Column: column, Msg: "is missing"}
+	}
+	n, err := t.id.add(row)
+	if err != nil {
+		return err
+	}
+	if n != t.report.OutcomeRows-1 {
+		return &costs.DataError{Row: row.Place(), Column: column, Msg: textfile.Quoted(row.Text(t.id.at)) + " is a duplicate"}
+	}
+	if err := t.texts(n, row); err != nil {
+		return shiftedTo(err, row.Place())
+	}
+	for i := range t.pairs {
+		p := &t.pairs[i]
+		if row.Missing(p.cells.value) {
+			continue
 		}
-		n, err := o.ids.Add(cells[id].String())
-		if err != nil {
+		if err := t.store(t.outcomes, n, p.Pair, &p.cells, row); err != nil {
 			return err
 		}
-		if n != m.report.OutcomeRows-1 {
-			return &costs.DataError{Row: row, Column: c.ID, Msg: textfile.Quoted(cells[id].String()) + " is a duplicate"}
-		}
-		if err := texts(n, cells); err != nil {
-			return shiftedTo(err, row)
-		}
-		for i, where := range at {
-			if who[i].Expert < 0 || cells[where.value].Missing() {
-				continue
-			}
-			where.row, where.cells = row, cells
-			if err := m.store(o, n, who[i], where, toLoss); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return o, err
+	}
+	return nil
 }

@@ -122,3 +122,38 @@ func (c *Column) Dictionary() Dictionary {
 
 // Code is the place of a cell in the dictionary, which must not be empty; -1 if the cell is missing.
 func (c *Column) Code(row int) int { return int(c.page.codes[c.from+row]) }
+
+// Row is one row of a batch. Its methods take the position of a column among the chosen ones.
+type Row struct {
+	batch *Batch
+	at    int
+}
+
+// Row returns a row of the batch, counted from 0.
+func (b *Batch) Row(row int) Row { return Row{b, row} }
+
+// Place is Batch.Place.
+func (r Row) Place() int { return r.batch.Place(r.at) }
+
+// Cell is Column.Cell.
+func (r Row) Cell(column int) Cell { return r.batch.Columns[column].Cell(r.at) }
+
+// Missing is Cell.Missing.
+func (r Row) Missing(column int) bool { return r.batch.Columns[column].Missing(r.at) }
+
+// Text is Cell.String.
+func (r Row) Text(column int) string { return r.batch.Columns[column].Text(r.at) }
+
+// Float is Cell.Float.
+func (r Row) Float(column int) (float64, error) { return r.batch.Columns[column].Float(r.at) }
+
+// Flag is Cell.Flag.
+func (r Row) Flag(column int) (float64, error) { return r.batch.Columns[column].Flag(r.at) }
+
+// FlagOrFloat is Cell.FlagOrFloat.
+func (r Row) FlagOrFloat(column int) (float64, error) {
+	return r.batch.Columns[column].FlagOrFloat(r.at)
+}
+
+// Number is the number of the row in its batch, from 0.
+func (r Row) Number() int { return r.at }
