@@ -10,12 +10,6 @@ import (
 	"pipe/internal/textfile"
 )
 
-// Bytes of a string in a slice of strings, and of a number or the index of a string.
-const (
-	bytesOfText  = 16
-	bytesOfValue = 4
-)
-
 // textColumn is one string per instance, -1 while it is not known.
 type textColumn struct {
 	name   string

@@ -2,6 +2,12 @@ package outcome
 
 import "pipe/internal/textfile"
 
+// Bytes of a string in a slice of strings, and of a number or the index of a string.
+const (
+	bytesOfText  = 16
+	bytesOfValue = 4
+)
+
 // vector holds one value per instance, in chunks, so that it grows without
 // being copied. An instance that was never set has the value gap.
 type vector[T int32 | float32] struct {
