@@ -70,8 +70,8 @@ func moved(path string, t *costs.Tensor) *MovedRows {
 // ImportOptions are the options of one import.
 type ImportOptions struct {
 	Config  string     // the configuration file; relative paths in it are relative to its folder
-	Out     string     // the tensor; vectors of texts are kept in the folder experts beside it
-	Runtime ort.Config // library and device for encoders of texts; opened only if there are some
+	Out     string     // the tensor; vectors of texts and images are kept in the folder experts beside it
+	Runtime ort.Config // library and device for encoders; opened only if there are some
 }
 
 // Import turns outcome tables of other programs into a cost tensor, as the configuration file specifies. Bad data is a
@@ -86,26 +86,26 @@ func Import(ctx context.Context, o ImportOptions, progress stage.Progress) (*Imp
 	if err != nil {
 		return nil, err
 	}
-	t, report, err := importWithTexts(ctx, cfg, o, progress)
+	t, report, err := importWithEncoders(ctx, cfg, o, progress)
 	if err != nil {
 		return nil, err
 	}
 	return writeImport(ctx, cfg, o.Out, t, report)
 }
 
-// importWithTexts imports with encoders that it opens and closes.
-func importWithTexts(ctx context.Context, cfg outcome.Config, o ImportOptions, progress stage.Progress) (_ *costs.Tensor, _ outcome.Report, err error) {
+// importWithEncoders imports with encoders that it opens and closes.
+func importWithEncoders(ctx context.Context, cfg outcome.Config, o ImportOptions, progress stage.Progress) (_ *costs.Tensor, _ outcome.Report, err error) {
 	var rt *ort.Runtime
-	texts := NewTextVectors(filepath.Join(filepath.Dir(o.Out), "experts"), progress, func() (_ *ort.Runtime, err error) {
+	vectors := NewImportVectors(filepath.Join(filepath.Dir(o.Out), "experts"), progress, func() (_ *ort.Runtime, err error) {
 		rt, err = ort.Open(o.Runtime)
 		return rt, err
 	})
 	defer func() {
-		if err = errors.Join(err, texts.Close()); rt != nil {
+		if err = errors.Join(err, vectors.Close()); rt != nil {
 			err = errors.Join(err, rt.Close())
 		}
 	}()
-	cfg.OpenText = texts.Open
+	cfg.OpenText, cfg.OpenImage = vectors.OpenText, vectors.OpenImage
 	return outcome.Import(ctx, cfg)
 }
 
@@ -150,7 +150,7 @@ func writeImport(ctx context.Context, cfg outcome.Config, out string, t *costs.T
 func ResolveImport(c *outcome.Config, dir string) {
 	files := []*string{&c.Outcomes.File, &c.Fees.File, &c.Fees.Prices}
 	for i := range c.Features {
-		files = append(files, &c.Features[i].File)
+		files = append(files, &c.Features[i].File, &c.Features[i].Image.Folder)
 	}
 	for _, f := range files {
 		if *f != "" && !filepath.IsAbs(*f) {
@@ -158,9 +158,10 @@ func ResolveImport(c *outcome.Config, dir string) {
 		}
 	}
 	for i := range c.Features {
-		encoder := &c.Features[i].Text.Encoder
-		if inside := filepath.Join(dir, *encoder); *encoder != "" && !filepath.IsAbs(*encoder) && exists(inside) {
-			*encoder = inside
+		for _, encoder := range []*string{&c.Features[i].Text.Encoder, &c.Features[i].Image.Encoder} {
+			if inside := filepath.Join(dir, *encoder); *encoder != "" && !filepath.IsAbs(*encoder) && exists(inside) {
+				*encoder = inside
+			}
 		}
 	}
 }

@@ -8,8 +8,9 @@ import (
 
 const importText = `Import makes a cost tensor from existing outcome logs: CSV, gzipped CSV, JSONL or Parquet, with one row per instance, expert
 and advice, or one row per instance and a column per pair. Features come from a table that is joined by id: numbers,
-categories, or texts with the encoder that makes their vectors. The configuration names the columns, the fees and the
-split; docs/import.md describes it and starts with a small example.
+categories, or texts and images with the encoder that makes their vectors. Fees can come from the tokens, the money or
+the time that a log has, and a price file. The configuration names the columns, the fees and the split; docs/import.md
+describes it and starts with a small example.
 
 Without a split column, the split of a row follows from a hash of its id, or of its group, and the seed, so rows that are
 appended later move no row. docs/splits.md describes the other kinds.

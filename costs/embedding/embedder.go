@@ -21,6 +21,7 @@ import (
 // also in memory: 75,000 vectors of 384 numbers take 115 MB. It is safe for concurrent use after Prepare.
 type Embedder struct {
 	encoder part.TextEncoder
+	what    string // is encoded: texts, or what the texts stand for
 	build   *part.Build
 	levels  map[int]bool // levels of advice whose passages the build embeds
 	vectors *vectorFile  // nil until Prepare
@@ -41,7 +42,7 @@ func Open(s *part.Setup, name part.Path, levels ...int) (*Embedder, error) {
 	path := s.ModelPath(name)
 	e, err := part.Shared(s.Build, path, func() (*Embedder, error) {
 		encoder, err := openEncoder(s.Build, path)
-		return &Embedder{encoder: encoder, build: s.Build, levels: make(map[int]bool)}, err
+		return &Embedder{encoder: encoder, what: "texts", build: s.Build, levels: make(map[int]bool)}, err
 	})
 	if err != nil {
 		return nil, err
@@ -72,9 +73,10 @@ func openEncoder(b *part.Build, path string) (part.TextEncoder, error) {
 }
 
 // New returns an embedder that no other part shares, for an open encoder. It loads the vectors in the folder, which
-// must exist. The caller closes the encoder. Vectors and Ensure may be called right away; Prepare must not be called.
-func New(ctx context.Context, encoder part.TextEncoder, folder string) (*Embedder, error) {
-	e := &Embedder{encoder: encoder}
+// must exist. what names the things that the texts stand for, for progress: texts, or for instance images. The caller
+// closes the encoder. Vectors and Ensure may be called right away; Prepare must not be called.
+func New(ctx context.Context, encoder part.TextEncoder, folder, what string) (*Embedder, error) {
+	e := &Embedder{encoder: encoder, what: what}
 	return e, e.read(ctx, folder)
 }
 
@@ -107,7 +109,7 @@ func (e *Embedder) Ensure(ctx context.Context, texts map[string]bool, progress p
 	if len(missing) == 0 {
 		return ctx.Err()
 	}
-	progress.Start(int64(len(missing)), "texts to embed")
+	progress.Start(int64(len(missing)), e.what+" to embed")
 	defer progress.Done()
 	for some := range slices.Chunk(missing, embedRows) {
 		if err := e.embed(ctx, some); err != nil {
@@ -121,7 +123,7 @@ func (e *Embedder) Ensure(ctx context.Context, texts map[string]bool, progress p
 func (e *Embedder) embed(ctx context.Context, texts []string) error {
 	values := make([]float32, len(texts)*e.Dim())
 	if err := e.encoder.Encode(ctx, values, texts); err != nil {
-		return fmt.Errorf("embed texts: %w", err)
+		return fmt.Errorf("embed %s: %w", e.what, err)
 	}
 	return e.vectors.Add(ctx, texts, values)
 }

@@ -17,7 +17,7 @@ import (
 // TestVectorsOnDemand asks for texts that were not embedded before.
 func TestVectorsOnDemand(t *testing.T) {
 	words := &parttest.Words{}
-	e, err := New(t.Context(), words, t.TempDir())
+	e, err := New(t.Context(), words, t.TempDir(), "texts")
 	if err != nil {
 		t.Fatal(err)
 	}

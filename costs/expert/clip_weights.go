@@ -111,7 +111,7 @@ func (e *clip) embed(ctx context.Context, t *part.Preparation, weights [][]float
 
 // embedAll returns the vectors of texts by text.
 func embedAll(ctx context.Context, t *part.Preparation, encoder part.TextEncoder, texts map[string]bool) (map[string][]float32, error) {
-	m, err := embedding.New(ctx, encoder, t.Folder)
+	m, err := embedding.New(ctx, encoder, t.Folder, "texts")
 	if err != nil {
 		return nil, err
 	}

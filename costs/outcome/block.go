@@ -4,28 +4,31 @@ import "pipe/internal/textfile"
 
 // featureBlock holds the features from one table, by instance.
 type featureBlock struct {
-	numbers     []string      // names of the columns of values
-	values      []float32     // instances x len(numbers)
-	categorical []*textColumn // one-hot, after the values
-	texts       []*textColumn // joined and encoded
-	vectors     textVectors   // at the end, by kept instance
-	there       []bool        // whether an instance has a complete row
+	numbers     []string        // names of the columns of values
+	values      []float32       // instances x len(numbers)
+	categorical []*textColumn   // one-hot, after the values
+	encoded     []*encodedBlock // the vectors of encoders, at the end
+	there       []bool          // whether an instance has a complete row
 }
 
-// textVectors are the vectors of a table's texts.
-type textVectors struct {
-	rows     [][]float32 // per kept instance
-	names    []string    // of the features
-	digest   string      // of the encoder
-	name     string      // of features that are these vectors alone
-	identity string      // and how they are made
+// encodedBlock are columns that an encoder turns into vectors.
+type encodedBlock struct {
+	setting string // text or image
+	columns []*textColumn
+	vectors [][]float32 // per kept instance
+	names   []string    // of the features
+
+	digest   string // of the encoder
+	decoder  string // of images
+	name     string // of features that are these vectors alone
+	identity string // and how they are made
 }
 
-// joinedTexts are the texts of the rows, those of several columns joined by
-// line breaks.
-func (b *featureBlock) joinedTexts(rows []int) []string {
-	out := b.texts[0].pick(rows)
-	for _, c := range b.texts[1:] {
+// joined are the texts of the rows, those of several columns joined by line
+// breaks.
+func (b *encodedBlock) joined(rows []int) []string {
+	out := b.columns[0].pick(rows)
+	for _, c := range b.columns[1:] {
 		for i, text := range c.pick(rows) {
 			out[i] += "\n" + text
 		}
@@ -49,10 +52,12 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 			}
 			columns[i], widths[i] = append(columns[i], at), append(widths[i], len(sorted))
 		}
-		names = append(names, b.vectors.names...)
+		for _, e := range b.encoded {
+			names = append(names, e.names...)
+		}
 	}
 	dim = len(names)
-	if len(blocks) == 1 && len(blocks[0].categorical)+len(blocks[0].texts) == 0 && len(keep) == len(blocks[0].there) {
+	if len(blocks) == 1 && len(blocks[0].categorical)+len(blocks[0].encoded) == 0 && len(keep) == len(blocks[0].there) {
 		return blocks[0].values, dim, names, nil // the whole block, in the same order
 	}
 	if err := held.AddCells(len(keep), dim, bytesOfValue); err != nil {
@@ -69,8 +74,8 @@ func joinFeatures(blocks []*featureBlock, keep []int, held *textfile.Held) (feat
 				dst[columns[i][j][c.at.get(n)]] = 1
 				dst = dst[widths[i][j]:]
 			}
-			if len(b.texts) > 0 {
-				dst = dst[copy(dst, b.vectors.rows[row]):]
+			for _, e := range b.encoded {
+				dst = dst[copy(dst, e.vectors[row]):]
 			}
 		}
 	}

@@ -34,8 +34,10 @@ type Config struct {
 	// DropIncomplete skips and counts instances without an outcome for every
 	// pair, or without features. Otherwise they are an error.
 	DropIncomplete bool `yaml:"drop_incomplete"`
-	// OpenText opens the encoders of text features; nil: there are none.
-	OpenText OpenText `yaml:"-" json:"-"`
+	// OpenText and OpenImage open the encoders of texts and of images; nil: there
+	// are none.
+	OpenText  OpenEncoder `yaml:"-" json:"-"`
+	OpenImage OpenEncoder `yaml:"-" json:"-"`
 }
 
 // PairName names a pair by its expert and advice.
@@ -133,18 +135,13 @@ type FeatureTable struct {
 	// instance's and 0 elsewhere, in the order of the sorted values.
 	Categorical []string `yaml:"categorical"`
 	// Text columns become the vector that an encoder makes of them.
-	Text  TextColumns `yaml:"text"`
+	Text TextColumns `yaml:"text"`
+	// An Image column has paths of images, which become the vectors of an encoder.
+	Image ImageColumn `yaml:"image"`
 	Label string      `yaml:"label"`
 	Split string      `yaml:"split"`
 	Group string      `yaml:"group"`
 	Time  string      `yaml:"time"`
-}
-
-// TextColumns are columns of texts, and the encoder that turns them into
-// features. The texts of several columns are joined by line breaks.
-type TextColumns struct {
-	Columns []string `yaml:"columns"`
-	Encoder string   `yaml:"encoder"` // a folder, an .onnx file, or org/name in the local Hugging Face cache
 }
 
 // SplitRule says which instances are held out if no table has a split column.
@@ -275,9 +272,8 @@ func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 		count(f.Label, f.Split, f.Group, f.Time)
 		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
 		add(f.ID == "", "features[%d].id is empty", i)
-		add(len(f.Text.Columns) > 0 && f.Text.Encoder == "", "features[%d].text.encoder is empty", i)
-		add(len(f.Text.Columns) == 0 && f.Text.Encoder != "", "features[%d].text.columns is empty", i)
-		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.Columns) == 0 && f.List == "" && f.Label+f.Split+f.Group+f.Time == "",
+		f.checkEncoded(i, add)
+		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.names()) == 0 && f.List+f.Image.Column+f.Label+f.Split+f.Group+f.Time == "",
 			"features[%d] uses no column", i)
 	}
 	for _, word := range []string{"label", "split", "group", "time"} {

@@ -2,17 +2,20 @@ package outcome
 
 import "context"
 
-// TextEncoder makes the vectors of texts.
-type TextEncoder interface {
+// Encoder makes the vectors of texts, or of images that their paths name.
+type Encoder interface {
 	// Identity is the name of features that are the vectors alone, and what
 	// identifies how they are made.
 	Identity() (name, digest string)
 	Digest() string // of the encoder
-	// Vectors returns a vector per text, all of one length. The caller must not
-	// modify them.
-	Vectors(ctx context.Context, texts []string) ([][]float32, error)
+	// Decoder is the name of what decodes the images, with its version; "" for
+	// texts.
+	Decoder() string
+	// Vectors returns a vector per text or path, all of one length. The caller
+	// must not modify them.
+	Vectors(ctx context.Context, values []string) ([][]float32, error)
 }
 
-// OpenText opens the encoder that a configuration names. The caller of Import
-// closes it.
-type OpenText func(ctx context.Context, encoder string) (TextEncoder, error)
+// OpenEncoder opens the encoder that a configuration names. The caller of
+// Import closes it.
+type OpenEncoder func(ctx context.Context, encoder, decoder string) (Encoder, error)

@@ -106,7 +106,7 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 		return nil, asData(m.config.Outcomes.File, err)
 	}
 	m.outcomes = nil
-	if err := m.encodeTexts(ctx, keep); err != nil {
+	if err := m.encodeColumns(ctx, keep, t.IDs); err != nil {
 		return nil, err
 	}
 	var err error
@@ -138,9 +138,11 @@ func (m *importer) assemble(ctx context.Context, actions *costs.Actions, order [
 func (m *importer) identify(a *costs.Actions, names []byte) {
 	text := string(names)
 	for i, b := range m.features {
-		if len(b.texts) > 0 {
-			a.Digests[fmt.Sprintf("features[%d] encoder", i)] = b.vectors.digest
-			text += "\n" + b.vectors.digest
+		for _, e := range b.encoded {
+			a.Digests[fmt.Sprintf("features[%d] %sencoder", i, map[bool]string{true: "image "}[e.setting == imageSetting])] = e.digest
+			if text += "\n" + e.digest; e.decoder != "" {
+				a.Digests[costs.DecoderDigest] = e.decoder
+			}
 		}
 	}
 	a.Digests[costs.FeatureDigest] = digest.Of([]byte(text))

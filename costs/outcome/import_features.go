@@ -40,6 +40,7 @@ type featureRow struct {
 	id                *keys
 	list              int
 	columns, lengths  []int
+	encoded           []*textColumn // that encoders read
 	set               columnSet
 	width, listLength int // listLength is -1 until the first row
 }
@@ -67,9 +68,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 	for _, name := range f.Categorical {
 		b.categorical = append(b.categorical, newTextColumn(set, name, m.held))
 	}
-	for _, name := range f.Text.Columns {
-		b.texts = append(b.texts, newTextColumn(set, name, m.held))
-	}
+	row.wantEncoded(b, set, f, m.held)
 	texts := m.instanceTexts(set, instanceColumns{f.Label, f.Split, f.Group, f.Time})
 	seen := make([]bool, len(b.there))
 	return b, m.walk(ctx, tab, set, func(cells tablefile.Row) error {
@@ -99,6 +98,27 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		}
 		return shiftedTo(row.read(b, n, cells), line)
 	})
+}
+
+// The settings with columns for encoders.
+const textSetting, imageSetting = "text", "image"
+
+// wantEncoded adds the columns that encoders read.
+func (r *featureRow) wantEncoded(b *featureBlock, set *columnSet, f *FeatureTable, held *textfile.Held) {
+	add := func(setting string, columns ...string) {
+		e := &encodedBlock{setting: setting}
+		for _, name := range columns {
+			c := newTextColumn(set, name, held)
+			e.columns, r.encoded = append(e.columns, c), append(r.encoded, c)
+		}
+		b.encoded = append(b.encoded, e)
+	}
+	if names := f.Text.names(); len(names) > 0 {
+		add(textSetting, names...)
+	}
+	if f.Image.Column != "" {
+		add(imageSetting, f.Image.Column)
+	}
 }
 
 // bytesOfName is the approximate size of the name of a value in a list.
@@ -166,7 +186,7 @@ func (r *featureRow) read(b *featureBlock, n int, cells tablefile.Row) error {
 		}
 		copy(dst, list)
 	}
-	for _, columns := range [][]*textColumn{b.categorical, b.texts} {
+	for _, columns := range [][]*textColumn{b.categorical, r.encoded} {
 		for _, c := range columns {
 			if cells.Missing(c.keys.at) {
 				complete = false

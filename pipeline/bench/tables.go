@@ -81,8 +81,8 @@ func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
 			return nil, fmt.Errorf("table %s: %w", table.Name, err)
 		}
 	}
-	texts := pipeline.NewTextVectors(filepath.Join(r.out, "experts"), r.progress, func() (*ort.Runtime, error) { return r.rt, nil })
-	defer func() { err = errors.Join(err, texts.Close()) }()
+	vectors := pipeline.NewImportVectors(filepath.Join(r.out, "experts"), r.progress, func() (*ort.Runtime, error) { return r.rt, nil })
+	defer func() { err = errors.Join(err, vectors.Close()) }()
 	var all []*costs.Tensor
 	for i, table := range r.c.Tables {
 		r.progress.Start(-1, "read "+table.Name)
@@ -90,7 +90,7 @@ func (r *tablesRun) load(ctx context.Context) (_ []*costs.Tensor, err error) {
 		if table.Import == nil {
 			t, err = costs.Read(string(table.Tensor), costs.ReadOptions{})
 		} else {
-			imports[i].OpenText = texts.Open
+			imports[i].OpenText, imports[i].OpenImage = vectors.OpenText, vectors.OpenImage
 			t, _, err = outcome.Import(ctx, imports[i])
 		}
 		if err != nil {

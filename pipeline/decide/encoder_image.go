@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"pipe/featurize"
@@ -14,13 +13,8 @@ import (
 	"pipe/onnx/ort"
 )
 
-// imageEncoder decodes images and encodes them.
-type imageEncoder struct {
-	*featurize.ImageEncoder
-	decoder pixel.Decoder
-	limits  pixel.Limits
-	gate    *pixel.Gate // limits the decoded images in memory, until the encoder's pixels are made
-}
+// imageEncoder encodes images from their files.
+type imageEncoder struct{ *featurize.ImageFiles }
 
 func openImages(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (vectors, error) {
 	d, err := pixel.OpenDecoder(o.decoder)
@@ -31,7 +25,7 @@ func openImages(rt *ort.Runtime, inside *onnx.Model, o encoderOptions) (vectors,
 	if err != nil {
 		return nil, err
 	}
-	return &imageEncoder{ImageEncoder: e, decoder: d, limits: pixel.DefaultLimits(), gate: pixel.NewGate(pixel.MostAtOnce)}, nil
+	return &imageEncoder{featurize.NewImageFiles(e, d)}, nil
 }
 
 // openImageModel opens the encoder inside the policy, if there is one, else the encoder of that name.
@@ -61,43 +55,14 @@ func (e *imageEncoder) field(folder string) func(ctx context.Context, dst []floa
 	}
 }
 
-// encodeFiles writes the vector of each of n images into dst, n x dimension. read returns the bytes of one image; it
-// may be called concurrently. An error for an image is a *RowError of the first one that failed.
+// encodeFiles is EncodeFiles with a *RowError of the first image that failed.
 func (e *imageEncoder) encodeFiles(ctx context.Context, dst []float32, n int, read func(i int) ([]byte, error)) error {
-	err := e.EncodePixels(ctx, dst, n, func(dst []uint8, i int) error {
-		b, err := read(i)
-		if err != nil {
-			return err
-		}
-		return e.pixels(dst, b)
-	})
+	err := e.EncodeFiles(ctx, dst, n, read)
 	var bad *featurize.ImageError
 	if errors.As(err, &bad) {
 		return &policy.RowError{Row: bad.Index, Err: bad.Err}
 	}
 	return err
-}
-
-// pixels writes the encoder's input pixels for an image that is within the limits.
-func (e *imageEncoder) pixels(dst []uint8, file []byte) error {
-	if err := e.limits.Check(file); err != nil {
-		return err
-	}
-	width, height, err := pixel.Size(file)
-	if err != nil {
-		return err
-	}
-	e.gate.Enter(width * height)
-	defer e.gate.Leave(width * height)
-	img, err := e.decoder.Decode(file)
-	if err != nil {
-		return err
-	}
-	prepared, err := e.Preprocess().Prepare(img, []pixel.View{pixel.Centre()})
-	if err != nil {
-		return err
-	}
-	return prepared.Pixels(dst, pixel.Centre())
 }
 
 // readFile reads the file of an image, whose path may be relative to a folder.
@@ -108,10 +73,5 @@ func (e *imageEncoder) readFile(folder, path string) ([]byte, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)
 	}
-	b, err := e.limits.ReadFile(path)
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return nil, at.Err // the caller names the path
-	}
-	return b, err
+	return e.ReadFile(path)
 }

@@ -9,9 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"pipe/costs"
 	"pipe/featurize/pixel"
@@ -126,42 +124,5 @@ func TestDecideBadImages(t *testing.T) {
 	o.Image, o.Text, o.Encoder = "", "file", model
 	if _, err := Stream(t.Context(), rt, o, strings.NewReader(""), &bytes.Buffer{}, stage.Quiet); err == nil || !strings.Contains(err.Error(), `the policy sees "image clip", made of images; the encoder clip reads texts`) {
 		t.Error(err)
-	}
-}
-
-// countingDecoder counts concurrently decoded images.
-type countingDecoder struct {
-	pixel.Decoder
-	inside, most atomic.Int64
-}
-
-func (d *countingDecoder) Decode(b []byte) (*pixel.Image, error) {
-	now := d.inside.Add(1)
-	defer d.inside.Add(-1)
-	for most := d.most.Load(); now > most && !d.most.CompareAndSwap(most, now); most = d.most.Load() {
-	}
-	time.Sleep(5 * time.Millisecond)
-	return d.Decoder.Decode(b)
-}
-
-// Images are decoded in parallel as long as there is room for their pixels.
-func TestDecideDecodesWithinTheGate(t *testing.T) {
-	rt, dir := orttest.Open(t, 1), t.TempDir()
-	names, _ := decidetest.Pictures(t, dir, 64)
-	v, err := openImages(rt, nil, encoderOptions{name: hftest.CLIPFolder(t, hftest.SpellingCLIP(1)), workers: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer v.Close()
-	e := v.(*imageEncoder)
-	for most, gate := range map[int64]*pixel.Gate{1: pixel.NewGate(1), 4: e.gate} {
-		d := &countingDecoder{Decoder: pixel.StandardDecoder()}
-		e.decoder, e.gate = d, gate
-		if err := e.field(dir)(t.Context(), make([]float32, 12*len(names)), names); err != nil {
-			t.Fatal(err)
-		}
-		if d.most.Load() != most {
-			t.Errorf("%d images are decoded at a time, want %d", d.most.Load(), most)
-		}
 	}
 }

@@ -62,7 +62,7 @@ func openRows(ctx context.Context, r *Router, o StreamOptions, stdin io.Reader, 
 		e := fieldEncoder{input: o.input(), field: o.field(), dim: r.vectors.Dim(), encode: r.vectors.field(in.folder())}
 		e.most = min(cmp.Or(r.vectors.most(), mostRows), batchRows(e.dim, r.Info().Actions.Len()))
 		if images, ok := r.vectors.(*imageEncoder); ok {
-			done.noteDecoder(images.decoder.Name(), r.Info().Actions)
+			done.noteDecoder(images.Decoder(), r.Info().Actions)
 		}
 		return openEncoded(ctx, in, e)
 	case r.table != nil:

@@ -17,7 +17,7 @@ import (
 // wordsEmbedder is an embedder of words whose vectors lie in a folder of the test.
 func wordsEmbedder(t *testing.T) *embedding.Embedder {
 	t.Helper()
-	e, err := embedding.New(t.Context(), &parttest.Words{}, t.TempDir())
+	e, err := embedding.New(t.Context(), &parttest.Words{}, t.TempDir(), "texts")
 	if err != nil {
 		t.Fatal(err)
 	}
