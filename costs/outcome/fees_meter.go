@@ -14,13 +14,15 @@ import (
 // meter computes the measured fees of outcomes.
 type meter struct {
 	fees   *FeeTable
-	prices *prices.Table // nil without a price file
-	on     bool          // whether there are measured fees
+	time   string             // column of the times of the outcomes
+	unit   tablefile.TimeUnit // of the times
+	prices *prices.Table      // nil without a price file
+	on     bool               // whether there are measured fees
 }
 
 // newMeter reads the price file.
 func newMeter(c *Config) (*meter, error) {
-	m := &meter{fees: &c.Fees, on: c.measures()}
+	m := &meter{fees: &c.Fees, time: c.Outcomes.Columns.Time, unit: c.Time.Unit, on: c.measures()}
 	if c.Fees.Prices == "" {
 		return m, nil
 	}
@@ -68,13 +70,14 @@ type measured struct {
 // meterColumns are the columns of one pair.
 type meterColumns struct {
 	fee, in, cached, out, latency measured
+	time                          measured // in microseconds
 }
 
 // columns says where a row has its usage.
 func (m *meter) columns(set *columnSet, fee string, u Usage) meterColumns {
 	column := func(name string, factor float64) measured { return measured{name, set.want(name), factor} }
 	perToken := 1 / max(m.fees.CharsPerToken, math.SmallestNonzeroFloat64)
-	c := meterColumns{fee: column(fee, 1), cached: column(u.TokensCached, 1), latency: column(u.Latency, 1)}
+	c := meterColumns{fee: column(fee, 1), cached: column(u.TokensCached, 1), latency: column(u.Latency, 1), time: column(m.time, 1)}
 	if c.in = column(u.TokensIn, 1); u.CharsIn != "" {
 		c.in = column(u.CharsIn, perToken)
 	}
@@ -117,15 +120,15 @@ func (v measured) count(cells tablefile.Row) (float64, error) {
 	return n * v.factor, err
 }
 
-// fee is the measured fee of an outcome. micros is its time, 0 if there is
-// none, which timed says. An error is a *costs.DataError without a row.
-func (m *meter) fee(at meterColumns, cells tablefile.Row, expert string, micros int64, timed bool) (float64, error) {
+// fee is the measured fee of an outcome. An error is a *costs.DataError without
+// a row.
+func (m *meter) fee(at *meterColumns, cells tablefile.Row, expert string) (float64, error) {
 	money, err := at.fee.read(cells, "a fee")
 	if err != nil {
 		return 0, err
 	}
 	if m.prices != nil {
-		if money, err = m.tokens(at, cells, m.model(expert), micros, timed); err != nil {
+		if money, err = m.tokens(at, cells, m.model(expert)); err != nil {
 			return 0, err
 		}
 	}
@@ -140,14 +143,35 @@ func (m *meter) fee(at meterColumns, cells tablefile.Row, expert string, micros 
 	return fee, nil
 }
 
-// tokens is the money of the tokens of an outcome.
-func (m *meter) tokens(at meterColumns, cells tablefile.Row, model string, micros int64, timed bool) (float64, error) {
-	if _, dated := m.prices.Dated([]string{model}); dated && !timed {
-		return 0, &costs.DataError{Msg: fmt.Sprintf("the price of model %s depends on the date, but the outcomes have no column time", textfile.Quoted(model))}
+// price is the price of a model when an outcome was recorded.
+func (m *meter) price(at *meterColumns, cells tablefile.Row, model string) (prices.Period, error) {
+	var micros int64
+	if m.prices.Dated(model) {
+		if at.time.at < 0 {
+			return prices.Period{}, &costs.DataError{Msg: fmt.Sprintf("the price of model %s depends on the date, but the outcomes have no column time", textfile.Quoted(model))}
+		}
+		cell := cells.Cell(at.time.at)
+		var err error
+		if micros, err = cell.Time(m.unit); err != nil {
+			return prices.Period{}, &costs.DataError{Column: at.time.name, Err: err}
+		}
 	}
-	price, err := m.prices.At(model, micros)
+	p, err := m.prices.At(model, micros)
+	var early *prices.EarlyError
+	if errors.As(err, &early) {
+		return p, &costs.DataError{Column: at.time.name, Err: err}
+	}
 	if err != nil {
-		return 0, &costs.DataError{Err: err}
+		err = &costs.DataError{Err: err}
+	}
+	return p, err
+}
+
+// tokens is the money of the tokens of an outcome.
+func (m *meter) tokens(at *meterColumns, cells tablefile.Row, model string) (float64, error) {
+	price, err := m.price(at, cells, model)
+	if err != nil {
+		return 0, err
 	}
 	for _, part := range []struct {
 		price  *float64
@@ -163,7 +187,7 @@ func (m *meter) tokens(at meterColumns, cells tablefile.Row, model string, micro
 }
 
 // usageCost reads the usage of an outcome and applies the prices.
-func usageCost(at meterColumns, cells tablefile.Row, price prices.Period) (float64, error) {
+func usageCost(at *meterColumns, cells tablefile.Row, price prices.Period) (float64, error) {
 	var u prices.Usage
 	var err error
 	if u.In, err = at.in.count(cells); err != nil {

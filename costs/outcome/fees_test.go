@@ -100,6 +100,29 @@ func TestFeesInWideForm(t *testing.T) {
 	}
 }
 
+// The price is that of the row's time, also where an instance has several.
+func TestFeesByDate(t *testing.T) {
+	prices := strings.Replace(pricesYAML, "[{in: 1, cached: 0.5, out: 2}]", "[{in: 1, cached: 0.5, out: 2}, {from: 2026-02-01, in: 2, cached: 1, out: 4}]", 1)
+	log := "id,who,wrong,in,kept,out,ms,at\na,x,0,1000,400,100,0,2026-01-31T23:59:59Z\na,y,1,2000,0,50,200,2026-03-01\nb,x,1,1000,400,100,0,2026-02-01\nb,y,0,0,0,0,0,2026-02-01\n"
+	c := usageImport(t, log, prices)
+	c.Outcomes.Columns.Time = "at"
+	got, _, err := Import(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]float32{20 * 1000e-6, 20 * 2000e-6}, []float32{got.Fee[0], got.Fee[2]}, nearly); d != "" || got.Times == nil {
+		t.Error(d)
+	}
+	c = usageImport(t, log, strings.Replace(prices, "{in: 1,", "{from: 2026-01-31T23:59:59.5Z, in: 1,", 1))
+	c.Outcomes.Columns.Time = "at"
+	_, _, err = Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 2, "at", "2026-01-31T23:59:59Z is before 2026-01-31T23:59:59.5Z")
+	c = usageImport(t, strings.Replace(log, "2026-01-31T23:59:59Z", "May", 1), prices)
+	c.Outcomes.Columns.Time = "at"
+	_, _, err = Import(context.Background(), c)
+	dataerrortest.Check(t, err, c.Outcomes.File, 2, "at", `"May" is not a time`)
+}
+
 // A column of money is scaled, and without a scale stays as it is.
 func TestFeesInMoney(t *testing.T) {
 	c := smallImport(t, longCSV, featureCSV)

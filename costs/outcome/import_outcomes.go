@@ -123,7 +123,7 @@ func (m *importer) store(o *outcomes, n int, p costs.Pair, at *outcomeCells, row
 	}
 	fee := 0.0
 	if m.meter.on {
-		if fee, err = m.meter.fee(at.fee, row, o.experts.List()[p.Expert], 0, false); err != nil {
+		if fee, err = m.meter.fee(&at.fee, row, o.experts.List()[p.Expert]); err != nil {
 			return shiftedTo(err, row.Place())
 		}
 	}

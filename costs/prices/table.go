@@ -1,6 +1,7 @@
 package prices
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Period struct {
 	Cached *float64 `yaml:"cached" json:"cached,omitempty"` // of these, tokens that the service had kept
 	Out    *float64 `yaml:"out" json:"out,omitempty"`       // money per million output tokens
 	Call   *float64 `yaml:"call" json:"call,omitempty"`     // money per call
+
+	since int64 // From in microseconds since 1970; set by Read
 }
 
 // mostMoney is the highest price, so that sums do not overflow.
@@ -44,7 +47,10 @@ func Read(path string) (*Table, error) {
 		return nil, err
 	}
 	for _, periods := range t.Models {
-		slices.SortFunc(periods, func(a, b Period) int { return a.start().Compare(b.start()) })
+		for i := range periods {
+			periods[i].since = periods[i].start().UnixMicro()
+		}
+		slices.SortFunc(periods, func(a, b Period) int { return cmp.Compare(a.since, b.since) })
 	}
 	return t, nil
 }
@@ -121,32 +127,33 @@ func (p Period) start() time.Time {
 	return at
 }
 
-// Dated reports whether the price of one of the models depends on time, and
-// names the first one. Unknown models are ignored.
-func (t *Table) Dated(models []string) (string, bool) {
-	for _, m := range models {
-		if periods := t.Models[m]; len(periods) > 1 || len(periods) == 1 && periods[0].From != "" {
-			return m, true
-		}
-	}
-	return "", false
+// Dated reports whether the price of a model depends on time.
+func (t *Table) Dated(model string) bool {
+	periods := t.Models[model]
+	return len(periods) > 1 || len(periods) == 1 && periods[0].From != ""
 }
 
+// EarlyError is a time before the first prices of a model.
+type EarlyError struct{ Msg string }
+
+func (e *EarlyError) Error() string { return e.Msg }
+
 // At returns the prices of a model at a time in microseconds since 1970, UTC.
-// The time does not matter if the model has one period without a date.
+// The time does not matter if the model is not Dated. A time before the first
+// period is an *EarlyError.
 func (t *Table) At(model string, micros int64) (Period, error) {
 	periods, ok := t.Models[model]
 	if !ok {
 		return Period{}, fmt.Errorf("model %s has no price; the price file has %s",
 			textfile.Quoted(model), textfile.Listed(slices.Sorted(maps.Keys(t.Models)), 12))
 	}
-	for _, p := range slices.Backward(periods) {
-		if p.From == "" || p.start().UnixMicro() <= micros {
-			return p, nil
+	for i := range slices.Backward(periods) {
+		if periods[i].From == "" || periods[i].since <= micros {
+			return periods[i], nil
 		}
 	}
-	return Period{}, fmt.Errorf("%s is before %s, when the first prices of model %s begin",
-		time.UnixMicro(micros).UTC().Format(time.RFC3339), periods[0].From, textfile.Quoted(model))
+	return Period{}, &EarlyError{fmt.Sprintf("%s is before %s, when the first prices of model %s begin",
+		time.UnixMicro(micros).UTC().Format(time.RFC3339Nano), periods[0].From, textfile.Quoted(model))}
 }
 
 // Of returns the table with the given models alone.

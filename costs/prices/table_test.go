@@ -65,8 +65,8 @@ func TestPeriods(t *testing.T) {
 	if _, err := table.At("medium", 0); err == nil || !strings.Contains(err.Error(), "has large, small") {
 		t.Error(err)
 	}
-	if m, dated := table.Dated([]string{"other", "large"}); m != "large" || !dated {
-		t.Error(m, dated)
+	if table.Dated("other") || !table.Dated("large") || !table.Dated("small") {
+		t.Error("large and small have dates")
 	}
 }
 
