@@ -12,7 +12,10 @@ import (
 // Config says how existing outcome tables become a cost tensor. Start
 // from DefaultImportConfig; see docs/import.md.
 type Config struct {
-	Outcomes Table `yaml:"outcomes"`
+	// Preset names the preset that the configuration began with; errors about
+	// the layout of the tables say what it expects.
+	Preset   string `yaml:"preset"`
+	Outcomes Table  `yaml:"outcomes"`
 	// Experts and Advice fix the order. If empty, it is the order of first appearance, with the absence of advice
 	// moved to the front. A name in the data that is not listed is an error; with IgnoreUnlisted its rows are
 	// skipped.
@@ -57,6 +60,7 @@ type Table struct {
 	// 1-score.
 	ScoreRange []float64 `yaml:"score_range"`
 	Wide       WideForm  `yaml:"wide"`
+	Layout     `yaml:",inline"`
 }
 
 // Columns maps the terms of this program to column names. In long form exactly
@@ -83,10 +87,12 @@ type TimeRule struct {
 	Unit tablefile.TimeUnit `yaml:"unit"` // of numbers: what they count since 1970; "": numbers are an error
 }
 
-// WideForm lists the columns of a table that has one row per instance.
+// WideForm lists the columns of a table that has one row per instance, or gives
+// patterns of their names.
 type WideForm struct {
-	Value string       `yaml:"value"` // what the columns hold: loss, correct or score
-	Pairs []WideColumn `yaml:"pairs"`
+	Value       string       `yaml:"value"` // what the columns hold: loss, correct or score
+	Pairs       []WideColumn `yaml:"pairs"`
+	WidePattern `yaml:",inline"`
 }
 
 // WideColumn is one pair of a wide table. An empty advice is no advice.
@@ -121,7 +127,7 @@ type FeeTable struct {
 
 // FeatureTable is a table with one row per instance, joined by id.
 type FeatureTable struct {
-	File string `yaml:"file"` // empty: the outcome table itself, in wide form
+	File string `yaml:"file"` // empty: the outcome table itself; in long form, the rows of an instance must agree
 	ID   string `yaml:"id"`
 	// Columns are numeric ones: names, globs such as "px*", or ranges such as
 	// "px0..px47" in the order of the file. Globs and ranges skip columns that
@@ -189,11 +195,12 @@ func (c *Config) Validate() error {
 	}
 	add(c.Outcomes.File == "", "outcomes.file is empty")
 	add(c.Outcomes.Columns.ID == "", "outcomes.columns.id is empty")
-	if len(c.Outcomes.Wide.Pairs) > 0 {
+	if c.Outcomes.isWide() {
 		c.checkWide(add)
 	} else {
 		c.checkLong(add)
 	}
+	c.Outcomes.checkLayout(add)
 	if r := c.Outcomes.ScoreRange; r != nil {
 		add(len(r) != 2 || !(r[0] != r[1]), "outcomes.score_range must be the worst and the best score, not %v", r)
 	}
@@ -227,7 +234,7 @@ func first(s []string) string {
 
 func (c *Config) checkLong(add func(bool, string, ...any)) {
 	o := c.Outcomes.Columns
-	add(o.Expert == "", "outcomes.columns.expert is empty (a table in wide form lists outcomes.wide.pairs)")
+	add(o.Expert == "", "outcomes.columns.expert is empty (a table in wide form has outcomes.wide)")
 	add(c.Outcomes.Wide.Value != "", "outcomes.wide.value is set, but outcomes.wide.pairs is empty")
 	values := 0
 	for _, name := range []string{o.Loss, o.Correct, o.Score} {
@@ -243,6 +250,10 @@ func (c *Config) checkWide(add func(bool, string, ...any)) {
 	o, w := c.Outcomes.Columns, c.Outcomes.Wide
 	add(o.Expert+o.Advice+o.Loss+o.Correct+o.Score+o.Fee+o.Prediction != "" || o.Usage != Usage{},
 		"a table in wide form has only id, label, split, group and time in outcomes.columns")
+	if w.WidePattern != (WidePattern{}) {
+		c.checkPatterns(add)
+		return
+	}
 	add(!slices.Contains([]string{"loss", "correct", "score"}, w.Value),
 		"outcomes.wide.value is %q; it must be loss, correct or score", w.Value)
 	add(c.Outcomes.ScoreRange != nil && w.Value != "score", "outcomes.score_range needs outcomes.wide.value score")
@@ -270,7 +281,6 @@ func (c *Config) checkFeatures(add func(bool, string, ...any)) {
 	count(c.Outcomes.Columns.Label, c.Outcomes.Columns.Split, c.Outcomes.Columns.Group, c.Outcomes.Columns.Time)
 	for i, f := range c.Features {
 		count(f.Label, f.Split, f.Group, f.Time)
-		add(f.File == "" && len(c.Outcomes.Wide.Pairs) == 0, "features[%d].file is empty, and outcomes are not in wide form", i)
 		add(f.ID == "", "features[%d].id is empty", i)
 		f.checkEncoded(i, add)
 		add(len(f.Columns)+len(f.Length)+len(f.Categorical)+len(f.Text.names()) == 0 && f.List+f.Image.Column+f.Label+f.Split+f.Group+f.Time == "",

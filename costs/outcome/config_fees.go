@@ -55,8 +55,10 @@ func (c *Config) measures() bool {
 // usage returns the columns of usage, in wide form those of the first pair, and
 // whether there is a column of fees.
 func (c *Config) usage() (Usage, bool) {
-	if w := c.Outcomes.Wide.Pairs; len(w) > 0 {
-		return w[0].Usage, w[0].Fee != ""
+	if w := c.Outcomes.Wide; len(w.Pairs) > 0 {
+		return w.Pairs[0].Usage, w.Pairs[0].Fee != ""
+	} else if c.Outcomes.isWide() {
+		return w.Usage, w.Fee != ""
 	}
 	return c.Outcomes.Columns.Usage, c.Outcomes.Columns.Fee != ""
 }

@@ -14,7 +14,6 @@ import (
 	"pipe/costs"
 	"pipe/internal/dataerror"
 	"pipe/internal/digest"
-	"pipe/internal/parquetfile"
 	"pipe/internal/tablefile"
 	"pipe/internal/textfile"
 )
@@ -174,28 +173,26 @@ func (m *importer) featureFile(f FeatureTable) string {
 
 // digests returns the sha256 of every file that was read.
 func (m *importer) digests(ctx context.Context) (map[string]string, error) {
-	files := map[string]string{"outcomes": m.config.Outcomes.File}
+	files := map[string]tablefile.Layout{"outcomes": m.config.Outcomes.layout()}
 	if m.config.Fees.File != "" {
-		files["fees"] = m.config.Fees.File
+		files["fees"] = tablefile.Layout{Path: m.config.Fees.File}
 	}
 	if m.config.Fees.Prices != "" {
-		files["prices"] = m.config.Fees.Prices
+		files["prices"] = tablefile.Layout{Path: m.config.Fees.Prices}
 	}
-	for i, f := range m.config.Features {
-		files[fmt.Sprintf("features[%d]", i)] = m.featureFile(f)
+	for i := range m.config.Features {
+		files[fmt.Sprintf("features[%d]", i)] = m.featureLayout(&m.config.Features[i])
 	}
 	digests := make(map[string]string)
 	for _, role := range slices.Sorted(maps.Keys(files)) {
-		parts, _, err := parquetfile.Parts(files[role])
+		parts, err := partsOf(files[role])
 		if err != nil {
 			return nil, err
 		}
-		for _, part := range parts {
-			sum, err := costs.FileDigest(ctx, part)
-			if err != nil {
+		for name, part := range parts {
+			if digests[role+" "+name], err = costs.FileDigest(ctx, part); err != nil {
 				return nil, err
 			}
-			digests[role+" "+filepath.Base(part)] = sum
 		}
 	}
 	return digests, nil
@@ -204,7 +201,7 @@ func (m *importer) digests(ctx context.Context) (map[string]string, error) {
 // walk reads the columns of a set row by row.
 func (m *importer) walk(ctx context.Context, tab *tablefile.Table, set *columnSet, row func(tablefile.Row) error) error {
 	if err := tab.Choose(set.names, m.timeColumns()...); err != nil {
-		return err
+		return m.expecting(err)
 	}
 	for {
 		if err := ctx.Err(); err != nil {

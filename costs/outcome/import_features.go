@@ -21,7 +21,7 @@ func (m *importer) hasFeatures(n int) bool {
 func (m *importer) readFeatures(ctx context.Context) error {
 	for i := range m.config.Features {
 		f := &m.config.Features[i]
-		tab, err := tablefile.Open(m.featureFile(*f))
+		tab, err := m.openFeatures(f)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,9 @@ type featureRow struct {
 	columns, lengths  []int
 	encoded           []*textColumn // that encoders read
 	set               columnSet
-	width, listLength int // listLength is -1 until the first row
+	width, listLength int  // listLength is -1 until the first row
+	repeats           bool // several rows of an instance are no error
+	earlier           []float32
 }
 
 func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f *FeatureTable) (*featureBlock, error) {
@@ -50,7 +52,7 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 	if err != nil {
 		return nil, err
 	}
-	row := &featureRow{listLength: -1}
+	row := &featureRow{listLength: -1, repeats: f.File == "" && !m.config.Outcomes.isWide()}
 	set := &row.set
 	row.id, row.list = set.wantKeys(f.ID, m.outcomes.ids), set.want(f.List)
 	if err := m.held.AddCells(m.outcomes.ids.Len(), 2, 1); err != nil {
@@ -81,7 +83,8 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 			m.report.UnusedRows++
 			return nil
 		}
-		if seen[n] {
+		again := seen[n]
+		if again && !row.repeats {
 			return &costs.DataError{Row: line, Column: f.ID, Msg: textfile.Quoted(cells.Text(row.id.at)) + " is a duplicate"}
 		}
 		seen[n] = true
@@ -95,6 +98,9 @@ func (m *importer) readFeatureTable(ctx context.Context, tab *tablefile.Table, f
 		}
 		if err := texts(n, cells); err != nil {
 			return shiftedTo(err, line)
+		}
+		if again {
+			return shiftedTo(row.repeat(b, n, cells), line)
 		}
 		return shiftedTo(row.read(b, n, cells), line)
 	})

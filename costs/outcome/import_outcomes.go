@@ -11,7 +11,7 @@ import (
 
 // readOutcomes reads the outcome table in either form.
 func (m *importer) readOutcomes(ctx context.Context) (*outcomes, error) {
-	tab, err := tablefile.Open(m.config.Outcomes.File)
+	tab, err := m.openOutcomes()
 	if err != nil {
 		return nil, err
 	}

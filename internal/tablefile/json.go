@@ -2,6 +2,7 @@ package tablefile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,6 +82,27 @@ func (n *jsonNames) add(more jsonNames) error {
 		return fmt.Errorf("the rows up to this one have more than %d columns together, the most that are read", textfile.MaxColumns)
 	}
 	return nil
+}
+
+// group puts paths behind the key that they begin with, where names were added later than their key.
+func (n *jsonNames) group() {
+	place := make(map[string]int, len(n.keys))
+	for i, name := range n.list {
+		if n.keys[name] {
+			place[name] = i
+		}
+	}
+	at := make(map[string]int, len(n.list))
+	for i, name := range n.list {
+		at[name] = i
+		for end, c := range name {
+			if key := name[:end]; c == '.' && n.keys[key] && !n.keys[name] {
+				at[name] = place[key]
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(n.list, func(a, b string) int { return cmp.Compare(at[a], at[b]) })
 }
 
 // maxPathBytes limits the memory of the names of nested columns.

@@ -69,6 +69,7 @@ func (t *jsonFile) learn(all bool) error {
 			return list.bad("", "", err)
 		}
 	}
+	t.inside.names.group()
 	t.empty = list.row == 0
 	t.outer.object.reset(list.outer)
 	text, err := json.Marshal(list.outer)

@@ -48,6 +48,7 @@ func (t *jsonTable) survey() error {
 	for {
 		line, err := all.read()
 		if errors.Is(err, io.EOF) {
+			t.names.group()
 			return nil
 		}
 		if err != nil {

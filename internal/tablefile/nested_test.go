@@ -155,8 +155,9 @@ func TestFolderOfFiles(t *testing.T) {
 		"b/notes.json":      `{"no":"records"}`,
 		".git/x/y/1.json":   `broken`,
 		"b/test/m1/log.txt": "left out",
+		"b/dev/m1/1.json":   "left out",
 	})
-	s := Layout{Path: dir, Rows: "records", Paths: "{set}/{split}/*/*.json", Combine: map[string]string{"id": "{set}/{split}/{records.i}"}}
+	s := Layout{Path: dir, Rows: "records", Paths: "{set}/{split:train|test}/*/*.json", Combine: map[string]string{"id": "{set}/{split}/{records.i}"}}
 	got := columns(t, s, "id", "model", "records.s", "records.cost", "cost", "split")
 	want := map[string]string{
 		"id": `"b/test/1" "b/test/2" "b/test/1"`, "model": `"m1" "m1" "m2"`, "records.s": "null 1 0.5", "records.cost": "1 null 2", "cost": "7 7 7",

@@ -73,8 +73,8 @@ type Layout struct {
 	// Rows is for JSON files that are one object: the key of the list whose objects are the rows. The columns are the
 	// values of the object, and ROWS.KEY for those of a row. "": a .json file is a list of rows.
 	Rows string
-	// Paths is a pattern of the files of a folder, such as "{dataset}/{split}/*.json". Other files are left out. What
-	// a {name} stands for is a column.
+	// Paths is a pattern of the files of a folder (ParsePaths), such as "{dataset}/{split}/*.json". Other files are
+	// left out. What a {name} stands for is a column. It does not concern a Path that is a file.
 	Paths string
 	// Combine are columns made of others, such as id: "{dataset}/{index}". They are missing where one of those is.
 	Combine map[string]string
@@ -107,8 +107,6 @@ func (l Layout) openFiles() (source, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.IsDir() && l.Paths != "":
-		return nil, &dataerror.Error{File: l.Path, Msg: "is a file, but the pattern of paths is for the files of a folder"}
 	case !info.IsDir():
 		return l.openFile(l.Path)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,12 +22,19 @@ const maxFiles = 1 << 20
 // that start with a dot or an underscore are skipped. Without Paths, a folder with .parquet files is a table of those
 // alone; else its files, and those of the folders in it, must be of one kind.
 func (l Layout) Files() ([]string, error) {
+	info, err := os.Stat(l.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{l.Path}, nil
+	}
 	if files, _, err := parquetfile.Parts(l.Path); l.Paths == "" && err == nil {
 		return files, nil
 	}
 	fits := func(path string) bool { return extension(path) != "" }
 	if l.Paths != "" {
-		p, err := ParsePattern(l.Paths)
+		p, err := ParsePaths(l.Paths)
 		if err != nil {
 			return nil, &dataerror.Error{File: l.Path, Err: err}
 		}
@@ -104,7 +112,7 @@ type folderTable struct {
 func newFolderTable(l Layout, files []string) (*folderTable, error) {
 	t := &folderTable{layout: l, files: files}
 	var err error
-	if t.paths, err = ParsePattern(l.Paths); err != nil {
+	if t.paths, err = ParsePaths(l.Paths); err != nil {
 		return nil, &dataerror.Error{File: l.Path, Err: err}
 	}
 	t.match = t.paths.files()

@@ -18,6 +18,7 @@ type Pattern struct {
 // patternPart is a {name}, or the literal text between two of them.
 type patternPart struct {
 	name    string
+	choices []string // the texts that the name can stand for; nil: any
 	literal string
 }
 
@@ -45,6 +46,21 @@ func ParsePattern(text string) (*Pattern, error) {
 		rest = next
 	}
 	p.short, p.long = p.expression("(.+?)", regexp.QuoteMeta), p.expression("(.+)", regexp.QuoteMeta)
+	return p, nil
+}
+
+// ParsePaths reads a pattern of paths with slashes. A name or * stands for a piece without a slash, which is as short as
+// possible, and {name:a|b} for one of the texts a and b.
+func ParsePaths(text string) (*Pattern, error) {
+	p, err := ParsePattern(text)
+	if err != nil {
+		return nil, err
+	}
+	for i := range p.parts {
+		if name, choices, ok := strings.Cut(p.parts[i].name, ":"); ok {
+			p.parts[i].name, p.parts[i].choices = name, strings.Split(choices, "|")
+		}
+	}
 	return p, nil
 }
 
@@ -88,8 +104,7 @@ func (p *Pattern) Match(text string) ([]string, error) {
 	return first[1:], nil
 }
 
-// files returns the expression that matches paths with slashes: a name or * stands for a piece without a slash, which
-// is as short as possible.
+// files returns the expression that matches paths.
 func (p *Pattern) files() *regexp.Regexp {
 	return p.expression("([^/]+?)", func(literal string) string {
 		return strings.ReplaceAll(regexp.QuoteMeta(literal), `\*`, "[^/]*?")
@@ -100,9 +115,16 @@ func (p *Pattern) expression(name string, literal func(string) string) *regexp.R
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
 	for _, part := range p.parts {
-		if part.name != "" {
+		switch {
+		case part.choices != nil:
+			quoted := make([]string, len(part.choices))
+			for i, choice := range part.choices {
+				quoted[i] = regexp.QuoteMeta(choice)
+			}
+			b.WriteString("(" + strings.Join(quoted, "|") + ")")
+		case part.name != "":
 			b.WriteString(name)
-		} else {
+		default:
 			b.WriteString(literal(part.literal))
 		}
 	}
